@@ -1,0 +1,1 @@
+//! Flat SSA: data, verifier, printer, reader, scheduling from the graph, slot promotion.

@@ -1,0 +1,1 @@
+//! Flat SSA to LLVM: JIT, object files, device code.

@@ -1,0 +1,1 @@
+//! Threads, images, devices, memory, kernels, behind a C ABI; knows no compiler.

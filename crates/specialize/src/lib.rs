@@ -1,0 +1,1 @@
+//! The partial evaluator: filters, run and halt, budget, memo, the record of every decision.

@@ -1,0 +1,1 @@
+//! Text to AST; total: never fails, reports errors as data.

@@ -1,0 +1,2 @@
+//! All automation, the text-test runner included.
+fn main() {}
