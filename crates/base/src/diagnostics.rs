@@ -1,0 +1,135 @@
+//! Diagnostics as plain values: what is wrong, where, and what to do about it.
+
+use crate::{Sources, Span};
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    Error,
+    Warning,
+    /// What `pe_info` reports.
+    Info,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    pub span: Span,
+    pub text: String,
+}
+
+/// One finding. The message is lower case without a full stop; the cause stands in a label, the remedy in a hint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub severity: Severity,
+    /// Kebab-case name of the fault; `limitation` for what is known and not done yet.
+    pub code: &'static str,
+    pub message: String,
+    /// The place of the fault, with what is the matter there (may be empty).
+    pub primary: Label,
+    /// Other places that matter.
+    pub others: Vec<Label>,
+    pub hints: Vec<String>,
+}
+
+impl Diagnostic {
+    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Error,
+            code,
+            message: message.into(),
+            primary: Label { span, text: String::new() },
+            others: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
+    }
+
+    pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
+        self.primary.text = text.into();
+        self
+    }
+
+    pub fn other(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.others.push(Label { span, text: text.into() });
+        self
+    }
+
+    pub fn hint(mut self, text: impl Into<String>) -> Diagnostic {
+        self.hints.push(text.into());
+        self
+    }
+
+    /// The diagnostic as rustc would show it, with source lines; ends with a newline.
+    pub fn render(&self, sources: &Sources, color: bool) -> String {
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Info => Level::INFO,
+        };
+        let mut group =
+            level.primary_title(&self.message).id(self.code).elements(Vec::<annotate_snippets::Element>::new());
+        let mut labels: Vec<(&Label, bool)> = vec![(&self.primary, true)];
+        labels.extend(self.others.iter().map(|l| (l, false)));
+        let mut files: Vec<_> = Vec::new();
+        for (label, _) in &labels {
+            if !label.span.is_none() && !files.contains(&label.span.file) {
+                files.push(label.span.file);
+            }
+        }
+        for file in files {
+            let text = sources.text(file);
+            let mut snippet = Snippet::source(excerpt(text)).path(sources.name(file)).fold(true);
+            for (label, primary) in labels.iter().filter(|(l, _)| l.span.file == file) {
+                let kind = if *primary { AnnotationKind::Primary } else { AnnotationKind::Context };
+                let range = clip(excerpt(text), label.span);
+                let text = (!label.text.is_empty()).then_some(label.text.as_str());
+                snippet = snippet.annotation(kind.span(range).label(text));
+            }
+            group = group.element(snippet);
+        }
+        for hint in &self.hints {
+            group = group.element(Level::HELP.with_name("hint").message(hint));
+        }
+        let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+        let mut out = renderer.render(&[group]);
+        out.push('\n');
+        out
+    }
+}
+
+/// What of a file is shown at most: rendering a place must not cost more than its surroundings.
+fn excerpt(text: &str) -> &str {
+    text
+}
+
+/// A span's byte range, moved onto character boundaries of `text`.
+fn clip(text: &str, span: Span) -> std::ops::Range<usize> {
+    let fit = |mut i: usize| {
+        i = i.min(text.len());
+        while !text.is_char_boundary(i) {
+            i -= 1;
+        }
+        i
+    };
+    let lo = fit(span.lo as usize);
+    lo..fit(span.hi as usize).max(lo)
+}
+
+/// Where a compiler's parts put their findings.
+#[derive(Default, Debug)]
+pub struct Sink {
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Sink {
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|d| d.severity == Severity::Error)
+    }
+}
