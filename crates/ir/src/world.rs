@@ -259,6 +259,36 @@ impl World {
         k
     }
 
+    /// A new continuation without name and parameters yet; [`World::set_params`] makes them. For passes that declare
+    /// many continuations of which few are ever built.
+    pub fn reserve(&mut self, ty: Ty) -> Cont {
+        let k = Cont::from_idx(self.conts.len());
+        let origin = self.origin;
+        self.conts.push(ContData {
+            name: String::new(),
+            ty,
+            params: Box::default(),
+            param_names: Vec::new(),
+            body: None,
+            filter: Filter::default(),
+            linkage: Linkage::Internal,
+            origin,
+        });
+        k
+    }
+
+    /// Names a [reserved](World::reserve) continuation and makes its parameters.
+    pub fn set_params(&mut self, k: Cont, name: &str, param_names: Vec<String>) {
+        let tys: Vec<Ty> = self.types.cn_params(self.cont(k).ty).expect("type of a continuation").to_vec();
+        let params = tys.iter().enumerate().map(|(i, &t)| self.intern(Node::Param(k, i as u32), t, &[])).collect();
+        let origin = self.origin;
+        let data = &mut self.conts[k.idx()];
+        data.name = name.into();
+        data.params = params;
+        data.param_names = param_names;
+        data.origin = origin;
+    }
+
     /// The continuation without body that stands for the C function `symbol`; one per symbol.
     pub fn foreign(&mut self, symbol: &str, ty: Ty) -> Cont {
         if let Some(&k) = self.index_by_symbol.get(symbol)
