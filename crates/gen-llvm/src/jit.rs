@@ -109,7 +109,11 @@ impl Jit {
 
     fn load(&self, library: &Path) -> Result<(), Box<Diagnostic>> {
         let fail = |e: String| {
-            Box::new(Diagnostic::error("library-not-loaded", Span::NONE, format!("cannot load `{}`: {e}", library.display())))
+            Box::new(Diagnostic::error(
+                "library-not-loaded",
+                Span::NONE,
+                format!("cannot load `{}`: {e}", library.display()),
+            ))
         };
         // A relative name without a slash would be searched for in the system's folders.
         let path = library.canonicalize().map_err(|e| fail(e.to_string()))?;
