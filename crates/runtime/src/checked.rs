@@ -315,8 +315,8 @@ impl CheckedMemory {
             let (Some(range), Some(rights)) = (words.next(), words.next()) else { continue };
             let Some((lo, hi)) = range.split_once('-') else { continue };
             let (Ok(lo), Ok(hi)) = (usize::from_str_radix(lo, 16), usize::from_str_radix(hi, 16)) else { continue };
-            if rights.starts_with('r') {
-                self.foreign.insert(hi, (lo, rights[1..].starts_with('w')));
+            if let Some(rest) = rights.strip_prefix('r') {
+                self.foreign.insert(hi, (lo, rest.starts_with('w')));
             }
         }
     }
