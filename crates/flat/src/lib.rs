@@ -1,1 +1,36 @@
 //! Flat SSA: data, verifier, printer, reader, scheduling from the graph, slot promotion.
+//!
+//! A [`Module`] has globals and functions; a function has blocks with parameters; a block has instructions in order and
+//! a terminator. Everything is first-order: a function as a value is a code address. Constants, and addresses of
+//! globals and functions, are values that stand in no block. The text form prints and reads back:
+//!
+//! ```text
+//! flat
+//! func pow(i32, i32) -> (i32) {
+//! entry(x, n):
+//!   c: bool = eq(n, 0i32)
+//!   branch c, then(), else()
+//! then():
+//!   return(1i32)
+//! else():
+//!   n.1: i32 = sub(n, 1i32)
+//!   r: i32 = call pow(x, n.1)
+//!   p: i32 = mul(x, r)
+//!   return(p)
+//! }
+//! ```
+
+pub mod analysis;
+mod data;
+mod print;
+pub mod promote;
+mod read;
+pub mod simplify;
+mod verify;
+
+pub use data::*;
+pub use print::{print, print_functions};
+pub use promote::promote_slots;
+pub use read::{ReadError, read};
+pub use simplify::simplify_branches;
+pub use verify::verify;

@@ -1,1 +1,11 @@
 //! Flat SSA to LLVM: JIT, object files, device code.
+
+mod jit;
+mod module;
+mod native;
+
+pub use jit::Jit;
+pub use module::{LlvmModule, Options};
+
+/// The shared library of LLVM that this crate was linked with.
+pub const LLVM_LIBRARY: &str = env!("NYALA_LLVM_LIBRARY");

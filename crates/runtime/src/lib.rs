@@ -1,1 +1,48 @@
 //! Threads, images, devices, memory, kernels, behind a C ABI; knows no compiler.
+//!
+//! Every function that programs may call is named `nyala_…` and listed by [`symbols`], so that a JIT or an interpreter
+//! finds it by name. Nothing here aborts because of what a program passes: errors are statuses.
+
+mod checked;
+mod foreign;
+mod image;
+mod memory;
+mod print;
+mod system;
+
+pub use checked::{CheckedMemory, MemoryFault};
+pub use foreign::{FfiType, Library, call_foreign, find_symbol};
+pub use image::{nyala_image_error, nyala_image_load, nyala_image_save};
+pub use memory::{nyala_alloc, nyala_free};
+pub use print::*;
+pub use system::{nyala_argc, nyala_argv, nyala_exit, nyala_panic, nyala_time_ns, set_args};
+
+/// Name and address of every function that programs may call, sorted by name: the runtime's own, and the C library's
+/// mathematics, so that every engine computes with the same code.
+pub fn symbols() -> &'static [(&'static str, usize)] {
+    static TABLE: std::sync::OnceLock<Vec<(&'static str, usize)>> = std::sync::OnceLock::new();
+    TABLE.get_or_init(|| {
+        macro_rules! table {
+            ($($f:ident)*) => { vec![$((stringify!($f), $f as *const () as usize)),*] };
+        }
+        let mut table = table!(
+            nyala_alloc nyala_argc nyala_argv nyala_exit nyala_flush nyala_free nyala_image_error nyala_image_load
+            nyala_image_save nyala_panic nyala_print_bool nyala_print_char nyala_print_f32 nyala_print_f64
+            nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8 nyala_print_string nyala_print_u16
+            nyala_print_u32 nyala_print_u64 nyala_print_u8 nyala_time_ns
+        );
+        table.extend(foreign::math_symbols());
+        table.sort_unstable();
+        table
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn symbols_are_sorted_and_distinct() {
+        let names: Vec<_> = super::symbols().iter().map(|s| s.0).collect();
+        assert!(names.windows(2).all(|w| w[0] < w[1]));
+        assert!(names.contains(&"nyala_print_i32") && names.contains(&"sinf"));
+    }
+}

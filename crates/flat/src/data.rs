@@ -1,0 +1,487 @@
+//! The data of flat SSA and its builders.
+
+use nyala_base::{Id, Span};
+use nyala_ir::{Op, Prim, Ty, TyKind, Types};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+nyala_base::define_id!(
+    /// A function of a [`Module`].
+    pub struct Func, "func"
+);
+nyala_base::define_id!(
+    /// A global variable of a [`Module`].
+    pub struct GlobalId, "global"
+);
+nyala_base::define_id!(
+    /// A block of a [`Function`]; the first is its entry.
+    pub struct Block, "b"
+);
+nyala_base::define_id!(
+    /// A value of a [`Function`].
+    pub struct Value, "v"
+);
+
+/// A program for one target.
+#[derive(Clone, Debug, Default)]
+pub struct Module {
+    pub types: Types,
+    pub globals: Vec<Global>,
+    pub funcs: Vec<Function>,
+}
+
+/// A variable with an address, for the whole run of the program.
+#[derive(Clone, Debug)]
+pub struct Global {
+    pub name: String,
+    pub ty: Ty,
+    pub mutable: bool,
+    pub init: Init,
+}
+
+/// What a global starts with; its type says how to read it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Init {
+    /// All bytes zero.
+    Zero,
+    Undef,
+    /// A primitive (see [`Prim::normalize`]) or a pointer made from an integer.
+    Bits(u64),
+    /// An array of bytes.
+    Bytes(Vec<u8>),
+    /// The parts of a tuple, struct or array.
+    Parts(Vec<Init>),
+    /// The address of a global, that many bytes further.
+    Global(GlobalId, u64),
+    /// The code address of a function.
+    Func(Func),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Linkage {
+    /// Only called from here, so by a convention of our own.
+    Internal,
+    /// Others call it by this symbol, by C's convention.
+    Exported(String),
+    /// Has no body; lies elsewhere under this symbol, with C's convention.
+    Foreign(String),
+}
+
+/// A function. A call's result is `()`, the one result, or a tuple of several.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// For humans; need not be unique.
+    pub name: String,
+    pub linkage: Linkage,
+    /// Types of the entry block's parameters.
+    pub params: Vec<Ty>,
+    pub rets: Vec<Ty>,
+    /// Empty for foreign functions. The first block is the entry, which nobody jumps to.
+    pub blocks: Vec<BlockData>,
+    pub values: Vec<ValueData>,
+    pub span: Span,
+    consts: FxHashMap<(Const, Ty), Value>,
+}
+
+#[derive(Clone, Debug)]
+pub struct BlockData {
+    pub name: String,
+    pub params: Vec<Value>,
+    pub insts: Vec<Inst>,
+    pub term: Terminator,
+}
+
+#[derive(Clone, Debug)]
+pub struct ValueData {
+    pub ty: Ty,
+    pub def: Def,
+    /// The source's name for it; may be empty, need not be unique.
+    pub name: Box<str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Def {
+    /// A parameter of a block or the result of an instruction.
+    Local,
+    Const(Const),
+}
+
+/// A value that stands in no block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Const {
+    /// A primitive (see [`Prim::normalize`]), or a pointer made from an integer.
+    Bits(u64),
+    Undef,
+    /// Code address of a function, of our own convention.
+    Func(Func),
+    /// Code address of a function for callers that use C's convention; exported and foreign functions only.
+    CFunc(Func),
+    /// Address of a global.
+    Global(GlobalId),
+}
+
+pub type Args = SmallVec<[Value; 3]>;
+
+#[derive(Clone, Debug)]
+pub struct Inst {
+    pub op: InstOp,
+    pub args: Args,
+    /// None for stores only.
+    pub result: Option<Value>,
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InstOp {
+    /// An operation of the graph, without its `mem` operand and result.
+    Op(Op),
+    Call(Func),
+    /// Calls the code address that is the first argument; types of arguments and result are the signature.
+    CallIndirect,
+}
+
+/// A jump's target and what its parameters get.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edge {
+    pub block: Block,
+    pub args: Vec<Value>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Callee {
+    Func(Func),
+    /// A code address.
+    Indirect(Value),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Terminator {
+    Jump(Edge),
+    Branch {
+        cond: Value,
+        then: Edge,
+        els: Edge,
+    },
+    Return(Vec<Value>),
+    /// Jumps to a function with the same results; this one's frame is gone.
+    TailCall {
+        callee: Callee,
+        args: Vec<Value>,
+    },
+    Unreachable,
+}
+
+impl Terminator {
+    /// Targets with their arguments, in order.
+    pub fn edges(&self) -> impl Iterator<Item = &Edge> {
+        let (a, b) = match self {
+            Terminator::Jump(e) => (Some(e), None),
+            Terminator::Branch { then, els, .. } => (Some(then), Some(els)),
+            _ => (None, None),
+        };
+        a.into_iter().chain(b)
+    }
+
+    pub fn edges_mut(&mut self) -> impl Iterator<Item = &mut Edge> {
+        let (a, b) = match self {
+            Terminator::Jump(e) => (Some(e), None),
+            Terminator::Branch { then, els, .. } => (Some(then), Some(els)),
+            _ => (None, None),
+        };
+        a.into_iter().chain(b)
+    }
+
+    /// Calls `f` with every value the terminator uses.
+    pub fn for_each_use(&self, mut f: impl FnMut(Value)) {
+        match self {
+            Terminator::Jump(e) => e.args.iter().copied().for_each(f),
+            Terminator::Branch { cond, then, els } => {
+                f(*cond);
+                then.args.iter().chain(&els.args).copied().for_each(f);
+            }
+            Terminator::Return(args) => args.iter().copied().for_each(f),
+            Terminator::TailCall { callee, args } => {
+                if let Callee::Indirect(v) = callee {
+                    f(*v);
+                }
+                args.iter().copied().for_each(f);
+            }
+            Terminator::Unreachable => {}
+        }
+    }
+
+    /// Replaces every value the terminator uses.
+    pub fn map_uses(&mut self, mut f: impl FnMut(Value) -> Value) {
+        match self {
+            Terminator::Jump(e) => e.args.iter_mut().for_each(|v| *v = f(*v)),
+            Terminator::Branch { cond, then, els } => {
+                *cond = f(*cond);
+                then.args.iter_mut().chain(&mut els.args).for_each(|v| *v = f(*v));
+            }
+            Terminator::Return(args) => args.iter_mut().for_each(|v| *v = f(*v)),
+            Terminator::TailCall { callee, args } => {
+                if let Callee::Indirect(v) = callee {
+                    *v = f(*v);
+                }
+                args.iter_mut().for_each(|v| *v = f(*v));
+            }
+            Terminator::Unreachable => {}
+        }
+    }
+}
+
+impl Inst {
+    /// Whether it may be dropped where nobody uses its result: it has no effect but, at most, to fault.
+    pub fn is_droppable(&self) -> bool {
+        match self.op {
+            InstOp::Op(op) => op != Op::Store,
+            InstOp::Call(_) | InstOp::CallIndirect => false,
+        }
+    }
+}
+
+impl Module {
+    pub fn new(types: Types) -> Module {
+        Module { types, ..Module::default() }
+    }
+
+    pub fn func(&self, func: Func) -> &Function {
+        &self.funcs[func.idx()]
+    }
+
+    /// Adds a function without blocks, to be filled by a [`FunctionBuilder`] or left so if it is foreign.
+    pub fn declare(&mut self, name: &str, linkage: Linkage, params: &[Ty], rets: &[Ty]) -> Func {
+        self.funcs.push(Function::new(name, linkage, params, rets));
+        Func::from_idx(self.funcs.len() - 1)
+    }
+
+    pub fn add_global(&mut self, global: Global) -> GlobalId {
+        self.globals.push(global);
+        GlobalId::from_idx(self.globals.len() - 1)
+    }
+
+    /// The function that is exported under this symbol.
+    pub fn exported(&self, symbol: &str) -> Option<Func> {
+        let matches = |f: &Function| matches!(&f.linkage, Linkage::Exported(s) if s == symbol);
+        self.funcs.iter().position(matches).map(Func::from_idx)
+    }
+
+    /// The type of a call's result for these results of a function.
+    pub fn result_ty(types: &mut Types, rets: &[Ty]) -> Ty {
+        match rets {
+            [ty] => *ty,
+            _ => types.tuple(rets),
+        }
+    }
+}
+
+impl Function {
+    pub fn new(name: &str, linkage: Linkage, params: &[Ty], rets: &[Ty]) -> Function {
+        Function {
+            name: name.into(),
+            linkage,
+            params: params.into(),
+            rets: rets.into(),
+            blocks: Vec::new(),
+            values: Vec::new(),
+            span: Span::NONE,
+            consts: FxHashMap::default(),
+        }
+    }
+
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.linkage, Linkage::Foreign(_))
+    }
+
+    pub fn block(&self, block: Block) -> &BlockData {
+        &self.blocks[block.idx()]
+    }
+
+    pub fn ty(&self, value: Value) -> Ty {
+        self.values[value.idx()].ty
+    }
+
+    /// A new parameter or result, to be put where it belongs by the caller.
+    pub fn new_value(&mut self, ty: Ty, name: &str) -> Value {
+        self.values.push(ValueData { ty, def: Def::Local, name: name.into() });
+        Value::from_idx(self.values.len() - 1)
+    }
+
+    /// The one value of this function for a constant.
+    pub fn constant(&mut self, constant: Const, ty: Ty) -> Value {
+        if let Some(&v) = self.consts.get(&(constant, ty)) {
+            return v;
+        }
+        self.values.push(ValueData { ty, def: Def::Const(constant), name: "".into() });
+        let v = Value::from_idx(self.values.len() - 1);
+        self.consts.insert((constant, ty), v);
+        v
+    }
+
+    pub fn undef(&mut self, ty: Ty) -> Value {
+        self.constant(Const::Undef, ty)
+    }
+
+    pub fn as_const(&self, value: Value) -> Option<Const> {
+        match self.values[value.idx()].def {
+            Def::Const(c) => Some(c),
+            Def::Local => None,
+        }
+    }
+
+    /// The bits of a literal.
+    pub fn as_bits(&self, value: Value) -> Option<u64> {
+        match self.as_const(value) {
+            Some(Const::Bits(bits)) => Some(bits),
+            _ => None,
+        }
+    }
+
+    /// The integer that a literal of an integer type means.
+    pub fn as_index(&self, value: Value) -> Option<u64> {
+        self.as_bits(value)
+    }
+}
+
+/// Fills a function, block by block.
+///
+/// ```
+/// use nyala_flat::*;
+/// use nyala_ir::{Op, Prim};
+/// let mut module = Module::default();
+/// let i32 = module.types.i32();
+/// let twice = module.declare("twice", Linkage::Exported("twice".into()), &[i32], &[i32]);
+/// let mut b = FunctionBuilder::new(&mut module, twice);
+/// let entry = b.entry(&["x"]);
+/// let x = b.param(entry, 0);
+/// let two = b.literal(Prim::I32, 2);
+/// let y = b.op(Op::Mul, &[x, two], i32);
+/// b.terminate(Terminator::Return(vec![y]));
+/// assert_eq!(verify(&module), Ok(()));
+/// ```
+pub struct FunctionBuilder<'m> {
+    pub types: &'m mut Types,
+    pub function: &'m mut Function,
+    current: Block,
+    /// Given to what is built from now on.
+    pub span: Span,
+}
+
+impl<'m> FunctionBuilder<'m> {
+    pub fn new(module: &'m mut Module, func: Func) -> FunctionBuilder<'m> {
+        FunctionBuilder {
+            types: &mut module.types,
+            function: &mut module.funcs[func.idx()],
+            current: Block(0),
+            span: Span::NONE,
+        }
+    }
+
+    /// Makes the entry block, with the function's parameters; missing names are empty.
+    pub fn entry(&mut self, names: &[&str]) -> Block {
+        let params = self.function.params.clone();
+        let params: Vec<(Ty, &str)> =
+            params.iter().enumerate().map(|(i, &ty)| (ty, names.get(i).copied().unwrap_or(""))).collect();
+        self.block("entry", &params)
+    }
+
+    /// Adds a block and makes it the current one. Its terminator is `unreachable` until set.
+    pub fn block(&mut self, name: &str, params: &[(Ty, &str)]) -> Block {
+        let params = params.iter().map(|&(ty, name)| self.function.new_value(ty, name)).collect();
+        self.function.blocks.push(BlockData {
+            name: name.into(),
+            params,
+            insts: Vec::new(),
+            term: Terminator::Unreachable,
+        });
+        self.current = Block::from_idx(self.function.blocks.len() - 1);
+        self.current
+    }
+
+    pub fn switch_to(&mut self, block: Block) {
+        self.current = block;
+    }
+
+    pub fn current(&self) -> Block {
+        self.current
+    }
+
+    pub fn param(&self, block: Block, idx: usize) -> Value {
+        self.function.blocks[block.idx()].params[idx]
+    }
+
+    pub fn literal(&mut self, prim: Prim, bits: u64) -> Value {
+        let ty = self.types.prim(prim);
+        self.function.constant(Const::Bits(prim.normalize(bits)), ty)
+    }
+
+    /// The code address of a function.
+    pub fn func_addr(&mut self, func: Func) -> Value {
+        let ty = self.types.code();
+        self.function.constant(Const::Func(func), ty)
+    }
+
+    /// The address of a global of type `ty`.
+    pub fn global_addr(&mut self, global: GlobalId, ty: Ty) -> Value {
+        let ty = self.types.ptr(ty);
+        self.function.constant(Const::Global(global), ty)
+    }
+
+    fn push(&mut self, op: InstOp, args: &[Value], result: Option<Value>) {
+        let inst = Inst { op, args: args.into(), result, span: self.span };
+        self.function.blocks[self.current.idx()].insts.push(inst);
+    }
+
+    /// An operation with a result of type `ty`.
+    pub fn op(&mut self, op: Op, args: &[Value], ty: Ty) -> Value {
+        let result = self.function.new_value(ty, "");
+        self.push(InstOp::Op(op), args, Some(result));
+        result
+    }
+
+    pub fn load(&mut self, ptr: Value) -> Option<Value> {
+        let ty = self.types.pointee(self.function.ty(ptr))?;
+        Some(self.op(Op::Load, &[ptr], ty))
+    }
+
+    pub fn store(&mut self, ptr: Value, value: Value) {
+        self.push(InstOp::Op(Op::Store), &[ptr, value], None);
+    }
+
+    /// A local variable; its contents are undefined each time this is executed.
+    pub fn slot(&mut self, ty: Ty, name: &str) -> Value {
+        let ty = self.types.ptr(ty);
+        let result = self.function.new_value(ty, name);
+        self.push(InstOp::Op(Op::Slot), &[], Some(result));
+        result
+    }
+
+    /// A call of a function with these results.
+    pub fn call(&mut self, func: Func, args: &[Value], rets: &[Ty]) -> Value {
+        let ty = Module::result_ty(self.types, rets);
+        let result = self.function.new_value(ty, "");
+        self.push(InstOp::Call(func), args, Some(result));
+        result
+    }
+
+    pub fn call_indirect(&mut self, code: Value, args: &[Value], rets: &[Ty]) -> Value {
+        let ty = Module::result_ty(self.types, rets);
+        let result = self.function.new_value(ty, "");
+        let mut all: Args = smallvec::smallvec![code];
+        all.extend_from_slice(args);
+        self.push(InstOp::CallIndirect, &all, Some(result));
+        result
+    }
+
+    pub fn terminate(&mut self, term: Terminator) {
+        self.function.blocks[self.current.idx()].term = term;
+    }
+}
+
+/// The type that a part of an aggregate has, or that a `lea` into it points to.
+pub(crate) fn part_ty(types: &Types, aggregate: Ty, idx: Option<u64>) -> Option<Ty> {
+    match types.kind(aggregate) {
+        TyKind::Array(elem, _) | TyKind::IndefArray(elem) => Some(*elem),
+        _ => types.part(aggregate, idx?),
+    }
+}

@@ -1,0 +1,280 @@
+//! Flat SSA as text. Names are the source's, with `.1` where taken; nameless values are `v` and a number.
+
+use crate::data::*;
+use nyala_base::Id;
+use nyala_ir::{Prim, Ty, TyKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt::{self, Write};
+
+impl fmt::Display for Module {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&print(self, &|_| true))
+    }
+}
+
+/// Names that are distinct among those given out, close to the wanted ones.
+#[derive(Default)]
+pub(crate) struct Names {
+    used: FxHashSet<String>,
+    next: FxHashMap<String, u32>,
+}
+
+impl Names {
+    pub(crate) fn pick(&mut self, wanted: &str) -> String {
+        let wanted = if is_plain(wanted) { wanted } else { "x" };
+        if self.used.insert(wanted.to_string()) {
+            return wanted.to_string();
+        }
+        let next = self.next.entry(wanted.to_string()).or_insert(0);
+        loop {
+            *next += 1;
+            let name = format!("{wanted}.{next}");
+            if self.used.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
+/// Whether the reader takes it as one word.
+fn is_plain(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '.')
+        && !matches!(name, "undef" | "true" | "false" | "zero" | "call" | "call_indirect")
+}
+
+/// Names of the functions, then of the globals, as the text shows them.
+pub(crate) fn module_names(module: &Module) -> (Vec<String>, Vec<String>) {
+    let mut names = Names::default();
+    let funcs = module.funcs.iter().map(|f| names.pick(&f.name)).collect();
+    let globals = module.globals.iter().map(|g| names.pick(&g.name)).collect();
+    (funcs, globals)
+}
+
+/// The text of a module with those of its functions that `shown` wants.
+pub fn print(module: &Module, shown: &dyn Fn(&Function) -> bool) -> String {
+    let mut out = String::from("flat\n");
+    for (_, data) in module.types.structs() {
+        let fields: Vec<String> =
+            data.fields.iter().map(|(name, ty)| format!("{name}: {}", module.types.display(*ty))).collect();
+        let _ = writeln!(out, "struct {} {{ {} }}", data.name, fields.join(", "));
+    }
+    let (funcs, globals) = module_names(module);
+    for (global, name) in module.globals.iter().zip(&globals) {
+        let mutable = if global.mutable { "mut " } else { "" };
+        let ty = module.types.display(global.ty);
+        let _ = write!(out, "global {mutable}{name}: {ty} = ");
+        print_init(module, &global.init, Some(global.ty), &funcs, &globals, &mut out);
+        out.push('\n');
+    }
+    for (function, name) in module.funcs.iter().zip(&funcs) {
+        if shown(function) {
+            Printer { module, function, funcs: &funcs, globals: &globals, names: Vec::new() }.print(name, &mut out);
+        }
+    }
+    out
+}
+
+/// The text of the functions alone, without heading, structs and globals.
+pub fn print_functions(module: &Module) -> String {
+    let text = print(module, &|_| true);
+    let is_data = |line: &&str| *line == "flat" || line.starts_with("struct ") || line.starts_with("global ");
+    text.lines().skip_while(is_data).map(|line| format!("{line}\n")).collect()
+}
+
+fn print_bits(prim: Prim, bits: u64, out: &mut String) {
+    let _ = match prim {
+        Prim::Bool => write!(out, "{}", bits != 0),
+        Prim::F32 => {
+            let x = f32::from_bits(bits as u32);
+            if x.is_finite() { write!(out, "{x:?}f32") } else { write!(out, "0x{bits:x}_f32") }
+        }
+        Prim::F64 => {
+            let x = f64::from_bits(bits);
+            if x.is_finite() { write!(out, "{x:?}f64") } else { write!(out, "0x{bits:x}_f64") }
+        }
+        _ if prim.is_signed() => write!(out, "{}{}", bits as i64, prim.name()),
+        _ => write!(out, "{bits}{}", prim.name()),
+    };
+}
+
+fn print_init(module: &Module, init: &Init, ty: Option<Ty>, funcs: &[String], globals: &[String], out: &mut String) {
+    match init {
+        Init::Zero => out.push_str("zero"),
+        Init::Undef => out.push_str("undef"),
+        Init::Bits(bits) => match ty.and_then(|t| module.types.as_prim(t)) {
+            Some(prim) => print_bits(prim, *bits, out),
+            None => {
+                let _ = write!(out, "{bits}u64");
+            }
+        },
+        Init::Bytes(bytes) => {
+            out.push('"');
+            for &b in bytes {
+                match b {
+                    b' '..=b'~' if b != b'"' && b != b'\\' => out.push(b as char),
+                    _ => {
+                        let _ = write!(out, "\\x{b:02x}");
+                    }
+                }
+            }
+            out.push('"');
+        }
+        Init::Parts(parts) => {
+            out.push('(');
+            for (i, part) in parts.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(", ");
+                }
+                let part_ty = ty.and_then(|t| module.types.part(t, i as u64));
+                print_init(module, part, part_ty, funcs, globals, out);
+            }
+            out.push(')');
+        }
+        Init::Global(global, offset) => {
+            let _ = write!(out, "${} + {offset}", globals[global.idx()]);
+        }
+        Init::Func(func) => {
+            let _ = write!(out, "@{}", funcs[func.idx()]);
+        }
+    }
+}
+
+struct Printer<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    funcs: &'a [String],
+    globals: &'a [String],
+    names: Vec<String>,
+}
+
+impl Printer<'_> {
+    fn ty_list(&self, tys: &[Ty]) -> String {
+        tys.iter().map(|&t| self.module.types.display(t)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn print(mut self, name: &str, out: &mut String) {
+        let function = self.function;
+        let (keyword, symbol) = match &function.linkage {
+            Linkage::Internal => ("func", None),
+            Linkage::Exported(s) => ("export", Some(s)),
+            Linkage::Foreign(s) => ("foreign", Some(s)),
+        };
+        let _ = write!(out, "{keyword} ");
+        if let Some(symbol) = symbol {
+            let _ = write!(out, "{symbol:?} ");
+        }
+        let _ = write!(out, "{name}({}) -> ({})", self.ty_list(&function.params), self.ty_list(&function.rets));
+        if function.is_foreign() {
+            out.push('\n');
+            return;
+        }
+        out.push_str(" {\n");
+        let mut block_names = Names::default();
+        let blocks: Vec<String> = function.blocks.iter().map(|b| block_names.pick(&b.name)).collect();
+        self.name_values();
+        for (i, (block, name)) in function.blocks.iter().zip(&blocks).enumerate() {
+            let params: Vec<String> = block
+                .params
+                .iter()
+                .map(|&p| match i {
+                    0 => self.names[p.idx()].clone(),
+                    _ => format!("{}: {}", self.names[p.idx()], self.module.types.display(function.ty(p))),
+                })
+                .collect();
+            let _ = writeln!(out, "{name}({}):", params.join(", "));
+            for inst in &block.insts {
+                self.print_inst(inst, out);
+            }
+            self.print_terminator(&block.term, &blocks, out);
+        }
+        out.push_str("}\n");
+    }
+
+    /// Names in the order of definition, so that a new value changes few lines.
+    fn name_values(&mut self) {
+        let mut names = Names::default();
+        self.names = vec![String::new(); self.function.values.len()];
+        let mut n_nameless = 0;
+        for block in &self.function.blocks {
+            for v in block.params.iter().copied().chain(block.insts.iter().filter_map(|i| i.result)) {
+                let wanted = &self.function.values[v.idx()].name;
+                self.names[v.idx()] = if wanted.is_empty() {
+                    n_nameless += 1;
+                    names.pick(&format!("v{n_nameless}"))
+                } else {
+                    names.pick(wanted)
+                };
+            }
+        }
+    }
+
+    fn value(&self, v: Value) -> String {
+        let data = &self.function.values[v.idx()];
+        let ty = || self.module.types.display(data.ty);
+        let Def::Const(constant) = data.def else { return self.names[v.idx()].clone() };
+        match constant {
+            Const::Bits(bits) => match self.module.types.as_prim(data.ty) {
+                Some(prim) => {
+                    let mut out = String::new();
+                    print_bits(prim, bits, &mut out);
+                    out
+                }
+                None => format!("ptr[{}] {bits}", ty()),
+            },
+            Const::Undef => format!("undef[{}]", ty()),
+            Const::Func(func) => format!("@{}", self.funcs[func.idx()]),
+            Const::CFunc(func) => format!("c@{}", self.funcs[func.idx()]),
+            Const::Global(global) => {
+                // Usually the address of the whole global; a cast shows its type.
+                let plain = self.module.types.pointee(data.ty) == Some(self.module.globals[global.idx()].ty);
+                let name = &self.globals[global.idx()];
+                if plain && matches!(self.module.types.kind(data.ty), TyKind::Ptr { space: 0, .. }) {
+                    format!("${name}")
+                } else {
+                    format!("$[{}]{name}", ty())
+                }
+            }
+        }
+    }
+
+    fn values(&self, values: &[Value]) -> String {
+        values.iter().map(|&v| self.value(v)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn print_inst(&self, inst: &Inst, out: &mut String) {
+        out.push_str("  ");
+        if let Some(r) = inst.result {
+            let _ = write!(out, "{}: {} = ", self.names[r.idx()], self.module.types.display(self.function.ty(r)));
+        }
+        let _ = match inst.op {
+            InstOp::Op(op) => writeln!(out, "{}({})", op.name(), self.values(&inst.args)),
+            InstOp::Call(f) => writeln!(out, "call {}({})", self.funcs[f.idx()], self.values(&inst.args)),
+            InstOp::CallIndirect => match inst.args.split_first() {
+                Some((&code, args)) => {
+                    writeln!(out, "call_indirect {}({})", self.value(code), self.values(args))
+                }
+                None => writeln!(out, "call_indirect"),
+            },
+        };
+    }
+
+    fn print_terminator(&self, term: &Terminator, blocks: &[String], out: &mut String) {
+        let edge = |e: &Edge| format!("{}({})", blocks[e.block.idx()], self.values(&e.args));
+        let _ = match term {
+            Terminator::Jump(e) => writeln!(out, "  jump {}", edge(e)),
+            Terminator::Branch { cond, then, els } => {
+                writeln!(out, "  branch {}, {}, {}", self.value(*cond), edge(then), edge(els))
+            }
+            Terminator::Return(args) => writeln!(out, "  return({})", self.values(args)),
+            Terminator::TailCall { callee: Callee::Func(f), args } => {
+                writeln!(out, "  tail_call {}({})", self.funcs[f.idx()], self.values(args))
+            }
+            Terminator::TailCall { callee: Callee::Indirect(v), args } => {
+                writeln!(out, "  tail_call_indirect {}({})", self.value(*v), self.values(args))
+            }
+            Terminator::Unreachable => writeln!(out, "  unreachable"),
+        };
+    }
+}

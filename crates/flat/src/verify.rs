@@ -1,0 +1,323 @@
+//! The rules of flat SSA. A violation is a bug of the compiler; the message names function, block and rule.
+
+use crate::analysis::Cfg;
+use crate::data::*;
+use nyala_base::Id;
+use nyala_ir::{Op, Prim, Ty, TyKind, Types};
+
+/// Checks all rules; the error lists what is wrong, one sentence a line.
+pub fn verify(module: &Module) -> Result<(), String> {
+    let mut faults = Vec::new();
+    for function in &module.funcs {
+        verify_function(module, function, &mut faults);
+        if faults.len() > 20 {
+            break;
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
+
+struct Verifier<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    faults: &'a mut Vec<String>,
+    at: String,
+}
+
+impl Verifier<'_> {
+    fn check(&mut self, holds: bool, rule: &str) {
+        if !holds {
+            self.faults.push(format!("{}: {rule}", self.at));
+        }
+    }
+
+    fn types(&self) -> &Types {
+        &self.module.types
+    }
+}
+
+fn verify_function(module: &Module, function: &Function, faults: &mut Vec<String>) {
+    let at = format!("function `{}`", function.name);
+    let mut v = Verifier { module, function, faults, at };
+    if function.is_foreign() {
+        v.check(function.blocks.is_empty(), "a foreign function has no blocks");
+        return;
+    }
+    let Some(entry) = function.blocks.first() else {
+        v.check(false, "a function that is not foreign has an entry block");
+        return;
+    };
+    let params: Vec<Ty> = entry.params.iter().map(|&p| function.ty(p)).collect();
+    v.check(params == function.params, "the entry's parameters are the function's");
+    if !verify_definitions(&mut v) {
+        return;
+    }
+    let cfg = Cfg::new(function);
+    for (i, block) in function.blocks.iter().enumerate() {
+        v.at = format!("function `{}`, block `{}` (b{i})", function.name, block.name);
+        for inst in &block.insts {
+            verify_inst(&mut v, inst);
+        }
+        verify_terminator(&mut v, &block.term);
+    }
+    verify_dominance(&mut v, &cfg);
+}
+
+/// Ids are in range, and each local value is defined once. False if later rules cannot be checked.
+fn verify_definitions(v: &mut Verifier) -> bool {
+    let function = v.function;
+    let n = function.values.len();
+    let mut defined = vec![false; n];
+    let before = v.faults.len();
+    for (i, block) in function.blocks.iter().enumerate() {
+        v.at = format!("function `{}`, block `{}` (b{i})", function.name, block.name);
+        for value in block.params.iter().copied().chain(block.insts.iter().filter_map(|inst| inst.result)) {
+            let fine = value.idx() < n
+                && function.values[value.idx()].def == Def::Local
+                && !std::mem::replace(&mut defined[value.idx()], true);
+            v.check(fine, "a local value is defined once");
+        }
+        let mut in_range = true;
+        let mut use_value = |value: Value| in_range &= value.idx() < n;
+        block.insts.iter().flat_map(|inst| &inst.args).copied().for_each(&mut use_value);
+        block.term.for_each_use(&mut use_value);
+        let targets_exist = block.term.edges().all(|e| e.block.idx() < function.blocks.len());
+        let no_entry = block.term.edges().all(|e| e.block.idx() != 0);
+        v.check(in_range, "an operand is a value of the function");
+        v.check(targets_exist, "a jump's target is a block of the function");
+        v.check(no_entry, "nobody jumps to the entry");
+    }
+    v.faults.len() == before
+}
+
+fn verify_dominance(v: &mut Verifier, cfg: &Cfg) {
+    let function = v.function;
+    let intervals = cfg.dominator_intervals();
+    // Where each local value is defined: its block and place in it, parameters at 0.
+    let mut place = vec![None; function.values.len()];
+    for &b in &cfg.rpo {
+        let block = function.block(b);
+        for &p in &block.params {
+            place[p.idx()] = Some((b, 0));
+        }
+        for (i, inst) in block.insts.iter().enumerate() {
+            if let Some(r) = inst.result {
+                place[r.idx()] = Some((b, i + 1));
+            }
+        }
+    }
+    let dominates = |value: Value, b: Block, at: usize| {
+        if function.values[value.idx()].def != Def::Local {
+            return true;
+        }
+        match place[value.idx()] {
+            Some((d, i)) if d == b => i < at,
+            Some((d, _)) => {
+                let (outer, inner) = (intervals[d.idx()], intervals[b.idx()]);
+                outer.0 < inner.0 && inner.1 < outer.1
+            }
+            None => false,
+        }
+    };
+    for &b in &cfg.rpo {
+        let block = function.block(b);
+        let mut fine = true;
+        for (i, inst) in block.insts.iter().enumerate() {
+            fine &= inst.args.iter().all(|&a| dominates(a, b, i + 1));
+        }
+        block.term.for_each_use(|a| fine &= dominates(a, b, usize::MAX));
+        v.at = format!("function `{}`, block `{}` ({b})", function.name, block.name);
+        v.check(fine, "a definition dominates its uses");
+    }
+}
+
+fn verify_inst(v: &mut Verifier, inst: &Inst) {
+    let ty = |i: usize| inst.args.get(i).map(|&a| v.function.ty(a));
+    let result = inst.result.map(|r| v.function.ty(r));
+    match inst.op {
+        InstOp::Op(op) => verify_op(v, op, inst, result),
+        InstOp::Call(callee) => {
+            let Some(callee) = v.module.funcs.get(callee.idx()) else {
+                return v.check(false, "a callee is a function of the module");
+            };
+            let args: Vec<Ty> = inst.args.iter().map(|&a| v.function.ty(a)).collect();
+            v.check(args == callee.params, "arguments have the types of the callee's parameters");
+            let fits = result.is_some_and(|r| result_fits(v.types(), r, &callee.rets));
+            v.check(fits, "a call's result is `()`, the one result, or a tuple of several");
+        }
+        InstOp::CallIndirect => {
+            let code = ty(0).is_some_and(|t| *v.types().kind(t) == TyKind::Code);
+            v.check(code, "an indirect call's first argument is a code address");
+            v.check(result.is_some(), "a call has a result");
+        }
+    }
+}
+
+fn result_fits(types: &Types, result: Ty, rets: &[Ty]) -> bool {
+    match rets {
+        [ty] => *ty == result,
+        _ => matches!(types.kind(result), TyKind::Tuple(elems) if **elems == *rets),
+    }
+}
+
+fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
+    let function = v.function;
+    let ty = |i: usize| function.ty(inst.args[i]);
+    let n_args = match op {
+        Op::Known | Op::Hlt | Op::Run => return v.check(false, "flat SSA has no partial-evaluation operations"),
+        Op::Tuple | Op::Struct | Op::Array => inst.args.len(),
+        // The `mem` operand is gone.
+        Op::PDiv | Op::PRem | Op::Store => 2,
+        Op::Load | Op::Alloc => 1,
+        Op::Slot => 0,
+        _ => op.arity() as usize,
+    };
+    if inst.args.len() != n_args {
+        return v.check(false, &format!("`{}` has {n_args} operands", op.name()));
+    }
+    if op == Op::Store {
+        v.check(inst.result.is_none(), "a store has no result");
+        let fits = v.types().pointee(ty(0)) == Some(ty(1));
+        return v.check(fits, "a store's value has the type that the address points to");
+    }
+    let Some(result) = result else { return v.check(false, &format!("`{}` has a result", op.name())) };
+    let types = v.types();
+    let rule = match op {
+        Op::Add
+        | Op::Sub
+        | Op::Mul
+        | Op::And
+        | Op::Or
+        | Op::Xor
+        | Op::Shl
+        | Op::Shr
+        | Op::Fmin
+        | Op::Fmax
+        | Op::Copysign
+        | Op::Pow
+        | Op::Atan2
+        | Op::Div
+        | Op::Rem
+        | Op::PDiv
+        | Op::PRem => (ty(0) == ty(1) && ty(0) == result && types.as_prim(result).is_some())
+            .then_some(())
+            .ok_or("operands and result of arithmetic have one primitive type"),
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
+            let comparable = matches!(types.kind(ty(0)), TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code);
+            (ty(0) == ty(1) && comparable && result == types.bool())
+                .then_some(())
+                .ok_or("a comparison takes two primitives or addresses of one type and gives a `bool`")
+        }
+        Op::Fma => (ty(0) == ty(1) && ty(1) == ty(2) && ty(0) == result)
+            .then_some(())
+            .ok_or("operands and result of `fma` have one type"),
+        Op::Cast => (types.as_prim(ty(0)).is_some() && types.as_prim(result).is_some())
+            .then_some(())
+            .ok_or("`cast` converts primitives"),
+        Op::Bitcast => {
+            let size = |t| nyala_ir::layout::size_align(types, t).map(|l| l.0);
+            (size(ty(0)) == size(result)).then_some(()).ok_or("`bitcast` keeps the size")
+        }
+        Op::Select => (ty(0) == types.bool() && ty(1) == ty(2) && ty(1) == result)
+            .then_some(())
+            .ok_or("`select` takes a `bool` and two values of the result's type"),
+        Op::Tuple | Op::Struct | Op::Array => {
+            let fits = types.n_parts(result) == Some(n_args as u64)
+                && (0..n_args).all(|i| types.part(result, i as u64) == Some(ty(i)));
+            fits.then_some(()).ok_or("an aggregate is built of parts of the right types")
+        }
+        Op::Splat => (matches!(types.kind(result), TyKind::Array(elem, _) if *elem == ty(0)))
+            .then_some(())
+            .ok_or("`splat` makes an array of its operand"),
+        Op::Extract | Op::Insert => {
+            let idx = function.as_index(inst.args[1]);
+            let part = match types.kind(ty(0)) {
+                TyKind::Array(elem, _) => Some(*elem),
+                TyKind::Tuple(_) | TyKind::Struct(_) => idx.and_then(|i| types.part(ty(0), i)),
+                _ => None,
+            };
+            let fits = if op == Op::Extract { part == Some(result) } else { part == Some(ty(2)) && result == ty(0) };
+            (fits && is_int(types, ty(1)))
+                .then_some(())
+                .ok_or("an index is an integer, a literal in range for tuples and structs, and parts have their types")
+        }
+        Op::Lea => {
+            let idx = function.as_index(inst.args[1]);
+            let part = types.pointee(ty(0)).and_then(|p| part_ty(types, p, idx));
+            (part.is_some() && part == types.pointee(result) && is_int(types, ty(1)))
+                .then_some(())
+                .ok_or("`lea` gives the address of a part, by an integer, a literal for tuples and structs")
+        }
+        Op::Load => (types.pointee(ty(0)) == Some(result))
+            .then_some(())
+            .ok_or("a load's result has the type that the address points to"),
+        Op::Slot => types.pointee(result).map(|_| ()).ok_or("a slot is an address"),
+        Op::Alloc => {
+            let elem = types.pointee(result).filter(|&p| matches!(types.kind(p), TyKind::IndefArray(_)));
+            (elem.is_some() && types.as_prim(ty(0)) == Some(Prim::I64))
+                .then_some(())
+                .ok_or("`alloc` takes an `i64` and gives the address of an indefinite array")
+        }
+        Op::Sqrt
+        | Op::Abs
+        | Op::Floor
+        | Op::Ceil
+        | Op::Trunc
+        | Op::Round
+        | Op::Sin
+        | Op::Cos
+        | Op::Tan
+        | Op::Asin
+        | Op::Acos
+        | Op::Atan
+        | Op::Sinh
+        | Op::Cosh
+        | Op::Tanh
+        | Op::Exp
+        | Op::Exp2
+        | Op::Expm1
+        | Op::Log
+        | Op::Log2
+        | Op::Log10
+        | Op::Log1p
+        | Op::Cbrt => (ty(0) == result && types.as_prim(result).is_some_and(Prim::is_float))
+            .then_some(())
+            .ok_or("a math function takes and gives a float"),
+        Op::Store | Op::Known | Op::Hlt | Op::Run => Ok(()),
+    };
+    if let Err(rule) = rule {
+        v.check(false, &format!("`{}`: {rule}", op.name()));
+    }
+}
+
+fn is_int(types: &Types, ty: Ty) -> bool {
+    types.as_prim(ty).is_some_and(Prim::is_int)
+}
+
+fn verify_terminator(v: &mut Verifier, term: &Terminator) {
+    let function = v.function;
+    let tys = |args: &[Value]| args.iter().map(|&a| function.ty(a)).collect::<Vec<Ty>>();
+    for edge in term.edges() {
+        let params = tys(&function.block(edge.block).params);
+        v.check(tys(&edge.args) == params, "a jump's arguments have the types of the block's parameters");
+    }
+    match term {
+        Terminator::Branch { cond, .. } => {
+            let fine = function.ty(*cond) == v.types().bool();
+            v.check(fine, "a branch is decided by a `bool`");
+        }
+        Terminator::Return(args) => v.check(tys(args) == function.rets, "returned values have the results' types"),
+        Terminator::TailCall { callee: Callee::Func(callee), args } => {
+            let Some(callee) = v.module.funcs.get(callee.idx()) else {
+                return v.check(false, "a callee is a function of the module");
+            };
+            v.check(tys(args) == callee.params, "arguments have the types of the callee's parameters");
+            v.check(callee.rets == function.rets, "a function called in tail position has the caller's results");
+        }
+        Terminator::TailCall { callee: Callee::Indirect(code), .. } => {
+            let fine = *v.types().kind(function.ty(*code)) == TyKind::Code;
+            v.check(fine, "an indirect callee is a code address");
+        }
+        Terminator::Jump(_) | Terminator::Unreachable => {}
+    }
+}

@@ -1,0 +1,362 @@
+//! The text form, the verifier's rules, and the passes, from text to text.
+
+use expect_test::{Expect, expect};
+use nyala_flat::{Module, print_functions, promote_slots, read, simplify_branches, verify};
+
+fn parse(text: &str) -> Module {
+    let module = read(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    verify(&module).unwrap_or_else(|e| panic!("{e}\n{module}"));
+    module
+}
+
+/// Runs `pass`, checks that the result holds and reads back, and compares its functions.
+fn check(text: &str, pass: fn(&mut Module), expected: Expect) {
+    let mut module = parse(text);
+    pass(&mut module);
+    verify(&module).unwrap_or_else(|e| panic!("{e}\n{module}"));
+    let printed = module.to_string();
+    assert_eq!(parse(&printed).to_string(), printed, "reads back");
+    expected.assert_eq(&print_functions(&module));
+}
+
+fn both(module: &mut Module) {
+    promote_slots(module);
+    verify(module).unwrap_or_else(|e| panic!("{e}\n{module}"));
+    simplify_branches(module);
+}
+
+#[test]
+fn text_reads_back() {
+    let text = r#"flat
+struct Node { value: f32, next: &Node }
+global numbers: [i32 * 3] = (1i32, -2i32, 3i32)
+global mut head: Node = (0.5f32, $head + 0)
+global text: [u8 * 4] = "a\x0a\x22\x00"
+foreign "nyala_print_f64" print(f64) -> ()
+export "main" main() -> (i32) {
+entry():
+  p: &i32 = lea($numbers, 1i64)
+  i: i32 = load(p)
+  f: code = select(true, @main, c@print)
+  v1: i32 = call_indirect f()
+  v2: () = call print(0x7ff8000000000001_f64)
+  n: &Node = lea($[&[Node]]head, i)
+  store(n, undef[Node])
+  c: bool = eq(ptr[&Node] 0, n)
+  branch c, a(1u8), a(255u8)
+a(x: u8):
+  tail_call main()
+}
+func many() -> (i32, f32) {
+entry():
+  r: (i32, f32) = call many()
+  s: [f32 * 2] = array(1e30f32, -0.0f32)
+  unreachable
+}
+"#;
+    let module = parse(text);
+    assert_eq!(module.to_string(), text);
+}
+
+#[test]
+fn wrong_text_has_a_line() {
+    for (text, line) in [
+        ("", 1),
+        ("flat\nfunc f() -> () {\nentry():\n  return(x)\n}", 5),
+        ("flat\nfunc f() -> () {\nentry():\n  jump b()\n}", 5),
+        ("flat\nfunc f() -> () {\nentry():\n  x: i32 = nonsense()\n}", 4),
+        ("flat\nglobal g: [[[ = 1i32", 2),
+    ] {
+        let error = read(text).expect_err(text);
+        assert_eq!(error.line, line, "{error}");
+    }
+    let _ = read(&format!("flat\nglobal g: {}", "&".repeat(100_000))).expect_err("too deep");
+}
+
+#[test]
+fn rules_are_sentences() {
+    let broken = "flat\nfunc f(i32) -> (i32) {\nentry(x):\n  y: i64 = add(x, x)\n  jump b()\nb():\n  jump b(x)\n}\n";
+    let faults = verify(&read(broken).expect("reads")).expect_err("is wrong");
+    expect![[r#"
+        function `f`, block `entry` (b0): `add`: operands and result of arithmetic have one primitive type
+        function `f`, block `b` (b1): a jump's arguments have the types of the block's parameters"#]]
+    .assert_eq(&faults);
+    let order = "flat\nfunc f(i32) -> (i32) {\nentry(x):\n  branch true, a(), b()\na():\n  y: i32 = add(x, x)\n  jump b()\nb():\n  return(y)\n}\n";
+    let faults = verify(&read(order).expect("reads")).expect_err("is wrong");
+    assert_eq!(faults, "function `f`, block `b` (b2): a definition dominates its uses");
+}
+
+#[test]
+fn promotes_scalar_across_a_loop() {
+    check(
+        "flat
+func sum(i32) -> (i32) {
+entry(n):
+  i: &i32 = slot()
+  s: &i32 = slot()
+  store(i, 0i32)
+  store(s, 0i32)
+  jump head()
+head():
+  v1: i32 = load(i)
+  c: bool = lt(v1, n)
+  branch c, body(), exit()
+body():
+  v2: i32 = load(s)
+  v3: i32 = load(i)
+  v4: i32 = add(v2, v3)
+  store(s, v4)
+  v5: i32 = add(v3, 1i32)
+  store(i, v5)
+  jump head()
+exit():
+  r: i32 = load(s)
+  return(r)
+}
+",
+        both,
+        expect![[r#"
+            func sum(i32) -> (i32) {
+            entry(n):
+              jump head(0i32, 0i32)
+            head(i: i32, s: i32):
+              c: bool = lt(i, n)
+              branch c, body(), exit()
+            body():
+              v1: i32 = add(s, i)
+              v2: i32 = add(i, 1i32)
+              jump head(v2, v1)
+            exit():
+              return(s)
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn promotes_aggregates_by_part() {
+    check(
+        "flat
+struct P { x: i32, y: (f32, [i32 * 2]) }
+func f(P, bool) -> (i32, P) {
+entry(p, c):
+  s: &P = slot()
+  store(s, p)
+  branch c, a(), b()
+a():
+  y: &(f32, [i32 * 2]) = lea(s, 1i32)
+  t: &[i32 * 2] = lea(y, 1i32)
+  e: &i32 = lea(t, 1i32)
+  store(e, 7i32)
+  jump b()
+b():
+  x: &i32 = lea(s, 0i32)
+  v: i32 = load(x)
+  q: P = load(s)
+  return(v, q)
+}
+",
+        both,
+        expect![[r#"
+            func f(P, bool) -> (i32, P) {
+            entry(p, c):
+              v: i32 = extract(p, 0i64)
+              v1: (f32, [i32 * 2]) = extract(p, 1i64)
+              v2: f32 = extract(v1, 0i64)
+              v3: [i32 * 2] = extract(v1, 1i64)
+              v4: i32 = extract(v3, 0i64)
+              v5: i32 = extract(v3, 1i64)
+              branch c, b(7i32), b(v5)
+            b(s: i32):
+              v6: [i32 * 2] = array(v4, s)
+              v7: (f32, [i32 * 2]) = tuple(v2, v6)
+              q: P = struct(v, v7)
+              return(v, q)
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn keeps_slots_whose_address_escapes_or_is_indexed() {
+    check(
+        "flat
+foreign take(&i32) -> ()
+func f(i32) -> (i32) {
+entry(i):
+  s: &i32 = slot()
+  v0: () = call take(s)
+  a: &[i32 * 8] = slot()
+  e: &i32 = lea(a, i)
+  store(e, 1i32)
+  b: &i32 = slot()
+  store(b, i)
+  r: i32 = load(b)
+  return(r)
+}
+",
+        both,
+        expect![[r#"
+            foreign "take" take(&i32) -> ()
+            func f(i32) -> (i32) {
+            entry(i):
+              s: &i32 = slot()
+              v1: () = call take(s)
+              a: &[i32 * 8] = slot()
+              e: &i32 = lea(a, i)
+              store(e, 1i32)
+              return(i)
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn large_aggregates_are_one_value() {
+    check(
+        "flat
+func f([i32 * 100]) -> (i32) {
+entry(a):
+  s: &[i32 * 100] = slot()
+  store(s, a)
+  e: &i32 = lea(s, 3i32)
+  store(e, 1i32)
+  g: &i32 = lea(s, 4i32)
+  r: i32 = load(g)
+  return(r)
+}
+",
+        both,
+        expect![[r#"
+            func f([i32 * 100]) -> (i32) {
+            entry(a):
+              v1: [i32 * 100] = insert(a, 3i64, 1i32)
+              r: i32 = extract(v1, 4i64)
+              return(r)
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn slots_in_loops_begin_undefined() {
+    check(
+        "flat
+func f(bool) -> (i32) {
+entry(c):
+  jump loop()
+loop():
+  s: &i32 = slot()
+  branch c, set(), use()
+set():
+  store(s, 1i32)
+  jump use()
+use():
+  v: i32 = load(s)
+  d: bool = eq(v, 1i32)
+  branch d, loop(), exit()
+exit():
+  return(v)
+}
+",
+        both,
+        expect![[r#"
+            func f(bool) -> (i32) {
+            entry(c):
+              jump loop()
+            loop():
+              branch c, use(1i32), use(undef[i32])
+            use(s: i32):
+              d: bool = eq(s, 1i32)
+              branch d, loop(), exit()
+            exit():
+              return(s)
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn short_circuits_become_branches() {
+    check(
+        "flat
+func f(bool, bool) -> (i32) {
+entry(a, b):
+  branch a, rhs(), skip()
+rhs():
+  jump test(b)
+skip():
+  jump test(false)
+test(c: bool):
+  branch c, yes(), no()
+yes():
+  jump join(1i32)
+no():
+  jump join(2i32)
+join(r: i32):
+  return(r)
+dead(x: i32):
+  jump dead(x)
+}
+",
+        simplify_branches,
+        expect![[r#"
+            func f(bool, bool) -> (i32) {
+            entry(a, b):
+              branch a, test(), join(2i32)
+            test():
+              branch b, join(1i32), join(2i32)
+            join(r: i32):
+              return(r)
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn endless_empty_loops_stay() {
+    check(
+        "flat
+func f() -> () {
+entry():
+  jump a()
+a():
+  jump b()
+b():
+  jump a()
+}
+",
+        simplify_branches,
+        expect![[r#"
+            func f() -> () {
+            entry():
+              jump a()
+            a():
+              jump a()
+            }
+        "#]],
+    );
+}
+
+/// Straight-line code, nested control flow, many slots: time must grow as the text does.
+#[test]
+fn large_functions_take_linear_time() {
+    let mut text = String::from("flat\nfunc f(i32) -> (i32) {\nentry(n):\n");
+    for i in 0..2000 {
+        text.push_str(&format!("  s{i}: &i32 = slot()\n  store(s{i}, n)\n"));
+    }
+    text.push_str("  jump b0()\n");
+    for i in 0..2000 {
+        text.push_str(&format!(
+            "b{i}():\n  l{i}: i32 = load(s{i})\n  c{i}: bool = lt(l{i}, n)\n  branch c{i}, t{i}(), b{}()\n\
+             t{i}():\n  store(s{i}, 5i32)\n  jump b{i}()\n",
+            i + 1
+        ));
+    }
+    text.push_str("b2000():\n  r: i32 = load(s7)\n  return(r)\n}\n");
+    let mut module = parse(&text);
+    let start = std::time::Instant::now();
+    both(&mut module);
+    assert!(start.elapsed().as_secs() < 5);
+    assert!(!module.to_string().contains("slot"));
+}

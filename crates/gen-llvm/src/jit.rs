@@ -1,0 +1,179 @@
+//! Runs objects in this process: ORC's LLJIT with the runtime's functions, the process's and those of loaded libraries.
+
+use crate::module::{LlvmModule, bug};
+use crate::native;
+use llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
+use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
+use llvm_sys::orc2::lljit::*;
+use llvm_sys::orc2::*;
+use nyala_base::{Diagnostic, Span};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// A process-local linker and loader. Code lives as long as this value.
+pub struct Jit {
+    jit: LLVMOrcLLJITRef,
+    /// What the session reported; boxed because the session holds its address.
+    reports: Box<Mutex<Vec<String>>>,
+}
+
+extern "C" fn report(context: *mut c_void, error: LLVMErrorRef) {
+    // SAFETY: `new` registered this function with the address of its reports, which live as long as the session.
+    let reports = unsafe { &*context.cast::<Mutex<Vec<String>>>() };
+    if let Err(text) = check(error) {
+        reports.lock().unwrap_or_else(|e| e.into_inner()).push(text);
+    }
+}
+
+// SAFETY: LLJIT locks its own state; we only hand over whole objects and look symbols up.
+unsafe impl Send for Jit {}
+// SAFETY: as above.
+unsafe impl Sync for Jit {}
+
+/// The text of an LLVM error, which is consumed; `Ok` for success.
+fn check(error: LLVMErrorRef) -> Result<(), String> {
+    if error.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the error is not null and consumed exactly once; the message is freed after it was copied.
+    unsafe {
+        let message = LLVMGetErrorMessage(error);
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeErrorMessage(message);
+        Err(text)
+    }
+}
+
+fn c_string(text: &str) -> Result<CString, Box<Diagnostic>> {
+    CString::new(text).map_err(|_| bug(format!("zero byte in the name {text:?}")))
+}
+
+impl Jit {
+    /// A linker that knows the runtime's functions, what `libraries` export, and the symbols of this process.
+    pub fn new(libraries: &[PathBuf]) -> Result<Jit, Box<Diagnostic>> {
+        native::initialize();
+        let mut jit = std::ptr::null_mut();
+        // SAFETY: a null builder asks for the defaults.
+        check(unsafe { LLVMOrcCreateLLJIT(&mut jit, std::ptr::null_mut()) }).map_err(bug)?;
+        let jit = Jit { jit, reports: Box::default() };
+        // SAFETY: the reports are boxed and dropped after the session.
+        unsafe {
+            let session = LLVMOrcLLJITGetExecutionSession(jit.jit);
+            LLVMOrcExecutionSessionSetErrorReporter(session, report, (&raw const *jit.reports).cast_mut().cast());
+        }
+        jit.define(nyala_runtime::symbols())?;
+        for library in libraries {
+            jit.load(library)?;
+        }
+        // SAFETY: the JIT lives; the generator becomes the dylib's own.
+        unsafe {
+            let mut process = std::ptr::null_mut();
+            check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+                &mut process,
+                LLVMOrcLLJITGetGlobalPrefix(jit.jit),
+                None,
+                std::ptr::null_mut(),
+            ))
+            .map_err(bug)?;
+            LLVMOrcJITDylibAddGenerator(LLVMOrcLLJITGetMainJITDylib(jit.jit), process);
+        }
+        Ok(jit)
+    }
+
+    /// Gives names to addresses.
+    pub fn define(&self, symbols: &[(&str, usize)]) -> Result<(), Box<Diagnostic>> {
+        let mut pairs = Vec::with_capacity(symbols.len());
+        for &(name, address) in symbols {
+            let name = c_string(name)?;
+            pairs.push(LLVMOrcCSymbolMapPair {
+                // SAFETY: the JIT lives and the name is a C string; the entry is handed over below.
+                Name: unsafe { LLVMOrcLLJITMangleAndIntern(self.jit, name.as_ptr()) },
+                Sym: LLVMJITEvaluatedSymbol {
+                    Address: address as u64,
+                    Flags: LLVMJITSymbolFlags {
+                        GenericFlags: LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsExported as u8
+                            | LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsCallable as u8,
+                        TargetFlags: 0,
+                    },
+                },
+            });
+        }
+        // SAFETY: the pairs live during the call; the unit becomes the dylib's own.
+        check(unsafe {
+            let unit = LLVMOrcAbsoluteSymbols(pairs.as_mut_ptr(), pairs.len());
+            LLVMOrcJITDylibDefine(LLVMOrcLLJITGetMainJITDylib(self.jit), unit)
+        })
+        .map_err(bug)
+    }
+
+    fn load(&self, library: &Path) -> Result<(), Box<Diagnostic>> {
+        let fail = |e: String| {
+            Box::new(Diagnostic::error(
+                "library-not-loaded",
+                Span::NONE,
+                format!("cannot load `{}`: {e}", library.display()),
+            ))
+        };
+        // A relative name without a slash would be searched for in the system's folders.
+        let path = library.canonicalize().map_err(|e| fail(e.to_string()))?;
+        let name = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|e| fail(e.to_string()))?;
+        let mut generator = std::ptr::null_mut();
+        // SAFETY: the JIT lives, the name is a C string; the generator becomes the dylib's own.
+        unsafe {
+            check(LLVMOrcCreateDynamicLibrarySearchGeneratorForPath(
+                &mut generator,
+                name.as_ptr(),
+                LLVMOrcLLJITGetGlobalPrefix(self.jit),
+                None,
+                std::ptr::null_mut(),
+            ))
+            .map_err(fail)?;
+            LLVMOrcJITDylibAddGenerator(LLVMOrcLLJITGetMainJITDylib(self.jit), generator);
+        }
+        Ok(())
+    }
+
+    /// Compiles a module, as optimized as it is, and links it in.
+    pub fn add(&self, module: &LlvmModule) -> Result<(), Box<Diagnostic>> {
+        self.add_object(&module.object()?)
+    }
+
+    /// Links an object file in.
+    pub fn add_object(&self, object: &[u8]) -> Result<(), Box<Diagnostic>> {
+        // SAFETY: the buffer copies the bytes and becomes the JIT's own.
+        check(unsafe {
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+                object.as_ptr() as *const c_char,
+                object.len(),
+                c"nyala".as_ptr(),
+            );
+            LLVMOrcLLJITAddObjectFile(self.jit, LLVMOrcLLJITGetMainJITDylib(self.jit), buffer)
+        })
+        .map_err(bug)
+    }
+
+    /// The address of a symbol; links what it needs. An error names the symbols that nobody defines.
+    pub fn lookup(&self, name: &str) -> Result<usize, Box<Diagnostic>> {
+        let symbol = c_string(name)?;
+        let mut address = 0;
+        // SAFETY: the JIT lives and the name is a C string.
+        check(unsafe { LLVMOrcLLJITLookup(self.jit, &mut address, symbol.as_ptr()) }).map_err(|e| {
+            let reports = std::mem::take(&mut *self.reports.lock().unwrap_or_else(|e| e.into_inner()));
+            let e = if reports.is_empty() { e } else { reports.join("; ") };
+            let message = format!("cannot link `{name}`: {e}");
+            Box::new(
+                Diagnostic::error("undefined-symbol", Span::NONE, message)
+                    .hint("a foreign function comes from the C library, the runtime, or a library given by `--load`"),
+            )
+        })?;
+        Ok(address as usize)
+    }
+}
+
+impl Drop for Jit {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, disposed of once; an error here has nobody to tell.
+        let _ = check(unsafe { LLVMOrcDisposeLLJIT(self.jit) });
+    }
+}

@@ -1,0 +1,125 @@
+//! An LLVM module in memory: read from text, verified, optimized, written as assembly or as an object.
+
+use crate::native;
+use inkwell::OptimizationLevel;
+use inkwell::context::Context;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine};
+use nyala_base::{Diagnostic, Span};
+
+/// What code is made for, and how well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// 0 to 3, as in `-O3`.
+    pub opt_level: u8,
+    /// LLVM's name of the CPU; `None` is this machine's.
+    pub cpu: Option<String>,
+    /// Signed overflow wraps instead of being undefined.
+    pub wrap: bool,
+    /// Floating-point arithmetic may be reassociated and contracted, and sees no NaN or infinity.
+    pub fast_math: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { opt_level: 3, cpu: None, wrap: false, fast_math: false }
+    }
+}
+
+/// One LLVM module, verified.
+pub struct LlvmModule {
+    // Dropped before the context it lies in.
+    module: Module<'static>,
+    machine: TargetMachine,
+    #[expect(dead_code, reason = "owns what `module` refers to")]
+    context: Box<Context>,
+    options: Options,
+}
+
+/// A fault of this compiler, not of its user.
+pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error("bug", Span::NONE, format!("bug in code generation: {message}")))
+}
+
+/// Something known that is not done yet.
+pub(crate) fn limitation(message: impl Into<String>) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error("limitation", Span::NONE, message))
+}
+
+fn target_machine(options: &Options) -> Result<TargetMachine, Box<Diagnostic>> {
+    native::initialize();
+    let triple = TargetMachine::get_default_triple();
+    let target = Target::from_triple(&triple).map_err(bug)?;
+    let (cpu, features) = match &options.cpu {
+        Some(cpu) if cpu != "native" => (cpu.clone(), String::new()),
+        _ => (
+            TargetMachine::get_host_cpu_name().to_string_lossy().into_owned(),
+            TargetMachine::get_host_cpu_features().to_string_lossy().into_owned(),
+        ),
+    };
+    let level = match options.opt_level {
+        0 => OptimizationLevel::None,
+        1 => OptimizationLevel::Less,
+        2 => OptimizationLevel::Default,
+        _ => OptimizationLevel::Aggressive,
+    };
+    target
+        .create_target_machine(&triple, &cpu, &features, level, RelocMode::PIC, CodeModel::Default)
+        .ok_or_else(|| bug(format!("LLVM has no machine for {}", triple.as_str().to_string_lossy())))
+}
+
+impl LlvmModule {
+    /// Reads a module from LLVM's text form and verifies it.
+    pub fn from_text(text: &str, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
+        let machine = target_machine(options)?;
+        let context = Box::new(Context::create());
+        let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "nyala");
+        let module = context.create_module_from_ir(buffer).map_err(|e| bug(e.to_string()))?;
+        // SAFETY: the context is boxed and outlives the module, which stands before it in the struct.
+        let module = unsafe { std::mem::transmute::<Module<'_>, Module<'static>>(module) };
+        module.set_triple(&machine.get_triple());
+        module.set_data_layout(&machine.get_target_data().get_data_layout());
+        module.verify().map_err(|e| bug(e.to_string()))?;
+        Ok(LlvmModule { module, machine, context, options: options.clone() })
+    }
+
+    /// LLVM's text form.
+    pub fn ir_text(&self) -> String {
+        self.module.print_to_string().to_string()
+    }
+
+    /// Runs LLVM's default pipeline of the module's optimization level.
+    pub fn optimize(&mut self) -> Result<(), Box<Diagnostic>> {
+        let pipeline = format!("default<O{}>", self.options.opt_level.min(3));
+        self.run_passes(&pipeline)
+    }
+
+    /// Runs any pipeline that `opt -passes=` takes.
+    pub fn run_passes(&mut self, pipeline: &str) -> Result<(), Box<Diagnostic>> {
+        let options = PassBuilderOptions::create();
+        if self.options.opt_level >= 2 {
+            options.set_loop_vectorization(true);
+            options.set_loop_slp_vectorization(true);
+            options.set_loop_interleaving(true);
+            options.set_loop_unrolling(true);
+        }
+        self.module.run_passes(pipeline, &self.machine, options).map_err(|e| bug(e.to_string()))?;
+        self.module.verify().map_err(|e| bug(e.to_string()))
+    }
+
+    /// Assembly of the target.
+    pub fn asm_text(&self) -> Result<String, Box<Diagnostic>> {
+        let buffer =
+            self.machine.write_to_memory_buffer(&self.module, FileType::Assembly).map_err(|e| bug(e.to_string()))?;
+        Ok(String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0').to_string())
+    }
+
+    /// An object file.
+    pub fn object(&self) -> Result<Vec<u8>, Box<Diagnostic>> {
+        let buffer =
+            self.machine.write_to_memory_buffer(&self.module, FileType::Object).map_err(|e| bug(e.to_string()))?;
+        Ok(buffer.as_slice().to_vec())
+    }
+}

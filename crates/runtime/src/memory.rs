@@ -1,0 +1,51 @@
+//! Aligned allocation for programs.
+
+/// From here on, memory is asked for in huge pages.
+const HUGE: usize = 2 << 20;
+
+/// Undefined memory of that many bytes, aligned to 64; null if there is none (or `bytes` is negative).
+pub extern "C" fn nyala_alloc(bytes: i64) -> *mut u8 {
+    let Ok(bytes) = usize::try_from(bytes) else { return std::ptr::null_mut() };
+    let align = if bytes >= HUGE { HUGE } else { 64 };
+    let mut pointer = std::ptr::null_mut();
+    // SAFETY: the alignment is a power of two and a multiple of a pointer's size; `pointer` is written on success only.
+    unsafe {
+        if libc::posix_memalign(&mut pointer, align, bytes.max(1)) != 0 {
+            return std::ptr::null_mut();
+        }
+        if bytes >= HUGE {
+            // Advice: nothing depends on it.
+            libc::madvise(pointer, bytes, libc::MADV_HUGEPAGE);
+        }
+    }
+    pointer.cast()
+}
+
+/// Gives memory of [`nyala_alloc`] back; null is fine.
+///
+/// # Safety
+/// `pointer` is null or was returned by `nyala_alloc` and not freed since.
+pub unsafe extern "C" fn nyala_free(pointer: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { libc::free(pointer.cast()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_aligned_and_writable() {
+        for bytes in [0, 1, 63, 4096, 5 << 20] {
+            let p = nyala_alloc(bytes);
+            assert!(!p.is_null() && (p as usize).is_multiple_of(64));
+            // SAFETY: just allocated.
+            unsafe {
+                p.write_bytes(1, bytes as usize);
+                nyala_free(p);
+            }
+        }
+        assert!(nyala_alloc(-1).is_null());
+        assert!(nyala_alloc(i64::MAX).is_null());
+    }
+}

@@ -1,0 +1,113 @@
+//! Printing to standard output.
+//!
+//! It goes through the C library's `stdout`: locked, buffered, flushed at exit, and in order with what foreign functions
+//! print themselves.
+
+use std::ffi::CStr;
+use std::io::Write;
+
+unsafe extern "C" {
+    static stdout: *mut libc::FILE;
+}
+
+fn put(bytes: &[u8]) {
+    // SAFETY: `stdout` is the C library's open stream, the bytes are readable. An error (a closed pipe) has no remedy.
+    unsafe {
+        libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), stdout);
+    }
+}
+
+/// Writes out what was printed so far.
+pub extern "C" fn nyala_flush() {
+    // SAFETY: `stdout` is the C library's open stream.
+    unsafe {
+        libc::fflush(stdout);
+    }
+}
+
+/// `value` as programs print it, in a buffer on the stack (no number is longer than 400 bytes).
+fn put_display(value: impl std::fmt::Display) {
+    let mut buffer = [0u8; 512];
+    let mut rest = &mut buffer[..];
+    let whole = write!(rest, "{value}").is_ok();
+    let left = rest.len();
+    if whole {
+        put(&buffer[..512 - left]);
+    } else {
+        put(value.to_string().as_bytes());
+    }
+}
+
+macro_rules! print_functions {
+    ($($name:ident: $ty:ty),*) => {
+        $(
+            /// Prints the number in decimal, without a newline.
+            pub extern "C" fn $name(value: $ty) {
+                put_display(value);
+            }
+        )*
+    };
+}
+
+print_functions!(
+    nyala_print_i8: i8, nyala_print_i16: i16, nyala_print_i32: i32, nyala_print_i64: i64,
+    nyala_print_u8: u8, nyala_print_u16: u16, nyala_print_u32: u32, nyala_print_u64: u64
+);
+
+/// The shortest decimal text that reads back as `value`; `nan`, `inf`, `-inf` for what is no number.
+pub fn float_text(value: f64) -> String {
+    if value.is_nan() { "nan".into() } else { value.to_string() }
+}
+
+/// As [`float_text`], for single precision.
+pub fn float32_text(value: f32) -> String {
+    if value.is_nan() { "nan".into() } else { value.to_string() }
+}
+
+/// Prints the shortest decimal text that reads back as `value`, without a newline.
+pub extern "C" fn nyala_print_f64(value: f64) {
+    put(float_text(value).as_bytes());
+}
+
+/// Prints the shortest decimal text that reads back as `value`, without a newline.
+pub extern "C" fn nyala_print_f32(value: f32) {
+    put(float32_text(value).as_bytes());
+}
+
+/// Prints `true` or `false`.
+pub extern "C" fn nyala_print_bool(value: u8) {
+    put(if value & 1 != 0 { b"true" } else { b"false" });
+}
+
+/// Prints one byte as it is.
+pub extern "C" fn nyala_print_char(value: u8) {
+    put(&[value]);
+}
+
+/// Prints the bytes up to the first zero byte.
+///
+/// # Safety
+/// `text` is null or points to bytes that end with a zero byte.
+pub unsafe extern "C" fn nyala_print_string(text: *const u8) {
+    if text.is_null() {
+        put(b"(null)");
+    } else {
+        // SAFETY: the caller's promise.
+        put(unsafe { CStr::from_ptr(text.cast()) }.to_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_read_back() {
+        for value in [0.1, -0.0, 1e300, 5e-324, f64::MAX, 1.0 / 3.0] {
+            assert_eq!(float_text(value).parse::<f64>().unwrap().to_bits(), value.to_bits());
+        }
+        assert_eq!(float_text(-f64::NAN), "nan");
+        assert_eq!(float32_text(f32::NEG_INFINITY), "-inf");
+        assert_eq!(float32_text(0.1), "0.1");
+    }
+}

@@ -1,0 +1,96 @@
+//! Time, arguments of the program, and ends that no result describes.
+
+use crate::print::nyala_flush;
+use std::ffi::{CStr, CString, c_char};
+use std::sync::Mutex;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// Nanoseconds of a monotonic clock since some fixed moment of this process.
+pub extern "C" fn nyala_time_ns() -> i64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as i64
+}
+
+/// Says `message` on standard error and ends the process with the signal of `abort`.
+///
+/// # Safety
+/// `message` is null or points to bytes that end with a zero byte.
+pub unsafe extern "C" fn nyala_panic(message: *const u8) -> ! {
+    nyala_flush();
+    // SAFETY: the caller's promise.
+    let text = if message.is_null() { c"" } else { unsafe { CStr::from_ptr(message.cast()) } };
+    eprintln!("panic: {}", text.to_string_lossy());
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
+}
+
+/// Ends the process with that exit code; what was printed is written out.
+pub extern "C" fn nyala_exit(code: i32) -> ! {
+    nyala_flush();
+    std::process::exit(code)
+}
+
+/// Pointers to the arguments' texts, a null at the end.
+struct Args {
+    pointers: Vec<*const c_char>,
+}
+
+// SAFETY: the texts are leaked and never written.
+unsafe impl Send for Args {}
+
+static ARGS: Mutex<Args> = Mutex::new(Args { pointers: Vec::new() });
+
+/// Sets what the program gets as its arguments; the first is its name. A zero byte ends an argument.
+pub fn set_args(args: &[String]) {
+    let mut pointers: Vec<*const c_char> = args
+        .iter()
+        .map(|a| {
+            let bytes: Vec<u8> = a.bytes().take_while(|&b| b != 0).collect();
+            // The program may keep the pointer for as long as the process lives.
+            CString::new(bytes).unwrap_or_default().into_raw() as *const c_char
+        })
+        .collect();
+    pointers.push(std::ptr::null());
+    // Leaked for the same reason.
+    ARGS.lock().unwrap_or_else(|e| e.into_inner()).pointers = pointers.leak().to_vec();
+}
+
+/// How many arguments the program has, its name included.
+pub extern "C" fn nyala_argc() -> i32 {
+    (ARGS.lock().unwrap_or_else(|e| e.into_inner()).pointers.len() as i32 - 1).max(0)
+}
+
+/// The arguments' texts, a null after the last.
+pub extern "C" fn nyala_argv() -> *const *const c_char {
+    static EMPTY: usize = 0;
+    let args = ARGS.lock().unwrap_or_else(|e| e.into_inner());
+    if args.pointers.is_empty() {
+        return (&raw const EMPTY).cast();
+    }
+    args.pointers.clone().leak().as_ptr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_arrive() {
+        set_args(&["prog".into(), "a b".into()]);
+        assert_eq!(nyala_argc(), 2);
+        // SAFETY: two texts were set.
+        unsafe {
+            let argv = nyala_argv();
+            assert_eq!(CStr::from_ptr(*argv.add(1)), c"a b");
+            assert!((*argv.add(2)).is_null());
+        }
+    }
+
+    #[test]
+    fn time_goes_on() {
+        let start = nyala_time_ns();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(nyala_time_ns() - start >= 2_000_000);
+    }
+}
