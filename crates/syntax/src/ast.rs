@@ -168,7 +168,10 @@ pub struct Pattern {
 pub enum PatternKind {
     /// A parameter that is a mere type, or an error.
     Unnamed,
-    Name { mutable: bool, name: Name },
+    Name {
+        mutable: bool,
+        name: Name,
+    },
     Tuple(Vec<Pattern>),
 }
 
@@ -211,14 +214,23 @@ pub struct Expr {
 pub enum ExprKind {
     /// Reported already.
     Error,
-    Int { value: u128, suffix: Option<Suffix> },
-    Float { text: String, suffix: Option<Suffix> },
+    Int {
+        value: u128,
+        suffix: Option<Suffix>,
+    },
+    Float {
+        text: String,
+        suffix: Option<Suffix>,
+    },
     Bool(bool),
     Char(u8),
     /// The zero byte at the end included.
     Str(Vec<u8>),
     Path(Path),
-    Struct { path: Path, fields: Vec<(Name, ExprId)> },
+    Struct {
+        path: Path,
+        fields: Vec<(Name, ExprId)>,
+    },
     /// `()` is the empty one; there is none with one element.
     Tuple(Vec<ExprId>),
     Array(Vec<ExprId>),
@@ -228,17 +240,47 @@ pub enum ExprKind {
     Simd(Vec<ExprId>),
     Block(Block),
     Unary(UnaryOp, ExprId),
-    AddrOf { mutable: bool, place: ExprId },
-    IncDec { inc: bool, prefix: bool, place: ExprId },
-    Binary { op: BinaryOp, op_span: Span, lhs: ExprId, rhs: ExprId },
-    Assign { op: Option<BinaryOp>, op_span: Span, place: ExprId, value: ExprId },
+    AddrOf {
+        mutable: bool,
+        place: ExprId,
+    },
+    IncDec {
+        inc: bool,
+        prefix: bool,
+        place: ExprId,
+    },
+    Binary {
+        op: BinaryOp,
+        op_span: Span,
+        lhs: ExprId,
+        rhs: ExprId,
+    },
+    Assign {
+        op: Option<BinaryOp>,
+        op_span: Span,
+        place: ExprId,
+        value: ExprId,
+    },
     Cast(ExprId, TypeId),
-    Call { callee: ExprId, args: Vec<ExprId> },
-    Field { base: ExprId, name: Name, type_args: Option<Vec<TypeId>> },
+    Call {
+        callee: ExprId,
+        args: Vec<ExprId>,
+    },
+    Field {
+        base: ExprId,
+        name: Name,
+        type_args: Option<Vec<TypeId>>,
+    },
     Lambda(Box<Lambda>),
     /// `if`, all its `else if`, and the `else`.
-    If { arms: Vec<(ExprId, ExprId)>, otherwise: Option<ExprId> },
-    While { cond: ExprId, body: ExprId },
+    If {
+        arms: Vec<(ExprId, ExprId)>,
+        otherwise: Option<ExprId>,
+    },
+    While {
+        cond: ExprId,
+        body: ExprId,
+    },
     For(Box<For>),
     /// A feature that was reported as a limitation already.
     Unsupported,

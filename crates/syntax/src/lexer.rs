@@ -413,10 +413,10 @@ impl Lexer<'_> {
 
     fn char(&mut self) -> Tok {
         let lo = self.pos;
-        let mut chars = self.text[lo + 1..].char_indices();
+        let chars = self.text[lo + 1..].char_indices();
         let mut end = None;
         let mut escaped = false;
-        while let Some((i, c)) = chars.next() {
+        for (i, c) in chars {
             if c == '\n' || i > 64 {
                 break;
             }

@@ -190,12 +190,14 @@ impl Parser<'_> {
                     self.bump();
                     if self.at(Tok::Int) {
                         let index = self.text_of(self.tokens[self.pos]).to_string();
-                        let message = format!("found `.{index}`, expected a field name");
-                        let diagnostic = Diagnostic::error("unexpected-token", self.span(), message);
-                        return Err(self.report(diagnostic.hint(format!("parts of tuples are `t({index})`"))));
+                        return Err(self.dot_index(&index));
                     }
                     let name = self.name("a field name")?;
                     ExprKind::Field { base: e, name, type_args: self.type_args()? }
+                }
+                Tok::Float if self.tokens[self.pos - 1].hi == self.tokens[self.pos].lo => {
+                    let index = self.text_of(self.tokens[self.pos]).trim_start_matches('.').to_string();
+                    return Err(self.dot_index(&index));
                 }
                 Tok::PlusPlus => {
                     self.bump();
@@ -209,6 +211,12 @@ impl Parser<'_> {
             };
             e = self.mk(kind, self.span_from(start))?;
         }
+    }
+
+    fn dot_index(&mut self, index: &str) -> Reported {
+        let message = format!("found `.{index}`, expected a field name");
+        let diagnostic = Diagnostic::error("unexpected-token", self.span(), message);
+        self.report(diagnostic.hint(format!("parts of tuples are `t({index})`")))
     }
 
     fn literal_error(&mut self, token: Token, e: LiteralError) -> ExprKind {
@@ -510,10 +518,7 @@ impl Parser<'_> {
             self.semi("`let`")?;
             return Ok(None);
         }
-        let ends_itself = matches!(
-            self.peek(),
-            Tok::If | Tok::While | Tok::For | Tok::With | Tok::Match | Tok::LBrace
-        );
+        let ends_itself = matches!(self.peek(), Tok::If | Tok::While | Tok::For | Tok::With | Tok::Match | Tok::LBrace);
         let e = if ends_itself { self.primary()? } else { self.expr()? };
         let is_block_like = ends_itself && self.tokens[self.pos - 1].tok == Tok::RBrace;
         if self.at(Tok::RBrace) {

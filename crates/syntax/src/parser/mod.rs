@@ -206,6 +206,12 @@ impl Parser<'_> {
         if self.eat(tok) {
             return Ok(());
         }
+        if tok == Tok::Or && self.at(Tok::OrOr) {
+            // `|x||y| e`: the first half closes the parameters.
+            let token = &mut self.tokens[self.pos];
+            (token.tok, token.lo) = (Tok::Or, token.lo + 1);
+            return Ok(());
+        }
         if self.at(Tok::Eof) {
             let opener = self.tokens[open];
             let what = format!("{} is not closed, expected {expected}", format_args!("`{}`", self.text_of(opener)));
@@ -224,7 +230,10 @@ impl Parser<'_> {
         if self.nesting >= MAX_NESTING {
             let message = format!("nested deeper than {MAX_NESTING} levels");
             let diagnostic = Diagnostic::error("nesting-too-deep", self.span(), message);
-            return Err(self.report(diagnostic.hint("give the inner parts names with `let` or functions")));
+            let reported = self.report(diagnostic.hint("give the inner parts names with `let` or functions"));
+            // Brackets that are not closed behind this place were perhaps never meant to be.
+            self.unclosed = true;
+            return Err(reported);
         }
         self.nesting += 1;
         let result = f(self);
@@ -244,7 +253,7 @@ impl Parser<'_> {
     fn list<T>(&mut self, open: usize, end: Tok, what: &str, mut f: impl FnMut(&mut Self) -> R<T>) -> R<Vec<T>> {
         self.bracketed(|p| {
             let mut out = Vec::new();
-            while !p.at(end) {
+            while !(p.at(end) || end == Tok::Or && p.at(Tok::OrOr)) {
                 out.push(f(p)?);
                 if !p.eat(Tok::Comma) {
                     break;
