@@ -524,11 +524,28 @@ impl Parser<'_> {
         if self.at(Tok::RBrace) {
             return Ok(Some(e));
         }
-        stmts.push(Stmt::Expr(e));
         if is_block_like {
+            stmts.push(Stmt::Expr(e));
             self.eat(Tok::Semi);
             return Ok(None);
         }
+        if self.at_item() {
+            // The result may stand before functions that it uses.
+            while self.at_item() || self.at(Tok::Semi) {
+                if !self.eat(Tok::Semi) {
+                    let item = self.nested(|p| p.item())?;
+                    stmts.push(Stmt::Item(Box::new(item)));
+                }
+            }
+            if self.at(Tok::RBrace) {
+                return Ok(Some(e));
+            }
+            let message = format!("found {}, expected `}}` after the block's result", self.describe());
+            let result = self.module[e].span;
+            let diagnostic = Diagnostic::error("unexpected-token", self.span(), message);
+            return Err(self.report(diagnostic.other(result, "the result; end it with `;` if it is none")));
+        }
+        stmts.push(Stmt::Expr(e));
         self.semi("the expression")?;
         Ok(None)
     }

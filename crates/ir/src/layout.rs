@@ -1,0 +1,47 @@
+//! Memory layout, C's on a 64-bit target: sizes, alignments, field offsets.
+
+use crate::types::{Prim, Ty, TyKind, Types};
+
+/// Size and alignment of a type in bytes. An indefinite array has the size 0 and its element's alignment; a
+/// continuation stored in memory is a pair of pointers (code, environment). `None` if the size overflows.
+pub fn size_align(types: &Types, ty: Ty) -> Option<(u64, u64)> {
+    Some(match types.kind(ty) {
+        TyKind::Prim(Prim::Bool) => (1, 1),
+        TyKind::Prim(p) => (p.bits() as u64 / 8, p.bits() as u64 / 8),
+        TyKind::Mem => (0, 1),
+        TyKind::Ptr { .. } | TyKind::Code => (8, 8),
+        TyKind::Cn(_) => (16, 8),
+        TyKind::Array(elem, n) => {
+            let (size, align) = size_align(types, *elem)?;
+            (size.checked_mul(*n).filter(|s| *s < 1 << 47)?, align)
+        }
+        TyKind::IndefArray(elem) => (0, size_align(types, *elem)?.1),
+        TyKind::Tuple(_) | TyKind::Struct(_) => {
+            let (mut size, mut align) = (0u64, 1);
+            for idx in 0..types.n_parts(ty)? {
+                let (s, a) = size_align(types, types.part(ty, idx)?)?;
+                size = size.next_multiple_of(a).checked_add(s).filter(|s| *s < 1 << 47)?;
+                align = align.max(a);
+            }
+            (size.next_multiple_of(align), align)
+        }
+    })
+}
+
+/// Byte offset of part `idx` of a tuple, struct or array.
+pub fn offset(types: &Types, ty: Ty, idx: u64) -> Option<u64> {
+    match types.kind(ty) {
+        TyKind::Array(elem, _) | TyKind::IndefArray(elem) => size_align(types, *elem)?.0.checked_mul(idx),
+        _ => {
+            let mut at = 0u64;
+            for i in 0..=idx {
+                let (size, align) = size_align(types, types.part(ty, i)?)?;
+                at = at.next_multiple_of(align);
+                if i < idx {
+                    at += size;
+                }
+            }
+            Some(at)
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The op table: everything the compiler knows about an operation that is not code. Printer and reader keywords,
+//! arity, result rule and effect class come from here.
+
+/// What an operation may do besides computing its result (`targets.md`, Effects).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// Floats freely.
+    Total,
+    /// Reads memory or may fault: takes a `mem`, returns none, so equal ones merge.
+    Partial,
+    /// Takes a `mem` and returns the next one.
+    Write,
+}
+
+/// How the type of the result follows from the operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// The type of this operand.
+    Same(usize),
+    Bool,
+    Mem,
+    /// Stated by whoever builds it; printed as `op[ty](…)`.
+    Stated,
+    /// Follows from the operands by a rule of its own ([`crate::World`]'s constructor).
+    Own,
+}
+
+macro_rules! ops {
+    ($($variant:ident $name:literal $arity:literal $rule:expr, $effect:ident, $doc:literal;)*) => {
+        /// A primitive operation.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Op { $(#[doc = $doc] $variant,)* }
+
+        impl Op {
+            pub const ALL: &'static [Op] = &[$(Op::$variant,)*];
+
+            /// Keyword in IR text.
+            pub fn name(self) -> &'static str {
+                match self { $(Op::$variant => $name,)* }
+            }
+            /// Number of operands, `-1` for any.
+            pub fn arity(self) -> i32 {
+                match self { $(Op::$variant => $arity,)* }
+            }
+            pub fn rule(self) -> Rule {
+                use Rule::*;
+                match self { $(Op::$variant => $rule,)* }
+            }
+            pub fn effect(self) -> Effect {
+                match self { $(Op::$variant => Effect::$effect,)* }
+            }
+            pub fn doc(self) -> &'static str {
+                match self { $(Op::$variant => $doc,)* }
+            }
+        }
+    };
+}
+
+ops! {
+    Add "add" 2 Same(0), Total, "Sum; integers modulo 2^n.";
+    Sub "sub" 2 Same(0), Total, "Difference; integers modulo 2^n.";
+    Mul "mul" 2 Same(0), Total, "Product; integers modulo 2^n.";
+    Div "div" 2 Same(0), Total, "Quotient of floats, or of integers where it cannot fault.";
+    Rem "rem" 2 Same(0), Total, "Remainder, of the dividend's sign, where it cannot fault.";
+    PDiv "pdiv" 3 Same(1), Partial, "`pdiv(mem, a, b)`: integer quotient; faults if `b` is 0 or the result overflows.";
+    PRem "prem" 3 Same(1), Partial, "`prem(mem, a, b)`: integer remainder; faults as `pdiv` does.";
+    And "and" 2 Same(0), Total, "Bitwise and; of bools too.";
+    Or "or" 2 Same(0), Total, "Bitwise or; of bools too.";
+    Xor "xor" 2 Same(0), Total, "Bitwise exclusive or; of bools too.";
+    Shl "shl" 2 Same(0), Total, "Left shift, the amount taken modulo the width.";
+    Shr "shr" 2 Same(0), Total, "Right shift, arithmetic if signed, the amount taken modulo the width.";
+    Eq "eq" 2 Bool, Total, "Equal; numbers, bools, pointers. Floats: ordered.";
+    Ne "ne" 2 Bool, Total, "Not equal; true if one is NaN.";
+    Lt "lt" 2 Bool, Total, "Less.";
+    Le "le" 2 Bool, Total, "Less or equal.";
+    Gt "gt" 2 Bool, Total, "Greater.";
+    Ge "ge" 2 Bool, Total, "Greater or equal.";
+    Cast "cast" 1 Stated, Total, "Conversion of numbers and bools; float to integer saturates, to bool tests `!= 0`.";
+    Bitcast "bitcast" 1 Stated, Total, "The same bits as another type of the same size; pointers and integers too.";
+    Select "select" 3 Same(1), Total, "`select(c, a, b)`: `a` if `c`, else `b`.";
+    Tuple "tuple" -1 Own, Total, "A tuple of the operands.";
+    Struct "struct" -1 Stated, Total, "A struct of the operands, in the order of its fields.";
+    Array "array" -1 Stated, Total, "An array of the operands.";
+    Splat "splat" 1 Stated, Total, "An array with every element the operand.";
+    Extract "extract" 2 Own, Total, "`extract(agg, idx)`: a part; the index a literal but for arrays. Out of range: undefined.";
+    Insert "insert" 3 Same(0), Total, "`insert(agg, idx, v)`: the aggregate with one part replaced.";
+    Lea "lea" 2 Own, Total, "`lea(ptr, idx)`: address of a part of what `ptr` points to.";
+    Load "load" 2 Own, Partial, "`load(mem, ptr)`.";
+    Store "store" 3 Mem, Write, "`store(mem, ptr, v)`: the next mem.";
+    Slot "slot" 1 Stated, Write, "`slot[T](mem)`: `(mem, &T)`, a new local variable of the function, its contents undefined.";
+    Alloc "alloc" 2 Stated, Write, "`alloc[T](mem, n)`: `(mem, &[T])`, n (i64) elements on the heap, their contents undefined.";
+    Known "known" 1 Bool, Total, "`?e`: whether partial evaluation knows `e`; false when nobody evaluates it partially.";
+    Hlt "hlt" 1 Same(0), Total, "`$e`: the value, unknown to partial evaluation.";
+    Run "run" 1 Same(0), Total, "`@@f`: the callee, to be unfolded whatever its filters say.";
+    Sqrt "sqrt" 1 Same(0), Total, "Square root; exact.";
+    Abs "abs" 1 Same(0), Total, "Absolute value of a float.";
+    Floor "floor" 1 Same(0), Total, "Rounds down.";
+    Ceil "ceil" 1 Same(0), Total, "Rounds up.";
+    Trunc "trunc" 1 Same(0), Total, "Rounds toward zero.";
+    Round "round" 1 Same(0), Total, "Rounds to the nearest, halves away from zero.";
+    Fmin "fmin" 2 Same(0), Total, "The smaller; the other if one is NaN.";
+    Fmax "fmax" 2 Same(0), Total, "The greater; the other if one is NaN.";
+    Fma "fma" 3 Same(0), Total, "`a * b + c`, rounded once.";
+    Copysign "copysign" 2 Same(0), Total, "The first operand with the sign of the second.";
+    Sin "sin" 1 Same(0), Total, "Sine.";
+    Cos "cos" 1 Same(0), Total, "Cosine.";
+    Tan "tan" 1 Same(0), Total, "Tangent.";
+    Asin "asin" 1 Same(0), Total, "Arc sine.";
+    Acos "acos" 1 Same(0), Total, "Arc cosine.";
+    Atan "atan" 1 Same(0), Total, "Arc tangent.";
+    Sinh "sinh" 1 Same(0), Total, "Hyperbolic sine.";
+    Cosh "cosh" 1 Same(0), Total, "Hyperbolic cosine.";
+    Tanh "tanh" 1 Same(0), Total, "Hyperbolic tangent.";
+    Exp "exp" 1 Same(0), Total, "Exponential.";
+    Exp2 "exp2" 1 Same(0), Total, "Power of two.";
+    Expm1 "expm1" 1 Same(0), Total, "Exponential less one.";
+    Log "log" 1 Same(0), Total, "Natural logarithm.";
+    Log2 "log2" 1 Same(0), Total, "Binary logarithm.";
+    Log10 "log10" 1 Same(0), Total, "Decimal logarithm.";
+    Log1p "log1p" 1 Same(0), Total, "Logarithm of one more.";
+    Cbrt "cbrt" 1 Same(0), Total, "Cube root.";
+    Pow "pow" 2 Same(0), Total, "Power.";
+    Atan2 "atan2" 2 Same(0), Total, "Angle of a vector.";
+}
+
+impl Op {
+    pub fn from_name(name: &str) -> Option<Op> {
+        Op::ALL.iter().copied().find(|op| op.name() == name)
+    }
+
+    /// Math functions of floats, exact or not.
+    pub fn is_math(self) -> bool {
+        self >= Op::Sqrt
+    }
+
+    /// Math functions whose result is the same everywhere, hence folds (`targets.md`, CPU).
+    pub fn is_exact_math(self) -> bool {
+        self >= Op::Sqrt && self <= Op::Copysign
+    }
+
+    pub fn is_comparison(self) -> bool {
+        matches!(self, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
+    }
+}

@@ -1,0 +1,356 @@
+//! Types of the graph and of flat SSA: hash-consed, so equal types have equal ids. Structs are nominal, hence may
+//! be recursive through pointers.
+
+use nyala_base::Id;
+use rustc_hash::FxHashMap;
+
+nyala_base::define_id!(
+    /// A type of a [`Types`] table.
+    pub struct Ty, "t"
+);
+nyala_base::define_id!(
+    /// A nominal struct of a [`Types`] table.
+    pub struct StructId, "struct"
+);
+
+/// Primitive types. Signedness is part of the type, so that one `div` or `lt` serves both.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Prim {
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F32,
+    F64,
+}
+
+impl Prim {
+    pub const ALL: [Prim; 11] = [
+        Prim::Bool,
+        Prim::I8,
+        Prim::I16,
+        Prim::I32,
+        Prim::I64,
+        Prim::U8,
+        Prim::U16,
+        Prim::U32,
+        Prim::U64,
+        Prim::F32,
+        Prim::F64,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Prim::Bool => "bool",
+            Prim::I8 => "i8",
+            Prim::I16 => "i16",
+            Prim::I32 => "i32",
+            Prim::I64 => "i64",
+            Prim::U8 => "u8",
+            Prim::U16 => "u16",
+            Prim::U32 => "u32",
+            Prim::U64 => "u64",
+            Prim::F32 => "f32",
+            Prim::F64 => "f64",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Prim> {
+        Prim::ALL.into_iter().find(|p| p.name() == name)
+    }
+
+    /// Width in bits; 1 for `bool`.
+    pub fn bits(self) -> u32 {
+        match self {
+            Prim::Bool => 1,
+            Prim::I8 | Prim::U8 => 8,
+            Prim::I16 | Prim::U16 => 16,
+            Prim::I32 | Prim::U32 | Prim::F32 => 32,
+            Prim::I64 | Prim::U64 | Prim::F64 => 64,
+        }
+    }
+
+    pub fn is_float(self) -> bool {
+        matches!(self, Prim::F32 | Prim::F64)
+    }
+
+    pub fn is_signed(self) -> bool {
+        matches!(self, Prim::I8 | Prim::I16 | Prim::I32 | Prim::I64)
+    }
+
+    /// Integers, `bool` excluded.
+    pub fn is_int(self) -> bool {
+        !self.is_float() && self != Prim::Bool
+    }
+
+    /// The bit pattern of a literal of this type: integers are sign- or zero-extended to 64 bits, so that equal
+    /// values have equal patterns.
+    pub fn normalize(self, bits: u64) -> u64 {
+        match self {
+            Prim::Bool => bits & 1,
+            Prim::I8 => bits as i8 as i64 as u64,
+            Prim::I16 => bits as i16 as i64 as u64,
+            Prim::I32 => bits as i32 as i64 as u64,
+            Prim::U8 => bits as u8 as u64,
+            Prim::U16 => bits as u16 as u64,
+            Prim::U32 | Prim::F32 => bits as u32 as u64,
+            Prim::I64 | Prim::U64 | Prim::F64 => bits,
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum TyKind {
+    Prim(Prim),
+    /// The state of memory; a token, no data.
+    Mem,
+    /// Address of a `pointee` in `space` (0: generic; `anydsl.md` A.4 has the numbers).
+    Ptr {
+        pointee: Ty,
+        space: u8,
+    },
+    Tuple(Box<[Ty]>),
+    Struct(StructId),
+    /// `[T * n]`, a value.
+    Array(Ty, u64),
+    /// `[T]`, behind pointers only.
+    IndefArray(Ty),
+    /// A continuation with these parameters; it never returns.
+    Cn(Box<[Ty]>),
+    /// A bare code address, as `convert_closures` makes them; the call states the signature.
+    Code,
+}
+
+#[derive(Clone, Debug)]
+pub struct StructData {
+    pub name: String,
+    /// Field names and types, empty until [`Types::set_fields`].
+    pub fields: Vec<(String, Ty)>,
+}
+
+/// The table of all types of one world or module.
+#[derive(Clone, Debug)]
+pub struct Types {
+    kinds: Vec<TyKind>,
+    index: FxHashMap<TyKind, Ty>,
+    structs: Vec<StructData>,
+    orders: Vec<u8>,
+}
+
+impl Default for Types {
+    fn default() -> Self {
+        Types::new()
+    }
+}
+
+impl Types {
+    pub fn new() -> Types {
+        let mut types =
+            Types { kinds: Vec::new(), index: FxHashMap::default(), structs: Vec::new(), orders: Vec::new() };
+        for prim in Prim::ALL {
+            types.intern(TyKind::Prim(prim));
+        }
+        types.intern(TyKind::Mem);
+        types.intern(TyKind::Tuple(Box::new([])));
+        types
+    }
+
+    pub fn kind(&self, ty: Ty) -> &TyKind {
+        &self.kinds[ty.idx()]
+    }
+
+    pub fn intern(&mut self, kind: TyKind) -> Ty {
+        if let Some(&ty) = self.index.get(&kind) {
+            return ty;
+        }
+        let order = self.compute_order(&kind);
+        let ty = Ty::from_idx(self.kinds.len());
+        self.kinds.push(kind.clone());
+        self.orders.push(order);
+        self.index.insert(kind, ty);
+        ty
+    }
+
+    /// 0 for data; for a continuation 1 + the highest order among its parameters. Data that contains functions has
+    /// the order of these, except behind pointers (order 0) and in structs (see [`Types::has_function`]).
+    fn compute_order(&self, kind: &TyKind) -> u8 {
+        match kind {
+            TyKind::Cn(params) => params.iter().map(|&p| self.order(p)).max().unwrap_or(0).saturating_add(1),
+            TyKind::Tuple(elems) => elems.iter().map(|&p| self.order(p)).max().unwrap_or(0),
+            TyKind::Array(elem, _) | TyKind::IndefArray(elem) => self.order(*elem),
+            TyKind::Prim(_) | TyKind::Mem | TyKind::Ptr { .. } | TyKind::Struct(_) | TyKind::Code => 0,
+        }
+    }
+
+    pub fn order(&self, ty: Ty) -> u8 {
+        self.orders[ty.idx()]
+    }
+
+    /// Whether a value of this type is or contains a function (not behind a pointer).
+    pub fn has_function(&self, ty: Ty) -> bool {
+        match self.kind(ty) {
+            TyKind::Cn(_) => true,
+            TyKind::Tuple(elems) => elems.iter().any(|&e| self.has_function(e)),
+            TyKind::Array(elem, _) | TyKind::IndefArray(elem) => self.has_function(*elem),
+            TyKind::Struct(id) => self.structs[id.idx()].fields.iter().any(|f| self.has_function(f.1)),
+            TyKind::Prim(_) | TyKind::Mem | TyKind::Ptr { .. } | TyKind::Code => false,
+        }
+    }
+
+    pub fn prim(&self, prim: Prim) -> Ty {
+        Ty(prim as u32)
+    }
+    pub fn bool(&self) -> Ty {
+        self.prim(Prim::Bool)
+    }
+    pub fn i32(&self) -> Ty {
+        self.prim(Prim::I32)
+    }
+    pub fn i64(&self) -> Ty {
+        self.prim(Prim::I64)
+    }
+    pub fn mem(&self) -> Ty {
+        Ty(Prim::ALL.len() as u32)
+    }
+    pub fn unit(&self) -> Ty {
+        Ty(Prim::ALL.len() as u32 + 1)
+    }
+    pub fn ptr(&mut self, pointee: Ty) -> Ty {
+        self.intern(TyKind::Ptr { pointee, space: 0 })
+    }
+    pub fn tuple(&mut self, elems: &[Ty]) -> Ty {
+        self.intern(TyKind::Tuple(elems.into()))
+    }
+    pub fn array(&mut self, elem: Ty, n: u64) -> Ty {
+        self.intern(TyKind::Array(elem, n))
+    }
+    pub fn indef_array(&mut self, elem: Ty) -> Ty {
+        self.intern(TyKind::IndefArray(elem))
+    }
+    pub fn cn(&mut self, params: &[Ty]) -> Ty {
+        self.intern(TyKind::Cn(params.into()))
+    }
+    pub fn code(&mut self) -> Ty {
+        self.intern(TyKind::Code)
+    }
+
+    /// A new nominal struct type, its fields to be set once by [`Types::set_fields`].
+    pub fn declare_struct(&mut self, name: &str) -> (StructId, Ty) {
+        let id = StructId::from_idx(self.structs.len());
+        self.structs.push(StructData { name: name.into(), fields: Vec::new() });
+        (id, self.intern(TyKind::Struct(id)))
+    }
+
+    pub fn set_fields(&mut self, id: StructId, fields: Vec<(String, Ty)>) {
+        self.structs[id.idx()].fields = fields;
+    }
+
+    pub fn struct_data(&self, id: StructId) -> &StructData {
+        &self.structs[id.idx()]
+    }
+
+    pub fn structs(&self) -> impl Iterator<Item = (StructId, &StructData)> {
+        self.structs.iter().enumerate().map(|(i, s)| (StructId::from_idx(i), s))
+    }
+
+    pub fn as_prim(&self, ty: Ty) -> Option<Prim> {
+        match self.kind(ty) {
+            TyKind::Prim(p) => Some(*p),
+            _ => None,
+        }
+    }
+
+    /// Parameters of a continuation type.
+    pub fn cn_params(&self, ty: Ty) -> Option<&[Ty]> {
+        match self.kind(ty) {
+            TyKind::Cn(params) => Some(params),
+            _ => None,
+        }
+    }
+
+    pub fn pointee(&self, ty: Ty) -> Option<Ty> {
+        match self.kind(ty) {
+            TyKind::Ptr { pointee, .. } => Some(*pointee),
+            _ => None,
+        }
+    }
+
+    /// Number of parts of a tuple, struct or definite array.
+    pub fn n_parts(&self, ty: Ty) -> Option<u64> {
+        match self.kind(ty) {
+            TyKind::Tuple(elems) => Some(elems.len() as u64),
+            TyKind::Struct(id) => Some(self.structs[id.idx()].fields.len() as u64),
+            TyKind::Array(_, n) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// Type of part `idx` of a tuple or struct, or of any element of an array.
+    pub fn part(&self, ty: Ty, idx: u64) -> Option<Ty> {
+        match self.kind(ty) {
+            TyKind::Tuple(elems) => elems.get(idx as usize).copied(),
+            TyKind::Struct(id) => self.structs[id.idx()].fields.get(idx as usize).map(|f| f.1),
+            TyKind::Array(elem, _) | TyKind::IndefArray(elem) => Some(*elem),
+            _ => None,
+        }
+    }
+
+    /// The type as IR text.
+    pub fn display(&self, ty: Ty) -> String {
+        let mut out = String::new();
+        self.write(ty, &mut out);
+        out
+    }
+
+    fn write(&self, ty: Ty, out: &mut String) {
+        let list = |elems: &[Ty], out: &mut String| {
+            for (i, &e) in elems.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(", ");
+                }
+                self.write(e, out);
+            }
+        };
+        match self.kind(ty) {
+            TyKind::Prim(p) => out.push_str(p.name()),
+            TyKind::Mem => out.push_str("mem"),
+            TyKind::Ptr { pointee, space } => {
+                out.push('&');
+                if *space != 0 {
+                    out.push_str(&format!("[{space}]"));
+                }
+                self.write(*pointee, out);
+            }
+            TyKind::Tuple(elems) => {
+                out.push('(');
+                list(elems, out);
+                if elems.len() == 1 {
+                    out.push(',');
+                }
+                out.push(')');
+            }
+            TyKind::Struct(id) => out.push_str(&self.structs[id.idx()].name),
+            TyKind::Array(elem, n) => {
+                out.push('[');
+                self.write(*elem, out);
+                out.push_str(&format!(" * {n}]"));
+            }
+            TyKind::IndefArray(elem) => {
+                out.push('[');
+                self.write(*elem, out);
+                out.push(']');
+            }
+            TyKind::Cn(params) => {
+                out.push_str("cn(");
+                list(params, out);
+                out.push(')');
+            }
+            TyKind::Code => out.push_str("code"),
+        }
+    }
+}
