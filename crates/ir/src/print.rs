@@ -60,7 +60,7 @@ pub fn literal(types: &crate::Types, ty: Ty, bits: u64) -> String {
 
 /// NaNs and infinities by their bits.
 fn float_text(x: f64, text: String, bits: u64, suffix: &str) -> String {
-    if x.is_finite() { format!("{text}{suffix}") } else { format!("0x{bits:x}{suffix}") }
+    if x.is_finite() { format!("{text}{suffix}") } else { format!("0x{bits:x}_{suffix}") }
 }
 
 struct Printer<'a> {
