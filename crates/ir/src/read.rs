@@ -486,7 +486,7 @@ mod tests {
 export cont pow(m: mem, x: i32, @(?n) n: i32, ret: cn(mem, i32)) @(and(?n, ?x)) = branch(m, eq(n, 0), then, else)
   cont then(m.1: mem) = ret(m.1, 1)
   cont else(m.2: mem) = run(pow)(m.2, x, add(n, -1), k)
-    cont k(m.3: mem, r: i32) = ret(m.3, mul(x, r))
+  cont k(m.3: mem, r: i32) = ret(m.3, mul(x, r))
 ",
         );
     }

@@ -226,17 +226,9 @@ fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<String, 
     let module = s.flat(&residual)?;
     match stage {
         "flat" => match function {
-            None => Ok(nyala_flat::print(&module)),
-            Some(name) => {
-                let names: Vec<nyala_flat::Func> = (0..module.funcs.len() as u32)
-                    .map(nyala_flat::Func)
-                    .filter(|&f| module.func(f).name == name)
-                    .collect();
-                if names.is_empty() {
-                    return Err(no_function(s, name));
-                }
-                Ok(nyala_flat::print_functions(&module, &names))
-            }
+            None => Ok(nyala_flat::print(&module, &|_| true)),
+            Some(name) if module.funcs.iter().all(|f| f.name != name) => Err(no_function(s, name)),
+            Some(name) => Ok(nyala_flat::print(&module, &|f| f.name == name)),
         },
         "llvm" => Ok(s.llvm(&module)?.ir_text()),
         _ => {
