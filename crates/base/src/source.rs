@@ -13,6 +13,12 @@ pub struct Span {
     pub hi: u32,
 }
 
+impl Default for Span {
+    fn default() -> Span {
+        Span::NONE
+    }
+}
+
 impl Span {
     /// A place that no user wrote.
     pub const NONE: Span = Span { file: FileId(u32::MAX), lo: 0, hi: 0 };

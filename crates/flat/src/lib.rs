@@ -25,6 +25,7 @@ mod data;
 mod print;
 pub mod promote;
 mod read;
+pub mod schedule;
 pub mod simplify;
 mod verify;
 
@@ -32,5 +33,6 @@ pub use data::*;
 pub use print::{print, print_functions};
 pub use promote::promote_slots;
 pub use read::{ReadError, read};
+pub use schedule::schedule;
 pub use simplify::simplify_branches;
 pub use verify::verify;

@@ -1,8 +1,45 @@
 //! The graph: world, op table, folding constructors, verifier, printer, reader, rewriter, facts about graphs.
+//!
+//! # How to build one
+//!
+//! ```
+//! use nyala_ir::{Linkage, Op, World};
+//! let mut w = World::new();
+//! let (mem, i32) = (w.types.mem(), w.types.i32());
+//! let ret_ty = w.types.cn(&[mem, i32]);
+//! let ty = w.types.cn(&[mem, i32, ret_ty]);
+//! // cont double(m: mem, x: i32, ret: cn(mem, i32)) = ret(m, add(x, x))
+//! let k = w.declare("double", ty, &["m", "x", "ret"]);
+//! let (m, x, ret) = (w.param(k, 0), w.param(k, 1), w.param(k, 2));
+//! let sum = w.op(Op::Add, &[x, x]);
+//! w.define(k, ret, &[m, sum]);
+//! w.cont_mut(k).linkage = Linkage::Exported("double".into());
+//! ```
+//!
+//! # What holds (the verifier checks)
+//!
+//! - A function is `cn(mem, parameters…, cn(mem, results…))`, its return continuation last. A continuation that takes
+//!   none is a block. `mem` is the first parameter of every continuation and the first argument of every call.
+//! - No continuation uses a `mem` but its own parameter and what its own writes make of it; each `mem` goes into one
+//!   write or call. So the order of effects is the chain of mems within one continuation.
+//! - Partial operations (loads, integer division) and writes take the `mem` at which they happen.
+//! - `extract` and `insert` take literal indices, `lea` into tuples and structs too. An array indexed by a value that
+//!   is not a literal lives in a `slot`, and is reached by `lea`, `load` and `store`.
+//! - `branch(mem, cond, then, else)`: both targets are `cn(mem)`.
+//! - A call of an unspecialized `known` is false; `hlt` and `run` are transparent.
+//! - Filters ([`Filter`]) are total operations over the continuation's own parameters (and literals).
+//! - Nesting is not stored: a continuation is nested in those whose parameters it uses, directly or through what it
+//!   refers to ([`facts::Nest`]).
 
+pub mod facts;
+pub mod fold;
 pub mod layout;
 pub mod ops;
+pub mod print;
 pub mod types;
+pub mod verify;
+pub mod world;
 
 pub use ops::{Effect, Op, Rule};
 pub use types::{Prim, StructId, Ty, TyKind, Types};
+pub use world::{Body, Builtin, Cont, ContData, Filter, Global, GlobalData, Linkage, Node, Val, World};

@@ -1,1 +1,83 @@
 //! The partial evaluator: filters, run and halt, budget, memo, the record of every decision.
+//!
+//! The source graph is read-only. An environment machine evaluates it; what stays dynamic is built into a second graph,
+//! whose constructors fold, so *a value is a node of that second graph*, and a known value is a literal there, an
+//! aggregate of known parts, a function, the address of a slot or global.
+//!
+//! A continuation together with the values it captures, and those of the parameters it is specialized in, is a
+//! [*stub*](eval::Stub): a continuation of the residual graph whose body is built only when residual code needs it. Stubs
+//! are memoized, so equal specializations are one (`001` 4.4). Evaluating a call either goes on in the callee's body
+//! (*unfolds*), without a trace in the residual program, or ends the residual block under way with a call of a stub.
+//!
+//! ```text
+//! cont pow(m, x, n, ret) @(?n) = branch(m, eq(n, 0), then, else)      pow(m, y, 2, k) leaves
+//!   cont then(m.1) = ret(m.1, 1)                                      k(m, mul(y, y))
+//!   cont else(m.2) = pow(m.2, x, add(n, -1), |m.3, r| ret(m.3, mul(r, x)))
+//! ```
+//!
+//! Which parameters a call specializes: [`eval`]. What is known of memory: [`memory`]. When a recursion is taken for
+//! divergent and generalized: [`whistle`]. What cannot be decided on the way, a hint for the next round: whether a
+//! recursion's argument drifts, whether a function is called once only. Two rounds as a rule, [`MAX_ROUNDS`] at most.
+//!
+//! Source: `001` 3 and 4, `002` 10 and 11.
+
+pub mod eval;
+pub mod facts;
+pub mod finish;
+pub mod memory;
+pub mod whistle;
+
+use nyala_base::Sink;
+use nyala_ir::World;
+
+/// A further round only makes the residual program smaller.
+pub const MAX_ROUNDS: usize = 8;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Whether annotations count; if not, only functions are specialized (`--no-pe`).
+    pub annotations: bool,
+    /// Multiplies all budgets.
+    pub budget: f64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { annotations: true, budget: 1.0 }
+    }
+}
+
+/// What the evaluation took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stats {
+    pub rounds: usize,
+    /// Bodies entered, all rounds together.
+    pub reductions: u64,
+    /// Values of the residual graph before clean-up, last round.
+    pub nodes: usize,
+}
+
+/// The residual program of all roots of `source`. `None`: it would not end, and the sink says why.
+pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Option<(World, Stats)> {
+    let roots = source.roots();
+    let facts = facts::Facts::new(source, &roots);
+    let mut hints = whistle::Hints::default();
+    let mut stats = Stats::default();
+    loop {
+        stats.rounds += 1;
+        let mut evaluator = eval::Evaluator::new(source, &facts, &hints, options);
+        let outcome = evaluator.run(&roots);
+        stats.reductions += evaluator.reductions();
+        stats.nodes = evaluator.nodes();
+        if let Err(diverged) = outcome {
+            sink.push(whistle::report(source, &diverged));
+            return None;
+        }
+        let residual = finish::finish(&mut evaluator, &roots);
+        let (noted, reports) = (evaluator.take_noted(), evaluator.take_reports());
+        if stats.rounds >= MAX_ROUNDS || !hints.absorb(noted) {
+            sink.diagnostics.extend(reports);
+            return Some((residual, stats));
+        }
+    }
+}

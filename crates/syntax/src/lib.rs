@@ -1,1 +1,14 @@
 //! Text to AST; total: never fails, reports errors as data.
+
+pub mod ast;
+mod lexer;
+mod literals;
+mod parser;
+mod printer;
+
+pub use ast::Module;
+pub use parser::parse;
+pub use printer::print;
+
+#[cfg(test)]
+mod tests;

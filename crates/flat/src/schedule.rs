@@ -1,0 +1,886 @@
+//! Makes flat SSA of a graph, once per residual program.
+//!
+//! **Functions.** A continuation whose last parameter is a continuation is a function, the others are blocks of the
+//! functions that lead to them. What is free in a function becomes parameters at its end (lambda lifting, `002` 11.1).
+//! A function that is used as a value becomes a pair of code and environment: the environment, on the heap, holds what
+//! is free; the code is a small function that unpacks it. A continuation that is used in another way than as a
+//! function's return, or from a function nested in its own, would be an alternative return: a limitation for now.
+//!
+//! **Order.** Writes and partial operations stay in the block that owns their `mem`, in its order. Other operations go
+//! as late as their uses allow, then up the dominator tree to where the fewest loops are around them (`targets.md`).
+//!
+//! ```text
+//! cont f(m, x, ret) = branch(m, lt(x, 0), then, else)        func f(i32) -> (i32) {
+//!   cont then(m.1) = ret(m.1, sub(0, x))                     entry(x):
+//!   cont else(m.2) = ret(m.2, x)                               c: bool = lt(x, 0)
+//!                                                              branch c, then(), else() …
+//! ```
+
+use crate::analysis::Cfg;
+use crate::data::*;
+use nyala_base::{Diagnostic, Id, SideTable, Sink, Span};
+use nyala_ir::facts::Nest;
+use nyala_ir::{Builtin, Cont, Effect, Node, Op, Ty, TyKind, Val, World, layout};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The module of all that a graph exports. `None`: the sink says why not.
+pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
+    let (nest, globals) = reachable(w);
+    let mut s = Scheduler {
+        w,
+        module: Module::new(w.types.clone()),
+        types: SideTable::default(),
+        funcs: SideTable::default(),
+        closures: SideTable::default(),
+        globals: SideTable::default(),
+        is_root: SideTable::default(),
+        queue: Vec::new(),
+        limitations: Vec::new(),
+        nest,
+    };
+    for &g in &globals {
+        let data = w.global(g);
+        let ty = s.ty(data.ty);
+        let id = s.module.add_global(Global { name: data.name.clone(), ty, mutable: data.mutable, init: Init::Zero });
+        s.globals[g] = Some(id);
+    }
+    for k in w.roots() {
+        s.is_root[k] = true;
+    }
+    for k in w.roots() {
+        s.func(k);
+    }
+    for &g in &globals {
+        if let (Some(init), Some(id)) = (w.global(g).init, s.globals[g]) {
+            s.module.globals[id.idx()].init = s.init(init);
+        }
+    }
+    let mut next = 0;
+    while next < s.queue.len() {
+        let k = s.queue[next];
+        next += 1;
+        s.build(k);
+    }
+    if s.limitations.is_empty() {
+        return Some(s.module);
+    }
+    let mut seen = FxHashSet::default();
+    for d in s.limitations {
+        if seen.insert((d.primary.span, d.message.clone())) {
+            sink.push(d);
+        }
+    }
+    None
+}
+
+/// Facts about all that the roots reach, functions in initializers of globals included, and these globals.
+fn reachable(w: &World) -> (Nest, Vec<nyala_ir::Global>) {
+    let mut roots = w.roots();
+    loop {
+        let nest = Nest::new(w, &roots);
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
+        let mut globals: Vec<nyala_ir::Global> = Vec::new();
+        let mut work: Vec<Val> = Vec::new();
+        let mut found: Vec<Cont> = Vec::new();
+        for &k in &nest.conts {
+            if let Some(body) = w.body(k) {
+                work.push(body.callee);
+                work.extend(&body.args);
+            }
+        }
+        while let Some(v) = work.pop() {
+            if !seen.insert(v) {
+                continue;
+            }
+            work.extend(w.args(v));
+            match w.node(v) {
+                Node::Global(g) => {
+                    globals.push(g);
+                    work.extend(w.global(g).init);
+                }
+                Node::Cont(c) if !nest.is_reachable(c) => found.push(c),
+                _ => {}
+            }
+        }
+        if found.is_empty() {
+            globals.sort_unstable();
+            globals.dedup();
+            return (nest, globals);
+        }
+        found.sort_unstable();
+        roots.extend(found);
+    }
+}
+
+struct Scheduler<'a> {
+    w: &'a World,
+    nest: Nest,
+    module: Module,
+    /// Types of the module by types of the graph; they differ where functions are contained.
+    types: SideTable<Ty, Option<Ty>>,
+    funcs: SideTable<Cont, Option<Func>>,
+    /// Code of function values.
+    closures: SideTable<Cont, Option<Func>>,
+    globals: SideTable<nyala_ir::Global, Option<GlobalId>>,
+    is_root: SideTable<Cont, bool>,
+    queue: Vec<Cont>,
+    limitations: Vec<Diagnostic>,
+}
+
+/// The function under construction.
+struct Building {
+    func: Func,
+    cont: Cont,
+    /// The continuation that returns from it.
+    ret: Option<Val>,
+    blocks: FxHashMap<Cont, Block>,
+    /// The block that only returns, for branches that do.
+    ret_block: Option<Block>,
+    values: FxHashMap<Val, Value>,
+    /// Values that nobody owns, by the block that computed them.
+    local: FxHashMap<(Block, Val), Value>,
+}
+
+impl Scheduler<'_> {
+    fn limitation(&mut self, span: Span, message: &str, hint: &str) {
+        self.limitations.push(Diagnostic::error("limitation", span, message).hint(hint));
+    }
+
+    // Types.
+
+    fn is_continuation(&self, ty: Ty) -> bool {
+        let mut ty = ty;
+        let mut parity = true;
+        // The last parameter decides, alternately.
+        while let TyKind::Cn(params) = self.w.types.kind(ty) {
+            match params.last() {
+                Some(&last) if matches!(self.w.types.kind(last), TyKind::Cn(_)) => ty = last,
+                _ => return parity,
+            }
+            parity = !parity;
+        }
+        false
+    }
+
+    fn is_function(&self, k: Cont) -> bool {
+        self.is_root[k] || self.w.cont(k).linkage != nyala_ir::Linkage::Internal || {
+            let ty = self.w.cont(k).ty;
+            matches!(self.w.types.kind(ty), TyKind::Cn(_)) && !self.is_continuation(ty)
+        }
+    }
+
+    /// Return continuation of a function of this type, if it has one.
+    fn ret_ty(&self, ty: Ty) -> Option<Ty> {
+        let last = *self.w.types.cn_params(ty)?.last()?;
+        self.is_continuation(last).then_some(last)
+    }
+
+    /// Parameters and results of functions of this type, environment and free values not counted.
+    fn signature(&mut self, ty: Ty) -> (Vec<Ty>, Vec<Ty>) {
+        let params = self.w.types.cn_params(ty).unwrap_or(&[]).to_vec();
+        let rets = match self.ret_ty(ty) {
+            Some(ret) => self.w.types.cn_params(ret).unwrap_or(&[])[1..].to_vec(),
+            None => Vec::new(),
+        };
+        let n = params.len() - self.ret_ty(ty).is_some() as usize;
+        (params[1..n].iter().map(|&t| self.ty(t)).collect(), rets.iter().map(|&t| self.ty(t)).collect())
+    }
+
+    fn ty(&mut self, ty: Ty) -> Ty {
+        if let Some(converted) = self.types[ty] {
+            return converted;
+        }
+        let kind = self.w.types.kind(ty).clone();
+        let converted = match kind {
+            TyKind::Prim(_) | TyKind::Mem | TyKind::Code => ty,
+            TyKind::Cn(_) => {
+                let code = self.module.types.code();
+                let env = self.env_ptr();
+                self.module.types.tuple(&[code, env])
+            }
+            TyKind::Ptr { pointee, space } => {
+                let pointee = self.ty(pointee);
+                self.module.types.intern(TyKind::Ptr { pointee, space })
+            }
+            TyKind::Tuple(elems) => {
+                let elems: Vec<Ty> = elems.iter().map(|&e| self.ty(e)).collect();
+                self.module.types.tuple(&elems)
+            }
+            TyKind::Array(elem, n) => {
+                let elem = self.ty(elem);
+                self.module.types.array(elem, n)
+            }
+            TyKind::IndefArray(elem) => {
+                let elem = self.ty(elem);
+                self.module.types.indef_array(elem)
+            }
+            TyKind::Struct(id) if !self.contains_function(ty) => {
+                let _ = id;
+                ty
+            }
+            TyKind::Struct(id) => {
+                let data = self.w.types.struct_data(id).clone();
+                let (new, new_ty) = self.module.types.declare_struct(&data.name);
+                self.types[ty] = Some(new_ty);
+                let fields = data.fields.into_iter().map(|(name, t)| (name, self.ty(t))).collect();
+                self.module.types.set_fields(new, fields);
+                new_ty
+            }
+        };
+        self.types[ty] = Some(converted);
+        converted
+    }
+
+    /// Whether functions occur in a type, behind pointers too.
+    fn contains_function(&self, ty: Ty) -> bool {
+        let mut work = vec![ty];
+        let mut seen = FxHashSet::default();
+        while let Some(ty) = work.pop() {
+            if !seen.insert(ty) {
+                continue;
+            }
+            match self.w.types.kind(ty) {
+                TyKind::Cn(_) => return true,
+                TyKind::Ptr { pointee, .. } => work.push(*pointee),
+                TyKind::IndefArray(elem) | TyKind::Array(elem, _) => work.push(*elem),
+                TyKind::Tuple(elems) => work.extend(elems),
+                TyKind::Struct(id) => work.extend(self.w.types.struct_data(*id).fields.iter().map(|f| f.1)),
+                TyKind::Prim(_) | TyKind::Mem | TyKind::Code => {}
+            }
+        }
+        false
+    }
+
+    fn env_ptr(&mut self) -> Ty {
+        let unit = self.module.types.unit();
+        self.module.types.ptr(unit)
+    }
+
+    // Functions.
+
+    /// The function of a continuation; its blocks are built later.
+    fn func(&mut self, k: Cont) -> Func {
+        if let Some(func) = self.funcs[k] {
+            return func;
+        }
+        let data = self.w.cont(k);
+        let (mut params, rets) = self.signature(data.ty);
+        let free = self.nest.free(k).to_vec();
+        for &v in &free {
+            if self.is_continuation(self.w.ty(v)) {
+                self.limitation(
+                    data.origin,
+                    "a nested function leaves through a continuation of the function around it",
+                    "let it be specialized to its own return continuation with `@`, or return a value and test it",
+                );
+            }
+            params.push(self.ty(self.w.ty(v)));
+        }
+        let linkage = match &data.linkage {
+            nyala_ir::Linkage::Internal => Linkage::Internal,
+            nyala_ir::Linkage::Exported(s) => Linkage::Exported(s.clone()),
+            nyala_ir::Linkage::Foreign(s) => Linkage::Foreign(s.clone()),
+        };
+        let func = self.module.declare(&data.name, linkage, &params, &rets);
+        self.module.funcs[func.idx()].span = data.origin;
+        self.funcs[k] = Some(func);
+        if data.body.is_some() {
+            self.queue.push(k);
+        }
+        func
+    }
+
+    /// Code that takes the environment of a function value as its last argument.
+    fn closure_code(&mut self, k: Cont) -> Func {
+        if let Some(func) = self.closures[k] {
+            return func;
+        }
+        let target = self.func(k);
+        let data = self.w.cont(k);
+        let (mut params, rets) = self.signature(data.ty);
+        params.push(self.env_ptr());
+        let code = self.module.declare(&format!("{}.closure", data.name), Linkage::Internal, &params, &rets);
+        self.closures[k] = Some(code);
+        let free_tys: Vec<Ty> = self.nest.free(k).to_vec().iter().map(|&v| self.ty(self.w.ty(v))).collect();
+        let env_ty = self.module.types.tuple(&free_tys);
+        let env_ptr = self.module.types.ptr(env_ty);
+        let is_foreign = self.module.func(target).is_foreign();
+        let span = data.origin;
+        let mut b = FunctionBuilder::new(&mut self.module, code);
+        b.span = span;
+        let entry = b.entry(&[]);
+        let mut args: Vec<Value> = (0..params.len() - 1).map(|i| b.param(entry, i)).collect();
+        let env = b.param(entry, params.len() - 1);
+        if !free_tys.is_empty() {
+            let env = b.op(Op::Bitcast, &[env], env_ptr);
+            for (i, &ty) in free_tys.iter().enumerate() {
+                let idx = b.literal(nyala_ir::Prim::I64, i as u64);
+                let ptr_ty = b.types.ptr(ty);
+                let ptr = b.op(Op::Lea, &[env, idx], ptr_ty);
+                args.push(b.op(Op::Load, &[ptr], ty));
+            }
+        }
+        if is_foreign {
+            let result = b.call(target, &args, &rets);
+            let results = unpack(&mut b, result, &rets);
+            b.terminate(Terminator::Return(results));
+        } else {
+            b.terminate(Terminator::TailCall { callee: Callee::Func(target), args });
+        }
+        code
+    }
+
+    fn init(&mut self, v: Val) -> Init {
+        let w = self.w;
+        match w.node(v) {
+            Node::Lit(0) => Init::Zero,
+            Node::Lit(bits) => Init::Bits(bits),
+            Node::Global(g) => self.globals[g].map_or(Init::Undef, |id| Init::Global(id, 0)),
+            Node::Cont(k) => Init::Parts(vec![Init::Func(self.closure_code(k)), Init::Zero]),
+            Node::Op(Op::Tuple | Op::Struct | Op::Array) => {
+                let bytes: Option<Vec<u8>> = w
+                    .args(v)
+                    .iter()
+                    .map(|&a| (w.prim(a) == Some(nyala_ir::Prim::U8)).then(|| w.as_lit(a).map(|b| b as u8)).flatten())
+                    .collect();
+                match bytes {
+                    Some(bytes) if w.is_op(v, Op::Array) && !bytes.is_empty() => Init::Bytes(bytes),
+                    _ => Init::Parts(w.args(v).to_vec().iter().map(|&a| self.init(a)).collect()),
+                }
+            }
+            Node::Op(Op::Splat) => match self.init(w.args(v)[0]) {
+                Init::Zero => Init::Zero,
+                part => Init::Parts(vec![part; w.types.n_parts(w.ty(v)).unwrap_or(0) as usize]),
+            },
+            Node::Op(Op::Insert) => {
+                // The outermost insert of an index wins.
+                let n = w.types.n_parts(w.ty(v)).unwrap_or(0);
+                let mut parts: Vec<Option<Init>> = vec![None; n as usize];
+                let mut at = v;
+                while w.is_op(at, Op::Insert) {
+                    let idx = w.as_lit(w.args(at)[1]).unwrap_or(0) as usize;
+                    if parts[idx].is_none() {
+                        parts[idx] = Some(self.init(w.args(at)[2]));
+                    }
+                    at = w.args(at)[0];
+                }
+                let base = self.init(at);
+                let part = |i: usize| match &base {
+                    Init::Parts(parts) => parts[i].clone(),
+                    Init::Bytes(bytes) => Init::Bits(bytes[i] as u64),
+                    Init::Zero => Init::Zero,
+                    _ => Init::Undef,
+                };
+                Init::Parts(parts.into_iter().enumerate().map(|(i, p)| p.unwrap_or_else(|| part(i))).collect())
+            }
+            Node::Op(Op::Bitcast) => self.init(w.args(v)[0]),
+            Node::Op(Op::Lea) => {
+                let (base, idx) = (w.args(v)[0], w.as_lit(w.args(v)[1]));
+                let offset = w.types.pointee(w.ty(base)).zip(idx).and_then(|(t, i)| layout::offset(&w.types, t, i));
+                match (self.init(base), offset) {
+                    (Init::Global(id, at), Some(offset)) => Init::Global(id, at + offset),
+                    _ => Init::Undef,
+                }
+            }
+            _ => Init::Undef,
+        }
+    }
+
+    // Bodies.
+
+    fn build(&mut self, k: Cont) {
+        let Some(func) = self.funcs[k] else { return };
+        let data = self.w.cont(k);
+        let ret = data.params.last().copied().filter(|&p| self.is_continuation(self.w.ty(p)));
+        let n = data.params.len() - ret.is_some() as usize;
+        let mut b = Building {
+            func,
+            cont: k,
+            ret,
+            blocks: FxHashMap::default(),
+            ret_block: None,
+            values: FxHashMap::default(),
+            local: FxHashMap::default(),
+        };
+        for &p in &data.params[1..n] {
+            if self.is_continuation(self.w.ty(p)) {
+                self.limitation(
+                    data.origin,
+                    "a function that is not specialized takes a continuation besides its return",
+                    "let calls of it be specialized with `@`",
+                );
+                return;
+            }
+        }
+        let order = self.make_blocks(&mut b);
+        let free = self.nest.free(k).to_vec();
+        let own: Vec<Val> = data.params[1..n].iter().copied().chain(free).collect();
+        for (i, &v) in own.iter().enumerate() {
+            let value = self.module.func(func).block(Block(0)).params[i];
+            b.values.insert(v, value);
+        }
+        // Terminators first without arguments: where operations go depends on them.
+        for &c in &order {
+            self.link(&mut b, c);
+        }
+        let cfg = Cfg::new(self.module.func(func));
+        let placed = self.place(&b, &order, &cfg);
+        let mut rpo: Vec<Cont> = order.clone();
+        rpo.sort_by_key(|c| cfg.position[b.blocks[c].idx()]);
+        for c in rpo {
+            let block = b.blocks[&c];
+            for &op in placed.get(&block).into_iter().flatten() {
+                self.emit(&mut b, block, op);
+            }
+            self.terminate(&mut b, c, block);
+        }
+    }
+
+    /// Blocks of everything the function's control flow reaches; in order of discovery.
+    fn make_blocks(&mut self, b: &mut Building) -> Vec<Cont> {
+        let w = self.w;
+        let mut order = vec![b.cont];
+        let mut next = 0;
+        b.blocks.insert(b.cont, Block(0));
+        while next < order.len() {
+            let c = order[next];
+            next += 1;
+            let data = w.cont(c);
+            let names: Vec<&str> = data.param_names.iter().map(|s| s.as_str()).collect();
+            let name = |i: usize| names.get(i).copied().unwrap_or("");
+            if c == b.cont {
+                let params = self.module.func(b.func).params.clone();
+                let n_own = params.len() - self.nest.free(c).len();
+                let mut fb = FunctionBuilder::new(&mut self.module, b.func);
+                let shown: Vec<&str> = (0..n_own).map(|i| name(i + 1)).collect();
+                fb.entry(&shown);
+            } else {
+                let params: Vec<Ty> = data.params[1..].iter().map(|&p| self.ty(w.ty(p))).collect();
+                let params: Vec<(Ty, &str)> = params.into_iter().enumerate().map(|(i, t)| (t, name(i + 1))).collect();
+                let mut fb = FunctionBuilder::new(&mut self.module, b.func);
+                let block = fb.block(&data.name, &params);
+                debug_assert_eq!(b.blocks[&c], block);
+                for (i, &p) in data.params[1..].iter().enumerate() {
+                    let value = self.module.func(b.func).block(block).params[i];
+                    b.values.insert(p, value);
+                }
+            }
+            for t in self.successors(b, c) {
+                if !b.blocks.contains_key(&t) {
+                    b.blocks.insert(t, Block::from_idx(order.len()));
+                    order.push(t);
+                }
+            }
+        }
+        order
+    }
+
+    /// Blocks that a continuation's body goes on at.
+    fn successors(&self, b: &Building, c: Cont) -> Vec<Cont> {
+        let w = self.w;
+        let Some(body) = w.body(c) else { return Vec::new() };
+        let block = |v: Val| w.as_cont(v).filter(|&t| !self.is_function(t) && t != b.cont);
+        match w.node(body.callee) {
+            Node::Builtin(Builtin::Branch) => [body.args[2], body.args[3]].into_iter().filter_map(block).collect(),
+            Node::Builtin(Builtin::PeInfo) => block(body.args[3]).into_iter().collect(),
+            Node::Builtin(Builtin::Unreachable) => Vec::new(),
+            _ => match block(body.callee) {
+                Some(t) => vec![t],
+                None => body.args.last().and_then(|&a| block(a)).into_iter().collect(),
+            },
+        }
+    }
+
+    fn link(&mut self, b: &mut Building, c: Cont) {
+        let targets = self.successors(b, c);
+        let edge = |t: &Cont| Edge { block: b.blocks[t], args: Vec::new() };
+        let term = match targets.as_slice() {
+            [] => Terminator::Unreachable,
+            [t] => Terminator::Jump(edge(t)),
+            [t, e, ..] => Terminator::Branch { cond: Value(0), then: edge(t), els: edge(e) },
+        };
+        let block = b.blocks[&c];
+        self.module.funcs[b.func.idx()].blocks[block.idx()].term = term;
+    }
+
+    /// Which operations stand in which block, in order.
+    fn place(&self, b: &Building, order: &[Cont], cfg: &Cfg) -> FxHashMap<Block, Vec<Val>> {
+        let w = self.w;
+        let depth = loop_depths(cfg);
+        let mut conts: Vec<Cont> =
+            order.iter().copied().filter(|c| cfg.position[b.blocks[c].idx()] != usize::MAX).collect();
+        conts.sort_by_key(|c| cfg.position[b.blocks[c].idx()]);
+        // Operands stand before their users in this list.
+        let mut ops: Vec<(Val, Block)> = Vec::new();
+        for &c in &conts {
+            let block = b.blocks[&c];
+            ops.extend(self.nest.ops(c).iter().map(|&v| (v, block)));
+        }
+        let mut home: FxHashMap<Val, Block> = FxHashMap::default();
+        let mut uses: FxHashMap<Val, Block> = FxHashMap::default();
+        let meet = |x: Block, y: Block| {
+            let (mut x, mut y) = (x, y);
+            while x != y {
+                if cfg.position[x.idx()] > cfg.position[y.idx()] {
+                    x = cfg.idom[x.idx()];
+                } else {
+                    y = cfg.idom[y.idx()];
+                }
+            }
+            x
+        };
+        let owned: FxHashSet<Val> = ops.iter().map(|o| o.0).collect();
+        let add_use = |uses: &mut FxHashMap<Val, Block>, v: Val, block: Block| {
+            let mut work = vec![v];
+            while let Some(v) = work.pop() {
+                if owned.contains(&v) {
+                    uses.entry(v).and_modify(|at| *at = meet(*at, block)).or_insert(block);
+                } else if let Node::Cont(c) = w.node(v) {
+                    // Calls and closures of a function take what is free in it.
+                    if self.is_function(c) {
+                        work.extend(self.nest.free(c));
+                    }
+                } else if self.nest.owner(v).is_none() {
+                    work.extend(w.args(v));
+                }
+            }
+        };
+        for &c in &conts {
+            if let Some(body) = w.body(c) {
+                add_use(&mut uses, body.callee, b.blocks[&c]);
+                for &a in &body.args {
+                    add_use(&mut uses, a, b.blocks[&c]);
+                }
+            }
+        }
+        for &(v, owner) in ops.iter().rev() {
+            let Node::Op(op) = w.node(v) else { continue };
+            let is_pinned = op.effect() != Effect::Total || self.is_made(v);
+            let at = if is_pinned {
+                owner
+            } else {
+                let Some(&late) = uses.get(&v) else { continue };
+                let (mut at, mut best) = (late, late);
+                while at != owner && at != cfg.idom[at.idx()] {
+                    at = cfg.idom[at.idx()];
+                    if depth[at.idx()] < depth[best.idx()] {
+                        best = at;
+                    }
+                }
+                best
+            };
+            home.insert(v, at);
+            for &a in w.args(v) {
+                add_use(&mut uses, a, at);
+            }
+        }
+        let mut placed: FxHashMap<Block, Vec<Val>> = FxHashMap::default();
+        for (v, _) in ops {
+            if let Some(&at) = home.get(&v) {
+                placed.entry(at).or_default().push(v);
+            }
+        }
+        placed
+    }
+
+    /// Whether `v` is the address part of a slot or allocation.
+    fn is_made(&self, v: Val) -> bool {
+        self.w.is_op(v, Op::Extract) && matches!(self.w.as_op(self.w.args(v)[0]), Some(Op::Slot | Op::Alloc))
+    }
+
+    fn builder(&mut self, b: &Building, block: Block, span: Span) -> FunctionBuilder<'_> {
+        let mut fb = FunctionBuilder::new(&mut self.module, b.func);
+        fb.switch_to(block);
+        fb.span = span;
+        fb
+    }
+
+    /// Emits an operation that `place` gave to the block.
+    fn emit(&mut self, b: &mut Building, block: Block, v: Val) {
+        let w = self.w;
+        let Node::Op(op) = w.node(v) else { return };
+        if self.is_made(v) {
+            if let Some(&ptr) = b.values.get(&w.args(v)[0])
+                && w.as_lit(w.args(v)[1]) == Some(1)
+            {
+                b.values.insert(v, ptr);
+            }
+            return;
+        }
+        if op == Op::Extract && w.ty(v) == w.types.mem() {
+            return;
+        }
+        if let Some(value) = self.emit_op(b, block, op, v) {
+            b.values.insert(v, value);
+        }
+    }
+
+    fn emit_op(&mut self, b: &mut Building, block: Block, op: Op, v: Val) -> Option<Value> {
+        let w = self.w;
+        let takes_mem = op.effect() != Effect::Total;
+        let args: Vec<Value> = w.args(v)[takes_mem as usize..].iter().map(|&a| self.value(b, block, a)).collect();
+        let span = w.origin(v);
+        match op {
+            Op::Known => {
+                let mut fb = self.builder(b, block, span);
+                return Some(fb.literal(nyala_ir::Prim::Bool, 0));
+            }
+            Op::Hlt | Op::Run => return Some(args[0]),
+            Op::Store => {
+                self.builder(b, block, span).store(args[0], args[1]);
+                return None;
+            }
+            Op::Slot => {
+                let ptr = w.types.part(w.ty(v), 1).and_then(|p| w.types.pointee(p))?;
+                let ty = self.ty(ptr);
+                return Some(self.builder(b, block, span).slot(ty, ""));
+            }
+            Op::Alloc => {
+                let ptr = w.types.part(w.ty(v), 1)?;
+                let ty = self.ty(ptr);
+                return Some(self.builder(b, block, span).op(Op::Alloc, &args, ty));
+            }
+            _ => {}
+        }
+        let ty = self.ty(w.ty(v));
+        Some(self.builder(b, block, span).op(op, &args, ty))
+    }
+
+    /// The flat value of a graph value that is needed in `block`.
+    fn value(&mut self, b: &mut Building, block: Block, v: Val) -> Value {
+        if let Some(&value) = b.values.get(&v) {
+            return value;
+        }
+        if let Some(&value) = b.local.get(&(block, v)) {
+            return value;
+        }
+        let w = self.w;
+        let ty = self.ty(w.ty(v));
+        let function = |s: &mut Self, c: Const| s.module.funcs[b.func.idx()].constant(c, ty);
+        match w.node(v) {
+            Node::Lit(bits) => return function(self, Const::Bits(bits)),
+            Node::Global(g) => {
+                let c = self.globals[g].map_or(Const::Undef, Const::Global);
+                return function(self, c);
+            }
+            Node::Undef | Node::Builtin(_) | Node::Param(..) => {
+                // A parameter without a value: what depends on it was reported.
+                if matches!(w.node(v), Node::Param(..)) && self.limitations.is_empty() {
+                    self.limitation(
+                        w.cont(b.cont).origin,
+                        "a continuation is used as a value",
+                        "let what takes it be specialized with `@`",
+                    );
+                }
+                return function(self, Const::Undef);
+            }
+            Node::Cont(_) | Node::Op(_) => {}
+        }
+        let value = match w.node(v) {
+            Node::Cont(k) => self.make_closure(b, block, k),
+            Node::Op(op) if self.nest.owner(v).is_none() => self.emit_op(b, block, op, v),
+            _ => None,
+        };
+        let value = value.unwrap_or_else(|| self.module.funcs[b.func.idx()].undef(ty));
+        b.local.insert((block, v), value);
+        value
+    }
+
+    /// A function as a value: its code and, on the heap, what is free in it.
+    fn make_closure(&mut self, b: &mut Building, block: Block, k: Cont) -> Option<Value> {
+        let w = self.w;
+        let span = w.cont(k).origin;
+        if !self.is_function(k) {
+            self.limitation(
+                span,
+                "a continuation is used as a value after specialization",
+                "let what takes it be specialized with `@`, or return a value and test it",
+            );
+            return None;
+        }
+        let code = self.closure_code(k);
+        let free = self.nest.free(k).to_vec();
+        let values: Vec<Value> = free.iter().map(|&v| self.value(b, block, v)).collect();
+        let tys: Vec<Ty> = free.iter().map(|&v| self.ty(w.ty(v))).collect();
+        let env_ty = self.module.types.tuple(&tys);
+        let env_ptr = self.env_ptr();
+        let pair = self.ty(w.cont(k).ty);
+        let mut fb = self.builder(b, block, span);
+        let env = if values.is_empty() {
+            fb.function.constant(Const::Bits(0), env_ptr)
+        } else {
+            let one = fb.literal(nyala_ir::Prim::I64, 1);
+            let array = fb.types.indef_array(env_ty);
+            let array = fb.types.ptr(array);
+            let made = fb.op(Op::Alloc, &[one], array);
+            let zero = fb.literal(nyala_ir::Prim::I64, 0);
+            let record_ty = fb.types.ptr(env_ty);
+            let record = fb.op(Op::Lea, &[made, zero], record_ty);
+            for (i, &value) in values.iter().enumerate() {
+                let idx = fb.literal(nyala_ir::Prim::I64, i as u64);
+                let ptr_ty = fb.types.ptr(tys[i]);
+                let ptr = fb.op(Op::Lea, &[record, idx], ptr_ty);
+                fb.store(ptr, value);
+            }
+            fb.op(Op::Bitcast, &[record], env_ptr)
+        };
+        let code = fb.func_addr(code);
+        Some(fb.op(Op::Tuple, &[code, env], pair))
+    }
+
+    fn terminate(&mut self, b: &mut Building, c: Cont, block: Block) {
+        let w = self.w;
+        let Some(body) = w.body(c) else { return };
+        let term = match w.node(body.callee) {
+            Node::Builtin(Builtin::Unreachable) => Terminator::Unreachable,
+            Node::Builtin(Builtin::PeInfo) => Terminator::Jump(self.edge(b, body.args[3])),
+            Node::Builtin(Builtin::Branch) => {
+                let cond = self.value(b, block, body.args[1]);
+                let (then, els) = (self.edge(b, body.args[2]), self.edge(b, body.args[3]));
+                Terminator::Branch { cond, then, els }
+            }
+            _ if Some(body.callee) == b.ret => {
+                Terminator::Return(body.args[1..].iter().map(|&a| self.value(b, block, a)).collect())
+            }
+            Node::Cont(t) if b.blocks.contains_key(&t) && t != b.cont => {
+                let args = body.args[1..].iter().map(|&a| self.value(b, block, a)).collect();
+                Terminator::Jump(Edge { block: b.blocks[&t], args })
+            }
+            _ => self.call(b, block, body),
+        };
+        self.module.funcs[b.func.idx()].blocks[block.idx()].term = term;
+    }
+
+    /// A target that takes no values.
+    fn edge(&mut self, b: &mut Building, target: Val) -> Edge {
+        if let Some(block) = self.w.as_cont(target).and_then(|t| b.blocks.get(&t)) {
+            return Edge { block: *block, args: Vec::new() };
+        }
+        if Some(target) != b.ret {
+            self.limitation(
+                self.w.cont(b.cont).origin,
+                "a branch leaves through a continuation that is not this function's return",
+                "let the function be specialized with `@`",
+            );
+        }
+        let block = match b.ret_block {
+            Some(block) => block,
+            None => {
+                let mut fb = FunctionBuilder::new(&mut self.module, b.func);
+                let block = fb.block("return", &[]);
+                fb.terminate(Terminator::Return(Vec::new()));
+                b.ret_block = Some(block);
+                block
+            }
+        };
+        Edge { block, args: Vec::new() }
+    }
+
+    fn call(&mut self, b: &mut Building, block: Block, body: &nyala_ir::Body) -> Terminator {
+        let w = self.w;
+        let callee_ty = w.ty(body.callee);
+        let (_, rets) = self.signature(callee_ty);
+        let ret = self.ret_ty(callee_ty).and(body.args.last().copied());
+        let n = body.args.len() - ret.is_some() as usize;
+        let mut args: Vec<Value> = body.args[1..n].iter().map(|&a| self.value(b, block, a)).collect();
+        let mut callee = match w.node(body.callee) {
+            Node::Cont(k) if self.is_function(k) => {
+                for v in self.nest.free(k).to_vec() {
+                    args.push(self.value(b, block, v));
+                }
+                Callee::Func(self.func(k))
+            }
+            _ if self.is_continuation(callee_ty) => {
+                self.limitation(
+                    body.origin,
+                    "this call leaves through a continuation that is not this function's return",
+                    "let the function be specialized with `@`, or return a value and test it",
+                );
+                return Terminator::Unreachable;
+            }
+            _ => {
+                let pair = self.value(b, block, body.callee);
+                let (code_ty, env_ty) = (self.module.types.code(), self.env_ptr());
+                let mut fb = self.builder(b, block, body.origin);
+                let (zero, one) = (fb.literal(nyala_ir::Prim::I64, 0), fb.literal(nyala_ir::Prim::I64, 1));
+                let code = fb.op(Op::Extract, &[pair, zero], code_ty);
+                let env = fb.op(Op::Extract, &[pair, one], env_ty);
+                args.push(env);
+                Callee::Indirect(code)
+            }
+        };
+        let is_foreign = matches!(callee, Callee::Func(f) if self.module.func(f).is_foreign());
+        if ret.is_some() && ret == b.ret && !is_foreign {
+            return Terminator::TailCall { callee, args };
+        }
+        let target = ret.and_then(|r| w.as_cont(r)).and_then(|t| b.blocks.get(&t).copied());
+        let mut fb = self.builder(b, block, body.origin);
+        let result = match &mut callee {
+            Callee::Func(f) => fb.call(*f, &args, &rets),
+            Callee::Indirect(code) => fb.call_indirect(*code, &args, &rets),
+        };
+        let results = unpack(&mut fb, result, &rets);
+        if ret.is_none() {
+            return Terminator::Unreachable;
+        }
+        if ret == b.ret {
+            return Terminator::Return(results);
+        }
+        match target {
+            Some(block) => Terminator::Jump(Edge { block, args: results }),
+            None => {
+                self.limitation(
+                    body.origin,
+                    "a call returns to a continuation that is not of this function",
+                    "let the function be specialized with `@`, or return a value and test it",
+                );
+                Terminator::Unreachable
+            }
+        }
+    }
+}
+
+/// The parts of a call's result.
+fn unpack(fb: &mut FunctionBuilder, result: Value, rets: &[Ty]) -> Vec<Value> {
+    if let [_] = rets {
+        return vec![result];
+    }
+    (0..rets.len())
+        .map(|i| {
+            let idx = fb.literal(nyala_ir::Prim::I64, i as u64);
+            fb.op(Op::Extract, &[result, idx], rets[i])
+        })
+        .collect()
+}
+
+/// How many natural loops each block is in.
+fn loop_depths(cfg: &Cfg) -> Vec<u32> {
+    let mut depth = vec![0; cfg.position.len()];
+    let dominates = |a: Block, mut b: Block| loop {
+        if a == b {
+            return true;
+        }
+        let up = cfg.idom[b.idx()];
+        if up == b || cfg.position[b.idx()] < cfg.position[a.idx()] {
+            return false;
+        }
+        b = up;
+    };
+    for &header in &cfg.rpo {
+        let mut work: Vec<Block> = cfg.preds[header.idx()].iter().copied().filter(|&p| dominates(header, p)).collect();
+        if work.is_empty() {
+            continue;
+        }
+        let mut members: FxHashSet<Block> = FxHashSet::default();
+        members.insert(header);
+        while let Some(block) = work.pop() {
+            if members.insert(block) {
+                work.extend(&cfg.preds[block.idx()]);
+            }
+        }
+        for block in members {
+            depth[block.idx()] += 1;
+        }
+    }
+    depth
+}

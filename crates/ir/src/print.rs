@@ -1,0 +1,305 @@
+//! The graph as text: source names, values used once nested, one new node changes one line.
+//!
+//! ```text
+//! graph
+//! cont pow(m: mem, x: i32, n: i32, ret: cn(mem, i32)) @(?n) = branch(m, eq(n, 0), then, else)
+//!   cont then(m.1: mem) = ret(m.1, 1)
+//!   cont else(m.2: mem) = pow(m.2, x, add(n, -1), k)
+//!     cont k(m.3: mem, r: i32) = ret(m.3, mul(r, x))
+//! ```
+
+use crate::facts::Nest;
+use crate::ops::{Effect, Op, Rule};
+use crate::types::{Prim, Ty, TyKind};
+use crate::world::{Cont, Global, Linkage, Node, Val, World};
+use nyala_base::SideTable;
+use rustc_hash::FxHashMap;
+use std::fmt::Write;
+
+/// Nested continuations are indented at most so far, values nested at most so deep.
+const MAX_INDENT: usize = 20;
+const MAX_NESTED: u32 = 6;
+
+/// All that is reachable from the roots.
+pub fn print(w: &World) -> String {
+    print_roots(w, &w.roots())
+}
+
+/// All that is reachable from `roots`.
+pub fn print_roots(w: &World, roots: &[Cont]) -> String {
+    let nest = Nest::new(w, roots);
+    let mut p = Printer {
+        w,
+        nest: &nest,
+        uses: SideTable::default(),
+        users: SideTable::default(),
+        names: SideTable::default(),
+        cont_names: SideTable::default(),
+        global_names: SideTable::default(),
+        taken: FxHashMap::default(),
+        out: String::from("graph\n"),
+    };
+    p.run();
+    p.out
+}
+
+/// A literal as text, with its type unless that is `i32` or `bool`.
+pub fn literal(types: &crate::Types, ty: Ty, bits: u64) -> String {
+    match types.as_prim(ty) {
+        Some(Prim::Bool) => if bits == 1 { "true" } else { "false" }.into(),
+        Some(Prim::F32) => {
+            float_text(f32::from_bits(bits as u32) as f64, format!("{:?}", f32::from_bits(bits as u32)), bits, "f32")
+        }
+        Some(Prim::F64) => float_text(f64::from_bits(bits), format!("{:?}", f64::from_bits(bits)), bits, "f64"),
+        Some(Prim::I32) => format!("{}", bits as i64),
+        Some(p) if p.is_signed() => format!("{}{}", bits as i64, p.name()),
+        Some(p) => format!("{bits}{}", p.name()),
+        None => format!("addr[{}]({bits})", types.display(ty)),
+    }
+}
+
+/// NaNs and infinities by their bits.
+fn float_text(x: f64, text: String, bits: u64, suffix: &str) -> String {
+    if x.is_finite() { format!("{text}{suffix}") } else { format!("0x{bits:x}{suffix}") }
+}
+
+struct Printer<'a> {
+    w: &'a World,
+    nest: &'a Nest,
+    uses: SideTable<Val, u32>,
+    /// The one continuation that uses the value, if it is one.
+    users: SideTable<Val, Option<Cont>>,
+    names: SideTable<Val, Option<String>>,
+    cont_names: SideTable<Cont, Option<String>>,
+    global_names: SideTable<Global, Option<String>>,
+    taken: FxHashMap<String, u32>,
+    out: String,
+}
+
+impl Printer<'_> {
+    fn run(&mut self) {
+        self.declare_types();
+        let conts = self.nest.conts.clone();
+        self.count_uses(&conts);
+        self.print_globals(&conts);
+        let mut children: SideTable<Cont, Vec<Cont>> = SideTable::default();
+        let mut tops = Vec::new();
+        for &k in &conts {
+            let base = self.w.cont(k).name.clone();
+            self.cont_names[k] = Some(self.fresh(&base));
+        }
+        for &k in &conts {
+            match self.nest.parent(k) {
+                Some(p) => children[p].push(k),
+                None => tops.push(k),
+            }
+        }
+        let mut stack: Vec<(Cont, usize)> = tops.iter().rev().map(|&k| (k, 0)).collect();
+        while let Some((k, depth)) = stack.pop() {
+            self.print_cont(k, depth);
+            stack.extend(children[k].iter().rev().map(|&c| (c, depth + 1)));
+        }
+    }
+
+    fn declare_types(&mut self) {
+        for (_, s) in self.w.types.structs() {
+            let fields: Vec<String> =
+                s.fields.iter().map(|(name, ty)| format!("{name}: {}", self.w.types.display(*ty))).collect();
+            let _ = writeln!(self.out, "struct {} {{ {} }}", s.name, fields.join(", "));
+        }
+    }
+
+    fn fresh(&mut self, base: &str) -> String {
+        let base = if base.is_empty() { "_" } else { base };
+        let n = self.taken.entry(base.to_string()).or_insert(0);
+        *n += 1;
+        let name = if *n == 1 { base.to_string() } else { format!("{base}.{}", *n - 1) };
+        if *n > 1 && self.taken.contains_key(&name) {
+            return self.fresh(base);
+        }
+        self.taken.entry(name.clone()).or_insert(1);
+        name
+    }
+
+    fn count_uses(&mut self, conts: &[Cont]) {
+        for &k in conts {
+            let Some(body) = self.w.body(k) else { continue };
+            let mut roots: Vec<Val> = vec![body.callee];
+            roots.extend(&body.args);
+            for &op in self.nest.ops(k) {
+                roots.extend(self.w.args(op));
+            }
+            // Operations that nobody owns count their operands at every use.
+            while let Some(v) = roots.pop() {
+                self.uses[v] += 1;
+                self.users[v] = Some(k);
+                if matches!(self.w.node(v), Node::Op(_)) && self.nest.owner(v).is_none() {
+                    roots.extend(self.w.args(v));
+                }
+            }
+        }
+    }
+
+    fn print_globals(&mut self, conts: &[Cont]) {
+        let mut globals: Vec<Global> = Vec::new();
+        let mut seen: SideTable<Val, bool> = SideTable::default();
+        let mut work: Vec<Val> = Vec::new();
+        for &k in conts {
+            let Some(body) = self.w.body(k) else { continue };
+            work.push(body.callee);
+            work.extend(&body.args);
+        }
+        while let Some(v) = work.pop() {
+            if std::mem::replace(&mut seen[v], true) {
+                continue;
+            }
+            if let Node::Global(g) = self.w.node(v) {
+                globals.push(g);
+                work.extend(self.w.global(g).init);
+            }
+            work.extend(self.w.args(v));
+        }
+        globals.sort_unstable();
+        globals.dedup();
+        for &g in &globals {
+            let name = self.w.global(g).name.clone();
+            self.global_names[g] = Some(self.fresh(&name));
+        }
+        for &g in &globals {
+            let data = self.w.global(g);
+            let mutable = if data.mutable { "mut " } else { "" };
+            let name = self.global_names[g].clone().unwrap_or_default();
+            let _ = write!(self.out, "static {mutable}{name}: {}", self.w.types.display(data.ty));
+            if let Some(init) = data.init {
+                let text = self.value(init, 0);
+                let _ = write!(self.out, " = {text}");
+            }
+            self.out.push('\n');
+        }
+    }
+
+    fn print_cont(&mut self, k: Cont, depth: usize) {
+        let w = self.w;
+        let data = w.cont(k);
+        let indent = "  ".repeat(depth.min(MAX_INDENT));
+        for (i, &p) in data.params.iter().enumerate() {
+            let default = if w.ty(p) == w.types.mem() { "m" } else { "x" };
+            let base = data.param_names.get(i).map_or(default, |s| s.as_str()).to_string();
+            self.names[p] = Some(self.fresh(&base));
+        }
+        let mut lets = Vec::new();
+        for &op in self.nest.ops(k) {
+            if !self.is_nested(op, k) {
+                let base = if w.types.as_prim(w.ty(op)).is_none() && w.ty(op) == w.types.mem() { "m" } else { "t" };
+                self.names[op] = Some(self.fresh(base));
+                lets.push(op);
+            }
+        }
+        let mut head = String::new();
+        match &data.linkage {
+            Linkage::Internal => {}
+            Linkage::Exported(symbol) if *symbol == data.name => head.push_str("export "),
+            Linkage::Exported(symbol) => {
+                let _ = write!(head, "export {symbol:?} ");
+            }
+            Linkage::Foreign(symbol) if *symbol == data.name => head.push_str("foreign "),
+            Linkage::Foreign(symbol) => {
+                let _ = write!(head, "foreign {symbol:?} ");
+            }
+        }
+        let params: Vec<String> = data
+            .params
+            .iter()
+            .enumerate()
+            .map(|(i, &p)| {
+                let filter = match data.filter.params.get(i).copied().flatten() {
+                    Some(f) => format!("{} ", self.filter(f)),
+                    None => String::new(),
+                };
+                format!("{filter}{}: {}", self.value(p, 0), w.types.display(w.ty(p)))
+            })
+            .collect();
+        let name = self.cont_names[k].clone().unwrap_or_default();
+        let all = data.filter.all.map_or(String::new(), |f| format!(" {}", self.filter(f)));
+        let _ = write!(self.out, "{indent}{head}cont {name}({}){all}", params.join(", "));
+        if let Some(body) = &data.body {
+            let callee = self.value(body.callee, 0);
+            let args: Vec<String> = body.args.iter().map(|&a| self.value(a, 0)).collect();
+            let _ = write!(self.out, " = {callee}({})", args.join(", "));
+        }
+        self.out.push('\n');
+        for op in lets {
+            let name = self.names[op].clone().unwrap_or_default();
+            let text = self.op_text(op, 0);
+            let _ = writeln!(self.out, "{indent}  let {name} = {text}");
+        }
+    }
+
+    fn filter(&self, f: Val) -> String {
+        if self.w.as_lit(f) == Some(1) { "@".into() } else { format!("@({})", self.value(f, 0)) }
+    }
+
+    /// Whether an owned operation is printed inside its only user.
+    fn is_nested(&self, op: Val, k: Cont) -> bool {
+        self.uses[op] == 1
+            && self.users[op] == Some(k)
+            && self.w.as_op(op).is_some_and(|o| o.effect() == Effect::Total)
+            && self.height(op) < MAX_NESTED
+    }
+
+    fn height(&self, v: Val) -> u32 {
+        let mut height = 0;
+        let mut level: Vec<Val> = vec![v];
+        while !level.is_empty() && height <= MAX_NESTED {
+            height += 1;
+            level = level
+                .iter()
+                .flat_map(|&v| self.w.args(v))
+                .copied()
+                .filter(|&a| matches!(self.w.node(a), Node::Op(_)) && self.names[a].is_none())
+                .collect();
+        }
+        height
+    }
+
+    fn value(&self, v: Val, depth: u32) -> String {
+        if let Some(name) = &self.names[v] {
+            return name.clone();
+        }
+        let w = self.w;
+        match w.node(v) {
+            Node::Lit(bits) => literal(&w.types, w.ty(v), bits),
+            Node::Undef => format!("undef[{}]", w.types.display(w.ty(v))),
+            Node::Param(k, i) => format!("{k}#{i}"),
+            Node::Cont(k) => self.cont_names[k].clone().unwrap_or_else(|| k.to_string()),
+            Node::Builtin(b) => b.name().into(),
+            Node::Global(g) => format!("&{}", self.global_names[g].clone().unwrap_or_else(|| g.to_string())),
+            Node::Op(_) if depth > 200 => "…".into(),
+            Node::Op(_) => self.op_text(v, depth),
+        }
+    }
+
+    fn op_text(&self, v: Val, depth: u32) -> String {
+        let w = self.w;
+        let Node::Op(op) = w.node(v) else { return self.value(v, depth) };
+        let args: Vec<String> = w.args(v).iter().map(|&a| self.value(a, depth + 1)).collect();
+        if op == Op::Known {
+            return format!("?{}", args[0]);
+        }
+        let ty = match op.rule() {
+            Rule::Stated => {
+                let ty = w.ty(v);
+                let shown = match (op, w.types.kind(ty)) {
+                    (Op::Slot | Op::Alloc, TyKind::Tuple(elems)) => {
+                        let pointee = w.types.pointee(elems[1]).unwrap_or(ty);
+                        if op == Op::Alloc { w.types.part(pointee, 0).unwrap_or(pointee) } else { pointee }
+                    }
+                    _ => ty,
+                };
+                format!("[{}]", w.types.display(shown))
+            }
+            _ => String::new(),
+        };
+        format!("{}{ty}({})", op.name(), args.join(", "))
+    }
+}

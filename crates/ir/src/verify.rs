@@ -1,0 +1,95 @@
+//! The rules of a well-formed graph, checked after every pass in debug builds:
+//!
+//! 1. Every reachable continuation but a foreign one has a body, every argument the type its callee takes.
+//! 2. `mem` is the first parameter of every continuation, and no other parameter has that type.
+//! 3. No continuation has a free `mem`; every `mem` is consumed at most once.
+//! 4. Filters use their own continuation's parameters only.
+//! 5. What is free in a root is nothing: every value is in scope where it is used.
+
+use crate::facts::Nest;
+use crate::ops::Effect;
+use crate::types::TyKind;
+use crate::world::{Builtin, Cont, Linkage, Node, Val, World};
+use rustc_hash::FxHashMap;
+
+/// What is wrong with the graph below `roots`, each finding naming the continuation; empty if all is well.
+pub fn verify(w: &World, roots: &[Cont]) -> Vec<String> {
+    let nest = Nest::new(w, roots);
+    let mut faults = Vec::new();
+    for &k in &nest.conts {
+        let name = format!("{k} `{}`", w.cont(k).name);
+        let mut fault = |text: String| faults.push(format!("{name}: {text}"));
+        let mem = w.types.mem();
+        for (i, &p) in w.params(k).iter().enumerate() {
+            if (w.ty(p) == mem) != (i == 0) {
+                fault(format!("parameter {i} is {}", w.types.display(w.ty(p))));
+            }
+        }
+        let Some(body) = w.body(k) else {
+            if !matches!(w.cont(k).linkage, Linkage::Foreign(_)) {
+                fault("has no body".into());
+            }
+            continue;
+        };
+        check_call(w, body.callee, &body.args, &mut fault);
+        if let Some(&v) = nest.free(k).iter().find(|&&v| w.ty(v) == mem) {
+            fault(format!("uses the mem {v} of {:?}", nest.owner(v)));
+        }
+        let mut consumed: FxHashMap<Val, u32> = FxHashMap::default();
+        for &op in nest.ops(k) {
+            if w.as_op(op).is_some_and(|o| o.effect() == Effect::Write) {
+                *consumed.entry(w.args(op)[0]).or_default() += 1;
+            }
+        }
+        if let Some(&m) = body.args.first() {
+            *consumed.entry(m).or_default() += 1;
+        }
+        if let Some((m, n)) = consumed.iter().filter(|(_, n)| **n > 1).min() {
+            fault(format!("consumes the mem {m} {n} times"));
+        }
+        check_filter(w, k, &mut fault);
+    }
+    for &k in roots {
+        if let Some(v) = nest.free(k).first() {
+            faults.push(format!("root {k} `{}` uses {v}, out of scope", w.cont(k).name));
+        }
+    }
+    faults
+}
+
+fn check_call(w: &World, callee: Val, args: &[Val], fault: &mut impl FnMut(String)) {
+    let tys: Vec<_> = args.iter().map(|&a| w.ty(a)).collect();
+    let shown = || tys.iter().map(|&t| w.types.display(t)).collect::<Vec<_>>().join(", ");
+    if let Node::Builtin(b) = w.node(callee) {
+        let is_block = |i: usize| w.types.cn_params(tys[i]).is_some_and(|p| p.len() == 1);
+        let ok = tys.first() == Some(&w.types.mem())
+            && match b {
+                Builtin::Branch => args.len() == 4 && tys[1] == w.types.bool() && is_block(2) && is_block(3),
+                Builtin::PeInfo => args.len() == 4 && is_block(3),
+                Builtin::Unreachable => args.len() == 1,
+            };
+        if !ok {
+            fault(format!("`{}` cannot take ({})", b.name(), shown()));
+        }
+        return;
+    }
+    match w.types.kind(w.ty(callee)) {
+        TyKind::Cn(params) if **params == *tys => {}
+        _ => fault(format!("calls {} with ({})", w.types.display(w.ty(callee)), shown())),
+    }
+}
+
+fn check_filter(w: &World, k: Cont, fault: &mut impl FnMut(String)) {
+    let filter = &w.cont(k).filter;
+    let mut work: Vec<Val> = filter.all.iter().chain(filter.params.iter().flatten()).copied().collect();
+    if work.iter().any(|&f| w.ty(f) != w.types.bool()) {
+        fault("has a filter that is no bool".into());
+    }
+    while let Some(v) = work.pop() {
+        match w.node(v) {
+            Node::Param(p, _) if p != k => fault(format!("its filter uses {v} of {p}")),
+            Node::Op(op) if op.effect() != Effect::Total => fault(format!("its filter has an effect, `{}`", op.name())),
+            _ => work.extend(w.args(v)),
+        }
+    }
+}

@@ -1,0 +1,562 @@
+//! The world: all values and continuations of one program, and the constructors that make them.
+//!
+//! Two kinds of node (`002` chapter 9). A [`Val`] is immutable, acyclic and hash-consed: making the same value twice
+//! gives the same id, and a constructor returns the folded form. A [`Cont`] has identity; it is declared first and its
+//! body set once, so that recursion is possible.
+
+use crate::fold;
+use crate::ops::{Effect, Op, Rule};
+use crate::types::{Prim, Ty, TyKind, Types};
+use hashbrown::HashTable;
+use nyala_base::{Id, Span};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+
+nyala_base::define_id!(
+    /// A value: immutable, hash-consed.
+    pub struct Val, "v"
+);
+nyala_base::define_id!(
+    /// A continuation: has identity, parameters and at most one body.
+    pub struct Cont, "k"
+);
+nyala_base::define_id!(
+    /// A global variable or constant.
+    pub struct Global, "g"
+);
+
+/// Callees that the compiler knows. Their arguments are checked by the verifier, `mem` comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Builtin {
+    /// `branch(mem, cond, then, else)`; both targets are `cn(mem)`.
+    Branch,
+    /// `pe_info(mem, text, value, next)`: reports `value` at compile time and goes on with `next: cn(mem)`.
+    PeInfo,
+    /// `unreachable(mem)`: control never comes here.
+    Unreachable,
+}
+
+impl Builtin {
+    pub const ALL: [Builtin; 3] = [Builtin::Branch, Builtin::PeInfo, Builtin::Unreachable];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Builtin::Branch => "branch",
+            Builtin::PeInfo => "pe_info",
+            Builtin::Unreachable => "unreachable",
+        }
+    }
+}
+
+/// What a [`Val`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Node {
+    /// A literal of a primitive type, [normalized](Prim::normalize). Null pointers are literals too.
+    Lit(u64),
+    /// Any value of its type.
+    Undef,
+    Param(Cont, u32),
+    /// A continuation as a value.
+    Cont(Cont),
+    Builtin(Builtin),
+    /// The address of a global.
+    Global(Global),
+    /// An operation; [`World::args`] gives its operands.
+    Op(Op),
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    node: Node,
+    ty: Ty,
+    start: u32,
+    len: u32,
+    origin: Span,
+}
+
+/// Who can name a function from outside.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Linkage {
+    #[default]
+    Internal,
+    /// Callable from C under this symbol; a root.
+    Exported(String),
+    /// A C function of this symbol, defined elsewhere; has no body.
+    Foreign(String),
+}
+
+/// When calls of a continuation are specialized (`001` 4.1): conditions over its own parameters.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Filter {
+    /// Or-ed into the condition of every parameter. `None`: false.
+    pub all: Option<Val>,
+    /// By parameter position, `mem` and return continuation included; may be shorter than the parameters. `None`: false.
+    pub params: Vec<Option<Val>>,
+}
+
+impl Filter {
+    pub fn is_empty(&self) -> bool {
+        self.all.is_none() && self.params.iter().all(Option::is_none)
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Body {
+    pub callee: Val,
+    pub args: Box<[Val]>,
+    pub origin: Span,
+}
+
+#[derive(Clone, Debug)]
+pub struct ContData {
+    pub name: String,
+    pub ty: Ty,
+    pub params: Box<[Val]>,
+    pub param_names: Vec<String>,
+    pub body: Option<Body>,
+    pub filter: Filter,
+    pub linkage: Linkage,
+    pub origin: Span,
+}
+
+#[derive(Clone, Debug)]
+pub struct GlobalData {
+    pub name: String,
+    /// Type of the contents.
+    pub ty: Ty,
+    /// `None`: zero.
+    pub init: Option<Val>,
+    pub mutable: bool,
+    pub origin: Span,
+}
+
+/// See the module's header.
+#[derive(Default)]
+pub struct World {
+    pub types: Types,
+    entries: Vec<Entry>,
+    pool: Vec<Val>,
+    index: HashTable<Val>,
+    conts: Vec<ContData>,
+    globals: Vec<GlobalData>,
+    /// Origin of the values made next.
+    origin: Span,
+    /// Faults that folding came across (signed overflow, division by zero), to be reported as warnings.
+    pub fold_warnings: Vec<(Span, &'static str)>,
+    index_by_symbol: FxHashMap<String, Cont>,
+}
+
+impl World {
+    pub fn new() -> World {
+        World::default()
+    }
+
+    /// Sets the origin of all values, continuations and bodies made from now on.
+    pub fn set_origin(&mut self, span: Span) {
+        self.origin = span;
+    }
+
+    pub fn current_origin(&self) -> Span {
+        self.origin
+    }
+
+    // Reading.
+
+    pub fn node(&self, val: Val) -> Node {
+        self.entries[val.idx()].node
+    }
+    pub fn ty(&self, val: Val) -> Ty {
+        self.entries[val.idx()].ty
+    }
+    /// Operands of an operation; empty for other nodes.
+    pub fn args(&self, val: Val) -> &[Val] {
+        let e = &self.entries[val.idx()];
+        &self.pool[e.start as usize..(e.start + e.len) as usize]
+    }
+    pub fn origin(&self, val: Val) -> Span {
+        self.entries[val.idx()].origin
+    }
+    pub fn n_vals(&self) -> usize {
+        self.entries.len()
+    }
+    pub fn n_conts(&self) -> usize {
+        self.conts.len()
+    }
+    pub fn cont(&self, k: Cont) -> &ContData {
+        &self.conts[k.idx()]
+    }
+    pub fn cont_mut(&mut self, k: Cont) -> &mut ContData {
+        &mut self.conts[k.idx()]
+    }
+    pub fn body(&self, k: Cont) -> Option<&Body> {
+        self.conts[k.idx()].body.as_ref()
+    }
+    pub fn param(&self, k: Cont, idx: usize) -> Val {
+        self.conts[k.idx()].params[idx]
+    }
+    pub fn params(&self, k: Cont) -> &[Val] {
+        &self.conts[k.idx()].params
+    }
+    pub fn global(&self, g: Global) -> &GlobalData {
+        &self.globals[g.idx()]
+    }
+    pub fn as_cont(&self, val: Val) -> Option<Cont> {
+        match self.node(val) {
+            Node::Cont(k) => Some(k),
+            _ => None,
+        }
+    }
+    pub fn as_lit(&self, val: Val) -> Option<u64> {
+        match self.node(val) {
+            Node::Lit(bits) => Some(bits),
+            _ => None,
+        }
+    }
+    pub fn as_op(&self, val: Val) -> Option<Op> {
+        match self.node(val) {
+            Node::Op(op) => Some(op),
+            _ => None,
+        }
+    }
+    pub fn is_op(&self, val: Val, op: Op) -> bool {
+        self.as_op(val) == Some(op)
+    }
+    pub fn prim(&self, val: Val) -> Option<Prim> {
+        self.types.as_prim(self.ty(val))
+    }
+
+    /// Continuations that the outside can reach: exported ones, in the order of their declaration.
+    pub fn roots(&self) -> Vec<Cont> {
+        let exported = |k: &Cont| matches!(self.cont(*k).linkage, Linkage::Exported(_));
+        (0..self.conts.len()).map(Cont::from_idx).filter(exported).collect()
+    }
+
+    /// The exported continuation of this symbol.
+    pub fn find_root(&self, symbol: &str) -> Option<Cont> {
+        self.roots().into_iter().find(|&k| self.cont(k).linkage == Linkage::Exported(symbol.into()))
+    }
+
+    // Continuations and globals.
+
+    /// A new continuation of type `ty`, a [`TyKind::Cn`]; its parameters exist at once, its body comes with
+    /// [`World::define`]. `param_names` may be shorter than the parameters.
+    pub fn declare(&mut self, name: &str, ty: Ty, param_names: &[&str]) -> Cont {
+        let k = Cont::from_idx(self.conts.len());
+        let tys: Vec<Ty> = self.types.cn_params(ty).expect("type of a continuation").to_vec();
+        let params = tys.iter().enumerate().map(|(i, &t)| self.intern(Node::Param(k, i as u32), t, &[])).collect();
+        let param_names = param_names.iter().map(|s| s.to_string()).collect();
+        let origin = self.origin;
+        self.conts.push(ContData {
+            name: name.into(),
+            ty,
+            params,
+            param_names,
+            body: None,
+            filter: Filter::default(),
+            linkage: Linkage::Internal,
+            origin,
+        });
+        k
+    }
+
+    /// A new continuation without name and parameters yet; [`World::set_params`] makes them. For passes that declare
+    /// many continuations of which few are ever built.
+    pub fn reserve(&mut self, ty: Ty) -> Cont {
+        let k = Cont::from_idx(self.conts.len());
+        let origin = self.origin;
+        self.conts.push(ContData {
+            name: String::new(),
+            ty,
+            params: Box::default(),
+            param_names: Vec::new(),
+            body: None,
+            filter: Filter::default(),
+            linkage: Linkage::Internal,
+            origin,
+        });
+        k
+    }
+
+    /// Names a [reserved](World::reserve) continuation and makes its parameters.
+    pub fn set_params(&mut self, k: Cont, name: &str, param_names: Vec<String>) {
+        let tys: Vec<Ty> = self.types.cn_params(self.cont(k).ty).expect("type of a continuation").to_vec();
+        let params = tys.iter().enumerate().map(|(i, &t)| self.intern(Node::Param(k, i as u32), t, &[])).collect();
+        let origin = self.origin;
+        let data = &mut self.conts[k.idx()];
+        data.name = name.into();
+        data.params = params;
+        data.param_names = param_names;
+        data.origin = origin;
+    }
+
+    /// The continuation without body that stands for the C function `symbol`; one per symbol.
+    pub fn foreign(&mut self, symbol: &str, ty: Ty) -> Cont {
+        if let Some(&k) = self.index_by_symbol.get(symbol)
+            && self.cont(k).ty == ty
+        {
+            return k;
+        }
+        let k = self.declare(symbol, ty, &[]);
+        self.cont_mut(k).linkage = Linkage::Foreign(symbol.into());
+        self.index_by_symbol.insert(symbol.into(), k);
+        k
+    }
+
+    /// Sets the body of `k`: a call of `callee`.
+    pub fn define(&mut self, k: Cont, callee: Val, args: &[Val]) {
+        let origin = self.origin;
+        self.conts[k.idx()].body = Some(Body { callee, args: args.into(), origin });
+    }
+
+    pub fn declare_global(&mut self, name: &str, ty: Ty, mutable: bool) -> Global {
+        let g = Global::from_idx(self.globals.len());
+        let origin = self.origin;
+        self.globals.push(GlobalData { name: name.into(), ty, init: None, mutable, origin });
+        g
+    }
+    pub fn set_init(&mut self, g: Global, init: Val) {
+        self.globals[g.idx()].init = Some(init);
+    }
+    pub fn n_globals(&self) -> usize {
+        self.globals.len()
+    }
+
+    // Values.
+
+    pub fn lit(&mut self, ty: Ty, bits: u64) -> Val {
+        let bits = self.types.as_prim(ty).map_or(bits, |p| p.normalize(bits));
+        self.intern(Node::Lit(bits), ty, &[])
+    }
+    pub fn lit_prim(&mut self, prim: Prim, bits: u64) -> Val {
+        self.lit(self.types.prim(prim), bits)
+    }
+    pub fn lit_bool(&mut self, b: bool) -> Val {
+        self.lit_prim(Prim::Bool, b as u64)
+    }
+    pub fn lit_i32(&mut self, i: i32) -> Val {
+        self.lit_prim(Prim::I32, i as u64)
+    }
+    pub fn lit_i64(&mut self, i: i64) -> Val {
+        self.lit_prim(Prim::I64, i as u64)
+    }
+    pub fn undef(&mut self, ty: Ty) -> Val {
+        self.intern(Node::Undef, ty, &[])
+    }
+    pub fn cont_val(&mut self, k: Cont) -> Val {
+        let ty = self.cont(k).ty;
+        self.intern(Node::Cont(k), ty, &[])
+    }
+    pub fn global_val(&mut self, g: Global) -> Val {
+        let ty = self.globals[g.idx()].ty;
+        let ty = self.types.ptr(ty);
+        self.intern(Node::Global(g), ty, &[])
+    }
+    pub fn builtin(&mut self, b: Builtin) -> Val {
+        let ty = self.types.cn(&[]);
+        self.intern(Node::Builtin(b), ty, &[])
+    }
+    pub fn unit(&mut self) -> Val {
+        self.op(Op::Tuple, &[])
+    }
+
+    /// An operation whose type follows from its operands. The operands fit (see [`World::result_ty`]).
+    pub fn op(&mut self, op: Op, args: &[Val]) -> Val {
+        self.make(op, None, args)
+    }
+
+    /// An operation with a stated type ([`Rule::Stated`]).
+    pub fn op_ty(&mut self, op: Op, ty: Ty, args: &[Val]) -> Val {
+        self.make(op, Some(ty), args)
+    }
+
+    fn make(&mut self, op: Op, stated: Option<Ty>, args: &[Val]) -> Val {
+        let ty = match self.result_ty(op, stated, args) {
+            Ok(ty) => ty,
+            Err(e) => panic!("bug: `{}`: {e}", op.name()),
+        };
+        if let Some(folded) = fold::fold(self, op, ty, args) {
+            return folded;
+        }
+        self.intern(Node::Op(op), ty, args)
+    }
+
+    /// `extract(agg, idx)` with a literal index.
+    pub fn extract(&mut self, agg: Val, idx: u64) -> Val {
+        let idx = self.lit_i64(idx as i64);
+        self.op(Op::Extract, &[agg, idx])
+    }
+    /// `insert(agg, idx, v)` with a literal index.
+    pub fn insert(&mut self, agg: Val, idx: u64, v: Val) -> Val {
+        let idx = self.lit_i64(idx as i64);
+        self.op(Op::Insert, &[agg, idx, v])
+    }
+    pub fn not(&mut self, v: Val) -> Val {
+        let ones = self.lit(self.ty(v), u64::MAX);
+        self.op(Op::Xor, &[v, ones])
+    }
+
+    /// The type of an operation, or what is wrong with its operands. `stated` is the type given by the maker: for
+    /// `slot` and `alloc` the type of the element, else the type of the result.
+    pub fn result_ty(&mut self, op: Op, stated: Option<Ty>, args: &[Val]) -> Result<Ty, String> {
+        if op.arity() >= 0 && op.arity() as usize != args.len() {
+            return Err(format!("takes {} operands, has {}", op.arity(), args.len()));
+        }
+        let mem = self.types.mem();
+        let ty = |i: usize| self.entries[args[i].idx()].ty;
+        let show = |t: Ty| self.types.display(t);
+        let want = |i: usize, t: Ty| {
+            if ty(i) == t { Ok(()) } else { Err(format!("operand {i} is {}, expected {}", show(ty(i)), show(t))) }
+        };
+        let prim = |i: usize| self.types.as_prim(ty(i)).ok_or_else(|| format!("operand {i} is {}", show(ty(i))));
+        if matches!(op.effect(), Effect::Partial | Effect::Write) {
+            want(0, mem)?;
+        }
+        match op {
+            Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::Shl | Op::Shr => {
+                want(1, ty(0))?;
+                if prim(0)? == Prim::Bool || (matches!(op, Op::Shl | Op::Shr) && prim(0)?.is_float()) {
+                    return Err(format!("operands are {}", show(ty(0))));
+                }
+            }
+            Op::And | Op::Or | Op::Xor => {
+                want(1, ty(0))?;
+                if prim(0)?.is_float() {
+                    return Err("operands are floats".into());
+                }
+            }
+            Op::PDiv | Op::PRem => {
+                want(2, ty(1))?;
+                if !prim(1)?.is_int() {
+                    return Err(format!("operands are {}", show(ty(1))));
+                }
+            }
+            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
+                want(1, ty(0))?;
+                if !matches!(self.types.kind(ty(0)), TyKind::Prim(_) | TyKind::Ptr { .. }) {
+                    return Err(format!("cannot compare {}", show(ty(0))));
+                }
+            }
+            Op::Cast => {
+                prim(0)?;
+                stated.and_then(|t| self.types.as_prim(t)).ok_or("not a cast to a number")?;
+            }
+            Op::Select => {
+                want(0, self.types.bool())?;
+                want(2, ty(1))?;
+            }
+            Op::Struct | Op::Array => {
+                let to = stated.ok_or("needs a type")?;
+                if self.types.n_parts(to) != Some(args.len() as u64) {
+                    return Err(format!("{} parts for {}", args.len(), show(to)));
+                }
+                for i in 0..args.len() {
+                    want(i, self.types.part(to, i as u64).ok_or("no such part")?)?;
+                }
+            }
+            Op::Splat => {
+                let to = stated.ok_or("needs a type")?;
+                want(0, self.types.part(to, 0).ok_or("not an array")?)?;
+            }
+            Op::Extract | Op::Insert => {
+                let idx = self.as_lit(args[1]).ok_or("the index is not a literal")?;
+                let n = self.types.n_parts(ty(0)).ok_or_else(|| format!("{} has no parts", show(ty(0))))?;
+                if idx >= n {
+                    return Err(format!("part {idx} of {n}"));
+                }
+                let part = self.types.part(ty(0), idx).ok_or("no such part")?;
+                if op == Op::Extract {
+                    return Ok(part);
+                }
+                want(2, part)?;
+            }
+            Op::Lea => {
+                let TyKind::Ptr { pointee, space } = *self.types.kind(ty(0)) else {
+                    return Err(format!("operand 0 is {}", show(ty(0))));
+                };
+                if !prim(1)?.is_int() {
+                    return Err("the index is no integer".into());
+                }
+                let idx = match self.types.kind(pointee) {
+                    TyKind::Array(..) | TyKind::IndefArray(_) => 0,
+                    _ => self.as_lit(args[1]).ok_or("the index is not a literal")?,
+                };
+                let part = self.types.part(pointee, idx).ok_or("no such part")?;
+                return Ok(self.types.intern(TyKind::Ptr { pointee: part, space }));
+            }
+            Op::Load => return self.types.pointee(ty(1)).ok_or_else(|| format!("operand 1 is {}", show(ty(1)))),
+            Op::Store => {
+                let to = self.types.pointee(ty(1)).ok_or_else(|| format!("operand 1 is {}", show(ty(1))))?;
+                want(2, to)?;
+            }
+            Op::Slot | Op::Alloc => {
+                let mut elem = stated.ok_or("needs a type")?;
+                if op == Op::Alloc {
+                    want(1, self.types.i64())?;
+                    elem = self.types.indef_array(elem);
+                }
+                let ptr = self.types.ptr(elem);
+                return Ok(self.types.tuple(&[mem, ptr]));
+            }
+            Op::Tuple => {
+                let tys: Vec<Ty> = (0..args.len()).map(ty).collect();
+                return Ok(self.types.tuple(&tys));
+            }
+            Op::Fmin | Op::Fmax | Op::Copysign | Op::Pow | Op::Atan2 => want(1, ty(0))?,
+            Op::Fma => {
+                want(1, ty(0))?;
+                want(2, ty(0))?;
+            }
+            _ => {}
+        }
+        if op.is_math() && !prim(0)?.is_float() {
+            return Err(format!("operand 0 is {}", show(ty(0))));
+        }
+        match op.rule() {
+            Rule::Same(i) => Ok(ty(i)),
+            Rule::Bool => Ok(self.types.bool()),
+            Rule::Mem => Ok(mem),
+            Rule::Stated => stated.ok_or_else(|| "needs a type".into()),
+            Rule::Own => Err("has no type rule".into()),
+        }
+    }
+
+    fn intern(&mut self, node: Node, ty: Ty, args: &[Val]) -> Val {
+        let mut hasher = FxHasher::default();
+        hash_entry(node, ty, args, &mut hasher);
+        let hash = hasher.finish();
+        let (entries, pool) = (&self.entries, &self.pool);
+        let args_of = |e: &Entry| &pool[e.start as usize..(e.start + e.len) as usize];
+        let found = self.index.find(hash, |v| {
+            let e = &entries[v.idx()];
+            e.node == node && e.ty == ty && args_of(e) == args
+        });
+        if let Some(&val) = found {
+            return val;
+        }
+        let val = Val::from_idx(self.entries.len());
+        let start = self.pool.len() as u32;
+        self.pool.extend_from_slice(args);
+        self.entries.push(Entry { node, ty, start, len: args.len() as u32, origin: self.origin });
+        let (entries, pool) = (&self.entries, &self.pool);
+        self.index.insert_unique(hash, val, |v| {
+            let e = &entries[v.idx()];
+            let mut hasher = FxHasher::default();
+            hash_entry(e.node, e.ty, &pool[e.start as usize..(e.start + e.len) as usize], &mut hasher);
+            hasher.finish()
+        });
+        val
+    }
+}
+
+fn hash_entry(node: Node, ty: Ty, args: &[Val], hasher: &mut FxHasher) {
+    match node {
+        Node::Lit(bits) => (0u8, bits).hash(hasher),
+        Node::Undef => 1u8.hash(hasher),
+        Node::Param(k, i) => (2u8, k, i).hash(hasher),
+        Node::Cont(k) => (3u8, k).hash(hasher),
+        Node::Builtin(b) => (4u8, b).hash(hasher),
+        Node::Global(g) => (5u8, g).hash(hasher),
+        Node::Op(op) => (6u8, op).hash(hasher),
+    }
+    (ty, args).hash(hasher);
+}

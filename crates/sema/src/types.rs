@@ -1,0 +1,538 @@
+//! Types during inference: hash-consed, with unification variables and those who wait for them.
+//!
+//! Function types have one form only: `fn(A, fn(B) -> !) -> !` becomes `fn(A) -> B`, and a continuation that takes one
+//! tuple takes its components.
+
+use nyala_ir::Prim;
+use rustc_hash::FxHashMap;
+
+nyala_base::define_id!(
+    /// A type of a [`TypeTable`].
+    pub struct Ty, "ty"
+);
+nyala_base::define_id!(
+    /// A struct of the program.
+    pub struct StructId, "struct"
+);
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// Reported already; fits everything.
+    Error,
+    /// Of what does not return; as a result it makes a continuation of a function.
+    Never,
+    Var(u32),
+    /// Type parameter of an intrinsic's declaration.
+    Param(u32),
+    Prim(Prim),
+    Tuple(Box<[Ty]>),
+    Struct(StructId),
+    Array(Ty, u64),
+    Indef(Ty),
+    Ptr { mutable: bool, space: u8, to: Ty },
+    Fn(Box<[Ty]>, Ty),
+}
+
+/// What is known of a variable that has no type yet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Class {
+    Any,
+    /// A number; `i32` if nothing else is said.
+    Num,
+    /// An integer literal's.
+    Int,
+    /// A float literal's.
+    Float,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Var {
+    Open(Class),
+    Bound(Ty),
+}
+
+/// Types nest at most so deep.
+const MAX_TYPE_DEPTH: u16 = 200;
+/// So many steps one unification takes at most.
+const MAX_STEPS: u32 = 100_000;
+
+#[derive(Debug)]
+pub struct TypeTable {
+    kinds: Vec<Kind>,
+    depths: Vec<u16>,
+    has_var: Vec<bool>,
+    index: FxHashMap<Kind, Ty>,
+    vars: Vec<Var>,
+    /// Who waits for a variable, by its root.
+    waiting: FxHashMap<u32, Vec<u32>>,
+    /// Whose variable has a type now.
+    pub ready: Vec<u32>,
+    /// A type got too deep and became an error type.
+    pub too_deep: bool,
+    steps: u32,
+}
+
+impl Default for TypeTable {
+    fn default() -> Self {
+        TypeTable::new()
+    }
+}
+
+impl TypeTable {
+    pub const ERROR: Ty = Ty(0);
+    pub const NEVER: Ty = Ty(1);
+    pub const UNIT: Ty = Ty(2);
+
+    pub fn new() -> TypeTable {
+        let mut table = TypeTable {
+            kinds: Vec::new(),
+            depths: Vec::new(),
+            has_var: Vec::new(),
+            index: FxHashMap::default(),
+            vars: Vec::new(),
+            waiting: FxHashMap::default(),
+            ready: Vec::new(),
+            too_deep: false,
+            steps: 0,
+        };
+        table.mk(Kind::Error);
+        table.mk(Kind::Never);
+        table.mk(Kind::Tuple(Box::new([])));
+        for prim in Prim::ALL {
+            table.mk(Kind::Prim(prim));
+        }
+        table
+    }
+
+    pub fn prim(&self, prim: Prim) -> Ty {
+        Ty(3 + prim as u32)
+    }
+
+    fn children(kind: &Kind, f: &mut dyn FnMut(Ty)) {
+        match kind {
+            Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) | Kind::Prim(_) | Kind::Struct(_) => {}
+            Kind::Tuple(parts) => parts.iter().for_each(|p| f(*p)),
+            Kind::Array(t, _) | Kind::Indef(t) | Kind::Ptr { to: t, .. } => f(*t),
+            Kind::Fn(params, result) => {
+                params.iter().for_each(|p| f(*p));
+                f(*result);
+            }
+        }
+    }
+
+    pub fn mk(&mut self, kind: Kind) -> Ty {
+        if let Some(&ty) = self.index.get(&kind) {
+            return ty;
+        }
+        let mut depth = 0;
+        let mut has_var = matches!(kind, Kind::Var(_));
+        Self::children(&kind, &mut |t| {
+            depth = depth.max(self.depths[t.0 as usize] + 1);
+            has_var |= self.has_var[t.0 as usize];
+        });
+        if depth > MAX_TYPE_DEPTH {
+            self.too_deep = true;
+            return TypeTable::ERROR;
+        }
+        let ty = Ty(self.kinds.len() as u32);
+        self.kinds.push(kind.clone());
+        self.depths.push(depth);
+        self.has_var.push(has_var);
+        self.index.insert(kind, ty);
+        ty
+    }
+
+    pub fn tuple(&mut self, parts: &[Ty]) -> Ty {
+        match parts {
+            [one] => *one,
+            _ => self.mk(Kind::Tuple(parts.into())),
+        }
+    }
+
+    pub fn ptr(&mut self, mutable: bool, to: Ty) -> Ty {
+        self.mk(Kind::Ptr { mutable, space: 0, to })
+    }
+
+    /// `fn(params) -> result`, in its one form.
+    pub fn func(&mut self, params: &[Ty], result: Ty) -> Ty {
+        if self.shallow(result) != TypeTable::NEVER {
+            return self.mk(Kind::Fn(params.into(), result));
+        }
+        if let Some((&last, rest)) = params.split_last()
+            && let Kind::Fn(inner, r) = self.kind(last)
+            && self.shallow(r) == TypeTable::NEVER
+        {
+            let result = self.tuple(&inner);
+            return self.mk(Kind::Fn(rest.into(), result));
+        }
+        if let [one] = params
+            && let Kind::Tuple(parts) = self.kind(*one)
+        {
+            return self.mk(Kind::Fn(parts, TypeTable::NEVER));
+        }
+        self.mk(Kind::Fn(params.into(), TypeTable::NEVER))
+    }
+
+    /// The continuation that takes a result of type `result`.
+    pub fn cont(&mut self, result: Ty) -> Ty {
+        self.func(&[result], TypeTable::NEVER)
+    }
+
+    pub fn var(&mut self, class: Class) -> Ty {
+        self.vars.push(Var::Open(class));
+        self.mk(Kind::Var(self.vars.len() as u32 - 1))
+    }
+
+    /// The type with variables replaced at its top.
+    pub fn shallow(&self, mut ty: Ty) -> Ty {
+        while let Kind::Var(v) = self.kinds[ty.0 as usize] {
+            match self.vars[v as usize] {
+                Var::Open(_) => break,
+                Var::Bound(t) => ty = t,
+            }
+        }
+        ty
+    }
+
+    /// The kind with variables replaced at its top, functions in their one form.
+    pub fn kind(&mut self, ty: Ty) -> Kind {
+        let ty = self.shallow(ty);
+        let kind = self.kinds[ty.0 as usize].clone();
+        if let Kind::Fn(params, result) = &kind
+            && self.has_var[ty.0 as usize]
+            && self.shallow(*result) == TypeTable::NEVER
+        {
+            let again = self.func(params, TypeTable::NEVER);
+            return self.kinds[again.0 as usize].clone();
+        }
+        kind
+    }
+
+    /// The kind of a type without variables.
+    pub fn final_kind(&self, ty: Ty) -> &Kind {
+        &self.kinds[ty.0 as usize]
+    }
+
+    pub fn is_error(&self, ty: Ty) -> bool {
+        self.shallow(ty) == TypeTable::ERROR
+    }
+
+    pub fn is_never(&self, ty: Ty) -> bool {
+        self.shallow(ty) == TypeTable::NEVER
+    }
+
+    /// The variable that `ty` is, if it has no type yet.
+    pub fn as_var(&self, ty: Ty) -> Option<u32> {
+        match self.kinds[self.shallow(ty).0 as usize] {
+            Kind::Var(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    pub fn class(&self, var: u32) -> Class {
+        match self.vars[var as usize] {
+            Var::Open(class) => class,
+            Var::Bound(_) => Class::Any,
+        }
+    }
+
+    pub fn as_prim(&self, ty: Ty) -> Option<Prim> {
+        match self.kinds[self.shallow(ty).0 as usize] {
+            Kind::Prim(p) => Some(p),
+            _ => None,
+        }
+    }
+
+    /// `who` becomes ready when `var` gets a type.
+    pub fn wait(&mut self, var: u32, who: u32) {
+        self.waiting.entry(var).or_default().push(who);
+    }
+
+    pub fn n_vars(&self) -> u32 {
+        self.vars.len() as u32
+    }
+
+    /// The variable as a type, if it is still open.
+    pub fn open_var(&mut self, var: u32) -> Option<Ty> {
+        match self.vars[var as usize] {
+            Var::Open(_) => Some(self.mk(Kind::Var(var))),
+            Var::Bound(_) => None,
+        }
+    }
+
+    fn bind(&mut self, var: u32, ty: Ty) -> bool {
+        let class = self.class(var);
+        if let Some(other) = self.as_var(ty) {
+            if other == var {
+                return true;
+            }
+            let joined = match (class, self.class(other)) {
+                (Class::Int, Class::Float) | (Class::Float, Class::Int) => return false,
+                (a, b) => a.max(b),
+            };
+            self.vars[other as usize] = Var::Open(joined);
+            self.vars[var as usize] = Var::Bound(ty);
+            if let Some(mut moved) = self.waiting.remove(&var) {
+                let to = self.waiting.entry(other).or_default();
+                if to.len() < moved.len() {
+                    std::mem::swap(to, &mut moved);
+                }
+                to.append(&mut moved);
+            }
+            return true;
+        }
+        let fits = match (class, self.as_prim(ty)) {
+            (Class::Any, _) => true,
+            (Class::Num, p) => p.is_some_and(|p| p != Prim::Bool) || self.is_error(ty),
+            (Class::Int, p) => p.is_some_and(Prim::is_int) || self.is_error(ty),
+            (Class::Float, p) => p.is_some_and(Prim::is_float) || self.is_error(ty),
+        };
+        if !fits || self.occurs(var, ty) {
+            return false;
+        }
+        self.vars[var as usize] = Var::Bound(ty);
+        if let Some(woken) = self.waiting.remove(&var) {
+            self.ready.extend(woken);
+        }
+        true
+    }
+
+    /// `ty` is a number: what an operator asks of an open operand.
+    pub fn make_number(&mut self, ty: Ty) {
+        if let Some(var) = self.as_var(ty)
+            && self.class(var) == Class::Any
+        {
+            self.vars[var as usize] = Var::Open(Class::Num);
+        }
+    }
+
+    fn occurs(&mut self, var: u32, ty: Ty) -> bool {
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut work = vec![ty];
+        while let Some(ty) = work.pop() {
+            let ty = self.shallow(ty);
+            if !self.has_var[ty.0 as usize] || !seen.insert(ty) {
+                continue;
+            }
+            if self.kinds[ty.0 as usize] == Kind::Var(var) {
+                return true;
+            }
+            Self::children(&self.kinds[ty.0 as usize], &mut |t| work.push(t));
+        }
+        false
+    }
+
+    /// Makes both types equal; false if they cannot be.
+    pub fn unify(&mut self, a: Ty, b: Ty) -> bool {
+        self.steps = 0;
+        self.unify_step(a, b)
+    }
+
+    fn unify_step(&mut self, a: Ty, b: Ty) -> bool {
+        let (a, b) = (self.shallow(a), self.shallow(b));
+        self.steps += 1;
+        if a == b || a == TypeTable::ERROR || b == TypeTable::ERROR {
+            return true;
+        }
+        if self.steps > MAX_STEPS {
+            return false;
+        }
+        match (self.kind(a), self.kind(b)) {
+            (Kind::Var(v), _) => self.bind(v, b),
+            (_, Kind::Var(v)) => self.bind(v, a),
+            (Kind::Tuple(x), Kind::Tuple(y)) if x.len() == y.len() => self.unify_all(&x, &y),
+            (Kind::Array(x, n), Kind::Array(y, m)) => n == m && self.unify_step(x, y),
+            (Kind::Indef(x), Kind::Indef(y)) => self.unify_step(x, y),
+            (Kind::Ptr { mutable: m, space: s, to: x }, Kind::Ptr { mutable: n, space: t, to: y }) => {
+                m == n && s == t && self.unify_step(x, y)
+            }
+            (Kind::Fn(p, r), Kind::Fn(q, s)) => {
+                if p.len() == q.len() {
+                    return self.unify_all(&p, &q) && self.unify_step(r, s);
+                }
+                let Some((p, q)) = self.match_arity(&p, r, &q, s) else { return false };
+                self.unify_step(p, q)
+            }
+            _ => false,
+        }
+    }
+
+    fn unify_all(&mut self, xs: &[Ty], ys: &[Ty]) -> bool {
+        xs.iter().zip(ys).all(|(x, y)| self.unify_step(*x, *y))
+    }
+
+    /// Two functions with different numbers of parameters may still be one while types are open: the two types, the
+    /// first of the first, that must be equal then.
+    pub fn match_arity(&mut self, p: &[Ty], r: Ty, q: &[Ty], s: Ty) -> Option<(Ty, Ty)> {
+        let (r_never, s_never) = (self.is_never(r), self.is_never(s));
+        if r_never && s_never {
+            let open = |t: &TypeTable, ts: &[Ty]| ts.len() == 1 && t.as_var(ts[0]).is_some();
+            if open(self, p) {
+                return Some((p[0], self.tuple(q)));
+            }
+            if open(self, q) {
+                return Some((self.tuple(p), q[0]));
+            }
+            return None;
+        }
+        // `fn(A, ?k) -> !` against `fn(A) -> B`.
+        if r_never && p.len() == q.len() + 1 {
+            let k = self.cont(s);
+            let full: Vec<Ty> = q.iter().copied().chain([k]).collect();
+            return Some((self.tuple_of(p), self.tuple_of(&full)));
+        }
+        if s_never && q.len() == p.len() + 1 {
+            let k = self.cont(r);
+            let full: Vec<Ty> = p.iter().copied().chain([k]).collect();
+            return Some((self.tuple_of(&full), self.tuple_of(q)));
+        }
+        None
+    }
+
+    /// A tuple even of one.
+    fn tuple_of(&mut self, parts: &[Ty]) -> Ty {
+        self.mk(Kind::Tuple(parts.into()))
+    }
+
+    /// The type with all variables replaced that have one.
+    pub fn resolve(&mut self, ty: Ty) -> Ty {
+        let mut memo = FxHashMap::default();
+        self.resolve_memo(ty, &mut memo)
+    }
+
+    fn resolve_memo(&mut self, ty: Ty, memo: &mut FxHashMap<Ty, Ty>) -> Ty {
+        let ty = self.shallow(ty);
+        if !self.has_var[ty.0 as usize] {
+            return ty;
+        }
+        if let Some(&done) = memo.get(&ty) {
+            return done;
+        }
+        let done = match self.kind(ty) {
+            Kind::Tuple(parts) => {
+                let parts: Vec<Ty> = parts.iter().map(|p| self.resolve_memo(*p, memo)).collect();
+                self.mk(Kind::Tuple(parts.into()))
+            }
+            Kind::Array(t, n) => {
+                let t = self.resolve_memo(t, memo);
+                self.mk(Kind::Array(t, n))
+            }
+            Kind::Indef(t) => {
+                let t = self.resolve_memo(t, memo);
+                self.mk(Kind::Indef(t))
+            }
+            Kind::Ptr { mutable, space, to } => {
+                let to = self.resolve_memo(to, memo);
+                self.mk(Kind::Ptr { mutable, space, to })
+            }
+            Kind::Fn(params, result) => {
+                let params: Vec<Ty> = params.iter().map(|p| self.resolve_memo(*p, memo)).collect();
+                let result = self.resolve_memo(result, memo);
+                self.func(&params, result)
+            }
+            _ => ty,
+        };
+        memo.insert(ty, done);
+        done
+    }
+
+    /// The type with `args` for the type parameters.
+    pub fn instantiate(&mut self, ty: Ty, args: &[Ty]) -> Ty {
+        match self.kinds[ty.0 as usize].clone() {
+            Kind::Param(i) => args.get(i as usize).copied().unwrap_or(TypeTable::ERROR),
+            Kind::Tuple(parts) => {
+                let parts: Vec<Ty> = parts.iter().map(|p| self.instantiate(*p, args)).collect();
+                self.mk(Kind::Tuple(parts.into()))
+            }
+            Kind::Array(t, n) => {
+                let t = self.instantiate(t, args);
+                self.mk(Kind::Array(t, n))
+            }
+            Kind::Indef(t) => {
+                let t = self.instantiate(t, args);
+                self.mk(Kind::Indef(t))
+            }
+            Kind::Ptr { mutable, space, to } => {
+                let to = self.instantiate(to, args);
+                self.mk(Kind::Ptr { mutable, space, to })
+            }
+            Kind::Fn(params, result) => {
+                let params: Vec<Ty> = params.iter().map(|p| self.instantiate(*p, args)).collect();
+                let result = self.instantiate(result, args);
+                self.func(&params, result)
+            }
+            _ => ty,
+        }
+    }
+
+    pub fn has_open_var(&mut self, ty: Ty) -> bool {
+        let ty = self.resolve(ty);
+        self.has_var[ty.0 as usize]
+    }
+
+    /// The type as a user writes it, `_` for what is open; long ones are cut.
+    pub fn show(&self, ty: Ty, struct_name: &dyn Fn(StructId) -> String) -> String {
+        let mut out = String::new();
+        self.write(ty, struct_name, &mut out);
+        out
+    }
+
+    fn write(&self, ty: Ty, struct_name: &dyn Fn(StructId) -> String, out: &mut String) {
+        if out.len() > 200 {
+            if !out.ends_with('…') {
+                out.push('…');
+            }
+            return;
+        }
+        let list = |parts: &[Ty], out: &mut String| {
+            for (i, &p) in parts.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(", ");
+                }
+                self.write(p, struct_name, out);
+            }
+        };
+        let ty = self.shallow(ty);
+        match &self.kinds[ty.0 as usize] {
+            Kind::Error => out.push('?'),
+            Kind::Never => out.push('!'),
+            Kind::Var(v) => out.push_str(match self.class(*v) {
+                Class::Any => "_",
+                Class::Num => "number",
+                Class::Int => "integer",
+                Class::Float => "float",
+            }),
+            Kind::Param(i) => out.push_str(&format!("T{i}")),
+            Kind::Prim(p) => out.push_str(p.name()),
+            Kind::Tuple(parts) => {
+                out.push('(');
+                list(parts, out);
+                out.push(')');
+            }
+            Kind::Struct(id) => out.push_str(&struct_name(*id)),
+            Kind::Array(t, n) => {
+                out.push('[');
+                self.write(*t, struct_name, out);
+                out.push_str(&format!(" * {n}]"));
+            }
+            Kind::Indef(t) => {
+                out.push('[');
+                self.write(*t, struct_name, out);
+                out.push(']');
+            }
+            Kind::Ptr { mutable, space, to } => {
+                out.push_str(if *mutable { "&mut " } else { "&" });
+                if *space != 0 {
+                    out.push_str(&format!("[{space}]"));
+                }
+                self.write(*to, struct_name, out);
+            }
+            Kind::Fn(params, result) => {
+                out.push_str("fn(");
+                list(params, out);
+                out.push_str(") -> ");
+                self.write(*result, struct_name, out);
+            }
+        }
+    }
+}

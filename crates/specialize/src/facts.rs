@@ -1,0 +1,198 @@
+//! What the evaluator asks about the source graph, computed once.
+
+use nyala_base::SideTable;
+use nyala_ir::facts::Nest;
+use nyala_ir::{Cont, Node, TyKind, Val, World};
+use rustc_hash::FxHashSet;
+
+/// Facts about the continuations of a source graph.
+pub struct Facts {
+    pub nest: Nest,
+    /// A cycle of references leads through the continuation and no binder of its free values (`specializer-notes.md`).
+    pub is_recursive: SideTable<Cont, bool>,
+    /// Position in postorder of the reference graph, arguments visited before callees: callers have the greater one.
+    pub postorder: SideTable<Cont, u32>,
+    /// Parameters that are specialized because they are functions (`001` 4.3), a bit each.
+    pub automatic: SideTable<Cont, u64>,
+}
+
+impl Facts {
+    pub fn new(w: &World, roots: &[Cont]) -> Facts {
+        let nest = Nest::new(w, roots);
+        let mut facts = Facts {
+            is_recursive: SideTable::default(),
+            postorder: SideTable::default(),
+            automatic: SideTable::default(),
+            nest,
+        };
+        let mut refs: SideTable<Cont, Vec<Cont>> = SideTable::default();
+        for &k in &facts.nest.conts {
+            refs[k] = references(w, &facts.nest, k);
+            facts.automatic[k] = automatic(w, &facts.nest, k);
+        }
+        facts.number(roots, &refs);
+        facts.find_recursive(&refs);
+        facts
+    }
+
+    fn number(&mut self, roots: &[Cont], refs: &SideTable<Cont, Vec<Cont>>) {
+        let mut visited: SideTable<Cont, bool> = SideTable::default();
+        let mut next = 1;
+        for &root in roots {
+            let mut stack = vec![(root, false)];
+            while let Some((k, done)) = stack.pop() {
+                if done {
+                    self.postorder[k] = next;
+                    next += 1;
+                } else if !std::mem::replace(&mut visited[k], true) {
+                    stack.push((k, true));
+                    // `refs` has the callee first; the arguments go on top of it.
+                    stack.extend(refs[k].iter().filter(|&&r| !visited[r]).map(|&r| (r, false)));
+                }
+            }
+        }
+    }
+
+    /// Peels headers, the continuations whose binders all lie outside, off strongly connected components, level by
+    /// level. A header is recursive: the component has a cycle through it, and none of its binders.
+    fn find_recursive(&mut self, refs: &SideTable<Cont, Vec<Cont>>) {
+        let mut level: SideTable<Cont, u32> = SideTable::default();
+        let mut sets: Vec<Vec<Cont>> = vec![self.nest.conts.clone()];
+        let mut next_level = 0;
+        while let Some(set) = sets.pop() {
+            next_level += 1;
+            for &k in &set {
+                level[k] = next_level;
+            }
+            let in_set = |k: Cont| level[k] == next_level;
+            let components = strongly_connected(&set, refs, in_set);
+            for component in components {
+                let members: FxHashSet<Cont> = component.iter().copied().collect();
+                let is_cycle = component.len() > 1 || refs[component[0]].contains(&component[0]);
+                if !is_cycle {
+                    continue;
+                }
+                let mut rest = Vec::new();
+                for &k in &component {
+                    let binders_outside =
+                        self.nest.free(k).iter().all(|&v| self.nest.owner(v).is_none_or(|o| !members.contains(&o)));
+                    if binders_outside {
+                        self.is_recursive[k] = true;
+                    } else {
+                        rest.push(k);
+                    }
+                }
+                if !rest.is_empty() && rest.len() < component.len() {
+                    sets.push(rest);
+                }
+            }
+        }
+    }
+}
+
+/// Continuations that `k` refers to, each once: the callee first, then the arguments, last argument last.
+fn references(w: &World, nest: &Nest, k: Cont) -> Vec<Cont> {
+    let Some(body) = w.body(k) else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut known: FxHashSet<Cont> = FxHashSet::default();
+    let mut seen: FxHashSet<Val> = FxHashSet::default();
+    let mut roots = vec![body.callee];
+    roots.extend(&body.args);
+    roots.extend(nest.ops(k));
+    let mut work = Vec::new();
+    for root in roots {
+        work.push(root);
+        while let Some(v) = work.pop() {
+            match w.node(v) {
+                Node::Cont(c) => {
+                    if known.insert(c) {
+                        found.push(c);
+                    }
+                }
+                Node::Op(_) if nest.owner(v).is_none() || nest.owner(v) == Some(k) => {
+                    if seen.insert(v) {
+                        work.extend(w.args(v).iter().rev());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn automatic(w: &World, nest: &Nest, k: Cont) -> u64 {
+    let mut mask = 0u64;
+    let mut only = None;
+    for (i, &p) in w.params(k).iter().enumerate().take(64) {
+        if w.types.has_function(w.ty(p)) {
+            mask |= 1 << i;
+            only = Some(p);
+        }
+    }
+    let first_order = |p: Val| matches!(w.types.kind(w.ty(p)), TyKind::Cn(params) if params.iter().all(|&t| !w.types.has_function(t)));
+    match only {
+        Some(p) if mask.count_ones() == 1 && first_order(p) && nest.free(k).is_empty() => 0,
+        _ => mask,
+    }
+}
+
+/// Tarjan's algorithm with an explicit stack, over the members of `set`.
+fn strongly_connected(
+    set: &[Cont],
+    refs: &SideTable<Cont, Vec<Cont>>,
+    in_set: impl Fn(Cont) -> bool,
+) -> Vec<Vec<Cont>> {
+    let mut index: SideTable<Cont, u32> = SideTable::default();
+    let mut low: SideTable<Cont, u32> = SideTable::default();
+    let mut on_stack: SideTable<Cont, bool> = SideTable::default();
+    let (mut next, mut stack, mut components) = (1, Vec::new(), Vec::new());
+    let mut calls: Vec<(Cont, usize)> = Vec::new();
+    for &root in set {
+        if index[root] == 0 {
+            calls.push((root, 0));
+        }
+        while let Some((k, at)) = calls.pop() {
+            if at == 0 {
+                index[k] = next;
+                low[k] = next;
+                next += 1;
+                stack.push(k);
+                on_stack[k] = true;
+            } else {
+                let r = refs[k][at - 1];
+                if on_stack[r] {
+                    low[k] = low[k].min(low[r]);
+                }
+            }
+            let unvisited = (at..refs[k].len()).find(|&i| {
+                let r = refs[k][i];
+                if !in_set(r) {
+                    return false;
+                }
+                if index[r] == 0 {
+                    return true;
+                }
+                if on_stack[r] {
+                    low[k] = low[k].min(index[r]);
+                }
+                false
+            });
+            if let Some(i) = unvisited {
+                calls.push((k, i + 1));
+                calls.push((refs[k][i], 0));
+            } else if low[k] == index[k] {
+                let mut component = Vec::new();
+                while let Some(m) = stack.pop() {
+                    on_stack[m] = false;
+                    component.push(m);
+                    if m == k {
+                        break;
+                    }
+                }
+                components.push(component);
+            }
+        }
+    }
+    components
+}

@@ -1,0 +1,195 @@
+//! When a recursion is taken for divergent: comparison with its ancestors, hints for the next round, and the report
+//! for what nothing can stop (`specializer-notes.md`, 3).
+
+use crate::eval::Evaluator;
+use nyala_base::{Diagnostic, Span};
+use nyala_ir::{Cont, Node, Op, Val, World, print};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Ancestors of the same continuation that a call is compared with.
+pub const MAX_ANCESTORS: usize = 16;
+/// Records looked at to find them.
+pub const MAX_RECORDS: usize = 256;
+
+/// A kind of call: the continuation, the parameters to specialize, which arguments are literals.
+pub type CallKey = (Cont, u64, u64);
+
+/// What earlier rounds found out.
+#[derive(Default, Clone, Debug)]
+pub struct Hints {
+    /// Parameters not to specialize, because they would be different each time.
+    drift: FxHashMap<CallKey, u64>,
+    /// Calls that are the only ones left of their callee.
+    inline: FxHashSet<CallKey>,
+}
+
+impl Hints {
+    pub fn drift(&self, key: CallKey) -> u64 {
+        self.drift.get(&key).copied().unwrap_or(0)
+    }
+    pub fn is_inline(&self, key: CallKey) -> bool {
+        self.inline.contains(&key)
+    }
+    pub fn note_drift(&mut self, key: CallKey, params: u64) {
+        *self.drift.entry(key).or_default() |= params;
+    }
+    pub fn note_inline(&mut self, key: CallKey) {
+        self.inline.insert(key);
+    }
+
+    /// Takes over what is new; false if nothing is.
+    pub fn absorb(&mut self, new: Hints) -> bool {
+        let mut changed = false;
+        for (key, params) in new.drift {
+            let entry = self.drift.entry(key).or_default();
+            changed |= *entry | params != *entry;
+            *entry |= params;
+        }
+        for key in new.inline {
+            changed |= self.inline.insert(key);
+        }
+        changed
+    }
+}
+
+/// How a value of a recursive call relates to the one of an ancestor.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Change {
+    Same,
+    /// Unknown and different each time, or grown around the old one: would never repeat.
+    Drift,
+    /// Another known value: may end.
+    Progress,
+}
+
+/// Compares a value with the ancestor's.
+pub fn compare(ev: &Evaluator, old: Val, new: Val) -> Change {
+    let mut worst = Change::Same;
+    let mut work = vec![(old, new)];
+    let mut seen = FxHashSet::default();
+    while let Some((old, new)) = work.pop() {
+        if old == new || !seen.insert((old, new)) {
+            continue;
+        }
+        if seen.len() > 1000 {
+            return Change::Drift;
+        }
+        let change = match (ev.captured(old), ev.captured(new)) {
+            (Some((k, a)), Some((l, b))) => {
+                if contains(ev, new, old) {
+                    Change::Drift
+                } else if k == l && a.len() == b.len() {
+                    work.extend(a.iter().copied().zip(b.iter().copied()));
+                    Change::Same
+                } else {
+                    Change::Progress
+                }
+            }
+            (_, Some(_)) => Change::Progress,
+            _ => match ev.dst.node(new) {
+                Node::Lit(_) | Node::Global(_) | Node::Cont(_) | Node::Undef => Change::Progress,
+                Node::Op(op @ (Op::Tuple | Op::Struct | Op::Array | Op::Splat)) => {
+                    let (a, b) = (ev.dst.args(old), ev.dst.args(new));
+                    if ev.dst.is_op(old, op) && a.len() == b.len() {
+                        work.extend(a.iter().copied().zip(b.iter().copied()));
+                        Change::Same
+                    } else {
+                        Change::Progress
+                    }
+                }
+                _ => Change::Drift,
+            },
+        };
+        worst = worst.max(change);
+        if worst == Change::Progress {
+            return worst;
+        }
+    }
+    worst
+}
+
+/// Whether closure `new` captures closure `old`, at any depth.
+fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
+    let mut work = vec![new];
+    let mut seen = FxHashSet::default();
+    while let Some(v) = work.pop() {
+        if seen.len() > 1000 {
+            return false;
+        }
+        let parts: Vec<Val> = match ev.captured(v) {
+            Some((_, vals)) => vals.to_vec(),
+            None if ev.dst.types.has_function(ev.dst.ty(v)) => ev.dst.args(v).to_vec(),
+            None => continue,
+        };
+        for part in parts {
+            if part == old {
+                return true;
+            }
+            if seen.insert(part) {
+                work.push(part);
+            }
+        }
+    }
+    false
+}
+
+/// Why an evaluation was given up.
+pub struct Diverged {
+    /// What ran out.
+    pub what: &'static str,
+    pub limit: u64,
+    /// The continuation unfolded most often lately, if one is recursive, where, and its arguments, oldest first.
+    pub cont: Option<Cont>,
+    pub call: Span,
+    pub chain: Vec<Vec<String>>,
+}
+
+/// The error for an evaluation that was given up.
+pub fn report(source: &World, d: &Diverged) -> Diagnostic {
+    let code = "specialization-diverges";
+    let Some(k) = d.cont else {
+        return Diagnostic::error(
+            code,
+            d.call,
+            format!("partial evaluation exceeds its budget of {} {}", d.limit, d.what),
+        )
+        .hint("`--pe-budget N` multiplies the budget");
+    };
+    let data = source.cont(k);
+    let message = format!("specializing `{}` does not end: its budget of {} {} is spent", data.name, d.limit, d.what);
+    let mut diagnostic = Diagnostic::error(code, d.call, message).label("this call is specialized again and again");
+    if !data.origin.is_none() {
+        diagnostic = diagnostic.other(data.origin, "of this function");
+    }
+    let mut changing = Vec::new();
+    for i in 1..data.params.len() {
+        let values: Vec<&str> = d.chain.iter().filter_map(|args| args.get(i)).map(|s| s.as_str()).collect();
+        let changes = values.windows(2).any(|w| w[0] != w[1]);
+        let name = data.param_names.get(i).map_or("_", |s| s.as_str());
+        if changes && !source.types.has_function(source.ty(data.params[i])) {
+            diagnostic = diagnostic.hint(format!("over the last calls, `{name}` was {}, …", values.join(", ")));
+            changing.push(name);
+        }
+    }
+    if let Some(name) = changing.first() {
+        diagnostic = diagnostic.hint(format!(
+            "pass `${name}` to keep it unknown, or let the filter depend on what ends the recursion, as in `@(?{name})`"
+        ));
+    }
+    diagnostic
+}
+
+/// A value as a message shows it.
+pub fn show(w: &World, v: Val) -> String {
+    match w.node(v) {
+        Node::Lit(bits) => print::literal(&w.types, w.ty(v), bits),
+        Node::Undef => "undef".into(),
+        Node::Global(g) => format!("&{}", w.global(g).name),
+        Node::Cont(_) => "a function".into(),
+        Node::Op(Op::Tuple | Op::Struct | Op::Array) if w.args(v).len() <= 8 => {
+            let parts: Vec<String> = w.args(v).iter().map(|&a| show(w, a)).collect();
+            format!("({})", parts.join(", "))
+        }
+        _ => "?".into(),
+    }
+}

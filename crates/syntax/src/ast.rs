@@ -1,0 +1,524 @@
+//! The syntax tree: plain data, expressions and types in arenas so that no pass over it, not even dropping it, recurses
+//! deeper than [`MAX_DEPTH`]. Later phases keep what they find out in side tables.
+
+use nyala_base::{FileId, Span};
+
+nyala_base::define_id!(
+    /// An expression of a [`Module`].
+    pub struct ExprId, "e"
+);
+nyala_base::define_id!(
+    /// A type as written, of a [`Module`].
+    pub struct TypeId, "t"
+);
+
+/// How deep brackets, prefix operators, blocks and types may nest.
+pub const MAX_NESTING: u32 = 256;
+/// How deep the tree may be, left-associative chains included.
+pub const MAX_DEPTH: u16 = 2000;
+
+/// What one file says.
+#[derive(Debug, Clone, Default)]
+pub struct Module {
+    pub file: Option<FileId>,
+    pub items: Vec<Item>,
+    pub exprs: Vec<Expr>,
+    pub types: Vec<Type>,
+    /// The file has syntax errors: what it defines may be incomplete.
+    pub broken: bool,
+    /// Names may come from places that are not looked at (a `use`): an unknown name is no fault of its own.
+    pub open_names: bool,
+}
+
+impl std::ops::Index<ExprId> for Module {
+    type Output = Expr;
+    fn index(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.0 as usize]
+    }
+}
+
+impl std::ops::Index<TypeId> for Module {
+    type Output = Type;
+    fn index(&self, id: TypeId) -> &Type {
+        &self.types[id.0 as usize]
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    pub text: Box<str>,
+    pub span: Span,
+}
+
+impl Name {
+    /// `_` binds nothing.
+    pub fn is_wildcard(&self) -> bool {
+        &*self.text == "_"
+    }
+}
+
+/// `a::b::c[T, U]`.
+#[derive(Debug, Clone)]
+pub struct Path {
+    pub names: Vec<Name>,
+    pub type_args: Option<Vec<TypeId>>,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone)]
+pub struct Item {
+    pub kind: ItemKind,
+    pub private: bool,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone)]
+pub enum ItemKind {
+    Fn(Box<Fn>),
+    Extern(ExternBlock),
+    Static(Static),
+    Struct(Struct),
+    Alias(Alias),
+    /// A feature that was reported as a limitation already; the names it would have defined.
+    Unsupported(Vec<Name>),
+}
+
+/// `@`, `@(e)` or nothing.
+#[derive(Debug, Clone, Copy)]
+pub enum Filter {
+    Never,
+    Always(Span),
+    When(ExprId),
+}
+
+#[derive(Debug, Clone)]
+pub struct Fn {
+    pub name: Name,
+    pub filter: Filter,
+    /// `extern fn`: exported.
+    pub exported: bool,
+    /// The symbol string before the name.
+    pub symbol: Option<(String, Span)>,
+    pub type_params: Vec<TypeParam>,
+    pub params: Vec<Param>,
+    pub result: Ret,
+    /// Absent in prototypes.
+    pub body: Option<ExprId>,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone)]
+pub struct TypeParam {
+    pub name: Name,
+    pub bounds: Vec<TypeId>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Param {
+    pub filter: Filter,
+    pub pattern: Pattern,
+    pub span: Span,
+}
+
+/// What stands after `->`.
+#[derive(Debug, Clone, Copy)]
+pub enum Ret {
+    Absent,
+    Never(Span),
+    Type(TypeId),
+}
+
+#[derive(Debug, Clone)]
+pub struct ExternBlock {
+    /// `"C"` if absent.
+    pub convention: Option<(String, Span)>,
+    pub fns: Vec<Fn>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Static {
+    pub name: Name,
+    pub mutable: bool,
+    pub ty: Option<TypeId>,
+    pub init: Option<ExprId>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Struct {
+    pub name: Name,
+    pub type_params: Vec<TypeParam>,
+    pub fields: Vec<(Name, TypeId)>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Alias {
+    pub name: Name,
+    pub type_params: Vec<TypeParam>,
+    pub ty: TypeId,
+}
+
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    pub kind: PatternKind,
+    pub ty: Option<TypeId>,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone)]
+pub enum PatternKind {
+    /// A parameter that is a mere type, or an error.
+    Unnamed,
+    Name {
+        mutable: bool,
+        name: Name,
+    },
+    Tuple(Vec<Pattern>),
+}
+
+#[derive(Debug, Clone)]
+pub struct Type {
+    pub kind: TypeKind,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone)]
+pub enum TypeKind {
+    Error,
+    Path(Path),
+    Tuple(Vec<TypeId>),
+    Array(TypeId, ExprId),
+    Indefinite(TypeId),
+    Pointer { mutable: bool, space: Option<Space>, to: TypeId },
+    Owned(TypeId),
+    Fn { type_params: Vec<TypeParam>, params: Vec<TypeId>, result: Ret },
+    Typeof(ExprId),
+    Simd(TypeId, ExprId),
+}
+
+/// An address space, as a number or a word.
+#[derive(Debug, Clone)]
+pub struct Space {
+    pub text: String,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone)]
+pub struct Expr {
+    pub kind: ExprKind,
+    pub span: Span,
+    /// Height of the tree below.
+    pub depth: u16,
+}
+
+#[derive(Debug, Clone)]
+pub enum ExprKind {
+    /// Reported already.
+    Error,
+    Int {
+        value: u128,
+        suffix: Option<Suffix>,
+    },
+    Float {
+        text: String,
+        suffix: Option<Suffix>,
+    },
+    Bool(bool),
+    Char(u8),
+    /// The zero byte at the end included.
+    Str(Vec<u8>),
+    Path(Path),
+    Struct {
+        path: Path,
+        fields: Vec<(Name, ExprId)>,
+    },
+    /// `()` is the empty one; there is none with one element.
+    Tuple(Vec<ExprId>),
+    Array(Vec<ExprId>),
+    Repeat(ExprId, ExprId),
+    /// `[n: T]`.
+    DynArray(ExprId, TypeId),
+    Simd(Vec<ExprId>),
+    Block(Block),
+    Unary(UnaryOp, ExprId),
+    AddrOf {
+        mutable: bool,
+        place: ExprId,
+    },
+    IncDec {
+        inc: bool,
+        prefix: bool,
+        place: ExprId,
+    },
+    Binary {
+        op: BinaryOp,
+        op_span: Span,
+        lhs: ExprId,
+        rhs: ExprId,
+    },
+    Assign {
+        op: Option<BinaryOp>,
+        op_span: Span,
+        place: ExprId,
+        value: ExprId,
+    },
+    Cast(ExprId, TypeId),
+    Call {
+        callee: ExprId,
+        args: Vec<ExprId>,
+    },
+    Field {
+        base: ExprId,
+        name: Name,
+        type_args: Option<Vec<TypeId>>,
+    },
+    Lambda(Box<Lambda>),
+    /// `if`, all its `else if`, and the `else`.
+    If {
+        arms: Vec<(ExprId, ExprId)>,
+        otherwise: Option<ExprId>,
+    },
+    While {
+        cond: ExprId,
+        body: ExprId,
+    },
+    For(Box<For>),
+    /// A feature that was reported as a limitation already.
+    Unsupported,
+}
+
+#[derive(Debug, Clone)]
+pub struct Block {
+    pub stmts: Vec<Stmt>,
+    pub result: Option<ExprId>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Stmt {
+    Let { pattern: Pattern, init: Option<ExprId>, span: Span },
+    Expr(ExprId),
+    Item(Box<Item>),
+}
+
+#[derive(Debug, Clone)]
+pub struct Lambda {
+    pub filter: Filter,
+    pub params: Vec<Param>,
+    pub result: Ret,
+    pub body: ExprId,
+}
+
+#[derive(Debug, Clone)]
+pub struct For {
+    /// `with` instead of `for`.
+    pub with: bool,
+    pub params: Vec<Param>,
+    /// The generator call, as a rule an [`ExprKind::Call`], perhaps below `@`, `$`, `@@`.
+    pub call: ExprId,
+    pub filter: Filter,
+    pub body: ExprId,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnaryOp {
+    Plus,
+    Neg,
+    Not,
+    Deref,
+    /// `~e`.
+    Own,
+    /// `?e`.
+    Known,
+    /// `$e`.
+    Halt,
+    /// `@@e`.
+    Unfold,
+    /// `@e`.
+    Run,
+}
+
+impl UnaryOp {
+    pub fn text(self) -> &'static str {
+        match self {
+            UnaryOp::Plus => "+",
+            UnaryOp::Neg => "-",
+            UnaryOp::Not => "!",
+            UnaryOp::Deref => "*",
+            UnaryOp::Own => "~",
+            UnaryOp::Known => "?",
+            UnaryOp::Halt => "$",
+            UnaryOp::Unfold => "@@",
+            UnaryOp::Run => "@",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    Or,
+    And,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    BitOr,
+    BitXor,
+    BitAnd,
+    Shl,
+    Shr,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+}
+
+impl BinaryOp {
+    pub fn text(self) -> &'static str {
+        match self {
+            BinaryOp::Or => "||",
+            BinaryOp::And => "&&",
+            BinaryOp::Eq => "==",
+            BinaryOp::Ne => "!=",
+            BinaryOp::Lt => "<",
+            BinaryOp::Le => "<=",
+            BinaryOp::Gt => ">",
+            BinaryOp::Ge => ">=",
+            BinaryOp::BitOr => "|",
+            BinaryOp::BitXor => "^",
+            BinaryOp::BitAnd => "&",
+            BinaryOp::Shl => "<<",
+            BinaryOp::Shr => ">>",
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::Rem => "%",
+        }
+    }
+
+    pub fn is_comparison(self) -> bool {
+        matches!(self, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
+    }
+
+    pub fn is_shift(self) -> bool {
+        matches!(self, BinaryOp::Shl | BinaryOp::Shr)
+    }
+}
+
+/// A literal's type suffix, or a primitive type's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Suffix {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F16,
+    F32,
+    F64,
+}
+
+impl Suffix {
+    pub fn text(self) -> &'static str {
+        match self {
+            Suffix::I8 => "i8",
+            Suffix::I16 => "i16",
+            Suffix::I32 => "i32",
+            Suffix::I64 => "i64",
+            Suffix::U8 => "u8",
+            Suffix::U16 => "u16",
+            Suffix::U32 => "u32",
+            Suffix::U64 => "u64",
+            Suffix::F16 => "f16",
+            Suffix::F32 => "f32",
+            Suffix::F64 => "f64",
+        }
+    }
+
+    pub fn is_float(self) -> bool {
+        matches!(self, Suffix::F16 | Suffix::F32 | Suffix::F64)
+    }
+}
+
+impl ExprKind {
+    /// Calls `f` with each direct subexpression, in source order, lengths of array types and items excepted.
+    pub fn each_child(&self, mut f: impl FnMut(ExprId)) {
+        let filter = |filter: &Filter, f: &mut dyn FnMut(ExprId)| {
+            if let Filter::When(e) = filter {
+                f(*e)
+            }
+        };
+        match self {
+            ExprKind::Error
+            | ExprKind::Int { .. }
+            | ExprKind::Float { .. }
+            | ExprKind::Bool(_)
+            | ExprKind::Char(_)
+            | ExprKind::Str(_)
+            | ExprKind::Path(_)
+            | ExprKind::Unsupported => {}
+            ExprKind::Struct { fields, .. } => fields.iter().for_each(|(_, e)| f(*e)),
+            ExprKind::Tuple(es) | ExprKind::Array(es) | ExprKind::Simd(es) => es.iter().for_each(|e| f(*e)),
+            ExprKind::Repeat(a, b) => {
+                f(*a);
+                f(*b);
+            }
+            ExprKind::DynArray(n, _) => f(*n),
+            ExprKind::Block(block) => {
+                for stmt in &block.stmts {
+                    match stmt {
+                        Stmt::Let { init: Some(e), .. } | Stmt::Expr(e) => f(*e),
+                        Stmt::Let { init: None, .. } | Stmt::Item(_) => {}
+                    }
+                }
+                if let Some(e) = block.result {
+                    f(e)
+                }
+            }
+            ExprKind::Unary(_, e) | ExprKind::Cast(e, _) => f(*e),
+            ExprKind::AddrOf { place, .. } | ExprKind::IncDec { place, .. } => f(*place),
+            ExprKind::Binary { lhs, rhs, .. } => {
+                f(*lhs);
+                f(*rhs);
+            }
+            ExprKind::Assign { place, value, .. } => {
+                f(*place);
+                f(*value);
+            }
+            ExprKind::Call { callee, args } => {
+                f(*callee);
+                args.iter().for_each(|e| f(*e));
+            }
+            ExprKind::Field { base, .. } => f(*base),
+            ExprKind::Lambda(lambda) => {
+                filter(&lambda.filter, &mut f);
+                lambda.params.iter().for_each(|p| filter(&p.filter, &mut f));
+                f(lambda.body);
+            }
+            ExprKind::If { arms, otherwise } => {
+                for (cond, then) in arms {
+                    f(*cond);
+                    f(*then);
+                }
+                if let Some(e) = otherwise {
+                    f(*e)
+                }
+            }
+            ExprKind::While { cond, body } => {
+                f(*cond);
+                f(*body);
+            }
+            ExprKind::For(looped) => {
+                f(looped.call);
+                filter(&looped.filter, &mut f);
+                looped.params.iter().for_each(|p| filter(&p.filter, &mut f));
+                f(looped.body);
+            }
+        }
+    }
+}

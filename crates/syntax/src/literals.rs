@@ -1,0 +1,170 @@
+//! The values of literal tokens. An error is a code, a byte range inside the token, and a message.
+
+use crate::ast::Suffix;
+
+pub struct LiteralError {
+    pub code: &'static str,
+    pub range: std::ops::Range<usize>,
+    pub message: String,
+    pub hint: &'static str,
+}
+
+pub enum Number {
+    Int(u128, Option<Suffix>),
+    /// Digits, point, exponent, ready for `str::parse`.
+    Float(String, Option<Suffix>),
+}
+
+fn suffix(text: &str, float: bool) -> Option<Suffix> {
+    Some(match text {
+        "f" | "f32" => Suffix::F32,
+        "h" | "f16" => Suffix::F16,
+        "f64" => Suffix::F64,
+        _ if float => return None,
+        "i" | "i32" => Suffix::I32,
+        "u" | "u32" => Suffix::U32,
+        "i8" => Suffix::I8,
+        "i16" => Suffix::I16,
+        "i64" => Suffix::I64,
+        "u8" => Suffix::U8,
+        "u16" => Suffix::U16,
+        "u64" => Suffix::U64,
+        _ => return None,
+    })
+}
+
+fn bad(range: std::ops::Range<usize>, message: String, hint: &'static str) -> LiteralError {
+    LiteralError { code: "bad-number", range, message, hint }
+}
+
+const SUFFIXES: &str = "suffixes are a number type, `i`, `u`, `h` or `f`";
+
+/// The value of a number token.
+pub fn number(text: &str, float: bool) -> Result<Number, LiteralError> {
+    let radix = match text.as_bytes() {
+        [b'0', b'b', ..] => 2,
+        [b'0', b'o', ..] => 8,
+        [b'0', b'x', ..] => 16,
+        _ => 10,
+    };
+    let digits_at = if radix == 10 { 0 } else { 2 };
+    // Where the digits end and the suffix begins.
+    let end = if float {
+        let bytes = text.as_bytes();
+        let mut i = 0;
+        while i < bytes.len() && matches!(bytes[i], b'0'..=b'9' | b'_' | b'.') {
+            i += 1;
+        }
+        if i < bytes.len() && matches!(bytes[i], b'e' | b'E') {
+            i += 1;
+            if i < bytes.len() && matches!(bytes[i], b'+' | b'-') {
+                i += 1;
+            }
+            while i < bytes.len() && matches!(bytes[i], b'0'..=b'9' | b'_') {
+                i += 1;
+            }
+        }
+        i
+    } else {
+        let is_digit = |c: char| c == '_' || c.is_digit(radix);
+        text[digits_at..].find(|c: char| !is_digit(c)).map_or(text.len(), |i| i + digits_at)
+    };
+    let (digits, rest) = (&text[digits_at..end], &text[end..]);
+    let suffix = match rest {
+        "" => None,
+        _ => match suffix(rest, float) {
+            Some(s) if !(radix != 10 && s.is_float()) => Some(s),
+            _ if !float && rest.starts_with(|c: char| c.is_ascii_digit()) => {
+                let message = format!("found digit `{}` in a number of base {radix}", &rest[..1]);
+                return Err(bad(end..end + 1, message, "bases are 2 (`0b`), 8 (`0o`), 10 and 16 (`0x`)"));
+            }
+            _ => return Err(bad(end..text.len(), format!("found unknown number suffix `{}`", cut(rest)), SUFFIXES)),
+        },
+    };
+    let mut clean: String = digits.chars().filter(|c| *c != '_').collect();
+    if clean.is_empty() {
+        return Err(bad(0..text.len(), "found a number without digits".into(), "write at least one digit"));
+    }
+    if float || suffix.is_some_and(Suffix::is_float) {
+        if clean.ends_with('.') {
+            clean.push('0');
+        }
+        return Ok(Number::Float(clean, suffix));
+    }
+    let mut value: u128 = 0;
+    for c in clean.chars() {
+        let digit = c.to_digit(radix).unwrap_or(0);
+        value = match value.checked_mul(radix.into()).and_then(|v| v.checked_add(digit.into())) {
+            Some(v) => v,
+            None => return Err(bad(0..text.len(), "number fits no integer type".into(), "the largest type is `u64`")),
+        };
+    }
+    Ok(Number::Int(value, suffix))
+}
+
+/// At most 20 characters of `text`.
+pub fn cut(text: &str) -> String {
+    let mut out: String = text.chars().take(20).collect();
+    if out.len() < text.len() {
+        out.push('…');
+    }
+    out
+}
+
+const ESCAPES: &str = r#"escapes are `\0 \n \t \r \\ \' \"` and `\x` with two hexadecimal digits"#;
+
+/// The bytes between the quotes of a string or character token.
+pub fn unescape(text: &str) -> Result<Vec<u8>, LiteralError> {
+    let inner = &text[1..text.len() - 1];
+    let mut out = Vec::with_capacity(inner.len() + 1);
+    let mut chars = inner.char_indices();
+    while let Some((i, c)) = chars.next() {
+        if c != '\\' {
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            continue;
+        }
+        let escape = chars.next();
+        out.push(match escape.map(|(_, c)| c) {
+            Some('0') => 0,
+            Some('n') => b'\n',
+            Some('t') => b'\t',
+            Some('r') => b'\r',
+            Some('\\') => b'\\',
+            Some('\'') => b'\'',
+            Some('"') => b'"',
+            Some('x') => {
+                let digits: Option<(u32, u32)> = (|| {
+                    let high = chars.next()?.1.to_digit(16)?;
+                    Some((high, chars.next()?.1.to_digit(16)?))
+                })();
+                match digits {
+                    Some((high, low)) => (high * 16 + low) as u8,
+                    None => {
+                        let message = r"found `\x` without two hexadecimal digits".into();
+                        return Err(LiteralError { code: "bad-escape", range: i + 1..i + 3, message, hint: ESCAPES });
+                    }
+                }
+            }
+            other => {
+                let hi = i + 2 + other.map_or(0, char::len_utf8);
+                let message = format!("found unknown escape `\\{}`", other.map(String::from).unwrap_or_default());
+                return Err(LiteralError { code: "bad-escape", range: i + 1..hi, message, hint: ESCAPES });
+            }
+        });
+    }
+    Ok(out)
+}
+
+/// The value of a character token.
+pub fn char(text: &str) -> Result<u8, LiteralError> {
+    let bytes = unescape(text)?;
+    match bytes[..] {
+        [b] => Ok(b),
+        _ => Err(LiteralError {
+            code: "bad-char",
+            range: 0..text.len(),
+            message: format!("character literal has {} bytes, expected one", bytes.len()),
+            hint: "characters are single bytes of type `u8`; longer texts are strings, \"…\"",
+        }),
+    }
+}

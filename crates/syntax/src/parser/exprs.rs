@@ -1,0 +1,552 @@
+//! Expressions and statements.
+
+use super::*;
+use crate::literals::{self, LiteralError, Number};
+
+/// Binding strength and operator of a token, if it is a binary operator.
+fn binary_op(tok: Tok) -> Option<(u8, BinaryOp)> {
+    Some(match tok {
+        Tok::OrOr => (1, BinaryOp::Or),
+        Tok::AndAnd => (2, BinaryOp::And),
+        Tok::EqEq => (3, BinaryOp::Eq),
+        Tok::NotEq => (3, BinaryOp::Ne),
+        Tok::Lt => (3, BinaryOp::Lt),
+        Tok::Le => (3, BinaryOp::Le),
+        Tok::Gt => (3, BinaryOp::Gt),
+        Tok::Ge => (3, BinaryOp::Ge),
+        Tok::Or => (4, BinaryOp::BitOr),
+        Tok::Caret => (5, BinaryOp::BitXor),
+        Tok::And => (6, BinaryOp::BitAnd),
+        Tok::Shl => (7, BinaryOp::Shl),
+        Tok::Shr => (7, BinaryOp::Shr),
+        Tok::Plus => (8, BinaryOp::Add),
+        Tok::Minus => (8, BinaryOp::Sub),
+        Tok::Star => (9, BinaryOp::Mul),
+        Tok::Slash => (9, BinaryOp::Div),
+        Tok::Percent => (9, BinaryOp::Rem),
+        _ => return None,
+    })
+}
+
+fn assign_op(tok: Tok) -> Option<Option<BinaryOp>> {
+    Some(match tok {
+        Tok::Eq => None,
+        Tok::PlusEq => Some(BinaryOp::Add),
+        Tok::MinusEq => Some(BinaryOp::Sub),
+        Tok::StarEq => Some(BinaryOp::Mul),
+        Tok::SlashEq => Some(BinaryOp::Div),
+        Tok::PercentEq => Some(BinaryOp::Rem),
+        Tok::AndEq => Some(BinaryOp::BitAnd),
+        Tok::OrEq => Some(BinaryOp::BitOr),
+        Tok::CaretEq => Some(BinaryOp::BitXor),
+        Tok::ShlEq => Some(BinaryOp::Shl),
+        Tok::ShrEq => Some(BinaryOp::Shr),
+        _ => return None,
+    })
+}
+
+impl Parser<'_> {
+    pub(super) fn expr(&mut self) -> R<ExprId> {
+        self.nested(|p| {
+            let start = p.pos;
+            let first = p.binary(1)?;
+            p.assignments(start, first)
+        })
+    }
+
+    fn assignments(&mut self, start: usize, mut place: ExprId) -> R<ExprId> {
+        while let Some(op) = assign_op(self.peek()) {
+            let token = self.bump();
+            let op_span = self.span_of(token);
+            let value = self.binary(1)?;
+            place = self.mk(ExprKind::Assign { op, op_span, place, value }, self.span_from(start))?;
+        }
+        Ok(place)
+    }
+
+    fn binary(&mut self, min: u8) -> R<ExprId> {
+        let start = self.pos;
+        let lhs = self.cast()?;
+        self.binary_rest(start, lhs, min)
+    }
+
+    fn binary_rest(&mut self, start: usize, mut lhs: ExprId, min: u8) -> R<ExprId> {
+        while let Some((strength, op)) = binary_op(self.peek())
+            && strength >= min
+        {
+            let token = self.bump();
+            let op_span = self.span_of(token);
+            let rhs = self.binary(strength + 1)?;
+            lhs = self.mk(ExprKind::Binary { op, op_span, lhs, rhs }, self.span_from(start))?;
+        }
+        Ok(lhs)
+    }
+
+    fn cast(&mut self) -> R<ExprId> {
+        let start = self.pos;
+        let e = self.unary()?;
+        self.cast_rest(start, e)
+    }
+
+    fn cast_rest(&mut self, start: usize, mut e: ExprId) -> R<ExprId> {
+        while self.eat(Tok::As) {
+            let ty = self.ty()?;
+            e = self.mk(ExprKind::Cast(e, ty), self.span_from(start))?;
+            e = self.postfix(start, e)?;
+        }
+        Ok(e)
+    }
+
+    pub(super) fn unary(&mut self) -> R<ExprId> {
+        let start = self.pos;
+        let op = match self.peek() {
+            Tok::Plus => UnaryOp::Plus,
+            Tok::Minus => UnaryOp::Neg,
+            Tok::Not => UnaryOp::Not,
+            Tok::Star => UnaryOp::Deref,
+            Tok::Tilde => UnaryOp::Own,
+            Tok::Question => UnaryOp::Known,
+            Tok::Dollar => {
+                self.bump();
+                let e = self.nested(|p| p.binary(1))?;
+                return self.mk(ExprKind::Unary(UnaryOp::Halt, e), self.span_from(start));
+            }
+            Tok::And => {
+                self.bump();
+                let mutable = self.eat(Tok::Mut);
+                let place = self.nested(|p| p.unary())?;
+                return self.mk(ExprKind::AddrOf { mutable, place }, self.span_from(start));
+            }
+            Tok::AndAnd => {
+                self.bump();
+                let mutable = self.eat(Tok::Mut);
+                let place = self.nested(|p| p.unary())?;
+                let inner = self.mk(ExprKind::AddrOf { mutable, place }, self.span_from(start))?;
+                return self.mk(ExprKind::AddrOf { mutable: false, place: inner }, self.span_from(start));
+            }
+            Tok::PlusPlus | Tok::MinusMinus => {
+                let inc = self.bump().tok == Tok::PlusPlus;
+                let place = self.nested(|p| p.unary())?;
+                return self.mk(ExprKind::IncDec { inc, prefix: true, place }, self.span_from(start));
+            }
+            Tok::AtAt | Tok::At => return self.annotated(),
+            _ => {
+                let e = self.primary()?;
+                return self.postfix(start, e);
+            }
+        };
+        self.bump();
+        let e = self.nested(|p| p.unary())?;
+        self.mk(ExprKind::Unary(op, e), self.span_from(start))
+    }
+
+    /// `@@f(x)`, `@f(x)`, `@{ … }`, `@|x| e`, `@(c)|x| e`.
+    fn annotated(&mut self) -> R<ExprId> {
+        let start = self.pos;
+        let op = if self.at(Tok::AtAt) { UnaryOp::Unfold } else { UnaryOp::Run };
+        if op == UnaryOp::Run {
+            let behind = match self.peek_at(1) {
+                Tok::LParen if self.matching[self.pos + 1] != NO_MATCH => {
+                    self.tokens[self.matching[self.pos + 1] as usize + 1].tok
+                }
+                tok => tok,
+            };
+            if matches!(behind, Tok::Or | Tok::OrOr) {
+                let filter = self.filter()?;
+                return self.lambda(start, filter);
+            }
+            if self.peek_at(1) == Tok::LBrace {
+                self.bump();
+                let filter = Filter::Always(self.span_from(start));
+                let body = self.nested(|p| p.bracketed(|p| p.block()))?;
+                let lambda = Lambda { filter, params: Vec::new(), result: Ret::Absent, body };
+                let span = self.span_from(start);
+                let callee = self.mk(ExprKind::Lambda(Box::new(lambda)), span)?;
+                return self.mk(ExprKind::Call { callee, args: Vec::new() }, span);
+            }
+        }
+        self.bump();
+        let inner = self.pos;
+        let e = self.nested(|p| match p.peek() {
+            Tok::At | Tok::AtAt => p.annotated(),
+            _ => {
+                let e = p.primary()?;
+                p.postfix(inner, e)
+            }
+        })?;
+        self.mk(ExprKind::Unary(op, e), self.span_from(start))
+    }
+
+    fn postfix(&mut self, start: usize, mut e: ExprId) -> R<ExprId> {
+        loop {
+            let kind = match self.peek() {
+                Tok::LParen => {
+                    let open = self.pos;
+                    self.bump();
+                    let args = self.list(open, Tok::RParen, "`,` or `)`", |p| p.expr())?;
+                    ExprKind::Call { callee: e, args }
+                }
+                Tok::Dot => {
+                    self.bump();
+                    if self.at(Tok::Int) {
+                        let index = self.text_of(self.tokens[self.pos]).to_string();
+                        return Err(self.dot_index(&index));
+                    }
+                    let name = self.name("a field name")?;
+                    ExprKind::Field { base: e, name, type_args: self.type_args()? }
+                }
+                Tok::Float if self.tokens[self.pos - 1].hi == self.tokens[self.pos].lo => {
+                    let index = self.text_of(self.tokens[self.pos]).trim_start_matches('.').to_string();
+                    return Err(self.dot_index(&index));
+                }
+                Tok::PlusPlus => {
+                    self.bump();
+                    ExprKind::IncDec { inc: true, prefix: false, place: e }
+                }
+                Tok::MinusMinus => {
+                    self.bump();
+                    ExprKind::IncDec { inc: false, prefix: false, place: e }
+                }
+                _ => return Ok(e),
+            };
+            e = self.mk(kind, self.span_from(start))?;
+        }
+    }
+
+    fn dot_index(&mut self, index: &str) -> Reported {
+        let message = format!("found `.{index}`, expected a field name");
+        let diagnostic = Diagnostic::error("unexpected-token", self.span(), message);
+        self.report(diagnostic.hint(format!("parts of tuples are `t({index})`")))
+    }
+
+    fn literal_error(&mut self, token: Token, e: LiteralError) -> ExprKind {
+        let lo = token.lo as usize;
+        let span = Span::new(self.file, lo + e.range.start, (lo + e.range.end).min(token.hi as usize));
+        self.errors.push(Diagnostic::error(e.code, span, e.message).hint(e.hint));
+        ExprKind::Error
+    }
+
+    /// One or more adjacent strings, without the zero byte.
+    pub(super) fn string_bytes(&mut self) -> R<Vec<u8>> {
+        let mut bytes = Vec::new();
+        while self.at(Tok::Str) {
+            let token = self.bump();
+            match literals::unescape(self.text_of(token)) {
+                Ok(part) => bytes.extend(part),
+                Err(e) => {
+                    self.literal_error(token, e);
+                }
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn primary(&mut self) -> R<ExprId> {
+        let start = self.pos;
+        let token = self.tokens[self.pos];
+        let kind = match token.tok {
+            Tok::Int | Tok::Float => {
+                self.bump();
+                match literals::number(self.text_of(token), token.tok == Tok::Float) {
+                    Ok(Number::Int(value, suffix)) => ExprKind::Int { value, suffix },
+                    Ok(Number::Float(text, suffix)) => ExprKind::Float { text, suffix },
+                    Err(e) => self.literal_error(token, e),
+                }
+            }
+            Tok::Char => {
+                self.bump();
+                match literals::char(self.text_of(token)) {
+                    Ok(b) => ExprKind::Char(b),
+                    Err(e) => self.literal_error(token, e),
+                }
+            }
+            Tok::Str => {
+                let mut bytes = self.string_bytes()?;
+                bytes.push(0);
+                ExprKind::Str(bytes)
+            }
+            Tok::True | Tok::False => {
+                self.bump();
+                ExprKind::Bool(token.tok == Tok::True)
+            }
+            Tok::Ident | Tok::ColonColon => return self.path_expr(),
+            Tok::LParen => {
+                self.bump();
+                let parts = self.list(start, Tok::RParen, "`,` or `)`", |p| p.expr())?;
+                if let [one] = parts[..] {
+                    return Ok(one);
+                }
+                ExprKind::Tuple(parts)
+            }
+            Tok::LBracket => self.array_expr()?,
+            Tok::Simd => {
+                self.limitation(self.span(), "`simd` values");
+                self.bump();
+                let open = self.pos;
+                self.expect(Tok::LBracket, "`[`")?;
+                self.list(open, Tok::RBracket, "`,` or `]`", |p| p.expr())?;
+                ExprKind::Unsupported
+            }
+            Tok::LBrace => return self.nested(|p| p.bracketed(|p| p.block())),
+            Tok::Or | Tok::OrOr => return self.lambda(start, Filter::Never),
+            Tok::If => return self.if_expr(),
+            Tok::While => return self.while_expr(),
+            Tok::For | Tok::With => return self.for_expr(),
+            Tok::Match => {
+                self.limitation(self.span(), "`match` expressions");
+                self.bump();
+                self.head(|p| p.binary(1))?;
+                self.skip_group(Tok::LBrace, "`{` and arms")?;
+                ExprKind::Unsupported
+            }
+            Tok::Asm => {
+                self.limitation(self.span(), "`asm` expressions");
+                self.bump();
+                self.skip_group(Tok::LParen, "`(`")?;
+                ExprKind::Unsupported
+            }
+            _ => return Err(self.unexpected("an expression")),
+        };
+        self.mk(kind, self.span_from(start))
+    }
+
+    /// Reads over a bracket with all that is inside.
+    fn skip_group(&mut self, open: Tok, expected: &str) -> R<()> {
+        let start = self.pos;
+        self.expect(open, expected)?;
+        if self.matching[start] == NO_MATCH {
+            self.pos = self.tokens.len() - 1;
+            return self.close(Tok::Bad, "its end", start);
+        }
+        self.pos = self.matching[start] as usize + 1;
+        Ok(())
+    }
+
+    fn head<T>(&mut self, f: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
+        let old = std::mem::replace(&mut self.no_struct, true);
+        let result = self.nested(f);
+        self.no_struct = old;
+        result
+    }
+
+    fn path_expr(&mut self) -> R<ExprId> {
+        let start = self.pos;
+        let path = self.path(true)?;
+        let field_follows = self.peek_at(1) == Tok::Ident && self.peek_at(2) == Tok::Colon;
+        if self.at(Tok::LBrace) && (!self.no_struct || field_follows) {
+            let open = self.pos;
+            self.bump();
+            let fields = self.list(open, Tok::RBrace, "`,` or `}`", |p| {
+                let name = p.name("a field name")?;
+                p.expect(Tok::Colon, "`:` and the field's value")?;
+                Ok((name, p.expr()?))
+            })?;
+            return self.mk(ExprKind::Struct { path, fields }, self.span_from(start));
+        }
+        self.mk(ExprKind::Path(path), self.span_from(start))
+    }
+
+    /// `[a, b]`, `[e, .. n]`, `[n: T]`.
+    fn array_expr(&mut self) -> R<ExprKind> {
+        let open = self.pos;
+        self.bump();
+        self.bracketed(|p| {
+            let mut parts = Vec::new();
+            while !p.at(Tok::RBracket) {
+                if p.at(Tok::DotDot) && parts.len() == 1 {
+                    p.bump();
+                    let n = p.expr()?;
+                    p.close(Tok::RBracket, "`]`", open)?;
+                    return Ok(ExprKind::Repeat(parts[0], n));
+                }
+                parts.push(p.expr()?);
+                if parts.len() == 1 && p.eat(Tok::Colon) {
+                    let ty = p.ty()?;
+                    p.close(Tok::RBracket, "`]`", open)?;
+                    return Ok(ExprKind::DynArray(parts[0], ty));
+                }
+                if !p.eat(Tok::Comma) {
+                    break;
+                }
+            }
+            p.close(Tok::RBracket, "`,` or `]`", open)?;
+            Ok(ExprKind::Array(parts))
+        })
+    }
+
+    /// At the `|` or `||`.
+    fn lambda(&mut self, start: usize, filter: Filter) -> R<ExprId> {
+        self.nested(|p| {
+            let mut params = Vec::new();
+            if !p.eat(Tok::OrOr) {
+                let open = p.pos;
+                p.bump();
+                params = p.list(open, Tok::Or, "`,` or `|`", |p| p.param(false))?;
+            }
+            let result = p.ret()?;
+            let body = p.expr()?;
+            let lambda = Lambda { filter, params, result, body };
+            p.mk(ExprKind::Lambda(Box::new(lambda)), p.span_from(start))
+        })
+    }
+
+    fn if_expr(&mut self) -> R<ExprId> {
+        let start = self.pos;
+        let mut arms = Vec::new();
+        let mut otherwise = None;
+        loop {
+            self.bump();
+            let cond = self.head(|p| p.binary(1))?;
+            if !self.at(Tok::LBrace) {
+                return Err(self.unexpected("`{`"));
+            }
+            let then = self.nested(|p| p.bracketed(|p| p.block()))?;
+            arms.push((cond, then));
+            if !self.eat(Tok::Else) {
+                break;
+            }
+            if !self.at(Tok::If) {
+                otherwise = Some(self.body()?);
+                break;
+            }
+        }
+        self.mk(ExprKind::If { arms, otherwise }, self.span_from(start))
+    }
+
+    /// A block, or an expression in its place.
+    fn body(&mut self) -> R<ExprId> {
+        if self.at(Tok::LBrace) { self.nested(|p| p.bracketed(|p| p.block())) } else { self.expr() }
+    }
+
+    fn while_expr(&mut self) -> R<ExprId> {
+        let start = self.pos;
+        self.bump();
+        let cond = self.head(|p| p.binary(1))?;
+        let body = self.body()?;
+        self.mk(ExprKind::While { cond, body }, self.span_from(start))
+    }
+
+    fn for_expr(&mut self) -> R<ExprId> {
+        let start = self.pos;
+        let with = self.bump().tok == Tok::With;
+        let mut params = Vec::new();
+        if self.in_follows() {
+            loop {
+                params.push(self.param(false)?);
+                if !self.eat(Tok::Comma) || self.at(Tok::In) {
+                    break;
+                }
+            }
+            self.expect(Tok::In, "`,` or `in`")?;
+        }
+        let call = self.head(|p| p.unary())?;
+        let filter = self.filter()?;
+        let body = self.body()?;
+        let looped = For { with, params, call, filter, body };
+        self.mk(ExprKind::For(Box::new(looped)), self.span_from(start))
+    }
+
+    /// Does an `in` follow before anything that cannot stand between `for` and it?
+    fn in_follows(&self) -> bool {
+        let mut i = self.pos;
+        loop {
+            match self.tokens[i].tok {
+                Tok::In => return true,
+                Tok::LParen | Tok::LBracket if self.matching[i] != NO_MATCH => i = self.matching[i] as usize + 1,
+                Tok::Ident | Tok::Mut | Tok::Colon | Tok::ColonColon | Tok::Comma | Tok::At | Tok::Question => i += 1,
+                Tok::And | Tok::Fn | Tok::Arrow | Tok::Tilde | Tok::Simd => i += 1,
+                _ => return false,
+            }
+        }
+    }
+
+    /// `{ … }`; errors inside give up one statement each.
+    pub(super) fn block(&mut self) -> R<ExprId> {
+        let open = self.pos;
+        self.expect(Tok::LBrace, "`{`")?;
+        let mut stmts = Vec::new();
+        let mut result = None;
+        loop {
+            match self.peek() {
+                Tok::RBrace | Tok::Eof => break,
+                Tok::Semi => {
+                    self.bump();
+                    continue;
+                }
+                _ => {}
+            }
+            let (start, nesting) = (self.pos, self.nesting);
+            match self.stmt(&mut stmts) {
+                Ok(None) => {}
+                Ok(Some(e)) => {
+                    result = Some(e);
+                    break;
+                }
+                Err(Reported(())) => {
+                    (self.nesting, self.no_struct) = (nesting, false);
+                    self.sync(start);
+                    if self.pos == start && !matches!(self.peek(), Tok::RBrace | Tok::Eof) {
+                        self.bump();
+                    }
+                    // What the statement would have been is open.
+                    let span = self.span_from(start);
+                    let e = self.mk(ExprKind::Error, span)?;
+                    if self.at(Tok::RBrace) {
+                        result = Some(e);
+                    } else {
+                        stmts.push(Stmt::Expr(e));
+                    }
+                }
+            }
+        }
+        self.close(Tok::RBrace, "`}`", open)?;
+        self.mk(ExprKind::Block(Block { stmts, result }), self.span_from(open))
+    }
+
+    /// One statement; the expression if it is the block's result.
+    fn stmt(&mut self, stmts: &mut Vec<Stmt>) -> R<Option<ExprId>> {
+        let start = self.pos;
+        if self.at_item() {
+            let item = self.nested(|p| p.item())?;
+            stmts.push(Stmt::Item(Box::new(item)));
+            return Ok(None);
+        }
+        if self.eat(Tok::Let) {
+            let pattern = self.pattern()?;
+            let init = if self.eat(Tok::Eq) { Some(self.expr()?) } else { None };
+            stmts.push(Stmt::Let { pattern, init, span: self.span_from(start) });
+            self.semi("`let`")?;
+            return Ok(None);
+        }
+        let ends_itself = matches!(self.peek(), Tok::If | Tok::While | Tok::For | Tok::With | Tok::Match | Tok::LBrace);
+        let e = if ends_itself { self.primary()? } else { self.expr()? };
+        let is_block_like = ends_itself && self.tokens[self.pos - 1].tok == Tok::RBrace;
+        if self.at(Tok::RBrace) {
+            return Ok(Some(e));
+        }
+        if is_block_like {
+            stmts.push(Stmt::Expr(e));
+            self.eat(Tok::Semi);
+            return Ok(None);
+        }
+        if self.at_item() {
+            // The result may stand before functions that it uses.
+            while self.at_item() || self.at(Tok::Semi) {
+                if !self.eat(Tok::Semi) {
+                    let item = self.nested(|p| p.item())?;
+                    stmts.push(Stmt::Item(Box::new(item)));
+                }
+            }
+            if self.at(Tok::RBrace) {
+                return Ok(Some(e));
+            }
+            let message = format!("found {}, expected `}}` after the block's result", self.describe());
+            let result = self.module[e].span;
+            let diagnostic = Diagnostic::error("unexpected-token", self.span(), message);
+            return Err(self.report(diagnostic.other(result, "the result; end it with `;` if it is none")));
+        }
+        stmts.push(Stmt::Expr(e));
+        self.semi("the expression")?;
+        Ok(None)
+    }
+}

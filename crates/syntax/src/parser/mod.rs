@@ -1,0 +1,320 @@
+//! Recursive descent with recovery: an error gives up the statement or item it is in, and the next one goes on.
+
+mod exprs;
+mod items;
+mod types;
+
+use crate::ast::*;
+use crate::lexer::{Tok, Token, lex};
+use nyala_base::{Diagnostic, FileId, Sink, Span};
+
+/// What `text` says. Total: whatever is wrong goes to `sink`, and stands as an error node in the tree if anywhere.
+pub fn parse(file: FileId, text: &str, sink: &mut Sink) -> Module {
+    let mut errors = Vec::new();
+    let tokens = lex(file, text, &mut errors);
+    let matching = match_brackets(&tokens);
+    let lexical: Vec<u32> = errors.iter().map(|d| d.primary.span.lo).collect();
+    let module = Module { file: Some(file), ..Module::default() };
+    let mut parser = Parser {
+        file,
+        text,
+        tokens,
+        matching,
+        pos: 0,
+        nesting: 0,
+        no_struct: false,
+        last_error: usize::MAX,
+        unclosed: false,
+        errors,
+        lexical,
+        module,
+    };
+    parser.module();
+    let Parser { mut errors, mut module, .. } = parser;
+    errors.sort_by_key(|d| d.primary.span.lo);
+    module.broken = !errors.is_empty() && errors.iter().any(|d| d.code != "limitation");
+    if errors.len() > MAX_ERRORS {
+        errors.truncate(MAX_ERRORS);
+        let end = Span::new(file, text.len(), text.len());
+        errors.push(Diagnostic::error("too-many-errors", end, format!("more than {MAX_ERRORS} syntax errors")));
+    }
+    errors.into_iter().for_each(|d| sink.push(d));
+    module
+}
+
+/// So many errors per file are reported.
+const MAX_ERRORS: usize = 100;
+
+/// An error was reported; only [`Parser::error`] makes it.
+struct Reported(());
+
+type R<T> = Result<T, Reported>;
+
+struct Parser<'a> {
+    file: FileId,
+    text: &'a str,
+    tokens: Vec<Token>,
+    /// For each opening bracket its closing one.
+    matching: Vec<u32>,
+    pos: usize,
+    nesting: u32,
+    /// In the head of an `if`, `for`, … a `{` after a name begins the body.
+    no_struct: bool,
+    /// The token at which the last error was reported.
+    last_error: usize,
+    /// An unclosed bracket was reported: whatever misses at the end of the file comes from it.
+    unclosed: bool,
+    errors: Vec<Diagnostic>,
+    /// Where the lexer has reported something.
+    lexical: Vec<u32>,
+    module: Module,
+}
+
+const NO_MATCH: u32 = u32::MAX;
+
+fn match_brackets(tokens: &[Token]) -> Vec<u32> {
+    let mut matching = vec![NO_MATCH; tokens.len()];
+    let mut open: Vec<(Tok, usize)> = Vec::new();
+    // How many of `open` are braces: an unmatched `}` closes nothing.
+    let mut counts = [0usize; 3];
+    let kind = |tok| match tok {
+        Tok::LParen | Tok::RParen => Some(0),
+        Tok::LBracket | Tok::RBracket => Some(1),
+        Tok::LBrace | Tok::RBrace => Some(2),
+        _ => None,
+    };
+    for (i, token) in tokens.iter().enumerate() {
+        let Some(k) = kind(token.tok) else { continue };
+        if matches!(token.tok, Tok::LParen | Tok::LBracket | Tok::LBrace) {
+            open.push((token.tok, i));
+            counts[k] += 1;
+            continue;
+        }
+        if counts[k] == 0 {
+            continue;
+        }
+        // A `)` or `]` never closes what stands outside of a brace.
+        if k != 2 && open.last().is_some_and(|(t, _)| *t == Tok::LBrace) {
+            continue;
+        }
+        while let Some((tok, at)) = open.pop() {
+            let o = kind(tok).unwrap_or(0);
+            counts[o] -= 1;
+            if o == k {
+                matching[at] = i as u32;
+                break;
+            }
+            if k != 2 && open.last().is_some_and(|(t, _)| *t == Tok::LBrace) {
+                break;
+            }
+        }
+    }
+    matching
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Tok {
+        self.tokens[self.pos].tok
+    }
+
+    fn peek_at(&self, ahead: usize) -> Tok {
+        self.tokens.get(self.pos + ahead).map_or(Tok::Eof, |t| t.tok)
+    }
+
+    fn bump(&mut self) -> Token {
+        let token = self.tokens[self.pos];
+        if token.tok != Tok::Eof {
+            self.pos += 1;
+        }
+        token
+    }
+
+    fn at(&self, tok: Tok) -> bool {
+        self.peek() == tok
+    }
+
+    fn eat(&mut self, tok: Tok) -> bool {
+        let at = self.at(tok);
+        if at {
+            self.bump();
+        }
+        at
+    }
+
+    fn span_of(&self, token: Token) -> Span {
+        Span { file: self.file, lo: token.lo, hi: token.hi }
+    }
+
+    fn span(&self) -> Span {
+        self.span_of(self.tokens[self.pos])
+    }
+
+    fn text_of(&self, token: Token) -> &str {
+        &self.text[token.lo as usize..token.hi as usize]
+    }
+
+    /// From the start of token `start` to the end of the last token read.
+    fn span_from(&self, start: usize) -> Span {
+        let last = self.pos.max(start + 1) - 1;
+        Span { file: self.file, lo: self.tokens[start].lo, hi: self.tokens[last].hi }
+    }
+
+    /// The place just behind the last token.
+    fn behind(&self) -> Span {
+        let hi = self.tokens[self.pos.max(1) - 1].hi;
+        Span { file: self.file, lo: hi, hi }
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) -> Reported {
+        let at_bad_token = self.at(Tok::Bad) && self.lexical.binary_search(&self.tokens[self.pos].lo).is_ok();
+        let at_eof = self.at(Tok::Eof) && self.unclosed;
+        if self.last_error != self.pos && !at_bad_token && !at_eof {
+            self.errors.push(diagnostic);
+        }
+        self.last_error = self.pos;
+        Reported(())
+    }
+
+    fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>) -> Reported {
+        self.report(Diagnostic::error(code, span, message))
+    }
+
+    fn limitation(&mut self, span: Span, what: &str) {
+        self.errors.push(Diagnostic::error("limitation", span, format!("{what} are not supported yet")));
+    }
+
+    fn describe(&self) -> String {
+        let token = self.tokens[self.pos];
+        match token.tok {
+            Tok::Eof => "end of file".into(),
+            Tok::Str => "a string".into(),
+            _ => format!("`{}`", crate::literals::cut(self.text_of(token))),
+        }
+    }
+
+    fn unexpected(&mut self, expected: &str) -> Reported {
+        let message = format!("found {}, expected {expected}", self.describe());
+        self.error("unexpected-token", self.span(), message)
+    }
+
+    fn expect(&mut self, tok: Tok, expected: &str) -> R<Token> {
+        if self.at(tok) { Ok(self.bump()) } else { Err(self.unexpected(expected)) }
+    }
+
+    /// The closing bracket of the opening one at token `open`.
+    fn close(&mut self, tok: Tok, expected: &str, open: usize) -> R<()> {
+        if self.eat(tok) {
+            return Ok(());
+        }
+        if tok == Tok::Or && self.at(Tok::OrOr) {
+            // `|x||y| e`: the first half closes the parameters.
+            let token = &mut self.tokens[self.pos];
+            (token.tok, token.lo) = (Tok::Or, token.lo + 1);
+            return Ok(());
+        }
+        if self.at(Tok::Eof) {
+            let opener = self.tokens[open];
+            let what = format!("{} is not closed, expected {expected}", format_args!("`{}`", self.text_of(opener)));
+            let span = self.span_of(opener);
+            let reported = self.report(Diagnostic::error("unclosed-delimiter", span, what).label("opened here"));
+            self.unclosed = true;
+            return Err(reported);
+        }
+        let message = format!("found {}, expected {expected}", self.describe());
+        let opener = self.span_of(self.tokens[open]);
+        Err(self.report(Diagnostic::error("unexpected-token", self.span(), message).other(opener, "to close this")))
+    }
+
+    /// Runs `f` one level deeper.
+    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
+        if self.nesting >= MAX_NESTING {
+            let message = format!("nested deeper than {MAX_NESTING} levels");
+            let diagnostic = Diagnostic::error("nesting-too-deep", self.span(), message);
+            let reported = self.report(diagnostic.hint("give the inner parts names with `let` or functions"));
+            // Brackets that are not closed behind this place were perhaps never meant to be.
+            self.unclosed = true;
+            return Err(reported);
+        }
+        self.nesting += 1;
+        let result = f(self);
+        self.nesting -= 1;
+        result
+    }
+
+    /// Runs `f` inside of brackets, where the rule for heads is off.
+    fn bracketed<T>(&mut self, f: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
+        let old = std::mem::replace(&mut self.no_struct, false);
+        let result = f(self);
+        self.no_struct = old;
+        result
+    }
+
+    /// A comma-separated list up to `end`, which is read too; `open` is the opening token.
+    fn list<T>(&mut self, open: usize, end: Tok, what: &str, mut f: impl FnMut(&mut Self) -> R<T>) -> R<Vec<T>> {
+        self.bracketed(|p| {
+            let mut out = Vec::new();
+            while !(p.at(end) || end == Tok::Or && p.at(Tok::OrOr)) {
+                out.push(f(p)?);
+                if !p.eat(Tok::Comma) {
+                    break;
+                }
+            }
+            p.close(end, what, open)?;
+            Ok(out)
+        })
+    }
+
+    fn mk(&mut self, kind: ExprKind, span: Span) -> R<ExprId> {
+        let mut depth = 0;
+        kind.each_child(|e| depth = depth.max(self.module[e].depth));
+        if depth >= MAX_DEPTH {
+            let message = format!("expression is deeper than {MAX_DEPTH} operations");
+            let diagnostic = Diagnostic::error("nesting-too-deep", span, message);
+            return Err(self.report(diagnostic.hint("give the inner parts names with `let`")));
+        }
+        self.module.exprs.push(Expr { kind, span, depth: depth + 1 });
+        Ok(ExprId(self.module.exprs.len() as u32 - 1))
+    }
+
+    fn mk_type(&mut self, kind: TypeKind, span: Span) -> TypeId {
+        self.module.types.push(Type { kind, span });
+        TypeId(self.module.types.len() as u32 - 1)
+    }
+
+    fn name(&mut self, what: &str) -> R<Name> {
+        let token = self.expect(Tok::Ident, what)?;
+        Ok(Name { text: self.text_of(token).into(), span: self.span_of(token) })
+    }
+
+    /// After an error in what began at token `start`: goes on behind its `;` or block, or before whatever closes the
+    /// surrounding one.
+    fn sync(&mut self, start: usize) {
+        let mut i = start;
+        loop {
+            let token = self.tokens[i];
+            let reached = i >= self.pos;
+            match token.tok {
+                Tok::Eof | Tok::RBrace => break,
+                Tok::Semi if reached => {
+                    i += 1;
+                    break;
+                }
+                _ if reached && i > start && token.newline && begins_item(token.tok) => break,
+                Tok::LParen | Tok::LBracket | Tok::LBrace if self.matching[i] != NO_MATCH => {
+                    i = self.matching[i] as usize + 1;
+                    if token.tok == Tok::LBrace && i >= self.pos && self.tokens[i].newline {
+                        break;
+                    }
+                }
+                _ => i += 1,
+            }
+        }
+        self.pos = i;
+    }
+}
+
+/// Words that begin a statement or item wherever they stand first in a line.
+fn begins_item(tok: Tok) -> bool {
+    use Tok::*;
+    matches!(tok, Fn | Extern | Static | Struct | Enum | Type | Trait | Impl | Mod | Pub | Priv | Let)
+}

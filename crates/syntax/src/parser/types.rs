@@ -1,0 +1,165 @@
+//! Types and paths.
+
+use super::*;
+
+impl Parser<'_> {
+    pub(super) fn ty(&mut self) -> R<TypeId> {
+        self.nested(|p| p.ty_inner())
+    }
+
+    fn ty_inner(&mut self) -> R<TypeId> {
+        let start = self.pos;
+        let kind = match self.peek() {
+            Tok::Ident | Tok::ColonColon => TypeKind::Path(self.path(true)?),
+            Tok::LParen => {
+                self.bump();
+                let mut parts = self.list(start, Tok::RParen, "`,` or `)`", |p| p.ty())?;
+                if parts.len() == 1
+                    && let Some(part) = parts.pop()
+                {
+                    return Ok(part);
+                }
+                TypeKind::Tuple(parts)
+            }
+            Tok::LBracket => {
+                self.bump();
+                let elem = self.ty()?;
+                let kind = if self.eat(Tok::Star) {
+                    TypeKind::Array(elem, self.bracketed(|p| p.unary())?)
+                } else {
+                    TypeKind::Indefinite(elem)
+                };
+                self.close(Tok::RBracket, "`]`", start)?;
+                kind
+            }
+            Tok::Simd => {
+                self.bump();
+                let open = self.pos;
+                self.expect(Tok::LBracket, "`[`")?;
+                let elem = self.ty()?;
+                self.expect(Tok::Star, "`*` and the number of lanes")?;
+                let n = self.bracketed(|p| p.unary())?;
+                self.close(Tok::RBracket, "`]`", open)?;
+                TypeKind::Simd(elem, n)
+            }
+            Tok::And => {
+                self.bump();
+                self.pointer()?
+            }
+            Tok::AndAnd => {
+                self.bump();
+                let inner = self.pointer()?;
+                let to = self.mk_type(inner, self.span_from(start));
+                TypeKind::Pointer { mutable: false, space: None, to }
+            }
+            Tok::Tilde => {
+                self.bump();
+                TypeKind::Owned(self.ty()?)
+            }
+            Tok::Fn => {
+                self.bump();
+                let type_params = self.type_params()?;
+                let open = self.pos;
+                self.expect(Tok::LParen, "`(` and parameter types")?;
+                let params = self.list(open, Tok::RParen, "`,` or `)`", |p| {
+                    // A name before the type says nothing.
+                    if p.at(Tok::Ident) && p.peek_at(1) == Tok::Colon {
+                        p.bump();
+                        p.bump();
+                    }
+                    p.ty()
+                })?;
+                TypeKind::Fn { type_params, params, result: self.ret()? }
+            }
+            Tok::Typeof => {
+                self.bump();
+                let open = self.pos;
+                self.expect(Tok::LParen, "`(`")?;
+                let e = self.bracketed(|p| p.expr())?;
+                self.close(Tok::RParen, "`)`", open)?;
+                TypeKind::Typeof(e)
+            }
+            _ => return Err(self.unexpected("a type")),
+        };
+        Ok(self.mk_type(kind, self.span_from(start)))
+    }
+
+    /// Behind the `&`.
+    fn pointer(&mut self) -> R<TypeKind> {
+        let mutable = self.eat(Tok::Mut);
+        let mut space = None;
+        if self.at(Tok::LBracket) && self.peek_at(1) == Tok::Int && self.peek_at(2) == Tok::RBracket {
+            self.bump();
+            let token = self.bump();
+            self.bump();
+            space = Some(Space { text: self.text_of(token).into(), span: self.span_of(token) });
+        } else if self.at(Tok::Ident)
+            && matches!(self.peek_at(1), Tok::Ident | Tok::LBracket | Tok::LParen | Tok::And | Tok::Fn | Tok::Simd)
+        {
+            let token = self.tokens[self.pos];
+            let text = self.text_of(token);
+            if matches!(text, "global" | "shared" | "constant" | "texture" | "private") {
+                space = Some(Space { text: text.into(), span: self.span_of(token) });
+                self.bump();
+            }
+        }
+        let to = self.ty()?;
+        Ok(TypeKind::Pointer { mutable, space, to })
+    }
+
+    /// What stands after `->`, if it does.
+    pub(super) fn ret(&mut self) -> R<Ret> {
+        if !self.eat(Tok::Arrow) {
+            return Ok(Ret::Absent);
+        }
+        let span = self.span();
+        if self.eat(Tok::Not) {
+            return Ok(Ret::Never(span));
+        }
+        Ok(Ret::Type(self.ty()?))
+    }
+
+    pub(super) fn type_params(&mut self) -> R<Vec<TypeParam>> {
+        let open = self.pos;
+        if !self.eat(Tok::LBracket) {
+            return Ok(Vec::new());
+        }
+        self.list(open, Tok::RBracket, "`,` or `]`", |p| {
+            let name = p.name("a type parameter")?;
+            let mut bounds = Vec::new();
+            if p.eat(Tok::Colon) {
+                bounds.push(p.ty()?);
+                while p.eat(Tok::Plus) {
+                    bounds.push(p.ty()?);
+                }
+            }
+            Ok(TypeParam { name, bounds })
+        })
+    }
+
+    /// `[T, U]` if it stands here.
+    pub(super) fn type_args(&mut self) -> R<Option<Vec<TypeId>>> {
+        let open = self.pos;
+        if !self.eat(Tok::LBracket) {
+            return Ok(None);
+        }
+        if matches!(self.peek(), Tok::Int | Tok::Minus) {
+            let message = format!("found {}, expected a type", self.describe());
+            let diagnostic = Diagnostic::error("unexpected-token", self.span(), message);
+            return Err(self.report(diagnostic.hint("elements of arrays are `a(i)`; brackets hold types")));
+        }
+        Ok(Some(self.list(open, Tok::RBracket, "`,` or `]`", |p| p.ty())?))
+    }
+
+    /// `a::b[T]`.
+    pub(super) fn path(&mut self, with_args: bool) -> R<Path> {
+        let start = self.pos;
+        self.eat(Tok::ColonColon);
+        let mut names = vec![self.name("a name")?];
+        while self.eat(Tok::ColonColon) {
+            names.push(self.name("a name")?);
+        }
+        let type_args = if with_args { self.type_args()? } else { None };
+        Ok(Path { names, type_args, span: self.span_from(start) })
+    }
+}

@@ -1,0 +1,447 @@
+//! The tree as S-expressions, one statement a line: what `nyala emit --stage ast` shows, and the tests compare.
+//!
+//! ```text
+//! (fn pow @(?x) ((x i32)) i32
+//!   {(return (* x x))})
+//! ```
+
+use crate::ast::*;
+use std::fmt::Write;
+
+/// All items of a file; ends with a newline unless it is empty.
+pub fn print(module: &Module) -> String {
+    let mut p = Printer { module, out: String::new(), indent: 0 };
+    for item in &module.items {
+        p.item(item);
+        p.out.push('\n');
+    }
+    p.out
+}
+
+struct Printer<'a> {
+    module: &'a Module,
+    out: String,
+    indent: usize,
+}
+
+impl Printer<'_> {
+    fn put(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn line(&mut self) {
+        self.out.push('\n');
+        for _ in 0..self.indent {
+            self.out.push_str("  ");
+        }
+    }
+
+    fn item(&mut self, item: &Item) {
+        if item.private {
+            self.put("priv ");
+        }
+        match &item.kind {
+            ItemKind::Fn(f) => self.function(f),
+            ItemKind::Extern(block) => {
+                let convention = block.convention.as_ref().map_or("C", |c| &c.0);
+                let _ = write!(self.out, "(extern {convention:?}");
+                self.indent += 1;
+                for f in &block.fns {
+                    self.line();
+                    self.function(f);
+                }
+                self.indent -= 1;
+                self.put(")");
+            }
+            ItemKind::Static(s) => {
+                let _ = write!(self.out, "(static {}{}", if s.mutable { "mut " } else { "" }, s.name.text);
+                if let Some(ty) = s.ty {
+                    self.put(": ");
+                    self.ty(ty);
+                }
+                if let Some(e) = s.init {
+                    self.put(" ");
+                    self.expr(e);
+                }
+                self.put(")");
+            }
+            ItemKind::Struct(s) => {
+                let _ = write!(self.out, "(struct {}", s.name.text);
+                self.type_params(&s.type_params);
+                for (name, ty) in &s.fields {
+                    let _ = write!(self.out, " ({} ", name.text);
+                    self.ty(*ty);
+                    self.put(")");
+                }
+                self.put(")");
+            }
+            ItemKind::Alias(a) => {
+                let _ = write!(self.out, "(type {}", a.name.text);
+                self.type_params(&a.type_params);
+                self.put(" ");
+                self.ty(a.ty);
+                self.put(")");
+            }
+            ItemKind::Unsupported(names) => {
+                self.put("(unsupported");
+                for name in names {
+                    let _ = write!(self.out, " {}", name.text);
+                }
+                self.put(")");
+            }
+        }
+    }
+
+    fn function(&mut self, f: &Fn) {
+        self.put(if f.exported { "(extern-fn " } else { "(fn " });
+        if let Some((symbol, _)) = &f.symbol {
+            let _ = write!(self.out, "{symbol:?} ");
+        }
+        self.put(&f.name.text);
+        self.type_params(&f.type_params);
+        self.put(" ");
+        if self.filter(&f.filter) {
+            self.put(" ");
+        }
+        self.params(&f.params);
+        self.ret(f.result);
+        if let Some(body) = f.body {
+            self.indent += 1;
+            self.line();
+            self.expr(body);
+            self.indent -= 1;
+        }
+        self.put(")");
+    }
+
+    fn type_params(&mut self, params: &[TypeParam]) {
+        if params.is_empty() {
+            return;
+        }
+        self.put("[");
+        for (i, param) in params.iter().enumerate() {
+            self.put(if i > 0 { " " } else { "" });
+            self.put(&param.name.text);
+            for bound in &param.bounds {
+                self.put(":");
+                self.ty(*bound);
+            }
+        }
+        self.put("]");
+    }
+
+    fn filter(&mut self, filter: &Filter) -> bool {
+        match filter {
+            Filter::Never => return false,
+            Filter::Always(_) => self.put("@"),
+            Filter::When(e) => {
+                self.put("@(");
+                self.expr(*e);
+                self.put(")");
+            }
+        }
+        true
+    }
+
+    fn params(&mut self, params: &[Param]) {
+        self.put("(");
+        for (i, param) in params.iter().enumerate() {
+            self.put(if i > 0 { " " } else { "" });
+            if self.filter(&param.filter) {
+                self.put(" ");
+            }
+            self.pattern(&param.pattern);
+        }
+        self.put(")");
+    }
+
+    fn pattern(&mut self, pattern: &Pattern) {
+        if pattern.ty.is_some() {
+            self.put("(");
+        }
+        match &pattern.kind {
+            PatternKind::Unnamed => self.put("_"),
+            PatternKind::Name { mutable, name } => {
+                self.put(if *mutable { "mut " } else { "" });
+                self.put(&name.text);
+            }
+            PatternKind::Tuple(parts) => {
+                self.put("(tuple");
+                for part in parts {
+                    self.put(" ");
+                    self.pattern(part);
+                }
+                self.put(")");
+            }
+        }
+        if let Some(ty) = pattern.ty {
+            self.put(" ");
+            self.ty(ty);
+            self.put(")");
+        }
+    }
+
+    fn ret(&mut self, ret: Ret) {
+        match ret {
+            Ret::Absent => {}
+            Ret::Never(_) => self.put(" !"),
+            Ret::Type(ty) => {
+                self.put(" ");
+                self.ty(ty);
+            }
+        }
+    }
+
+    fn path(&mut self, path: &Path) {
+        let names: Vec<&str> = path.names.iter().map(|n| &*n.text).collect();
+        self.put(&names.join("::"));
+        self.type_args(&path.type_args);
+    }
+
+    fn type_args(&mut self, args: &Option<Vec<TypeId>>) {
+        let Some(args) = args else { return };
+        self.put("[");
+        for (i, arg) in args.iter().enumerate() {
+            self.put(if i > 0 { " " } else { "" });
+            self.ty(*arg);
+        }
+        self.put("]");
+    }
+
+    fn ty(&mut self, id: TypeId) {
+        let module = self.module;
+        match &module[id].kind {
+            TypeKind::Error => self.put("error"),
+            TypeKind::Path(path) => self.path(path),
+            TypeKind::Tuple(parts) => {
+                self.put("(tuple");
+                for part in parts {
+                    self.put(" ");
+                    self.ty(*part);
+                }
+                self.put(")");
+            }
+            TypeKind::Array(elem, n) => {
+                self.put("[");
+                self.ty(*elem);
+                self.put(" * ");
+                self.expr(*n);
+                self.put("]");
+            }
+            TypeKind::Indefinite(elem) => {
+                self.put("[");
+                self.ty(*elem);
+                self.put("]");
+            }
+            TypeKind::Pointer { mutable, space, to } => {
+                self.put(if *mutable { "&mut " } else { "&" });
+                if let Some(space) = space {
+                    let _ = write!(self.out, "<{}>", space.text);
+                }
+                self.ty(*to);
+            }
+            TypeKind::Owned(to) => {
+                self.put("~");
+                self.ty(*to);
+            }
+            TypeKind::Fn { type_params, params, result } => {
+                self.put("(fn");
+                self.type_params(type_params);
+                self.put(" (");
+                for (i, param) in params.iter().enumerate() {
+                    self.put(if i > 0 { " " } else { "" });
+                    self.ty(*param);
+                }
+                self.put(")");
+                self.ret(*result);
+                self.put(")");
+            }
+            TypeKind::Typeof(e) => {
+                self.put("(typeof ");
+                self.expr(*e);
+                self.put(")");
+            }
+            TypeKind::Simd(elem, n) => {
+                self.put("simd[");
+                self.ty(*elem);
+                self.put(" * ");
+                self.expr(*n);
+                self.put("]");
+            }
+        }
+    }
+
+    /// `(head e1 e2 …)`.
+    fn form(&mut self, head: &str, parts: &[ExprId]) {
+        self.put("(");
+        self.put(head);
+        for part in parts {
+            self.put(" ");
+            self.expr(*part);
+        }
+        self.put(")");
+    }
+
+    fn expr(&mut self, id: ExprId) {
+        let module = self.module;
+        match &module[id].kind {
+            ExprKind::Error => self.put("error"),
+            ExprKind::Unsupported => self.put("unsupported"),
+            ExprKind::Int { value, suffix } => {
+                let _ = write!(self.out, "{value}{}", suffix.map_or("", Suffix::text));
+            }
+            ExprKind::Float { text, suffix } => {
+                let point = if text.contains(['.', 'e', 'E']) { "" } else { ".0" };
+                let _ = write!(self.out, "{text}{point}{}", suffix.map_or("", Suffix::text));
+            }
+            ExprKind::Bool(b) => self.put(if *b { "true" } else { "false" }),
+            ExprKind::Char(b) => {
+                let _ = write!(self.out, "'{}'", b.escape_ascii());
+            }
+            ExprKind::Str(bytes) => {
+                let _ = write!(self.out, "\"{}\"", bytes[..bytes.len() - 1].escape_ascii());
+            }
+            ExprKind::Path(path) => self.path(path),
+            ExprKind::Struct { path, fields } => {
+                self.put("(struct ");
+                self.path(path);
+                for (name, e) in fields {
+                    let _ = write!(self.out, " ({} ", name.text);
+                    self.expr(*e);
+                    self.put(")");
+                }
+                self.put(")");
+            }
+            ExprKind::Tuple(parts) => self.form("tuple", parts),
+            ExprKind::Array(parts) => self.form("array", parts),
+            ExprKind::Simd(parts) => self.form("simd", parts),
+            ExprKind::Repeat(e, n) => self.form("repeat", &[*e, *n]),
+            ExprKind::DynArray(n, ty) => {
+                self.put("(array-of ");
+                self.expr(*n);
+                self.put(" ");
+                self.ty(*ty);
+                self.put(")");
+            }
+            ExprKind::Block(block) => self.block(block),
+            ExprKind::Unary(op, e) => self.form(op.text(), &[*e]),
+            ExprKind::AddrOf { mutable, place } => self.form(if *mutable { "&mut" } else { "&" }, &[*place]),
+            ExprKind::IncDec { inc, prefix, place } => {
+                let head = match (inc, prefix) {
+                    (true, true) => "++_",
+                    (true, false) => "_++",
+                    (false, true) => "--_",
+                    (false, false) => "_--",
+                };
+                self.form(head, &[*place]);
+            }
+            ExprKind::Binary { op, lhs, rhs, .. } => self.form(op.text(), &[*lhs, *rhs]),
+            ExprKind::Assign { op, place, value, .. } => {
+                let head = format!("{}=", op.map_or("", BinaryOp::text));
+                self.form(&head, &[*place, *value]);
+            }
+            ExprKind::Cast(e, ty) => {
+                self.put("(as ");
+                self.expr(*e);
+                self.put(" ");
+                self.ty(*ty);
+                self.put(")");
+            }
+            ExprKind::Call { callee, args } => {
+                self.put("(");
+                self.expr(*callee);
+                for arg in args {
+                    self.put(" ");
+                    self.expr(*arg);
+                }
+                self.put(")");
+            }
+            ExprKind::Field { base, name, type_args } => {
+                self.put("(. ");
+                self.expr(*base);
+                self.put(" ");
+                self.put(&name.text);
+                self.type_args(type_args);
+                self.put(")");
+            }
+            ExprKind::Lambda(lambda) => {
+                self.put("(lambda ");
+                if self.filter(&lambda.filter) {
+                    self.put(" ");
+                }
+                self.params(&lambda.params);
+                self.ret(lambda.result);
+                self.put(" ");
+                self.expr(lambda.body);
+                self.put(")");
+            }
+            ExprKind::If { arms, otherwise } => {
+                self.put("(if");
+                for (cond, then) in arms {
+                    self.put(" ");
+                    self.expr(*cond);
+                    self.put(" ");
+                    self.expr(*then);
+                }
+                if let Some(e) = otherwise {
+                    self.put(" else ");
+                    self.expr(*e);
+                }
+                self.put(")");
+            }
+            ExprKind::While { cond, body } => self.form("while", &[*cond, *body]),
+            ExprKind::For(looped) => {
+                self.put(if looped.with { "(with " } else { "(for " });
+                self.params(&looped.params);
+                self.put(" ");
+                self.expr(looped.call);
+                self.put(" ");
+                if self.filter(&looped.filter) {
+                    self.put(" ");
+                }
+                self.expr(looped.body);
+                self.put(")");
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        if block.stmts.is_empty() {
+            self.put("{");
+            if let Some(e) = block.result {
+                self.expr(e);
+            }
+            self.put("}");
+            return;
+        }
+        self.put("{");
+        self.indent += 1;
+        for (i, stmt) in block.stmts.iter().enumerate() {
+            if i > 0 {
+                self.line();
+            }
+            match stmt {
+                Stmt::Let { pattern, init, .. } => {
+                    self.put("(let ");
+                    self.pattern(pattern);
+                    if let Some(e) = init {
+                        self.put(" ");
+                        self.expr(*e);
+                    }
+                    self.put(")");
+                }
+                Stmt::Expr(e) => {
+                    self.expr(*e);
+                    self.put(";");
+                }
+                Stmt::Item(item) => self.item(item),
+            }
+        }
+        if let Some(e) = block.result {
+            self.line();
+            self.expr(e);
+        }
+        self.indent -= 1;
+        self.put("}");
+    }
+}

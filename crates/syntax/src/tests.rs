@@ -1,0 +1,427 @@
+//! What each construct parses to, how errors recover, and that bad input is harmless.
+
+use expect_test::{Expect, expect};
+use nyala_base::{Sink, Sources};
+
+fn run(text: &str) -> (crate::Module, String) {
+    let mut sources = Sources::new();
+    let file = sources.add("t.impala", text);
+    let mut sink = Sink::default();
+    let module = crate::parse(file, text, &mut sink);
+    let mut out = String::new();
+    for d in &sink.diagnostics {
+        out += &format!("{} error[{}]: {}\n", &sources.place(d.primary.span)[9..], d.code, d.message);
+    }
+    (module, out)
+}
+
+/// The items of a whole file.
+fn check(text: &str, expect: Expect) {
+    let (module, errors) = run(text);
+    expect.assert_eq(&(errors + &crate::print(&module)));
+}
+
+/// One expression.
+fn check_expr(text: &str, expect: Expect) {
+    let (module, errors) = run(&format!("static x = {text};"));
+    let out = errors + &crate::print(&module);
+    expect.assert_eq(out.trim_end().strip_prefix("(static x ").and_then(|s| s.strip_suffix(')')).unwrap_or(&out));
+}
+
+fn check_errors(text: &str, expect: Expect) {
+    expect.assert_eq(&run(text).1);
+}
+
+#[test]
+fn binds_operators_by_strength() {
+    check_expr(
+        "1 + 2 * 3 - -4 as f32 < 5 && a | b ^ c & d << 1 == e",
+        expect!["(&& (< (- (+ 1 (* 2 3)) (as (- 4) f32)) 5) (== (| a (^ b (& c (<< d 1)))) e))"],
+    );
+    check_expr("$a + b || c", expect!["($ (|| (+ a b) c))"]);
+    check_expr("f($a, ?b & ?c)", expect!["(f ($ a) (& (? b) (? c)))"]);
+    check_expr("p as &[i32](2)", expect!["((as p &[i32]) 2)"]);
+    check_expr("-x as f32 * 2.", expect!["(* (as (- x) f32) 2.0)"]);
+    check_expr("a = b += c", expect!["(+= (= a b) c)"]);
+    check_expr("*p.f(1)++", expect!["(* (_++ ((. p f) 1)))"]);
+    check_expr("&mut a(i).b", expect!["(&mut (. (a i) b))"]);
+    check_expr("&&x", expect!["(& (& x))"]);
+    check_expr("-@@f(a)(b)", expect!["(- (@@ ((f a) b)))"]);
+}
+
+#[test]
+fn reads_literals() {
+    check_expr(
+        "(1, 0xff_u8, 0b1_01, 0o17i64, 1f, 1u, 1_000, 1_i8)",
+        expect!["(tuple 1 255u8 5 15i64 1.0f32 1u32 1000 1i8)"],
+    );
+    check_expr(
+        "(1., .5, 1.5e-3, 1_0.5e_3, 23.f, 1._f32, 2.5h, 1e3)",
+        expect!["(tuple 1.0 .5 1.5e-3 10.5e3 23.0f32 1.0f32 2.5f16 1e3)"],
+    );
+    check_expr(r#"('a', '\0', '\'', ''', '\x41', "a" "b\n")"#, expect![[r#"(tuple 'a' '\x00' '\'' '\'' 'A' "ab\n")"#]]);
+    check_expr("1.max(2)", expect!["((. 1 max) 2)"]);
+    check_errors(
+        "static a = 0b12; static b = 1x; static c = 0x; static d = 1.5u8;",
+        expect![[r#"
+        1:15 error[bad-number]: found digit `2` in a number of base 2
+        1:30 error[bad-number]: found unknown number suffix `x`
+        1:44 error[bad-number]: found a number without digits
+        1:62 error[bad-number]: found unknown number suffix `u8`
+    "#]],
+    );
+    check_errors(
+        "static a = 340282366920938463463374607431768211456;",
+        expect![[r#"
+        1:12 error[bad-number]: number fits no integer type
+    "#]],
+    );
+    check_errors(
+        r#"static a = '\q'; static b = 'ab'; static c = "\x4"; static d = '';"#,
+        expect![[r#"
+        1:13 error[bad-escape]: found unknown escape `\q`
+        1:29 error[bad-char]: character literal has 2 bytes, expected one
+        1:47 error[bad-escape]: found `\x` without two hexadecimal digits
+        1:64 error[bad-char]: character literal has 0 bytes, expected one
+    "#]],
+    );
+}
+
+#[test]
+fn reads_functions() {
+    check(
+        "fn @(?n) pow(x: i32, @n: i32, @?m: i32, @(x < 3) mut y: i32) -> i32 { if n == 0 { 1 } else { x * pow(x, n - 1) } }",
+        expect![[r#"
+            (fn pow @((? n)) ((x i32) @ (n i32) @((? m)) (m i32) @((< x 3)) (mut y i32)) i32
+              {(if (== n 0) {1} else {(* x (pow x (- n 1)))})})
+        "#]],
+    );
+    check(
+        "fn @f(&i32, T) -> ! { } extern fn g() { } fn \"sym\" h() -> () { 1; }",
+        expect![[r#"
+        (fn f @ ((_ &i32) (_ T)) !
+          {})
+        (extern-fn g ()
+          {})
+        (extern-fn "sym" h () (tuple)
+          {1;})
+    "#]],
+    );
+    check(
+        r#"extern "C" { fn "print_i32" print(i32) -> (); fn p(x: &[u8]) -> i32; } extern { } extern "thorin" { fn sizeof[T]() -> i64; }"#,
+        expect![[r#"
+            (extern "C"
+              (extern-fn "print_i32" print ((_ i32)) (tuple))
+              (fn p ((x &[u8])) i32))
+            (extern "C")
+            (extern "thorin"
+              (fn sizeof[T] () i64))
+        "#]],
+    );
+    check(
+        "fn f[A: B + C[i32], D](a: fn[E](E) -> A) -> fn(i32) -> ! { g }",
+        expect![[r#"
+        (fn f[A:B:C[i32] D] ((a (fn[E] (E) A))) (fn (i32) !)
+          {g})
+    "#]],
+    );
+}
+
+#[test]
+fn reads_other_items() {
+    check(
+        "struct S[T] { a: T, pub b: &mut[1][i32], } type A = [[f32 * 4] * n]; static mut s: ~T; priv static t = S { a: 1 };",
+        expect![[r#"
+            (struct S[T] (a T) (b &mut <1>[i32]))
+            (type A [[f32 * 4] * n])
+            (static mut s: ~T)
+            priv (static t (struct S (a 1)))
+        "#]],
+    );
+    check(
+        "enum E { A, B(i32) } trait T { fn f() -> (); } impl T for i32 { } mod m; mod n { fn f() { } } use a::b::*; fn f() { }",
+        expect![[r#"
+        1:1 error[limitation]: enums are not supported yet
+        1:22 error[limitation]: traits are not supported yet
+        1:48 error[limitation]: impls are not supported yet
+        1:67 error[limitation]: modules are not supported yet
+        1:74 error[limitation]: modules are not supported yet
+        1:95 error[limitation]: `use` items are not supported yet
+        (unsupported E)
+        (unsupported T)
+        (unsupported)
+        (unsupported m)
+        (unsupported n)
+        (unsupported)
+        (fn f ()
+          {})
+    "#]],
+    );
+}
+
+#[test]
+fn reads_types() {
+    check(
+        "type A = (fn(i32), fn(x: i32) -> (f32, f32), &&T, &mut shared [i32], &[2]simd[f32 * 4], typeof(1 + 2), (i32), ());",
+        expect![[r#"
+            (type A (tuple (fn (i32)) (fn (i32) (tuple f32 f32)) &&T &mut <shared>[i32] &<2>simd[f32 * 4] (typeof (+ 1 2)) i32 (tuple)))
+        "#]],
+    );
+}
+
+#[test]
+fn reads_lambdas_and_annotations() {
+    check_expr("|x, mut y: i32| x + y", expect!["(lambda (x (mut y i32)) (+ x y))"]);
+    check_expr(
+        "|| |x| -> i32 |(a, b)| -> ! k(a)",
+        expect!["(lambda () (lambda (x) i32 (lambda ((tuple a b)) ! (k a))))"],
+    );
+    check_expr("@(?c)|x| e", expect!["(lambda @((? c)) (x) e)"]);
+    check_expr(
+        "f(@|x| e, @||e, @{ 1 }, @(g)(x), @g(x))",
+        expect!["(f (lambda @ (x) e) (lambda @ () e) ((lambda @ () {1})) (@ (g x)) (@ (g x)))"],
+    );
+    check_expr("|x||y| x", expect!["(lambda (x) (lambda (y) x))"]);
+}
+
+#[test]
+fn reads_control_flow() {
+    check(
+        "fn f() {
+    let (a, mut b): (i32, i32) = g();
+    for i, j in range(0, n) @(?i) { continue() }
+    for @gen() { }
+    with p in $gen(1) @ { p };
+    while i < n i++;
+    while a { break() }
+    if a == S { x: 1 } { 1 } else if b { 2 } else { 3 }
+    (1, 2);
+    if a { } - 1;
+    { 1 }
+    [1, 2, 3];
+    let x;
+    [0, .. 5]
+}",
+        expect![[r#"
+            (fn f ()
+              {(let ((tuple a mut b) (tuple i32 i32)) (g))
+                (for (i j) (range 0 n) @((? i)) {(continue)});
+                (for () (@ (gen)) {});
+                (with (p) ($ (gen 1)) @ {p});
+                (while (< i n) (_++ i));
+                (while a {(break)});
+                (if (== a (struct S (x 1))) {1} b {2} else {3});
+                (tuple 1 2);
+                (if a {});
+                (- 1);
+                {1};
+                (array 1 2 3);
+                (let x)
+                (repeat 0 5)})
+        "#]],
+    );
+    check(
+        "fn f() { if x { } while s { } for i in r { } x }",
+        expect![[r#"
+        (fn f ()
+          {(if x {});
+            (while s {});
+            (for (i) r {});
+            x})
+    "#]],
+    );
+    check(
+        "fn f() { match x { 1 => 2, _ => 3 } + simd[1, 2]; asm(\"nop\" : : : ); ~[n: f32] }",
+        expect![[r#"
+        1:10 error[limitation]: `match` expressions are not supported yet
+        1:39 error[limitation]: `simd` values are not supported yet
+        1:51 error[limitation]: `asm` expressions are not supported yet
+        (fn f ()
+          {unsupported;
+            (+ unsupported);
+            unsupported;
+            (~ (array-of n f32))})
+    "#]],
+    );
+}
+
+#[test]
+fn recovers_at_statements() {
+    check(
+        "fn f() -> i32 {
+    let a = ;
+    let b = (1 + ;
+    let c = 2
+    let d = 3;
+    g(1, |x| { let y = 1 + * ; y }, ) ;
+    a[0];
+    t.0;
+    c
+}
+fn g( { }
+fn h() { 1 }
+}
+fn i() ;
+struct S { a }
+fn j() { 2 }
+",
+        expect![[r#"
+            2:13 error[unexpected-token]: found `;`, expected an expression
+            3:18 error[unexpected-token]: found `;`, expected an expression
+            4:14 error[missing-semicolon]: found no `;` after `let`
+            6:30 error[unexpected-token]: found `;`, expected an expression
+            7:7 error[unexpected-token]: found `0`, expected a type
+            8:6 error[unexpected-token]: found `.0`, expected a field name
+            11:7 error[unexpected-token]: found `{`, expected a type
+            13:1 error[unexpected-token]: found `}`, expected an item
+            14:8 error[unexpected-token]: found `;`, expected a body in `{ … }`
+            15:14 error[unexpected-token]: found `}`, expected `:` and the field's type
+            (fn f () i32
+              {error;
+                error;
+                (let c 2)
+                (let d 3)
+                (g 1 (lambda (x) {error;
+                  y}));
+                error;
+                error;
+                c})
+            (fn h ()
+              {1})
+            (fn j ()
+              {2})
+        "#]],
+    );
+}
+
+#[test]
+fn reports_unclosed_brackets_once() {
+    check_errors(
+        "fn f() { g(1, { let x = 2;",
+        expect![[r#"
+        1:15 error[unclosed-delimiter]: `{` is not closed, expected `}`
+    "#]],
+    );
+    check_errors(
+        "fn f() { { { ",
+        expect![[r#"
+        1:12 error[unclosed-delimiter]: `{` is not closed, expected `}`
+    "#]],
+    );
+    check_errors(
+        "fn f() { \"abc",
+        expect![[r#"
+        1:8 error[unclosed-delimiter]: `{` is not closed, expected `}`
+        1:10 error[unterminated-string]: string is not closed, expected `"`
+    "#]],
+    );
+    check_errors(
+        "fn f() { } /* /* */ x",
+        expect![[r#"
+        1:12 error[unterminated-comment]: comment is not closed, expected `*/`
+    "#]],
+    );
+    check_errors(
+        "fn f() { let x = ä€ + `; }",
+        expect![[r#"
+        1:18 error[unknown-character]: found 'ä', which begins no word or operator
+        1:23 error[unknown-character]: found '`', which begins no word or operator
+    "#]],
+    );
+}
+
+fn quick(text: &str) -> String {
+    let start = std::time::Instant::now();
+    let (module, errors) = run(text);
+    crate::print(&module);
+    assert!(start.elapsed().as_secs() < 5, "slow: {:.40}", text);
+    assert!(errors.lines().count() < 110);
+    errors
+}
+
+#[test]
+fn survives_bad_input() {
+    quick("");
+    quick("\u{feff}");
+    quick("\0");
+    let n = 100_000;
+    let body = |e: &str| quick(&format!("fn f() {{ {e}; g() }} fn g() {{ 1 }}"));
+    expect![[r#"
+        1:265 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&format!("{}1{}", "(".repeat(n), ")".repeat(n))));
+    expect![[r#"
+        1:520 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&format!("{}1", "-".repeat(n))));
+    expect![[r#"
+        1:520 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&format!("{}1", "- ".repeat(n))));
+    expect![[r#"
+        1:10 error[nesting-too-deep]: expression is deeper than 2000 operations
+    "#]]
+    .assert_eq(&body(&format!("a{}", ".a".repeat(n))));
+    expect![[r#"
+        1:10 error[nesting-too-deep]: expression is deeper than 2000 operations
+    "#]]
+    .assert_eq(&body(&format!("f{}", "()".repeat(n))));
+    expect![[r#"
+        1:10 error[nesting-too-deep]: expression is deeper than 2000 operations
+    "#]]
+    .assert_eq(&body(&format!("1{}", "+1".repeat(n))));
+    expect![[r#"
+        1:10 error[nesting-too-deep]: expression is deeper than 2000 operations
+    "#]]
+    .assert_eq(&body(&format!("1{}", " as i32".repeat(n))));
+    expect![[r#"
+        1:391 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&format!("{}1", "|x|".repeat(n))));
+    expect![[""]].assert_eq(&body(&format!("if a {{ 1 }} {}", "else if b { 2 }".repeat(n))));
+    expect![[r#"
+        1:265 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&format!("{}{}", "{".repeat(n), "}".repeat(n))));
+    expect![[r#"
+        1:265 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&quick(&format!("fn f() {{ {}", "{".repeat(n))));
+    expect![[r#"
+        1:522 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&quick(&format!("type T = {}i32;", "&".repeat(n))));
+    expect![[r#"
+        1:1034 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&quick(&format!("fn f() {{ {} }}", "for ".repeat(n))));
+    expect![[r#"
+        1:1160 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&quick(&format!("fn f() {{ {} }}", "fn g() { ".repeat(n))));
+    quick(&"(".repeat(n));
+    quick(&"/*".repeat(n));
+    quick(&"fn ".repeat(n));
+    quick(&"fn f(".repeat(n));
+    quick(&"@(".repeat(n));
+    quick(&"} ( ] ".repeat(n));
+    quick(&"|".repeat(n));
+    quick(&"for a in ".repeat(n));
+    quick(&"a { ".repeat(n));
+    quick(&format!("fn f() {{ {} }}", "let ; ".repeat(n)));
+    quick(&"x".repeat(1 << 20));
+    quick(&format!("static s = \"{}\";", "ä".repeat(1 << 19)));
+    let mut seed = 1u64;
+    for len in [10, 1000, 100_000] {
+        for alphabet in ["(){}[]|@fn let x=;,.+&'\"/*\n", "\u{0}\u{1}ä€\u{10ffff}\\`# ab12'\""] {
+            let alphabet: Vec<char> = alphabet.chars().collect();
+            let text: String = (0..len)
+                .map(|_| {
+                    seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    alphabet[(seed >> 33) as usize % alphabet.len()]
+                })
+                .collect();
+            quick(&text);
+        }
+    }
+}
