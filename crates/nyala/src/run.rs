@@ -30,6 +30,18 @@ impl Session {
         Ok(Loaded { jit })
     }
 
+    /// Calls an exported function of type `fn() -> bool`.
+    pub fn call_bool(&mut self, loaded: &Loaded, name: &str) -> Result<bool, Reported> {
+        let address = loaded.jit.lookup(name).map_err(|d| self.report(*d))?;
+        let result = nyala_gen_llvm::call_entry(address, false, true, STACK);
+        result.map(|r| r & 1 != 0).map_err(|e| self.report(Diagnostic::error("bug", Span::NONE, e)))
+    }
+
+    /// The same by the interpreter.
+    pub fn interpret_bool(&mut self, _world: &nyala_ir::World, _name: &str) -> Result<bool, Reported> {
+        Err(self.report(Diagnostic::error("limitation", Span::NONE, "the interpreter is not connected")))
+    }
+
     /// Runs an entry function of type `fn() -> i32`, `fn() -> ()` or `fn(i32, &[&[u8]]) -> i32`; its result, or 0.
     pub fn run_entry(
         &mut self,

@@ -493,13 +493,8 @@ impl<'a> Checker<'a, '_> {
         let old = self.enter(None);
         self.bind_params(&looped.params, &tys);
         let cont = if never { TypeTable::NEVER } else { self.p.types.cont(body_result) };
-        let mut info = LambdaInfo {
-            ty: TypeTable::ERROR,
-            param_tys: tys.clone(),
-            never,
-            return_local: None,
-            break_local: None,
-        };
+        let mut info =
+            LambdaInfo { ty: TypeTable::ERROR, param_tys: tys.clone(), never, return_local: None, break_local: None };
         if looped.with {
             info.return_local = (!never).then(|| self.implicit("break", span, cont));
         } else {

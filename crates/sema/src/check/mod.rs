@@ -448,7 +448,9 @@ impl<'a, 's> Checker<'a, 's> {
                 }
                 fit.and(self.subtype_inside(r, s))
             }
-            (_, Kind::Ptr { mutable: false, space: 0, to: pointee }) if !matches!(self.p.types.kind(from), Kind::Var(_)) => {
+            (_, Kind::Ptr { mutable: false, space: 0, to: pointee })
+                if !matches!(self.p.types.kind(from), Kind::Var(_)) =>
+            {
                 match (self.p.types.kind(from), self.p.types.kind(pointee)) {
                     (Kind::Ptr { .. }, _) => Fit::No,
                     (Kind::Array(x, _), Kind::Indef(y)) if self.p.types.unify(x, y) => Fit::Address,

@@ -6,7 +6,10 @@ use nyala_syntax::ast::{ExprKind, UnaryOp};
 pub(super) enum Place {
     Ptr(Val),
     /// A part of a variable that is a value.
-    Part { local: LocalId, path: Vec<u64> },
+    Part {
+        local: LocalId,
+        path: Vec<u64>,
+    },
 }
 
 /// What an expression is made of when it is read.
