@@ -322,6 +322,24 @@ impl TypeTable {
         false
     }
 
+    /// What is open in `ty` becomes an error, so that nobody asks for its type.
+    pub fn poison(&mut self, ty: Ty) {
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut work = vec![ty];
+        while let Some(ty) = work.pop() {
+            let ty = self.shallow(ty);
+            if !self.has_var[ty.0 as usize] || !seen.insert(ty) {
+                continue;
+            }
+            match self.kinds[ty.0 as usize] {
+                Kind::Var(var) => {
+                    self.bind(var, TypeTable::ERROR);
+                }
+                _ => Self::children(&self.kinds[ty.0 as usize], &mut |t| work.push(t)),
+            }
+        }
+    }
+
     /// Makes both types equal; false if they cannot be.
     pub fn unify(&mut self, a: Ty, b: Ty) -> bool {
         self.steps = 0;
@@ -331,7 +349,12 @@ impl TypeTable {
     fn unify_step(&mut self, a: Ty, b: Ty) -> bool {
         let (a, b) = (self.shallow(a), self.shallow(b));
         self.steps += 1;
-        if a == b || a == TypeTable::ERROR || b == TypeTable::ERROR {
+        if a == b {
+            return true;
+        }
+        if a == TypeTable::ERROR || b == TypeTable::ERROR {
+            self.poison(a);
+            self.poison(b);
             return true;
         }
         if self.steps > MAX_STEPS {

@@ -178,7 +178,12 @@ impl<'a> Checker<'a, '_> {
             }
             return result;
         }
-        if !never && args.len() == params.len() + 1 {
+        let last = args.last().map_or(TypeTable::ERROR, |a| a.ty);
+        let may_be_cont = match self.p.types.kind(last) {
+            Kind::Var(var) => self.p.types.class(var) == Class::Any,
+            kind => matches!(kind, Kind::Fn(..) | Kind::Error),
+        };
+        if !never && args.len() == params.len() + 1 && may_be_cont {
             let cont = self.p.types.cont(result);
             for (arg, to) in args.iter().zip(params.iter().chain([&cont])) {
                 self.coerce(arg.e, arg.span, arg.ty, *to, NO_WHY);
@@ -403,7 +408,7 @@ impl<'a> Checker<'a, '_> {
         self.leave(old);
         let ty = self.p.types.func(&tys, result);
         let g = self.g(e);
-        let info = LambdaInfo { ty, param_tys: tys, never, return_local, break_local: None };
+        let info = LambdaInfo { ty, param_tys: tys, return_local, break_local: None };
         self.p.lambdas.insert(g, info);
         ty
     }
@@ -481,7 +486,7 @@ impl<'a> Checker<'a, '_> {
             let ty = self.pattern_ty(&param.pattern);
             match known.as_ref().and_then(|k| k.get(i)) {
                 Some(&hint) => self.unify(param.span, ty, hint, NO_WHY),
-                None if poisoned => self.poison(ty),
+                None if poisoned => self.p.types.poison(ty),
                 None => {}
             }
             tys.push(ty);
@@ -496,7 +501,6 @@ impl<'a> Checker<'a, '_> {
         let mut info = LambdaInfo {
             ty: TypeTable::ERROR,
             param_tys: tys.clone(),
-            never,
             return_local: None,
             break_local: None,
         };

@@ -582,25 +582,13 @@ impl<'a> Checker<'a, '_> {
                 let message = format!("found a tuple of {} parts, expected {}", found.len(), parts.len());
                 let diagnostic = Diagnostic::error("bad-pattern", pattern.span, message);
                 self.report(diagnostic.other(span, format!("has type `{}`", self.show(actual))));
-                self.p.types.unify(ty, TypeTable::ERROR);
-                self.poison(ty);
+                self.p.types.poison(ty);
             } else {
                 self.coerce(g, span, actual, ty, why);
             }
             self.finals.push(Final::Value { ty, span });
         }
         self.bind_pattern(pattern, ty);
-    }
-
-    /// Open parts of `ty` become errors.
-    pub(super) fn poison(&mut self, ty: Ty) {
-        match self.p.types.kind(ty) {
-            Kind::Var(_) => {
-                self.p.types.unify(ty, TypeTable::ERROR);
-            }
-            Kind::Tuple(parts) => parts.iter().for_each(|p| self.poison(*p)),
-            _ => {}
-        }
     }
 
     /// The type that a pattern states, open where it states none.

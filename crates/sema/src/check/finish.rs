@@ -231,23 +231,7 @@ impl<'a> Checker<'a, '_> {
         let found = self.show(ty);
         let diagnostic = Diagnostic::error("ambiguous-type", span, message).label(format!("has type `{found}`"));
         self.report(diagnostic.hint("state the type: `x: T`"));
-        self.close(ty);
-    }
-
-    /// Makes the open parts of a type errors, so that they are reported once.
-    fn close(&mut self, ty: Ty) {
-        match self.p.types.kind(ty) {
-            Kind::Var(_) => {
-                self.p.types.unify(ty, TypeTable::ERROR);
-            }
-            Kind::Tuple(parts) => parts.iter().for_each(|p| self.close(*p)),
-            Kind::Array(t, _) | Kind::Indef(t) | Kind::Ptr { to: t, .. } => self.close(t),
-            Kind::Fn(params, result) => {
-                params.iter().for_each(|p| self.close(*p));
-                self.close(result);
-            }
-            _ => {}
-        }
+        self.p.types.poison(ty);
     }
 
     fn report_open_locals(&mut self) {
@@ -257,7 +241,7 @@ impl<'a> Checker<'a, '_> {
                 let local = &self.p.locals[i];
                 let what = match &*local.name {
                     "break" | "continue" | "return" => {
-                        self.close(ty);
+                        self.p.types.poison(ty);
                         continue;
                     }
                     name => format!("`{}`", short(name)),

@@ -311,6 +311,7 @@ impl<'a, 's> Checker<'a, 's> {
         if self.p.types.is_error(from) || self.p.types.is_error(to) {
             return;
         }
+        // The faults that would follow are this one's.
         let (found, expected) = (self.show(from), self.show(to));
         let mut diagnostic =
             Diagnostic::error("type-mismatch", span, format!("found `{found}`, expected `{expected}`"))
@@ -394,6 +395,7 @@ impl<'a, 's> Checker<'a, 's> {
     fn subtype(&mut self, from: Ty, to: Ty) -> Fit {
         let (from, to) = (self.p.types.shallow(from), self.p.types.shallow(to));
         if from == to || self.p.types.is_error(from) || self.p.types.is_error(to) {
+            self.p.types.unify(from, to);
             return Fit::Same;
         }
         match (self.p.types.kind(from), self.p.types.kind(to)) {
