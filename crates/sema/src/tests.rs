@@ -73,25 +73,31 @@ fn check(text: &str, expect: Expect) {
 
 #[test]
 fn lowers_tail_calls_without_continuations() {
-    check("extern fn f(x: i32) -> i32 { g(x) } fn g(x: i32) -> i32 { if x == 0 { f(x) } else { x } }", expect![[r#"
+    check(
+        "extern fn f(x: i32) -> i32 { g(x) } fn g(x: i32) -> i32 { if x == 0 { f(x) } else { x } }",
+        expect![[r#"
         graph
         export cont f(m: mem, x: i32, ret: cn(mem, i32)) = g(m, x, ret)
         cont g(m.1: mem, x.1: i32, ret.1: cn(mem, i32)) = branch(m.1, eq(x.1, 0), then, else)
           cont then(m.2: mem) = f(m.2, x.1, ret.1)
           cont else(m.3: mem) = ret.1(m.3, x.1)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn lowers_pow() {
-    check("extern fn @(?n) pow(x: i32, n: i32) -> i32 { if n == 0 { 1 } else { x * pow(x, n - 1) } }", expect![[r#"
+    check(
+        "extern fn @(?n) pow(x: i32, n: i32) -> i32 { if n == 0 { 1 } else { x * pow(x, n - 1) } }",
+        expect![[r#"
         graph
         export cont pow(m: mem, x: i32, n: i32, ret: cn(mem, i32)) @(?n) = branch(m, eq(n, 0), then, else)
           let t = add(n, -1)
           cont then(m.1: mem) = ret(m.1, 1)
           cont else(m.2: mem) = pow(m.2, x, t, k)
           cont k(m.3: mem, r: i32) = ret(m.3, mul(x, r))
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -169,13 +175,11 @@ fn lowers_for_with_slots() {
               let t.6 = run(body.3)
               let t.7 = add(a.1, s)
               cont then(m.13: mem) = t.6(m.13, a.1, k)
-              cont k(m.14: mem) = unroll_step(m.14, t.7, b.1, s, body.3, k.1)
-              cont k.1(m.15: mem) = join(m.15)
-              cont join(m.16: mem) = ret.3(m.16)
-              cont else(m.17: mem) = join(m.17)
-            export cont main(m.18: mem, ret.4: cn(mem)) = range(m.18, 0, 3, body.1, ret.4)
-            cont body.1(m.19: mem, i.1: i32, ret.5: cn(mem)) @ = print_i32(m.19, i.1, ret.5)
-            foreign cont print_i32(m.20: mem, x: i32, x.1: cn(mem))
+              cont k(m.14: mem) = unroll_step(m.14, t.7, b.1, s, body.3, ret.3)
+              cont else(m.15: mem) = ret.3(m.15)
+            export cont main(m.16: mem, ret.4: cn(mem)) = range(m.16, 0, 3, body.1, ret.4)
+            cont body.1(m.17: mem, i.1: i32, ret.5: cn(mem)) @ = print_i32(m.17, i.1, ret.5)
+            foreign cont print_i32(m.18: mem, x: i32, x.1: cn(mem))
         "#]],
     );
 }
@@ -216,12 +220,10 @@ fn lowers_figure_4_of_the_paper() {
               let t.2 = run(body.2)
               let t.3 = add(a.2, s)
               cont then(m.13: mem) = t.2(m.13, a.2, k)
-              cont k(m.14: mem) = unroll_step(m.14, t.3, b.2, s, body.2, k.1)
-              cont k.1(m.15: mem) = join(m.15)
-              cont join(m.16: mem) = ret.1(m.16)
-              cont else(m.17: mem) = join(m.17)
-            cont g(m.18: mem, c: cn(mem), ret.2: cn(mem)) = ret.2(m.18)
-            foreign cont print_i32(m.19: mem, x: i32, x.1: cn(mem))
+              cont k(m.14: mem) = unroll_step(m.14, t.3, b.2, s, body.2, ret.1)
+              cont else(m.15: mem) = ret.1(m.15)
+            cont g(m.16: mem, c: cn(mem), ret.2: cn(mem)) = ret.2(m.16)
+            foreign cont print_i32(m.17: mem, x: i32, x.1: cn(mem))
         "#]],
     );
 }
@@ -243,19 +245,17 @@ fn lowers_aggregates() {
         expect![[r#"
             graph
             struct S { a: i32, f: cn(mem, i32, cn(mem, i32)) }
+            static const: [i32 * 3] = array[[i32 * 3]](1, 2, 3)
             export cont f(m: mem, x: i32, ret: cn(mem, i32)) = lambda(m, 6, ret)
               cont lambda(m.1: mem, y: i32, ret.1: cn(mem, i32)) = ret.1(m.1, add(y, x))
-            export cont g(m.2: mem, i: i32, ret.2: cn(mem, i32)) = ret.2(m.3, t.2)
-              let t = slot[[i32 * 3]](m.2)
-              let t.1 = extract(t, 1i64)
-              let m.3 = store(extract(t, 0i64), t.1, array[[i32 * 3]](1, 2, 3))
-              let t.2 = load(m.3, lea(t.1, i))
-            export cont h(m.4: mem, i.1: i32, ret.3: cn(mem, i32)) = ret.3(m.6, t.5)
-              let t.3 = slot[[i32 * 4]](m.4)
-              let t.4 = extract(t.3, 1i64)
-              let m.5 = store(extract(t.3, 0i64), t.4, splat[[i32 * 4]](0))
-              let m.6 = store(m.5, lea(t.4, i.1), i.1)
-              let t.5 = load(m.6, lea(t.4, 1))
+            export cont g(m.2: mem, i: i32, ret.2: cn(mem, i32)) = ret.2(m.2, t)
+              let t = load(m.2, lea(&const, i))
+            export cont h(m.3: mem, i.1: i32, ret.3: cn(mem, i32)) = ret.3(m.5, t.3)
+              let t.1 = slot[[i32 * 4]](m.3)
+              let t.2 = extract(t.1, 1i64)
+              let m.4 = store(extract(t.1, 0i64), t.2, splat[[i32 * 4]](0))
+              let m.5 = store(m.4, lea(t.2, i.1), i.1)
+              let t.3 = load(m.5, lea(t.2, 1))
         "#]],
     );
 }
@@ -277,29 +277,25 @@ fn lowers_pointers() {
             graph
             struct N { v: i32, next: &N }
             static const: [i32 * 3] = array[[i32 * 3]](1, 2, 3)
-            export cont f(m: mem, n: &N, p: &[i32], i: i32, ret: cn(mem, i32)) = sum(m.5, bitcast[&[i32]](&const), 2, k)
-              let t = slot[&[i32]](m)
-              let m.1 = store(extract(t, 0i64), extract(t, 1i64), p)
-              let t.1 = lea(p, i)
-              let t.2 = load(m.1, t.1)
-              let m.2 = store(m.1, lea(n, 0i64), t.2)
-              let t.3 = load(m.2, lea(n, 1i64))
-              let t.4 = load(m.2, lea(t.3, 1i64))
-              let t.5 = load(m.2, lea(t.4, 0i64))
-              let m.3 = store(m.2, t.1, t.5)
-              let t.6 = slot[i32](m.3)
-              let t.7 = extract(t.6, 1i64)
-              let m.4 = store(extract(t.6, 0i64), t.7, 1)
-              let m.5 = store(m.4, t.7, 2)
-              cont k(m.6: mem, r: i32) = sum(m.6, p, t.8, k.1)
-                let t.8 = load(m.6, t.7)
-                cont k.1(m.7: mem, r.1: i32) = ret(m.7, add(add(r, r.1), t.9))
-                  let t.9 = load(m.7, t.7)
-            cont sum(m.8: mem, a: &[i32], n.1: i32, ret.1: cn(mem, i32)) = ret.1(m.9, add(t.11, t.12))
-              let t.10 = slot[&[i32]](m.8)
-              let m.9 = store(extract(t.10, 0i64), extract(t.10, 1i64), a)
-              let t.11 = load(m.9, lea(a, 0))
-              let t.12 = load(m.9, lea(a, n.1))
+            export cont f(m: mem, n: &N, p: &[i32], i: i32, ret: cn(mem, i32)) = sum(m.4, bitcast[&[i32]](&const), 2, k)
+              let t = lea(p, i)
+              let t.1 = load(m, t)
+              let m.1 = store(m, lea(n, 0i64), t.1)
+              let t.2 = load(m.1, lea(n, 1i64))
+              let t.3 = load(m.1, lea(t.2, 1i64))
+              let t.4 = load(m.1, lea(t.3, 0i64))
+              let m.2 = store(m.1, t, t.4)
+              let t.5 = slot[i32](m.2)
+              let t.6 = extract(t.5, 1i64)
+              let m.3 = store(extract(t.5, 0i64), t.6, 1)
+              let m.4 = store(m.3, t.6, 2)
+              cont k(m.5: mem, r: i32) = sum(m.5, p, t.7, k.1)
+                let t.7 = load(m.5, t.6)
+                cont k.1(m.6: mem, r.1: i32) = ret(m.6, add(add(r, r.1), t.8))
+                  let t.8 = load(m.6, t.6)
+            cont sum(m.7: mem, a: &[i32], n.1: i32, ret.1: cn(mem, i32)) = ret.1(m.7, add(t.9, t.10))
+              let t.9 = load(m.7, lea(a, 0))
+              let t.10 = load(m.7, lea(a, n.1))
         "#]],
     );
 }
@@ -446,7 +442,9 @@ fn lowers_first_class_loop_continuations() {
 
 #[test]
 fn infers_in_any_order() {
-    check_ok("struct I { get: fn(i32, i32) -> i32 } fn f(img: I) -> i32 { let b = |x, y| img.get(x - 1, y) / 3; b(1, 2) }");
+    check_ok(
+        "struct I { get: fn(i32, i32) -> i32 } fn f(img: I) -> i32 { let b = |x, y| img.get(x - 1, y) / 3; b(1, 2) }",
+    );
     check_ok("struct S { a: i32 } fn f(s: S) -> i32 { let g = |x| x.a + 1; g(s) }");
     check_ok("fn f() -> u8 { let mut x; let y = 1; x = y; x }");
     check_ok("fn f(p: &mut [i32]) -> () { let g = |q, i| { q(i) = 1; }; g(p, 2); }");
@@ -455,19 +453,33 @@ fn infers_in_any_order() {
     check_ok("fn comp(f: fn(i32) -> i32, g: fn(i32) -> i32) -> fn(i32) -> i32 { |x| f(g(x)) }");
     check_ok("fn f(x: i32) { x + 1 } fn g() -> i32 { f(1) }");
     check_ok("fn f() -> (i32, i32) { return(1, 2) } fn g() -> i32 { let t = f(); f(|a, b| -> ! return(a + b)) }");
-    check_ok("fn f() -> (i32, i32) { let t = (1, 2); return(t) } fn g() -> i32 { f(|t: (i32, i32)| -> ! return(t(0))) }");
-    check_ok("fn f(a: i32, return: fn(i32) -> !) -> ! { a + 1 } fn g() -> i32 { f(1) + f(2) } fn h(k: fn(i32) -> i32) -> i32 { k(1) } fn i() -> i32 { h(f) }");
-    check_ok("type F = fn(&[i32]) -> i32; fn g(f: fn(&mut [i32 * 3]) -> i32) -> i32 { let mut a = [1, 2, 3]; f(&mut a) } fn h(f: F) -> i32 { g(f) }");
-    check_ok("fn f(n: i32) -> bool { fn even(k: i32) -> bool { if k == 0 { true } else { odd(k - 1) } } fn odd(k: i32) -> bool { if k == 0 { false } else { even(k - 1) } } even(n) }");
+    check_ok(
+        "fn f() -> (i32, i32) { let t = (1, 2); return(t) } fn g() -> i32 { f(|t: (i32, i32)| -> ! return(t(0))) }",
+    );
+    check_ok(
+        "fn f(a: i32, return: fn(i32) -> !) -> ! { a + 1 } fn g() -> i32 { f(1) + f(2) } fn h(k: fn(i32) -> i32) -> i32 { k(1) } fn i() -> i32 { h(f) }",
+    );
+    check_ok(
+        "type F = fn(&[i32]) -> i32; fn g(f: fn(&mut [i32 * 3]) -> i32) -> i32 { let mut a = [1, 2, 3]; f(&mut a) } fn h(f: F) -> i32 { g(f) }",
+    );
+    check_ok(
+        "fn f(n: i32) -> bool { fn even(k: i32) -> bool { if k == 0 { true } else { odd(k - 1) } } fn odd(k: i32) -> bool { if k == 0 { false } else { even(k - 1) } } even(n) }",
+    );
     check_ok("fn f(x: &i32) -> i32 { *x } fn g() -> i32 { let a = [1, 2]; f(5) + f(a(1)) + f(&a(0)) }");
-    check_ok("fn range(a: i32, b: i32, body: fn(i32) -> ()) -> () { body(a) } fn main() -> i32 { for i in range(0, 1) { } 0 }");
-    check_ok("fn main() -> () { let x = if true { 1i64 } else { 2 }; let y = 0xFFFFFFFF as u32; let z: i8 = -128; let _ = x; }");
+    check_ok(
+        "fn range(a: i32, b: i32, body: fn(i32) -> ()) -> () { body(a) } fn main() -> i32 { for i in range(0, 1) { } 0 }",
+    );
+    check_ok(
+        "fn main() -> () { let x = if true { 1i64 } else { 2 }; let y = 0xFFFFFFFF as u32; let z: i8 = -128; let _ = x; }",
+    );
     check_ok("fn f(c: bool) -> i32 { let x: i32 = if c { return(1) } else { 2 }; x }");
     check_ok("fn f(n: i32) -> i32 { let k = |x: i32| -> ! return(x); if n == 0 { k(1) } else { 2 } }");
     check_ok("fn f(a: i32, _: i32, _: &i32) -> i32 { let _ = 1; let (_, _) = (1, a); a }");
     check_ok("fn f() -> i32 { static mut n = 0; n++; n }");
     check_ok("fn f(x: i32) -> i32 { with y in g(x) { y + 1 } } fn g(x: i32, body: fn(i32) -> i32) -> i32 { body(x) }");
-    check_ok("extern fn f(n: i32) -> i32 { for i in find(n) { if i > 3 { break(i) } } } fn find(n: i32, body: fn(i32) -> ()) -> i32 { body(n); find(n + 1, body) }");
+    check_ok(
+        "extern fn f(n: i32) -> i32 { for i in find(n) { if i > 3 { break(i) } } } fn find(n: i32, body: fn(i32) -> ()) -> i32 { body(n); find(n + 1, body) }",
+    );
 }
 
 #[test]
@@ -491,7 +503,7 @@ fn reports_each_code() {
         1:27 immutable: variable `x` is changed, but not `mut` (declare it as `mut x`)
         1:9 indefinite-array: found `[i32]`, expected a type with a size (indefinite arrays stand behind pointers: `&[T]`)
         1:1 limitation: enums are not supported yet
-        1:16 literal-out-of-range: literal 256 does not fit `u8` (`i64` has room for it: `256i64`)
+        1:16 literal-out-of-range: literal 256 does not fit `u8` (`i16` has room for it: `256i16`)
         1:35 missing-field: found no value for field `a`
         1:43 no-such-field: struct `S` has no field `b`
         1:23 not-a-function: found `i32`, expected a function, array or tuple
@@ -512,78 +524,125 @@ fn reports_each_code() {
 
 #[test]
 fn reports_faults_once() {
-    check_errors("fn f() -> i32 { let x = y; let z = x + 1; z(2) + g(z) + y }", expect![[r#"
+    check_errors(
+        "fn f() -> i32 { let x = y; let z = x + 1; z(2) + g(z) + y }",
+        expect![[r#"
         1:25 unknown-name: found no `y` in scope
         1:50 unknown-name: found no `g` in scope
-    "#]]);
-    check_errors("fn f(count: i32) -> i32 { let x: f32 = 1; cuont + x }", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "fn f(count: i32) -> i32 { let x: f32 = 1; cuont + x }",
+        expect![[r#"
         1:40 type-mismatch: found `integer`, expected `f32` (an integer literal never becomes a float: write a point, as in `1.0`)
         1:43 unknown-name: found no `cuont` in scope (did you mean `count`?)
-    "#]]);
-    check_errors("fn f(x: i32, y: f32) -> f32 { x + y }", expect![[r#"
-        1:35 type-mismatch: found `f32`, expected `i32` (convert it with `as i32`)
-        1:31 type-mismatch: found `i32`, expected `f32` (convert it with `as f32`)
-    "#]]);
-    check_errors("fn f(x: &i32) -> () { *x = 1; g(x) } fn g(x: &mut i32) -> () { }", expect![[r#"
-        1:33 type-mismatch: found `&i32`, expected `&mut i32` (take the address with `&mut`)
-        1:23 immutable: what an immutable pointer points to is changed (make it a `&mut` pointer)
-    "#]]);
-    check_errors("fn f(x: i32) -> i32 { if x == 1 { true } else { 1.5 } }", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "fn f(x: i32, y: f32) -> f32 { x + y }",
+        expect![[r#"
+            1:35 type-mismatch: found `f32`, expected `i32` (convert it with `as i32`)
+        "#]],
+    );
+    check_errors(
+        "fn f(x: &i32) -> () { *x = 1; g(x) } fn g(x: &mut i32) -> () { }",
+        expect![[r#"
+            1:33 type-mismatch: found `&i32`, expected `&mut i32` (nothing can be changed through a `&` pointer; take the address with `&mut`)
+            1:23 immutable: what an immutable pointer points to is changed (make it a `&mut` pointer)
+        "#]],
+    );
+    check_errors(
+        "fn f(x: i32) -> i32 { if x == 1 { true } else { 1.5 } }",
+        expect![[r#"
         1:35 type-mismatch: found `bool`, expected `i32`
         1:49 type-mismatch: found `float`, expected `i32`
-    "#]]);
-    check_errors("fn f(x: i32) -> () { if x { } while 1 { } f(1, 2); f(1.5) }", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "fn f(x: i32) -> () { if x { } while 1 { } f(1, 2); f(1.5) }",
+        expect![[r#"
         1:25 type-mismatch: found `i32`, expected `bool`
         1:37 type-mismatch: found `integer`, expected `bool`
         1:43 wrong-number-of-arguments: found 2 arguments, expected 1
         1:54 type-mismatch: found `float`, expected `i32`
-    "#]]);
-    check_errors("fn f() -> i32 { 1; }", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "fn f() -> i32 { 1; }",
+        expect![[r#"
         1:15 type-mismatch: found `()`, expected `i32` (a block's value is its last expression, without `;`)
-    "#]]);
-    check_errors("fn f() -> () { let x = |a| a; let y = undef(); }", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "fn f() -> () { let x = |a| a; let y = undef(); }",
+        expect![[r#"
         1:25 ambiguous-type: nothing says which type `a` has (state the type: `x: T`)
         1:35 ambiguous-type: nothing says which type `y` has (state the type: `x: T`)
-    "#]]);
-    check_errors("enum E { A } fn f() -> i32 { E::A; match 1 { 1 => 2 } }", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "enum E { A } fn f() -> i32 { E::A; match 1 { 1 => 2 } }",
+        expect![[r#"
         1:1 limitation: enums are not supported yet
         1:36 limitation: `match` expressions are not supported yet
-    "#]]);
-    check_errors("fn f(x: f16) -> () { let y = ~1; let a: simd[f32 * 4]; parallel(0, 0, 1, |i| print(i)); @f(1); $f(2); f($x) }", expect![[r#"
-        1:9 limitation: `f16` is not supported yet
-        1:30 limitation: owned pointers are not supported yet
-        1:41 limitation: `simd` types are not supported yet
-        1:56 limitation: the intrinsic `parallel` is not supported yet
-        1:89 limitation: `@` on calls are not supported yet
-        1:96 limitation: `$` on calls are not supported yet
-    "#]]);
-    check_errors("fn id[T](x: T) -> T { x } fn f() -> i32 { id(1) + id[i32](2) }", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "fn f(x: f16) -> () { let y = ~1; let a: simd[f32 * 4]; parallel(0, 0, 1, |i| print(i)); @f(1); $f(2); f($x) }",
+        expect![[r#"
+            1:9 limitation: `f16` is not supported yet
+            1:30 limitation: owned pointers are not supported yet
+            1:41 limitation: `simd` types are not supported yet
+            1:56 limitation: the intrinsic `parallel` is not supported yet
+            1:89 limitation: calls with `@` are not supported yet
+            1:96 limitation: calls with `$` are not supported yet
+        "#]],
+    );
+    check_errors(
+        "fn id[T](x: T) -> T { x } fn f() -> i32 { id(1) + id[i32](2) }",
+        expect![[r#"
         1:7 limitation: type parameters are not supported yet
-    "#]]);
-    check_errors("fn f(@(g(n)) n: i32) -> bool { true } fn g(n: i32) -> bool { ?n }", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "fn f(@(g(n)) n: i32) -> bool { true } fn g(n: i32) -> bool { ?n }",
+        expect![[r#"
         1:8 limitation: calls in filters are not supported yet
-    "#]]);
-    check_errors("fn main() -> () { for i in 5 { i } for i, j in range(0, 1) { } for i in nope(1) { i(2) } }", expect![[r#"
-        1:28 not-a-function: found no call after `in` (loops run over generators: `for i in range(0, n) { … }`)
-        1:40 wrong-number-of-arguments: found 2 loop variables, the generator gives 1
-        1:36 type-mismatch: found `fn(_, _) -> ()`, expected `fn(i32) -> ()`
-        1:73 unknown-name: found no `nope` in scope
-        1:40 ambiguous-type: nothing says which type `i` has (state the type: `x: T`)
-        1:43 ambiguous-type: nothing says which type `j` has (state the type: `x: T`)
-    "#]]);
-    check_errors("fn f() -> i32 { let x = return(1); 2 }", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "fn main() -> () { for i in 5 { i } for i, j in range(0, 1) { } for i in nope(1) { i(2) } }",
+        expect![[r#"
+            1:28 not-a-function: found no call after `in` (loops run over generators: `for i in range(0, n) { … }`)
+            1:40 wrong-number-of-arguments: found 2 loop variables, the generator gives 1
+            1:73 unknown-name: found no `nope` in scope
+        "#]],
+    );
+    check_errors(
+        "fn f() -> i32 { let x = return(1); 2 }",
+        expect![[r#"
         1:25 unreachable-code: this never has a value
-    "#]]);
-    check_errors("type A = B; type B = A; fn f(a: A) -> () { }", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "type A = B; type B = A; fn f(a: A) -> () { }",
+        expect![[r#"
         1:6 recursive-type: type `A` contains itself (recursion needs a `struct`)
-    "#]]);
-    check_errors("fn f(x: i32, x: i32) -> () { return(1, 2) }", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "fn f(x: i32, x: i32) -> () { return(1, 2) }",
+        expect![[r#"
         1:14 duplicate-name: parameter `x` is defined twice
         1:30 wrong-number-of-arguments: found 2 arguments, expected 0
-    "#]]);
-    check_errors("static a = b; static b = a; extern fn f() -> i32 { a }", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "static a = b; static b = a; extern fn f() -> i32 { a }",
+        expect![[r#"
         1:26 not-constant: static `a` depends on itself
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -602,9 +661,18 @@ fn survives_large_programs() {
     time(format!("extern fn f() -> i32 {{ {} 1 }}", "let x = |y| y + 1; ".repeat(n)));
     time(format!("extern fn f(x: i32) -> i32 {{ x{} }}", " + x".repeat(1900)));
     time(format!("extern fn f(x: i32) -> i32 {{ {}x{} }}", "(1 + ".repeat(200), ")".repeat(200)));
-    time(format!("extern fn f(x: i32) -> i32 {{ if x == 0 {{ 1 }} {} else {{ 2 }} }}", "else if x == 1 { 2 } ".repeat(n)));
-    time(format!("fn f() -> () {{ let x0 = (1, 1); {} }}", (1..1000).map(|i| format!("let x{i} = (x{}, x{}); ", i - 1, i - 1)).collect::<String>()));
+    time(format!(
+        "extern fn f(x: i32) -> i32 {{ if x == 0 {{ 1 }} {} else {{ 2 }} }}",
+        "else if x == 1 { 2 } ".repeat(n)
+    ));
+    time(format!(
+        "fn f() -> () {{ let x0 = (1, 1); {} }}",
+        (1..1000).map(|i| format!("let x{i} = (x{}, x{}); ", i - 1, i - 1)).collect::<String>()
+    ));
     time(format!("fn f() -> () {{ {} }}", "nope(1); ".repeat(n)));
     time((0..n).map(|i| format!("type T{i} = T{}; ", i + 1)).collect::<String>() + "type T20000 = i32;");
-    time((0..n).map(|i| format!("static s{i} = s{} + 1; ", i + 1)).collect::<String>() + "static s20000 = 1; extern fn f() -> i32 { s0 }");
+    time(
+        (0..n).map(|i| format!("static s{i} = s{} + 1; ", i + 1)).collect::<String>()
+            + "static s20000 = 1; extern fn f() -> i32 { s0 }",
+    );
 }

@@ -136,8 +136,9 @@ impl<'a> Checker<'a, '_> {
                     Some(op) => {
                         let rhs = self.operand(*value, Some(ty));
                         let why = Why(Some((ast[*place].span, "the place that is assigned")));
-                        self.unify(ast[*value].span, rhs, ty, why);
-                        self.arithmetic(*op, ty, *op_span);
+                        if self.unify(ast[*value].span, rhs, ty, why) {
+                            self.arithmetic(*op, ty, *op_span);
+                        }
                     }
                 }
                 self.assignable(*place, span);
@@ -432,13 +433,13 @@ impl<'a> Checker<'a, '_> {
                 let g = self.g(inner);
                 let is_call = matches!(ast[inner].kind, ExprKind::Call { .. });
                 if is_call && self.p.call_kind.get(&g) == Some(&CallKind::Call) {
-                    self.limitation(span, "`$` on calls");
+                    self.limitation(span, "calls with `$`");
                 }
                 ty
             }
             UnaryOp::Unfold => self.expr(inner, expected),
             UnaryOp::Run => {
-                self.limitation(span, "`@` on calls");
+                self.limitation(span, "calls with `@`");
                 self.expr(inner, expected)
             }
         }
@@ -465,7 +466,9 @@ impl<'a> Checker<'a, '_> {
             }
             return bool;
         }
-        self.unify(ast[rhs].span, right, left, why);
+        if !self.unify(ast[rhs].span, right, left, why) {
+            return if op.is_comparison() { bool } else { TypeTable::ERROR };
+        }
         if op.is_comparison() {
             self.finals.push(Final::Operand { op: op.text(), want: Want::Comparable, ty: left, span: op_span });
             return bool;

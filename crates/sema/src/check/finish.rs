@@ -192,7 +192,7 @@ impl<'a> Checker<'a, '_> {
             let ty = match &self.finals[i] {
                 Final::Literal { ty, .. } | Final::Operand { ty, .. } | Final::Cast { from: ty, .. } => *ty,
                 Final::Known { ty, .. } | Final::Value { ty, .. } => *ty,
-                Final::Place { .. } | Final::AutoAddress { .. } => continue,
+                Final::Place { .. } | Final::AutoAddress { .. } | Final::IndexAddress { .. } => continue,
             };
             self.default_class(ty);
         }
@@ -266,6 +266,12 @@ impl<'a> Checker<'a, '_> {
             Final::Known { ty, span, what } => self.ambiguous(span, ty, what),
             Final::Place { module, e, need, loops, span } => self.final_place(module, e, need, loops, span),
             Final::AutoAddress { module, e } => self.final_address(module, e),
+            Final::IndexAddress { module, e } => {
+                let ty = self.p.expr_ty[self.p.global(module, e) as usize];
+                if !matches!(self.p.types.kind(ty), Kind::Ptr { .. }) {
+                    self.final_address(module, e);
+                }
+            }
         }
     }
 
@@ -281,7 +287,12 @@ impl<'a> Checker<'a, '_> {
             let message = format!("literal {sign}{value} does not fit `{}`", prim.name());
             let mut diagnostic = Diagnostic::error("literal-out-of-range", span, message);
             if value < 1 << 64 {
-                let wider = if value < 1 << 63 { "i64" } else { "u64" };
+                let wider = match value {
+                    0..0x8000 => "i16",
+                    0..0x8000_0000 => "i32",
+                    0..0x8000_0000_0000_0000 => "i64",
+                    _ => "u64",
+                };
                 diagnostic = diagnostic.hint(format!("`{wider}` has room for it: `{value}{wider}`"));
             }
             self.report(diagnostic);

@@ -51,13 +51,48 @@ struct Arg {
 
 /// What is checked when all types are known.
 enum Final {
-    Literal { value: u128, negative: bool, ty: Ty, span: Span },
-    Cast { from: Ty, to: Ty, span: Span },
-    Operand { op: &'static str, want: Want, ty: Ty, span: Span },
-    Value { ty: Ty, span: Span },
-    Known { ty: Ty, span: Span, what: &'static str },
-    Place { module: usize, e: ExprId, need: Need, loops: Option<LoopId>, span: Span },
-    AutoAddress { module: usize, e: ExprId },
+    Literal {
+        value: u128,
+        negative: bool,
+        ty: Ty,
+        span: Span,
+    },
+    Cast {
+        from: Ty,
+        to: Ty,
+        span: Span,
+    },
+    Operand {
+        op: &'static str,
+        want: Want,
+        ty: Ty,
+        span: Span,
+    },
+    Value {
+        ty: Ty,
+        span: Span,
+    },
+    Known {
+        ty: Ty,
+        span: Span,
+        what: &'static str,
+    },
+    Place {
+        module: usize,
+        e: ExprId,
+        need: Need,
+        loops: Option<LoopId>,
+        span: Span,
+    },
+    AutoAddress {
+        module: usize,
+        e: ExprId,
+    },
+    /// An array is indexed by something that is no literal.
+    IndexAddress {
+        module: usize,
+        e: ExprId,
+    },
 }
 
 /// Which types an operator takes.
@@ -332,7 +367,7 @@ impl<'a, 's> Checker<'a, 's> {
             (self.p.types.kind(f), self.p.types.kind(t))
             && self.p.types.shallow(a) == self.p.types.shallow(b)
         {
-            diagnostic = diagnostic.hint("take the address with `&mut`");
+            diagnostic = diagnostic.hint("nothing can be changed through a `&` pointer; take the address with `&mut`");
         } else if let Kind::Ptr { mutable: true, .. } = self.p.types.kind(t)
             && !matches!(self.p.types.kind(f), Kind::Ptr { .. })
         {
@@ -345,10 +380,12 @@ impl<'a, 's> Checker<'a, 's> {
         self.report(diagnostic);
     }
 
-    fn unify(&mut self, span: Span, from: Ty, to: Ty, why: Why) {
-        if !self.p.types.unify(from, to) {
+    fn unify(&mut self, span: Span, from: Ty, to: Ty, why: Why) -> bool {
+        let same = self.p.types.unify(from, to);
+        if !same {
             self.mismatch(span, from, to, why);
         }
+        same
     }
 
     /// The value of `e`, of type `from`, goes where `to` is expected.
@@ -450,7 +487,9 @@ impl<'a, 's> Checker<'a, 's> {
                 }
                 fit.and(self.subtype_inside(r, s))
             }
-            (_, Kind::Ptr { mutable: false, space: 0, to: pointee }) if !matches!(self.p.types.kind(from), Kind::Var(_)) => {
+            (_, Kind::Ptr { mutable: false, space: 0, to: pointee })
+                if !matches!(self.p.types.kind(from), Kind::Var(_)) =>
+            {
                 match (self.p.types.kind(from), self.p.types.kind(pointee)) {
                     (Kind::Ptr { .. }, _) => Fit::No,
                     (Kind::Array(x, _), Kind::Indef(y)) if self.p.types.unify(x, y) => Fit::Address,

@@ -9,7 +9,10 @@ enum Root {
     Local(LocalId),
     Static(StaticId),
     /// Behind this pointer.
-    Pointer { mutable: bool, span: Span },
+    Pointer {
+        mutable: bool,
+        span: Span,
+    },
     /// A value without place.
     Value,
     Error,
@@ -113,13 +116,15 @@ impl<'a> Checker<'a, '_> {
             Root::Error => {}
             Root::Value => {
                 if need == Need::Assign {
-                    let diagnostic = Diagnostic::error("not-a-place", self.ast()[e].span, "found a value, expected a place");
+                    let diagnostic =
+                        Diagnostic::error("not-a-place", self.ast()[e].span, "found a value, expected a place");
                     self.report(diagnostic.hint("variables, `*p`, fields and elements are places"));
                 }
             }
             Root::Pointer { mutable, span: pointer } => {
                 if !mutable && need != Need::Address {
-                    let diagnostic = Diagnostic::error("immutable", span, "what an immutable pointer points to is changed");
+                    let diagnostic =
+                        Diagnostic::error("immutable", span, "what an immutable pointer points to is changed");
                     self.report(diagnostic.other(pointer, "this is a `&`").hint("make it a `&mut` pointer"));
                 }
             }

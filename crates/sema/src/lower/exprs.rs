@@ -314,8 +314,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             BinaryOp::Sub => Op::Sub,
             BinaryOp::Mul => Op::Mul,
             BinaryOp::Div | BinaryOp::Rem if is_int => {
-                let (partial, total) =
-                    if op == BinaryOp::Div { (Op::PDiv, Op::Div) } else { (Op::PRem, Op::Rem) };
+                let (partial, total) = if op == BinaryOp::Div { (Op::PDiv, Op::Div) } else { (Op::PRem, Op::Rem) };
                 if self.mode != Mode::Code && self.w.as_lit(b).is_some_and(|d| d != 0 && d != u64::MAX) {
                     return self.w.op(total, &[a, b]);
                 }

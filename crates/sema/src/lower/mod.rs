@@ -83,8 +83,7 @@ struct Lowerer<'p, 'a, 's> {
 
 impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
     fn new(p: &'p Program<'a>, sink: &'s mut Sink) -> Self {
-        let mut in_memory: Vec<bool> =
-            p.locals.iter().map(|l| l.addressed || (l.mutable && l.captured)).collect();
+        let mut in_memory: Vec<bool> = p.locals.iter().map(|l| l.addressed || (l.mutable && l.captured)).collect();
         for looped in p.loops.iter().filter(|l| l.first_class) {
             for local in &looped.assigned {
                 in_memory[local.0 as usize] = true;
@@ -345,7 +344,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             self.set_var(id, Var { val: Some(val), ptr: None });
             return;
         }
-        let ptr = self.slot(val);
+        let ptr = if local.mutable { self.slot(val) } else { self.spill(val, false) };
         let val = (!local.mutable).then_some(val);
         self.set_var(id, Var { val, ptr: Some(ptr) });
     }
@@ -461,11 +460,8 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let returns = *result != TypeTable::NEVER;
         let explicit = returns && n == tys.len() + 1;
         let as_tuple = !returns && n == 1 && tys.len() != 1;
-        let vals: Vec<Val> = if as_tuple {
-            vec![self.w.op(Op::Tuple, &ir_params)]
-        } else {
-            ir_params.iter().copied().take(n).collect()
-        };
+        let vals: Vec<Val> =
+            if as_tuple { vec![self.w.op(Op::Tuple, &ir_params)] } else { ir_params.iter().copied().take(n).collect() };
         self.cur = None;
         self.lower_filters(&def, &vals, as_tuple);
         self.go_on_in(def.k);

@@ -6,7 +6,10 @@ use nyala_syntax::ast::{ExprKind, UnaryOp};
 pub(super) enum Place {
     Ptr(Val),
     /// A part of a variable that is a value.
-    Part { local: LocalId, path: Vec<u64> },
+    Part {
+        local: LocalId,
+        path: Vec<u64>,
+    },
 }
 
 /// What an expression is made of when it is read.
@@ -157,7 +160,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// The address of a copy of `val`.
-    fn spill(&mut self, val: Val, mutable: bool) -> Val {
+    pub(super) fn spill(&mut self, val: Val, mutable: bool) -> Val {
         if self.mode != Mode::Code || (!mutable && self.is_literal(val)) {
             let ty = self.w.ty(val);
             let name = if mutable { "copy" } else { "const" };
