@@ -1,9 +1,15 @@
 //! Flat SSA to LLVM: JIT, object files, device code.
 
+mod emit;
+mod frames;
+mod function;
 mod jit;
 mod module;
 mod native;
+mod ops;
+mod types;
 
+pub use emit::{emit, emit_text};
 pub use jit::Jit;
 pub use module::{LlvmModule, Options};
 

@@ -36,6 +36,7 @@ pub mod fold;
 pub mod layout;
 pub mod ops;
 pub mod print;
+pub mod read;
 pub mod types;
 pub mod verify;
 pub mod world;

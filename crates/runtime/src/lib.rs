@@ -13,7 +13,7 @@ mod system;
 pub use checked::{CheckedMemory, MemoryFault};
 pub use foreign::{FfiType, Library, call_foreign, find_symbol};
 pub use image::{nyala_image_error, nyala_image_load, nyala_image_save};
-pub use memory::{nyala_alloc, nyala_free};
+pub use memory::{nyala_alloc, nyala_alloc_array, nyala_free};
 pub use print::*;
 pub use system::{nyala_argc, nyala_argv, nyala_exit, nyala_panic, nyala_time_ns, set_args};
 
@@ -26,7 +26,7 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ($($f:ident)*) => { vec![$((stringify!($f), $f as *const () as usize)),*] };
         }
         let mut table = table!(
-            nyala_alloc nyala_argc nyala_argv nyala_exit nyala_flush nyala_free nyala_image_error nyala_image_load
+            nyala_alloc nyala_alloc_array nyala_argc nyala_argv nyala_exit nyala_flush nyala_free nyala_image_error nyala_image_load
             nyala_image_save nyala_panic nyala_print_bool nyala_print_char nyala_print_f32 nyala_print_f64
             nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8 nyala_print_string nyala_print_u16
             nyala_print_u32 nyala_print_u64 nyala_print_u8 nyala_time_ns

@@ -1,0 +1,353 @@
+//! Flat SSA to LLVM's text form: modules, globals, signatures, wrappers.
+//!
+//! Internal functions use `tailcc`, so that calls in tail position are jumps at every optimization level; exported ones
+//! get a wrapper with C's convention. The text is the same for the same module, byte for byte.
+
+use crate::function::emit_function;
+use crate::module::{LlvmModule, Options, bug, limitation};
+use crate::types::{Layouts, RetClass};
+use nyala_base::{Diagnostic, Id};
+use nyala_flat::{Func, Function, GlobalId, Init, Linkage, Module};
+use nyala_ir::{Prim, Ty, TyKind, layout};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// State of the emission of one module.
+pub(crate) struct Emitter<'m> {
+    pub module: &'m Module,
+    pub options: &'m Options,
+    pub layouts: Layouts<'m>,
+    /// Internal names of functions with a body.
+    funcs: Vec<String>,
+    globals: Vec<String>,
+    /// Foreign symbols, and how they were declared first.
+    declared: BTreeMap<String, String>,
+    /// Foreign functions whose addresses are taken.
+    thunks: Vec<Func>,
+    pub needs_splat: bool,
+    pub out: String,
+}
+
+/// A module as LLVM text.
+pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagnostic>> {
+    let mut names = FxHashSet::default();
+    let mut pick = |prefix: &str, name: &str| {
+        let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '.' }).collect();
+        let mut picked = format!("{prefix}{clean}");
+        let mut n = 0;
+        while !names.insert(picked.clone()) {
+            n += 1;
+            picked = format!("{prefix}{clean}.{n}");
+        }
+        picked
+    };
+    let funcs = module.funcs.iter().map(|f| pick("impala.", &f.name)).collect();
+    let globals = module.globals.iter().map(|g| pick("static.", &g.name)).collect();
+    let mut emitter = Emitter {
+        module,
+        options,
+        layouts: Layouts::new(&module.types),
+        funcs,
+        globals,
+        declared: BTreeMap::new(),
+        thunks: Vec::new(),
+        needs_splat: false,
+        out: String::new(),
+    };
+    emitter.emit()?;
+    Ok(emitter.out)
+}
+
+/// A module in LLVM, verified.
+pub fn emit(module: &Module, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
+    LlvmModule::from_text(&emit_text(module, options)?, options)
+}
+
+/// `name` as a symbol in LLVM text.
+pub(crate) fn quote(name: &str) -> String {
+    let mut out = String::from("@\"");
+    for b in name.bytes() {
+        match b {
+            b'"' | b'\\' | 0..=31 | 127.. => {
+                let _ = write!(out, "\\{b:02X}");
+            }
+            _ => out.push(b as char),
+        }
+    }
+    out.push('"');
+    out
+}
+
+impl Emitter<'_> {
+    fn emit(&mut self) -> Result<(), Box<Diagnostic>> {
+        for i in 0..self.module.globals.len() {
+            self.emit_global(GlobalId::from_idx(i))?;
+        }
+        let module = self.module;
+        let mut exported = FxHashSet::default();
+        for function in &module.funcs {
+            if let Linkage::Exported(symbol) = &function.linkage
+                && !exported.insert(symbol.as_str())
+            {
+                return Err(Box::new(Diagnostic::error(
+                    "duplicate-symbol",
+                    function.span,
+                    format!("two functions are exported as `{symbol}`"),
+                )));
+            }
+        }
+        for (i, function) in module.funcs.iter().enumerate() {
+            if function.is_foreign() {
+                continue;
+            }
+            emit_function(self, Func::from_idx(i))?;
+            if let Linkage::Exported(symbol) = &function.linkage {
+                self.emit_wrapper(symbol, Func::from_idx(i))?;
+            }
+        }
+        let mut i = 0;
+        while i < self.thunks.len() {
+            self.emit_thunk(self.thunks[i])?;
+            i += 1;
+        }
+        if self.needs_splat {
+            self.out.push_str(SPLAT);
+            self.declare_memcpy();
+        }
+        for (symbol, declaration) in &self.declared {
+            if !exported.contains(symbol.as_str()) {
+                let _ = writeln!(self.out, "{declaration}");
+            }
+        }
+        self.out.push_str("attributes #0 = { nounwind \"probe-stack\"=\"inline-asm\" }\n");
+        self.out.push_str("attributes #1 = { nounwind }\n");
+        self.out.push_str("attributes #2 = { nounwind willreturn memory(none) }\n");
+        Ok(())
+    }
+
+    /// The `tailcc` function behind a function with a body; of a foreign one, a thunk.
+    pub fn internal_name(&mut self, func: Func) -> String {
+        if self.module.func(func).is_foreign() && !self.thunks.contains(&func) {
+            self.thunks.push(func);
+        }
+        quote(&self.funcs[func.idx()])
+    }
+
+    /// The symbol by which C code calls a function.
+    pub fn c_name(&mut self, func: Func) -> Result<String, Box<Diagnostic>> {
+        let function = self.module.func(func);
+        match &function.linkage {
+            Linkage::Exported(symbol) => Ok(quote(symbol)),
+            Linkage::Foreign(symbol) => {
+                self.declare_foreign(symbol, function)?;
+                Ok(quote(symbol))
+            }
+            Linkage::Internal => Err(bug(format!("`{}` has no C symbol", function.name))),
+        }
+    }
+
+    pub fn global_name(&self, global: GlobalId) -> String {
+        quote(&self.globals[global.idx()])
+    }
+
+    /// Notes that a symbol is used; the first declaration stands.
+    pub fn declare(&mut self, symbol: &str, declaration: impl FnOnce() -> String) {
+        if !self.declared.contains_key(symbol) {
+            self.declared.insert(symbol.to_string(), declaration());
+        }
+    }
+
+    pub fn declare_memcpy(&mut self) {
+        self.declare("llvm.memcpy.p0.p0.i64", || {
+            "declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly, ptr noalias readonly, i64, i1 immarg)".into()
+        });
+    }
+
+    fn declare_foreign(&mut self, symbol: &str, function: &Function) -> Result<(), Box<Diagnostic>> {
+        let what = format!("foreign function `{}`", function.name);
+        let ret = self.layouts.c_ret(&function.rets, &what)?;
+        let params = self.c_params(function, &what)?;
+        self.declare(symbol, || format!("declare {ret} {}({}) #1", quote(symbol), params.join(", ")));
+        Ok(())
+    }
+
+    pub fn c_params(&mut self, function: &Function, what: &str) -> Result<Vec<String>, Box<Diagnostic>> {
+        function.params.iter().map(|&t| self.layouts.c_type(t, what)).collect()
+    }
+
+    /// The C-convention entry of an exported function.
+    fn emit_wrapper(&mut self, symbol: &str, func: Func) -> Result<(), Box<Diagnostic>> {
+        let function = self.module.func(func);
+        let what = format!("exported function `{}`", function.name);
+        let c_ret = self.layouts.c_ret(&function.rets, &what)?;
+        let params = self.c_params(function, &what)?;
+        let params: Vec<String> = params.iter().enumerate().map(|(i, p)| format!("{p} %a{i}")).collect();
+        let mut args = Vec::new();
+        for (i, &ty) in function.params.iter().enumerate() {
+            args.push(format!("{} %a{i}", self.layouts.register(ty)?));
+        }
+        let RetClass::Direct(ret) = self.layouts.ret_class(&function.rets)? else {
+            return Err(limitation(format!("{what}: its result does not fit into registers")));
+        };
+        let name = self.internal_name(func);
+        let _ = writeln!(self.out, "define {c_ret} {}({}) #0 {{", quote(symbol), params.join(", "));
+        let call = format!("call tailcc {ret} {name}({})", args.join(", "));
+        if c_ret == "void" {
+            let _ = writeln!(self.out, "  {call}\n  ret void\n}}\n");
+        } else {
+            let _ = writeln!(self.out, "  %r = {call}\n  ret {ret} %r\n}}\n");
+        }
+        Ok(())
+    }
+
+    /// A `tailcc` function that calls a foreign one, for its address as a value.
+    fn emit_thunk(&mut self, func: Func) -> Result<(), Box<Diagnostic>> {
+        let function = self.module.func(func);
+        let symbol = self.c_name(func)?;
+        let what = format!("foreign function `{}`", function.name);
+        let c_ret = self.layouts.c_ret(&function.rets, &what)?;
+        let params = self.c_params(function, &what)?;
+        let args: Vec<String> = params.iter().enumerate().map(|(i, p)| format!("{p} %a{i}")).collect();
+        let mut plain = Vec::new();
+        for (i, &ty) in function.params.iter().enumerate() {
+            plain.push(format!("{} %a{i}", self.layouts.register(ty)?));
+        }
+        let RetClass::Direct(ret) = self.layouts.ret_class(&function.rets)? else {
+            return Err(limitation(format!("{what}: its result does not fit into registers")));
+        };
+        let name = self.internal_name(func);
+        let _ = writeln!(self.out, "define internal tailcc {ret} {name}({}) #0 {{", plain.join(", "));
+        let call = format!("call {c_ret} {symbol}({})", args.join(", "));
+        let _ = match (ret.as_str(), c_ret.as_str()) {
+            ("void", _) => writeln!(self.out, "  {call}\n  ret void\n}}\n"),
+            (_, "void") => writeln!(self.out, "  {call}\n  ret {ret} zeroinitializer\n}}\n"),
+            _ => writeln!(self.out, "  %r = {call}\n  ret {ret} %r\n}}\n"),
+        };
+        Ok(())
+    }
+
+    fn emit_global(&mut self, id: GlobalId) -> Result<(), Box<Diagnostic>> {
+        let module = self.module;
+        let global = &module.globals[id.idx()];
+        let Some((size, align)) = layout::size_align(&module.types, global.ty) else {
+            return Err(limitation(format!("static `{}` is too large", global.name)));
+        };
+        let align = align.max(if size >= 4096 {
+            64
+        } else if size >= 16 {
+            16
+        } else {
+            1
+        });
+        let kind = if global.mutable { "global" } else { "constant" };
+        let ty = self.layouts.memory(global.ty)?;
+        let mut init = String::new();
+        self.write_init(&global.init, global.ty, &mut init)?;
+        let name = self.global_name(id);
+        let _ = writeln!(self.out, "{name} = internal {kind} {ty} {init}, align {align}");
+        Ok(())
+    }
+
+    fn write_init(&mut self, init: &Init, ty: Ty, out: &mut String) -> Result<(), Box<Diagnostic>> {
+        let types = &self.module.types;
+        let wrong = || bug(format!("initializer does not fit the type `{}`", types.display(ty)));
+        match init {
+            Init::Zero => out.push_str("zeroinitializer"),
+            Init::Undef => out.push_str("undef"),
+            Init::Bits(bits) => out.push_str(&match types.as_prim(ty) {
+                // In memory a bool is a byte.
+                Some(Prim::Bool) => bits.to_string(),
+                Some(prim) => prim_text(prim, *bits),
+                None => address_text(*bits),
+            }),
+            Init::Bytes(bytes) => {
+                if types.n_parts(ty) != Some(bytes.len() as u64) {
+                    return Err(wrong());
+                }
+                out.push_str("c\"");
+                for &b in bytes {
+                    match b {
+                        b'"' | b'\\' | 0..=31 | 127.. => {
+                            let _ = write!(out, "\\{b:02X}");
+                        }
+                        _ => out.push(b as char),
+                    }
+                }
+                out.push('"');
+            }
+            Init::Parts(parts) => {
+                if types.n_parts(ty) != Some(parts.len() as u64) {
+                    return Err(wrong());
+                }
+                let (open, close) = if matches!(types.kind(ty), TyKind::Array(..)) { ('[', ']') } else { ('{', '}') };
+                out.push(open);
+                for (i, part) in parts.iter().enumerate() {
+                    let part_ty = types.part(ty, i as u64).ok_or_else(wrong)?;
+                    let text = self.layouts.memory(part_ty)?;
+                    let _ = write!(out, "{}{text} ", if i > 0 { ", " } else { " " });
+                    self.write_init(part, part_ty, out)?;
+                }
+                out.push(' ');
+                out.push(close);
+            }
+            Init::Global(global, offset) => {
+                let name = self.global_name(*global);
+                let _ = write!(out, "getelementptr (i8, ptr {name}, i64 {offset})");
+            }
+            Init::Func(func) => {
+                let name = self.internal_name(*func);
+                let _ = match types.kind(ty) {
+                    TyKind::Cn(_) => write!(out, "{{ ptr {name}, ptr null }}"),
+                    _ => write!(out, "{name}"),
+                };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A literal in LLVM text, as in a register.
+pub(crate) fn prim_text(prim: Prim, bits: u64) -> String {
+    match prim {
+        Prim::Bool => (bits != 0).to_string(),
+        Prim::F32 => {
+            let bits = bits as u32;
+            let x = f32::from_bits(bits);
+            // LLVM writes single precision as the double of the same value.
+            let wide = if x.is_nan() {
+                (u64::from(bits >> 31) << 63) | (0x7ff << 52) | (u64::from(bits & 0x7f_ffff) << 29)
+            } else {
+                f64::from(x).to_bits()
+            };
+            format!("0x{wide:016X}")
+        }
+        Prim::F64 => format!("0x{bits:016X}"),
+        _ if prim.is_signed() => (bits as i64).to_string(),
+        _ => bits.to_string(),
+    }
+}
+
+/// An address made from an integer.
+pub(crate) fn address_text(bits: u64) -> String {
+    if bits == 0 { "null".into() } else { format!("inttoptr (i64 {bits} to ptr)") }
+}
+
+/// Fills an array whose first element is set.
+const SPLAT: &str = "\
+define internal void @nyala.splat(ptr %array, i64 %size, i64 %n) #0 {
+entry:
+  %any = icmp ugt i64 %n, 1
+  br i1 %any, label %loop, label %exit
+loop:
+  %i = phi i64 [ 1, %entry ], [ %next, %loop ]
+  %offset = mul i64 %i, %size
+  %to = getelementptr i8, ptr %array, i64 %offset
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %array, i64 %size, i1 false)
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %exit
+exit:
+  ret void
+}
+";

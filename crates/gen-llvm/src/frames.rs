@@ -1,0 +1,140 @@
+//! Which calls in tail position must keep their function's frame: those that an address of one of its slots goes along
+//! with. All others are jumps.
+
+use nyala_base::Id;
+use nyala_flat::analysis::Cfg;
+use nyala_flat::{Args, Callee, Function, InstOp, Module, Terminator, Value};
+use nyala_ir::{Op, Ty, TyKind, Types};
+use rustc_hash::FxHashMap;
+
+struct Finder<'m> {
+    types: &'m Types,
+    function: &'m Function,
+    /// Whether a value may be, or hold, an address of a slot of this frame.
+    derived: Vec<bool>,
+    /// Whether such an address may lie in one of the frame's slots.
+    in_slots: bool,
+    /// Whether such an address was stored elsewhere.
+    escaped: bool,
+    holds_address: FxHashMap<Ty, bool>,
+    changed: bool,
+}
+
+/// For each block whether its tail call, if it ends with one, must keep the frame.
+pub(crate) fn blocks_that_keep_frames(module: &Module, function: &Function, cfg: &Cfg) -> Vec<bool> {
+    let mut keeps = vec![false; function.blocks.len()];
+    let is_slot = |op| op == InstOp::Op(Op::Slot);
+    let has_tail_call = |b: &nyala_flat::BlockData| matches!(b.term, Terminator::TailCall { .. });
+    if !function.blocks.iter().any(|b| b.insts.iter().any(|i| is_slot(i.op)))
+        || !function.blocks.iter().any(has_tail_call)
+    {
+        return keeps;
+    }
+    let mut finder = Finder {
+        types: &module.types,
+        function,
+        derived: vec![false; function.values.len()],
+        in_slots: false,
+        escaped: false,
+        holds_address: FxHashMap::default(),
+        changed: true,
+    };
+    // Facts only grow, and each round but the last adds some through a loop.
+    while std::mem::take(&mut finder.changed) {
+        for &b in &cfg.rpo {
+            let block = function.block(b);
+            for inst in &block.insts {
+                finder.inst(inst.op, &inst.args, inst.result);
+            }
+            for edge in block.term.edges() {
+                for (&param, &arg) in function.block(edge.block).params.iter().zip(&edge.args) {
+                    if finder.derived[arg.idx()] {
+                        finder.mark(param);
+                    }
+                }
+            }
+        }
+    }
+    for (i, block) in function.blocks.iter().enumerate() {
+        if let Terminator::TailCall { callee, args } = &block.term {
+            let code = matches!(callee, Callee::Indirect(v) if finder.derived[v.idx()]);
+            keeps[i] = finder.escaped || code || args.iter().any(|a| finder.derived[a.idx()]);
+        }
+    }
+    keeps
+}
+
+impl Finder<'_> {
+    fn mark(&mut self, v: Value) {
+        if !std::mem::replace(&mut self.derived[v.idx()], true) {
+            self.changed = true;
+        }
+    }
+
+    /// Whether a value of this type can hold an address, not behind a pointer.
+    fn can_hold(&mut self, ty: Ty) -> bool {
+        if let Some(&holds) = self.holds_address.get(&ty) {
+            return holds;
+        }
+        let holds = match self.types.kind(ty) {
+            TyKind::Prim(p) => p.bits() == 64 && p.is_int(),
+            TyKind::Ptr { .. } | TyKind::Cn(_) => true,
+            TyKind::Code | TyKind::Mem => false,
+            TyKind::Array(elem, _) | TyKind::IndefArray(elem) => self.can_hold(*elem),
+            TyKind::Tuple(_) | TyKind::Struct(_) => {
+                let n = self.types.n_parts(ty).unwrap_or(0);
+                (0..n).filter_map(|i| self.types.part(ty, i)).any(|p| self.can_hold(p))
+            }
+        };
+        self.holds_address.insert(ty, holds);
+        holds
+    }
+
+    fn inst(&mut self, op: InstOp, args: &Args, result: Option<Value>) {
+        let any = args.iter().any(|a| self.derived[a.idx()]);
+        match op {
+            InstOp::Op(Op::Slot) => {
+                if let Some(r) = result {
+                    self.mark(r);
+                }
+            }
+            InstOp::Op(Op::Store) => {
+                if self.derived[args[1].idx()] {
+                    let own = self.derived[args[0].idx()];
+                    self.changed |= if own { !self.in_slots } else { !self.escaped };
+                    self.in_slots |= own;
+                    self.escaped |= !own;
+                }
+            }
+            InstOp::Op(Op::Load) => {
+                if let Some(r) = result
+                    && any
+                    && self.in_slots
+                    && self.can_hold(self.function.ty(r))
+                {
+                    self.mark(r);
+                }
+            }
+            InstOp::Op(_) => {
+                if let Some(r) = result
+                    && any
+                    && self.can_hold(self.function.ty(r))
+                {
+                    self.mark(r);
+                }
+            }
+            InstOp::Call(_) | InstOp::CallIndirect => {
+                if any {
+                    // The callee may put one slot's address into another, and may return it.
+                    self.changed |= !self.in_slots;
+                    self.in_slots = true;
+                    if let Some(r) = result
+                        && self.can_hold(self.function.ty(r))
+                    {
+                        self.mark(r);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! The operations, one by one, as LLVM text.
+
+use crate::function::FunctionEmitter;
+use crate::module::bug;
+use nyala_base::{Diagnostic, Id};
+use nyala_flat::{Block, Inst, Value};
+use nyala_ir::{Op, Prim, Ty, TyKind};
+
+type Result<T> = std::result::Result<T, Box<Diagnostic>>;
+
+/// What operands of an operation are.
+enum Class {
+    Signed,
+    Unsigned,
+    Float,
+    /// Bools and addresses.
+    Other,
+}
+
+fn class(prim: Option<Prim>) -> Class {
+    match prim {
+        Some(p) if p.is_float() => Class::Float,
+        Some(p) if p.is_signed() => Class::Signed,
+        Some(Prim::Bool) | None => Class::Other,
+        Some(_) => Class::Unsigned,
+    }
+}
+
+pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, result: Option<Value>) -> Result<()> {
+    let args = &inst.args;
+    if op == Op::Store {
+        let at = f.op(args[0]);
+        return f.write(&at, args[1]);
+    }
+    let Some(result) = result else { return Err(bug(format!("`{}` without a result", op.name()))) };
+    let name = f.op(result);
+    let ty = f.ty(result);
+    match op {
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::PDiv | Op::PRem | Op::And | Op::Or | Op::Xor => {
+            arithmetic(f, op, &name, ty, args)
+        }
+        Op::Shl | Op::Shr => shift(f, op, &name, ty, args),
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => compare(f, op, &name, args),
+        Op::Cast => cast(f, &name, args[0], ty),
+        Op::Bitcast => bitcast(f, &name, args[0], ty),
+        Op::Select if f.in_memory(result) => {
+            let (cond, yes, no) = (f.op(args[0]), f.op(args[1]), f.op(args[2]));
+            let at = f.temp();
+            f.line(format_args!("{at} = select i1 {cond}, ptr {yes}, ptr {no}"));
+            f.alloca(&name, ty)?;
+            f.copy(&name, &at, ty)
+        }
+        Op::Select => {
+            let (cond, yes, no) = (f.op(args[0]), f.typed(args[1])?, f.typed(args[2])?);
+            f.line(format_args!("{name} = select i1 {cond}, {yes}, {no}"));
+            Ok(())
+        }
+        Op::Tuple | Op::Struct | Op::Array => build(f, &name, result, args),
+        Op::Splat => splat(f, &name, result, args[0]),
+        Op::Extract => extract(f, &name, args, ty),
+        Op::Insert => insert(f, b, &name, result, args),
+        Op::Lea => lea(f, &name, args),
+        Op::Load => {
+            let at = f.op(args[0]);
+            f.read(&name, &at, ty)
+        }
+        Op::Slot => {
+            let pointee = f.pointee(ty)?;
+            f.alloca(&name, pointee)
+        }
+        Op::Alloc => {
+            let elem = f.pointee(ty)?;
+            let elem = match f.e.module.types.kind(elem) {
+                TyKind::IndefArray(elem) => *elem,
+                _ => elem,
+            };
+            let size = f.size_align(elem)?.0;
+            f.e.declare("nyala_alloc_array", || {
+                "declare noalias nonnull align 16 ptr @nyala_alloc_array(i64, i64) #1".into()
+            });
+            let n = f.op(args[0]);
+            f.line(format_args!("{name} = call ptr @nyala_alloc_array(i64 {n}, i64 {size}) #1"));
+            Ok(())
+        }
+        Op::Known | Op::Hlt | Op::Run | Op::Store => Err(bug(format!("`{}` in machine code", op.name()))),
+        Op::Sqrt
+        | Op::Abs
+        | Op::Floor
+        | Op::Ceil
+        | Op::Trunc
+        | Op::Round
+        | Op::Fmin
+        | Op::Fmax
+        | Op::Fma
+        | Op::Copysign => intrinsic(f, op, &name, ty, args),
+        Op::Sin
+        | Op::Cos
+        | Op::Tan
+        | Op::Asin
+        | Op::Acos
+        | Op::Atan
+        | Op::Sinh
+        | Op::Cosh
+        | Op::Tanh
+        | Op::Exp
+        | Op::Exp2
+        | Op::Expm1
+        | Op::Log
+        | Op::Log2
+        | Op::Log10
+        | Op::Log1p
+        | Op::Cbrt
+        | Op::Pow
+        | Op::Atan2 => library_function(f, op, &name, ty, args),
+    }
+}
+
+fn prim(f: &FunctionEmitter, ty: Ty) -> Option<Prim> {
+    f.e.module.types.as_prim(ty)
+}
+
+fn fast(f: &FunctionEmitter) -> &'static str {
+    if f.e.options.fast_math { " fast" } else { "" }
+}
+
+fn arithmetic(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
+    let wrap = f.e.options.wrap;
+    let text = match (op, class(prim(f, ty))) {
+        (Op::Add, Class::Signed) if !wrap => "add nsw".into(),
+        (Op::Sub, Class::Signed) if !wrap => "sub nsw".into(),
+        (Op::Mul, Class::Signed) if !wrap => "mul nsw".into(),
+        (Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem, Class::Float) => format!("f{}{}", op.name(), fast(f)),
+        (Op::Div | Op::PDiv, Class::Signed) => "sdiv".into(),
+        (Op::Rem | Op::PRem, Class::Signed) => "srem".into(),
+        (Op::Div | Op::PDiv, _) => "udiv".into(),
+        (Op::Rem | Op::PRem, _) => "urem".into(),
+        _ => op.name().to_string(),
+    };
+    let (a, b) = (f.typed(args[0])?, f.op(args[1]));
+    f.line(format_args!("{name} = {text} {a}, {b}"));
+    Ok(())
+}
+
+fn shift(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
+    let Some(p) = prim(f, ty) else { return Err(bug("a shift of no integer")) };
+    let text = match op {
+        Op::Shl => "shl",
+        _ if p.is_signed() => "ashr",
+        _ => "lshr",
+    };
+    let (a, by) = (f.typed(args[0])?, f.typed(args[1])?);
+    let amount = f.temp();
+    f.line(format_args!("{amount} = and {by}, {}", p.bits() - 1));
+    f.line(format_args!("{name} = {text} {a}, {amount}"));
+    Ok(())
+}
+
+fn compare(f: &mut FunctionEmitter, op: Op, name: &str, args: &[Value]) -> Result<()> {
+    let class = class(prim(f, f.ty(args[0])));
+    let text = match (op, &class) {
+        (Op::Eq, Class::Float) => "fcmp oeq",
+        (Op::Ne, Class::Float) => "fcmp une",
+        (Op::Lt, Class::Float) => "fcmp olt",
+        (Op::Le, Class::Float) => "fcmp ole",
+        (Op::Gt, Class::Float) => "fcmp ogt",
+        (Op::Ge, Class::Float) => "fcmp oge",
+        (Op::Eq, _) => "icmp eq",
+        (Op::Ne, _) => "icmp ne",
+        (Op::Lt, Class::Signed) => "icmp slt",
+        (Op::Le, Class::Signed) => "icmp sle",
+        (Op::Gt, Class::Signed) => "icmp sgt",
+        (Op::Ge, Class::Signed) => "icmp sge",
+        (Op::Lt, _) => "icmp ult",
+        (Op::Le, _) => "icmp ule",
+        (Op::Gt, _) => "icmp ugt",
+        _ => "icmp uge",
+    };
+    let (a, b) = (f.typed(args[0])?, f.op(args[1]));
+    f.line(format_args!("{name} = {text} {a}, {b}"));
+    Ok(())
+}
+
+fn cast(f: &mut FunctionEmitter, name: &str, arg: Value, to: Ty) -> Result<()> {
+    let (Some(from), Some(to)) = (prim(f, f.ty(arg)), prim(f, to)) else { return Err(bug("a cast of no primitive")) };
+    let value = f.typed(arg)?;
+    let to_text = f.e.layouts.register(f.e.module.types.prim(to))?;
+    let from_text = f.e.layouts.register(f.e.module.types.prim(from))?;
+    let wider = to.bits() > from.bits();
+    let text = match (from, to) {
+        _ if from_text == to_text => {
+            // Same bits, another sign.
+            f.operands[name_idx(name)] = f.op(arg);
+            return Ok(());
+        }
+        (_, Prim::Bool) if from.is_float() => {
+            f.line(format_args!("{name} = fcmp une {value}, 0.0"));
+            return Ok(());
+        }
+        (_, Prim::Bool) => {
+            f.line(format_args!("{name} = icmp ne {value}, 0"));
+            return Ok(());
+        }
+        _ if from.is_float() && to.is_float() => {
+            if wider {
+                "fpext"
+            } else {
+                "fptrunc"
+            }
+        }
+        _ if from.is_float() => {
+            let op = if to.is_signed() { "fptosi" } else { "fptoui" };
+            let suffix = if from == Prim::F32 { "f32" } else { "f64" };
+            let symbol = format!("llvm.{op}.sat.{to_text}.{suffix}");
+            f.e.declare(&symbol, || format!("declare {to_text} @{symbol}({from_text})"));
+            f.line(format_args!("{name} = call {to_text} @{symbol}({value})"));
+            return Ok(());
+        }
+        _ if to.is_float() => {
+            if from.is_signed() {
+                "sitofp"
+            } else {
+                "uitofp"
+            }
+        }
+        _ if !wider => "trunc",
+        _ if from.is_signed() => "sext",
+        _ => "zext",
+    };
+    f.line(format_args!("{name} = {text} {value} to {to_text}"));
+    Ok(())
+}
+
+/// The value that a register `%v7` stands for.
+fn name_idx(name: &str) -> usize {
+    name.trim_start_matches("%v").parse().unwrap_or(0)
+}
+
+fn bitcast(f: &mut FunctionEmitter, name: &str, arg: Value, to: Ty) -> Result<()> {
+    let from = f.ty(arg);
+    let (from_text, to_text) = (f.e.layouts.register(from)?, f.e.layouts.register(to)?);
+    let types = &f.e.module.types;
+    let is_address = |ty| matches!(types.kind(ty), TyKind::Ptr { .. } | TyKind::Code);
+    let is_scalar = |ty| types.as_prim(ty).is_some() || is_address(ty);
+    let is_float = |ty| types.as_prim(ty).is_some_and(Prim::is_float);
+    let (from_address, to_address) = (is_address(from), is_address(to));
+    if is_scalar(from) && is_scalar(to) && !f.e.layouts.is_bool(from) && !f.e.layouts.is_bool(to) {
+        let value = f.typed(arg)?;
+        if from_text == to_text {
+            f.operands[name_idx(name)] = f.op(arg);
+            return Ok(());
+        }
+        match (from_address, to_address) {
+            (true, false) if is_float(to) => {
+                let int = f.temp();
+                f.line(format_args!("{int} = ptrtoint {value} to i64"));
+                f.line(format_args!("{name} = bitcast i64 {int} to {to_text}"));
+            }
+            (false, true) if is_float(from) => {
+                let int = f.temp();
+                f.line(format_args!("{int} = bitcast {value} to i64"));
+                f.line(format_args!("{name} = inttoptr i64 {int} to ptr"));
+            }
+            (true, false) => f.line(format_args!("{name} = ptrtoint {value} to {to_text}")),
+            (false, true) => f.line(format_args!("{name} = inttoptr {value} to ptr")),
+            _ => f.line(format_args!("{name} = bitcast {value} to {to_text}")),
+        }
+        return Ok(());
+    }
+    let at = f.spill(arg)?;
+    f.read(name, &at, to)
+}
+
+/// The index operand as an `i64`.
+fn wide_index(f: &mut FunctionEmitter, idx: Value) -> Result<String> {
+    if let Some(bits) = f.function.as_index(idx) {
+        return Ok((bits as i64).to_string());
+    }
+    let p = prim(f, f.ty(idx)).ok_or_else(|| bug("an index that is no integer"))?;
+    if p.bits() == 64 {
+        return Ok(f.op(idx));
+    }
+    let (value, wide) = (f.typed(idx)?, f.temp());
+    let op = if p.is_signed() { "sext" } else { "zext" };
+    f.line(format_args!("{wide} = {op} {value} to i64"));
+    Ok(wide)
+}
+
+/// The address of a part of an aggregate of type `ty` in memory.
+fn part_address(f: &mut FunctionEmitter, base: &str, ty: Ty, idx: Value) -> Result<String> {
+    let at = f.temp();
+    lea_to(f, &at, base, ty, idx)?;
+    Ok(at)
+}
+
+fn lea_to(f: &mut FunctionEmitter, name: &str, base: &str, ty: Ty, idx: Value) -> Result<()> {
+    let i = wide_index(f, idx)?;
+    match f.e.module.types.kind(ty) {
+        TyKind::Array(elem, _) | TyKind::IndefArray(elem) => {
+            let elem = f.e.layouts.memory(*elem)?;
+            f.line(format_args!("{name} = getelementptr inbounds {elem}, ptr {base}, i64 {i}"));
+        }
+        _ => {
+            let text = f.e.layouts.memory(ty)?;
+            f.line(format_args!("{name} = getelementptr inbounds {text}, ptr {base}, i32 0, i32 {i}"));
+        }
+    }
+    Ok(())
+}
+
+fn lea(f: &mut FunctionEmitter, name: &str, args: &[Value]) -> Result<()> {
+    let pointee = f.pointee(f.ty(args[0]))?;
+    let base = f.op(args[0]);
+    lea_to(f, name, &base, pointee, args[1])
+}
+
+fn build(f: &mut FunctionEmitter, name: &str, result: Value, parts: &[Value]) -> Result<()> {
+    let ty = f.ty(result);
+    if f.in_memory(result) {
+        f.alloca(name, ty)?;
+        let text = f.e.layouts.memory(ty)?;
+        for (i, &part) in parts.iter().enumerate() {
+            if f.function.as_const(part) != Some(nyala_flat::Const::Undef) {
+                let at = f.temp();
+                let zero =
+                    if matches!(f.e.module.types.kind(ty), TyKind::Array(..)) { "i64 0, i64" } else { "i32 0, i32" };
+                f.line(format_args!("{at} = getelementptr inbounds {text}, ptr {name}, {zero} {i}"));
+                f.write(&at, part)?;
+            }
+        }
+        return Ok(());
+    }
+    let text = f.e.layouts.memory(ty)?;
+    let mut all = "undef".to_string();
+    for (i, &part) in parts.iter().enumerate() {
+        let part = f.part_operand(part)?;
+        let next = if i + 1 == parts.len() { name.to_string() } else { f.temp() };
+        f.line(format_args!("{next} = insertvalue {text} {all}, {part}, {i}"));
+        all = next;
+    }
+    if parts.is_empty() {
+        f.operands[result.idx()] = "zeroinitializer".into();
+    }
+    Ok(())
+}
+
+fn splat(f: &mut FunctionEmitter, name: &str, result: Value, elem: Value) -> Result<()> {
+    let ty = f.ty(result);
+    let n = f.e.module.types.n_parts(ty).unwrap_or(0);
+    if !f.in_memory(result) {
+        return build(f, name, result, &vec![elem; n as usize]);
+    }
+    f.alloca(name, ty)?;
+    f.write(name, elem)?;
+    let size = f.size_align(f.ty(elem))?.0;
+    f.e.needs_splat = true;
+    f.line(format_args!("call void @nyala.splat(ptr {name}, i64 {size}, i64 {n})"));
+    Ok(())
+}
+
+fn extract(f: &mut FunctionEmitter, name: &str, args: &[Value], ty: Ty) -> Result<()> {
+    let (aggregate, idx) = (args[0], args[1]);
+    let from = f.ty(aggregate);
+    if f.in_memory(aggregate) {
+        if f.op(aggregate) == "undef" {
+            f.operands[name_idx(name)] = "undef".into();
+            return Ok(());
+        }
+        let base = f.op(aggregate);
+        let at = part_address(f, &base, from, idx)?;
+        return f.read(name, &at, ty);
+    }
+    let in_range = |i: &u64| *i < f.e.module.types.n_parts(from).unwrap_or(0);
+    match f.function.as_index(idx).filter(in_range) {
+        Some(i) => {
+            let value = f.typed(aggregate)?;
+            if f.e.layouts.is_bool(ty) {
+                let byte = f.temp();
+                f.line(format_args!("{byte} = extractvalue {value}, {i}"));
+                f.line(format_args!("{name} = icmp ne i8 {byte}, 0"));
+            } else {
+                f.line(format_args!("{name} = extractvalue {value}, {i}"));
+            }
+            Ok(())
+        }
+        None => {
+            let base = f.spill(aggregate)?;
+            let at = part_address(f, &base, from, idx)?;
+            f.read(name, &at, ty)
+        }
+    }
+}
+
+fn insert(f: &mut FunctionEmitter, b: Block, name: &str, result: Value, args: &[Value]) -> Result<()> {
+    let (aggregate, idx, part) = (args[0], args[1], args[2]);
+    let ty = f.ty(aggregate);
+    if f.in_memory(result) {
+        let old = f.op(aggregate);
+        let own = old != "undef" && f.home[aggregate.idx()] == b && f.n_uses[aggregate.idx()] == 1;
+        let base = if own {
+            f.operands[result.idx()] = old.clone();
+            old
+        } else {
+            f.alloca(name, ty)?;
+            f.copy(name, &old, ty)?;
+            name.to_string()
+        };
+        let at = part_address(f, &base, ty, idx)?;
+        return f.write(&at, part);
+    }
+    let in_range = |i: &u64| *i < f.e.module.types.n_parts(ty).unwrap_or(0);
+    match f.function.as_index(idx).filter(in_range) {
+        Some(i) => {
+            let (value, part) = (f.typed(aggregate)?, f.part_operand(part)?);
+            f.line(format_args!("{name} = insertvalue {value}, {part}, {i}"));
+            Ok(())
+        }
+        None => {
+            let base = f.spill(aggregate)?;
+            let at = part_address(f, &base, ty, idx)?;
+            f.write(&at, part)?;
+            f.read(name, &base, ty)
+        }
+    }
+}
+
+fn suffix(f: &FunctionEmitter, ty: Ty) -> Result<(&'static str, &'static str)> {
+    match prim(f, ty) {
+        Some(Prim::F32) => Ok(("float", "f32")),
+        Some(Prim::F64) => Ok(("double", "f64")),
+        _ => Err(bug("a math function of no float")),
+    }
+}
+
+fn call_math(
+    f: &mut FunctionEmitter,
+    symbol: &str,
+    name: &str,
+    ty: &str,
+    args: &[Value],
+    attributes: &str,
+) -> Result<()> {
+    let params = vec![ty; args.len()].join(", ");
+    f.e.declare(symbol, || format!("declare {ty} @{symbol}({params}){attributes}"));
+    let args: Vec<String> = args.iter().map(|&a| format!("{ty} {}", f.op(a))).collect();
+    let fast = fast(f);
+    f.line(format_args!("{name} = call{fast} {ty} @{symbol}({}){attributes}", args.join(", ")));
+    Ok(())
+}
+
+fn intrinsic(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
+    let (text, suffix) = suffix(f, ty)?;
+    let base = match op {
+        Op::Abs => "fabs",
+        // The other operand if one is NaN; -0 is less than +0, as everywhere.
+        Op::Fmin => "minimumnum",
+        Op::Fmax => "maximumnum",
+        _ => op.name(),
+    };
+    call_math(f, &format!("llvm.{base}.{suffix}"), name, text, args, "")
+}
+
+fn library_function(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
+    let (text, suffix) = suffix(f, ty)?;
+    let symbol = format!("{}{}", op.name(), if suffix == "f32" { "f" } else { "" });
+    call_math(f, &symbol, name, text, args, " #2")
+}

@@ -1,0 +1,178 @@
+//! How types of flat SSA look in LLVM: in registers, in memory, in signatures.
+
+use crate::module::limitation;
+use nyala_base::{Diagnostic, Id};
+use nyala_ir::{Prim, Ty, TyKind, Types};
+use std::fmt::Write;
+
+/// Values with more scalars than this live in memory.
+const MAX_DIRECT: u64 = 16;
+/// What x86-64 returns in registers; more goes through memory, so that calls in tail position stay jumps.
+const MAX_RET_INTS: u64 = 3;
+const MAX_RET_FLOATS: u64 = 2;
+
+/// Facts about types, computed once each.
+pub(crate) struct Layouts<'m> {
+    pub types: &'m Types,
+    memory_text: Vec<Option<String>>,
+    leaves: Vec<Option<(u64, u64)>>,
+}
+
+/// How a function gives its results back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum RetClass {
+    /// As LLVM's result of this type: that of the call's value, `void` if it has no parts.
+    Direct(String),
+    /// Written where a first parameter points to; the results lie there as in a tuple.
+    Memory,
+}
+
+impl<'m> Layouts<'m> {
+    pub fn new(types: &'m Types) -> Layouts<'m> {
+        Layouts { types, memory_text: Vec::new(), leaves: Vec::new() }
+    }
+
+    /// Number of integer and pointer scalars, and of floats.
+    pub fn leaves(&mut self, ty: Ty) -> (u64, u64) {
+        if let Some(Some(n)) = self.leaves.get(ty.idx()) {
+            return *n;
+        }
+        let n = match self.types.kind(ty) {
+            TyKind::Prim(p) if p.is_float() => (0, 1),
+            TyKind::Array(elem, n) => {
+                let (ints, floats) = self.leaves(*elem);
+                (ints.saturating_mul(*n), floats.saturating_mul(*n))
+            }
+            TyKind::Tuple(_) | TyKind::Struct(_) => {
+                let mut sum = (0u64, 0u64);
+                for i in 0..self.types.n_parts(ty).unwrap_or(0) {
+                    if let Some(part) = self.types.part(ty, i) {
+                        let (ints, floats) = self.leaves(part);
+                        sum = (sum.0.saturating_add(ints), sum.1.saturating_add(floats));
+                    }
+                }
+                sum
+            }
+            TyKind::Cn(_) => (2, 0),
+            _ => (1, 0),
+        };
+        if self.leaves.len() <= ty.idx() {
+            self.leaves.resize(ty.idx() + 1, None);
+        }
+        self.leaves[ty.idx()] = Some(n);
+        n
+    }
+
+    /// Whether a value of this type is kept in memory and named by its address.
+    pub fn in_memory(&mut self, ty: Ty) -> bool {
+        let (ints, floats) = self.leaves(ty);
+        ints.saturating_add(floats) > MAX_DIRECT
+    }
+
+    /// The LLVM type of such a value in memory or as a part of an aggregate.
+    pub fn memory(&mut self, ty: Ty) -> Result<String, Box<Diagnostic>> {
+        if let Some(Some(text)) = self.memory_text.get(ty.idx()) {
+            return Ok(text.clone());
+        }
+        let text = match self.types.kind(ty) {
+            TyKind::Prim(p) => match p {
+                Prim::Bool | Prim::I8 | Prim::U8 => "i8",
+                Prim::I16 | Prim::U16 => "i16",
+                Prim::I32 | Prim::U32 => "i32",
+                Prim::I64 | Prim::U64 => "i64",
+                Prim::F32 => "float",
+                Prim::F64 => "double",
+            }
+            .to_string(),
+            TyKind::Ptr { .. } | TyKind::Code => "ptr".into(),
+            TyKind::Cn(_) => "{ ptr, ptr }".into(),
+            TyKind::Array(elem, n) => format!("[{n} x {}]", self.memory(*elem)?),
+            TyKind::IndefArray(elem) => format!("[0 x {}]", self.memory(*elem)?),
+            TyKind::Tuple(_) | TyKind::Struct(_) => {
+                let mut text = String::from("{");
+                for i in 0..self.types.n_parts(ty).unwrap_or(0) {
+                    if let Some(part) = self.types.part(ty, i) {
+                        let part = self.memory(part)?;
+                        let _ = write!(text, "{}{part}", if i > 0 { ", " } else { " " });
+                    }
+                }
+                text + " }"
+            }
+            TyKind::Mem => return Err(limitation("a memory state as a value of machine code")),
+        };
+        if text.len() > 1 << 16 {
+            return Err(limitation("a type with more than some thousand fields"));
+        }
+        if self.memory_text.len() <= ty.idx() {
+            self.memory_text.resize(ty.idx() + 1, None);
+        }
+        self.memory_text[ty.idx()] = Some(text.clone());
+        Ok(text)
+    }
+
+    pub fn is_bool(&self, ty: Ty) -> bool {
+        *self.types.kind(ty) == TyKind::Prim(Prim::Bool)
+    }
+
+    /// The LLVM type of a value in a register: an address for what lives in memory.
+    pub fn register(&mut self, ty: Ty) -> Result<String, Box<Diagnostic>> {
+        if self.is_bool(ty) {
+            Ok("i1".into())
+        } else if self.in_memory(ty) {
+            Ok("ptr".into())
+        } else {
+            self.memory(ty)
+        }
+    }
+
+    pub fn ret_class(&mut self, rets: &[Ty]) -> Result<RetClass, Box<Diagnostic>> {
+        let (mut ints, mut floats) = (0u64, 0u64);
+        for &ty in rets {
+            let (i, f) = self.leaves(ty);
+            ints = ints.saturating_add(i);
+            floats = floats.saturating_add(f);
+        }
+        if ints > MAX_RET_INTS || floats > MAX_RET_FLOATS {
+            return Ok(RetClass::Memory);
+        }
+        Ok(RetClass::Direct(match rets {
+            [] => "void".into(),
+            [ty] if self.types.n_parts(*ty) == Some(0) => "void".into(),
+            [ty] => self.register(*ty)?,
+            many => {
+                let texts = many.iter().map(|&t| self.memory(t)).collect::<Result<Vec<_>, _>>()?;
+                format!("{{ {} }}", texts.join(", "))
+            }
+        }))
+    }
+
+    /// Type and attributes of a parameter or result in C's convention.
+    pub fn c_type(&mut self, ty: Ty, what: &str) -> Result<String, Box<Diagnostic>> {
+        let extension = match self.types.kind(ty) {
+            TyKind::Prim(Prim::Bool | Prim::U8 | Prim::U16) => " zeroext",
+            TyKind::Prim(Prim::I8 | Prim::I16) => " signext",
+            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => "",
+            _ => {
+                let ty = self.types.display(ty);
+                return Err(limitation(format!("{what} of type `{ty}`: only scalars and pointers cross to C as yet")));
+            }
+        };
+        Ok(format!("{}{extension}", self.register(ty)?))
+    }
+
+    /// Result type in C's convention, its attributes first, as LLVM wants them there.
+    pub fn c_ret(&mut self, rets: &[Ty], what: &str) -> Result<String, Box<Diagnostic>> {
+        match rets {
+            [] => Ok("void".into()),
+            [ty] if self.types.n_parts(*ty) == Some(0) => Ok("void".into()),
+            [ty] => {
+                let text = self.c_type(*ty, what)?;
+                Ok(match text.split_once(' ') {
+                    Some((ty, attribute)) => format!("{attribute} {ty}"),
+                    None => text,
+                })
+            }
+            _ => Err(limitation(format!("{what}: a C function has one result at most"))),
+        }
+    }
+}
