@@ -90,13 +90,12 @@ fn lowers_pow() {
     check(
         "extern fn @(?n) pow(x: i32, n: i32) -> i32 { if n == 0 { 1 } else { x * pow(x, n - 1) } }",
         expect![[r#"
-        graph
-        export cont pow(m: mem, x: i32, n: i32, ret: cn(mem, i32)) @(?n) = branch(m, eq(n, 0), then, else)
-          let t = add(n, -1)
-          cont then(m.1: mem) = ret(m.1, 1)
-          cont else(m.2: mem) = pow(m.2, x, t, k)
-          cont k(m.3: mem, r: i32) = ret(m.3, mul(x, r))
-    "#]],
+            graph
+            export cont pow(m: mem, x: i32, n: i32, ret: cn(mem, i32)) @(?n) = branch(m, eq(n, 0), then, else)
+              cont then(m.1: mem) = ret(m.1, 1)
+              cont else(m.2: mem) = pow(m.2, x, add(n, -1), k)
+              cont k(m.3: mem, r: i32) = ret(m.3, mul(x, r))
+        "#]],
     );
 }
 
@@ -118,18 +117,13 @@ fn lowers_while_with_values() {
             graph
             export cont f(m: mem, n: i32, ret: cn(mem, i32)) = while(m, 0, 0)
               cont while(m.1: mem, s: i32, i: i32) = branch(m.1, lt(i, n), loop, done)
-                let t = eq(i, 5)
-                let t.1 = eq(i, 7)
-                let t.2 = eq(rem(i, 2), 0)
-                let t.3 = add(s, i)
-                let t.4 = add(i, 1)
-                cont loop(m.2: mem) = branch(m.2, t, then, else)
+                cont loop(m.2: mem) = branch(m.2, eq(i, 5), then, else)
                 cont then(m.3: mem) = while(m.3, s, i)
-                cont else(m.4: mem) = branch(m.4, t.1, then.1, else.1)
+                cont else(m.4: mem) = branch(m.4, eq(i, 7), then.1, else.1)
                 cont then.1(m.5: mem) = break(m.5, s, i)
-                cont else.1(m.6: mem) = branch(m.6, t.2, then.2, else.2)
-                cont then.2(m.7: mem) = join(m.7, t.3)
-                cont join(m.8: mem, s.1: i32) = while(m.8, s.1, t.4)
+                cont else.1(m.6: mem) = branch(m.6, eq(rem(i, 2), 0), then.2, else.2)
+                cont then.2(m.7: mem) = join(m.7, add(s, i))
+                cont join(m.8: mem, s.1: i32) = while(m.8, s.1, add(i, 1))
                 cont else.2(m.9: mem) = join(m.9, s)
                 cont done(m.10: mem) = break(m.10, s, i)
               cont break(m.11: mem, s.2: i32, i.1: i32) = ret(m.11, s.2)
@@ -158,24 +152,20 @@ fn lowers_for_with_slots() {
               let t.1 = extract(t, 1i64)
               let m.1 = store(extract(t, 0i64), t.1, 0)
               cont body(m.2: mem, i: i32, ret.1: cn(mem)) = branch(m.2, eq(i, 3), then.1, else.1)
-                let t.2 = eq(i, 4)
-                let t.3 = eq(i, 5)
                 cont then.1(m.3: mem) = ret.1(m.3)
-                cont else.1(m.4: mem) = branch(m.4, t.2, then.2, else.2)
-                cont else.2(m.5: mem) = branch(m.5, t.3, then.3, else.3)
+                cont else.1(m.4: mem) = branch(m.4, eq(i, 4), then.2, else.2)
+                cont else.2(m.5: mem) = branch(m.5, eq(i, 5), then.3, else.3)
                 cont else.3(m.6: mem) = ret.1(m.7)
-                  let t.4 = load(m.6, t.1)
-                  let m.7 = store(m.6, t.1, add(t.4, i))
+                  let t.2 = load(m.6, t.1)
+                  let m.7 = store(m.6, t.1, add(t.2, i))
               cont then.2(m.8: mem) = break(m.8)
               cont then.3(m.9: mem) = ret(m.9, 1)
-              cont break(m.10: mem) = ret(m.10, t.5)
-                let t.5 = load(m.10, t.1)
+              cont break(m.10: mem) = ret(m.10, t.3)
+                let t.3 = load(m.10, t.1)
             cont range(m.11: mem, a: i32, b: i32, body.2: cn(mem, i32, cn(mem)), ret.2: cn(mem)) @ = unroll_step(m.11, hlt(a), b, 1, body.2, ret.2)
             cont unroll_step(m.12: mem, a.1: i32, @ b.1: i32, @ s: i32, body.3: cn(mem, i32, cn(mem)), ret.3: cn(mem)) @(and(and(?a.1, ?b.1), ?s)) = branch(m.12, lt(a.1, b.1), then, else)
-              let t.6 = run(body.3)
-              let t.7 = add(a.1, s)
-              cont then(m.13: mem) = t.6(m.13, a.1, k)
-              cont k(m.14: mem) = unroll_step(m.14, t.7, b.1, s, body.3, ret.3)
+              cont then(m.13: mem) = run(body.3)(m.13, a.1, k)
+              cont k(m.14: mem) = unroll_step(m.14, add(a.1, s), b.1, s, body.3, ret.3)
               cont else(m.15: mem) = ret.3(m.15)
             export cont main(m.16: mem, ret.4: cn(mem)) = range(m.16, 0, 3, body.1, ret.4)
             cont body.1(m.17: mem, i.1: i32, ret.5: cn(mem)) @ = print_i32(m.17, i.1, ret.5)
@@ -204,11 +194,9 @@ fn lowers_figure_4_of_the_paper() {
             graph
             export cont f(m: mem, a: i32, b: i32, return: cn(mem)) = range(m, a, b, body, break)
               cont body(m.1: mem, i: i32, continue: cn(mem)) = branch(m.1, eq(i, 23), then.1, else.1)
-                let t = eq(i, 42)
-                let t.1 = eq(i, 97)
                 cont then.1(m.2: mem) = continue(m.2)
-                cont else.1(m.3: mem) = branch(m.3, t, then.2, else.2)
-                cont else.2(m.4: mem) = branch(m.4, t.1, then.3, else.3)
+                cont else.1(m.3: mem) = branch(m.3, eq(i, 42), then.2, else.2)
+                cont else.2(m.4: mem) = branch(m.4, eq(i, 97), then.3, else.3)
                 cont else.3(m.5: mem) = g(m.5, continue, G)
                 cont G(m.6: mem) = print_i32(m.6, i, P)
                 cont P(m.7: mem) = continue(m.7)
@@ -217,10 +205,8 @@ fn lowers_figure_4_of_the_paper() {
               cont break(m.10: mem) = return(m.10)
             cont range(m.11: mem, a.1: i32, b.1: i32, body.1: cn(mem, i32, cn(mem)), ret: cn(mem)) @ = unroll_step(m.11, hlt(a.1), b.1, 1, body.1, ret)
             cont unroll_step(m.12: mem, a.2: i32, @ b.2: i32, @ s: i32, body.2: cn(mem, i32, cn(mem)), ret.1: cn(mem)) @(and(and(?a.2, ?b.2), ?s)) = branch(m.12, lt(a.2, b.2), then, else)
-              let t.2 = run(body.2)
-              let t.3 = add(a.2, s)
-              cont then(m.13: mem) = t.2(m.13, a.2, k)
-              cont k(m.14: mem) = unroll_step(m.14, t.3, b.2, s, body.2, ret.1)
+              cont then(m.13: mem) = run(body.2)(m.13, a.2, k)
+              cont k(m.14: mem) = unroll_step(m.14, add(a.2, s), b.2, s, body.2, ret.1)
               cont else(m.15: mem) = ret.1(m.15)
             cont g(m.16: mem, c: cn(mem), ret.2: cn(mem)) = ret.2(m.16)
             foreign cont print_i32(m.17: mem, x: i32, x.1: cn(mem))
@@ -351,8 +337,7 @@ fn lowers_filters() {
         expect![[r#"
             graph
             export cont g(m: mem, x: i32, ret: cn(mem, i32)) = run(lambda)(m, x, k)
-              let t = hlt(x)
-              cont lambda(m.1: mem, y: i32, ret.1: cn(mem, i32)) @(?y) = f(m.1, y, t, 3, ret.1)
+              cont lambda(m.1: mem, y: i32, ret.1: cn(mem, i32)) @(?y) = f(m.1, y, hlt(x), 3, ret.1)
               cont k(m.2: mem, r: i32) = run(f)(m.2, 1, x, x, k.1)
                 cont k.1(m.3: mem, r.1: i32) = ret(m.3, add(r, r.1))
             cont f(m.4: mem, @ a: i32, @(and(?a, lt(b, 5))) b: i32, @(?c) c: i32, ret.2: cn(mem, i32)) = ret.2(m.4, add(add(a, b), c))
@@ -374,14 +359,11 @@ fn lowers_intrinsics() {
             graph
             struct M { sqrt: cn(mem, f32, cn(mem, f32)) }
             export cont f(m: mem, x: f32, c: bool, ret: cn(mem, f32)) = pe_info(m, array[[u8 * 2]](120u8, 0u8), x, k)
-              let t = ?x
-              let t.1 = sqrt(x)
               cont k(m.1: mem) = branch(m.1, c, done, more)
               cont done(m.2: mem) = join(m.2, true)
               cont join(m.3: mem, r: bool) = sqrt_f32(m.3, add(1e-45f32, undef[f32]), k.1)
-                let t.2 = select(r, t.1, 16.0f32)
-                cont k.1(m.4: mem, r.1: f32) = ret(m.4, add(t.2, r.1))
-              cont more(m.5: mem) = join(m.5, t)
+                cont k.1(m.4: mem, r.1: f32) = ret(m.4, add(select(r, sqrt(x), 16.0f32), r.1))
+              cont more(m.5: mem) = join(m.5, ?x)
             cont sqrt_f32(m.6: mem, x.1: f32, x.2: cn(mem, f32)) @ = x.2(m.6, sqrt(x.1))
         "#]],
     );
@@ -395,12 +377,11 @@ fn lowers_short_circuits() {
         expect![[r#"
             graph
             export cont f(m: mem, x: i32, y: i32, ret: cn(mem, bool)) = branch(m, and(lt(x, y), lt(y, 3)), done, more)
-              let t = ne(x, 0)
               cont done(m.1: mem) = join(m.1, true)
               cont join(m.2: mem, r: bool) = ret(m.2, r)
-              cont more(m.3: mem) = branch(m.3, t, more.1, done.2)
-              cont more.1(m.4: mem) = join.1(m.4, eq(t.1, 2))
-                let t.1 = pdiv(m.4, y, x)
+              cont more(m.3: mem) = branch(m.3, ne(x, 0), more.1, done.2)
+              cont more.1(m.4: mem) = join.1(m.4, eq(t, 2))
+                let t = pdiv(m.4, y, x)
               cont join.1(m.5: mem, r.1: bool) = branch(m.5, r.1, more.2, done.1)
               cont more.2(m.6: mem) = g(m.6, x, k)
               cont k(m.7: mem, r.2: bool) = join.2(m.7, r.2)

@@ -67,6 +67,8 @@ pub struct TypeTable {
     has_var: Vec<bool>,
     index: FxHashMap<Kind, Ty>,
     vars: Vec<Var>,
+    /// Heights of the trees of equal variables: the lower one is hung below the higher, so that none gets long.
+    ranks: Vec<u8>,
     /// Who waits for a variable, by its root.
     waiting: FxHashMap<u32, Vec<u32>>,
     /// Whose variable has a type now.
@@ -94,6 +96,7 @@ impl TypeTable {
             has_var: Vec::new(),
             index: FxHashMap::default(),
             vars: Vec::new(),
+            ranks: Vec::new(),
             waiting: FxHashMap::default(),
             ready: Vec::new(),
             too_deep: false,
@@ -184,6 +187,7 @@ impl TypeTable {
 
     pub fn var(&mut self, class: Class) -> Ty {
         self.vars.push(Var::Open(class));
+        self.ranks.push(0);
         self.mk(Kind::Var(self.vars.len() as u32 - 1))
     }
 
@@ -273,6 +277,13 @@ impl TypeTable {
             let joined = match (class, self.class(other)) {
                 (Class::Int, Class::Float) | (Class::Float, Class::Int) => return false,
                 (a, b) => a.max(b),
+            };
+            let (ranks, ty) = ((self.ranks[var as usize], self.ranks[other as usize]), self.shallow(ty));
+            let (var, other, ty) = if ranks.0 > ranks.1 {
+                (other, var, self.mk(Kind::Var(var)))
+            } else {
+                self.ranks[other as usize] += u8::from(ranks.0 == ranks.1);
+                (var, other, ty)
             };
             self.vars[other as usize] = Var::Open(joined);
             self.vars[var as usize] = Var::Bound(ty);
