@@ -31,6 +31,7 @@
 //! - Nesting is not stored: a continuation is nested in those whose parameters it uses, directly or through what it
 //!   refers to ([`facts::Nest`]).
 
+pub mod eta;
 pub mod facts;
 pub mod fold;
 pub mod layout;

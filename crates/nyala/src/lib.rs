@@ -144,10 +144,11 @@ impl Session {
             nyala_syntax::parse(file, text, &mut self.sink)
         });
         let input = nyala_sema::Input { prelude: prelude.as_ref(), files: &modules };
-        let program = self.time("check", |s| nyala_sema::check(input, &mut s.sink), |_| 0);
+        let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
         let program = self.checked(program)?;
         let world = self.time("lower", |s| nyala_sema::lower(&program, &mut s.sink), |w| w.as_ref().map_or(0, World::n_vals));
         let mut world = self.checked(world)?;
+        nyala_ir::eta::eta_reduce(&mut world);
         for (span, what) in std::mem::take(&mut world.fold_warnings) {
             self.sink.push(Diagnostic::warning("constant-fault", span, format!("{what} in a constant expression")));
         }
@@ -181,7 +182,8 @@ impl Session {
         );
         let mut module = self.checked(module)?;
         self.verify_flat("schedule", &module)?;
-        for pass in pipelines::FLAT.iter().filter(|p| self.options.opt_level >= p.min_level) {
+        let level = self.options.opt_level;
+        for pass in pipelines::FLAT.iter().filter(|p| level >= p.min_level) {
             module = self.time(
                 pass.name,
                 |_| {

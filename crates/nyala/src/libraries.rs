@@ -14,7 +14,11 @@ const EMBEDDED: &[(&str, &str, &str)] =
 
 /// Libraries that a module uses, with the place.
 pub fn used(module: &ast::Module) -> Vec<(String, Span)> {
-    nyala_syntax::used_libraries(module)
+    let library = |item: &ast::Item| match &item.kind {
+        ast::ItemKind::Use(name) => Some((name.text.to_string(), name.span)),
+        _ => None,
+    };
+    module.items.iter().filter_map(library).collect()
 }
 
 /// Name and text of the library's files, or where it was searched.

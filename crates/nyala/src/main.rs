@@ -135,7 +135,7 @@ fn command(command: Command) -> u8 {
             all.extend(args);
             let world = s.graph()?;
             if engine == Engine::Interp {
-                return s.interpret(&world, &entry, &all, &load, input.time_passes);
+                return Err(s.report(nyala_base::Diagnostic::error("limitation", nyala_base::Span::NONE, "the interpreter is not connected")));
             }
             let residual = s.residual(&world)?;
             let module = s.flat(&residual)?;

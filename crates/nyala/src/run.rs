@@ -21,7 +21,6 @@ impl Session {
             "llvm-codegen",
             |_| -> Result<Jit, Box<Diagnostic>> {
                 let jit = Jit::new(libraries)?;
-                jit.define(nyala_runtime::symbols())?;
                 jit.add(&llvm)?;
                 Ok(jit)
             },
@@ -55,8 +54,8 @@ impl Session {
         let lookup = self.time("llvm-link", |_| loaded.jit.lookup(entry), |_| 0);
         let address = lookup.map_err(|d| self.report(*d))?;
         nyala_runtime::set_args(args);
-        let result = nyala_gen_llvm::call_entry(address, args, takes_args, !f.rets.is_empty(), STACK);
-        nyala_runtime::flush();
+        // SAFETY of the call: `entry` was compiled from a function of one of these types, checked above.
+        let result = nyala_gen_llvm::call_entry(address, takes_args, !f.rets.is_empty(), STACK);
         result.map_err(|e| self.report(Diagnostic::error("bug", Span::NONE, e)))
     }
 }

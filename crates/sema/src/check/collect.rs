@@ -98,6 +98,7 @@ impl<'a> Checker<'a, '_> {
                     self.aliases.push(Alias { ast: a, module: self.module, top_level, state });
                     self.declare(&a.name, Entity::Alias(id), top_level);
                 }
+                ItemKind::Use(_) => {}
                 ItemKind::Unsupported(names) => {
                     for name in names {
                         self.declare(name, Entity::Error, top_level);
@@ -165,7 +166,7 @@ impl<'a> Checker<'a, '_> {
                         self.alias(id);
                     }
                 }
-                ItemKind::Unsupported(_) => {}
+                ItemKind::Use(_) | ItemKind::Unsupported(_) => {}
             }
         }
         if !top_level {
