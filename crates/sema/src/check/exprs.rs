@@ -146,7 +146,8 @@ impl<'a> Checker<'a, '_> {
             }
             ExprKind::Cast(inner, to) => {
                 let to = self.value_ty(*to);
-                let literal = matches!(ast[*inner].kind, ExprKind::Int { .. });
+                // A literal too large for `i32` takes the type of the cast; others wrap.
+                let literal = matches!(ast[*inner].kind, ExprKind::Int { value, .. } if value > i32::MAX as u128);
                 let int = self.p.types.as_prim(to).is_some_and(Prim::is_int);
                 let from = self.operand(*inner, (literal && int).then_some(to));
                 let g = self.g(e);
