@@ -177,3 +177,28 @@ impl Drop for Jit {
         let _ = check(unsafe { LLVMOrcDisposeLLJIT(self.jit) });
     }
 }
+
+/// Runs the C function at `address`, of type `int()` or `int(int, char**)` (the arguments are those that the runtime was
+/// given), or the same without result, on a stack of so many bytes with a guard page. The result, or 0.
+///
+/// # Errors
+/// There is no memory for the stack.
+pub fn call_entry(address: usize, takes_args: bool, has_result: bool, stack: usize) -> Result<i32, String> {
+    let call = move || {
+        // SAFETY: the caller says which of these types the function has; it lives as long as its JIT.
+        let result = unsafe {
+            if takes_args {
+                let f: extern "C" fn(i32, *const *const c_char) -> i32 = std::mem::transmute(address);
+                f(nyala_runtime::nyala_argc(), nyala_runtime::nyala_argv())
+            } else {
+                let f: extern "C" fn() -> i32 = std::mem::transmute(address);
+                f()
+            }
+        };
+        nyala_runtime::nyala_flush();
+        if has_result { result } else { 0 }
+    };
+    let thread = std::thread::Builder::new().name("program".into()).stack_size(stack).spawn(call);
+    let thread = thread.map_err(|e| format!("no memory for the program's stack: {e}"))?;
+    thread.join().map_err(|_| "the program's thread failed".into())
+}

@@ -10,7 +10,7 @@ mod ops;
 mod types;
 
 pub use emit::{emit, emit_text};
-pub use jit::Jit;
+pub use jit::{Jit, call_entry};
 pub use module::{LlvmModule, Options};
 
 /// The shared library of LLVM that this crate was linked with.

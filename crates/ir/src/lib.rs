@@ -31,11 +31,13 @@
 //! - Nesting is not stored: a continuation is nested in those whose parameters it uses, directly or through what it
 //!   refers to ([`facts::Nest`]).
 
+pub mod eta;
 pub mod facts;
 pub mod fold;
 pub mod layout;
 pub mod ops;
 pub mod print;
+pub mod read;
 pub mod types;
 pub mod verify;
 pub mod world;

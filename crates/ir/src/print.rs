@@ -5,7 +5,7 @@
 //! cont pow(m: mem, x: i32, n: i32, ret: cn(mem, i32)) @(?n) = branch(m, eq(n, 0), then, else)
 //!   cont then(m.1: mem) = ret(m.1, 1)
 //!   cont else(m.2: mem) = pow(m.2, x, add(n, -1), k)
-//!     cont k(m.3: mem, r: i32) = ret(m.3, mul(r, x))
+//!   cont k(m.3: mem, r: i32) = ret(m.3, mul(r, x))
 //! ```
 
 use crate::facts::Nest;
@@ -32,7 +32,6 @@ pub fn print_roots(w: &World, roots: &[Cont]) -> String {
         w,
         nest: &nest,
         uses: SideTable::default(),
-        users: SideTable::default(),
         names: SideTable::default(),
         cont_names: SideTable::default(),
         global_names: SideTable::default(),
@@ -60,15 +59,13 @@ pub fn literal(types: &crate::Types, ty: Ty, bits: u64) -> String {
 
 /// NaNs and infinities by their bits.
 fn float_text(x: f64, text: String, bits: u64, suffix: &str) -> String {
-    if x.is_finite() { format!("{text}{suffix}") } else { format!("0x{bits:x}{suffix}") }
+    if x.is_finite() { format!("{text}{suffix}") } else { format!("0x{bits:x}_{suffix}") }
 }
 
 struct Printer<'a> {
     w: &'a World,
     nest: &'a Nest,
     uses: SideTable<Val, u32>,
-    /// The one continuation that uses the value, if it is one.
-    users: SideTable<Val, Option<Cont>>,
     names: SideTable<Val, Option<String>>,
     cont_names: SideTable<Cont, Option<String>>,
     global_names: SideTable<Global, Option<String>>,
@@ -132,7 +129,6 @@ impl Printer<'_> {
             // Operations that nobody owns count their operands at every use.
             while let Some(v) = roots.pop() {
                 self.uses[v] += 1;
-                self.users[v] = Some(k);
                 if matches!(self.w.node(v), Node::Op(_)) && self.nest.owner(v).is_none() {
                     roots.extend(self.w.args(v));
                 }
@@ -189,7 +185,7 @@ impl Printer<'_> {
         }
         let mut lets = Vec::new();
         for &op in self.nest.ops(k) {
-            if !self.is_nested(op, k) {
+            if !self.is_nested(op) {
                 let base = if w.types.as_prim(w.ty(op)).is_none() && w.ty(op) == w.types.mem() { "m" } else { "t" };
                 self.names[op] = Some(self.fresh(base));
                 lets.push(op);
@@ -240,9 +236,8 @@ impl Printer<'_> {
     }
 
     /// Whether an owned operation is printed inside its only user.
-    fn is_nested(&self, op: Val, k: Cont) -> bool {
+    fn is_nested(&self, op: Val) -> bool {
         self.uses[op] == 1
-            && self.users[op] == Some(k)
             && self.w.as_op(op).is_some_and(|o| o.effect() == Effect::Total)
             && self.height(op) < MAX_NESTED
     }

@@ -1,1 +1,257 @@
 //! The driver as a library (source in; program, function, object, report out), the pipelines, and the command.
+//!
+//! ```text
+//! let mut session = Session::new(Options::default());
+//! session.add_file("pow.impala", text);
+//! let program = session.compile()?;      // Program: graph, residual graph, flat module, LLVM module on demand
+//! ```
+
+mod emit;
+pub mod libraries;
+pub mod pipelines;
+pub mod run;
+
+pub use emit::{emit, emit_deepest_loop, run_pass};
+
+use nyala_base::{Diagnostic, Severity, Sink, Sources, Span};
+use nyala_ir::World;
+use nyala_syntax::ast;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What of the language's options a compilation heeds.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// 0 to 3.
+    pub opt_level: u8,
+    /// Whether annotations are heeded (`--no-pe`).
+    pub partial_evaluation: bool,
+    pub pe_budget: f64,
+    pub prelude: bool,
+    /// LLVM's name of the CPU; `None` is this machine's.
+    pub cpu: Option<String>,
+    /// Folders with libraries (`-L`, `NYALA_PATH`).
+    pub library_folders: Vec<PathBuf>,
+    /// Verify after every pass.
+    pub verify: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            opt_level: 3,
+            partial_evaluation: true,
+            pe_budget: 1.0,
+            prelude: true,
+            cpu: None,
+            library_folders: Vec::new(),
+            verify: cfg!(debug_assertions),
+        }
+    }
+}
+
+/// What one pass took.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    pub pass: &'static str,
+    pub time: Duration,
+    /// How much there was afterwards, in the unit of the pass's result (values, instructions).
+    pub size: usize,
+}
+
+/// The error of everything here: what is wrong stands in the session's sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reported;
+
+/// One compilation: its files, findings and timings.
+pub struct Session {
+    pub options: Options,
+    pub sources: Sources,
+    pub sink: Sink,
+    pub timings: Vec<Timing>,
+    files: Vec<(String, String)>,
+}
+
+impl Session {
+    pub fn new(options: Options) -> Session {
+        Session { options, sources: Sources::new(), sink: Sink::default(), timings: Vec::new(), files: Vec::new() }
+    }
+
+    /// Adds a file of the program.
+    pub fn add_file(&mut self, name: impl Into<String>, text: impl Into<String>) {
+        self.files.push((name.into(), text.into()));
+    }
+
+    /// Runs a pass, notes what it took, and the size that `size` gives its result.
+    pub fn time<T>(&mut self, pass: &'static str, f: impl FnOnce(&mut Session) -> T, size: impl Fn(&T) -> usize) -> T {
+        let start = Instant::now();
+        let result = f(self);
+        let time = start.elapsed();
+        self.timings.push(Timing { pass, time, size: size(&result) });
+        result
+    }
+
+    fn checked<T>(&mut self, result: Option<T>) -> Result<T, Reported> {
+        match result {
+            Some(value) if !self.sink.has_errors() => Ok(value),
+            _ => Err(Reported),
+        }
+    }
+
+    /// Syntax trees of the program's files, libraries they use included.
+    pub fn parse(&mut self) -> Result<Vec<ast::Module>, Reported> {
+        let modules = self.time(
+            "parse",
+            |s| {
+                let mut modules = Vec::new();
+                let mut loaded: Vec<String> = Vec::new();
+                let mut next = 0;
+                while next < s.files.len() {
+                    let (name, text) = s.files[next].clone();
+                    next += 1;
+                    let file = s.sources.add(name.clone(), text.clone());
+                    let module = nyala_syntax::parse(file, &text, &mut s.sink);
+                    for (library, span) in libraries::used(&module) {
+                        if loaded.contains(&library) {
+                            continue;
+                        }
+                        match libraries::find(&library, &name, &s.options.library_folders) {
+                            Ok(files) => s.files.extend(files),
+                            Err(e) => s.sink.push(
+                                Diagnostic::error("no-such-library", span, format!("cannot find library `{library}`"))
+                                    .hint(e),
+                            ),
+                        }
+                        loaded.push(library);
+                    }
+                    modules.push(module);
+                }
+                modules
+            },
+            Vec::len,
+        );
+        self.checked(Some(modules))
+    }
+
+    /// The program's graph. Everything the user can simply have wrong is reported here.
+    pub fn graph(&mut self) -> Result<World, Reported> {
+        // Errors of the parser do not keep the checker from finding others.
+        let modules = self.parse();
+        let modules = match modules {
+            Ok(modules) => modules,
+            Err(Reported) => return Err(Reported),
+        };
+        let prelude = self.options.prelude.then(|| {
+            let (name, text) = libraries::PRELUDE;
+            let file = self.sources.add(name, text);
+            nyala_syntax::parse(file, text, &mut self.sink)
+        });
+        let input = nyala_sema::Input { prelude: prelude.as_ref(), files: &modules };
+        let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
+        let program = self.checked(program)?;
+        let world =
+            self.time("lower", |s| nyala_sema::lower(&program, &mut s.sink), |w| w.as_ref().map_or(0, World::n_vals));
+        let mut world = self.checked(world)?;
+        nyala_ir::eta::eta_reduce(&mut world);
+        for (span, what) in std::mem::take(&mut world.fold_warnings) {
+            self.sink.push(Diagnostic::warning("constant-fault", span, format!("{what} in a constant expression")));
+        }
+        self.verify_graph("lower", &world)?;
+        Ok(world)
+    }
+
+    /// The residual program of a graph.
+    pub fn residual(&mut self, world: &World) -> Result<World, Reported> {
+        let options =
+            nyala_specialize::Options { annotations: self.options.partial_evaluation, budget: self.options.pe_budget };
+        let residual = self.time(
+            "specialize",
+            |s| nyala_specialize::specialize(world, options, &mut s.sink),
+            |r| r.as_ref().map_or(0, |(w, _)| w.n_vals()),
+        );
+        let (residual, _) = self.checked(residual)?;
+        self.verify_graph("specialize", &residual)?;
+        Ok(residual)
+    }
+
+    /// The flat module of a residual program, after the passes of its pipeline.
+    pub fn flat(&mut self, residual: &World) -> Result<nyala_flat::Module, Reported> {
+        let size = |m: &nyala_flat::Module| pipelines::flat_size(m);
+        let module =
+            self.time("schedule", |s| nyala_flat::schedule(residual, &mut s.sink), |m| m.as_ref().map_or(0, size));
+        let mut module = self.checked(module)?;
+        self.verify_flat("schedule", &module)?;
+        let level = self.options.opt_level;
+        for pass in pipelines::FLAT.iter().filter(|p| level >= p.min_level) {
+            module = self.time(
+                pass.name,
+                |_| {
+                    (pass.run)(&mut module);
+                    module
+                },
+                size,
+            );
+            self.verify_flat(pass.name, &module)?;
+        }
+        Ok(module)
+    }
+
+    /// The LLVM module of a flat one, optimized.
+    pub fn llvm(&mut self, module: &nyala_flat::Module) -> Result<nyala_gen_llvm::LlvmModule, Reported> {
+        let options = nyala_gen_llvm::Options {
+            opt_level: self.options.opt_level,
+            cpu: self.options.cpu.clone(),
+            ..Default::default()
+        };
+        let emitted = self.time("emit", |_| nyala_gen_llvm::emit(module, &options), |_| 0);
+        let mut llvm = emitted.map_err(|d| self.report(*d))?;
+        let optimized = self.time("llvm-optimize", |_| llvm.optimize(), |_| 0);
+        optimized.map_err(|d| self.report(*d))?;
+        Ok(llvm)
+    }
+
+    /// Notes a finding.
+    pub fn report(&mut self, diagnostic: Diagnostic) -> Reported {
+        self.sink.push(diagnostic);
+        Reported
+    }
+
+    fn verify_graph(&mut self, pass: &'static str, world: &World) -> Result<(), Reported> {
+        if !self.options.verify {
+            return Ok(());
+        }
+        let faults = nyala_ir::verify::verify(world, &world.roots());
+        match faults.first() {
+            None => Ok(()),
+            Some(fault) => Err(self.bug(pass, fault)),
+        }
+    }
+
+    fn verify_flat(&mut self, pass: &'static str, module: &nyala_flat::Module) -> Result<(), Reported> {
+        if !self.options.verify {
+            return Ok(());
+        }
+        match nyala_flat::verify(module) {
+            Ok(()) => Ok(()),
+            Err(fault) => Err(self.bug(pass, &format!("{fault:?}"))),
+        }
+    }
+
+    fn bug(&mut self, pass: &str, fault: &str) -> Reported {
+        let message = format!("bug: after `{pass}` the program is not well-formed: {fault}");
+        self.report(Diagnostic::error("bug", Span::NONE, message).hint("please report this with the program"))
+    }
+
+    /// All findings as text, most important first as they came.
+    pub fn render(&self, color: bool) -> String {
+        let mut out = String::new();
+        for d in &self.sink.diagnostics {
+            out.push_str(&d.render(&self.sources, color));
+        }
+        out
+    }
+
+    pub fn n_errors(&self) -> usize {
+        self.sink.diagnostics.iter().filter(|d| d.severity == Severity::Error).count()
+    }
+}

@@ -29,7 +29,11 @@ pub enum Kind {
     Struct(StructId),
     Array(Ty, u64),
     Indef(Ty),
-    Ptr { mutable: bool, space: u8, to: Ty },
+    Ptr {
+        mutable: bool,
+        space: u8,
+        to: Ty,
+    },
     Fn(Box<[Ty]>, Ty),
 }
 

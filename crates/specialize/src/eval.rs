@@ -15,7 +15,7 @@ use crate::facts::Facts;
 use crate::memory::{self, Memory};
 use crate::whistle::{self, CallKey, Change, Diverged, Hints};
 use nyala_base::{Diagnostic, Severity, SideTable, Span};
-use nyala_ir::{Body, Builtin, Cont, Effect, Linkage, Node, Op, Rule, TyKind, Val, World};
+use nyala_ir::{Builtin, Cont, Effect, Linkage, Node, Op, Rule, TyKind, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
@@ -65,6 +65,8 @@ pub struct Stub {
 /// A place of residual code that goes on at a stub.
 struct Request {
     block: Cont,
+    /// Which of the bodies that the block had so far.
+    version: u32,
     kind: RequestKind,
     memory: Memory,
 }
@@ -72,8 +74,8 @@ struct Request {
 enum RequestKind {
     /// The block ends with a call of it; `args` has the current `mem` and the remaining arguments.
     Jump { args: Vec<Val> },
-    /// The block's body has it as this argument.
-    Arg { callee: Val, idx: usize },
+    /// The block's body has it among its arguments.
+    Arg,
 }
 
 /// One unfold or residual function, for comparison with later ones.
@@ -126,6 +128,7 @@ pub struct Evaluator<'a> {
     reports: Vec<Diagnostic>,
     reductions: u64,
     blocks: SideTable<Cont, u64>,
+    versions: SideTable<Cont, u32>,
     chain: VecDeque<(Cont, Span, Vec<String>)>,
 }
 
@@ -154,6 +157,7 @@ impl<'a> Evaluator<'a> {
             reports: Vec::new(),
             reductions: 0,
             blocks: SideTable::default(),
+            versions: SideTable::default(),
             chain: VecDeque::new(),
         }
     }
@@ -455,7 +459,7 @@ impl<'a> Evaluator<'a> {
         let free: Rc<[Val]> = vals[..n_free].into();
         if !general
             && let [Request { kind: RequestKind::Jump { .. }, .. }] = requests[..]
-            && let Some(Request { block, kind: RequestKind::Jump { args }, memory }) = requests.pop()
+            && let Some(Request { block, kind: RequestKind::Jump { args }, memory, .. }) = requests.pop()
         {
             self.stubs[s].state = State::Consumed;
             self.stubs[s].was_called = true;
@@ -472,7 +476,7 @@ impl<'a> Evaluator<'a> {
             for (i, slot) in fixed.iter_mut().enumerate().skip(1) {
                 let mut passed = requests.iter().map(|r| match &r.kind {
                     RequestKind::Jump { args } => Some(args[i]),
-                    RequestKind::Arg { .. } => None,
+                    RequestKind::Arg => None,
                 });
                 let first = passed.next().flatten();
                 if first.is_some() && passed.all(|p| p == first) {
@@ -543,36 +547,34 @@ impl<'a> Evaluator<'a> {
 
     /// Makes a request go to `block`, which stands for the stub `stub` with some parameters fixed.
     fn connect(&mut self, request: Request, block: Cont, stub: Cont, fixed: &[Option<Val>]) {
+        if self.versions[request.block] != request.version {
+            return;
+        }
         let target = self.dst.cont_val(block);
+        let old = self.dst.cont_val(stub);
+        let Some(body) = &mut self.dst.cont_mut(request.block).body else { return };
         match request.kind {
-            RequestKind::Jump { args } => {
-                let args: Vec<Val> = args
-                    .iter()
-                    .enumerate()
-                    .filter(|(i, _)| fixed.get(*i).is_none_or(|f| f.is_none()))
-                    .map(|(_, &a)| a)
-                    .collect();
-                self.define(request.block, target, &args);
+            RequestKind::Jump { .. } => {
+                body.callee = target;
+                let kept = body.args.iter().zip(fixed).filter(|(_, f)| f.is_none());
+                body.args = kept.map(|(&a, _)| a).collect();
             }
-            RequestKind::Arg { callee, idx } => {
-                let old = self.dst.cont_val(stub);
-                if let Some(body) = &mut self.dst.cont_mut(request.block).body
-                    && body.callee == callee
-                    && body.args.get(idx) == Some(&old)
-                {
-                    body.args[idx] = target;
-                }
-            }
+            RequestKind::Arg => body.args.iter_mut().filter(|a| **a == old).for_each(|a| *a = target),
         }
     }
 
-    /// Sets a residual block's body; its origin stays that of the call that made it.
+    /// Sets a residual block's body; requests that an earlier one made are void.
     fn define(&mut self, block: Cont, callee: Val, args: &[Val]) {
-        let origin = self.dst.cont(block).body.as_ref().map_or(self.dst.current_origin(), |b| b.origin);
+        self.versions[block] += 1;
         self.dst.define(block, callee, args);
-        if let Some(Body { origin: o, .. }) = &mut self.dst.cont_mut(block).body {
-            *o = origin;
+    }
+
+    fn request(&mut self, site: &Site, s: StubId, kind: RequestKind, memory: Memory) {
+        if self.stubs[s].state == State::New {
+            let request = Request { block: site.block, version: self.versions[site.block], kind, memory };
+            self.stubs[s].requests.push(request);
         }
+        self.enqueue(s, site.records);
     }
 
     // Evaluation.
@@ -599,7 +601,7 @@ impl<'a> Evaluator<'a> {
             let Some(body) = source.body(k) else {
                 // A foreign function is never a stub; this is a source that the verifier rejects.
                 let callee = self.dst.builtin(Builtin::Unreachable);
-                self.dst.define(site.block, callee, &[entry.args[0]]);
+                self.define(site.block, callee, &[entry.args[0]]);
                 return Ok(());
             };
             let callee = self.value(body.callee);
@@ -714,7 +716,7 @@ impl<'a> Evaluator<'a> {
 
     fn call_builtin(&mut self, site: &mut Site, b: Builtin, callee: Val, args: Vec<Val>) -> Option<Entry> {
         match b {
-            Builtin::Unreachable => self.dst.define(site.block, callee, &args),
+            Builtin::Unreachable => self.define(site.block, callee, &args),
             Builtin::PeInfo => {
                 self.report_info(args[1], args[2]);
                 return self.call(site, args[3], vec![args[0]], Span::NONE);
@@ -729,12 +731,12 @@ impl<'a> Evaluator<'a> {
                     if let Some(s) = self.stub_of_val(args[idx]) {
                         let s = self.live(s);
                         resolved[idx] = self.dst.cont_val(self.stubs[s].cont);
-                        requests.push((s, idx));
+                        requests.push(s);
                     }
                 }
-                self.dst.define(site.block, callee, &resolved);
-                for (s, idx) in requests {
-                    self.request_arg(site, s, callee, idx);
+                self.define(site.block, callee, &resolved);
+                for s in requests {
+                    self.request(site, s, RequestKind::Arg, site.memory.clone());
                 }
             }
         }
@@ -759,12 +761,9 @@ impl<'a> Evaluator<'a> {
             }
             self.residual_call(site, target, &args);
         }
-        if self.stubs[s].state == State::New {
-            // Should the callee be inlined here after all, the arguments have not escaped.
-            let memory = if is_block { site.memory.clone() } else { before };
-            self.stubs[s].requests.push(Request { block: site.block, kind: RequestKind::Jump { args }, memory });
-        }
-        self.enqueue(s, site.records);
+        // Should the callee be inlined here after all, the arguments have not escaped.
+        let memory = if is_block { site.memory.clone() } else { before };
+        self.request(site, s, RequestKind::Jump { args }, memory);
     }
 
     /// Ends the block with a call of residual code, after which whatever escaped may have changed.
@@ -787,17 +786,8 @@ impl<'a> Evaluator<'a> {
         self.define(site.block, callee, &resolved);
         site.memory.clobber();
         if let Some(r) = ret {
-            self.request_arg(site, r, callee, last);
+            self.request(site, r, RequestKind::Arg, site.memory.clone());
         }
-    }
-
-    /// The block's body, a call of `callee`, has the stub as argument `idx`.
-    fn request_arg(&mut self, site: &Site, s: StubId, callee: Val, idx: usize) {
-        if self.stubs[s].state == State::New {
-            let kind = RequestKind::Arg { callee, idx };
-            self.stubs[s].requests.push(Request { block: site.block, kind, memory: site.memory.clone() });
-        }
-        self.enqueue(s, site.records);
     }
 
     /// Which parameters the filters of `k` want specialized, and whether the call is to be unfolded.

@@ -82,6 +82,9 @@ impl Printer<'_> {
                 self.ty(a.ty);
                 self.put(")");
             }
+            ItemKind::Use(name) => {
+                let _ = write!(self.out, "(use {})", name.text);
+            }
             ItemKind::Unsupported(names) => {
                 self.put("(unsupported");
                 for name in names {

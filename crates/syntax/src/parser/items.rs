@@ -75,10 +75,25 @@ impl Parser<'_> {
             Tok::Trait => self.unsupported_item("traits")?,
             Tok::Impl => self.unsupported_item("impls")?,
             Tok::Mod => self.unsupported_item("modules")?,
-            Tok::Ident if self.at_use() => self.unsupported_item("`use` items")?,
+            Tok::Ident if self.at_use() => self.use_item()?,
             _ => return Err(self.unexpected("an item (`fn`, `struct`, `static`, `type`, `extern`, …)")),
         };
         Ok(Item { kind, private, span: self.span_from(start) })
+    }
+
+    /// `use name::*;`; other forms come with modules.
+    fn use_item(&mut self) -> R<ItemKind> {
+        let is_library =
+            [Tok::ColonColon, Tok::Star, Tok::Semi].iter().enumerate().all(|(i, &t)| self.peek_at(i + 2) == t);
+        if !is_library {
+            return self.unsupported_item("`use` items other than `use library::*;`");
+        }
+        self.bump();
+        let name = self.name("a library")?;
+        for _ in 0..3 {
+            self.bump();
+        }
+        Ok(ItemKind::Use(name))
     }
 
     /// Reads over an item whose feature is not there yet, whatever is inside.

@@ -1,0 +1,45 @@
+//! Libraries written in Impala: the prelude, and those that a program names by `use image::*;`. They are searched
+//! beside the file, in the folders of `-L` and `NYALA_PATH`, then among those embedded in the binary.
+
+use nyala_base::Span;
+use nyala_syntax::ast;
+use std::path::{Path, PathBuf};
+
+/// In scope of every program, unless `--no-prelude`.
+pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../../lib/std/src/prelude.impala"));
+
+/// Name, file name, text.
+const EMBEDDED: &[(&str, &str, &str)] =
+    &[("image", "<image>/image.impala", include_str!("../../../lib/image/src/image.impala"))];
+
+/// Libraries that a module uses, with the place.
+pub fn used(module: &ast::Module) -> Vec<(String, Span)> {
+    let library = |item: &ast::Item| match &item.kind {
+        ast::ItemKind::Use(name) => Some((name.text.to_string(), name.span)),
+        _ => None,
+    };
+    module.items.iter().filter_map(library).collect()
+}
+
+/// Name and text of the library's files, or where it was searched.
+pub fn find(library: &str, from: &str, folders: &[PathBuf]) -> Result<Vec<(String, String)>, String> {
+    let mut tried = Vec::new();
+    let beside = Path::new(from).parent().map(Path::to_path_buf);
+    for folder in beside.iter().chain(folders) {
+        let path = folder.join(format!("{library}.impala"));
+        if let Ok(text) = std::fs::read_to_string(&path) {
+            return Ok(vec![(path.display().to_string(), text)]);
+        }
+        tried.push(path.display().to_string());
+    }
+    let embedded: Vec<(String, String)> = EMBEDDED
+        .iter()
+        .filter(|(name, ..)| *name == library)
+        .map(|(_, file, text)| (file.to_string(), text.to_string()))
+        .collect();
+    if !embedded.is_empty() {
+        return Ok(embedded);
+    }
+    let known: Vec<&str> = EMBEDDED.iter().map(|e| e.0).collect();
+    Err(format!("looked for {}; embedded are: {}", tried.join(", "), known.join(", ")))
+}

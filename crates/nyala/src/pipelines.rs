@@ -1,0 +1,44 @@
+//! What happens to a program, as tables.
+
+use nyala_flat::Module;
+
+/// A pass over flat SSA.
+pub struct FlatPass {
+    /// Its flag, key in `--time-passes`, and the stage after which `--dump` shows the module.
+    pub name: &'static str,
+    pub about: &'static str,
+    /// Runs from this `-O` on.
+    pub min_level: u8,
+    pub run: fn(&mut Module),
+}
+
+/// The passes over flat SSA, in order.
+pub const FLAT: &[FlatPass] = &[
+    FlatPass {
+        name: "promote-slots",
+        about: "local variables whose address does not escape become values",
+        min_level: 1,
+        run: nyala_flat::promote_slots,
+    },
+    FlatPass {
+        name: "simplify-branches",
+        about: "merges and removes blocks, drops what nobody uses",
+        min_level: 1,
+        run: nyala_flat::simplify_branches,
+    },
+];
+
+/// Stages of `nyala emit`, in the order of the pipeline.
+pub const STAGES: &[(&str, &str)] = &[
+    ("ast", "the syntax tree"),
+    ("graph", "the graph before partial evaluation"),
+    ("residual", "the graph after partial evaluation"),
+    ("flat", "flat SSA"),
+    ("llvm", "LLVM's text form, optimized"),
+    ("asm", "assembly"),
+];
+
+/// Instructions of a module.
+pub fn flat_size(module: &Module) -> usize {
+    module.funcs.iter().flat_map(|f| &f.blocks).map(|b| b.insts.len() + 1).sum()
+}

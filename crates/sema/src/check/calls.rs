@@ -1,0 +1,525 @@
+//! Applications, lambdas, loops over generators, function bodies.
+
+use super::*;
+use nyala_syntax::ast::{ExprKind, For, Lambda, Param, Ret, UnaryOp};
+
+impl<'a> Checker<'a, '_> {
+    pub(super) fn call(&mut self, e: ExprId, callee: ExprId, args: &'a [ExprId]) -> Ty {
+        let ast = self.ast();
+        let callee_ty = self.callee(callee);
+        if self.p.types.is_never(callee_ty) {
+            self.never_value(callee);
+        }
+        let hints = self.param_hints(callee_ty, args.len());
+        let mut checked = Vec::with_capacity(args.len());
+        for (i, arg) in args.iter().enumerate() {
+            let mut ty = self.expr(*arg, hints.get(i).copied());
+            if self.p.types.is_never(ty) {
+                self.never_value(*arg);
+                ty = TypeTable::ERROR;
+            }
+            checked.push(self.arg(*arg, ty));
+        }
+        let result = self.var();
+        let g = self.g(e);
+        let span = ast[e].span;
+        self.apply(g, span, callee_ty, checked, result);
+        if self.in_filter && self.p.call_kind.get(&g) == Some(&CallKind::Call) && !self.is_total_intrinsic(callee) {
+            self.limitation(span, "calls in filters");
+            self.p.types.unify(result, TypeTable::ERROR);
+            return TypeTable::ERROR;
+        }
+        self.p.types.shallow(result)
+    }
+
+    fn is_total_intrinsic(&self, callee: ExprId) -> bool {
+        use crate::intrinsics::Intrinsic::*;
+        match self.p.resolved.get(&self.g(callee)) {
+            Some(Entity::Fn(id)) => matches!(
+                self.p.fns[id.0 as usize].kind,
+                FnKind::Intrinsic(Math(_) | PeKnown | Sizeof | Alignof | Bitcast | Select)
+            ),
+            _ => false,
+        }
+    }
+
+    fn callee(&mut self, callee: ExprId) -> Ty {
+        match &self.ast()[callee].kind {
+            ExprKind::Path(path) => {
+                let ty = self.path_expr(callee, path, true);
+                let g = self.g(callee);
+                self.p.expr_ty[g as usize] = ty;
+                if let Some(Entity::Fn(id)) = self.p.resolved.get(&g)
+                    && let FnKind::Intrinsic(crate::intrinsics::Intrinsic::Unsupported(name)) =
+                        &self.p.fns[id.0 as usize].kind
+                {
+                    let message = format!("the intrinsic `{}` is not supported yet", short(name));
+                    self.error("limitation", path.span, message);
+                }
+                ty
+            }
+            _ => self.expr(callee, None),
+        }
+    }
+
+    fn arg(&self, e: ExprId, ty: Ty) -> Arg {
+        let lit = match &self.ast()[e].kind {
+            ExprKind::Int { value, .. } => Some(*value),
+            _ => None,
+        };
+        Arg { e: self.g(e), ty, span: self.value_span(e), lit }
+    }
+
+    /// Behind pointers, what is applied.
+    fn through_pointers(&mut self, mut ty: Ty) -> Ty {
+        while let Kind::Ptr { to, .. } = self.p.types.kind(ty) {
+            ty = to;
+        }
+        self.p.types.shallow(ty)
+    }
+
+    /// What `n` arguments of a value of type `callee` should be, as far as known.
+    fn param_hints(&mut self, callee: Ty, n: usize) -> Vec<Ty> {
+        let callee = self.through_pointers(callee);
+        let Kind::Fn(params, result) = self.p.types.kind(callee) else { return Vec::new() };
+        let never = self.p.types.is_never(result);
+        let mut hints = params.to_vec();
+        if n == params.len() + 1 && !never {
+            hints.push(self.p.types.cont(result));
+        } else if never && n == 1 && params.len() != 1 {
+            hints = vec![self.p.types.tuple(&params)];
+        }
+        hints
+    }
+
+    /// `callee(args)` is of type `result`.
+    pub(super) fn apply(&mut self, e: GlobalExpr, span: Span, callee: Ty, args: Vec<Arg>, result: Ty) {
+        let target = self.through_pointers(callee);
+        let ty = match self.p.types.kind(target) {
+            Kind::Var(var) => {
+                self.wait(var, Pending::Call { e, span, callee, args, result });
+                return;
+            }
+            Kind::Error => TypeTable::ERROR,
+            Kind::Fn(params, r) => {
+                self.p.call_kind.insert(e, CallKind::Call);
+                self.apply_fn(span, &params, r, &args)
+            }
+            Kind::Array(elem, _) | Kind::Indef(elem) => {
+                self.p.call_kind.insert(e, CallKind::Index);
+                match args[..] {
+                    [index] => {
+                        self.p.types.make_number(index.ty);
+                        let (ty, span) = (index.ty, index.span);
+                        if index.lit.is_none() {
+                            self.indexed(e);
+                        }
+                        self.finals.push(Final::Operand { op: "an index", want: Want::Integer, ty, span });
+                        elem
+                    }
+                    _ => self.wrong_count(span, args.len(), "one index"),
+                }
+            }
+            Kind::Tuple(parts) => {
+                self.p.call_kind.insert(e, CallKind::Index);
+                match args[..] {
+                    [index] => {
+                        let i32 = self.prim(Prim::I32);
+                        if self.p.types.as_var(index.ty).is_some() {
+                            self.p.types.unify(index.ty, i32);
+                        }
+                        match index.lit.and_then(|i| parts.get(usize::try_from(i).ok()?)) {
+                            Some(&part) => part,
+                            None => {
+                                let n = parts.len();
+                                let message = match index.lit {
+                                    Some(i) => format!("found part {i} of a tuple of {n}"),
+                                    None => "found an index that is no literal, for a tuple".into(),
+                                };
+                                let hint = "parts are chosen by literals, counted from 0";
+                                self.report(Diagnostic::error("tuple-index", index.span, message).hint(hint));
+                                TypeTable::ERROR
+                            }
+                        }
+                    }
+                    _ => self.wrong_count(span, args.len(), "one index"),
+                }
+            }
+            Kind::Never | Kind::Param(_) => TypeTable::ERROR,
+            Kind::Prim(_) | Kind::Struct(_) | Kind::Ptr { .. } => {
+                let message = format!("found `{}`, expected a function, array or tuple", self.show(target));
+                self.error("not-a-function", span, message);
+                TypeTable::ERROR
+            }
+        };
+        self.unify(span, ty, result, NO_WHY);
+    }
+
+    /// The array of the application `e` is indexed by something that is no literal: it needs an address.
+    fn indexed(&mut self, e: GlobalExpr) {
+        let (module, local) = self.locate(e);
+        if let ExprKind::Call { callee, .. } = &self.p.modules[module][local].kind {
+            self.finals.push(Final::AutoAddress { module, e: *callee });
+        }
+    }
+
+    fn wrong_count(&mut self, span: Span, found: usize, expected: &str) -> Ty {
+        let s = if found == 1 { "" } else { "s" };
+        let message = format!("found {found} argument{s}, expected {expected}");
+        self.error("wrong-number-of-arguments", span, message);
+        TypeTable::ERROR
+    }
+
+    fn apply_fn(&mut self, span: Span, params: &[Ty], result: Ty, args: &[Arg]) -> Ty {
+        let never = self.p.types.is_never(result);
+        if args.len() == params.len() {
+            for (arg, to) in args.iter().zip(params) {
+                self.coerce(arg.e, arg.span, arg.ty, *to, NO_WHY);
+            }
+            return result;
+        }
+        if !never && args.len() == params.len() + 1 {
+            let cont = self.p.types.cont(result);
+            for (arg, to) in args.iter().zip(params.iter().chain([&cont])) {
+                self.coerce(arg.e, arg.span, arg.ty, *to, NO_WHY);
+            }
+            return TypeTable::NEVER;
+        }
+        if let (true, [arg]) = (never, args) {
+            // A continuation takes its tuple as one, too.
+            let to = self.p.types.tuple(params);
+            let is_tuple = matches!(self.p.types.kind(arg.ty), Kind::Tuple(_) | Kind::Var(_) | Kind::Error);
+            if is_tuple {
+                self.coerce(arg.e, arg.span, arg.ty, to, NO_WHY);
+                return TypeTable::NEVER;
+            }
+        }
+        if let (true, [param]) = (never, params)
+            && self.p.types.as_var(*param).is_some()
+        {
+            let tys: Vec<Ty> = args.iter().map(|a| a.ty).collect();
+            let tuple = self.p.types.tuple(&tys);
+            self.unify(span, tuple, *param, NO_WHY);
+            return TypeTable::NEVER;
+        }
+        let expected = params.len().to_string();
+        self.wrong_count(span, args.len(), &expected);
+        if never { TypeTable::NEVER } else { result }
+    }
+
+    // Fields and pointers.
+
+    pub(super) fn field_of(&mut self, e: GlobalExpr, span: Span, base: Ty, name: Name, result: Ty) {
+        let target = self.through_pointers(base);
+        let ty = match self.p.types.kind(target) {
+            Kind::Var(var) => {
+                self.wait(var, Pending::Field { e, span, base, name, result });
+                return;
+            }
+            Kind::Struct(id) => {
+                let info = &self.p.structs[id.0 as usize];
+                match info.index.get(&*name.text) {
+                    Some(&idx) => {
+                        let ty = info.fields[idx as usize].1;
+                        self.p.field_idx.insert(e, idx);
+                        ty
+                    }
+                    None => {
+                        if !self.open_names {
+                            self.no_such_field(id, &name);
+                        }
+                        TypeTable::ERROR
+                    }
+                }
+            }
+            Kind::Error | Kind::Never | Kind::Param(_) => TypeTable::ERROR,
+            _ => {
+                if !self.open_names {
+                    let shown = self.show(target);
+                    let message = format!("`{shown}` has no field `{}`", short(&name.text));
+                    self.error("no-such-field", span, message);
+                }
+                TypeTable::ERROR
+            }
+        };
+        self.unify(span, ty, result, NO_WHY);
+    }
+
+    pub(super) fn deref(&mut self, span: Span, base: Ty, result: Ty) {
+        let ty = match self.p.types.kind(base) {
+            Kind::Var(var) => {
+                self.wait(var, Pending::Deref { span, base, result });
+                return;
+            }
+            Kind::Ptr { to, .. } => to,
+            Kind::Error | Kind::Never => TypeTable::ERROR,
+            _ => {
+                let message = format!("found `{}`, expected a pointer", self.show(base));
+                self.error("bad-operand", span, message);
+                TypeTable::ERROR
+            }
+        };
+        self.unify(span, ty, result, NO_WHY);
+    }
+
+    // Functions.
+
+    /// Starts the body of a function: gives back the context to restore.
+    fn enter(&mut self, function: Option<FnId>) -> Context {
+        self.n_owners += 1;
+        let function = function.or(self.ctx.function);
+        self.function_of.push(function);
+        let new = Context { owner: self.n_owners, current_loop: None, function };
+        self.scopes.push(FxHashMap::default());
+        std::mem::replace(&mut self.ctx, new)
+    }
+
+    fn leave(&mut self, old: Context) {
+        self.scopes.pop();
+        self.ctx = old;
+    }
+
+    pub(super) fn check_fn(&mut self, id: FnId) {
+        let info = &self.p.fns[id.0 as usize];
+        let (f, tys, result, never, rejected) =
+            (info.ast, info.param_tys.clone(), info.result, info.never, info.rejected);
+        let Some(body) = f.body else { return };
+        if rejected {
+            return;
+        }
+        let old = self.enter(Some(id));
+        self.bind_params(&f.params, &tys);
+        if !never {
+            let cont = self.p.types.cont(result);
+            let local = self.implicit("return", f.name.span, cont);
+            self.p.fns[id.0 as usize].return_local = Some(local);
+        }
+        self.filter(&f.filter);
+        f.params.iter().for_each(|p| self.filter(&p.filter));
+        let why = match f.result {
+            Ret::Type(ty) => Why(Some((self.ast()[ty].span, "because of the result type"))),
+            Ret::Never(span) => Why(Some((span, "because of the result type"))),
+            Ret::Absent => NO_WHY,
+        };
+        let return_local = self.p.fns[id.0 as usize].return_local;
+        self.body(body, result, never, tys.last().copied(), return_local, why);
+        self.leave(old);
+        self.solve();
+    }
+
+    /// The body of something with this result; the last parameter gets the value if there is no result.
+    fn body(&mut self, e: ExprId, result: Ty, never: bool, last: Option<Ty>, return_local: Option<LocalId>, why: Why) {
+        if !never {
+            let ty = self.expr(e, Some(result));
+            if self.p.types.is_never(ty) {
+                let used = return_local.is_some_and(|r| self.p.local(r).used);
+                if self.p.types.as_var(result).is_some() && !used {
+                    self.p.types.unify(result, TypeTable::NEVER);
+                }
+                return;
+            }
+            let (g, span) = (self.g(e), self.value_span(e));
+            self.coerce(g, span, ty, result, why);
+            return;
+        }
+        let to = match last.map(|t| self.p.types.kind(t)) {
+            Some(Kind::Fn(params, r)) if self.p.types.is_never(r) => Some(self.p.types.tuple(&params)),
+            _ => None,
+        };
+        let ty = self.expr(e, to);
+        if self.p.types.is_never(ty) {
+            return;
+        }
+        let (g, span) = (self.g(e), self.value_span(e));
+        match to {
+            Some(to) => self.coerce(g, span, ty, to, why),
+            None => self.coerce(g, span, ty, TypeTable::NEVER, why),
+        }
+    }
+
+    pub(super) fn lambda(&mut self, e: ExprId, lambda: &'a Lambda, expected: Option<Ty>) -> Ty {
+        if self.in_filter {
+            self.limitation(self.ast()[e].span, "lambdas in filters");
+            return TypeTable::ERROR;
+        }
+        let n = lambda.params.len();
+        let mut never = matches!(lambda.result, Ret::Never(_));
+        let absent = matches!(lambda.result, Ret::Absent);
+        // Parameters and result as far as the context tells.
+        let mut hints: Vec<Ty> = Vec::new();
+        let mut result_hint = None;
+        let mut expected = expected;
+        while let Some(Kind::Ptr { to, .. }) = expected.map(|t| self.p.types.kind(t)) {
+            expected = Some(to);
+        }
+        if let Some(Kind::Fn(params, r)) = expected.map(|t| self.p.types.kind(t)) {
+            let r_never = self.p.types.is_never(r);
+            if n == params.len() + 1 && !r_never && (never || absent) {
+                hints = params.to_vec();
+                hints.push(self.p.types.cont(r));
+                never = true;
+            } else if n == params.len() {
+                hints = params.to_vec();
+                if absent {
+                    never = r_never;
+                    result_hint = (!r_never).then_some(r);
+                }
+            } else if r_never && n == 1 {
+                hints = vec![self.p.types.tuple(&params)];
+                never |= absent;
+            }
+        }
+        let mut tys = Vec::with_capacity(n);
+        for (i, param) in lambda.params.iter().enumerate() {
+            let stated = self.pattern_ty(&param.pattern);
+            if let Some(&hint) = hints.get(i)
+                && !self.p.types.unify(stated, hint)
+            {
+                // A subtype may do; the whole decides.
+                self.p.types.shallow(stated);
+            }
+            self.finals.push(Final::Value { ty: stated, span: param.span });
+            tys.push(stated);
+        }
+        let result = match lambda.result {
+            Ret::Type(ty) => self.value_ty(ty),
+            _ if never => TypeTable::NEVER,
+            _ => result_hint.unwrap_or_else(|| self.var()),
+        };
+        let why = match lambda.result {
+            Ret::Type(ty) => Why(Some((self.ast()[ty].span, "because of the result type"))),
+            Ret::Never(span) => Why(Some((span, "because of the result type"))),
+            Ret::Absent => NO_WHY,
+        };
+        let old = self.enter(None);
+        self.bind_params(&lambda.params, &tys);
+        let span = self.ast()[e].span;
+        let return_local = (!never).then(|| {
+            let cont = self.p.types.cont(result);
+            self.implicit("return", span, cont)
+        });
+        self.filters_of(&lambda.filter, &lambda.params);
+        self.body(lambda.body, result, never, tys.last().copied(), return_local, why);
+        self.leave(old);
+        let ty = self.p.types.func(&tys, result);
+        let g = self.g(e);
+        let info = LambdaInfo { ty, param_tys: tys, never, return_local, break_local: None };
+        self.p.lambdas.insert(g, info);
+        ty
+    }
+
+    fn filters_of(&mut self, filter: &ast::Filter, params: &[Param]) {
+        self.filter(filter);
+        params.iter().for_each(|p| self.filter(&p.filter));
+    }
+
+    pub(super) fn for_expr(&mut self, e: ExprId, looped: &'a For) -> Ty {
+        let ast = self.ast();
+        let span = ast[e].span;
+        let mut call = looped.call;
+        while let ExprKind::Unary(op @ (UnaryOp::Unfold | UnaryOp::Run | UnaryOp::Halt), inner) = &ast[call].kind {
+            if *op != UnaryOp::Unfold {
+                self.limitation(ast[call].span, &format!("`{}` on calls", op.text()));
+            }
+            call = *inner;
+        }
+        let ExprKind::Call { callee, args } = &ast[call].kind else {
+            let broken = matches!(ast[call].kind, ExprKind::Error | ExprKind::Unsupported);
+            if !broken {
+                let diagnostic = Diagnostic::error("not-a-function", ast[call].span, "found no call after `in`");
+                self.report(diagnostic.hint("loops run over generators: `for i in range(0, n) { … }`"));
+            }
+            self.expr(call, None);
+            return TypeTable::ERROR;
+        };
+        let callee_ty = self.callee(*callee);
+        let hints = self.param_hints(callee_ty, args.len() + 1);
+        let mut checked = Vec::with_capacity(args.len() + 1);
+        for (i, arg) in args.iter().enumerate() {
+            let mut ty = self.expr(*arg, hints.get(i).copied());
+            if self.p.types.is_never(ty) {
+                self.never_value(*arg);
+                ty = TypeTable::ERROR;
+            }
+            checked.push(self.arg(*arg, ty));
+        }
+        // What generator and body give.
+        let target = self.through_pointers(callee_ty);
+        let (hint, result) = match self.p.types.kind(target) {
+            Kind::Fn(params, r) if params.len() == args.len() + 1 => (params.last().copied(), r),
+            Kind::Fn(params, _) => {
+                let expected = format!("{} and the body", params.len().saturating_sub(1));
+                self.wrong_count(ast[call].span, args.len(), &expected);
+                (None, TypeTable::ERROR)
+            }
+            Kind::Error => (None, TypeTable::ERROR),
+            Kind::Var(_) => (None, self.var()),
+            _ => (None, TypeTable::ERROR),
+        };
+        let mut tys = Vec::with_capacity(looped.params.len());
+        let mut body_result = self.var();
+        let mut never = false;
+        let hint_kind = hint.map(|t| self.p.types.kind(t));
+        let known = match hint_kind {
+            Some(Kind::Fn(params, r)) => {
+                if params.len() != looped.params.len() && !(looped.params.len() == 1 && self.p.types.is_never(r)) {
+                    let (found, expected) = (looped.params.len(), params.len());
+                    let span = looped.params.first().map_or(ast[call].span, |p| p.span);
+                    let message = format!("found {found} loop variables, the generator gives {expected}");
+                    self.error("wrong-number-of-arguments", span, message);
+                    None
+                } else {
+                    body_result = r;
+                    never = self.p.types.is_never(r);
+                    Some(params)
+                }
+            }
+            _ => None,
+        };
+        let poisoned = known.is_none() && self.p.types.is_error(result);
+        for (i, param) in looped.params.iter().enumerate() {
+            let ty = self.pattern_ty(&param.pattern);
+            match known.as_ref().and_then(|k| k.get(i)) {
+                Some(&hint) => self.unify(param.span, ty, hint, NO_WHY),
+                None if poisoned => self.poison(ty),
+                None => {}
+            }
+            tys.push(ty);
+        }
+        if poisoned {
+            self.p.types.unify(body_result, TypeTable::ERROR);
+        }
+        let break_ty = self.p.types.cont(result);
+        let old = self.enter(None);
+        self.bind_params(&looped.params, &tys);
+        let cont = if never { TypeTable::NEVER } else { self.p.types.cont(body_result) };
+        let mut info =
+            LambdaInfo { ty: TypeTable::ERROR, param_tys: tys.clone(), never, return_local: None, break_local: None };
+        if looped.with {
+            info.return_local = (!never).then(|| self.implicit("break", span, cont));
+        } else {
+            let id = self.implicit("break", span, break_ty);
+            // It belongs to the function around the loop.
+            self.p.locals[id.0 as usize].owner = old.owner;
+            info.break_local = Some(id);
+            info.return_local = (!never).then(|| self.implicit("continue", span, cont));
+        }
+        self.filters_of(&looped.filter, &looped.params);
+        self.body(looped.body, body_result, never, tys.last().copied(), info.return_local, NO_WHY);
+        self.leave(old);
+        let ty = self.p.types.func(&tys, body_result);
+        info.ty = ty;
+        let g = self.g(e);
+        self.p.lambdas.insert(g, info);
+        if poisoned {
+            return TypeTable::ERROR;
+        }
+        // The adjustment of the body as an argument is kept with the call, which has no value of its own.
+        let (call_g, call_span) = (self.g(call), ast[call].span);
+        checked.push(Arg { e: call_g, ty, span, lit: None });
+        let call_result = self.var();
+        self.apply(call_g, call_span, callee_ty, checked, call_result);
+        self.p.types.unify(call_result, result);
+        self.p.types.shallow(result)
+    }
+}

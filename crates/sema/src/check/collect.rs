@@ -1,0 +1,498 @@
+//! Declarations: which items there are, what their types are.
+
+use super::*;
+use crate::intrinsics;
+use nyala_syntax::ast::{ExprKind, ItemKind, Ret, TypeId, TypeKind, TypeParam};
+
+impl<'a> Checker<'a, '_> {
+    /// Enters the items of all files, then their types.
+    pub(super) fn collect_all(&mut self) {
+        for module in 0..self.p.modules.len() {
+            self.module = module;
+            self.declare_items(self.p.modules[module].items.iter(), true);
+        }
+        for module in 0..self.p.modules.len() {
+            self.module = module;
+            self.define_items(self.p.modules[module].items.iter(), true);
+        }
+        self.check_recursive_structs(0);
+    }
+
+    fn declare(&mut self, name: &'a Name, entity: Entity, top_level: bool) {
+        if name.is_wildcard() {
+            return;
+        }
+        self.p.declared.insert((name.span.file, name.span.lo), entity);
+        let scope = match self.scopes.last_mut() {
+            Some(scope) if !top_level => scope,
+            _ if self.module < self.p.n_prelude => &mut self.prelude,
+            _ => &mut self.globals,
+        };
+        if let Some(old) = scope.insert(&name.text, entity)
+            && !(matches!(old, Entity::Local(_)) && !top_level)
+        {
+            let old_span = self.entity_span(old);
+            let mut diagnostic =
+                Diagnostic::error("duplicate-name", name.span, format!("`{}` is defined twice", short(&name.text)));
+            if let Some(span) = old_span {
+                diagnostic = diagnostic.other(span, "first here");
+            }
+            self.report(diagnostic);
+        }
+    }
+
+    fn entity_span(&self, entity: Entity) -> Option<Span> {
+        Some(match entity {
+            Entity::Error | Entity::TypeParam(_) => return None,
+            Entity::Local(id) => self.p.local(id).span,
+            Entity::Fn(id) => self.p.fns[id.0 as usize].ast.name.span,
+            Entity::Static(id) => self.p.statics[id.0 as usize].ast.name.span,
+            Entity::Struct(id) => self.p.structs[id.0 as usize].ast.name.span,
+            Entity::Alias(id) => self.aliases[id.0 as usize].ast.name.span,
+        })
+    }
+
+    /// First round: names.
+    pub(super) fn declare_items(&mut self, items: impl Iterator<Item = &'a ast::Item>, top_level: bool) {
+        for item in items {
+            match &item.kind {
+                ItemKind::Fn(f) => self.declare_fn(f, FnKind::Defined, top_level),
+                ItemKind::Extern(block) => {
+                    let convention = block.convention.as_ref().map_or("C", |c| &c.0);
+                    for f in &block.fns {
+                        let symbol = f.symbol.as_ref().map_or(&*f.name.text, |s| &s.0);
+                        let kind = match convention {
+                            "thorin" | "device" => FnKind::Intrinsic(intrinsics::find(symbol)),
+                            _ => FnKind::Foreign(symbol.to_string()),
+                        };
+                        self.declare_fn(f, kind, top_level);
+                    }
+                    if let Some((name, span)) = &block.convention
+                        && !matches!(&name[..], "C" | "thorin" | "device")
+                    {
+                        self.error("limitation", *span, format!("`extern {name:?}` blocks are not supported yet"));
+                    }
+                }
+                ItemKind::Static(s) => {
+                    let id = StaticId(self.p.statics.len() as u32);
+                    self.p.statics.push(StaticInfo { ast: s, module: self.module, ty: TypeTable::ERROR });
+                    self.declare(&s.name, Entity::Static(id), top_level);
+                }
+                ItemKind::Struct(s) => {
+                    let id = StructId(self.p.structs.len() as u32);
+                    let rejected = self.reject_type_params(&s.type_params);
+                    self.p.structs.push(StructInfo {
+                        ast: s,
+                        module: self.module,
+                        fields: Vec::new(),
+                        index: FxHashMap::default(),
+                        rejected,
+                    });
+                    self.declare(&s.name, if rejected { Entity::Error } else { Entity::Struct(id) }, top_level);
+                    // Errors or not, its fields are looked at.
+                    self.p.declared.insert((s.name.span.file, s.name.span.lo), Entity::Struct(id));
+                }
+                ItemKind::Alias(a) => {
+                    let id = AliasId(self.aliases.len() as u32);
+                    let rejected = self.reject_type_params(&a.type_params);
+                    let state = if rejected { AliasState::Done(TypeTable::ERROR) } else { AliasState::Fresh };
+                    self.aliases.push(Alias { ast: a, module: self.module, top_level, state });
+                    self.declare(&a.name, Entity::Alias(id), top_level);
+                }
+                ItemKind::Use(_) => {}
+                ItemKind::Unsupported(names) => {
+                    for name in names {
+                        self.declare(name, Entity::Error, top_level);
+                    }
+                }
+            }
+        }
+    }
+
+    fn reject_type_params(&mut self, params: &[TypeParam]) -> bool {
+        if let Some(first) = params.first() {
+            self.limitation(first.name.span, "type parameters");
+        }
+        !params.is_empty()
+    }
+
+    fn declare_fn(&mut self, f: &'a ast::Fn, kind: FnKind, top_level: bool) {
+        let id = FnId(self.p.fns.len() as u32);
+        let generic_ok = matches!(kind, FnKind::Intrinsic(_));
+        let rejected = !generic_ok && self.reject_type_params(&f.type_params);
+        self.p.fns.push(FnInfo {
+            ast: f,
+            module: self.module,
+            kind,
+            ty: TypeTable::ERROR,
+            param_tys: Vec::new(),
+            result: TypeTable::ERROR,
+            never: false,
+            return_local: None,
+            top_level,
+            n_type_params: if generic_ok { f.type_params.len() } else { 0 },
+            rejected,
+        });
+        if let (false, Some(parent)) = (top_level, self.ctx.function) {
+            self.parents.insert(id, parent);
+        }
+        self.declare(&f.name, if rejected { Entity::Error } else { Entity::Fn(id) }, top_level);
+        self.p.declared.insert((f.name.span.file, f.name.span.lo), Entity::Fn(id));
+    }
+
+    /// Second round: types.
+    pub(super) fn define_items(&mut self, items: impl Iterator<Item = &'a ast::Item>, top_level: bool) {
+        let first_struct = self.p.structs.len();
+        for item in items {
+            match &item.kind {
+                ItemKind::Fn(f) => self.define_fn(f),
+                ItemKind::Extern(block) => block.fns.iter().for_each(|f| self.define_fn(f)),
+                ItemKind::Static(s) => {
+                    let ty = match s.ty {
+                        Some(ty) => self.value_ty(ty),
+                        None => self.var(),
+                    };
+                    if let Some(Entity::Static(id)) = self.p.declared_at(s.name.span) {
+                        self.p.statics[id.0 as usize].ty = ty;
+                    }
+                    if s.ty.is_none() && s.init.is_none() {
+                        let message = "nothing says which type this static has";
+                        self.error("ambiguous-type", s.name.span, message);
+                        self.p.types.unify(ty, TypeTable::ERROR);
+                    }
+                }
+                ItemKind::Struct(s) => self.define_struct(s),
+                ItemKind::Alias(a) => {
+                    if let Some(Entity::Alias(id)) = self.p.declared_at(a.name.span) {
+                        self.alias(id);
+                    }
+                }
+                ItemKind::Use(_) | ItemKind::Unsupported(_) => {}
+            }
+        }
+        if !top_level {
+            self.check_recursive_structs(first_struct.min(self.p.structs.len()));
+        }
+    }
+
+    fn define_struct(&mut self, s: &'a ast::Struct) {
+        let Some(Entity::Struct(id)) = self.p.declared_at(s.name.span) else { return };
+        if self.p.structs[id.0 as usize].rejected {
+            return;
+        }
+        for (name, ty) in &s.fields {
+            let ty = self.value_ty(*ty);
+            let info = &mut self.p.structs[id.0 as usize];
+            let old = info.index.insert(&name.text, info.fields.len() as u32);
+            info.fields.push((&name.text, ty));
+            if old.is_some() && !name.is_wildcard() {
+                self.error("duplicate-name", name.span, format!("field `{}` is defined twice", short(&name.text)));
+            }
+        }
+    }
+
+    /// Structs that contain themselves by value.
+    fn check_recursive_structs(&mut self, first: usize) {
+        // 0: not seen, 1: on the path, 2: done.
+        let n = self.p.structs.len();
+        let mut state: FxHashMap<u32, u8> = FxHashMap::default();
+        for start in first..n {
+            let mut stack = vec![(start as u32, false)];
+            while let Some((id, done)) = stack.pop() {
+                if done {
+                    state.insert(id, 2);
+                    continue;
+                }
+                if state.contains_key(&id) {
+                    continue;
+                }
+                state.insert(id, 1);
+                stack.push((id, true));
+                let fields = self.p.structs[id as usize].fields.clone();
+                for (i, (_, ty)) in fields.iter().enumerate() {
+                    for inner in self.structs_inside(*ty) {
+                        match state.get(&inner.0) {
+                            Some(1) => {
+                                let ast = self.p.structs[id as usize].ast;
+                                let span = ast.fields.get(i).map_or(ast.name.span, |f| f.0.span);
+                                let name = &self.p.structs[inner.0 as usize].ast.name.text;
+                                let message = format!("struct `{}` contains itself", short(name));
+                                let diagnostic = Diagnostic::error("recursive-type", span, message);
+                                self.report(diagnostic.hint("put a pointer between, `&T`"));
+                                self.p.structs[id as usize].fields[i].1 = TypeTable::ERROR;
+                            }
+                            Some(_) => {}
+                            None => stack.push((inner.0, false)),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn structs_inside(&mut self, ty: Ty) -> Vec<StructId> {
+        let mut out = Vec::new();
+        let mut seen = FxHashSet::default();
+        let mut work = vec![ty];
+        while let Some(ty) = work.pop() {
+            if !seen.insert(ty) {
+                continue;
+            }
+            match self.p.types.kind(ty) {
+                Kind::Struct(id) => out.push(id),
+                Kind::Tuple(parts) => work.extend(parts.iter()),
+                Kind::Array(t, _) => work.push(t),
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn define_fn(&mut self, f: &'a ast::Fn) {
+        let Some(Entity::Fn(id)) = self.p.declared_at(f.name.span) else { return };
+        let intrinsic = matches!(self.p.fns[id.0 as usize].kind, FnKind::Intrinsic(_));
+        if self.p.fns[id.0 as usize].rejected {
+            return;
+        }
+        self.scopes.push(FxHashMap::default());
+        if intrinsic && let Some(scope) = self.scopes.last_mut() {
+            for (i, param) in f.type_params.iter().enumerate() {
+                scope.insert(&param.name.text, Entity::TypeParam(i as u32));
+            }
+        }
+        let mut params = Vec::with_capacity(f.params.len());
+        for param in &f.params {
+            let ty = match param.pattern.ty {
+                Some(ty) => self.value_ty(ty),
+                None => TypeTable::ERROR,
+            };
+            params.push(ty);
+        }
+        let (result, never) = match f.result {
+            Ret::Never(_) => (TypeTable::NEVER, true),
+            Ret::Type(ty) => (self.value_ty(ty), false),
+            Ret::Absent if f.body.is_some() => (self.var(), false),
+            Ret::Absent => (TypeTable::UNIT, false),
+        };
+        self.scopes.pop();
+        let ty = self.p.types.func(&params, result);
+        let info = &mut self.p.fns[id.0 as usize];
+        (info.ty, info.param_tys, info.result, info.never) = (ty, params, result, never);
+    }
+
+    // Types as written.
+
+    /// A type of values: no indefinite array.
+    pub(super) fn value_ty(&mut self, id: TypeId) -> Ty {
+        let ty = self.ty(id);
+        self.sized(ty, self.ast()[id].span)
+    }
+
+    fn sized(&mut self, ty: Ty, span: Span) -> Ty {
+        if let Kind::Indef(_) = self.p.types.kind(ty) {
+            let message = format!("found `{}`, expected a type with a size", self.show(ty));
+            let diagnostic = Diagnostic::error("indefinite-array", span, message);
+            self.report(diagnostic.hint("indefinite arrays stand behind pointers: `&[T]`"));
+            return TypeTable::ERROR;
+        }
+        ty
+    }
+
+    pub(super) fn ty(&mut self, id: TypeId) -> Ty {
+        let node = &self.ast()[id];
+        let span = node.span;
+        let ty = match &node.kind {
+            TypeKind::Error => TypeTable::ERROR,
+            TypeKind::Path(path) => self.path_ty(path),
+            TypeKind::Tuple(parts) => {
+                let parts: Vec<Ty> = parts.iter().map(|p| self.value_ty(*p)).collect();
+                self.p.types.tuple(&parts)
+            }
+            TypeKind::Array(elem, n) => {
+                let elem = self.value_ty(*elem);
+                match self.length(*n) {
+                    Some(n) => self.p.types.mk(Kind::Array(elem, n)),
+                    None => TypeTable::ERROR,
+                }
+            }
+            TypeKind::Indefinite(elem) => {
+                let elem = self.value_ty(*elem);
+                self.p.types.mk(Kind::Indef(elem))
+            }
+            TypeKind::Pointer { mutable, space, to } => {
+                let to = self.ty(*to);
+                if let Some(space) = space
+                    && space.text != "0"
+                {
+                    self.limitation(space.span, "address spaces");
+                    return TypeTable::ERROR;
+                }
+                self.p.types.ptr(*mutable, to)
+            }
+            TypeKind::Owned(_) => {
+                self.limitation(span, "owned pointers");
+                TypeTable::ERROR
+            }
+            TypeKind::Simd(..) => {
+                self.limitation(span, "`simd` types");
+                TypeTable::ERROR
+            }
+            TypeKind::Typeof(_) => {
+                self.limitation(span, "`typeof` types");
+                TypeTable::ERROR
+            }
+            TypeKind::Fn { type_params, params, result } => {
+                if let Some(first) = type_params.first() {
+                    self.limitation(first.name.span, "generic function types");
+                    return TypeTable::ERROR;
+                }
+                let params: Vec<Ty> = params.iter().map(|p| self.value_ty(*p)).collect();
+                let result = match result {
+                    Ret::Absent | Ret::Never(_) => TypeTable::NEVER,
+                    Ret::Type(ty) => self.value_ty(*ty),
+                };
+                self.p.types.func(&params, result)
+            }
+        };
+        self.check_depth(span);
+        ty
+    }
+
+    pub(super) fn check_depth(&mut self, span: Span) {
+        if std::mem::take(&mut self.p.types.too_deep) {
+            self.error("type-too-deep", span, "this type nests too deep");
+        }
+    }
+
+    fn path_ty(&mut self, path: &'a ast::Path) -> Ty {
+        let name = &path.names[0];
+        if path.names.len() == 1 && self.lookup(&name.text).is_none() {
+            let prim = match &*name.text {
+                "int" => Some(Prim::I32),
+                "uint" => Some(Prim::U32),
+                "float" => Some(Prim::F32),
+                "double" => Some(Prim::F64),
+                "f16" | "half" => {
+                    self.error("limitation", name.span, "`f16` is not supported yet");
+                    return TypeTable::ERROR;
+                }
+                text => Prim::from_name(text),
+            };
+            if let Some(prim) = prim {
+                return self.prim(prim);
+            }
+        }
+        let entity = self.resolve_name(name);
+        if path.names.len() > 1 {
+            if entity != Entity::Error {
+                self.limitation(path.span, "paths with `::`");
+            }
+            return TypeTable::ERROR;
+        }
+        if let (Some(_), false) = (&path.type_args, entity == Entity::Error) {
+            self.limitation(path.span, "type arguments");
+            return TypeTable::ERROR;
+        }
+        match entity {
+            Entity::Error => TypeTable::ERROR,
+            Entity::Struct(id) => self.p.types.mk(Kind::Struct(id)),
+            Entity::Alias(id) => self.alias(id),
+            Entity::TypeParam(i) => self.p.types.mk(Kind::Param(i)),
+            Entity::Local(_) | Entity::Fn(_) | Entity::Static(_) => {
+                self.error("not-a-type", name.span, format!("found `{}`, expected a type", short(&name.text)));
+                TypeTable::ERROR
+            }
+        }
+    }
+
+    pub(super) fn alias(&mut self, id: AliasId) -> Ty {
+        let alias = &mut self.aliases[id.0 as usize];
+        match alias.state {
+            AliasState::Done(ty) => ty,
+            AliasState::Busy => {
+                let name = &alias.ast.name;
+                let (message, span) = (format!("type `{}` contains itself", short(&name.text)), name.span);
+                alias.state = AliasState::Done(TypeTable::ERROR);
+                let diagnostic = Diagnostic::error("recursive-type", span, message);
+                self.report(diagnostic.hint("recursion needs a `struct`"));
+                TypeTable::ERROR
+            }
+            AliasState::Fresh => {
+                alias.state = AliasState::Busy;
+                let (ast, module, top_level) = (alias.ast, alias.module, alias.top_level);
+                let old_module = std::mem::replace(&mut self.module, module);
+                let scopes = if top_level { std::mem::take(&mut self.scopes) } else { Vec::new() };
+                let ty = self.ty(ast.ty);
+                if top_level {
+                    self.scopes = scopes;
+                }
+                self.module = old_module;
+                let alias = &mut self.aliases[id.0 as usize];
+                if let AliasState::Done(ty) = alias.state {
+                    return ty;
+                }
+                alias.state = AliasState::Done(ty);
+                ty
+            }
+        }
+    }
+
+    // Lengths of arrays.
+
+    /// The value of a length, an integer literal or static.
+    pub(super) fn length(&mut self, e: ExprId) -> Option<u64> {
+        let span = self.ast()[e].span;
+        match self.const_int(e, 0) {
+            Some(n) if (0..1 << 40).contains(&n) => {
+                let g = self.g(e);
+                self.p.array_len.insert(g, n as u64);
+                Some(n as u64)
+            }
+            None if matches!(self.ast()[e].kind, ExprKind::Error | ExprKind::Unsupported) => None,
+            _ => {
+                let diagnostic = Diagnostic::error("bad-array-length", span, "found no constant length for the array");
+                self.report(diagnostic.hint("lengths are integer literals or statics"));
+                None
+            }
+        }
+    }
+
+    fn const_int(&mut self, e: ExprId, depth: u32) -> Option<i128> {
+        if depth > 64 {
+            return None;
+        }
+        use ast::BinaryOp::*;
+        match &self.ast()[e].kind {
+            ExprKind::Int { value, .. } => i128::try_from(*value).ok(),
+            ExprKind::Unary(ast::UnaryOp::Neg, e) => self.const_int(*e, depth + 1).map(|n| -n),
+            ExprKind::Cast(e, _) => self.const_int(*e, depth + 1),
+            ExprKind::Binary { op, lhs, rhs, .. } => {
+                let (a, b) = (self.const_int(*lhs, depth + 1)?, self.const_int(*rhs, depth + 1)?);
+                match op {
+                    Add => a.checked_add(b),
+                    Sub => a.checked_sub(b),
+                    Mul => a.checked_mul(b),
+                    Div => a.checked_div(b),
+                    Rem => a.checked_rem(b),
+                    Shl => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)),
+                    Shr => u32::try_from(b).ok().and_then(|b| a.checked_shr(b)),
+                    _ => None,
+                }
+            }
+            ExprKind::Path(path) if path.names.len() == 1 => match self.lookup(&path.names[0].text)? {
+                Entity::Static(id) => {
+                    let (ast, module) = (self.p.statics[id.0 as usize].ast, self.p.statics[id.0 as usize].module);
+                    if ast.mutable {
+                        return None;
+                    }
+                    let old = std::mem::replace(&mut self.module, module);
+                    let value = ast.init.and_then(|init| self.const_int(init, depth + 8));
+                    self.module = old;
+                    value
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}

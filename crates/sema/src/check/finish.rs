@@ -1,0 +1,436 @@
+//! The order in which bodies are checked, and what is decided when all types are known.
+
+use super::*;
+use nyala_syntax::ast::{ExprKind, Ret, UnaryOp};
+
+impl<'a> Checker<'a, '_> {
+    /// Checks all bodies. Statics and functions whose types are inferred come first, together, for the others see them.
+    pub(super) fn check_all(&mut self) {
+        let n_fns = self.p.fns.len();
+        let n_statics = self.p.statics.len();
+        for id in 0..n_statics {
+            self.module = self.p.statics[id].module;
+            self.check_static(StaticId(id as u32));
+        }
+        let inferred = |f: &FnInfo| matches!(f.ast.result, Ret::Absent) && f.ast.body.is_some();
+        for id in 0..n_fns {
+            if inferred(&self.p.fns[id]) {
+                self.module = self.p.fns[id].module;
+                self.check_fn(FnId(id as u32));
+            }
+        }
+        self.finalize();
+        for id in 0..n_fns {
+            if !inferred(&self.p.fns[id]) {
+                self.module = self.p.fns[id].module;
+                self.check_fn(FnId(id as u32));
+                self.finalize();
+            }
+        }
+        self.check_order();
+    }
+
+    pub(super) fn check_static(&mut self, id: StaticId) {
+        let info = &self.p.statics[id.0 as usize];
+        let (ast, ty) = (info.ast, info.ty);
+        let Some(init) = ast.init else { return };
+        let old = self.ctx;
+        self.n_owners += 1;
+        self.function_of.push(None);
+        self.ctx = Context { owner: self.n_owners, current_loop: None, function: None };
+        let why = match ast.ty {
+            Some(ty) => Why(Some((self.ast()[ty].span, "because of this type"))),
+            None => NO_WHY,
+        };
+        let ty = self.expr_to(init, ty, why);
+        if self.p.types.is_never(ty) {
+            self.never_value(init);
+        }
+        self.check_constant(init);
+        self.ctx = old;
+        self.solve();
+    }
+
+    fn check_constant(&mut self, root: ExprId) {
+        let ast = self.ast();
+        let mut work = vec![root];
+        while let Some(e) = work.pop() {
+            let node = &ast[e];
+            let fault = match &node.kind {
+                ExprKind::Error
+                | ExprKind::Unsupported
+                | ExprKind::Int { .. }
+                | ExprKind::Float { .. }
+                | ExprKind::Bool(_)
+                | ExprKind::Char(_)
+                | ExprKind::Str(_)
+                | ExprKind::DynArray(..) => None,
+                // The bodies of lambdas run later; what they may not use is found by their names.
+                ExprKind::Lambda(_) => None,
+                ExprKind::Path(path) => match self.p.resolved.get(&self.g(e)) {
+                    Some(Entity::Local(_)) => Some((path.span, "a variable is no constant")),
+                    Some(Entity::Static(id)) if self.p.statics[id.0 as usize].ast.mutable => {
+                        Some((path.span, "a `static mut` is no constant"))
+                    }
+                    _ => None,
+                },
+                ExprKind::AddrOf { place, .. } => {
+                    // The address of a static is constant whatever is in it.
+                    let is_static = matches!(self.p.resolved.get(&self.g(*place)), Some(Entity::Static(_)));
+                    if !is_static {
+                        work.push(*place);
+                    }
+                    None
+                }
+                ExprKind::Call { callee, args } => match self.p.call_kind.get(&self.g(e)) {
+                    Some(CallKind::Index) => {
+                        work.push(*callee);
+                        work.extend(args);
+                        None
+                    }
+                    _ if self.is_constant_intrinsic(*callee) => {
+                        work.extend(args);
+                        None
+                    }
+                    _ => Some((node.span, "a call is no constant")),
+                },
+                ExprKind::Unary(UnaryOp::Unfold | UnaryOp::Run, _) => Some((node.span, "a call is no constant")),
+                ExprKind::Block(block) if block.stmts.is_empty() => {
+                    work.extend(block.result);
+                    None
+                }
+                ExprKind::Block(_) | ExprKind::If { .. } | ExprKind::While { .. } | ExprKind::For(_) => {
+                    Some((node.span, "control flow is no constant"))
+                }
+                ExprKind::Assign { .. } | ExprKind::IncDec { .. } => Some((node.span, "an assignment is no constant")),
+                kind => {
+                    kind.each_child(|c| work.push(c));
+                    None
+                }
+            };
+            if let Some((span, text)) = fault {
+                let diagnostic = Diagnostic::error("not-constant", span, "initializer of a static is not constant");
+                self.report(diagnostic.label(text));
+                return;
+            }
+        }
+    }
+
+    fn is_constant_intrinsic(&self, callee: ExprId) -> bool {
+        match self.p.resolved.get(&self.g(callee)) {
+            Some(Entity::Error) | None => true,
+            Some(Entity::Fn(id)) => matches!(self.p.fns[id.0 as usize].kind, FnKind::Intrinsic(_)),
+            _ => false,
+        }
+    }
+
+    /// The end of a unit of inference: defaults, then what is still open is an error.
+    pub(super) fn finalize(&mut self) {
+        self.solve();
+        // What waits in vain gets the simplest assumption, one after the other.
+        let mut round = 0;
+        while self.pending.iter().any(Option::is_some) && round < 3 {
+            for i in 0..self.pending.len() {
+                let Some(pending) = &self.pending[i] else { continue };
+                match (round, pending) {
+                    (0, Pending::Deref { base, result, .. }) => {
+                        let (base, result) = (*base, *result);
+                        let ptr = self.p.types.ptr(false, result);
+                        self.p.types.unify(base, ptr);
+                    }
+                    (1, Pending::Coerce { from, to, .. }) => {
+                        let (from, to) = (*from, *to);
+                        self.p.types.unify(from, to);
+                    }
+                    (2, _) => {}
+                    _ => continue,
+                }
+                self.solve();
+            }
+            if round == 1 {
+                self.default_literals();
+            }
+            round += 1;
+        }
+        self.default_literals();
+        self.solve();
+        self.report_open_locals();
+        for i in 0..self.pending.len() {
+            match self.pending[i].take() {
+                None => {}
+                Some(Pending::Coerce { e, span, from, to, why }) => {
+                    self.p.types.unify(from, to);
+                    self.coerce(e, span, from, to, why);
+                }
+                Some(Pending::Field { span, base, result, .. } | Pending::Deref { span, base, result }) => {
+                    self.ambiguous(span, base, "this");
+                    self.p.types.unify(result, TypeTable::ERROR);
+                }
+                Some(Pending::Call { span, callee, result, .. }) => {
+                    self.ambiguous(span, callee, "what is called");
+                    self.p.types.unify(result, TypeTable::ERROR);
+                }
+            }
+        }
+        self.solve();
+        self.pending_base += self.pending.len() as u32;
+        self.pending.clear();
+        self.p.types.ready.clear();
+        let module = self.module;
+        let mut finals = std::mem::take(&mut self.finals);
+        for check in finals.drain(..) {
+            self.final_check(check);
+        }
+        self.finals = finals;
+        self.module = module;
+        self.unit_locals = self.p.locals.len();
+        self.default_from = self.p.types.n_vars();
+    }
+
+    fn default_literals(&mut self) {
+        for i in 0..self.finals.len() {
+            let ty = match &self.finals[i] {
+                Final::Literal { ty, .. } | Final::Operand { ty, .. } | Final::Cast { from: ty, .. } => *ty,
+                Final::Known { ty, .. } | Final::Value { ty, .. } => *ty,
+                Final::Place { .. } | Final::AutoAddress { .. } => continue,
+            };
+            self.default_class(ty);
+        }
+        for i in self.unit_locals..self.p.locals.len() {
+            self.default_class(self.p.locals[i].ty);
+        }
+        // Whatever else is a number by its class.
+        self.default_vars();
+        self.solve();
+    }
+
+    fn default_class(&mut self, ty: Ty) {
+        let Some(var) = self.p.types.as_var(ty) else { return };
+        let prim = match self.p.types.class(var) {
+            Class::Any => return,
+            Class::Num | Class::Int => Prim::I32,
+            Class::Float => Prim::F64,
+        };
+        let prim = self.prim(prim);
+        self.p.types.unify(ty, prim);
+    }
+
+    fn default_vars(&mut self) {
+        for var in self.default_from..self.p.types.n_vars() {
+            if let Some(ty) = self.p.types.open_var(var) {
+                self.default_class(ty);
+            }
+        }
+    }
+
+    fn ambiguous(&mut self, span: Span, ty: Ty, what: &str) {
+        if !self.p.types.has_open_var(ty) {
+            return;
+        }
+        let message = format!("nothing says which type {what} has");
+        let found = self.show(ty);
+        let diagnostic = Diagnostic::error("ambiguous-type", span, message).label(format!("has type `{found}`"));
+        self.report(diagnostic.hint("state the type: `x: T`"));
+        self.close(ty);
+    }
+
+    /// Makes the open parts of a type errors, so that they are reported once.
+    fn close(&mut self, ty: Ty) {
+        match self.p.types.kind(ty) {
+            Kind::Var(_) => {
+                self.p.types.unify(ty, TypeTable::ERROR);
+            }
+            Kind::Tuple(parts) => parts.iter().for_each(|p| self.close(*p)),
+            Kind::Array(t, _) | Kind::Indef(t) | Kind::Ptr { to: t, .. } => self.close(t),
+            Kind::Fn(params, result) => {
+                params.iter().for_each(|p| self.close(*p));
+                self.close(result);
+            }
+            _ => {}
+        }
+    }
+
+    fn report_open_locals(&mut self) {
+        for i in self.unit_locals..self.p.locals.len() {
+            let (ty, span) = (self.p.locals[i].ty, self.p.locals[i].span);
+            if self.p.types.has_open_var(ty) {
+                let local = &self.p.locals[i];
+                let what = match &*local.name {
+                    "break" | "continue" | "return" => {
+                        self.close(ty);
+                        continue;
+                    }
+                    name => format!("`{}`", short(name)),
+                };
+                self.ambiguous(span, ty, &what);
+            }
+        }
+    }
+
+    fn final_check(&mut self, check: Final) {
+        match check {
+            Final::Literal { value, negative, ty, span } => self.final_literal(value, negative, ty, span),
+            Final::Cast { from, to, span } => self.final_cast(from, to, span),
+            Final::Operand { op, want, ty, span } => self.final_operand(op, want, ty, span),
+            Final::Value { ty, span } => {
+                if let Kind::Indef(_) = self.p.types.kind(ty) {
+                    let message = format!("found `{}`, expected a type with a size", self.show(ty));
+                    let diagnostic = Diagnostic::error("indefinite-array", span, message);
+                    self.report(diagnostic.hint("indefinite arrays stand behind pointers: `&[T]`"));
+                }
+            }
+            Final::Known { ty, span, what } => self.ambiguous(span, ty, what),
+            Final::Place { module, e, need, loops, span } => self.final_place(module, e, need, loops, span),
+            Final::AutoAddress { module, e } => self.final_address(module, e),
+        }
+    }
+
+    fn final_literal(&mut self, value: u128, negative: bool, ty: Ty, span: Span) {
+        let Some(prim) = self.p.types.as_prim(ty) else { return };
+        if !prim.is_int() {
+            return;
+        }
+        let bits = prim.bits();
+        let max = if prim.is_signed() { (1u128 << (bits - 1)) - u128::from(!negative) } else { (1u128 << bits) - 1 };
+        if value > max {
+            let sign = if negative { "-" } else { "" };
+            let message = format!("literal {sign}{value} does not fit `{}`", prim.name());
+            let mut diagnostic = Diagnostic::error("literal-out-of-range", span, message);
+            if value < 1 << 64 {
+                let wider = if value < 1 << 63 { "i64" } else { "u64" };
+                diagnostic = diagnostic.hint(format!("`{wider}` has room for it: `{value}{wider}`"));
+            }
+            self.report(diagnostic);
+        }
+    }
+
+    fn final_cast(&mut self, from: Ty, to: Ty, span: Span) {
+        let number = |c: &Self, t: Ty| c.p.types.as_prim(t).is_some();
+        let int = |c: &Self, t: Ty| c.p.types.as_prim(t).is_some_and(Prim::is_int);
+        let (a, b) = (self.p.types.kind(from), self.p.types.kind(to));
+        let ok = match (&a, &b) {
+            (Kind::Error, _) | (_, Kind::Error) => true,
+            _ if number(self, from) && number(self, to) => true,
+            (Kind::Ptr { .. }, Kind::Ptr { .. }) => true,
+            (Kind::Ptr { .. }, _) if int(self, to) => true,
+            (_, Kind::Ptr { .. }) if int(self, from) => true,
+            _ => matches!(self.subtype(from, to), Fit::Same | Fit::Adjusted),
+        };
+        if !ok {
+            let message = format!("found `{}`, which `as` cannot convert to `{}`", self.show(from), self.show(to));
+            let diagnostic = Diagnostic::error("bad-cast", span, message);
+            self.report(diagnostic.hint("`as` converts numbers, bools and pointers"));
+        }
+    }
+
+    fn final_operand(&mut self, op: &'static str, want: Want, ty: Ty, span: Span) {
+        let kind = self.p.types.kind(ty);
+        let prim = self.p.types.as_prim(ty);
+        let ok = match want {
+            _ if kind == Kind::Error => true,
+            Want::Number => prim.is_some_and(|p| p != Prim::Bool),
+            Want::Integer => prim.is_some_and(Prim::is_int),
+            Want::IntegerOrBool => prim.is_some_and(|p| !p.is_float()),
+            Want::Comparable => prim.is_some() || matches!(kind, Kind::Ptr { .. }),
+        };
+        if ok {
+            return;
+        }
+        if let Kind::Var(_) = kind {
+            self.ambiguous(span, ty, "this operand");
+            return;
+        }
+        let expected = match want {
+            Want::Number => "a number",
+            Want::Integer => "an integer",
+            Want::IntegerOrBool => "an integer or `bool`",
+            Want::Comparable => "a number, `bool` or pointer",
+        };
+        let found = self.show(ty);
+        let message = match op {
+            "an index" => format!("found an index of type `{found}`, expected {expected}"),
+            _ => format!("found operand of type `{found}` for `{op}`, expected {expected}"),
+        };
+        self.error("bad-operand", span, message);
+    }
+
+    /// Functions must not run before the variables they use exist.
+    fn check_order(&mut self) {
+        // Who uses which nested function, for those used before they stand.
+        let mut users: FxHashMap<FnId, Vec<(Option<FnId>, u32, Span)>> = FxHashMap::default();
+        for (user, used, known, span) in std::mem::take(&mut self.nested_uses) {
+            users.entry(used).or_default().push((user, known, span));
+        }
+        let mut seen: FxHashSet<(FnId, LocalId)> = FxHashSet::default();
+        let mut work: Vec<(FnId, LocalId)> = Vec::new();
+        let captures = std::mem::take(&mut self.captures);
+        for (f, local) in captures {
+            if !self.p.fns[f.0 as usize].top_level && seen.insert((f, local)) {
+                work.push((f, local));
+            }
+        }
+        let mut reported: FxHashSet<LocalId> = FxHashSet::default();
+        let mut steps = 0u32;
+        while let Some((f, local)) = work.pop() {
+            steps += 1;
+            if steps > 5_000_000 {
+                return;
+            }
+            let Some(uses) = users.get(&f) else { continue };
+            let declared_in = self.owner_function(local);
+            for &(user, known, span) in uses {
+                if user == declared_in {
+                    if known <= local.0 && reported.insert(local) {
+                        let name = short(&self.p.local(local).name);
+                        let declared = self.p.local(local).span;
+                        let callee = short(&self.p.fns[f.0 as usize].ast.name.text);
+                        let message = format!("`{callee}` is used before its variable `{name}` exists");
+                        let diagnostic = Diagnostic::error("used-before-declared", span, message);
+                        self.report(diagnostic.other(declared, "declared here"));
+                    }
+                } else if let Some(user) = user
+                    && seen.insert((user, local))
+                {
+                    work.push((user, local));
+                }
+            }
+        }
+    }
+
+    fn owner_function(&self, local: LocalId) -> Option<FnId> {
+        self.function_of.get(self.p.local(local).owner as usize).copied().flatten()
+    }
+
+    /// All types without variables.
+    pub(super) fn finish(mut self) -> Program<'a> {
+        let p = &mut self.p;
+        for ty in &mut p.expr_ty {
+            *ty = p.types.resolve(*ty);
+        }
+        for local in &mut p.locals {
+            local.ty = p.types.resolve(local.ty);
+        }
+        for adjust in p.adjust.values_mut() {
+            adjust.to = p.types.resolve(adjust.to);
+        }
+        for ty in p.type_args.values_mut().flatten().chain(p.cast_to.values_mut()) {
+            *ty = p.types.resolve(*ty);
+        }
+        for lambda in p.lambdas.values_mut() {
+            lambda.ty = p.types.resolve(lambda.ty);
+            lambda.param_tys.iter_mut().for_each(|t| *t = p.types.resolve(*t));
+        }
+        for f in &mut p.fns {
+            f.ty = p.types.resolve(f.ty);
+            f.result = p.types.resolve(f.result);
+            f.param_tys.iter_mut().for_each(|t| *t = p.types.resolve(*t));
+        }
+        for s in &mut p.statics {
+            s.ty = p.types.resolve(s.ty);
+        }
+        for s in &mut p.structs {
+            s.fields.iter_mut().for_each(|f| f.1 = p.types.resolve(f.1));
+        }
+        self.p
+    }
+}

@@ -1,0 +1,554 @@
+//! Names and types. Inference is complete within a function whatever the order: what needs a type that is not known yet
+//! waits for its variable; when all is read, literals get their default types, and what is still open is an error.
+
+mod calls;
+mod collect;
+mod exprs;
+mod finish;
+mod places;
+
+use crate::program::*;
+use crate::types::{Class, Kind, StructId, Ty, TypeTable};
+use nyala_base::{Diagnostic, Sink, Span};
+use nyala_ir::Prim;
+use nyala_syntax::ast::{self, ExprId, Module, Name};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Names and types of a program; `None` if `sink` has errors then.
+pub fn check<'a>(input: &Input<'a>, sink: &mut Sink) -> Option<Program<'a>> {
+    let input = *input;
+    crate::on_big_stack(move || {
+        let mut checker = Checker::new(input, sink);
+        checker.collect_all();
+        checker.check_all();
+        let program = checker.finish();
+        (!sink.has_errors()).then_some(program)
+    })
+}
+
+/// Why a type is expected.
+#[derive(Clone, Copy)]
+struct Why(Option<(Span, &'static str)>);
+
+const NO_WHY: Why = Why(None);
+
+/// What waits for the type of a variable.
+enum Pending {
+    Coerce { e: GlobalExpr, span: Span, from: Ty, to: Ty, why: Why },
+    Field { e: GlobalExpr, span: Span, base: Ty, name: Name, result: Ty },
+    Call { e: GlobalExpr, span: Span, callee: Ty, args: Vec<Arg>, result: Ty },
+    Deref { span: Span, base: Ty, result: Ty },
+}
+
+#[derive(Clone, Copy)]
+struct Arg {
+    e: GlobalExpr,
+    ty: Ty,
+    span: Span,
+    /// The value of an integer literal.
+    lit: Option<u128>,
+}
+
+/// What is checked when all types are known.
+enum Final {
+    Literal { value: u128, negative: bool, ty: Ty, span: Span },
+    Cast { from: Ty, to: Ty, span: Span },
+    Operand { op: &'static str, want: Want, ty: Ty, span: Span },
+    Value { ty: Ty, span: Span },
+    Known { ty: Ty, span: Span, what: &'static str },
+    Place { module: usize, e: ExprId, need: Need, loops: Option<LoopId>, span: Span },
+    AutoAddress { module: usize, e: ExprId },
+}
+
+/// Which types an operator takes.
+#[derive(Clone, Copy, PartialEq)]
+enum Want {
+    Number,
+    Integer,
+    IntegerOrBool,
+    Comparable,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Need {
+    Assign,
+    Address,
+    MutAddress,
+}
+
+/// The function body that is being checked.
+#[derive(Clone, Copy)]
+struct Context {
+    owner: u32,
+    current_loop: Option<LoopId>,
+    /// The innermost named function.
+    function: Option<FnId>,
+}
+
+struct Checker<'a, 's> {
+    p: Program<'a>,
+    sink: &'s mut Sink,
+    globals: FxHashMap<&'a str, Entity>,
+    prelude: FxHashMap<&'a str, Entity>,
+    scopes: Vec<FxHashMap<&'a str, Entity>>,
+    module: usize,
+    ctx: Context,
+    n_owners: u32,
+    pending: Vec<Option<Pending>>,
+    /// Number of entries of earlier units.
+    pending_base: u32,
+    finals: Vec<Final>,
+    /// Locals and pending entries of earlier units end here.
+    unit_locals: usize,
+    /// Variables of earlier units end here.
+    default_from: u32,
+    /// The named function around each body.
+    function_of: Vec<Option<FnId>>,
+    aliases: Vec<Alias<'a>>,
+    /// Names may be missing through no fault of their users.
+    open_names: bool,
+    reported_names: FxHashSet<(Option<FnId>, &'a str)>,
+    n_suggestions: u32,
+    /// `(user, nested function used, locals known then, place)`.
+    nested_uses: Vec<(Option<FnId>, FnId, u32, Span)>,
+    captures: Vec<(FnId, LocalId)>,
+    /// In a filter: calls are out.
+    in_filter: bool,
+    /// Enclosing functions of nested ones.
+    parents: FxHashMap<FnId, FnId>,
+}
+
+struct Alias<'a> {
+    ast: &'a ast::Alias,
+    module: usize,
+    top_level: bool,
+    state: AliasState,
+}
+
+#[derive(Clone, Copy)]
+enum AliasState {
+    Fresh,
+    Busy,
+    Done(Ty),
+}
+
+impl<'a, 's> Checker<'a, 's> {
+    fn new(input: Input<'a>, sink: &'s mut Sink) -> Self {
+        let modules: Vec<&'a Module> = input.prelude.into_iter().chain(input.files).collect();
+        let mut bases = Vec::with_capacity(modules.len());
+        let mut n_exprs = 0u32;
+        for module in &modules {
+            bases.push(n_exprs);
+            n_exprs += module.exprs.len() as u32;
+        }
+        let open_names = modules.iter().any(|m| m.broken || m.open_names);
+        let p = Program {
+            modules,
+            bases,
+            n_prelude: usize::from(input.prelude.is_some()),
+            types: TypeTable::new(),
+            expr_ty: vec![TypeTable::ERROR; n_exprs as usize],
+            adjust: FxHashMap::default(),
+            resolved: FxHashMap::default(),
+            type_args: FxHashMap::default(),
+            cast_to: FxHashMap::default(),
+            call_kind: FxHashMap::default(),
+            field_idx: FxHashMap::default(),
+            array_len: FxHashMap::default(),
+            lambdas: FxHashMap::default(),
+            loops: Vec::new(),
+            loop_of: FxHashMap::default(),
+            locals: Vec::new(),
+            fns: Vec::new(),
+            statics: Vec::new(),
+            structs: Vec::new(),
+            declared: FxHashMap::default(),
+        };
+        Checker {
+            p,
+            sink,
+            globals: FxHashMap::default(),
+            prelude: FxHashMap::default(),
+            scopes: Vec::new(),
+            module: 0,
+            ctx: Context { owner: 0, current_loop: None, function: None },
+            n_owners: 0,
+            pending: Vec::new(),
+            pending_base: 0,
+            finals: Vec::new(),
+            unit_locals: 0,
+            default_from: 0,
+            function_of: vec![None],
+            aliases: Vec::new(),
+            open_names,
+            reported_names: FxHashSet::default(),
+            n_suggestions: 0,
+            nested_uses: Vec::new(),
+            captures: Vec::new(),
+            in_filter: false,
+            parents: FxHashMap::default(),
+        }
+    }
+
+    fn ast(&self) -> &'a Module {
+        self.p.modules[self.module]
+    }
+
+    fn g(&self, e: ExprId) -> GlobalExpr {
+        self.p.global(self.module, e)
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.sink.push(diagnostic);
+    }
+
+    fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>) {
+        self.report(Diagnostic::error(code, span, message));
+    }
+
+    fn limitation(&mut self, span: Span, what: &str) {
+        self.error("limitation", span, format!("{what} are not supported yet"));
+    }
+
+    fn show(&self, ty: Ty) -> String {
+        let structs = &self.p.structs;
+        self.p.types.show(ty, &|id: StructId| structs[id.0 as usize].ast.name.text.to_string())
+    }
+
+    fn prim(&self, prim: Prim) -> Ty {
+        self.p.types.prim(prim)
+    }
+
+    fn var(&mut self) -> Ty {
+        self.p.types.var(Class::Any)
+    }
+
+    // Names.
+
+    fn lookup(&self, name: &str) -> Option<Entity> {
+        for scope in self.scopes.iter().rev() {
+            if let Some(&entity) = scope.get(name) {
+                return Some(entity);
+            }
+        }
+        if self.module >= self.p.n_prelude
+            && let Some(&entity) = self.globals.get(name)
+        {
+            return Some(entity);
+        }
+        self.prelude.get(name).copied()
+    }
+
+    /// What `name` means; an error is reported once per function and name.
+    fn resolve_name(&mut self, name: &'a Name) -> Entity {
+        if let Some(entity) = self.lookup(&name.text) {
+            return entity;
+        }
+        if name.is_wildcard() {
+            self.error("wildcard-value", name.span, "`_` has no value: it binds nothing");
+            return Entity::Error;
+        }
+        if self.open_names || !self.reported_names.insert((self.ctx.function, &name.text)) {
+            return Entity::Error;
+        }
+        let mut diagnostic =
+            Diagnostic::error("unknown-name", name.span, format!("found no `{}` in scope", short(&name.text)));
+        if let Some(similar) = self.similar_name(&name.text) {
+            diagnostic = diagnostic.hint(format!("did you mean `{similar}`?"));
+        }
+        self.report(diagnostic);
+        Entity::Error
+    }
+
+    fn similar_name(&mut self, name: &str) -> Option<&'a str> {
+        self.n_suggestions += 1;
+        if self.n_suggestions > 20 {
+            return None;
+        }
+        let all = self.scopes.iter().rev().chain([&self.globals, &self.prelude]).flat_map(|scope| scope.keys());
+        closest(name, all.copied())
+    }
+
+    /// Enters a name into the innermost scope.
+    fn bind(&mut self, name: &'a Name, entity: Entity) {
+        if name.is_wildcard() {
+            return;
+        }
+        self.p.declared.insert((name.span.file, name.span.lo), entity);
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(&name.text, entity);
+        }
+    }
+
+    fn new_local(&mut self, name: &str, span: Span, ty: Ty, mutable: bool) -> LocalId {
+        self.p.locals.push(Local {
+            name: name.into(),
+            span,
+            ty,
+            mutable,
+            owner: self.ctx.owner,
+            in_loop: self.ctx.current_loop,
+            captured: false,
+            addressed: false,
+            loop_cont: None,
+            used: false,
+        });
+        LocalId(self.p.locals.len() as u32 - 1)
+    }
+
+    /// A continuation that the user did not name: `return`, `break`, `continue`.
+    fn implicit(&mut self, name: &'static str, span: Span, ty: Ty) -> LocalId {
+        let id = self.new_local(name, span, ty, false);
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name, Entity::Local(id));
+        }
+        id
+    }
+
+    // Types that meet.
+
+    fn mismatch(&mut self, span: Span, from: Ty, to: Ty, why: Why) {
+        if self.p.types.is_error(from) || self.p.types.is_error(to) {
+            return;
+        }
+        let (found, expected) = (self.show(from), self.show(to));
+        let mut diagnostic =
+            Diagnostic::error("type-mismatch", span, format!("found `{found}`, expected `{expected}`"))
+                .label(format!("has type `{found}`"));
+        if let Some((span, text)) = why.0 {
+            diagnostic = diagnostic.other(span, text);
+        }
+        let unit = TypeTable::UNIT;
+        let (f, t) = (self.p.types.shallow(from), self.p.types.shallow(to));
+        let is_number = |c: &Self, t: Ty| c.p.types.as_prim(t).is_some_and(|p| p != Prim::Bool);
+        if f == unit && t != unit {
+            diagnostic = diagnostic.hint("a block's value is its last expression, without `;`");
+        } else if t == unit {
+            diagnostic = diagnostic.hint("end it with `;` to drop the value");
+        } else if is_number(self, f) && is_number(self, t) {
+            diagnostic = diagnostic.hint(format!("convert it with `as {expected}`"));
+        } else if let (Kind::Ptr { mutable: false, to: a, .. }, Kind::Ptr { mutable: true, to: b, .. }) =
+            (self.p.types.kind(f), self.p.types.kind(t))
+            && self.p.types.shallow(a) == self.p.types.shallow(b)
+        {
+            diagnostic = diagnostic.hint("take the address with `&mut`");
+        } else if let Kind::Ptr { mutable: true, .. } = self.p.types.kind(t)
+            && !matches!(self.p.types.kind(f), Kind::Ptr { .. })
+        {
+            diagnostic = diagnostic.hint("`&mut` is always written: `&mut x`");
+        } else if self.p.types.as_var(f).is_some_and(|v| self.p.types.class(v) == Class::Int)
+            && self.p.types.as_prim(t).is_some_and(Prim::is_float)
+        {
+            diagnostic = diagnostic.hint("an integer literal never becomes a float: write a point, as in `1.0`");
+        }
+        self.report(diagnostic);
+    }
+
+    fn unify(&mut self, span: Span, from: Ty, to: Ty, why: Why) {
+        if !self.p.types.unify(from, to) {
+            self.mismatch(span, from, to, why);
+        }
+    }
+
+    /// The value of `e`, of type `from`, goes where `to` is expected.
+    fn coerce(&mut self, e: GlobalExpr, span: Span, from: Ty, to: Ty, why: Why) {
+        let (from, to) = (self.p.types.shallow(from), self.p.types.shallow(to));
+        if from == to {
+            return;
+        }
+        if let Some(var) = self.p.types.as_var(from)
+            && let Kind::Ptr { mutable: false, to: pointee, .. } = self.p.types.kind(to)
+        {
+            if self.p.types.class(var) == Class::Any {
+                self.wait(var, Pending::Coerce { e, span, from, to, why });
+                return;
+            }
+            // A literal is no pointer: its address is meant.
+            if self.p.types.unify(from, pointee) {
+                self.p.adjust.insert(e, Adjust { to, address: true });
+                return;
+            }
+            self.mismatch(span, from, to, why);
+            return;
+        }
+        match self.subtype(from, to) {
+            Fit::Same => {}
+            Fit::Adjusted => {
+                self.p.adjust.insert(e, Adjust { to, address: false });
+            }
+            Fit::Address => {
+                self.p.adjust.insert(e, Adjust { to, address: true });
+                let (module, local) = self.locate(e);
+                self.finals.push(Final::AutoAddress { module, e: local });
+            }
+            Fit::No => self.mismatch(span, from, to, why),
+        }
+    }
+
+    fn locate(&self, e: GlobalExpr) -> (usize, ExprId) {
+        let module = self.p.bases.partition_point(|&b| b <= e) - 1;
+        (module, ExprId(e - self.p.bases[module]))
+    }
+
+    /// Whether `from` ≤ `to`; open types are made equal.
+    fn subtype(&mut self, from: Ty, to: Ty) -> Fit {
+        let (from, to) = (self.p.types.shallow(from), self.p.types.shallow(to));
+        if from == to || self.p.types.is_error(from) || self.p.types.is_error(to) {
+            return Fit::Same;
+        }
+        match (self.p.types.kind(from), self.p.types.kind(to)) {
+            (Kind::Never, _) => Fit::Same,
+            (Kind::Ptr { mutable: m, space: s, to: a }, Kind::Ptr { mutable: n, space: t, to: b }) => {
+                let (a, b) = (self.p.types.shallow(a), self.p.types.shallow(b));
+                let (ka, kb) = (self.p.types.kind(a), self.p.types.kind(b));
+                if !n && s == t && matches!(kb, Kind::Ptr { .. }) && !matches!(ka, Kind::Ptr { .. } | Kind::Var(_)) {
+                    // `&&T` from a `&T`.
+                    return match self.subtype(from, b) {
+                        Fit::No => Fit::No,
+                        _ => Fit::Address,
+                    };
+                }
+                if s != t || (n && !m) {
+                    return Fit::No;
+                }
+                match (ka, kb) {
+                    (Kind::Array(x, _), Kind::Indef(y)) => {
+                        if self.p.types.unify(x, y) {
+                            Fit::Adjusted
+                        } else {
+                            Fit::No
+                        }
+                    }
+                    _ if self.p.types.unify(a, b) => Fit::Same,
+                    _ => Fit::No,
+                }
+            }
+            (Kind::Tuple(xs), Kind::Tuple(ys)) if xs.len() == ys.len() => {
+                let mut fit = Fit::Same;
+                for (x, y) in xs.iter().zip(ys.iter()) {
+                    fit = fit.and(self.subtype_inside(*x, *y));
+                }
+                fit
+            }
+            (Kind::Array(x, n), Kind::Array(y, m)) if n == m => self.subtype_inside(x, y),
+            (Kind::Fn(p, r), Kind::Fn(q, s)) => {
+                if p.len() != q.len() {
+                    return match self.p.types.match_arity(&p, r, &q, s) {
+                        Some((a, b)) if self.p.types.unify(a, b) => Fit::Same,
+                        _ => Fit::No,
+                    };
+                }
+                let mut fit = Fit::Same;
+                for (x, y) in p.iter().zip(q.iter()) {
+                    fit = fit.and(self.subtype_inside(*y, *x));
+                }
+                if self.p.types.is_never(r) && !self.p.types.is_never(s) && self.p.types.as_var(s).is_none() {
+                    // It takes no return continuation and never returns.
+                    return fit.and(Fit::Adjusted);
+                }
+                fit.and(self.subtype_inside(r, s))
+            }
+            (_, Kind::Ptr { mutable: false, space: 0, to: pointee })
+                if !matches!(self.p.types.kind(from), Kind::Var(_)) =>
+            {
+                match (self.p.types.kind(from), self.p.types.kind(pointee)) {
+                    (Kind::Ptr { .. }, _) => Fit::No,
+                    (Kind::Array(x, _), Kind::Indef(y)) if self.p.types.unify(x, y) => Fit::Address,
+                    _ => match self.subtype_inside(from, pointee) {
+                        Fit::No => Fit::No,
+                        _ => Fit::Address,
+                    },
+                }
+            }
+            _ if self.p.types.unify(from, to) => Fit::Same,
+            _ => Fit::No,
+        }
+    }
+
+    /// Inside of tuples, arrays and functions no address is taken.
+    fn subtype_inside(&mut self, from: Ty, to: Ty) -> Fit {
+        if self.p.types.as_var(from).is_some() || self.p.types.as_var(to).is_some() {
+            return if self.p.types.unify(from, to) { Fit::Same } else { Fit::No };
+        }
+        match self.subtype(from, to) {
+            Fit::Address => Fit::No,
+            fit => fit,
+        }
+    }
+
+    fn wait(&mut self, var: u32, pending: Pending) {
+        self.pending.push(Some(pending));
+        self.p.types.wait(var, self.pending_base + self.pending.len() as u32 - 1);
+    }
+
+    /// Goes on with all that waited for types that are known now.
+    fn solve(&mut self) {
+        while let Some(i) = self.p.types.ready.pop() {
+            let pending = i.checked_sub(self.pending_base).and_then(|i| self.pending[i as usize].take());
+            if let Some(pending) = pending {
+                self.retry(pending);
+            }
+        }
+    }
+
+    fn retry(&mut self, pending: Pending) {
+        match pending {
+            Pending::Coerce { e, span, from, to, why } => self.coerce(e, span, from, to, why),
+            Pending::Field { e, span, base, name, result } => self.field_of(e, span, base, name, result),
+            Pending::Call { e, span, callee, args, result } => self.apply(e, span, callee, args, result),
+            Pending::Deref { span, base, result } => self.deref(span, base, result),
+        }
+    }
+}
+
+/// How a value fits where a type is expected.
+#[derive(Clone, Copy, PartialEq)]
+enum Fit {
+    Same,
+    /// Its representation changes.
+    Adjusted,
+    Address,
+    No,
+}
+
+impl Fit {
+    fn and(self, other: Fit) -> Fit {
+        match (self, other) {
+            (Fit::No, _) | (_, Fit::No) => Fit::No,
+            (Fit::Same, Fit::Same) => Fit::Same,
+            _ => Fit::Adjusted,
+        }
+    }
+}
+
+/// A name as errors show it.
+fn short(text: &str) -> String {
+    if text.len() <= 60 { text.into() } else { format!("{}…", &text[..60]) }
+}
+
+/// The candidate most like `name`, if one is like it at all.
+fn closest<'b>(name: &str, candidates: impl Iterator<Item = &'b str>) -> Option<&'b str> {
+    let limit = if name.len() <= 2 { 0 } else { 1 + name.len() / 5 };
+    let near = candidates.filter(|c| c.len().abs_diff(name.len()) <= limit && c.len() < 60 && *c != name);
+    near.map(|c| (distance(name, c), c)).filter(|(d, _)| *d <= limit).min().map(|(_, c)| c)
+}
+
+/// Edit distance, neighboring letters swapped counting as one.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut next = vec![i];
+        for j in 1..=b.len() {
+            let same = usize::from(a[i - 1] != b[j - 1]);
+            let mut d = (row[j - 1] + same).min(row[j] + 1).min(next[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                d = d.min(before[j - 2] + 1);
+            }
+            next.push(d);
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row[b.len()]
+}

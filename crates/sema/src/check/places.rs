@@ -1,0 +1,198 @@
+//! Places: what can be assigned, changed, and addressed. Decided when all types are known.
+
+use super::*;
+use nyala_syntax::ast::{ExprKind, UnaryOp};
+
+/// Where a place begins.
+enum Root {
+    /// A variable, reached without a pointer.
+    Local(LocalId),
+    Static(StaticId),
+    /// Behind this pointer.
+    Pointer {
+        mutable: bool,
+        span: Span,
+    },
+    /// A value without place.
+    Value,
+    Error,
+}
+
+impl<'a> Checker<'a, '_> {
+    /// Whether `e` looks like a place.
+    pub(super) fn is_place(&self, e: ExprId) -> bool {
+        let mut e = e;
+        loop {
+            match &self.ast()[e].kind {
+                ExprKind::Path(_) => {
+                    return matches!(
+                        self.p.resolved.get(&self.g(e)),
+                        Some(Entity::Local(_) | Entity::Static(_) | Entity::Error) | None
+                    );
+                }
+                ExprKind::Unary(UnaryOp::Deref, _) | ExprKind::Error | ExprKind::Unsupported => return true,
+                ExprKind::Field { base, .. } => e = *base,
+                // An element, if it is no call.
+                ExprKind::Call { callee, .. } => match self.p.call_kind.get(&self.g(e)) {
+                    Some(CallKind::Call) => return false,
+                    Some(CallKind::Index) => e = *callee,
+                    None => return true,
+                },
+                _ => {
+                    let ty = self.p.types.shallow(self.p.expr_ty[self.g(e) as usize]);
+                    return matches!(self.p.types.final_kind(ty), Kind::Ptr { .. });
+                }
+            }
+        }
+    }
+
+    /// `place` is assigned or changed by what stands at `span`.
+    pub(super) fn assignable(&mut self, place: ExprId, span: Span) {
+        self.need_place(place, Need::Assign, span);
+    }
+
+    pub(super) fn need_place(&mut self, e: ExprId, need: Need, span: Span) {
+        self.finals.push(Final::Place { module: self.module, e, need, loops: self.ctx.current_loop, span });
+    }
+
+    fn root(&mut self, mut e: ExprId) -> Root {
+        loop {
+            match &self.ast()[e].kind {
+                ExprKind::Error | ExprKind::Unsupported => return Root::Error,
+                ExprKind::Path(_) => {
+                    return match self.p.resolved.get(&self.g(e)) {
+                        Some(Entity::Local(id)) => Root::Local(*id),
+                        Some(Entity::Static(id)) => Root::Static(*id),
+                        Some(Entity::Fn(_)) => Root::Value,
+                        _ => Root::Error,
+                    };
+                }
+                ExprKind::Unary(UnaryOp::Deref, base) => return self.pointer_root(*base),
+                ExprKind::Field { base, .. } => {
+                    if let Some(root) = self.through(*base) {
+                        return root;
+                    }
+                    e = *base;
+                }
+                ExprKind::Call { callee, .. } => {
+                    if self.p.call_kind.get(&self.g(e)) != Some(&CallKind::Index) {
+                        return Root::Value;
+                    }
+                    if let Some(root) = self.through(*callee) {
+                        return root;
+                    }
+                    e = *callee;
+                }
+                _ => return Root::Value,
+            }
+        }
+    }
+
+    /// If `base` is a pointer, what is reached through it begins there.
+    fn through(&mut self, base: ExprId) -> Option<Root> {
+        let g = self.g(base);
+        match self.p.types.kind(self.p.expr_ty[g as usize]) {
+            Kind::Ptr { .. } => Some(self.pointer_root(base)),
+            Kind::Error => Some(Root::Error),
+            _ => None,
+        }
+    }
+
+    fn pointer_root(&mut self, base: ExprId) -> Root {
+        let (g, span) = (self.g(base), self.ast()[base].span);
+        let mut ty = self.p.expr_ty[g as usize];
+        let mut root = Root::Error;
+        while let Kind::Ptr { mutable, to, .. } = self.p.types.kind(ty) {
+            root = Root::Pointer { mutable, span };
+            ty = to;
+        }
+        root
+    }
+
+    pub(super) fn final_place(&mut self, module: usize, e: ExprId, need: Need, loops: Option<LoopId>, span: Span) {
+        self.module = module;
+        let root = self.root(e);
+        match root {
+            Root::Error => {}
+            Root::Value => {
+                if need == Need::Assign {
+                    let diagnostic =
+                        Diagnostic::error("not-a-place", self.ast()[e].span, "found a value, expected a place");
+                    self.report(diagnostic.hint("variables, `*p`, fields and elements are places"));
+                }
+            }
+            Root::Pointer { mutable, span: pointer } => {
+                if !mutable && need != Need::Address {
+                    let diagnostic =
+                        Diagnostic::error("immutable", span, "what an immutable pointer points to is changed");
+                    self.report(diagnostic.other(pointer, "this is a `&`").hint("make it a `&mut` pointer"));
+                }
+            }
+            Root::Static(id) => {
+                let (mutable, name) = {
+                    let ast = self.p.statics[id.0 as usize].ast;
+                    (ast.mutable, &ast.name)
+                };
+                if !mutable && need != Need::Address {
+                    let message = format!("static `{}` is changed, but not `mut`", short(&name.text));
+                    let declared = name.span;
+                    let diagnostic = Diagnostic::error("immutable", span, message).other(declared, "declared here");
+                    self.report(diagnostic.hint(format!("declare it as `static mut {}`", short(&name.text))));
+                }
+            }
+            Root::Local(id) => self.final_local(id, e, need, loops, span),
+        }
+    }
+
+    fn final_local(&mut self, id: LocalId, e: ExprId, need: Need, loops: Option<LoopId>, span: Span) {
+        let local = self.p.local(id);
+        if !local.mutable && need != Need::Address {
+            let (name, declared) = (short(&local.name), local.span);
+            let message = format!("variable `{name}` is changed, but not `mut`");
+            let diagnostic = Diagnostic::error("immutable", span, message).other(declared, "declared here");
+            self.report(diagnostic.hint(format!("declare it as `mut {name}`")));
+            // One fault, one error.
+            self.p.locals[id.0 as usize].mutable = true;
+            return;
+        }
+        if need != Need::Assign || self.has_dynamic_index(e) {
+            self.p.locals[id.0 as usize].addressed = true;
+        }
+        let declared_in = self.p.local(id).in_loop;
+        let mut at = loops;
+        while let Some(l) = at
+            && Some(l) != declared_in
+        {
+            let looped = &mut self.p.loops[l.0 as usize];
+            if looped.assigned_set.insert(id) {
+                looped.assigned.push(id);
+            }
+            at = looped.parent;
+        }
+    }
+
+    /// Whether an index on the way is no literal: then the variable lives in memory.
+    fn has_dynamic_index(&self, mut e: ExprId) -> bool {
+        loop {
+            match &self.ast()[e].kind {
+                ExprKind::Field { base, .. } => e = *base,
+                ExprKind::Call { callee, args } => {
+                    let literal = |a: &ExprId| matches!(self.ast()[*a].kind, ExprKind::Int { .. });
+                    if !args.iter().all(literal) {
+                        return true;
+                    }
+                    e = *callee;
+                }
+                _ => return false,
+            }
+        }
+    }
+
+    /// The address of `e` is taken without being written: that of the variable, if it is one.
+    pub(super) fn final_address(&mut self, module: usize, e: ExprId) {
+        self.module = module;
+        if let Root::Local(id) = self.root(e) {
+            self.p.locals[id.0 as usize].addressed = true;
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Calls, loops over generators, intrinsics.
+
+use super::*;
+use crate::intrinsics::Intrinsic;
+use nyala_syntax::ast::{ExprKind, For, UnaryOp};
+
+impl<'a> Lowerer<'_, 'a, '_> {
+    /// A call; its result goes to `ret` if it fits there as it is, and then there is no value.
+    pub(super) fn call(&mut self, e: ExprId, ret: Option<Val>, unfold: bool) -> Val {
+        let ast = self.ast();
+        let ty = self.ty_of(e);
+        let ExprKind::Call { callee, args } = &ast[e].kind else { return self.undef(ty) };
+        let span = ast[e].span;
+        if let Some(val) = self.special_call(e, *callee, args, span) {
+            return val;
+        }
+        if self.mode != Mode::Code {
+            self.mem(span);
+            return self.undef(ty);
+        }
+        let (f, fn_ty) = self.callee(*callee);
+        let vals: Vec<Val> = args.iter().map(|a| self.value(*a)).collect();
+        if !self.alive() {
+            return self.undef(ty);
+        }
+        let Kind::Fn(params, result) = self.kind(fn_ty) else { return self.undef(ty) };
+        self.w.set_origin(span);
+        let f = if unfold { self.w.op(Op::Run, &[f]) } else { f };
+        if vals.len() == params.len() && *result != TypeTable::NEVER {
+            return self.call_with(f, vals, *result, ret);
+        }
+        if *result == TypeTable::NEVER && vals.len() == 1 && params.len() != 1 {
+            // A tuple for its parts.
+            let arg_ty = self.adjusted_ty(args[0]);
+            let parts = self.split_parts(vals[0], arg_ty);
+            self.end(f, &parts);
+        } else {
+            self.end(f, &vals);
+        }
+        self.undef(ty)
+    }
+
+    /// Calls `f` and goes on with the result, or leaves that to `ret`.
+    fn call_with(&mut self, f: Val, mut args: Vec<Val>, result: Ty, ret: Option<Val>) -> Val {
+        let ret_ty = self.ret_ty(result);
+        if let Some(ret) = ret
+            && self.w.ty(ret) == ret_ty
+        {
+            args.push(ret);
+            self.end(f, &args);
+            return self.undef(result);
+        }
+        let k = self.w.declare("k", ret_ty, &["m", "r"]);
+        args.push(self.w.cont_val(k));
+        self.end(f, &args);
+        self.go_on_in(k);
+        let parts: Vec<Val> = self.w.params(k)[1..].to_vec();
+        self.join_parts(&parts, result)
+    }
+
+    /// What is called, behind pointers, and its type.
+    fn callee(&mut self, callee: ExprId) -> (Val, Ty) {
+        let span = self.ast()[callee].span;
+        let mut val = self.value(callee);
+        let mut ty = self.adjusted_ty(callee);
+        while let Kind::Ptr { to, .. } = self.kind(ty) {
+            ty = *to;
+            if let Some(mem) = self.mem(span) {
+                val = self.w.op(Op::Load, &[mem, val]);
+            }
+        }
+        (val, ty)
+    }
+
+    /// Calls that are no calls: intrinsics, `break` and `continue` of a `while`.
+    fn special_call(&mut self, e: ExprId, callee: ExprId, args: &[ExprId], span: Span) -> Option<Val> {
+        let p = self.p;
+        match *p.resolved.get(&self.g(callee))? {
+            Entity::Local(id) => {
+                let (looped, is_break) = p.local(id).loop_cont?;
+                if p.loops[looped.0 as usize].first_class {
+                    return None;
+                }
+                for arg in args {
+                    self.value(*arg);
+                }
+                self.leave_loop(looped, is_break);
+                Some(self.w.unit())
+            }
+            Entity::Fn(id) => {
+                let FnKind::Intrinsic(intrinsic) = &p.fns[id.0 as usize].kind else { return None };
+                let n = p.fns[id.0 as usize].ast.params.len();
+                let vals: Vec<Val> = if *intrinsic == Intrinsic::PeInfo {
+                    return Some(self.pe_info(args, span));
+                } else {
+                    args.iter().map(|a| self.value(*a)).collect()
+                };
+                let ty = match self.kind(p.fns[id.0 as usize].ty) {
+                    // Called with its continuation, too.
+                    Kind::Fn(_, result) if vals.len() == n + 1 && p.fns[id.0 as usize].n_type_params == 0 => *result,
+                    _ => self.ty_of(e),
+                };
+                let type_args = p.type_args.get(&self.g(callee)).map_or(&[][..], |a| a);
+                self.w.set_origin(span);
+                let val = self.intrinsic(intrinsic, &vals, ty, type_args, span);
+                if vals.len() == n + 1 {
+                    let parts = self.split_parts(val, ty);
+                    self.end(vals[n], &parts);
+                }
+                Some(val)
+            }
+            _ => None,
+        }
+    }
+
+    fn intrinsic(&mut self, intrinsic: &Intrinsic, vals: &[Val], ty: Ty, type_args: &[Ty], span: Span) -> Val {
+        let ir_ty = self.ir_ty(ty);
+        if !self.alive() {
+            return self.w.undef(ir_ty);
+        }
+        match (intrinsic, vals) {
+            (Intrinsic::Math(op), _) => match self.w.result_ty(*op, None, vals) {
+                Ok(_) => self.w.op(*op, vals),
+                Err(_) => {
+                    self.error("limitation", span, format!("`{}` of these types is not supported yet", op.name()));
+                    self.w.undef(ir_ty)
+                }
+            },
+            (Intrinsic::PeKnown, [val, ..]) => self.w.op(Op::Known, &[*val]),
+            (Intrinsic::Sizeof | Intrinsic::Alignof, _) => {
+                let of = type_args.first().copied().unwrap_or(TypeTable::UNIT);
+                let of = self.ir_ty(of);
+                let Some((size, align)) = ir::layout::size_align(&self.w.types, of) else {
+                    self.error("limitation", span, "types of more than 128 TiB are not supported yet");
+                    return self.w.undef(ir_ty);
+                };
+                self.w.lit(ir_ty, if *intrinsic == Intrinsic::Sizeof { size } else { align })
+            }
+            (Intrinsic::Bitcast, [val, ..]) => self.bitcast(*val, ir_ty, span),
+            (Intrinsic::Select, [c, a, b, ..]) => self.w.op(Op::Select, &[*c, *a, *b]),
+            (Intrinsic::Undef, _) => self.w.undef(ir_ty),
+            _ => self.w.undef(ir_ty),
+        }
+    }
+
+    fn bitcast(&mut self, val: Val, to: ir::Ty, span: Span) -> Val {
+        let from = self.w.ty(val);
+        let size = |w: &World, t| ir::layout::size_align(&w.types, t).map(|s| s.0);
+        if size(&self.w, from) != size(&self.w, to) {
+            let message = format!(
+                "`bitcast` from `{}` to `{}`, of different sizes",
+                self.w.types.display(from),
+                self.w.types.display(to)
+            );
+            self.error("bad-cast", span, message);
+            return self.w.undef(to);
+        }
+        self.w.op_ty(Op::Bitcast, to, &[val])
+    }
+
+    fn pe_info(&mut self, args: &[ExprId], span: Span) -> Val {
+        let [text, value, ..] = args else { return self.w.unit() };
+        // The text itself where it is a literal.
+        let text = match self.ast()[*text].kind {
+            ExprKind::Str(_) => self.raw(*text),
+            _ => self.value(*text),
+        };
+        let value = self.value(*value);
+        if self.mem(span).is_none() {
+            return self.w.unit();
+        }
+        self.w.set_origin(span);
+        let next = self.block("k");
+        let callee = self.w.builtin(Builtin::PeInfo);
+        let k = self.w.cont_val(next);
+        self.end(callee, &[text, value, k]);
+        self.go_on_in(next);
+        self.w.unit()
+    }
+
+    /// An intrinsic as a function.
+    pub(super) fn intrinsic_val(&mut self, id: FnId, intrinsic: &Intrinsic) -> Val {
+        let p = self.p;
+        let info = &p.fns[id.0 as usize];
+        let ty = self.ir_ty(info.ty);
+        if let Intrinsic::Unsupported(name) = intrinsic {
+            let message = format!("the intrinsic `{name}` is not supported yet");
+            self.error("limitation", self.w.current_origin(), message);
+            return self.w.undef(ty);
+        }
+        let Kind::Fn(params, result) = self.kind(info.ty) else { return self.w.undef(ty) };
+        if *result == TypeTable::NEVER {
+            return self.w.undef(ty);
+        }
+        let k = self.w.declare(&info.ast.name.text, ty, &["m"]);
+        self.w.cont_mut(k).filter.all = Some(self.w.lit_bool(true));
+        let all: Vec<Val> = self.w.params(k).to_vec();
+        let old = (self.cur, self.mode);
+        self.mode = Mode::Code;
+        self.go_on_in(k);
+        let span = info.ast.name.span;
+        let val = self.intrinsic(intrinsic, &all[1..=params.len()], *result, &[], span);
+        let parts = self.split_parts(val, *result);
+        self.end(all[all.len() - 1], &parts);
+        (self.cur, self.mode) = old;
+        self.w.cont_val(k)
+    }
+
+    /// `for p in gen(args) { body }`: calls `gen` with the body as last argument.
+    pub(super) fn for_loop(&mut self, e: ExprId, looped: &'a For, ret: Option<Val>) -> Val {
+        let ast = self.ast();
+        let ty = self.ty_of(e);
+        let span = ast[e].span;
+        let mut call = looped.call;
+        let mut unfold = false;
+        while let ExprKind::Unary(op, inner) = &ast[call].kind {
+            unfold |= *op == UnaryOp::Unfold;
+            call = *inner;
+        }
+        let p = self.p;
+        let (ExprKind::Call { callee, args }, Some(info)) = (&ast[call].kind, p.lambdas.get(&self.g(e))) else {
+            return self.undef(ty);
+        };
+        if self.mode != Mode::Code {
+            self.mem(span);
+            return self.undef(ty);
+        }
+        let (f, fn_ty) = self.callee(*callee);
+        let mut vals: Vec<Val> = args.iter().map(|a| self.value(*a)).collect();
+        if !self.alive() {
+            return self.undef(ty);
+        }
+        let Kind::Fn(params, result) = self.kind(fn_ty) else { return self.undef(ty) };
+        let returns = *result != TypeTable::NEVER;
+        // The continuation of the call exists before the body, where it is called `break`.
+        let ret_ty = self.ret_ty(*result);
+        let mut after = None;
+        let k = match ret {
+            Some(ret) if self.w.ty(ret) == ret_ty => ret,
+            _ => {
+                let k = self.w.declare("break", ret_ty, &["m", "r"]);
+                after = Some(k);
+                self.w.cont_val(k)
+            }
+        };
+        if let Some(id) = info.break_local {
+            self.set_var(id, Var { val: Some(k), ptr: None });
+        }
+        let body_ty = self.ir_ty(info.ty);
+        let body = self.declare_fn("body", body_ty, &looped.params);
+        let def = Def {
+            k: body,
+            ty: info.ty,
+            params: &looped.params,
+            param_tys: &info.param_tys,
+            filter: looped.filter,
+            return_local: info.return_local,
+            body: looped.body,
+        };
+        self.w.set_origin(span);
+        self.lower_def(def);
+        let body = self.w.cont_val(body);
+        let to = params.last().copied().unwrap_or(info.ty);
+        vals.push(self.convert(body, info.ty, to));
+        self.w.set_origin(ast[call].span);
+        let f = if unfold { self.w.op(Op::Run, &[f]) } else { f };
+        if returns {
+            vals.push(k);
+        }
+        self.end(f, &vals);
+        match after {
+            Some(k) if returns => {
+                self.go_on_in(k);
+                let parts: Vec<Val> = self.w.params(k)[1..].to_vec();
+                self.join_parts(&parts, *result)
+            }
+            _ => self.undef(ty),
+        }
+    }
+}

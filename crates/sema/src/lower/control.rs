@@ -1,0 +1,358 @@
+//! Blocks, branches, loops, and what stands in tail position.
+
+use super::*;
+use nyala_syntax::ast::{BinaryOp, Block, ExprKind, ItemKind, Stmt, UnaryOp};
+
+/// The open end of a branch: where it got to, with which values.
+struct End {
+    cur: Cur,
+    value: Val,
+    changed: Vec<(LocalId, Val)>,
+}
+
+impl<'a> Lowerer<'_, 'a, '_> {
+    /// `e` in tail position: its value goes to `ret`.
+    pub(super) fn tail(&mut self, e: ExprId, ret: Option<Val>) {
+        if !self.alive() {
+            return;
+        }
+        let ast = self.ast();
+        if let Some(ret) = ret
+            && !self.p.adjust.contains_key(&self.g(e))
+        {
+            match &ast[e].kind {
+                ExprKind::Block(block) => {
+                    self.stmts(block);
+                    return match block.result {
+                        Some(e) => self.tail(e, Some(ret)),
+                        None if self.alive() => {
+                            // The value is `()`, whatever else the type may be.
+                            let n = self.w.types.cn_params(self.w.ty(ret)).map_or(1, <[_]>::len);
+                            let unit = self.w.unit();
+                            let args = if n == 2 { vec![unit] } else { Vec::new() };
+                            self.end(ret, &args);
+                        }
+                        None => {}
+                    };
+                }
+                ExprKind::If { arms, otherwise: Some(otherwise) } => {
+                    let mark = self.log.len();
+                    for (cond, then) in arms {
+                        let cond = self.value(*cond);
+                        if !self.alive() {
+                            return;
+                        }
+                        let (k_then, k_else) = (self.block("then"), self.block("else"));
+                        self.branch(cond, k_then, k_else);
+                        self.go_on_in(k_then);
+                        let inner = self.log.len();
+                        self.tail(*then, Some(ret));
+                        self.rollback(inner);
+                        self.go_on_in(k_else);
+                    }
+                    self.tail(*otherwise, Some(ret));
+                    self.rollback(mark);
+                    return;
+                }
+                ExprKind::Call { .. } if self.p.call_kind.get(&self.g(e)) == Some(&CallKind::Call) => {
+                    let val = self.call(e, Some(ret), false);
+                    return self.give(e, val, ret);
+                }
+                ExprKind::Unary(UnaryOp::Unfold, inner) if !self.p.adjust.contains_key(&self.g(*inner)) => {
+                    let val = self.unfold(*inner, Some(ret));
+                    return self.give(e, val, ret);
+                }
+                ExprKind::For(looped) => {
+                    let val = self.for_loop(e, looped, Some(ret));
+                    return self.give(e, val, ret);
+                }
+                _ => {}
+            }
+        }
+        let val = self.value(e);
+        match ret {
+            Some(ret) => self.give(e, val, ret),
+            None => self.end_unreachable(),
+        }
+    }
+
+    /// Ends with the value of `e` for `ret`.
+    fn give(&mut self, e: ExprId, val: Val, ret: Val) {
+        if !self.alive() {
+            return;
+        }
+        let ty = self.adjusted_ty(e);
+        let args = self.split_parts(val, ty);
+        self.end(ret, &args);
+    }
+
+    pub(super) fn block_value(&mut self, block: &'a Block) -> Val {
+        self.stmts(block);
+        match block.result {
+            Some(e) => self.value(e),
+            None => self.w.unit(),
+        }
+    }
+
+    fn stmts(&mut self, block: &'a Block) {
+        for stmt in &block.stmts {
+            match stmt {
+                Stmt::Let { pattern, init, .. } => {
+                    if !self.alive() {
+                        continue;
+                    }
+                    self.let_stmt(pattern, *init);
+                }
+                Stmt::Expr(e) => {
+                    if self.alive() {
+                        self.value(*e);
+                    }
+                }
+                Stmt::Item(item) => {
+                    if let ItemKind::Fn(f) = &item.kind
+                        && let Some(Entity::Fn(id)) = self.p.declared_at(f.name.span)
+                    {
+                        self.w.set_origin(f.span);
+                        self.lower_fn(id);
+                    }
+                }
+            }
+        }
+    }
+
+    fn let_stmt(&mut self, pattern: &Pattern, init: Option<ExprId>) {
+        match init {
+            Some(init) => {
+                let val = self.value(init);
+                if self.alive() {
+                    let ty = self.adjusted_ty(init);
+                    self.bind_pattern(pattern, ty, val);
+                }
+            }
+            None => self.bind_undefined(pattern),
+        }
+    }
+
+    fn bind_undefined(&mut self, pattern: &Pattern) {
+        match &pattern.kind {
+            PatternKind::Unnamed => {}
+            PatternKind::Name { name, .. } => {
+                if let Some(id) = self.p.local_at(name.span) {
+                    let val = self.undef(self.p.local(id).ty);
+                    self.bind(id, val);
+                }
+            }
+            PatternKind::Tuple(parts) => parts.iter().for_each(|p| self.bind_undefined(p)),
+        }
+    }
+
+    /// The variables assigned since `mark` that were there before, with their values now.
+    fn changes(&self, mark: usize) -> Vec<(LocalId, Val)> {
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut out = Vec::new();
+        for (id, old) in &self.log[mark..] {
+            if seen.insert(*id)
+                && old.val.is_some()
+                && let Some(new) = self.vars[id.0 as usize].val
+            {
+                out.push((*id, new));
+            }
+        }
+        out
+    }
+
+    fn close_end(&mut self, mark: usize, value: Val, ends: &mut Vec<End>) {
+        if let Some(cur) = self.cur.take() {
+            ends.push(End { cur, value, changed: self.changes(mark) });
+        }
+    }
+
+    /// Goes on behind the branches that `ends` are the ends of, which began with the variables as they are now.
+    fn join(&mut self, mut ends: Vec<End>, ty: Ty) -> Val {
+        if ends.len() == 1
+            && let Some(end) = ends.pop()
+        {
+            self.cur = Some(end.cur);
+            for (id, val) in end.changed {
+                self.set_var(id, Var { val: Some(val), ptr: None });
+            }
+            return end.value;
+        }
+        if ends.is_empty() {
+            self.cur = None;
+            return self.undef(ty);
+        }
+        let mut vars: Vec<LocalId> = ends.iter().flat_map(|e| e.changed.iter().map(|c| c.0)).collect();
+        vars.sort_unstable();
+        vars.dedup();
+        let value_ty = self.ir_ty(ty);
+        let has_value = value_ty != self.w.types.unit();
+        let mut tys = vec![self.w.types.mem()];
+        let mut names = vec!["m"];
+        let p = self.p;
+        if has_value {
+            tys.push(value_ty);
+            names.push("r");
+        }
+        for id in &vars {
+            tys.push(self.ir_ty(p.local(*id).ty));
+            names.push(&p.local(*id).name);
+        }
+        let cn = self.w.types.cn(&tys);
+        let join = self.w.declare("join", cn, &names);
+        for end in ends {
+            self.cur = Some(end.cur);
+            let changed: rustc_hash::FxHashMap<LocalId, Val> = end.changed.into_iter().collect();
+            let mut args = Vec::with_capacity(vars.len() + 1);
+            if has_value {
+                args.push(end.value);
+            }
+            for id in &vars {
+                let val = changed.get(id).copied().or(self.vars[id.0 as usize].val);
+                let val = val.unwrap_or_else(|| self.undef(p.local(*id).ty));
+                args.push(val);
+            }
+            self.jump(join, &args);
+        }
+        self.go_on_in(join);
+        let first = if has_value { 2 } else { 1 };
+        for (i, id) in vars.iter().enumerate() {
+            let val = self.w.param(join, first + i);
+            self.set_var(*id, Var { val: Some(val), ptr: None });
+        }
+        if has_value { self.w.param(join, 1) } else { self.w.unit() }
+    }
+
+    pub(super) fn if_value(&mut self, arms: &[(ExprId, ExprId)], otherwise: Option<ExprId>, e: ExprId) -> Val {
+        let ty = self.ty_of(e);
+        if self.mode != Mode::Code {
+            self.mem(self.ast()[e].span);
+            return self.undef(ty);
+        }
+        let mark = self.log.len();
+        let mut ends = Vec::new();
+        for (cond, then) in arms {
+            let cond = self.value(*cond);
+            if !self.alive() {
+                break;
+            }
+            let (k_then, k_else) = (self.block("then"), self.block("else"));
+            self.branch(cond, k_then, k_else);
+            self.go_on_in(k_then);
+            let inner = self.log.len();
+            let val = self.value(*then);
+            self.close_end(mark, val, &mut ends);
+            self.rollback(inner);
+            self.go_on_in(k_else);
+        }
+        let val = match otherwise {
+            Some(e) => self.value(e),
+            None => self.w.unit(),
+        };
+        self.close_end(mark, val, &mut ends);
+        self.rollback(mark);
+        self.join(ends, ty)
+    }
+
+    /// `a && b`, `a || b`: the second is computed only if it matters, unless it costs nothing and cannot fail.
+    pub(super) fn short_circuit(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId) -> Val {
+        let a = self.value(lhs);
+        if !self.alive() || self.mode != Mode::Code || self.is_total(rhs) {
+            let b = self.value(rhs);
+            let ir_op = if op == BinaryOp::And { Op::And } else { Op::Or };
+            return self.w.op(ir_op, &[a, b]);
+        }
+        let (k_more, k_done) = (self.block("more"), self.block("done"));
+        let (then, otherwise) = if op == BinaryOp::And { (k_more, k_done) } else { (k_done, k_more) };
+        self.branch(a, then, otherwise);
+        let mark = self.log.len();
+        let mut ends = Vec::new();
+        self.go_on_in(k_more);
+        let b = self.value(rhs);
+        self.close_end(mark, b, &mut ends);
+        self.rollback(mark);
+        self.go_on_in(k_done);
+        let short = self.w.lit_bool(op == BinaryOp::Or);
+        self.close_end(mark, short, &mut ends);
+        let ty = self.p.types.prim(nyala_ir::Prim::Bool);
+        self.join(ends, ty)
+    }
+
+    pub(super) fn while_loop(&mut self, e: ExprId, cond: ExprId, body: ExprId) -> Val {
+        let p = self.p;
+        let Some(&id) = p.loop_of.get(&self.g(e)) else { return self.w.unit() };
+        if self.mode != Mode::Code {
+            self.mem(self.ast()[e].span);
+            return self.w.unit();
+        }
+        let looped = &p.loops[id.0 as usize];
+        let mut vars: Vec<LocalId> = looped.assigned.clone();
+        vars.retain(|v| self.vars[v.0 as usize].val.is_some() && self.vars[v.0 as usize].ptr.is_none());
+        vars.sort_unstable();
+        let mut tys = vec![self.w.types.mem()];
+        let mut names = vec!["m"];
+        for v in &vars {
+            tys.push(self.ir_ty(p.local(*v).ty));
+            names.push(&p.local(*v).name);
+        }
+        let cn = self.w.types.cn(&tys);
+        let header = self.w.declare("while", cn, &names);
+        let is_used = |l: Option<LocalId>| l.is_some_and(|l| p.local(l).used);
+        let exit = is_used(looped.break_local).then(|| self.w.declare("break", cn, &names));
+        self.jump_with(header, &vars);
+        self.loops[id.0 as usize] = LoopState { header: Some(header), exit, vars: vars.clone() };
+        if looped.first_class {
+            for (local, k) in [(looped.break_local, exit), (looped.continue_local, Some(header))] {
+                if let (Some(local), Some(k)) = (local, k) {
+                    let val = self.w.cont_val(k);
+                    self.set_var(local, Var { val: Some(val), ptr: None });
+                }
+            }
+        }
+        self.enter_with(header, &vars);
+        let cond = self.value(cond);
+        if !self.alive() {
+            return self.w.unit();
+        }
+        let (k_body, k_done) = (self.block("loop"), self.block("done"));
+        self.branch(cond, k_body, k_done);
+        self.go_on_in(k_body);
+        let mark = self.log.len();
+        self.value(body);
+        self.jump_with(header, &vars);
+        self.rollback(mark);
+        self.go_on_in(k_done);
+        if let Some(exit) = exit {
+            self.jump_with(exit, &vars);
+            self.enter_with(exit, &vars);
+        }
+        self.w.unit()
+    }
+
+    fn jump_with(&mut self, k: Cont, vars: &[LocalId]) {
+        let args: Vec<Val> = vars
+            .iter()
+            .map(|v| match self.vars[v.0 as usize].val {
+                Some(val) => val,
+                None => self.undef(self.p.local(*v).ty),
+            })
+            .collect();
+        self.jump(k, &args);
+    }
+
+    fn enter_with(&mut self, k: Cont, vars: &[LocalId]) {
+        self.go_on_in(k);
+        for (i, v) in vars.iter().enumerate() {
+            let val = self.w.param(k, i + 1);
+            self.set_var(*v, Var { val: Some(val), ptr: None });
+        }
+    }
+
+    /// `break` or `continue` of a `while`.
+    pub(super) fn leave_loop(&mut self, id: LoopId, is_break: bool) {
+        let state = self.loops[id.0 as usize].clone();
+        if let Some(k) = if is_break { state.exit } else { state.header } {
+            self.jump_with(k, &state.vars);
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! Values of expressions.
+
+use super::*;
+use nyala_ir::Prim;
+use nyala_syntax::ast::{BinaryOp, ExprKind, UnaryOp};
+
+impl<'a> Lowerer<'_, 'a, '_> {
+    /// The value of `e`, as what it is used for; anything if it has none.
+    pub(super) fn value(&mut self, e: ExprId) -> Val {
+        let from = self.ty_of(e);
+        if !self.alive() {
+            let ty = self.adjusted_ty(e);
+            return self.undef(ty);
+        }
+        match self.p.adjust.get(&self.g(e)).copied() {
+            None => self.raw(e),
+            Some(Adjust { to, address: false }) => {
+                let val = self.raw(e);
+                self.convert(val, from, to)
+            }
+            Some(Adjust { to, address: true }) => {
+                let ptr = self.address(e, false);
+                let ty = self.ir_ty(to);
+                self.w.op_ty(Op::Bitcast, ty, &[ptr])
+            }
+        }
+    }
+
+    pub(super) fn adjusted_ty(&self, e: ExprId) -> Ty {
+        match self.p.adjust.get(&self.g(e)) {
+            Some(adjust) => adjust.to,
+            None => self.ty_of(e),
+        }
+    }
+
+    /// A value of type `from` as its supertype `to`.
+    pub(super) fn convert(&mut self, val: Val, from: Ty, to: Ty) -> Val {
+        let (a, b) = (self.ir_ty(from), self.ir_ty(to));
+        if a == b {
+            return val;
+        }
+        match (self.kind(from), self.kind(to)) {
+            (Kind::Ptr { .. }, Kind::Ptr { .. }) => self.w.op_ty(Op::Bitcast, b, &[val]),
+            (Kind::Tuple(xs), Kind::Tuple(ys)) => {
+                let mut parts = Vec::with_capacity(xs.len());
+                for (i, (x, y)) in xs.iter().zip(ys.iter()).enumerate() {
+                    let part = self.w.extract(val, i as u64);
+                    parts.push(self.convert(part, *x, *y));
+                }
+                self.w.op(Op::Tuple, &parts)
+            }
+            (Kind::Array(x, n), Kind::Array(y, _)) => {
+                let mut parts = Vec::with_capacity(*n as usize);
+                for i in 0..*n {
+                    let part = self.w.extract(val, i);
+                    parts.push(self.convert(part, *x, *y));
+                }
+                self.w.op_ty(Op::Array, b, &parts)
+            }
+            (Kind::Fn(..), Kind::Fn(..)) => self.convert_fn(val, from, to, b),
+            _ => self.w.undef(b),
+        }
+    }
+
+    /// A function that converts its arguments, calls `val`, and converts the results.
+    fn convert_fn(&mut self, val: Val, from: Ty, to: Ty, ir_to: ir::Ty) -> Val {
+        let (Kind::Fn(ps, r), Kind::Fn(qs, s)) = (self.kind(from), self.kind(to)) else { return val };
+        let wrapper = self.w.declare("convert", ir_to, &[]);
+        self.w.cont_mut(wrapper).filter.all = Some(self.w.lit_bool(true));
+        let params: Vec<Val> = self.w.params(wrapper).to_vec();
+        let mut args = vec![params[0]];
+        for (i, (p, q)) in ps.iter().zip(qs.iter()).enumerate() {
+            let arg = self.convert(params[i + 1], *q, *p);
+            args.push(arg);
+        }
+        if *r != TypeTable::NEVER {
+            let ret = params[params.len() - 1];
+            let ret_ty = self.ret_ty(*r);
+            if self.w.ty(ret) == ret_ty {
+                args.push(ret);
+            } else {
+                let k = self.w.declare("k", ret_ty, &["m"]);
+                let got: Vec<Val> = self.w.params(k).to_vec();
+                let (from_parts, to_parts) = (self.parts(*r), self.parts(*s));
+                let mut results = vec![got[0]];
+                for (i, (x, y)) in from_parts.iter().zip(&to_parts).enumerate() {
+                    results.push(self.convert(got[i + 1], *x, *y));
+                }
+                self.w.define(k, ret, &results);
+                args.push(self.w.cont_val(k));
+            }
+        }
+        self.w.define(wrapper, val, &args);
+        self.w.cont_val(wrapper)
+    }
+
+    /// The value of `e` by itself.
+    pub(super) fn raw(&mut self, e: ExprId) -> Val {
+        let ast = self.ast();
+        let node = &ast[e];
+        let span = node.span;
+        self.w.set_origin(span);
+        let ty = self.ty_of(e);
+        match &node.kind {
+            ExprKind::Error | ExprKind::Unsupported | ExprKind::DynArray(..) | ExprKind::Simd(_) => self.undef(ty),
+            ExprKind::Int { value, .. } => {
+                let ty = self.ir_ty(ty);
+                self.w.lit(ty, *value as u64)
+            }
+            ExprKind::Float { text, .. } => self.float(text, ty),
+            ExprKind::Bool(b) => self.w.lit_bool(*b),
+            ExprKind::Char(b) => self.w.lit_prim(Prim::U8, (*b).into()),
+            ExprKind::Str(bytes) => {
+                let ty = self.ir_ty(ty);
+                let elems: Vec<Val> = bytes.iter().map(|b| self.w.lit_prim(Prim::U8, (*b).into())).collect();
+                self.w.op_ty(Op::Array, ty, &elems)
+            }
+            ExprKind::Path(_) => self.path(e, span),
+            ExprKind::Struct { fields, .. } => {
+                let Kind::Struct(id) = self.kind(ty) else { return self.undef(ty) };
+                let info = &self.p.structs[id.0 as usize];
+                let mut parts = vec![None; info.fields.len()];
+                for (name, e) in fields {
+                    let val = self.value(*e);
+                    if let Some(&idx) = info.index.get(&*name.text) {
+                        parts[idx as usize] = Some(val);
+                    }
+                }
+                if !self.alive() {
+                    return self.undef(ty);
+                }
+                let parts: Option<Vec<Val>> = parts.into_iter().collect();
+                let ty = self.ir_ty(ty);
+                match parts {
+                    Some(parts) => self.w.op_ty(Op::Struct, ty, &parts),
+                    None => self.w.undef(ty),
+                }
+            }
+            ExprKind::Tuple(parts) => {
+                let parts: Vec<Val> = parts.iter().map(|p| self.value(*p)).collect();
+                if !self.alive() {
+                    return self.undef(ty);
+                }
+                self.w.op(Op::Tuple, &parts)
+            }
+            ExprKind::Array(parts) => {
+                let parts: Vec<Val> = parts.iter().map(|p| self.value(*p)).collect();
+                let ty = self.ir_ty(ty);
+                if !self.alive() {
+                    return self.w.undef(ty);
+                }
+                self.w.op_ty(Op::Array, ty, &parts)
+            }
+            ExprKind::Repeat(elem, _) => {
+                let elem = self.value(*elem);
+                let ty = self.ir_ty(ty);
+                self.w.op_ty(Op::Splat, ty, &[elem])
+            }
+            ExprKind::Block(block) => self.block_value(block),
+            ExprKind::Unary(op, inner) => self.unary(*op, *inner, e),
+            ExprKind::AddrOf { mutable, place } => self.address(*place, *mutable),
+            ExprKind::IncDec { inc, prefix, place } => {
+                let place_ty = self.ty_of(*place);
+                let place = self.place(*place);
+                let old = self.read(&place, place_ty, span);
+                let one = match self.p.types.as_prim(place_ty) {
+                    Some(Prim::F32) => self.w.lit_prim(Prim::F32, 1f32.to_bits().into()),
+                    Some(Prim::F64) => self.w.lit_prim(Prim::F64, 1f64.to_bits()),
+                    Some(p) => self.w.lit_prim(p, 1),
+                    None => return self.undef(ty),
+                };
+                let new = self.w.op(if *inc { Op::Add } else { Op::Sub }, &[old, one]);
+                self.write(&place, new);
+                if *prefix { new } else { old }
+            }
+            ExprKind::Binary { op, op_span, lhs, rhs } => match op {
+                BinaryOp::And | BinaryOp::Or => self.short_circuit(*op, *lhs, *rhs),
+                _ => {
+                    let (a, b) = (self.value(*lhs), self.value(*rhs));
+                    let operand_ty = self.adjusted_ty(*lhs);
+                    self.w.set_origin(*op_span);
+                    self.binary(*op, a, b, operand_ty, span)
+                }
+            },
+            ExprKind::Assign { op, op_span, place, value } => {
+                let place_ty = self.ty_of(*place);
+                let target = self.place(*place);
+                let mut val = self.value(*value);
+                if let Some(op) = op {
+                    let old = self.read(&target, place_ty, span);
+                    self.w.set_origin(*op_span);
+                    val = self.binary(*op, old, val, place_ty, span);
+                }
+                self.w.set_origin(span);
+                self.write(&target, val);
+                self.w.unit()
+            }
+            ExprKind::Cast(inner, _) => {
+                let val = self.value(*inner);
+                let from = self.adjusted_ty(*inner);
+                let to = self.p.cast_to.get(&self.g(e)).copied().unwrap_or(ty);
+                self.cast(val, from, to)
+            }
+            ExprKind::Call { .. } if self.p.call_kind.get(&self.g(e)) != Some(&CallKind::Call) => self.read_expr(e),
+            ExprKind::Call { .. } => self.call(e, None, false),
+            ExprKind::Field { .. } => self.read_expr(e),
+            ExprKind::Lambda(lambda) => {
+                let Some(info) = self.p.lambdas.get(&self.g(e)) else { return self.undef(ty) };
+                let ir_ty = self.ir_ty(info.ty);
+                let k = self.declare_fn("lambda", ir_ty, &lambda.params);
+                let def = Def {
+                    k,
+                    ty: info.ty,
+                    params: &lambda.params,
+                    param_tys: &info.param_tys,
+                    filter: lambda.filter,
+                    return_local: info.return_local,
+                    body: lambda.body,
+                };
+                self.lower_def(def);
+                self.w.cont_val(k)
+            }
+            ExprKind::If { arms, otherwise } => self.if_value(arms, *otherwise, e),
+            ExprKind::While { cond, body } => self.while_loop(e, *cond, *body),
+            ExprKind::For(looped) => self.for_loop(e, looped, None),
+        }
+    }
+
+    fn float(&mut self, text: &str, ty: Ty) -> Val {
+        match self.p.types.as_prim(ty) {
+            Some(Prim::F32) => {
+                let x: f32 = text.parse().unwrap_or(0.0);
+                self.w.lit_prim(Prim::F32, x.to_bits().into())
+            }
+            _ => {
+                let x: f64 = text.parse().unwrap_or(0.0);
+                self.w.lit_prim(Prim::F64, x.to_bits())
+            }
+        }
+    }
+
+    fn path(&mut self, e: ExprId, span: Span) -> Val {
+        match self.p.resolved.get(&self.g(e)) {
+            Some(Entity::Fn(id)) => self.fn_val(*id),
+            Some(Entity::Static(id)) if self.mode != Mode::Code => self.static_value(*id, span),
+            Some(Entity::Local(_) | Entity::Static(_)) => self.read_expr(e),
+            _ => {
+                let ty = self.ty_of(e);
+                self.undef(ty)
+            }
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, inner: ExprId, e: ExprId) -> Val {
+        let ty = self.ty_of(e);
+        match op {
+            UnaryOp::Plus => self.value(inner),
+            UnaryOp::Neg => {
+                let prim = self.p.types.as_prim(ty).unwrap_or(Prim::I32);
+                if let ExprKind::Int { value, .. } = &self.ast()[inner].kind {
+                    return self.w.lit_prim(prim, (*value as u64).wrapping_neg());
+                }
+                let val = self.value(inner);
+                let zero = match prim {
+                    Prim::F32 => self.w.lit_prim(prim, (-0f32).to_bits().into()),
+                    Prim::F64 => self.w.lit_prim(prim, (-0f64).to_bits()),
+                    _ => self.w.lit_prim(prim, 0),
+                };
+                self.w.op(Op::Sub, &[zero, val])
+            }
+            UnaryOp::Not => {
+                let val = self.value(inner);
+                self.w.not(val)
+            }
+            UnaryOp::Deref => self.read_expr(e),
+            UnaryOp::Known => {
+                let val = self.value(inner);
+                self.w.op(Op::Known, &[val])
+            }
+            UnaryOp::Halt => {
+                let val = self.value(inner);
+                self.w.op(Op::Hlt, &[val])
+            }
+            UnaryOp::Unfold => self.unfold(inner, None),
+            UnaryOp::Own | UnaryOp::Run => self.undef(ty),
+        }
+    }
+
+    /// `@@e`.
+    pub(super) fn unfold(&mut self, inner: ExprId, ret: Option<Val>) -> Val {
+        let is_call = matches!(self.ast()[inner].kind, ExprKind::Call { .. });
+        if is_call && self.p.call_kind.get(&self.g(inner)) == Some(&CallKind::Call) {
+            return self.call(inner, ret, true);
+        }
+        self.value(inner)
+    }
+
+    pub(super) fn binary(&mut self, op: BinaryOp, a: Val, b: Val, ty: Ty, span: Span) -> Val {
+        let prim = self.p.types.as_prim(ty);
+        let is_int = prim.is_some_and(Prim::is_int);
+        let ir_op = match op {
+            BinaryOp::Or | BinaryOp::BitOr => Op::Or,
+            BinaryOp::And | BinaryOp::BitAnd => Op::And,
+            BinaryOp::BitXor => Op::Xor,
+            BinaryOp::Eq => Op::Eq,
+            BinaryOp::Ne => Op::Ne,
+            BinaryOp::Lt => Op::Lt,
+            BinaryOp::Le => Op::Le,
+            BinaryOp::Gt => Op::Gt,
+            BinaryOp::Ge => Op::Ge,
+            BinaryOp::Shl => Op::Shl,
+            BinaryOp::Shr => Op::Shr,
+            BinaryOp::Add => Op::Add,
+            BinaryOp::Sub => Op::Sub,
+            BinaryOp::Mul => Op::Mul,
+            BinaryOp::Div | BinaryOp::Rem if is_int => {
+                let (partial, total) = if op == BinaryOp::Div { (Op::PDiv, Op::Div) } else { (Op::PRem, Op::Rem) };
+                if self.mode != Mode::Code && self.w.as_lit(b).is_some_and(|d| d != 0 && d != u64::MAX) {
+                    return self.w.op(total, &[a, b]);
+                }
+                return match self.mem(span) {
+                    Some(mem) => self.w.op(partial, &[mem, a, b]),
+                    None => a,
+                };
+            }
+            BinaryOp::Div => Op::Div,
+            BinaryOp::Rem => Op::Rem,
+        };
+        let b = if self.w.ty(a) != self.w.ty(b) {
+            // Pointers of which one is to an indefinite array.
+            let ty = self.w.ty(a);
+            self.w.op_ty(Op::Bitcast, ty, &[b])
+        } else {
+            b
+        };
+        self.w.op(ir_op, &[a, b])
+    }
+
+    pub(super) fn cast(&mut self, val: Val, from: Ty, to: Ty) -> Val {
+        let target = self.ir_ty(to);
+        if self.w.ty(val) == target {
+            return val;
+        }
+        match (self.kind(from), self.kind(to)) {
+            (Kind::Prim(_), Kind::Prim(_)) => self.w.op_ty(Op::Cast, target, &[val]),
+            (Kind::Ptr { .. }, Kind::Ptr { .. }) => self.w.op_ty(Op::Bitcast, target, &[val]),
+            (Kind::Ptr { .. }, Kind::Prim(_)) => {
+                let u64 = self.w.types.prim(Prim::U64);
+                let bits = self.w.op_ty(Op::Bitcast, u64, &[val]);
+                self.w.op_ty(Op::Cast, target, &[bits])
+            }
+            (Kind::Prim(p), Kind::Ptr { .. }) => {
+                let wide = if p.is_signed() { Prim::I64 } else { Prim::U64 };
+                let wide = self.w.types.prim(wide);
+                let bits = self.w.op_ty(Op::Cast, wide, &[val]);
+                self.w.op_ty(Op::Bitcast, target, &[bits])
+            }
+            _ => self.convert(val, from, to),
+        }
+    }
+
+    /// Whether `e` is computed without memory, effects and faults, and is small.
+    pub(super) fn is_total(&self, e: ExprId) -> bool {
+        let mut work = vec![e];
+        let mut steps = 0;
+        while let Some(e) = work.pop() {
+            steps += 1;
+            if steps > 32 {
+                return false;
+            }
+            if self.p.adjust.contains_key(&self.g(e)) {
+                return false;
+            }
+            match &self.ast()[e].kind {
+                ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Bool(_) | ExprKind::Char(_) => {}
+                ExprKind::Path(_) => match self.p.resolved.get(&self.g(e)) {
+                    Some(Entity::Local(id)) if self.vars[id.0 as usize].val.is_some() => {}
+                    Some(Entity::Fn(_)) => {}
+                    _ => return false,
+                },
+                ExprKind::Unary(
+                    UnaryOp::Plus | UnaryOp::Neg | UnaryOp::Not | UnaryOp::Known | UnaryOp::Halt,
+                    inner,
+                ) => work.push(*inner),
+                ExprKind::Binary { op, lhs, rhs, .. } => {
+                    let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem);
+                    if divides && self.p.types.as_prim(self.ty_of(*lhs)).is_some_and(Prim::is_int) {
+                        return false;
+                    }
+                    work.push(*lhs);
+                    work.push(*rhs);
+                }
+                ExprKind::Cast(inner, _) => work.push(*inner),
+                ExprKind::Field { base, .. } => {
+                    if matches!(self.kind(self.ty_of(*base)), Kind::Ptr { .. }) {
+                        return false;
+                    }
+                    work.push(*base);
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,653 @@
+//! A checked program as a graph, in continuation-passing style.
+//!
+//! Mutable variables that no function captures and no `&` takes are values: a join or loop header takes as parameters
+//! those that differ. All others live in slots. A call in tail position passes the return continuation on as it is.
+
+mod calls;
+mod control;
+mod exprs;
+mod places;
+
+use crate::program::*;
+use crate::types::{Kind, Ty, TypeTable};
+use nyala_base::{Diagnostic, Sink, Span};
+use nyala_ir::{self as ir, Builtin, Cont, Filter, Global, Linkage, Node, Op, Val, World};
+use nyala_syntax::ast::{self, ExprId, Module, Param, Pattern, PatternKind};
+
+/// The graph of everything that exported functions and `main` reach. `None` if `sink` has errors then.
+pub fn lower(program: &Program, sink: &mut Sink) -> Option<World> {
+    crate::on_big_stack(move || {
+        let mut lowerer = Lowerer::new(program, sink);
+        lowerer.run();
+        let world = lowerer.w;
+        (!sink.has_errors()).then_some(world)
+    })
+}
+
+/// Where a variable is.
+#[derive(Clone, Copy, Default)]
+struct Var {
+    val: Option<Val>,
+    ptr: Option<Val>,
+}
+
+/// The continuation that code goes to, and the memory there.
+#[derive(Clone, Copy)]
+struct Cur {
+    k: Cont,
+    mem: Val,
+}
+
+#[derive(Clone, Default)]
+struct LoopState {
+    header: Option<Cont>,
+    exit: Option<Cont>,
+    vars: Vec<LocalId>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    /// Inside of a function.
+    Code,
+    /// The initializer of a static.
+    Constant,
+    Filter,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum InitState {
+    Fresh,
+    Busy,
+    Done,
+}
+
+struct Lowerer<'p, 'a, 's> {
+    p: &'p Program<'a>,
+    w: World,
+    sink: &'s mut Sink,
+    module: usize,
+    mode: Mode,
+    cur: Option<Cur>,
+    tys: Vec<Option<ir::Ty>>,
+    structs: Vec<Option<ir::Ty>>,
+    fn_vals: Vec<Option<Val>>,
+    queue: Vec<FnId>,
+    globals: Vec<Option<Global>>,
+    inits: Vec<InitState>,
+    vars: Vec<Var>,
+    /// What variables were before, for going back.
+    log: Vec<(LocalId, Var)>,
+    in_memory: Vec<bool>,
+    loops: Vec<LoopState>,
+}
+
+impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
+    fn new(p: &'p Program<'a>, sink: &'s mut Sink) -> Self {
+        let mut in_memory: Vec<bool> = p.locals.iter().map(|l| l.addressed || (l.mutable && l.captured)).collect();
+        for looped in p.loops.iter().filter(|l| l.first_class) {
+            for local in &looped.assigned {
+                in_memory[local.0 as usize] = true;
+            }
+        }
+        Lowerer {
+            p,
+            w: World::new(),
+            sink,
+            module: 0,
+            mode: Mode::Code,
+            cur: None,
+            tys: Vec::new(),
+            structs: vec![None; p.structs.len()],
+            fn_vals: vec![None; p.fns.len()],
+            queue: Vec::new(),
+            globals: vec![None; p.statics.len()],
+            inits: vec![InitState::Fresh; p.statics.len()],
+            vars: vec![Var::default(); p.locals.len()],
+            log: Vec::new(),
+            in_memory,
+            loops: vec![LoopState::default(); p.loops.len()],
+        }
+    }
+
+    fn ast(&self) -> &'a Module {
+        self.p.modules[self.module]
+    }
+
+    fn g(&self, e: ExprId) -> GlobalExpr {
+        self.p.global(self.module, e)
+    }
+
+    fn ty_of(&self, e: ExprId) -> Ty {
+        self.p.expr_ty[self.g(e) as usize]
+    }
+
+    fn kind(&self, ty: Ty) -> &'p Kind {
+        self.p.types.final_kind(ty)
+    }
+
+    fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>) {
+        self.sink.push(Diagnostic::error(code, span, message));
+    }
+
+    /// Lowers the roots and all they reach.
+    fn run(&mut self) {
+        let mut symbols = rustc_hash::FxHashMap::default();
+        for id in 0..self.p.fns.len() {
+            let f = &self.p.fns[id];
+            let is_main = &*f.ast.name.text == "main" && f.module >= self.p.n_prelude;
+            if f.kind != FnKind::Defined || !f.top_level || f.rejected || !(f.ast.exported || is_main) {
+                continue;
+            }
+            let symbol = f.ast.symbol.as_ref().map_or(f.ast.name.text.to_string(), |s| s.0.clone());
+            if let Some(first) = symbols.insert(symbol.clone(), f.ast.name.span) {
+                let message = format!("symbol {symbol:?} is exported twice");
+                let diagnostic = Diagnostic::error("duplicate-name", f.ast.name.span, message);
+                self.sink.push(diagnostic.other(first, "first here"));
+                continue;
+            }
+            let val = self.fn_val(FnId(id as u32));
+            if let Some(k) = self.w.as_cont(val) {
+                self.w.cont_mut(k).linkage = Linkage::Exported(symbol);
+            }
+        }
+        let mut done = 0;
+        while done < self.queue.len() {
+            let id = self.queue[done];
+            done += 1;
+            self.lower_fn(id);
+        }
+    }
+
+    // Types.
+
+    fn ir_ty(&mut self, ty: Ty) -> ir::Ty {
+        if let Some(Some(t)) = self.tys.get(ty.0 as usize) {
+            return *t;
+        }
+        let t = match self.kind(ty) {
+            // Values of these never exist.
+            Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) => self.w.types.unit(),
+            Kind::Prim(p) => self.w.types.prim(*p),
+            Kind::Tuple(parts) => {
+                let parts: Vec<ir::Ty> = parts.iter().map(|p| self.ir_ty(*p)).collect();
+                self.w.types.tuple(&parts)
+            }
+            Kind::Struct(id) => {
+                let idx = id.0 as usize;
+                if let Some(t) = self.structs[idx] {
+                    return t;
+                }
+                let info = &self.p.structs[idx];
+                let (ir_id, t) = self.w.types.declare_struct(&info.ast.name.text);
+                self.structs[idx] = Some(t);
+                let fields = info.fields.iter().map(|(n, t)| (n.to_string(), self.ir_ty(*t))).collect();
+                self.w.types.set_fields(ir_id, fields);
+                t
+            }
+            Kind::Array(elem, n) => {
+                let elem = self.ir_ty(*elem);
+                self.w.types.array(elem, *n)
+            }
+            Kind::Indef(elem) => {
+                let elem = self.ir_ty(*elem);
+                self.w.types.indef_array(elem)
+            }
+            Kind::Ptr { to, .. } => {
+                let to = self.ir_ty(*to);
+                self.w.types.ptr(to)
+            }
+            Kind::Fn(params, result) => {
+                let mut tys = vec![self.w.types.mem()];
+                for p in params.iter() {
+                    tys.push(self.ir_ty(*p));
+                }
+                if *result != TypeTable::NEVER {
+                    tys.push(self.ret_ty(*result));
+                }
+                self.w.types.cn(&tys)
+            }
+        };
+        if self.tys.len() <= ty.0 as usize {
+            self.tys.resize(ty.0 as usize + 1, None);
+        }
+        self.tys[ty.0 as usize] = Some(t);
+        t
+    }
+
+    /// The type of the continuation that takes a result of type `ty`.
+    fn ret_ty(&mut self, ty: Ty) -> ir::Ty {
+        let mut tys = vec![self.w.types.mem()];
+        for part in self.parts(ty) {
+            tys.push(self.ir_ty(part));
+        }
+        self.w.types.cn(&tys)
+    }
+
+    /// What a return continuation takes for a result of type `ty`.
+    fn parts(&self, ty: Ty) -> Vec<Ty> {
+        match self.kind(ty) {
+            Kind::Tuple(parts) => parts.to_vec(),
+            Kind::Never => Vec::new(),
+            _ => vec![ty],
+        }
+    }
+
+    /// The value of type `ty` from what a return continuation got.
+    fn join_parts(&mut self, vals: &[Val], ty: Ty) -> Val {
+        match self.kind(ty) {
+            Kind::Tuple(_) => self.w.op(Op::Tuple, vals),
+            _ => match vals {
+                [one] => *one,
+                _ => self.w.unit(),
+            },
+        }
+    }
+
+    fn split_parts(&mut self, val: Val, ty: Ty) -> Vec<Val> {
+        match self.kind(ty) {
+            Kind::Tuple(parts) => (0..parts.len()).map(|i| self.w.extract(val, i as u64)).collect(),
+            Kind::Never => Vec::new(),
+            _ => vec![val],
+        }
+    }
+
+    fn undef(&mut self, ty: Ty) -> Val {
+        let ty = self.ir_ty(ty);
+        self.w.undef(ty)
+    }
+
+    // Code.
+
+    /// Whether code is being made that can run.
+    fn alive(&self) -> bool {
+        self.cur.is_some() || self.mode != Mode::Code
+    }
+
+    fn block(&mut self, name: &str) -> Cont {
+        let mem = self.w.types.mem();
+        let ty = self.w.types.cn(&[mem]);
+        self.w.declare(name, ty, &["m"])
+    }
+
+    /// Code goes to `k` from now on.
+    fn go_on_in(&mut self, k: Cont) {
+        let mem = self.w.param(k, 0);
+        self.cur = Some(Cur { k, mem });
+    }
+
+    /// Ends the current continuation with a call; `args` without `mem`.
+    fn end(&mut self, callee: Val, args: &[Val]) {
+        let Some(cur) = self.cur.take() else { return };
+        let mut all = Vec::with_capacity(args.len() + 1);
+        all.push(cur.mem);
+        all.extend_from_slice(args);
+        self.w.define(cur.k, callee, &all);
+    }
+
+    fn end_unreachable(&mut self) {
+        let callee = self.w.builtin(Builtin::Unreachable);
+        self.end(callee, &[]);
+    }
+
+    fn jump(&mut self, k: Cont, args: &[Val]) {
+        let callee = self.w.cont_val(k);
+        self.end(callee, args);
+    }
+
+    fn branch(&mut self, cond: Val, then: Cont, otherwise: Cont) {
+        let callee = self.w.builtin(Builtin::Branch);
+        let (then, otherwise) = (self.w.cont_val(then), self.w.cont_val(otherwise));
+        self.end(callee, &[cond, then, otherwise]);
+    }
+
+    /// The memory, where there is one; otherwise what needs it is an error.
+    fn mem(&mut self, span: Span) -> Option<Val> {
+        match self.mode {
+            Mode::Code => self.cur.map(|c| c.mem),
+            Mode::Constant => {
+                let diagnostic = Diagnostic::error("not-constant", span, "initializer of a static is not constant");
+                self.sink.push(diagnostic.label("needs memory"));
+                None
+            }
+            Mode::Filter => {
+                self.error("limitation", span, "memory in filters is not supported yet");
+                None
+            }
+        }
+    }
+
+    fn set_mem(&mut self, mem: Val) {
+        if let Some(cur) = &mut self.cur {
+            cur.mem = mem;
+        }
+    }
+
+    // Variables.
+
+    fn set_var(&mut self, id: LocalId, var: Var) {
+        let old = std::mem::replace(&mut self.vars[id.0 as usize], var);
+        self.log.push((id, old));
+    }
+
+    fn rollback(&mut self, mark: usize) {
+        while self.log.len() > mark {
+            if let Some((id, old)) = self.log.pop() {
+                self.vars[id.0 as usize] = old;
+            }
+        }
+    }
+
+    /// The variable `id` begins, with this value.
+    fn bind(&mut self, id: LocalId, val: Val) {
+        let local = self.p.local(id);
+        if !self.in_memory[id.0 as usize] {
+            self.set_var(id, Var { val: Some(val), ptr: None });
+            return;
+        }
+        let ptr = self.slot(val);
+        let val = (!local.mutable).then_some(val);
+        self.set_var(id, Var { val, ptr: Some(ptr) });
+    }
+
+    /// The address of a new slot with this value in it.
+    fn slot(&mut self, val: Val) -> Val {
+        let Some(cur) = self.cur else {
+            let ty = self.w.ty(val);
+            let ptr = self.w.types.ptr(ty);
+            return self.w.undef(ptr);
+        };
+        let ty = self.w.ty(val);
+        let made = self.w.op_ty(Op::Slot, ty, &[cur.mem]);
+        let (mem, ptr) = (self.w.extract(made, 0), self.w.extract(made, 1));
+        let mem = self.w.op(Op::Store, &[mem, ptr, val]);
+        self.set_mem(mem);
+        ptr
+    }
+
+    fn bind_pattern(&mut self, pattern: &Pattern, ty: Ty, val: Val) {
+        match &pattern.kind {
+            PatternKind::Unnamed => {}
+            PatternKind::Name { name, .. } => {
+                if let Some(id) = self.p.local_at(name.span) {
+                    self.bind(id, val);
+                }
+            }
+            PatternKind::Tuple(parts) => {
+                let Kind::Tuple(tys) = self.kind(ty) else { return };
+                for (i, (part, ty)) in parts.iter().zip(tys.iter()).enumerate() {
+                    let part_val = self.w.extract(val, i as u64);
+                    self.bind_pattern(part, *ty, part_val);
+                }
+            }
+        }
+    }
+
+    // Functions.
+
+    /// The function as a value.
+    fn fn_val(&mut self, id: FnId) -> Val {
+        if let Some(val) = self.fn_vals[id.0 as usize] {
+            return val;
+        }
+        let p = self.p;
+        let info = &p.fns[id.0 as usize];
+        let ty = self.ir_ty(info.ty);
+        let origin = self.w.current_origin();
+        self.w.set_origin(info.ast.name.span);
+        let val = match &info.kind {
+            FnKind::Foreign(symbol) => {
+                let k = self.w.foreign(symbol, ty);
+                self.w.cont_val(k)
+            }
+            FnKind::Intrinsic(intrinsic) => self.intrinsic_val(id, intrinsic),
+            FnKind::Defined => {
+                let k = self.declare_fn(&info.ast.name.text, ty, &info.ast.params);
+                if info.top_level {
+                    self.queue.push(id);
+                }
+                self.w.cont_val(k)
+            }
+        };
+        self.w.set_origin(origin);
+        self.fn_vals[id.0 as usize] = Some(val);
+        val
+    }
+
+    fn declare_fn(&mut self, name: &str, ty: ir::Ty, params: &[Param]) -> Cont {
+        let n = self.w.types.cn_params(ty).map_or(1, <[_]>::len);
+        let mut names = vec!["m"];
+        // One tuple may stand for several parameters.
+        if params.len() + 1 == n || params.len() + 2 == n {
+            names.extend(params.iter().map(|p| match &p.pattern.kind {
+                PatternKind::Name { name, .. } if !name.is_wildcard() => &*name.text,
+                _ => "x",
+            }));
+            if params.len() + 2 == n {
+                names.push("ret");
+            }
+        }
+        self.w.declare(name, ty, &names)
+    }
+
+    fn lower_fn(&mut self, id: FnId) {
+        let p = self.p;
+        let info = &p.fns[id.0 as usize];
+        let Some(body) = info.ast.body else { return };
+        let val = self.fn_val(id);
+        let Some(k) = self.w.as_cont(val) else { return };
+        let module = std::mem::replace(&mut self.module, info.module);
+        let def = Def {
+            k,
+            ty: info.ty,
+            params: &info.ast.params,
+            param_tys: &info.param_tys,
+            filter: info.ast.filter,
+            return_local: info.return_local,
+            body,
+        };
+        self.lower_def(def);
+        self.module = module;
+    }
+
+    /// Gives `def.k` its filters and its body.
+    fn lower_def(&mut self, def: Def) {
+        let old = (self.cur, self.mode);
+        let mark = self.log.len();
+        self.mode = Mode::Code;
+        let Kind::Fn(tys, result) = self.kind(def.ty) else { return };
+        let n = def.params.len();
+        let ir_params: Vec<Val> = self.w.params(def.k)[1..].to_vec();
+        let returns = *result != TypeTable::NEVER;
+        let explicit = returns && n == tys.len() + 1;
+        let as_tuple = !returns && n == 1 && tys.len() != 1;
+        let vals: Vec<Val> =
+            if as_tuple { vec![self.w.op(Op::Tuple, &ir_params)] } else { ir_params.iter().copied().take(n).collect() };
+        self.cur = None;
+        self.lower_filters(&def, &vals, as_tuple);
+        self.go_on_in(def.k);
+        for ((param, ty), val) in def.params.iter().zip(def.param_tys).zip(&vals) {
+            self.w.set_origin(param.span);
+            self.bind_pattern(&param.pattern, *ty, *val);
+        }
+        let ret = if returns && !explicit {
+            let k = ir_params[ir_params.len() - 1];
+            if let Some(id) = def.return_local {
+                self.bind(id, k);
+            }
+            Some(k)
+        } else {
+            // The value, if there is one, goes to the last parameter.
+            match (def.param_tys.last().map(|t| self.kind(*t)), vals.last()) {
+                (Some(Kind::Fn(_, r)), Some(&k)) if *r == TypeTable::NEVER => Some(k),
+                _ => None,
+            }
+        };
+        self.tail(def.body, ret);
+        self.rollback(mark);
+        (self.cur, self.mode) = old;
+    }
+
+    fn lower_filters(&mut self, def: &Def, vals: &[Val], as_tuple: bool) {
+        let none = |f: &ast::Filter| matches!(f, ast::Filter::Never);
+        if none(&def.filter) && def.params.iter().all(|p| none(&p.filter)) {
+            return;
+        }
+        let mark = self.log.len();
+        self.mode = Mode::Filter;
+        for ((param, ty), val) in def.params.iter().zip(def.param_tys).zip(vals) {
+            self.bind_for_filter(&param.pattern, *ty, *val);
+        }
+        let mut filter = Filter { all: self.lower_filter(&def.filter, def.k), params: Vec::new() };
+        let mut params = vec![None];
+        for param in def.params {
+            params.push(self.lower_filter(&param.filter, def.k));
+        }
+        if as_tuple {
+            params = std::iter::once(None).chain((1..self.w.params(def.k).len()).map(|_| params[1])).collect();
+        }
+        if params.iter().any(Option::is_some) {
+            filter.params = params;
+        }
+        self.w.cont_mut(def.k).filter = filter;
+        self.rollback(mark);
+        self.mode = Mode::Code;
+    }
+
+    fn bind_for_filter(&mut self, pattern: &Pattern, ty: Ty, val: Val) {
+        match &pattern.kind {
+            PatternKind::Unnamed => {}
+            PatternKind::Name { name, .. } => {
+                if let Some(id) = self.p.local_at(name.span) {
+                    self.set_var(id, Var { val: Some(val), ptr: None });
+                }
+            }
+            PatternKind::Tuple(parts) => {
+                let Kind::Tuple(tys) = self.kind(ty) else { return };
+                for (i, (part, ty)) in parts.iter().zip(tys.iter()).enumerate() {
+                    let part_val = self.w.extract(val, i as u64);
+                    self.bind_for_filter(part, *ty, part_val);
+                }
+            }
+        }
+    }
+
+    fn lower_filter(&mut self, filter: &ast::Filter, k: Cont) -> Option<Val> {
+        let e = match filter {
+            ast::Filter::Never => return None,
+            ast::Filter::Always(_) => return Some(self.w.lit_bool(true)),
+            ast::Filter::When(e) => *e,
+        };
+        let val = self.value(e);
+        if self.w.as_lit(val) == Some(0) {
+            return None;
+        }
+        let mut work = vec![val];
+        let mut seen = rustc_hash::FxHashSet::default();
+        while let Some(v) = work.pop() {
+            if !seen.insert(v) {
+                continue;
+            }
+            if matches!(self.w.node(v), Node::Param(owner, _) if owner != k) {
+                let span = self.ast()[e].span;
+                self.error("limitation", span, "filters over variables from outside are not supported yet");
+                return None;
+            }
+            work.extend(self.w.args(v));
+        }
+        Some(val)
+    }
+
+    // Statics.
+
+    fn global(&mut self, id: StaticId) -> Val {
+        let p = self.p;
+        let info = &p.statics[id.0 as usize];
+        let global = match self.globals[id.0 as usize] {
+            Some(global) => global,
+            None => {
+                let ty = self.ir_ty(info.ty);
+                let origin = self.w.current_origin();
+                self.w.set_origin(info.ast.name.span);
+                let global = self.w.declare_global(&info.ast.name.text, ty, info.ast.mutable);
+                self.w.set_origin(origin);
+                self.globals[id.0 as usize] = Some(global);
+                global
+            }
+        };
+        self.init(id, global);
+        self.w.global_val(global)
+    }
+
+    /// Lowers the initializer unless that is under way.
+    fn init(&mut self, id: StaticId, global: Global) {
+        if self.inits[id.0 as usize] != InitState::Fresh {
+            return;
+        }
+        self.inits[id.0 as usize] = InitState::Busy;
+        let p = self.p;
+        let info = &p.statics[id.0 as usize];
+        if let Some(init) = info.ast.init {
+            let old = (self.cur.take(), self.mode, self.module, self.w.current_origin());
+            self.mode = Mode::Constant;
+            self.module = info.module;
+            let val = self.value(init);
+            (self.cur, self.mode, self.module) = (old.0, old.1, old.2);
+            self.w.set_origin(old.3);
+            self.w.set_init(global, val);
+        }
+        self.inits[id.0 as usize] = InitState::Done;
+    }
+
+    /// The value of an immutable static, for constants.
+    fn static_value(&mut self, id: StaticId, span: Span) -> Val {
+        let ptr = self.global(id);
+        let info = &self.p.statics[id.0 as usize];
+        if self.inits[id.0 as usize] == InitState::Busy {
+            let message = format!("static `{}` depends on itself", info.ast.name.text);
+            self.error("not-constant", span, message);
+            return self.undef(info.ty);
+        }
+        let init = match self.w.node(ptr) {
+            Node::Global(g) => self.w.global(g).init,
+            _ => None,
+        };
+        match init {
+            Some(val) => val,
+            None => {
+                let ty = self.ir_ty(info.ty);
+                self.zero(ty)
+            }
+        }
+    }
+
+    fn zero(&mut self, ty: ir::Ty) -> Val {
+        match self.w.types.kind(ty).clone() {
+            ir::TyKind::Prim(_) | ir::TyKind::Ptr { .. } => self.w.lit(ty, 0),
+            ir::TyKind::Array(elem, _) => {
+                let elem = self.zero(elem);
+                self.w.op_ty(Op::Splat, ty, &[elem])
+            }
+            ir::TyKind::Tuple(parts) => {
+                let parts: Vec<Val> = parts.iter().map(|p| self.zero(*p)).collect();
+                self.w.op(Op::Tuple, &parts)
+            }
+            ir::TyKind::Struct(id) => {
+                let fields: Vec<ir::Ty> = self.w.types.struct_data(id).fields.iter().map(|f| f.1).collect();
+                let parts: Vec<Val> = fields.into_iter().map(|p| self.zero(p)).collect();
+                self.w.op_ty(Op::Struct, ty, &parts)
+            }
+            ir::TyKind::Mem | ir::TyKind::IndefArray(_) | ir::TyKind::Cn(_) | ir::TyKind::Code => self.w.undef(ty),
+        }
+    }
+}
+
+/// What defines a continuation in the source.
+struct Def<'d> {
+    k: Cont,
+    ty: Ty,
+    params: &'d [Param],
+    param_tys: &'d [Ty],
+    filter: ast::Filter,
+    return_local: Option<LocalId>,
+    body: ExprId,
+}

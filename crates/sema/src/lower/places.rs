@@ -1,0 +1,291 @@
+//! Places: addresses where there are any, parts of values where a variable is one.
+
+use super::*;
+use nyala_syntax::ast::{ExprKind, UnaryOp};
+
+pub(super) enum Place {
+    Ptr(Val),
+    /// A part of a variable that is a value.
+    Part {
+        local: LocalId,
+        path: Vec<u64>,
+    },
+}
+
+/// What an expression is made of when it is read.
+enum Source {
+    Ptr(Val),
+    Val(Val),
+}
+
+impl Lowerer<'_, '_, '_> {
+    fn load(&mut self, ptr: Val, span: Span) -> Val {
+        if self.mode != Mode::Code {
+            // What an immutable static begins with is a constant.
+            let undef_mem = self.w.types.mem();
+            let mem = self.w.undef(undef_mem);
+            let val = self.w.op(Op::Load, &[mem, ptr]);
+            if !self.w.is_op(val, Op::Load) {
+                return val;
+            }
+        }
+        match self.mem(span) {
+            Some(mem) => self.w.op(Op::Load, &[mem, ptr]),
+            None => {
+                let ty = self.w.types.pointee(self.w.ty(ptr)).unwrap_or(self.w.types.unit());
+                self.w.undef(ty)
+            }
+        }
+    }
+
+    fn lea(&mut self, ptr: Val, idx: u64) -> Val {
+        let idx = self.w.lit_i64(idx as i64);
+        self.w.op(Op::Lea, &[ptr, idx])
+    }
+
+    /// The pointer that `e`, of pointer type, is, with further pointers followed.
+    fn pointer(&mut self, e: ExprId) -> Val {
+        let span = self.ast()[e].span;
+        let mut ptr = self.value(e);
+        while let Some(pointee) = self.w.types.pointee(self.w.ty(ptr))
+            && matches!(self.w.types.kind(pointee), ir::TyKind::Ptr { .. })
+        {
+            ptr = self.load(ptr, span);
+        }
+        ptr
+    }
+
+    fn is_pointer(&self, e: ExprId) -> bool {
+        matches!(self.kind(self.adjusted_ty(e)), Kind::Ptr { .. })
+    }
+
+    /// `addressed`: an address is preferred to a value.
+    fn source(&mut self, e: ExprId, addressed: bool) -> Source {
+        let span = self.ast()[e].span;
+        match &self.ast()[e].kind {
+            ExprKind::Path(_) => match self.p.resolved.get(&self.g(e)) {
+                Some(Entity::Local(id)) => {
+                    let var = self.vars[id.0 as usize];
+                    match (var.val, var.ptr) {
+                        (Some(val), ptr) if !addressed || ptr.is_none() => Source::Val(val),
+                        (_, Some(ptr)) => Source::Ptr(ptr),
+                        _ => {
+                            let ty = self.ty_of(e);
+                            Source::Val(self.undef(ty))
+                        }
+                    }
+                }
+                Some(Entity::Static(id)) => {
+                    let ptr = self.global(*id);
+                    Source::Ptr(ptr)
+                }
+                _ => Source::Val(self.raw(e)),
+            },
+            ExprKind::Unary(UnaryOp::Deref, base) => Source::Ptr(self.value(*base)),
+            ExprKind::Field { base, .. } => {
+                let Some(&idx) = self.p.field_idx.get(&self.g(e)) else {
+                    let ty = self.ty_of(e);
+                    return Source::Val(self.undef(ty));
+                };
+                let base = if self.is_pointer(*base) {
+                    Source::Ptr(self.pointer(*base))
+                } else {
+                    self.source_of(*base, addressed)
+                };
+                self.w.set_origin(span);
+                match base {
+                    Source::Ptr(ptr) => Source::Ptr(self.lea(ptr, idx.into())),
+                    Source::Val(val) => Source::Val(self.w.extract(val, idx.into())),
+                }
+            }
+            ExprKind::Call { callee, args } if self.p.call_kind.get(&self.g(e)) == Some(&CallKind::Index) => {
+                let literal = match args.first().map(|a| &self.ast()[*a].kind) {
+                    Some(ExprKind::Int { value, .. }) => u64::try_from(*value).ok(),
+                    _ => None,
+                };
+                let base = if self.is_pointer(*callee) {
+                    Source::Ptr(self.pointer(*callee))
+                } else {
+                    self.source_of(*callee, addressed || literal.is_none())
+                };
+                let Some(arg) = args.first() else { return base };
+                let idx = self.value(*arg);
+                self.w.set_origin(span);
+                match (base, literal) {
+                    (Source::Ptr(ptr), _) => Source::Ptr(self.w.op(Op::Lea, &[ptr, idx])),
+                    (Source::Val(val), Some(i)) => {
+                        if self.w.types.n_parts(self.w.ty(val)).is_some_and(|n| i < n) {
+                            Source::Val(self.w.extract(val, i))
+                        } else {
+                            let ty = self.ty_of(e);
+                            Source::Val(self.undef(ty))
+                        }
+                    }
+                    (Source::Val(val), None) => {
+                        let ptr = self.spill(val, false);
+                        Source::Ptr(self.w.op(Op::Lea, &[ptr, idx]))
+                    }
+                }
+            }
+            _ => Source::Val(self.raw(e)),
+        }
+    }
+
+    /// As [`Self::source`], but of an expression that may be adjusted.
+    fn source_of(&mut self, e: ExprId, addressed: bool) -> Source {
+        if self.p.adjust.contains_key(&self.g(e)) || !self.alive() {
+            return Source::Val(self.value(e));
+        }
+        self.source(e, addressed)
+    }
+
+    /// The value of a place expression.
+    pub(super) fn read_expr(&mut self, e: ExprId) -> Val {
+        let span = self.ast()[e].span;
+        match self.source(e, false) {
+            Source::Val(val) => val,
+            Source::Ptr(ptr) => {
+                self.w.set_origin(span);
+                self.load(ptr, span)
+            }
+        }
+    }
+
+    /// The address of a place, or of a copy of a value.
+    pub(super) fn address(&mut self, e: ExprId, mutable: bool) -> Val {
+        match self.source(e, true) {
+            Source::Ptr(ptr) => ptr,
+            Source::Val(val) => self.spill(val, mutable),
+        }
+    }
+
+    /// The address of a copy of `val`.
+    fn spill(&mut self, val: Val, mutable: bool) -> Val {
+        if self.mode != Mode::Code || (!mutable && self.is_literal(val)) {
+            let ty = self.w.ty(val);
+            let name = if mutable { "copy" } else { "const" };
+            let global = self.w.declare_global(name, ty, mutable);
+            self.w.set_init(global, val);
+            return self.w.global_val(global);
+        }
+        self.slot(val)
+    }
+
+    /// Whether `val` is an aggregate made of literals only.
+    fn is_literal(&self, val: Val) -> bool {
+        let mut work = vec![val];
+        let mut budget = 4_000_000u32;
+        while let Some(v) = work.pop() {
+            budget -= 1;
+            if budget == 0 {
+                return false;
+            }
+            match self.w.node(v) {
+                Node::Lit(_) => {}
+                Node::Op(Op::Array | Op::Tuple | Op::Struct | Op::Splat) => work.extend(self.w.args(v)),
+                _ => return false,
+            }
+        }
+        self.w.as_lit(val).is_none()
+    }
+
+    /// A place that is assigned.
+    pub(super) fn place(&mut self, e: ExprId) -> Place {
+        let span = self.ast()[e].span;
+        match &self.ast()[e].kind {
+            ExprKind::Path(_) => {
+                if let Some(Entity::Local(id)) = self.p.resolved.get(&self.g(e))
+                    && self.vars[id.0 as usize].ptr.is_none()
+                {
+                    return Place::Part { local: *id, path: Vec::new() };
+                }
+            }
+            ExprKind::Field { base, .. } if !self.is_pointer(*base) => {
+                if let Some(&idx) = self.p.field_idx.get(&self.g(e)) {
+                    return self.part_of(*base, idx.into(), span);
+                }
+            }
+            ExprKind::Call { callee, args }
+                if self.p.call_kind.get(&self.g(e)) == Some(&CallKind::Index) && !self.is_pointer(*callee) =>
+            {
+                if let Some(ExprKind::Int { value, .. }) = args.first().map(|a| &self.ast()[*a].kind)
+                    && let Ok(idx) = u64::try_from(*value)
+                {
+                    return self.part_of(*callee, idx, span);
+                }
+                if let (Place::Ptr(ptr), Some(arg)) = (self.place(*callee), args.first()) {
+                    let idx = self.value(*arg);
+                    self.w.set_origin(span);
+                    return Place::Ptr(self.w.op(Op::Lea, &[ptr, idx]));
+                }
+            }
+            _ => {}
+        }
+        match self.source(e, true) {
+            Source::Ptr(ptr) => Place::Ptr(ptr),
+            Source::Val(val) => Place::Ptr(self.spill(val, true)),
+        }
+    }
+
+    fn part_of(&mut self, base: ExprId, idx: u64, span: Span) -> Place {
+        match self.place(base) {
+            Place::Part { local, mut path } => {
+                path.push(idx);
+                Place::Part { local, path }
+            }
+            Place::Ptr(ptr) => {
+                self.w.set_origin(span);
+                Place::Ptr(self.lea(ptr, idx))
+            }
+        }
+    }
+
+    pub(super) fn read(&mut self, place: &Place, ty: Ty, span: Span) -> Val {
+        match place {
+            Place::Ptr(ptr) => self.load(*ptr, span),
+            Place::Part { local, path } => {
+                let Some(mut val) = self.vars[local.0 as usize].val else { return self.undef(ty) };
+                for &idx in path {
+                    if self.w.types.n_parts(self.w.ty(val)).is_none_or(|n| idx >= n) {
+                        return self.undef(ty);
+                    }
+                    val = self.w.extract(val, idx);
+                }
+                val
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, place: &Place, val: Val) {
+        if !self.alive() {
+            return;
+        }
+        match place {
+            Place::Ptr(ptr) => {
+                let Some(mem) = self.mem(Span::NONE) else { return };
+                let mem = self.w.op(Op::Store, &[mem, *ptr, val]);
+                self.set_mem(mem);
+            }
+            Place::Part { local, path } => {
+                let Some(old) = self.vars[local.0 as usize].val else { return };
+                // The aggregates on the way down, then what they are with the part replaced.
+                let mut aggs = vec![old];
+                for &idx in path.iter().take(path.len().saturating_sub(1)) {
+                    let agg = aggs[aggs.len() - 1];
+                    if self.w.types.n_parts(self.w.ty(agg)).is_none_or(|n| idx >= n) {
+                        return;
+                    }
+                    aggs.push(self.w.extract(agg, idx));
+                }
+                let mut new = val;
+                for (agg, &idx) in aggs.iter().zip(path).rev() {
+                    if self.w.types.n_parts(self.w.ty(*agg)).is_none_or(|n| idx >= n) {
+                        return;
+                    }
+                    new = self.w.insert(*agg, idx, new);
+                }
+                self.set_var(*local, Var { val: Some(new), ptr: None });
+            }
+        }
+    }
+}

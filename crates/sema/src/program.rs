@@ -1,0 +1,199 @@
+//! A checked program: the trees, and in side tables what names mean and which types expressions have.
+
+use crate::intrinsics::Intrinsic;
+use crate::types::{StructId, Ty, TypeTable};
+use nyala_base::{FileId, Span};
+use nyala_syntax::ast::{self, ExprId, Module};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+nyala_base::define_id!(
+    /// A function, with or without body.
+    pub struct FnId, "fn"
+);
+nyala_base::define_id!(
+    /// A variable, parameter or named continuation of a function.
+    pub struct LocalId, "local"
+);
+nyala_base::define_id!(
+    /// A static.
+    pub struct StaticId, "static"
+);
+nyala_base::define_id!(
+    /// A type alias.
+    pub struct AliasId, "alias"
+);
+nyala_base::define_id!(
+    /// A `while` loop.
+    pub struct LoopId, "loop"
+);
+
+/// What the compiler is given: files that form one program, and the prelude, whose names they may redefine.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    pub prelude: Option<&'a Module>,
+    pub files: &'a [Module],
+}
+
+/// What a name means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entity {
+    /// Reported already.
+    Error,
+    Local(LocalId),
+    Fn(FnId),
+    Static(StaticId),
+    Struct(StructId),
+    Alias(AliasId),
+    /// Of an intrinsic's declaration.
+    TypeParam(u32),
+}
+
+/// An expression of the whole program: that of a module, shifted by the module's base.
+pub type GlobalExpr = u32;
+
+#[derive(Debug)]
+pub struct Local {
+    pub name: Box<str>,
+    pub span: Span,
+    pub ty: Ty,
+    pub mutable: bool,
+    /// The function body (numbered) that it belongs to.
+    pub owner: u32,
+    /// The loop around its declaration.
+    pub in_loop: Option<LoopId>,
+    /// Used in a function nested in its owner.
+    pub captured: bool,
+    /// `&` was applied, or an address is needed for an index that is not a literal.
+    pub addressed: bool,
+    /// The continuation of a loop: the loop, and whether it is `break`.
+    pub loop_cont: Option<(LoopId, bool)>,
+    pub used: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Loop {
+    pub parent: Option<LoopId>,
+    /// Variables from outside that the loop assigns.
+    pub assigned: Vec<LocalId>,
+    pub assigned_set: FxHashSet<LocalId>,
+    pub break_local: Option<LocalId>,
+    pub continue_local: Option<LocalId>,
+    /// `break` or `continue` is used other than in a call from the loop's own function.
+    pub first_class: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FnKind {
+    Defined,
+    /// A C function of this symbol.
+    Foreign(String),
+    Intrinsic(Intrinsic),
+}
+
+#[derive(Debug)]
+pub struct FnInfo<'a> {
+    pub ast: &'a ast::Fn,
+    pub module: usize,
+    pub kind: FnKind,
+    pub ty: Ty,
+    pub param_tys: Vec<Ty>,
+    pub result: Ty,
+    /// Result of the function as declared is `!`.
+    pub never: bool,
+    /// The implicit `return`.
+    pub return_local: Option<LocalId>,
+    pub top_level: bool,
+    /// Number of type parameters (intrinsics only).
+    pub n_type_params: usize,
+    pub rejected: bool,
+}
+
+#[derive(Debug)]
+pub struct StaticInfo<'a> {
+    pub ast: &'a ast::Static,
+    pub module: usize,
+    pub ty: Ty,
+}
+
+#[derive(Debug)]
+pub struct StructInfo<'a> {
+    pub ast: &'a ast::Struct,
+    pub module: usize,
+    pub fields: Vec<(&'a str, Ty)>,
+    pub index: FxHashMap<&'a str, u32>,
+    pub rejected: bool,
+}
+
+/// A lambda or the body of a `for`.
+#[derive(Debug, Clone)]
+pub struct LambdaInfo {
+    pub ty: Ty,
+    pub param_tys: Vec<Ty>,
+    pub never: bool,
+    /// `return`, or `continue` of a loop body.
+    pub return_local: Option<LocalId>,
+    /// `break` of a `for`.
+    pub break_local: Option<LocalId>,
+}
+
+/// What happens to an expression's value before it is used.
+#[derive(Debug, Clone, Copy)]
+pub struct Adjust {
+    pub to: Ty,
+    /// Its address is taken.
+    pub address: bool,
+}
+
+/// What an application `f(x)` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallKind {
+    Call,
+    Index,
+}
+
+/// The outcome of [`crate::check`].
+#[derive(Debug)]
+pub struct Program<'a> {
+    pub(crate) modules: Vec<&'a Module>,
+    pub(crate) bases: Vec<u32>,
+    pub(crate) n_prelude: usize,
+    pub(crate) types: TypeTable,
+    pub(crate) expr_ty: Vec<Ty>,
+    pub(crate) adjust: FxHashMap<GlobalExpr, Adjust>,
+    pub(crate) resolved: FxHashMap<GlobalExpr, Entity>,
+    pub(crate) type_args: FxHashMap<GlobalExpr, Vec<Ty>>,
+    pub(crate) cast_to: FxHashMap<GlobalExpr, Ty>,
+    pub(crate) call_kind: FxHashMap<GlobalExpr, CallKind>,
+    pub(crate) field_idx: FxHashMap<GlobalExpr, u32>,
+    pub(crate) array_len: FxHashMap<GlobalExpr, u64>,
+    pub(crate) lambdas: FxHashMap<GlobalExpr, LambdaInfo>,
+    pub(crate) loops: Vec<Loop>,
+    pub(crate) loop_of: FxHashMap<GlobalExpr, LoopId>,
+    pub(crate) locals: Vec<Local>,
+    pub(crate) fns: Vec<FnInfo<'a>>,
+    pub(crate) statics: Vec<StaticInfo<'a>>,
+    pub(crate) structs: Vec<StructInfo<'a>>,
+    /// Locals and items by the place of their name.
+    pub(crate) declared: FxHashMap<(FileId, u32), Entity>,
+}
+
+impl<'a> Program<'a> {
+    pub(crate) fn global(&self, module: usize, e: ExprId) -> GlobalExpr {
+        self.bases[module] + e.0
+    }
+
+    pub(crate) fn declared_at(&self, span: Span) -> Option<Entity> {
+        self.declared.get(&(span.file, span.lo)).copied()
+    }
+
+    pub(crate) fn local_at(&self, span: Span) -> Option<LocalId> {
+        match self.declared_at(span) {
+            Some(Entity::Local(id)) => Some(id),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn local(&self, id: LocalId) -> &Local {
+        &self.locals[id.0 as usize]
+    }
+}
