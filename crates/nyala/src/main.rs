@@ -136,11 +136,10 @@ fn command(command: Command) -> u8 {
             all.extend(args);
             let world = s.graph()?;
             if engine == Engine::Interp {
-                return Err(s.report(nyala_base::Diagnostic::error(
-                    "limitation",
-                    nyala_base::Span::NONE,
-                    "the interpreter is not connected",
-                )));
+                show(s, input.time_passes);
+                s.sink.diagnostics.clear();
+                s.timings.clear();
+                return s.interpret(&world, &entry, &all, &load).map(|code| (code & 255) as u8);
             }
             let residual = s.residual(&world)?;
             let module = s.flat(&residual)?;
@@ -190,7 +189,7 @@ fn with_session(input: &Input, f: impl FnOnce(&mut Session) -> Result<u8, Report
     match result {
         Ok(code) => code,
         Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
-        Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code.starts_with("run-")) => CHECKED_EXECUTION,
+        Err(Reported) if session.faulted => CHECKED_EXECUTION,
         Err(Reported) => FAILED,
     }
 }
