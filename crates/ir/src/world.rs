@@ -136,7 +136,8 @@ pub struct World {
     pub types: Types,
     entries: Vec<Entry>,
     pool: Vec<Val>,
-    index: HashTable<Val>,
+    /// Values with half of their hashes, so that growing does not touch the entries.
+    index: HashTable<(Val, u32)>,
     conts: Vec<ContData>,
     globals: Vec<GlobalData>,
     /// Origin of the values made next.
@@ -523,29 +524,28 @@ impl World {
     fn intern(&mut self, node: Node, ty: Ty, args: &[Val]) -> Val {
         let mut hasher = FxHasher::default();
         hash_entry(node, ty, args, &mut hasher);
-        let hash = hasher.finish();
+        let hash = (hasher.finish() >> 32) as u32;
         let (entries, pool) = (&self.entries, &self.pool);
         let args_of = |e: &Entry| &pool[e.start as usize..(e.start + e.len) as usize];
-        let found = self.index.find(hash, |v| {
+        let found = self.index.find(spread(hash), |&(v, h)| {
             let e = &entries[v.idx()];
-            e.node == node && e.ty == ty && args_of(e) == args
+            h == hash && e.node == node && e.ty == ty && args_of(e) == args
         });
-        if let Some(&val) = found {
+        if let Some(&(val, _)) = found {
             return val;
         }
         let val = Val::from_idx(self.entries.len());
         let start = self.pool.len() as u32;
         self.pool.extend_from_slice(args);
         self.entries.push(Entry { node, ty, start, len: args.len() as u32, origin: self.origin });
-        let (entries, pool) = (&self.entries, &self.pool);
-        self.index.insert_unique(hash, val, |v| {
-            let e = &entries[v.idx()];
-            let mut hasher = FxHasher::default();
-            hash_entry(e.node, e.ty, &pool[e.start as usize..(e.start + e.len) as usize], &mut hasher);
-            hasher.finish()
-        });
+        self.index.insert_unique(spread(hash), (val, hash), |&(_, h)| spread(h));
         val
     }
+}
+
+/// Hash tables want 64 bits, the upper seven of them good.
+fn spread(hash: u32) -> u64 {
+    (hash as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 fn hash_entry(node: Node, ty: Ty, args: &[Val], hasher: &mut FxHasher) {

@@ -31,6 +31,13 @@ impl Session {
         Ok(Loaded { jit })
     }
 
+    /// Calls an exported function without parameters whose result is an integer of 32 bits.
+    pub fn call_i32(&mut self, loaded: &Loaded, name: &str) -> Result<i32, Reported> {
+        let address = loaded.jit.lookup(name).map_err(|d| self.report(*d))?;
+        let result = nyala_gen_llvm::call_entry(address, false, true, STACK);
+        result.map_err(|e| self.report(Diagnostic::error("bug", Span::NONE, e)))
+    }
+
     /// Calls an exported function of type `fn() -> bool`.
     pub fn call_bool(&mut self, loaded: &Loaded, name: &str) -> Result<bool, Reported> {
         let address = loaded.jit.lookup(name).map_err(|d| self.report(*d))?;

@@ -1034,7 +1034,7 @@ impl<'a> Evaluator<'a> {
                 let operands: Vec<Val> = self.source.args(v).iter().map(|&a| self.value(a)).collect();
                 self.make(op, v, &operands)
             }
-            Node::Cont(c) => self.closure(c),
+            Node::Cont(c) if !self.facts.nest.free(c).is_empty() => self.closure(c),
             node => {
                 if let Some(x) = self.literals[v] {
                     return x;
@@ -1042,6 +1042,7 @@ impl<'a> Evaluator<'a> {
                 let ty = self.source.ty(v);
                 let x = match node {
                     Node::Lit(bits) => self.dst.lit(ty, bits),
+                    Node::Cont(c) => self.closure(c),
                     Node::Builtin(b) => self.dst.builtin(b),
                     Node::Global(g) => self.dst.global_val(g),
                     _ => self.dst.undef(ty),

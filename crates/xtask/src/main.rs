@@ -2,6 +2,7 @@
 
 mod bench;
 mod demo;
+mod random;
 mod texts;
 mod tidy;
 
@@ -31,6 +32,16 @@ enum Task {
     },
     /// Accept changed expected outputs of text tests
     Bless { filter: Option<String> },
+    /// Run random programs under all engines
+    Fuzz {
+        /// First seed; else a fresh one
+        #[arg(long)]
+        seed: Option<u64>,
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        #[arg(long, default_value_t = u64::MAX)]
+        programs: u64,
+    },
     /// Check the map in ARCHITECTURE.md, dependencies, headers, file lengths
     Tidy,
     /// Measure compile times and the blur; writes bench/results/
@@ -65,6 +76,10 @@ fn main() -> ExitCode {
         Task::Test { quick, filter } => test(quick, filter.as_deref()),
         Task::Bless { .. } if std::env::var_os("CI").is_some() => Err("expected outputs are not accepted in CI".into()),
         Task::Bless { filter } => texts::run(filter.as_deref(), true).map(|t| t.failed == 0),
+        Task::Fuzz { seed, seconds, programs } => {
+            let tally = random::run(seed, std::time::Duration::from_secs(seconds), programs);
+            Ok(tally.failed == 0)
+        }
         Task::Tidy => {
             let tally = tidy::run();
             println!("{} passed, {} failed, 0 skipped", tally.passed, tally.failed);
@@ -104,6 +119,11 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
     }
     eprintln!("text tests");
     tally.add(texts::run(filter, false)?);
+    if filter.is_none() {
+        eprintln!("random programs");
+        let seconds = if quick { 5 } else { 60 };
+        tally.add(random::run(None, std::time::Duration::from_secs(seconds), 4000));
+    }
     println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
     Ok(tally.failed == 0)
 }
