@@ -359,7 +359,7 @@ impl Maker {
                 self.line("}");
             }
             8 | 9 => {
-                let i = self.name("i");
+                let i = self.name("it");
                 let gen_name = ["range", "unroll", "range_rev"][self.rng.below(3)];
                 let n = self.rng.below(5);
                 let bound = if self.rng.chance(50) { format!("{n}") } else { format!("({} % 5u32) as i32", self.atom()) };
