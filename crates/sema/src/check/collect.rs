@@ -365,7 +365,12 @@ impl<'a> Checker<'a, '_> {
 
     fn path_ty(&mut self, path: &'a ast::Path) -> Ty {
         let name = &path.names[0];
-        if path.names.len() == 1 && self.lookup(&name.text).is_none() {
+        // Only other types hide the primitive ones.
+        let hidden = matches!(
+            self.lookup(&name.text),
+            Some(Entity::Error | Entity::Struct(_) | Entity::Alias(_) | Entity::TypeParam(_))
+        );
+        if path.names.len() == 1 && !hidden {
             let prim = match &*name.text {
                 "int" => Some(Prim::I32),
                 "uint" => Some(Prim::U32),

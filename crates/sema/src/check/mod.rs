@@ -147,6 +147,8 @@ struct Checker<'a, 's> {
     /// `(user, nested function used, locals known then, place)`.
     nested_uses: Vec<(Option<FnId>, FnId, u32, Span)>,
     captures: Vec<(FnId, LocalId)>,
+    /// In the initializer of a static: bodies numbered from here are inside of it.
+    static_floor: Option<u32>,
     /// In a filter: calls are out.
     in_filter: bool,
     /// Enclosing functions of nested ones.
@@ -220,6 +222,7 @@ impl<'a, 's> Checker<'a, 's> {
             n_suggestions: 0,
             nested_uses: Vec::new(),
             captures: Vec::new(),
+            static_floor: None,
             in_filter: false,
             parents: FxHashMap::default(),
         }

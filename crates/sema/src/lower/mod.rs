@@ -70,6 +70,8 @@ struct Lowerer<'p, 'a, 's> {
     cur: Option<Cur>,
     tys: Vec<Option<ir::Ty>>,
     structs: Vec<Option<ir::Ty>>,
+    /// How many structs of each name there are: names are unique in the graph.
+    struct_names: rustc_hash::FxHashMap<&'a str, u32>,
     fn_vals: Vec<Option<Val>>,
     queue: Vec<FnId>,
     globals: Vec<Option<Global>>,
@@ -98,6 +100,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             cur: None,
             tys: Vec::new(),
             structs: vec![None; p.structs.len()],
+            struct_names: rustc_hash::FxHashMap::default(),
             fn_vals: vec![None; p.fns.len()],
             queue: Vec::new(),
             globals: vec![None; p.statics.len()],
@@ -178,7 +181,13 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
                     return t;
                 }
                 let info = &self.p.structs[idx];
-                let (ir_id, t) = self.w.types.declare_struct(&info.ast.name.text);
+                let n = self.struct_names.entry(&info.ast.name.text).or_insert(0u32);
+                *n += 1;
+                let name = match *n {
+                    1 => info.ast.name.text.to_string(),
+                    n => format!("{}.{}", info.ast.name.text, n - 1),
+                };
+                let (ir_id, t) = self.w.types.declare_struct(&name);
                 self.structs[idx] = Some(t);
                 let fields = info.fields.iter().map(|(n, t)| (n.to_string(), self.ir_ty(*t))).collect();
                 self.w.types.set_fields(ir_id, fields);

@@ -83,7 +83,8 @@ impl Parser<'_> {
 
     /// `use name::*;`; other forms come with modules.
     fn use_item(&mut self) -> R<ItemKind> {
-        let is_library = [Tok::ColonColon, Tok::Star, Tok::Semi].iter().enumerate().all(|(i, &t)| self.peek_at(i + 2) == t);
+        let is_library =
+            [Tok::ColonColon, Tok::Star, Tok::Semi].iter().enumerate().all(|(i, &t)| self.peek_at(i + 2) == t);
         if !is_library {
             return self.unsupported_item("`use` items other than `use library::*;`");
         }
