@@ -472,9 +472,9 @@ fn finds_the_common_type_of_branches() {
     check_errors(
         "fn f(x: i32, w: i32) -> bool { let y: u8 = -1; x < 0 | x >= w }",
         expect![[r#"
-        1:61 type-mismatch: found `i32`, expected `bool` (comparisons bind looser than `|`, `^` and `&`: put them in parentheses, or use `||` and `&&`)
-        1:45 literal-out-of-range: literal -1 does not fit `u8` (`i16` has room for it: `1i16`)
-    "#]],
+            1:61 type-mismatch: found `i32`, expected `bool` (comparisons bind looser than `|`, `^` and `&`: put them in parentheses, or use `||` and `&&`)
+            1:45 literal-out-of-range: literal -1 does not fit `u8` (`i16` has room for it: `-1i16`)
+        "#]],
     );
     check_errors(
         "fn f(c: bool) -> () { let x = if c { 1 } else { true }; }",

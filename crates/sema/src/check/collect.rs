@@ -29,7 +29,7 @@ impl<'a> Checker<'a, '_> {
             _ => &mut self.globals,
         };
         if let Some(old) = scope.insert(&name.text, entity)
-            && !(matches!(old, Entity::Local(_)) && !top_level)
+            && (top_level || !matches!(old, Entity::Local(_)))
         {
             let old_span = self.entity_span(old);
             let mut diagnostic =

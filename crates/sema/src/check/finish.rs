@@ -297,12 +297,12 @@ impl<'a> Checker<'a, '_> {
             let mut diagnostic = Diagnostic::error("literal-out-of-range", span, message);
             if value < 1 << 64 {
                 let wider = match value {
-                    0..0x8000 => "i16",
-                    0..0x8000_0000 => "i32",
-                    0..0x8000_0000_0000_0000 => "i64",
+                    0..=0x7fff => "i16",
+                    0x8000..=0x7fff_ffff => "i32",
+                    0x8000_0000..=0x7fff_ffff_ffff_ffff => "i64",
                     _ => "u64",
                 };
-                diagnostic = diagnostic.hint(format!("`{wider}` has room for it: `{value}{wider}`"));
+                diagnostic = diagnostic.hint(format!("`{wider}` has room for it: `{sign}{value}{wider}`"));
             }
             self.report(diagnostic);
         }
