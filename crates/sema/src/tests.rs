@@ -485,6 +485,16 @@ fn finds_the_common_type_of_branches() {
 }
 
 #[test]
+fn drops_values_of_statements() {
+    check_ok("fn g() -> i32 { 1 } extern fn f(c: bool) -> () { if c { g() } else { true }; }");
+    check_ok("fn g() -> i32 { 1 } extern fn f(c: bool) -> () { if c { g() } else { g() }; }");
+    check_ok(
+        "extern fn f(c: bool, mut a: [i32 * 2]) -> i32 { if c { ++a(1) } else { a(0) = 4 } if c { a(0)++ } a(1) }",
+    );
+    check_ok("extern fn f(n: i32) -> i32 { let mut i = 0; while i < n i++; for k in range(0, 3) { i++ } i }");
+}
+
+#[test]
 fn statics_do_not_capture() {
     check_errors(
         "fn f(a: i32) -> i32 { static s = |x: i32| x + a; static t = a; static u = |x: i32| { let b = x; b }; s(1) + t + u(2) }",

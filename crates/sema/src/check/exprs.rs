@@ -124,7 +124,8 @@ impl<'a> Checker<'a, '_> {
                 self.p.types.make_number(ty);
                 self.finals.push(Final::Operand { op: "++", want: Want::Number, ty, span });
                 self.assignable(*place, span);
-                ty
+                // Where nobody wants its value it has none: `if c { i++ }`.
+                if expected == Some(TypeTable::UNIT) { TypeTable::UNIT } else { ty }
             }
             ExprKind::Binary { op, op_span, lhs, rhs } => self.binary(*op, *op_span, *lhs, *rhs, expected),
             ExprKind::Assign { op, op_span, place, value } => {
@@ -540,7 +541,7 @@ impl<'a> Checker<'a, '_> {
             match stmt {
                 Stmt::Let { pattern, init, .. } => self.let_stmt(pattern, *init),
                 Stmt::Expr(e) => {
-                    let ty = self.expr(*e, None);
+                    let ty = self.dropped(*e);
                     if self.p.types.is_never(ty) {
                         ended = ended.or(Some(self.ast()[*e].span));
                     }
@@ -560,6 +561,24 @@ impl<'a> Checker<'a, '_> {
             None => TypeTable::UNIT,
         };
         self.scopes.pop();
+        ty
+    }
+
+    /// `e` as a statement: the values of its branches are dropped, whatever types they have.
+    fn dropped(&mut self, e: ExprId) -> Ty {
+        let ExprKind::If { arms, otherwise: Some(otherwise) } = &self.ast()[e].kind else { return self.expr(e, None) };
+        let bool = self.prim(Prim::Bool);
+        let mut all_never = true;
+        for (cond, then) in arms {
+            self.operand_to(*cond, bool, NO_WHY);
+            let ty = self.expr(*then, None);
+            all_never &= self.p.types.is_never(ty);
+        }
+        let ty = self.expr(*otherwise, None);
+        all_never &= self.p.types.is_never(ty);
+        let ty = if all_never { TypeTable::NEVER } else { TypeTable::UNIT };
+        let g = self.g(e);
+        self.p.expr_ty[g as usize] = ty;
         ty
     }
 
