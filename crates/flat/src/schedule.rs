@@ -856,6 +856,17 @@ fn unpack(fb: &mut FunctionBuilder, result: Value, rets: &[Ty]) -> Vec<Value> {
 /// How many natural loops each block is in.
 fn loop_depths(cfg: &Cfg) -> Vec<u32> {
     let mut depth = vec![0; cfg.position.len()];
+    for members in loops(cfg) {
+        for block in members {
+            depth[block.idx()] += 1;
+        }
+    }
+    depth
+}
+
+/// The blocks of each natural loop, outer loops first.
+pub fn loops(cfg: &Cfg) -> Vec<FxHashSet<Block>> {
+    let mut loops = Vec::new();
     let dominates = |a: Block, mut b: Block| loop {
         if a == b {
             return true;
@@ -878,9 +889,7 @@ fn loop_depths(cfg: &Cfg) -> Vec<u32> {
                 work.extend(&cfg.preds[block.idx()]);
             }
         }
-        for block in members {
-            depth[block.idx()] += 1;
-        }
+        loops.push(members);
     }
-    depth
+    loops
 }

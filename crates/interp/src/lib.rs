@@ -1,1 +1,45 @@
 //! Slow, obvious, checked execution of the graph: the living definition of the language.
+//!
+//! [`run`] executes a continuation of a [`World`] as it is, before or after any pass. Nothing that optimized code
+//! leaves undefined goes unnoticed: signed overflow, division by zero, wrong addresses, uninitialized reads, dead
+//! continuations end in a [`Fault`] with the place and the chain of calls.
+//!
+//! How it works: a function is compiled on its first call to a register program ([`compile`]); the blocks and return
+//! continuations in it share its frame. A continuation of this kind as a value is an entry point and a frame. A function
+//! as a value is an entry point and a record of the values it captures. Frames and records lie in a heap of their own
+//! ([`heap`]): frames are given back when their function is left, and what is abandoned is found by marking. So nothing
+//! recurses on the host's stack, and loops made of tail calls take constant memory.
+#![forbid(unsafe_code)]
+
+mod code;
+mod compile;
+mod eval;
+mod externals;
+mod fault;
+mod heap;
+mod leaves;
+mod machine;
+mod scope;
+
+pub use fault::{Fault, FaultKind};
+
+use nyala_ir::{Cont, World};
+use nyala_runtime::Library;
+
+/// What a run may use.
+#[derive(Default)]
+pub struct Options {
+    /// Where foreign functions are looked for, besides the runtime and the process.
+    pub libraries: Vec<Library>,
+    /// How many calls and jumps are allowed; `None`: any number.
+    pub max_steps: Option<u64>,
+    /// Signed overflow wraps.
+    pub wrap: bool,
+}
+
+/// Calls `entry` with `args` and gives what its return continuation gets. Values are words: numbers as
+/// [`normalize`](nyala_ir::Prim::normalize) has them, addresses; aggregates are the words of their scalars, in order.
+/// The arguments are those between `mem` and the return continuation.
+pub fn run(world: &World, entry: Cont, args: &[u64], options: &Options) -> Result<Vec<u64>, Box<Fault>> {
+    machine::Machine::new(world, options)?.run(entry, args)
+}

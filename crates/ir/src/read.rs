@@ -18,7 +18,12 @@ const MAX_DEPTH: usize = 1000;
 
 /// The world that a text describes.
 pub fn read(text: &str) -> Result<World> {
-    let mut reader = Reader { w: World::new(), structs: FxHashMap::default(), names: FxHashMap::default(), globals: FxHashMap::default() };
+    let mut reader = Reader {
+        w: World::new(),
+        structs: FxHashMap::default(),
+        names: FxHashMap::default(),
+        globals: FxHashMap::default(),
+    };
     let lines: Vec<(usize, &str)> = text
         .lines()
         .enumerate()
@@ -511,7 +516,11 @@ export \"f\" cont g(m: mem, i: i64, p: &P, ret: cn(mem, f32, i32)) = ret(m.1, mu
         for (text, line, message) in [
             ("", 1, "expected `graph`"),
             ("graph\ncont f(m: mem) = g(m)", 2, "no operation `g`"),
-            ("graph\n; a comment\ncont f(m: mem, x: i32) = f(m, add(x, true))", 3, "`add`: operand 1 is bool, expected i32"),
+            (
+                "graph\n; a comment\ncont f(m: mem, x: i32) = f(m, add(x, true))",
+                3,
+                "`add`: operand 1 is bool, expected i32",
+            ),
             ("graph\ncont f(m: foo)", 2, "no type `foo`"),
         ] {
             let error = read(text).err().map(|e| (e.line, e.message));

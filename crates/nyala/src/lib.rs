@@ -6,9 +6,12 @@
 //! let program = session.compile()?;      // Program: graph, residual graph, flat module, LLVM module on demand
 //! ```
 
+mod emit;
 pub mod libraries;
 pub mod pipelines;
 pub mod run;
+
+pub use emit::{emit, emit_deepest_loop, run_pass};
 
 use nyala_base::{Diagnostic, Severity, Sink, Sources, Span};
 use nyala_ir::World;
@@ -66,12 +69,14 @@ pub struct Session {
     pub sources: Sources,
     pub sink: Sink,
     pub timings: Vec<Timing>,
+    /// The interpreter found undefined behavior, or its budget spent.
+    pub faulted: bool,
     files: Vec<(String, String)>,
 }
 
 impl Session {
     pub fn new(options: Options) -> Session {
-        Session { options, sources: Sources::new(), sink: Sink::default(), timings: Vec::new(), files: Vec::new() }
+        Session { options, sources: Sources::new(), sink: Sink::default(), timings: Vec::new(), faulted: false, files: Vec::new() }
     }
 
     /// Adds a file of the program.
@@ -146,7 +151,8 @@ impl Session {
         let input = nyala_sema::Input { prelude: prelude.as_ref(), files: &modules };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
         let program = self.checked(program)?;
-        let world = self.time("lower", |s| nyala_sema::lower(&program, &mut s.sink), |w| w.as_ref().map_or(0, World::n_vals));
+        let world =
+            self.time("lower", |s| nyala_sema::lower(&program, &mut s.sink), |w| w.as_ref().map_or(0, World::n_vals));
         let mut world = self.checked(world)?;
         nyala_ir::eta::eta_reduce(&mut world);
         for (span, what) in std::mem::take(&mut world.fold_warnings) {
@@ -158,10 +164,8 @@ impl Session {
 
     /// The residual program of a graph.
     pub fn residual(&mut self, world: &World) -> Result<World, Reported> {
-        let options = nyala_specialize::Options {
-            annotations: self.options.partial_evaluation,
-            budget: self.options.pe_budget,
-        };
+        let options =
+            nyala_specialize::Options { annotations: self.options.partial_evaluation, budget: self.options.pe_budget };
         let residual = self.time(
             "specialize",
             |s| nyala_specialize::specialize(world, options, &mut s.sink),
@@ -175,11 +179,8 @@ impl Session {
     /// The flat module of a residual program, after the passes of its pipeline.
     pub fn flat(&mut self, residual: &World) -> Result<nyala_flat::Module, Reported> {
         let size = |m: &nyala_flat::Module| pipelines::flat_size(m);
-        let module = self.time(
-            "schedule",
-            |s| nyala_flat::schedule(residual, &mut s.sink),
-            |m| m.as_ref().map_or(0, size),
-        );
+        let module =
+            self.time("schedule", |s| nyala_flat::schedule(residual, &mut s.sink), |m| m.as_ref().map_or(0, size));
         let mut module = self.checked(module)?;
         self.verify_flat("schedule", &module)?;
         let level = self.options.opt_level;

@@ -107,7 +107,8 @@ const BUG: u8 = 70;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     // Passes may recurse as deep as sources nest, which is limited; give them room for that.
-    let worker = std::thread::Builder::new().name("nyala".into()).stack_size(256 << 20).spawn(move || command(cli.command));
+    let worker =
+        std::thread::Builder::new().name("nyala".into()).stack_size(256 << 20).spawn(move || command(cli.command));
     let code = worker.map(|w| w.join()).unwrap_or_else(|e| {
         eprintln!("nyala: cannot start a thread: {e}");
         Ok(FAILED)
@@ -120,7 +121,7 @@ fn command(command: Command) -> u8 {
     match command {
         Command::Check { input } => with_session(&input, |s| s.graph().map(|_| 0)),
         Command::Emit { input, stage, function, out } => with_session(&input, |s| {
-            let text = emit(s, &stage, function.as_deref())?;
+            let text = nyala::emit(s, &stage, function.as_deref())?;
             let written = match &out {
                 Some(path) => std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display())),
                 None => match std::io::stdout().write_all(text.as_bytes()) {
@@ -135,7 +136,10 @@ fn command(command: Command) -> u8 {
             all.extend(args);
             let world = s.graph()?;
             if engine == Engine::Interp {
-                return Err(s.report(nyala_base::Diagnostic::error("limitation", nyala_base::Span::NONE, "the interpreter is not connected")));
+                show(s, input.time_passes);
+                s.sink.diagnostics.clear();
+                s.timings.clear();
+                return s.interpret(&world, &entry, &all, &load).map(|code| (code & 255) as u8);
             }
             let residual = s.residual(&world)?;
             let module = s.flat(&residual)?;
@@ -185,7 +189,7 @@ fn with_session(input: &Input, f: impl FnOnce(&mut Session) -> Result<u8, Report
     match result {
         Ok(code) => code,
         Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
-        Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code.starts_with("run-")) => CHECKED_EXECUTION,
+        Err(Reported) if session.faulted => CHECKED_EXECUTION,
         Err(Reported) => FAILED,
     }
 }
@@ -201,48 +205,4 @@ fn show(session: &Session, time_passes: bool) {
         }
         let _ = writeln!(err, "{:>10.3} ms  total", total * 1e3);
     }
-}
-
-fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<String, Reported> {
-    let print_graph = |s: &mut Session, w: &nyala_ir::World| match function {
-        None => Ok(nyala_ir::print::print(w)),
-        Some(name) => {
-            let nest = nyala_ir::facts::Nest::new(w, &w.roots());
-            let found: Vec<_> = nest.conts.iter().copied().filter(|&k| w.cont(k).name == name).collect();
-            if found.is_empty() { Err(no_function(s, name)) } else { Ok(nyala_ir::print::print_roots(w, &found)) }
-        }
-    };
-    if stage == "ast" {
-        return Ok(s.parse()?.iter().map(nyala_syntax::print).collect());
-    }
-    let world = s.graph()?;
-    if stage == "graph" {
-        return print_graph(s, &world);
-    }
-    let residual = s.residual(&world)?;
-    if stage == "residual" {
-        return print_graph(s, &residual);
-    }
-    let module = s.flat(&residual)?;
-    match stage {
-        "flat" => match function {
-            None => Ok(nyala_flat::print(&module, &|_| true)),
-            Some(name) if module.funcs.iter().all(|f| f.name != name) => Err(no_function(s, name)),
-            Some(name) => Ok(nyala_flat::print(&module, &|f| f.name == name)),
-        },
-        "llvm" => Ok(s.llvm(&module)?.ir_text()),
-        _ => {
-            let llvm = s.llvm(&module)?;
-            llvm.asm_text().map_err(|d| s.report(*d))
-        }
-    }
-}
-
-fn no_function(s: &mut Session, name: &str) -> Reported {
-    let d = nyala_base::Diagnostic::error(
-        "no-such-function",
-        nyala_base::Span::NONE,
-        format!("no function `{name}` is left at this stage"),
-    );
-    s.report(d.hint("it may have been inlined; leave out `--fn` to see everything"))
 }

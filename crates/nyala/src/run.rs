@@ -3,6 +3,7 @@
 use crate::{Reported, Session};
 use nyala_base::{Diagnostic, Span};
 use nyala_gen_llvm::Jit;
+use nyala_ir::World;
 use std::path::PathBuf;
 
 /// Address space for the program's stack; touched pages only are used.
@@ -30,6 +31,74 @@ impl Session {
         Ok(Loaded { jit })
     }
 
+    /// Calls an exported function of type `fn() -> bool`.
+    pub fn call_bool(&mut self, loaded: &Loaded, name: &str) -> Result<bool, Reported> {
+        let address = loaded.jit.lookup(name).map_err(|d| self.report(*d))?;
+        let result = nyala_gen_llvm::call_entry(address, false, true, STACK);
+        result.map(|r| r & 1 != 0).map_err(|e| self.report(Diagnostic::error("bug", Span::NONE, e)))
+    }
+
+    /// The same by the interpreter.
+    pub fn interpret_bool(&mut self, world: &World, name: &str) -> Result<bool, Reported> {
+        let results = self.interpret_root(world, name, &[], &nyala_interp::Options::default())?;
+        Ok(results.first().is_some_and(|r| r & 1 != 0))
+    }
+
+    /// Runs an entry function, of the types that [`Session::run_entry`] takes, by the interpreter.
+    pub fn interpret(
+        &mut self,
+        world: &World,
+        entry: &str,
+        args: &[String],
+        libraries: &[PathBuf],
+    ) -> Result<i32, Reported> {
+        let mut options = nyala_interp::Options::default();
+        for path in libraries {
+            match nyala_runtime::Library::open(path) {
+                Ok(library) => options.libraries.push(library),
+                Err(e) => {
+                    let message = format!("cannot load {}: {e}", path.display());
+                    return Err(self.report(Diagnostic::error("no-such-library", Span::NONE, message)));
+                }
+            }
+        }
+        nyala_runtime::set_args(args);
+        let takes_args = world.find_root(entry).is_some_and(|k| world.params(k).len() == 4);
+        let argv = [nyala_runtime::nyala_argc() as u64, nyala_runtime::nyala_argv() as u64];
+        let argv = if takes_args { &argv[..] } else { &[] };
+        let results = self.interpret_root(world, entry, argv, &options);
+        nyala_runtime::nyala_flush();
+        Ok(results?.first().map_or(0, |&r| r as i32))
+    }
+
+    fn interpret_root(
+        &mut self,
+        world: &World,
+        name: &str,
+        args: &[u64],
+        options: &nyala_interp::Options,
+    ) -> Result<Vec<u64>, Reported> {
+        let Some(k) = world.find_root(name) else { return Err(self.no_entry(name)) };
+        if world.params(k).len() != args.len() + 2 {
+            return Err(self.wrong_entry(name, world.cont(k).origin));
+        }
+        let results = nyala_interp::run(world, k, args, options);
+        results.map_err(|fault| {
+            self.faulted = fault.kind != nyala_interp::FaultKind::Limitation;
+            self.report(fault.diagnostic())
+        })
+    }
+
+    fn no_entry(&mut self, name: &str) -> Reported {
+        let d = Diagnostic::error("no-entry", Span::NONE, format!("the program has no function `{name}` to run"));
+        self.report(d.hint("write `fn main() -> i32 { … }`, or name an exported function by `--entry`"))
+    }
+
+    fn wrong_entry(&mut self, name: &str, span: Span) -> Reported {
+        let d = Diagnostic::error("entry-type", span, format!("`{name}` cannot be run as it is"));
+        self.report(d.hint("it must be `fn() -> i32`, `fn() -> ()` or `fn(argc: i32, argv: &[&[u8]]) -> i32`"))
+    }
+
     /// Runs an entry function of type `fn() -> i32`, `fn() -> ()` or `fn(i32, &[&[u8]]) -> i32`; its result, or 0.
     pub fn run_entry(
         &mut self,
@@ -38,18 +107,12 @@ impl Session {
         entry: &str,
         args: &[String],
     ) -> Result<i32, Reported> {
-        let Some(func) = module.exported(entry) else {
-            let d = Diagnostic::error("no-entry", Span::NONE, format!("the program has no function `{entry}` to run"))
-                .hint("write `fn main() -> i32 { … }`, or name an exported function by `--entry`");
-            return Err(self.report(d));
-        };
+        let Some(func) = module.exported(entry) else { return Err(self.no_entry(entry)) };
         let f = module.func(func);
         let i32 = module.types.i32();
         let takes_args = f.params.len() == 2 && f.params[0] == i32;
         if !(f.params.is_empty() || takes_args) || !(f.rets.is_empty() || *f.rets == [i32]) {
-            let d = Diagnostic::error("entry-type", f.span, format!("`{entry}` cannot be run as it is"))
-                .hint("it must be `fn() -> i32`, `fn() -> ()` or `fn(argc: i32, argv: &[&[u8]]) -> i32`");
-            return Err(self.report(d));
+            return Err(self.wrong_entry(entry, f.span));
         }
         let lookup = self.time("llvm-link", |_| loaded.jit.lookup(entry), |_| 0);
         let address = lookup.map_err(|d| self.report(*d))?;

@@ -124,6 +124,11 @@ impl CheckedMemory {
         })
     }
 
+    /// Whether an address lies in this memory, wherever.
+    pub fn owns(&self, addr: usize) -> bool {
+        self.contains(addr)
+    }
+
     #[inline]
     fn contains(&self, addr: usize) -> bool {
         addr.wrapping_sub(self.base) < self.size

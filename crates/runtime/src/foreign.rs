@@ -91,6 +91,23 @@ pub unsafe fn call_foreign(addr: usize, args: &[(FfiType, u64)], ret: FfiType) -
     }
 }
 
+/// Calls the C function at `addr` for a program under checked execution: what it is handed counts as initialized. The
+/// program's text vouches for the signature, as it does for compiled code; there is no other safety here.
+pub fn call_checked(
+    memory: &mut crate::CheckedMemory,
+    addr: usize,
+    args: &[(FfiType, u64)],
+    ret: FfiType,
+) -> Result<u64, String> {
+    for &(ty, bits) in args {
+        if ty == FfiType::Ptr {
+            memory.hand_out(bits as usize);
+        }
+    }
+    // SAFETY: running a program means trusting its declarations of foreign functions.
+    unsafe { call_foreign(addr, args, ret) }.ok_or_else(|| "it has too many arguments".into())
+}
+
 macro_rules! call_with {
     ($addr:ident, $R:ty, $ints:ident, $floats:ident, $($stack:expr),*) => {{
         #[cfg(target_arch = "x86_64")]

@@ -11,7 +11,7 @@ mod print;
 mod system;
 
 pub use checked::{CheckedMemory, MemoryFault};
-pub use foreign::{FfiType, Library, call_foreign, find_symbol};
+pub use foreign::{FfiType, Library, call_checked, call_foreign, find_symbol};
 pub use image::{nyala_image_error, nyala_image_load, nyala_image_save};
 pub use memory::{nyala_alloc, nyala_alloc_array, nyala_free};
 pub use print::*;

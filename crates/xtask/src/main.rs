@@ -1,2 +1,135 @@
 //! All automation, the text-test runner included.
-fn main() {}
+
+mod bench;
+mod demo;
+mod texts;
+mod tidy;
+
+use clap::{Parser, Subcommand};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// Nyala's own automation.
+#[derive(Parser)]
+#[command(name = "x", arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Blur a photograph with a specialized program, and show how
+    Demo,
+    /// Run the whole test suite
+    Test {
+        /// Only the quick part
+        #[arg(long)]
+        quick: bool,
+        /// Only text tests whose path contains this
+        filter: Option<String>,
+    },
+    /// Accept changed expected outputs of text tests
+    Bless { filter: Option<String> },
+    /// Check the map in ARCHITECTURE.md, dependencies, headers, file lengths
+    Tidy,
+    /// Measure compile times and the blur; writes bench/results/
+    Bench { filter: Option<String> },
+}
+
+/// Tests that ran, and those that did not and why.
+#[derive(Default)]
+pub struct Tally {
+    pub passed: usize,
+    pub failed: usize,
+    pub skipped: usize,
+}
+
+impl Tally {
+    fn add(&mut self, other: Tally) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
+
+/// The project's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap_or_else(|_| PathBuf::from("."))
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let ok = match cli.task {
+        Task::Demo => demo::run(),
+        Task::Test { quick, filter } => test(quick, filter.as_deref()),
+        Task::Bless { .. } if std::env::var_os("CI").is_some() => Err("expected outputs are not accepted in CI".into()),
+        Task::Bless { filter } => texts::run(filter.as_deref(), true).map(|t| t.failed == 0),
+        Task::Tidy => {
+            let tally = tidy::run();
+            println!("{} passed, {} failed, 0 skipped", tally.passed, tally.failed);
+            Ok(tally.failed == 0)
+        }
+        Task::Bench { filter } => bench::run(filter.as_deref()),
+    };
+    match ok {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("error: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs a command of the build, its output shown.
+pub fn sh(command: &mut Command) -> Result<(), String> {
+    let shown = format!("{command:?}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{shown}: {status}")),
+        Err(e) => Err(format!("{shown}: {e}")),
+    }
+}
+
+fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
+    let mut tally = Tally::default();
+    // The command under test, and the helpers that text tests start.
+    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--package", "nyala"]))?;
+    if filter.is_none() {
+        eprintln!("unit tests");
+        tally.add(unit_tests(quick)?);
+        eprintln!("tidy");
+        tally.add(tidy::run());
+    }
+    eprintln!("text tests");
+    tally.add(texts::run(filter, false)?);
+    println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
+    Ok(tally.failed == 0)
+}
+
+/// Runs the crates' own tests; counts come from their closing lines.
+fn unit_tests(quick: bool) -> Result<Tally, String> {
+    let mut command = Command::new("cargo");
+    command.current_dir(root()).args(["test", "--quiet", "--workspace", "--no-fail-fast"]);
+    if quick {
+        command.arg("--lib");
+    }
+    let output = command.stderr(Stdio::inherit()).output().map_err(|e| format!("cannot run cargo: {e}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut tally = Tally::default();
+    for line in text.lines().filter(|l| l.starts_with("test result:")) {
+        let count = |what: &str| -> usize {
+            let words: Vec<&str> = line.split([' ', ';', '.']).filter(|w| !w.is_empty()).collect();
+            words.windows(2).find(|w| w[1] == what).and_then(|w| w[0].parse().ok()).unwrap_or(0)
+        };
+        tally.add(Tally { passed: count("passed"), failed: count("failed"), skipped: count("ignored") });
+    }
+    if !output.status.success() {
+        print!("{text}");
+        if tally.failed == 0 {
+            return Err("cargo test failed before it ran the tests".into());
+        }
+    }
+    Ok(tally)
+}

@@ -1,0 +1,139 @@
+//! The register programs that functions are compiled to.
+
+use crate::leaves::{Layout, Leaf};
+use nyala_base::Span;
+use nyala_ir::{Op, Prim};
+use std::rc::Rc;
+
+/// A word of a frame.
+pub type Reg = u32;
+/// Index of a compiled function.
+pub type FuncIdx = u32;
+/// Index into [`Machine`](crate::machine::Machine)'s entry points.
+pub type EntryIdx = u32;
+
+/// What an uninitialized word of a local variable holds. A program computes it with a chance of one in 2^64.
+pub const POISON: u64 = 0x7ff4_6e79_616c_a5a5;
+
+/// One instruction. `d` is where the result goes; lists are ranges of [`Function::lists`].
+#[derive(Clone, Copy, Debug)]
+pub enum Inst {
+    Const { d: Reg, index: u32 },
+    Copy { d: Reg, s: Reg },
+    /// Copies a scalar local variable; it must be initialized.
+    CopyChecked { d: Reg, s: Reg },
+    CopyMany { d: Reg, s: Reg, n: u32 },
+    /// Makes words uninitialized.
+    Poison { d: Reg, n: u32 },
+    /// A scalar out of an aggregate must be initialized.
+    CheckInit { a: Reg },
+    AddI32 { d: Reg, a: Reg, b: Reg },
+    SubI32 { d: Reg, a: Reg, b: Reg },
+    MulI32 { d: Reg, a: Reg, b: Reg },
+    AddI32Imm { d: Reg, a: Reg, imm: i32 },
+    AddI64 { d: Reg, a: Reg, b: Reg },
+    SubI64 { d: Reg, a: Reg, b: Reg },
+    MulI64 { d: Reg, a: Reg, b: Reg },
+    AddI64Imm { d: Reg, a: Reg, imm: i32 },
+    AddF32 { d: Reg, a: Reg, b: Reg },
+    MulF32 { d: Reg, a: Reg, b: Reg },
+    AddF64 { d: Reg, a: Reg, b: Reg },
+    MulF64 { d: Reg, a: Reg, b: Reg },
+    /// Any arithmetic, checked.
+    Arith { op: Op, prim: Prim, d: Reg, a: Reg, b: Reg },
+    Compare { op: Op, prim: Prim, d: Reg, a: Reg, b: Reg },
+    Cast { from: Prim, to: Prim, d: Reg, a: Reg },
+    /// The same bits as a number of another type.
+    Renormalize { from: Prim, to: Prim, d: Reg, a: Reg },
+    Math { op: Op, prim: Prim, d: Reg, a: Reg, b: Reg, c: Reg },
+    Select { d: Reg, cond: Reg, a: Reg, b: Reg, n: u32 },
+    /// `d = a + b * size`, the index extended by its sign.
+    Lea { d: Reg, a: Reg, b: Reg, size: u32 },
+    LeaImm { d: Reg, a: Reg, offset: i64 },
+    Load { d: Reg, a: Reg, leaf: Leaf },
+    LoadMany { d: Reg, a: Reg, layout: u32 },
+    Store { a: Reg, s: Reg, leaf: Leaf },
+    StoreMany { a: Reg, s: Reg, layout: u32 },
+    /// A value as bytes, then as another value.
+    Reinterpret { d: Reg, a: Reg, from: u32, to: u32 },
+    /// Memory for a local variable of the frame, uninitialized.
+    Slot { d: Reg, layout: u32 },
+    Alloc { d: Reg, n: Reg, layout: u32 },
+    /// A function value with captured words.
+    MakeClosure { d: Reg, entry: EntryIdx, list: u32 },
+    /// A continuation of this frame as a value.
+    MakeCont { d: Reg, entry: EntryIdx },
+    Jump { to: u32 },
+    Branch { cond: Reg, then: u32, els: u32 },
+    BranchLtI32 { a: Reg, b: Reg, then: u32, els: u32 },
+    BranchCompare { op: Op, prim: Prim, a: Reg, b: Reg, then: u32, els: u32 },
+    /// Calls a function; the list has its parameters' words, then the captured ones.
+    Call { func: FuncIdx, list: u32, leave: Leave },
+    /// Calls a value; the list has the arguments' words.
+    CallValue { callee: Reg, list: u32, leave: Leave },
+    /// Calls a foreign function; the list has the arguments' words, the return continuation last.
+    CallForeign { foreign: u32, list: u32, leave: Leave },
+    Fail { text: u32 },
+}
+
+/// What becomes of the frame at a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leave {
+    /// A continuation of this frame goes along.
+    Stay,
+    /// The function is over.
+    Free,
+    /// The function is over, but who knows whether its frame is: marking will tell.
+    Forget,
+    /// A local variable's address goes along: the frame ends when the callee returns.
+    Release,
+}
+
+/// A compiled function.
+#[derive(Debug, Default)]
+pub struct Function {
+    pub name: String,
+    pub code: Vec<Inst>,
+    pub spans: Vec<Span>,
+    pub consts: Vec<u64>,
+    /// Source registers of calls, one list after the other, each preceded by its length.
+    pub lists: Vec<Reg>,
+    pub layouts: Vec<Rc<Layout>>,
+    pub texts: Vec<String>,
+    pub n_regs: u32,
+    /// Words of parameters; they come first.
+    pub n_params: u32,
+    /// Captured words; they come next.
+    pub n_captured: u32,
+    /// The parameter that is the return continuation.
+    pub ret: Option<Reg>,
+    /// Where the continuation stands that a released frame goes on with.
+    pub release: Reg,
+    /// Registers that hold functions or continuations.
+    pub closures: Vec<Reg>,
+    /// Which of the captured words do.
+    pub captured_closures: Vec<Reg>,
+    /// Registers that hold addresses of memory of the frame, zero if it has none yet.
+    pub slots: Vec<Reg>,
+}
+
+impl Function {
+    pub fn list(&self, at: u32) -> &[Reg] {
+        let n = self.lists[at as usize] as usize;
+        &self.lists[at as usize + 1..at as usize + 1 + n]
+    }
+}
+
+/// Where a closure's code begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// The end of the run: what `run` returns.
+    Halt,
+    /// Ends the frame, then goes on with its function's return continuation.
+    Release,
+    /// A function, not necessarily compiled yet.
+    Func(FuncIdx),
+    /// A continuation in a function's frame.
+    Block { func: FuncIdx, pc: u32, params: Reg },
+    Foreign(u32),
+}

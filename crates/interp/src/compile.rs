@@ -1,0 +1,874 @@
+//! Makes a register program of a function.
+//!
+//! Each value has registers of its own, one for each word. Effects are computed in the block that owns their `mem`, in
+//! its order. Other operations are computed where a block first needs them, so that nothing faults which the program
+//! would not have computed; what a dominating block has computed is not computed again.
+
+use crate::code::{Entry, EntryIdx, FuncIdx, Function, Inst, Leave, Reg};
+use crate::externals::Linker;
+use crate::fault::{Fault, FaultKind};
+use crate::leaves::{Layout, Leaf};
+use crate::scope::{self, Scope};
+use nyala_base::Span;
+use nyala_ir::{Builtin, Cont, Effect, Linkage, Node, Op, Prim, Ty, TyKind, Val, World};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+type Result<T> = std::result::Result<T, Box<Fault>>;
+
+struct Compiler<'c, 'w> {
+    l: &'c mut Linker<'w>,
+    w: &'w World,
+    f: Cont,
+    func: FuncIdx,
+    scope: Scope,
+    out: Function,
+    /// Registers of what is computed here.
+    available: FxHashMap<Val, Reg>,
+    undo: Vec<(Val, Option<Reg>)>,
+    block_params: FxHashMap<Cont, Reg>,
+    slots: FxHashMap<Val, Reg>,
+    pcs: FxHashMap<Cont, u32>,
+    /// Instructions whose targets are blocks.
+    fixups: Vec<(usize, usize, Cont)>,
+    entries: FxHashMap<Cont, EntryIdx>,
+    consts: FxHashMap<u64, u32>,
+    layout_idx: FxHashMap<Ty, u32>,
+    span: Span,
+    wrap: bool,
+}
+
+/// Compiles one function.
+pub fn compile(l: &mut Linker, func: FuncIdx, wrap: bool) -> Result<Function> {
+    let f = l.funcs[func as usize];
+    let w = l.program.w;
+    let layouts = &mut l.layouts;
+    let scope = l.program.scope(f, &mut |ty| layouts.count(ty));
+    let out = Function { name: scope::name(w, f), ..Function::default() };
+    let mut c = Compiler {
+        l,
+        w,
+        f,
+        func,
+        scope,
+        out,
+        available: FxHashMap::default(),
+        undo: Vec::new(),
+        block_params: FxHashMap::default(),
+        slots: FxHashMap::default(),
+        pcs: FxHashMap::default(),
+        fixups: Vec::new(),
+        entries: FxHashMap::default(),
+        consts: FxHashMap::default(),
+        layout_idx: FxHashMap::default(),
+        span: w.cont(f).origin,
+        wrap,
+    };
+    c.compile()?;
+    Ok(c.out)
+}
+
+fn bug(text: impl std::fmt::Display) -> Box<Fault> {
+    Fault::new(FaultKind::Limitation, format!("bug in the interpreter: {text}"))
+}
+
+impl Compiler<'_, '_> {
+    fn layout(&mut self, ty: Ty) -> Result<Rc<Layout>> {
+        self.l.layouts.layout(ty)
+    }
+
+    fn n_words(&mut self, ty: Ty) -> Result<u32> {
+        // The layout's limit holds for pointers to indefinite arrays, too.
+        Ok(self.layout(ty)?.leaves.len() as u32)
+    }
+
+    /// Index of a layout in the function's table.
+    fn layout_index(&mut self, ty: Ty) -> Result<u32> {
+        if let Some(&i) = self.layout_idx.get(&ty) {
+            return Ok(i);
+        }
+        let layout = self.layout(ty)?;
+        self.out.layouts.push(layout);
+        let i = self.out.layouts.len() as u32 - 1;
+        self.layout_idx.insert(ty, i);
+        Ok(i)
+    }
+
+    /// Fresh registers for a value of type `ty`.
+    fn alloc(&mut self, ty: Ty) -> Result<Reg> {
+        let start = self.out.n_regs;
+        let layout = self.layout(ty)?;
+        for (i, (leaf, _)) in layout.leaves.iter().enumerate() {
+            if *leaf == Leaf::Cn {
+                self.out.closures.push(start + i as u32);
+            }
+        }
+        self.out.n_regs += layout.leaves.len() as u32;
+        if self.out.n_regs > 1 << 26 {
+            return Err(Fault::new(FaultKind::Limitation, "a function is too large for the interpreter"));
+        }
+        Ok(start)
+    }
+
+    fn emit(&mut self, inst: Inst) {
+        self.out.code.push(inst);
+        self.out.spans.push(self.span);
+    }
+
+    fn set(&mut self, v: Val, reg: Reg) {
+        let old = self.available.insert(v, reg);
+        self.undo.push((v, old));
+    }
+
+    fn compile(&mut self) -> Result<()> {
+        let w = self.w;
+        for &p in w.params(self.f) {
+            let reg = self.alloc(w.ty(p))?;
+            self.available.insert(p, reg);
+        }
+        self.out.n_params = self.out.n_regs;
+        let captured = self.l.program.captured(self.f);
+        for &v in captured.iter() {
+            let ty = self.value_ty(v);
+            let reg = self.alloc(ty)?;
+            self.available.insert(v, reg);
+        }
+        self.out.n_captured = self.out.n_regs - self.out.n_params;
+        let n_params = self.out.n_params;
+        self.out.captured_closures =
+            self.out.closures.iter().filter(|&&r| r >= n_params).map(|&r| r - n_params).collect();
+        if let Some(i) = self.l.program.ret_param(self.f) {
+            self.out.ret = self.available.get(&w.param(self.f, i)).copied();
+        }
+        self.out.release = self.out.n_regs;
+        self.out.closures.push(self.out.release);
+        self.out.n_regs += 1;
+        for i in 1..self.scope.blocks.len() {
+            let k = self.scope.blocks[i];
+            let start = self.out.n_regs;
+            for &p in w.params(k) {
+                self.alloc(w.ty(p))?;
+            }
+            self.block_params.insert(k, start);
+        }
+        let places: Vec<Val> = self.scope.places.iter().filter(|(v, p)| **v == p.0).map(|(v, _)| *v).collect();
+        let mut places = places;
+        places.sort_unstable();
+        for slot in places {
+            let ty = self.slot_ty(slot)?;
+            let reg = self.alloc(ty)?;
+            self.slots.insert(slot, reg);
+        }
+        self.walk()?;
+        for (at, which, k) in std::mem::take(&mut self.fixups) {
+            let pc = *self.pcs.get(&k).ok_or_else(|| bug("a jump to no block"))?;
+            match &mut self.out.code[at] {
+                Inst::Jump { to } => *to = pc,
+                Inst::Branch { then, els, .. }
+                | Inst::BranchLtI32 { then, els, .. }
+                | Inst::BranchCompare { then, els, .. } => *(if which == 0 { then } else { els }) = pc,
+                _ => {}
+            }
+        }
+        for (&k, &entry) in &self.entries {
+            let pc = *self.pcs.get(&k).ok_or_else(|| bug("a continuation without code"))?;
+            if let Entry::Block { pc: at, .. } = &mut self.l.entries[entry as usize] {
+                *at = pc;
+            }
+        }
+        Ok(())
+    }
+
+    /// Type of a value's words: of a slot or allocation, its address.
+    fn value_ty(&self, v: Val) -> Ty {
+        self.w.ty(v)
+    }
+
+    fn slot_ty(&self, slot: Val) -> Result<Ty> {
+        let ptr = self.w.types.part(self.w.ty(slot), 1);
+        ptr.and_then(|p| self.w.types.pointee(p)).ok_or_else(|| bug("a slot of no type"))
+    }
+
+    /// Blocks in preorder of the dominator tree, so that what dominators computed is at hand.
+    fn walk(&mut self) -> Result<()> {
+        let n = self.scope.blocks.len();
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); n];
+        for b in 1..n {
+            children[self.scope.idom[b]].push(b);
+        }
+        let mut work: Vec<(Option<usize>, usize)> = vec![(Some(0), 0)];
+        while let Some((block, undo_to)) = work.pop() {
+            let Some(b) = block else {
+                while self.undo.len() > undo_to
+                    && let Some((v, old)) = self.undo.pop()
+                {
+                    match old {
+                        Some(reg) => self.available.insert(v, reg),
+                        None => self.available.remove(&v),
+                    };
+                }
+                continue;
+            };
+            work.push((None, self.undo.len()));
+            self.compile_block(self.scope.blocks[b])?;
+            work.extend(children[b].iter().rev().map(|&c| (Some(c), 0)));
+        }
+        Ok(())
+    }
+
+    fn compile_block(&mut self, k: Cont) -> Result<()> {
+        let w = self.w;
+        self.pcs.insert(k, self.out.code.len() as u32);
+        if k != self.f {
+            let mut reg = self.block_params[&k];
+            if w.params(k).iter().any(|p| w.ty(*p) != w.types.mem() && self.available.contains_key(p)) {
+                // The block is also one of an outer function, whose instance was captured: what depends on that
+                // instance must be computed anew.
+                let known: Vec<Val> = self.available.keys().copied().filter(|&v| self.is_computed(v)).collect();
+                for v in known {
+                    let old = self.available.remove(&v);
+                    self.undo.push((v, old));
+                }
+            }
+            for &p in w.params(k) {
+                self.set(p, reg);
+                reg += self.n_words(w.ty(p))?;
+            }
+        }
+        let ops = self.l.program.nest.ops(k).to_vec();
+        for v in ops {
+            let Node::Op(op) = w.node(v) else { continue };
+            if op.effect() != Effect::Total {
+                self.span = w.origin(v);
+                self.effect(op, v)?;
+            }
+        }
+        let Some(body) = w.body(k) else { return Err(bug("a block without a body")) };
+        self.span = body.origin;
+        self.call(body.callee, &body.args)
+    }
+
+    fn is_computed(&self, v: Val) -> bool {
+        matches!(self.w.node(v), Node::Op(op) if op.effect() == Effect::Total) || matches!(self.w.node(v), Node::Cont(_))
+    }
+
+    // Values.
+
+    fn constant(&mut self, d: Reg, bits: u64) {
+        let index = match self.consts.get(&bits) {
+            Some(&i) => i,
+            None => {
+                self.out.consts.push(bits);
+                let i = self.out.consts.len() as u32 - 1;
+                self.consts.insert(bits, i);
+                i
+            }
+        };
+        self.emit(Inst::Const { d, index });
+    }
+
+    /// The operand without annotations for the partial evaluator.
+    fn strip(&self, mut v: Val) -> Val {
+        while matches!(self.w.as_op(v), Some(Op::Hlt | Op::Run)) {
+            v = self.w.args(v)[0];
+        }
+        v
+    }
+
+    /// Registers of a value, computed now if need be.
+    fn need(&mut self, v: Val) -> Result<Reg> {
+        let v = self.strip(v);
+        if let Some(&reg) = self.available.get(&v) {
+            return Ok(reg);
+        }
+        let w = self.w;
+        let span = self.span;
+        let mut work = vec![(v, false)];
+        while let Some((v, operands_done)) = work.pop() {
+            if self.available.contains_key(&v) {
+                continue;
+            }
+            match w.node(v) {
+                Node::Lit(bits) => {
+                    let d = self.alloc(w.ty(v))?;
+                    self.constant(d, bits);
+                    self.set(v, d);
+                }
+                Node::Undef => {
+                    let d = self.alloc(w.ty(v))?;
+                    let n = self.n_words(w.ty(v))?;
+                    self.emit(Inst::Poison { d, n });
+                    self.set(v, d);
+                }
+                Node::Global(g) => {
+                    let address = self.l.global(g)?;
+                    let d = self.alloc(w.ty(v))?;
+                    self.constant(d, address as u64);
+                    self.set(v, d);
+                }
+                Node::Builtin(b) => return Err(bug(format!("`{}` as a value", b.name()))),
+                Node::Param(..) => return Err(bug("a parameter out of scope")),
+                Node::Cont(c) if operands_done || !self.l.program.is_func(c) => {
+                    let d = self.closure(v, c)?;
+                    self.set(v, d);
+                }
+                Node::Cont(c) => {
+                    work.push((v, true));
+                    let captured = self.l.program.captured(c);
+                    work.extend(captured.iter().map(|&v| (v, false)));
+                }
+                Node::Op(op) if op.effect() != Effect::Total => return Err(bug("an effect out of scope")),
+                Node::Op(Op::Known) => {
+                    let d = self.alloc(w.ty(v))?;
+                    self.constant(d, 0);
+                    self.set(v, d);
+                }
+                Node::Op(_) if !operands_done => {
+                    work.push((v, true));
+                    work.extend(self.operands(v).iter().rev().map(|&a| (a, false)));
+                }
+                Node::Op(op) => {
+                    self.span = w.origin(v);
+                    let d = self.operation(op, v)?;
+                    self.span = span;
+                    self.set(v, d);
+                }
+            }
+        }
+        self.available.get(&v).copied().ok_or_else(|| bug("a value that is not computed"))
+    }
+
+    /// Operands that must be in registers; literal indices need not.
+    fn operands(&self, v: Val) -> Vec<Val> {
+        let w = self.w;
+        let args = w.args(v);
+        match w.as_op(v) {
+            Some(Op::Extract) => vec![self.strip(args[0])],
+            Some(Op::Insert) => vec![self.strip(args[0]), self.strip(args[2])],
+            Some(Op::Lea) if w.as_lit(args[1]).is_some() => vec![self.strip(args[0])],
+            Some(Op::Add) if self.immediate(v).is_some() => vec![self.strip(args[0])],
+            _ => args.iter().map(|&a| self.strip(a)).collect(),
+        }
+    }
+
+    /// The right operand of an addition if it is a small literal.
+    fn immediate(&self, v: Val) -> Option<i32> {
+        if self.wrap || !matches!(self.w.prim(v), Some(Prim::I32 | Prim::I64)) {
+            return None;
+        }
+        i32::try_from(self.w.as_lit(*self.w.args(v).get(1)?)? as i64).ok()
+    }
+
+    /// A register of an operand that is known to be computed.
+    fn reg(&self, v: Val) -> Result<Reg> {
+        self.available.get(&self.strip(v)).copied().ok_or_else(|| bug("an operand that is not computed"))
+    }
+
+    fn closure(&mut self, v: Val, c: Cont) -> Result<Reg> {
+        let d = self.alloc(self.w.ty(v))?;
+        if !self.l.program.is_func(c) {
+            let entry = self.block_entry(c)?;
+            self.emit(Inst::MakeCont { d, entry });
+            return Ok(d);
+        }
+        if matches!(self.w.cont(c).linkage, Linkage::Foreign(_)) {
+            let foreign = self.l.foreign(c)?;
+            let entry = self.l.foreign_entry(foreign)?;
+            let list = self.list(&[]);
+            self.emit(Inst::MakeClosure { d, entry, list });
+            return Ok(d);
+        }
+        let words = self.captured_words(c)?;
+        let func = self.l.func(c);
+        let entry = self.l.func_entry(func)?;
+        let list = self.list(&words);
+        self.emit(Inst::MakeClosure { d, entry, list });
+        Ok(d)
+    }
+
+    fn block_entry(&mut self, k: Cont) -> Result<EntryIdx> {
+        if let Some(&entry) = self.entries.get(&k) {
+            return Ok(entry);
+        }
+        let params = *self.block_params.get(&k).ok_or_else(|| bug("a continuation of another function"))?;
+        let entry = self.l.new_entry(Entry::Block { func: self.func, pc: 0, params })?;
+        self.entries.insert(k, entry);
+        Ok(entry)
+    }
+
+    /// Registers of what a function captures, needed ones computed.
+    fn captured_words(&mut self, c: Cont) -> Result<Vec<Reg>> {
+        let captured = self.l.program.captured(c);
+        let mut words = Vec::new();
+        for &v in captured.iter() {
+            let reg = self.need(v)?;
+            let n = self.n_words(self.w.ty(v))?;
+            words.extend(reg..reg + n);
+        }
+        Ok(words)
+    }
+
+    fn list(&mut self, words: &[Reg]) -> u32 {
+        let at = self.out.lists.len() as u32;
+        self.out.lists.push(words.len() as u32);
+        self.out.lists.extend_from_slice(words);
+        at
+    }
+
+    /// A total operation whose operands are computed.
+    fn operation(&mut self, op: Op, v: Val) -> Result<Reg> {
+        let w = self.w;
+        let args = w.args(v);
+        let ty = w.ty(v);
+        let prim = w.types.as_prim(ty);
+        match op {
+            Op::Extract => return self.extract(v),
+            Op::Hlt | Op::Run => return self.reg(args[0]),
+            _ => {}
+        }
+        let d = self.alloc(ty)?;
+        match op {
+            Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::And | Op::Or | Op::Xor | Op::Shl | Op::Shr => {
+                let prim = prim.ok_or_else(|| bug("arithmetic of no primitive"))?;
+                self.arith(op, prim, d, v)?;
+            }
+            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
+                let prim = w.prim(args[0]).unwrap_or(Prim::U64);
+                let (a, b) = (self.reg(args[0])?, self.reg(args[1])?);
+                self.emit(Inst::Compare { op, prim, d, a, b });
+            }
+            Op::Cast => {
+                let a = self.reg(args[0])?;
+                let (from, to) = w.prim(args[0]).zip(prim).ok_or_else(|| bug("a cast of no primitive"))?;
+                self.emit(Inst::Cast { from, to, d, a });
+            }
+            Op::Bitcast => self.bitcast(d, args[0], ty)?,
+            Op::Select => {
+                let (cond, a, b) = (self.reg(args[0])?, self.reg(args[1])?, self.reg(args[2])?);
+                let n = self.n_words(ty)?;
+                self.emit(Inst::Select { d, cond, a, b, n });
+            }
+            Op::Tuple | Op::Struct | Op::Array => {
+                let mut to = d;
+                for &a in args {
+                    let (s, n) = (self.reg(a)?, self.n_words(w.ty(a))?);
+                    self.copy(to, s, n);
+                    to += n;
+                }
+            }
+            Op::Splat => {
+                let (s, n) = (self.reg(args[0])?, self.n_words(w.ty(args[0]))?);
+                let total = self.n_words(ty)?;
+                // By doubling: few instructions for many words.
+                if total > 0 {
+                    self.copy(d, s, n);
+                    let mut done = n;
+                    while done < total && n > 0 {
+                        let more = done.min(total - done);
+                        self.emit(Inst::CopyMany { d: d + done, s: d, n: more });
+                        done += more;
+                    }
+                }
+            }
+            Op::Insert => {
+                let total = self.n_words(ty)?;
+                let base = self.reg(args[0])?;
+                self.copy(d, base, total);
+                let idx = w.as_lit(args[1]).ok_or_else(|| bug("an index that is no literal"))?;
+                let at = self.l.layouts.part_start(ty, idx) as u32;
+                let (s, n) = (self.reg(args[2])?, self.n_words(w.ty(args[2]))?);
+                self.copy(d + at, s, n);
+            }
+            Op::Lea => self.lea(d, v)?,
+            Op::Sqrt | Op::Abs | Op::Floor | Op::Ceil | Op::Trunc | Op::Round | Op::Fmin | Op::Fmax | Op::Fma
+            | Op::Copysign | Op::Sin | Op::Cos | Op::Tan | Op::Asin | Op::Acos | Op::Atan | Op::Sinh | Op::Cosh
+            | Op::Tanh | Op::Exp | Op::Exp2 | Op::Expm1 | Op::Log | Op::Log2 | Op::Log10 | Op::Log1p | Op::Cbrt
+            | Op::Pow | Op::Atan2 => {
+                let prim = prim.ok_or_else(|| bug("a math function of no primitive"))?;
+                let a = self.reg(args[0])?;
+                let b = args.get(1).map_or(Ok(a), |&v| self.reg(v))?;
+                let c = args.get(2).map_or(Ok(a), |&v| self.reg(v))?;
+                self.emit(Inst::Math { op, prim, d, a, b, c });
+            }
+            Op::Known => self.constant(d, 0),
+            Op::Extract | Op::Hlt | Op::Run => {}
+            Op::PDiv | Op::PRem | Op::Load | Op::Store | Op::Slot | Op::Alloc => {
+                return Err(bug("an effect without order"));
+            }
+        }
+        Ok(d)
+    }
+
+    fn copy(&mut self, d: Reg, s: Reg, n: u32) {
+        match n {
+            0 => {}
+            1 => self.emit(Inst::Copy { d, s }),
+            n => self.emit(Inst::CopyMany { d, s, n }),
+        }
+    }
+
+    fn arith(&mut self, op: Op, prim: Prim, d: Reg, v: Val) -> Result<()> {
+        let args = self.w.args(v);
+        let a = self.reg(args[0])?;
+        if op == Op::Add
+            && let Some(imm) = self.immediate(v)
+        {
+            self.emit(if prim == Prim::I32 { Inst::AddI32Imm { d, a, imm } } else { Inst::AddI64Imm { d, a, imm } });
+            return Ok(());
+        }
+        let b = self.reg(args[1])?;
+        self.emit(match (op, prim) {
+            (Op::Add, Prim::F32) => Inst::AddF32 { d, a, b },
+            (Op::Mul, Prim::F32) => Inst::MulF32 { d, a, b },
+            (Op::Add, Prim::F64) => Inst::AddF64 { d, a, b },
+            (Op::Mul, Prim::F64) => Inst::MulF64 { d, a, b },
+            (Op::Add, Prim::I32) if !self.wrap => Inst::AddI32 { d, a, b },
+            (Op::Sub, Prim::I32) if !self.wrap => Inst::SubI32 { d, a, b },
+            (Op::Mul, Prim::I32) if !self.wrap => Inst::MulI32 { d, a, b },
+            (Op::Add, Prim::I64) if !self.wrap => Inst::AddI64 { d, a, b },
+            (Op::Sub, Prim::I64) if !self.wrap => Inst::SubI64 { d, a, b },
+            (Op::Mul, Prim::I64) if !self.wrap => Inst::MulI64 { d, a, b },
+            _ => Inst::Arith { op, prim, d, a, b },
+        });
+        Ok(())
+    }
+
+    fn extract(&mut self, v: Val) -> Result<Reg> {
+        let w = self.w;
+        let aggregate = self.strip(w.args(v)[0]);
+        let idx = w.as_lit(w.args(v)[1]).ok_or_else(|| bug("an index that is no literal"))?;
+        let start = self.l.layouts.part_start(w.ty(aggregate), idx) as u32;
+        let reg = self.reg(aggregate)? + start;
+        // What was copied as a part may be uninitialized; its use as a scalar is not.
+        let copied = matches!(w.node(aggregate), Node::Param(..) | Node::Op(Op::Load | Op::Extract | Op::Select | Op::Insert));
+        if copied && !matches!(w.types.kind(w.ty(v)), TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) | TyKind::Mem) {
+            self.emit(Inst::CheckInit { a: reg });
+        }
+        Ok(reg)
+    }
+
+    fn bitcast(&mut self, d: Reg, arg: Val, to: Ty) -> Result<()> {
+        let w = self.w;
+        let from = w.ty(arg);
+        let a = self.reg(arg)?;
+        let scalar = |ty: Ty| match w.types.kind(ty) {
+            TyKind::Prim(p) => Some(*p),
+            TyKind::Ptr { .. } | TyKind::Code => Some(Prim::U64),
+            _ => None,
+        };
+        match (scalar(from), scalar(to)) {
+            (Some(from), Some(to)) if from.bits().max(8) == to.bits().max(8) => {
+                self.emit(Inst::Renormalize { from, to, d, a });
+            }
+            _ => {
+                let (from, to) = (self.layout_index(from)?, self.layout_index(to)?);
+                self.emit(Inst::Reinterpret { d, a, from, to });
+            }
+        }
+        Ok(())
+    }
+
+    fn lea(&mut self, d: Reg, v: Val) -> Result<()> {
+        let w = self.w;
+        let args = w.args(v);
+        let a = self.reg(args[0])?;
+        let pointee = w.types.pointee(w.ty(args[0])).ok_or_else(|| bug("an address of nothing"))?;
+        let too_large = || Fault::new(FaultKind::Limitation, "a type is too large");
+        let elem = match w.types.kind(pointee) {
+            TyKind::Array(elem, _) | TyKind::IndefArray(elem) => Some(*elem),
+            _ => None,
+        };
+        match (w.as_lit(args[1]), elem) {
+            (Some(idx), Some(elem)) => {
+                let (size, _) = nyala_ir::layout::size_align(&w.types, elem).ok_or_else(too_large)?;
+                self.emit(Inst::LeaImm { d, a, offset: (idx as i64).wrapping_mul(size as i64) });
+            }
+            (Some(idx), None) => {
+                let offset = nyala_ir::layout::offset(&w.types, pointee, idx).ok_or_else(too_large)?;
+                self.emit(Inst::LeaImm { d, a, offset: offset as i64 });
+            }
+            (None, Some(elem)) => {
+                let (size, _) = nyala_ir::layout::size_align(&w.types, elem).ok_or_else(too_large)?;
+                let size = u32::try_from(size).map_err(|_| too_large())?;
+                let b = self.reg(args[1])?;
+                self.emit(Inst::Lea { d, a, b, size });
+            }
+            (None, None) => return Err(bug("an index that is no literal")),
+        }
+        Ok(())
+    }
+
+    // Effects.
+
+    /// Registers of the place of a local variable that is kept in registers.
+    fn place(&mut self, address: Val) -> Result<Option<Reg>> {
+        let Some((slot, path)) = self.scope.places.get(&self.strip(address)) else { return Ok(None) };
+        let (slot, path) = (*slot, path.clone());
+        let mut ty = self.slot_ty(slot)?;
+        let mut reg = self.slots[&slot];
+        for idx in path {
+            reg += self.l.layouts.part_start(ty, idx) as u32;
+            ty = self.w.types.part(ty, idx).ok_or_else(|| bug("no such part"))?;
+        }
+        Ok(Some(reg))
+    }
+
+    fn effect(&mut self, op: Op, v: Val) -> Result<()> {
+        let w = self.w;
+        let args = w.args(v);
+        match op {
+            Op::PDiv | Op::PRem => {
+                let (a, b) = (self.need(args[1])?, self.need(args[2])?);
+                let d = self.alloc(w.ty(v))?;
+                let prim = w.prim(v).ok_or_else(|| bug("division of no primitive"))?;
+                self.span = w.origin(v);
+                self.emit(Inst::Arith { op, prim, d, a, b });
+                self.set(v, d);
+            }
+            Op::Load => {
+                let ty = w.ty(v);
+                let place = self.place(args[1])?;
+                let a = if place.is_none() { self.need(args[1])? } else { 0 };
+                let d = self.alloc(ty)?;
+                let layout = self.layout(ty)?;
+                let scalar = match (&layout.leaves[..], w.types.kind(ty)) {
+                    ([(leaf, 0)], TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Cn(_) | TyKind::Code) => Some(*leaf),
+                    _ => None,
+                };
+                match (place, scalar) {
+                    (Some(s), Some(_)) => self.emit(Inst::CopyChecked { d, s }),
+                    (Some(s), None) => self.copy(d, s, layout.leaves.len() as u32),
+                    (None, Some(leaf)) => self.emit(Inst::Load { d, a, leaf }),
+                    (None, None) => {
+                        let layout = self.layout_index(ty)?;
+                        self.emit(Inst::LoadMany { d, a, layout });
+                    }
+                }
+                self.set(v, d);
+            }
+            Op::Store => {
+                let value = self.strip(args[2]);
+                let ty = w.ty(value);
+                let place = self.place(args[1])?;
+                let s = self.need(value)?;
+                let layout = self.layout(ty)?;
+                if let Some(d) = place {
+                    self.copy(d, s, layout.leaves.len() as u32);
+                    return Ok(());
+                }
+                let a = self.need(args[1])?;
+                match &layout.leaves[..] {
+                    [(leaf, 0)] if layout.size == leaf.size() => self.emit(Inst::Store { a, s, leaf: *leaf }),
+                    _ => {
+                        let layout = self.layout_index(ty)?;
+                        self.emit(Inst::StoreMany { a, s, layout });
+                    }
+                }
+            }
+            Op::Slot => {
+                let ty = self.slot_ty(v)?;
+                if let Some(&d) = self.slots.get(&v) {
+                    let n = self.n_words(ty)?;
+                    self.emit(Inst::Poison { d, n });
+                    return Ok(());
+                }
+                let d = self.alloc(w.ty(v))?;
+                let layout = self.layout_index(ty)?;
+                self.out.slots.push(d);
+                self.emit(Inst::Slot { d, layout });
+                self.set(v, d);
+            }
+            Op::Alloc => {
+                let n = self.need(args[1])?;
+                let elem = self.slot_ty(v)?;
+                let elem = w.types.part(elem, 0).unwrap_or(elem);
+                let d = self.alloc(w.ty(v))?;
+                let layout = self.layout_index(elem)?;
+                self.emit(Inst::Alloc { d, n, layout });
+                self.set(v, d);
+            }
+            _ => return Err(bug(format!("`{}` is no effect", op.name()))),
+        }
+        Ok(())
+    }
+
+    // Control.
+
+    fn call(&mut self, callee: Val, args: &[Val]) -> Result<()> {
+        let w = self.w;
+        let callee = self.strip(callee);
+        match w.node(callee) {
+            Node::Builtin(Builtin::Branch) => self.branch(args[1], args[2], args[3]),
+            Node::Builtin(Builtin::PeInfo) => self.call(args[3], &args[..1]),
+            Node::Builtin(Builtin::Unreachable) => {
+                self.fail("control comes to a place that the program said is unreachable");
+                Ok(())
+            }
+            Node::Cont(c) if c != self.f && !self.l.program.is_func(c) => self.jump(c, args),
+            Node::Cont(c) => self.call_function(c, args),
+            _ => {
+                let callee_reg = self.need(callee)?;
+                let leave = self.leave(callee, args)?;
+                let words = self.words(args)?;
+                let list = self.list(&words);
+                self.emit(Inst::CallValue { callee: callee_reg, list, leave });
+                Ok(())
+            }
+        }
+    }
+
+    fn fail(&mut self, text: &str) {
+        self.out.texts.push(text.into());
+        let text = self.out.texts.len() as u32 - 1;
+        self.emit(Inst::Fail { text });
+    }
+
+    fn words(&mut self, args: &[Val]) -> Result<Vec<Reg>> {
+        let mut words = Vec::new();
+        for &a in args {
+            let n = self.n_words(self.w.ty(a))?;
+            if n > 0 {
+                let reg = self.need(a)?;
+                words.extend(reg..reg + n);
+            }
+        }
+        Ok(words)
+    }
+
+    fn call_function(&mut self, c: Cont, args: &[Val]) -> Result<()> {
+        let leave = self.leave_of(None, Some(c), args)?;
+        let mut words = self.words(args)?;
+        if matches!(self.w.cont(c).linkage, Linkage::Foreign(_)) {
+            let foreign = self.l.foreign(c)?;
+            let list = self.list(&words);
+            self.emit(Inst::CallForeign { foreign, list, leave });
+            return Ok(());
+        }
+        if self.w.body(c).is_none() {
+            self.fail("a function without a body is called");
+            return Ok(());
+        }
+        words.extend(self.captured_words(c)?);
+        let func = self.l.func(c);
+        let list = self.list(&words);
+        self.emit(Inst::Call { func, list, leave });
+        Ok(())
+    }
+
+    fn leave(&mut self, callee: Val, args: &[Val]) -> Result<Leave> {
+        self.leave_of(Some(callee), None, args)
+    }
+
+    /// What becomes of the frame at a call with these arguments.
+    fn leave_of(&mut self, callee: Option<Val>, known: Option<Cont>, args: &[Val]) -> Result<Leave> {
+        for &a in args {
+            if self.l.program.mentions_block(a) {
+                return Ok(Leave::Stay);
+            }
+        }
+        let goes_on = match (callee, known) {
+            (_, Some(c)) => self.l.program.ret_param(c).is_some(),
+            (Some(v), _) => self.l.program.returns(self.w.ty(v)),
+            _ => false,
+        };
+        if goes_on {
+            let derived = std::mem::take(&mut self.scope.derived);
+            let mut along = self.scope.escaped || self.l.program.holds_derived(args, &derived);
+            if let Some(v) = callee {
+                along |= self.l.program.holds_derived(&[v], &derived);
+            }
+            if let Some(c) = known {
+                along |= self.l.program.captured(c).iter().any(|v| derived.contains(v));
+            }
+            self.scope.derived = derived;
+            if along {
+                return Ok(Leave::Release);
+            }
+        }
+        Ok(if self.scope.may_hold_own { Leave::Forget } else { Leave::Free })
+    }
+
+    fn branch(&mut self, cond: Val, then: Val, els: Val) -> Result<()> {
+        let w = self.w;
+        let cond = self.strip(cond);
+        let (then, els) = (self.strip(then), self.strip(els));
+        let comparison = w.as_op(cond).filter(|op| op.is_comparison() && !self.available.contains_key(&cond));
+        let inst = match comparison {
+            Some(op) => {
+                let span = self.span;
+                let prim = w.prim(w.args(cond)[0]).unwrap_or(Prim::U64);
+                let (a, b) = (self.need(w.args(cond)[0])?, self.need(w.args(cond)[1])?);
+                self.span = span;
+                if op == Op::Lt && matches!(prim, Prim::I32 | Prim::I64) {
+                    Inst::BranchLtI32 { a, b, then: 0, els: 0 }
+                } else {
+                    Inst::BranchCompare { op, prim, a, b, then: 0, els: 0 }
+                }
+            }
+            None => Inst::Branch { cond: self.need(cond)?, then: 0, els: 0 },
+        };
+        let at = self.out.code.len();
+        self.emit(inst);
+        for (which, target) in [then, els].into_iter().enumerate() {
+            match w.node(target) {
+                Node::Cont(c) if c != self.f && !self.l.program.is_func(c) => self.fixups.push((at, which, c)),
+                _ => {
+                    // Something else: a piece of code that calls it. What it computes is not computed elsewhere.
+                    let pc = self.out.code.len() as u32;
+                    match &mut self.out.code[at] {
+                        Inst::Branch { then, els, .. }
+                        | Inst::BranchLtI32 { then, els, .. }
+                        | Inst::BranchCompare { then, els, .. } => *(if which == 0 { then } else { els }) = pc,
+                        _ => {}
+                    }
+                    let undo = self.undo.len();
+                    self.call(target, &[])?;
+                    while self.undo.len() > undo
+                        && let Some((v, old)) = self.undo.pop()
+                    {
+                        match old {
+                            Some(reg) => self.available.insert(v, reg),
+                            None => self.available.remove(&v),
+                        };
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves arguments into a block's parameters and goes there.
+    fn jump(&mut self, k: Cont, args: &[Val]) -> Result<()> {
+        let words = self.words(args)?;
+        let start = *self.block_params.get(&k).ok_or_else(|| bug("a jump to another function"))?;
+        let end = start + words.len() as u32;
+        // A parameter that is read after it was written needs a detour.
+        let clash = words.iter().enumerate().any(|(i, &s)| s >= start && s < end && (s - start) < i as u32);
+        let mut sources = words;
+        if clash {
+            let temps = self.out.n_regs;
+            self.out.n_regs += sources.len() as u32;
+            for (i, s) in sources.iter_mut().enumerate() {
+                let d = temps + i as u32;
+                self.emit(Inst::Copy { d, s: *s });
+                *s = d;
+            }
+        }
+        let mut i = 0;
+        while i < sources.len() {
+            let (d, s) = (start + i as u32, sources[i]);
+            let mut n = 1;
+            while i + n < sources.len() && sources[i + n] == s + n as u32 {
+                n += 1;
+            }
+            if d != s {
+                self.copy(d, s, n as u32);
+            }
+            i += n;
+        }
+        let at = self.out.code.len();
+        self.emit(Inst::Jump { to: 0 });
+        self.fixups.push((at, 0, k));
+        Ok(())
+    }
+}

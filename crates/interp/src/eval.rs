@@ -1,0 +1,107 @@
+//! Scalar operations on words.
+
+use crate::fault::{Fault, FaultKind};
+use nyala_ir::fold::{eval_arith, eval_exact_math};
+use nyala_ir::{Op, Prim};
+
+/// Arithmetic of any type; faults where the language leaves the result undefined.
+pub fn arith(op: Op, prim: Prim, a: u64, b: u64, wrap: bool) -> Result<u64, Box<Fault>> {
+    let op = match op {
+        Op::PDiv => Op::Div,
+        Op::PRem => Op::Rem,
+        op => op,
+    };
+    match eval_arith(op, prim, a, b) {
+        Some((_, true)) if !wrap => Err(overflow(op, prim, a, b)),
+        Some((bits, _)) => Ok(bits),
+        None if b == 0 => {
+            let what = if op == Op::Rem { "remainder of a division" } else { "division" };
+            Err(Fault::new(FaultKind::DivisionByZero, format!("{what} by zero: {} and 0", show(prim, a))))
+        }
+        None => Err(overflow(op, prim, a, b)),
+    }
+}
+
+/// A number as programs print it.
+pub fn show(prim: Prim, bits: u64) -> String {
+    match prim {
+        Prim::Bool => (bits != 0).to_string(),
+        Prim::F32 => nyala_runtime::float32_text(f32::from_bits(bits as u32)),
+        Prim::F64 => nyala_runtime::float_text(f64::from_bits(bits)),
+        _ if prim.is_signed() => (bits as i64).to_string(),
+        _ => bits.to_string(),
+    }
+}
+
+#[cold]
+pub fn overflow(op: Op, prim: Prim, a: u64, b: u64) -> Box<Fault> {
+    let sign = match op {
+        Op::Add => "+",
+        Op::Sub => "-",
+        Op::Mul => "*",
+        Op::Div => "/",
+        Op::Rem => "%",
+        _ => op.name(),
+    };
+    let (a, b, ty) = (show(prim, a), show(prim, b), prim.name());
+    Fault::new(FaultKind::SignedOverflow, format!("signed overflow: `{a} {sign} {b}` does not fit `{ty}`"))
+}
+
+/// Math functions: the exact ones, and the C library's.
+pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
+    macro_rules! library {
+        ($x:expr, $y:expr) => {
+            match op {
+                Op::Sin => $x.sin(),
+                Op::Cos => $x.cos(),
+                Op::Tan => $x.tan(),
+                Op::Asin => $x.asin(),
+                Op::Acos => $x.acos(),
+                Op::Atan => $x.atan(),
+                Op::Sinh => $x.sinh(),
+                Op::Cosh => $x.cosh(),
+                Op::Tanh => $x.tanh(),
+                Op::Exp => $x.exp(),
+                Op::Exp2 => $x.exp2(),
+                Op::Expm1 => $x.exp_m1(),
+                Op::Log => $x.ln(),
+                Op::Log2 => $x.log2(),
+                Op::Log10 => $x.log10(),
+                Op::Log1p => $x.ln_1p(),
+                Op::Cbrt => $x.cbrt(),
+                Op::Pow => $x.powf($y),
+                Op::Atan2 => $x.atan2($y),
+                Op::Fmin | Op::Fmax => {
+                    // The other operand if one is NaN; -0 is less than +0, as everywhere.
+                    let less = $x < $y || ($x == $y && $x.is_sign_negative());
+                    match ($x.is_nan(), $y.is_nan()) {
+                        (true, _) => $y,
+                        (_, true) => $x,
+                        _ => if less == (op == Op::Fmin) { $x } else { $y },
+                    }
+                }
+                _ => $x,
+            }
+        };
+    }
+    if !matches!(op, Op::Fmin | Op::Fmax)
+        && let Some(bits) = eval_exact_math(op, prim, &args)
+    {
+        return bits;
+    }
+    if prim == Prim::F32 {
+        let (x, y) = (f32::from_bits(args[0] as u32), f32::from_bits(args[1] as u32));
+        let r: f32 = library!(x, y);
+        r.to_bits() as u64
+    } else {
+        let (x, y) = (f64::from_bits(args[0]), f64::from_bits(args[1]));
+        let r: f64 = library!(x, y);
+        r.to_bits()
+    }
+}
+
+/// The bits of a number of one type as a number of another of the same size.
+pub fn renormalize(from: Prim, to: Prim, bits: u64) -> u64 {
+    let plain = if from.bits() < 64 { bits & ((1u64 << from.bits()) - 1) } else { bits };
+    to.normalize(plain)
+}

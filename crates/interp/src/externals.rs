@@ -1,0 +1,312 @@
+//! What lies outside of functions: globals, foreign functions, entry points.
+
+use crate::code::{Entry, EntryIdx, FuncIdx};
+use crate::fault::{Fault, FaultKind};
+use crate::heap::{Closure, MAX_ENTRIES, NONE};
+use crate::leaves::{Layouts, Leaf};
+use crate::scope::Program;
+use nyala_base::SideTable;
+use nyala_ir::{Cont, Global, Linkage, Node, Op, Prim, Ty, TyKind, Val, World, layout};
+use nyala_runtime::{CheckedMemory, FfiType, Library, find_symbol};
+use rustc_hash::FxHashMap;
+
+type Result<T> = std::result::Result<T, Box<Fault>>;
+
+/// What a foreign function is for the interpreter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ForeignKind {
+    Call(usize),
+    /// Allocation is the checked memory's.
+    Alloc,
+    AllocArray,
+    Free,
+}
+
+#[derive(Clone, Debug)]
+pub struct Foreign {
+    pub name: String,
+    pub kind: ForeignKind,
+    pub args: Vec<FfiType>,
+    pub ret: FfiType,
+}
+
+/// The tables that compiled functions refer to.
+pub struct Linker<'w> {
+    pub program: Program<'w>,
+    pub layouts: Layouts<'w>,
+    pub memory: CheckedMemory,
+    pub entries: Vec<Entry>,
+    /// The continuation of each function.
+    pub funcs: Vec<Cont>,
+    func_idx: FxHashMap<Cont, FuncIdx>,
+    func_entries: FxHashMap<FuncIdx, EntryIdx>,
+    pub foreigns: Vec<Foreign>,
+    foreign_idx: FxHashMap<Cont, u32>,
+    foreign_entries: FxHashMap<u32, EntryIdx>,
+    globals: SideTable<Global, usize>,
+    libraries: &'w [Library],
+}
+
+/// The entry points that every program has.
+pub const HALT: EntryIdx = 0;
+pub const RELEASE: EntryIdx = 1;
+
+/// Marks a closure in memory, in the word after it.
+pub const CLOSURE_MARK: u64 = 0x6e79_616c_6161_666e;
+
+fn ffi_type(w: &World, ty: Ty) -> Option<FfiType> {
+    Some(match w.types.kind(ty) {
+        TyKind::Prim(p) => match p {
+            Prim::Bool => FfiType::Bool,
+            Prim::I8 => FfiType::I8,
+            Prim::I16 => FfiType::I16,
+            Prim::I32 => FfiType::I32,
+            Prim::I64 => FfiType::I64,
+            Prim::U8 => FfiType::U8,
+            Prim::U16 => FfiType::U16,
+            Prim::U32 => FfiType::U32,
+            Prim::U64 => FfiType::U64,
+            Prim::F32 => FfiType::F32,
+            Prim::F64 => FfiType::F64,
+        },
+        TyKind::Ptr { .. } | TyKind::Code => FfiType::Ptr,
+        _ => return None,
+    })
+}
+
+impl<'w> Linker<'w> {
+    pub fn new(w: &'w World, entry: Cont, libraries: &'w [Library]) -> Result<Linker<'w>> {
+        let no_memory = || Fault::new(FaultKind::Limitation, "the system gives no memory");
+        Ok(Linker {
+            program: Program::new(w, entry),
+            layouts: Layouts::new(w),
+            memory: CheckedMemory::new().ok_or_else(no_memory)?,
+            entries: vec![Entry::Halt, Entry::Release],
+            funcs: Vec::new(),
+            func_idx: FxHashMap::default(),
+            func_entries: FxHashMap::default(),
+            foreigns: Vec::new(),
+            foreign_idx: FxHashMap::default(),
+            foreign_entries: FxHashMap::default(),
+            globals: SideTable::default(),
+            libraries,
+        })
+    }
+
+    pub fn new_entry(&mut self, entry: Entry) -> Result<EntryIdx> {
+        if self.entries.len() >= MAX_ENTRIES {
+            return Err(Fault::new(FaultKind::Limitation, "the program has too many continuations for the interpreter"));
+        }
+        self.entries.push(entry);
+        Ok(self.entries.len() as EntryIdx - 1)
+    }
+
+    pub fn func(&mut self, k: Cont) -> FuncIdx {
+        if let Some(&f) = self.func_idx.get(&k) {
+            return f;
+        }
+        self.funcs.push(k);
+        let f = self.funcs.len() as FuncIdx - 1;
+        self.func_idx.insert(k, f);
+        f
+    }
+
+    pub fn func_entry(&mut self, func: FuncIdx) -> Result<EntryIdx> {
+        if let Some(&e) = self.func_entries.get(&func) {
+            return Ok(e);
+        }
+        let e = self.new_entry(Entry::Func(func))?;
+        self.func_entries.insert(func, e);
+        Ok(e)
+    }
+
+    pub fn foreign_entry(&mut self, foreign: u32) -> Result<EntryIdx> {
+        if let Some(&e) = self.foreign_entries.get(&foreign) {
+            return Ok(e);
+        }
+        let e = self.new_entry(Entry::Foreign(foreign))?;
+        self.foreign_entries.insert(foreign, e);
+        Ok(e)
+    }
+
+    pub fn foreign(&mut self, k: Cont) -> Result<u32> {
+        if let Some(&f) = self.foreign_idx.get(&k) {
+            return Ok(f);
+        }
+        let w = self.program.w;
+        let data = w.cont(k);
+        let Linkage::Foreign(symbol) = &data.linkage else {
+            return Err(Fault::new(FaultKind::Undefined, format!("`{}` is no foreign function", data.name)));
+        };
+        let limitation = |what: &str| {
+            Fault::new(FaultKind::Limitation, format!("foreign function `{symbol}`: {what} cannot cross to C as yet"))
+        };
+        let params = w.types.cn_params(data.ty).unwrap_or(&[]);
+        let Some((&ret, args)) = params.get(1..).and_then(|p| p.split_last()) else {
+            return Err(limitation("a function that does not return"));
+        };
+        let mut arg_tys = Vec::new();
+        for &arg in args {
+            if self.layouts.count(arg) > 0 {
+                let shown = format!("an argument of type `{}`", w.types.display(arg));
+                arg_tys.push(ffi_type(w, arg).ok_or_else(|| limitation(&shown))?);
+            }
+        }
+        let results: Vec<Ty> = w.types.cn_params(ret).unwrap_or(&[]).iter().skip(1).copied().collect();
+        let results: Vec<Ty> = results.into_iter().filter(|&t| self.layouts.count(t) > 0).collect();
+        let ret = match results[..] {
+            [] => FfiType::Void,
+            [ty] => ffi_type(w, ty).ok_or_else(|| limitation("its result"))?,
+            _ => return Err(limitation("several results")),
+        };
+        let kind = match symbol.as_str() {
+            "nyala_alloc" => ForeignKind::Alloc,
+            "nyala_alloc_array" => ForeignKind::AllocArray,
+            "nyala_free" => ForeignKind::Free,
+            _ => match find_symbol(symbol, self.libraries) {
+                Some(address) => ForeignKind::Call(address),
+                None => return Err(Fault::new(FaultKind::Symbol, format!("nobody has a function `{symbol}`"))),
+            },
+        };
+        self.foreigns.push(Foreign { name: symbol.clone(), kind, args: arg_tys, ret });
+        let f = self.foreigns.len() as u32 - 1;
+        self.foreign_idx.insert(k, f);
+        Ok(f)
+    }
+
+    /// The address of a global, which is made and filled when it is first asked for.
+    pub fn global(&mut self, g: Global) -> Result<usize> {
+        let mut pending = Vec::new();
+        let address = self.global_address(g, &mut pending)?;
+        while let Some((g, address)) = pending.pop() {
+            let data = self.program.w.global(g);
+            let layout = self.layouts.layout(data.ty)?;
+            let words = match data.init {
+                Some(init) => self.constant(init, &mut pending)?,
+                None => vec![0; layout.leaves.len()],
+            };
+            self.memory.write_bytes(address, &vec![0; layout.size]).map_err(memory_fault)?;
+            for ((leaf, offset), word) in layout.leaves.iter().zip(words) {
+                self.store(address + offset, *leaf, word)?;
+            }
+        }
+        Ok(address)
+    }
+
+    fn global_address(&mut self, g: Global, pending: &mut Vec<(Global, usize)>) -> Result<usize> {
+        if self.globals[g] == 0 {
+            let layout = self.layouts.layout(self.program.w.global(g).ty)?;
+            let align = layout.align.max(if layout.size >= 16 { 16 } else { 1 });
+            let address = self.memory.allocate(layout.size, align).map_err(memory_fault)?;
+            self.globals[g] = address;
+            pending.push((g, address));
+        }
+        Ok(self.globals[g])
+    }
+
+    /// The words of an initializer.
+    fn constant(&mut self, v: Val, pending: &mut Vec<(Global, usize)>) -> Result<Vec<u64>> {
+        let w = self.program.w;
+        let mut done: FxHashMap<Val, Vec<u64>> = FxHashMap::default();
+        let mut work = vec![(v, false)];
+        while let Some((v, operands_done)) = work.pop() {
+            if done.contains_key(&v) {
+                continue;
+            }
+            let args = w.args(v);
+            if !operands_done && !args.is_empty() {
+                work.push((v, true));
+                work.extend(args.iter().map(|&a| (a, false)));
+                continue;
+            }
+            let words = match w.node(v) {
+                Node::Lit(bits) => vec![bits],
+                Node::Undef => vec![0; self.layouts.layout(w.ty(v))?.leaves.len()],
+                Node::Global(g) => vec![self.global_address(g, pending)? as u64],
+                Node::Cont(k) => {
+                    let entry = match w.cont(k).linkage {
+                        Linkage::Foreign(_) => {
+                            let f = self.foreign(k)?;
+                            self.foreign_entry(f)?
+                        }
+                        _ => {
+                            let f = self.func(k);
+                            self.func_entry(f)?
+                        }
+                    };
+                    vec![(entry as u64) << 44 | NONE as u64]
+                }
+                Node::Op(Op::Tuple | Op::Struct | Op::Array) => args.iter().flat_map(|a| done[a].clone()).collect(),
+                Node::Op(Op::Splat) => {
+                    let n = w.types.n_parts(w.ty(v)).unwrap_or(0) as usize;
+                    self.layouts.layout(w.ty(v))?;
+                    done[&args[0]].repeat(n)
+                }
+                Node::Op(Op::Insert) => {
+                    let mut words = done[&args[0]].clone();
+                    let at = self.layouts.part_start(w.ty(v), w.as_lit(args[1]).unwrap_or(0)) as usize;
+                    let part = &done[&args[2]];
+                    words[at..at + part.len()].copy_from_slice(part);
+                    words
+                }
+                Node::Op(Op::Extract) => {
+                    let at = self.layouts.part_start(w.ty(args[0]), w.as_lit(args[1]).unwrap_or(0)) as usize;
+                    let n = self.layouts.layout(w.ty(v))?.leaves.len();
+                    done[&args[0]][at..at + n].to_vec()
+                }
+                Node::Op(Op::Bitcast | Op::Hlt | Op::Run) => done[&args[0]].clone(),
+                Node::Op(Op::Lea) => {
+                    let pointee = w.types.pointee(w.ty(args[0])).unwrap_or(w.ty(args[0]));
+                    let offset = layout::offset(&w.types, pointee, w.as_lit(args[1]).unwrap_or(0)).unwrap_or(0);
+                    vec![done[&args[0]][0].wrapping_add(offset)]
+                }
+                _ => {
+                    return Err(Fault::new(FaultKind::Limitation, "an initializer that is not constant"));
+                }
+            };
+            done.insert(v, words);
+        }
+        Ok(done.remove(&v).unwrap_or_default())
+    }
+
+    /// Writes one word of a value to memory.
+    #[inline]
+    pub fn store(&mut self, address: usize, leaf: Leaf, word: u64) -> Result<()> {
+        match leaf {
+            Leaf::Cn => {
+                self.memory.store(address, 8, word).map_err(memory_fault)?;
+                self.memory.store(address + 8, 8, CLOSURE_MARK).map_err(memory_fault)
+            }
+            leaf => self.memory.store(address, leaf.size(), word).map_err(memory_fault),
+        }
+    }
+
+    /// Reads one word of a value from memory.
+    #[inline]
+    pub fn load(&mut self, address: usize, leaf: Leaf) -> Result<u64> {
+        match leaf {
+            Leaf::Prim(Prim::Bool) => Ok((self.memory.load(address, 1).map_err(memory_fault)? != 0) as u64),
+            Leaf::Prim(p) => Ok(p.normalize(self.memory.load(address, leaf.size()).map_err(memory_fault)?)),
+            Leaf::Ptr => self.memory.load(address, 8).map_err(memory_fault),
+            Leaf::Cn => {
+                let word = self.memory.load(address, 8).map_err(memory_fault)?;
+                let mark = self.memory.load(address + 8, 8).map_err(memory_fault)?;
+                let known = (Closure(word).entry() as usize) < self.entries.len();
+                if mark != CLOSURE_MARK || !known {
+                    return Err(Fault::new(FaultKind::Undefined, "what is read as a function is none"));
+                }
+                Ok(word)
+            }
+        }
+    }
+}
+
+#[cold]
+pub fn memory_fault(fault: nyala_runtime::MemoryFault) -> Box<Fault> {
+    let kind = match fault {
+        nyala_runtime::MemoryFault::Uninitialized => FaultKind::Uninitialized,
+        nyala_runtime::MemoryFault::OutOfMemory => FaultKind::Budget,
+        _ => FaultKind::Memory,
+    };
+    Fault::new(kind, fault.to_string())
+}

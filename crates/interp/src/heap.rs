@@ -1,0 +1,155 @@
+//! Frames and captured values: records of words, found by index, given back at once or by marking.
+
+use crate::code::{FuncIdx, Reg};
+use rustc_hash::FxHashMap;
+
+/// Index of a record.
+pub type Frame = u32;
+/// No record: closures that capture nothing.
+pub const NONE: Frame = u32::MAX;
+
+/// Records below this size have free lists found by index.
+const SMALL: usize = 256;
+/// How many words there may be: 4 GiB.
+const MAX_WORDS: usize = 1 << 29;
+
+const GEN_MASK: u32 = 0xfff;
+
+/// What a record is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Free,
+    /// The registers of a function's activation.
+    Frame(FuncIdx),
+    /// What a value of this function captured.
+    Captured(FuncIdx),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    pub base: u32,
+    pub kind: Kind,
+    /// Counts how often the record was given back, so that stale references are recognized.
+    generation: u32,
+    marked: bool,
+}
+
+/// A reference to an entry point with a record: 20 bits of entry, 12 of generation, 32 of record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Closure(pub u64);
+
+/// How many entry points a closure can name.
+pub const MAX_ENTRIES: usize = 1 << 20;
+
+impl Closure {
+    pub fn entry(self) -> u32 {
+        (self.0 >> 44) as u32
+    }
+    pub fn frame(self) -> Frame {
+        self.0 as u32
+    }
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32 & GEN_MASK
+    }
+}
+
+/// All records.
+#[derive(Default)]
+pub struct Heap {
+    pub words: Vec<u64>,
+    pub records: Vec<Record>,
+    /// Records to use again, by size in words: small ones, large ones.
+    free: Vec<Vec<Frame>>,
+    free_large: FxHashMap<u32, Vec<Frame>>,
+    /// Records in use after the last marking, and made since.
+    live_after: usize,
+    made: usize,
+}
+
+impl Heap {
+    /// Whether it is time to look for abandoned records.
+    pub fn wants_marking(&self) -> bool {
+        self.made > (1 << 18).max(self.live_after)
+    }
+
+    pub fn allocate(&mut self, kind: Kind, size: u32) -> Frame {
+        self.made += 1;
+        let free = match self.free.get_mut(size as usize) {
+            Some(free) => Some(free),
+            None => self.free_large.get_mut(&size),
+        };
+        if let Some(frame) = free.and_then(Vec::pop) {
+            self.records[frame as usize].kind = kind;
+            return frame;
+        }
+        let base = self.words.len() as u32;
+        self.words.resize(self.words.len() + size as usize, 0);
+        self.records.push(Record { base, kind, generation: 0, marked: false });
+        self.records.len() as Frame - 1
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.words.len() > MAX_WORDS || self.records.len() > MAX_WORDS / 4
+    }
+
+    pub fn release(&mut self, frame: Frame, size: u32) {
+        let record = &mut self.records[frame as usize];
+        record.kind = Kind::Free;
+        record.generation = (record.generation + 1) & GEN_MASK;
+        if self.free.is_empty() {
+            self.free.resize(SMALL, Vec::new());
+        }
+        match self.free.get_mut(size as usize) {
+            Some(free) => free.push(frame),
+            None => self.free_large.entry(size).or_default().push(frame),
+        }
+        self.made = self.made.saturating_sub(1);
+    }
+
+    pub fn closure(&self, entry: u32, frame: Frame) -> Closure {
+        let generation = if frame == NONE { 0 } else { self.records[frame as usize].generation };
+        Closure((entry as u64) << 44 | (generation as u64) << 32 | frame as u64)
+    }
+
+    /// Whether the closure's record is still the one it was made for.
+    pub fn is_alive(&self, closure: Closure) -> bool {
+        let frame = closure.frame();
+        frame == NONE || self.records.get(frame as usize).is_some_and(|r| r.generation == closure.generation())
+    }
+
+    pub fn base(&self, frame: Frame) -> usize {
+        self.records[frame as usize].base as usize
+    }
+
+    /// Marks what can be reached from `roots`; `refs` gives the registers of a record that hold closures.
+    pub fn mark<'a>(&mut self, roots: Vec<Frame>, refs: impl Fn(Kind) -> &'a [Reg]) {
+        let mut work = roots;
+        while let Some(frame) = work.pop() {
+            let Some(record) = self.records.get_mut(frame as usize) else { continue };
+            if record.marked || record.kind == Kind::Free {
+                continue;
+            }
+            record.marked = true;
+            let (base, kind) = (record.base as usize, record.kind);
+            work.extend(refs(kind).iter().map(|&r| Closure(self.words[base + r as usize]).frame()));
+        }
+    }
+
+    /// The records that were not marked; marks are cleared.
+    pub fn sweep(&mut self) -> Vec<Frame> {
+        let mut dead = Vec::new();
+        let mut live = 0;
+        for (i, record) in self.records.iter_mut().enumerate() {
+            if !std::mem::replace(&mut record.marked, false) {
+                if record.kind != Kind::Free {
+                    dead.push(i as Frame);
+                }
+            } else {
+                live += 1;
+            }
+        }
+        self.live_after = live;
+        self.made = 0;
+        dead
+    }
+}

@@ -1,0 +1,119 @@
+//! Values as words: the scalars of a type in order, with where they lie in memory.
+
+use crate::fault::{Fault, FaultKind};
+use nyala_ir::{Prim, Ty, TyKind, World, layout};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// What one word of a value is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leaf {
+    Prim(Prim),
+    Ptr,
+    /// A function or continuation; 16 bytes in memory.
+    Cn,
+}
+
+impl Leaf {
+    pub fn size(self) -> usize {
+        match self {
+            Leaf::Prim(Prim::Bool) => 1,
+            Leaf::Prim(p) => p.bits() as usize / 8,
+            Leaf::Ptr => 8,
+            Leaf::Cn => 16,
+        }
+    }
+}
+
+/// The words of a type.
+#[derive(Debug)]
+pub struct Layout {
+    /// Each word and its offset in memory.
+    pub leaves: Vec<(Leaf, usize)>,
+    pub size: usize,
+    pub align: usize,
+}
+
+/// Values of more words than this are beyond what the interpreter wants to copy around.
+const MAX_LEAVES: u64 = 1 << 22;
+
+/// Layouts of all types, made once each.
+pub struct Layouts<'w> {
+    pub w: &'w World,
+    layouts: FxHashMap<Ty, Rc<Layout>>,
+    counts: FxHashMap<Ty, u64>,
+}
+
+impl<'w> Layouts<'w> {
+    pub fn new(w: &'w World) -> Layouts<'w> {
+        Layouts { w, layouts: FxHashMap::default(), counts: FxHashMap::default() }
+    }
+
+    /// Number of words.
+    pub fn count(&mut self, ty: Ty) -> u64 {
+        if let Some(&n) = self.counts.get(&ty) {
+            return n;
+        }
+        let types = &self.w.types;
+        let n = match types.kind(ty) {
+            TyKind::Mem => 0,
+            TyKind::Array(elem, n) => self.count(*elem).saturating_mul(*n),
+            TyKind::Tuple(_) | TyKind::Struct(_) => {
+                let parts = types.n_parts(ty).unwrap_or(0);
+                let parts: Vec<Ty> = (0..parts).filter_map(|i| types.part(ty, i)).collect();
+                parts.into_iter().fold(0u64, |sum, p| sum.saturating_add(self.count(p)))
+            }
+            _ => 1,
+        };
+        self.counts.insert(ty, n);
+        n
+    }
+
+    /// Index of a part's first word.
+    pub fn part_start(&mut self, ty: Ty, idx: u64) -> u64 {
+        let types = &self.w.types;
+        match types.kind(ty) {
+            TyKind::Array(elem, _) => self.count(*elem).saturating_mul(idx),
+            _ => {
+                let parts: Vec<Ty> = (0..idx).filter_map(|i| types.part(ty, i)).collect();
+                parts.into_iter().map(|p| self.count(p)).sum()
+            }
+        }
+    }
+
+    pub fn layout(&mut self, ty: Ty) -> Result<Rc<Layout>, Box<Fault>> {
+        if let Some(layout) = self.layouts.get(&ty) {
+            return Ok(layout.clone());
+        }
+        let types = &self.w.types;
+        let too_large = || {
+            let ty = types.display(ty);
+            Fault::new(FaultKind::Limitation, format!("a value of type `{ty}` is too large for the interpreter"))
+        };
+        if self.count(ty) > MAX_LEAVES {
+            return Err(too_large());
+        }
+        let (size, align) = layout::size_align(types, ty).ok_or_else(too_large)?;
+        let mut leaves = Vec::new();
+        let mut work = vec![(ty, 0u64)];
+        while let Some((ty, at)) = work.pop() {
+            match types.kind(ty) {
+                TyKind::Prim(p) => leaves.push((Leaf::Prim(*p), at as usize)),
+                TyKind::Ptr { .. } | TyKind::Code => leaves.push((Leaf::Ptr, at as usize)),
+                TyKind::Cn(_) => leaves.push((Leaf::Cn, at as usize)),
+                TyKind::Mem => {}
+                TyKind::IndefArray(_) => return Err(too_large()),
+                TyKind::Array(..) | TyKind::Tuple(_) | TyKind::Struct(_) => {
+                    for i in (0..types.n_parts(ty).unwrap_or(0)).rev() {
+                        let part = types.part(ty, i).ok_or_else(too_large)?;
+                        let offset = layout::offset(types, ty, i).ok_or_else(too_large)?;
+                        work.push((part, at + offset));
+                    }
+                }
+            }
+        }
+        let layout = Rc::new(Layout { leaves, size: size as usize, align: align as usize });
+        self.layouts.insert(ty, layout.clone());
+        Ok(layout)
+    }
+}

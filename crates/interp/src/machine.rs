@@ -1,0 +1,625 @@
+//! The loop that runs register programs.
+
+use crate::code::{Entry, FuncIdx, Function, Inst, Leave, POISON, Reg};
+use crate::compile::compile;
+use crate::eval;
+use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
+use crate::fault::{Fault, FaultKind};
+use crate::heap::{Closure, Frame, Heap, Kind, NONE};
+use crate::leaves::Leaf;
+use crate::Options;
+use nyala_base::Span;
+use nyala_ir::fold::{eval_cast, eval_comparison};
+use nyala_ir::{Cont, Op, Prim, World};
+use nyala_runtime::{FfiType, call_checked};
+use rustc_hash::FxHashSet;
+use std::rc::Rc;
+
+type Result<T> = std::result::Result<T, Box<Fault>>;
+
+/// How many calls of the chain a fault shows.
+const MAX_CHAIN: usize = 32;
+
+pub struct Machine<'w> {
+    w: &'w World,
+    options: &'w Options,
+}
+
+/// One run.
+struct Run<'w> {
+    l: Linker<'w>,
+    options: &'w Options,
+    heap: Heap,
+    compiled: Vec<Option<Rc<Function>>>,
+    /// Records that memory refers to.
+    pinned: FxHashSet<Frame>,
+    /// Arguments on their way.
+    words: Vec<u64>,
+    steps: u64,
+    // The current activation.
+    function: Rc<Function>,
+    frame: Frame,
+    base: usize,
+    pc: usize,
+}
+
+impl<'w> Machine<'w> {
+    pub fn new(w: &'w World, options: &'w Options) -> Result<Machine<'w>> {
+        Ok(Machine { w, options })
+    }
+
+    pub fn run(self, entry: Cont, args: &[u64]) -> Result<Vec<u64>> {
+        let mut run = Run {
+            l: Linker::new(self.w, entry, &self.options.libraries)?,
+            options: self.options,
+            heap: Heap::default(),
+            compiled: Vec::new(),
+            pinned: FxHashSet::default(),
+            words: args.to_vec(),
+            steps: 0,
+            function: Rc::default(),
+            frame: NONE,
+            base: 0,
+            pc: 0,
+        };
+        run.words.push((HALT as u64) << 44 | NONE as u64);
+        let func = run.l.func(entry);
+        let started = run.enter(func, &[]);
+        let result = started.and_then(|()| run.execute());
+        nyala_runtime::nyala_flush();
+        result.map_err(|fault| run.locate(fault))
+    }
+}
+
+impl Run<'_> {
+    #[inline]
+    fn get(&self, r: Reg) -> u64 {
+        self.heap.words[self.base + r as usize]
+    }
+
+    #[inline]
+    fn set(&mut self, r: Reg, bits: u64) {
+        self.heap.words[self.base + r as usize] = bits;
+    }
+
+    fn compiled(&mut self, func: FuncIdx) -> Result<Rc<Function>> {
+        let idx = func as usize;
+        if let Some(Some(f)) = self.compiled.get(idx) {
+            return Ok(f.clone());
+        }
+        let function = Rc::new(compile(&mut self.l, func, self.options.wrap)?);
+        if self.compiled.len() <= idx {
+            self.compiled.resize(idx + 1, None);
+        }
+        self.compiled[idx] = Some(function.clone());
+        Ok(function)
+    }
+
+    /// Begins a function: `self.words` are its parameters, `captured` what it captured, if that is not among them.
+    fn enter(&mut self, func: FuncIdx, captured: &[u64]) -> Result<()> {
+        let function = self.compiled(func)?;
+        let n = (function.n_params + function.n_captured) as usize;
+        if self.words.len() + captured.len() != n {
+            return Err(Fault::new(FaultKind::Undefined, format!("`{}` is called as another type", function.name)));
+        }
+        if self.heap.wants_marking() {
+            self.collect();
+        }
+        if self.heap.is_full() {
+            return Err(Fault::new(FaultKind::Budget, "the recursion is too deep"));
+        }
+        let frame = self.heap.allocate(Kind::Frame(func), function.n_regs);
+        let base = self.heap.base(frame);
+        let params = self.words.len();
+        self.heap.words[base..base + params].copy_from_slice(&self.words);
+        self.heap.words[base + params..base + n].copy_from_slice(captured);
+        for &slot in &function.slots {
+            self.heap.words[base + slot as usize] = 0;
+        }
+        self.function = function;
+        self.frame = frame;
+        self.base = base;
+        self.pc = 0;
+        Ok(())
+    }
+
+    /// Ends a frame: its local variables are gone.
+    fn free_frame(&mut self, frame: Frame) {
+        let Kind::Frame(func) = self.heap.records[frame as usize].kind else { return };
+        let Some(Some(function)) = self.compiled.get(func as usize) else { return };
+        let base = self.heap.base(frame);
+        for &slot in &function.slots {
+            let address = self.heap.words[base + slot as usize];
+            if address != 0 {
+                // What the program itself has freed cannot be freed again.
+                let _ = self.l.memory.free(address as usize);
+            }
+        }
+        let size = function.n_regs;
+        self.heap.release(frame, size);
+    }
+
+    /// Finds abandoned records and gives them back.
+    fn collect(&mut self) {
+        let mut roots: Vec<Frame> = self.pinned.iter().copied().collect();
+        if self.frame != NONE {
+            roots.push(self.frame);
+        }
+        // Any word on its way may be a closure.
+        roots.extend(self.words.iter().map(|&w| Closure(w).frame()));
+        let compiled = &self.compiled;
+        self.heap.mark(roots, |kind| match kind {
+            Kind::Frame(f) => compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.closures),
+            Kind::Captured(f) => compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.captured_closures),
+            Kind::Free => &[],
+        });
+        for frame in self.heap.sweep() {
+            match self.heap.records[frame as usize].kind {
+                Kind::Frame(_) => self.free_frame(frame),
+                Kind::Captured(f) => {
+                    let size = match self.compiled.get(f as usize) {
+                        Some(Some(f)) => f.n_captured,
+                        _ => continue,
+                    };
+                    self.heap.release(frame, size);
+                }
+                Kind::Free => {}
+            }
+        }
+    }
+
+    /// Where a fault happened, and the calls that led there.
+    fn locate(&self, mut fault: Box<Fault>) -> Box<Fault> {
+        let at = self.pc.saturating_sub(1);
+        fault.span = self.function.spans.get(at).copied().unwrap_or(Span::NONE);
+        let mut name = self.function.name.clone();
+        let (mut function, mut frame) = (self.function.clone(), self.frame);
+        while fault.chain.len() < MAX_CHAIN {
+            let Some(ret) = function.ret else { break };
+            if frame == NONE {
+                break;
+            }
+            let word = self.heap.words[self.heap.base(frame) + ret as usize];
+            let closure = Closure(word);
+            let Some(&Entry::Block { func, pc, .. }) = self.l.entries.get(closure.entry() as usize) else { break };
+            if !self.heap.is_alive(closure) {
+                break;
+            }
+            let Some(Some(caller)) = self.compiled.get(func as usize) else { break };
+            // The continuation's own place is after the call; the call is where it was made.
+            let made = caller.code.iter().position(
+                |i| matches!(i, Inst::MakeCont { entry, .. } if *entry == closure.entry()),
+            );
+            let span = made.map_or(caller.spans.get(pc as usize), |i| caller.spans.get(i));
+            fault.chain.push((name, span.copied().unwrap_or(Span::NONE)));
+            name = caller.name.clone();
+            (function, frame) = (caller.clone(), closure.frame());
+        }
+        fault
+    }
+
+    fn step(&mut self) -> Result<()> {
+        self.steps += 1;
+        match self.options.max_steps {
+            Some(max) if self.steps > max => {
+                Err(Fault::new(FaultKind::Budget, format!("the program takes more than {max} steps")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs until the first function's return continuation is called; gives what it got.
+    fn execute(&mut self) -> Result<Vec<u64>> {
+        loop {
+            let inst = self.function.code[self.pc];
+            self.pc += 1;
+            match inst {
+                Inst::Const { d, index } => {
+                    let bits = self.function.consts[index as usize];
+                    self.set(d, bits);
+                }
+                Inst::Copy { d, s } => self.set(d, self.get(s)),
+                Inst::CopyChecked { d, s } => {
+                    let bits = self.get(s);
+                    if bits == POISON {
+                        return Err(Fault::new(FaultKind::Uninitialized, "read of an uninitialized variable"));
+                    }
+                    self.set(d, bits);
+                }
+                Inst::CopyMany { d, s, n } => {
+                    let (from, to) = (self.base + s as usize, self.base + d as usize);
+                    self.heap.words.copy_within(from..from + n as usize, to);
+                }
+                Inst::Poison { d, n } => {
+                    let at = self.base + d as usize;
+                    self.heap.words[at..at + n as usize].fill(POISON);
+                }
+                Inst::CheckInit { a } => {
+                    if self.get(a) == POISON {
+                        return Err(Fault::new(FaultKind::Uninitialized, "use of an uninitialized part of a value"));
+                    }
+                }
+                Inst::AddI32 { d, a, b } => self.i32_op(Op::Add, d, a, b, |x, y| x + y)?,
+                Inst::SubI32 { d, a, b } => self.i32_op(Op::Sub, d, a, b, |x, y| x - y)?,
+                Inst::MulI32 { d, a, b } => self.i32_op(Op::Mul, d, a, b, |x, y| x * y)?,
+                Inst::AddI32Imm { d, a, imm } => {
+                    let x = self.get(a) as i64;
+                    let r = x.wrapping_add(imm as i64);
+                    if r as i32 as i64 != r {
+                        return Err(eval::overflow(Op::Add, Prim::I32, x as u64, imm as i64 as u64));
+                    }
+                    self.set(d, r as u64);
+                }
+                Inst::AddI64 { d, a, b } => self.i64_op(Op::Add, d, a, b, i64::overflowing_add)?,
+                Inst::SubI64 { d, a, b } => self.i64_op(Op::Sub, d, a, b, i64::overflowing_sub)?,
+                Inst::MulI64 { d, a, b } => self.i64_op(Op::Mul, d, a, b, i64::overflowing_mul)?,
+                Inst::AddI64Imm { d, a, imm } => {
+                    let x = self.get(a) as i64;
+                    let (r, overflow) = x.overflowing_add(imm as i64);
+                    if overflow {
+                        return Err(eval::overflow(Op::Add, Prim::I64, x as u64, imm as i64 as u64));
+                    }
+                    self.set(d, r as u64);
+                }
+                Inst::AddF32 { d, a, b } => self.f32_op(d, a, b, |x, y| x + y),
+                Inst::MulF32 { d, a, b } => self.f32_op(d, a, b, |x, y| x * y),
+                Inst::AddF64 { d, a, b } => self.f64_op(d, a, b, |x, y| x + y),
+                Inst::MulF64 { d, a, b } => self.f64_op(d, a, b, |x, y| x * y),
+                Inst::Arith { op, prim, d, a, b } => {
+                    let r = eval::arith(op, prim, self.get(a), self.get(b), self.options.wrap)?;
+                    self.set(d, r);
+                }
+                Inst::Compare { op, prim, d, a, b } => {
+                    let r = compare(op, prim, self.get(a), self.get(b));
+                    self.set(d, r as u64);
+                }
+                Inst::Cast { from, to, d, a } => self.set(d, eval_cast(from, to, self.get(a))),
+                Inst::Renormalize { from, to, d, a } => self.set(d, eval::renormalize(from, to, self.get(a))),
+                Inst::Math { op, prim, d, a, b, c } => {
+                    let r = eval::math(op, prim, [self.get(a), self.get(b), self.get(c)]);
+                    self.set(d, r);
+                }
+                Inst::Select { d, cond, a, b, n } => {
+                    let s = if self.get(cond) != 0 { a } else { b };
+                    let (from, to) = (self.base + s as usize, self.base + d as usize);
+                    self.heap.words.copy_within(from..from + n as usize, to);
+                }
+                Inst::Lea { d, a, b, size } => {
+                    let offset = self.get(b).wrapping_mul(size as u64);
+                    self.set(d, self.get(a).wrapping_add(offset));
+                }
+                Inst::LeaImm { d, a, offset } => self.set(d, self.get(a).wrapping_add(offset as u64)),
+                Inst::Load { d, a, leaf } => {
+                    let word = self.l.load(self.get(a) as usize, leaf)?;
+                    self.set(d, word);
+                }
+                Inst::LoadMany { d, a, layout } => self.load_many(d, self.get(a) as usize, layout)?,
+                Inst::Store { a, s, leaf } => {
+                    let word = self.get(s);
+                    self.store(self.get(a) as usize, leaf, word)?;
+                }
+                Inst::StoreMany { a, s, layout } => self.store_many(self.get(a) as usize, s, layout)?,
+                Inst::Reinterpret { d, a, from, to } => {
+                    let size = self.function.layouts[from as usize].size.max(1);
+                    let at = self.l.memory.allocate(size, 16).map_err(memory_fault)?;
+                    self.l.memory.write_bytes(at, &vec![0; size]).map_err(memory_fault)?;
+                    self.store_many(at, a, from)?;
+                    self.load_many(d, at, to)?;
+                    self.l.memory.free(at).map_err(memory_fault)?;
+                }
+                Inst::Slot { d, layout } => {
+                    let layout = self.function.layouts[layout as usize].clone();
+                    let size = layout.size.max(1);
+                    let old = self.get(d) as usize;
+                    if old != 0 {
+                        // Each time anew; the address may stay.
+                        self.l.memory.check_write(old, size).map_err(memory_fault)?;
+                        self.l.memory.set_initialized(old, size, false);
+                    } else {
+                        let at = self.l.memory.allocate(size, layout.align).map_err(memory_fault)?;
+                        self.set(d, at as u64);
+                    }
+                }
+                Inst::Alloc { d, n, layout } => {
+                    let size = self.function.layouts[layout as usize].size as i64;
+                    let at = self.allocate(self.get(n) as i64, size)?;
+                    self.set(d, at);
+                }
+                Inst::MakeClosure { d, entry, list } => self.make_closure(d, entry, list)?,
+                Inst::MakeCont { d, entry } => {
+                    let closure = self.heap.closure(entry, self.frame);
+                    self.set(d, closure.0);
+                }
+                Inst::Jump { to } => {
+                    self.step()?;
+                    self.pc = to as usize;
+                }
+                Inst::Branch { cond, then, els } => {
+                    self.pc = if self.get(cond) != 0 { then } else { els } as usize;
+                }
+                Inst::BranchLtI32 { a, b, then, els } => {
+                    let less = (self.get(a) as i64) < self.get(b) as i64;
+                    self.pc = if less { then } else { els } as usize;
+                }
+                Inst::BranchCompare { op, prim, a, b, then, els } => {
+                    let holds = compare(op, prim, self.get(a), self.get(b));
+                    self.pc = if holds { then } else { els } as usize;
+                }
+                Inst::Call { func, list, leave } => {
+                    self.gather(list);
+                    // The parameters come before the captured words.
+                    let n_params = match (leave, self.compiled.get(func as usize)) {
+                        (Leave::Release, Some(Some(f))) => f.n_params as usize,
+                        (Leave::Release, _) => self.compiled(func)?.n_params as usize,
+                        _ => 0,
+                    };
+                    self.leave(leave, n_params);
+                    self.step()?;
+                    self.enter(func, &[])?;
+                }
+                Inst::CallValue { callee, list, leave } => {
+                    let closure = Closure(self.get(callee));
+                    self.gather(list);
+                    let n = self.words.len();
+                    self.leave(leave, n);
+                    self.step()?;
+                    if let Some(result) = self.call_closure(closure)? {
+                        return Ok(result);
+                    }
+                }
+                Inst::CallForeign { foreign, list, leave } => {
+                    self.gather(list);
+                    let n = self.words.len();
+                    self.step()?;
+                    self.leave(leave, n);
+                    let done = self.call_foreign(foreign)?;
+                    if let Some(result) = self.call_closure(done)? {
+                        return Ok(result);
+                    }
+                }
+                Inst::Fail { text } => {
+                    let text = self.function.texts[text as usize].clone();
+                    return Err(Fault::new(FaultKind::Undefined, text));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn i32_op(&mut self, op: Op, d: Reg, a: Reg, b: Reg, f: impl Fn(i64, i64) -> i64) -> Result<()> {
+        let (x, y) = (self.get(a) as i32 as i64, self.get(b) as i32 as i64);
+        let r = f(x, y);
+        if r as i32 as i64 != r {
+            return Err(eval::overflow(op, Prim::I32, x as u64, y as u64));
+        }
+        self.set(d, r as u64);
+        Ok(())
+    }
+
+    #[inline]
+    fn i64_op(&mut self, op: Op, d: Reg, a: Reg, b: Reg, f: impl Fn(i64, i64) -> (i64, bool)) -> Result<()> {
+        let (x, y) = (self.get(a) as i64, self.get(b) as i64);
+        let (r, overflow) = f(x, y);
+        if overflow {
+            return Err(eval::overflow(op, Prim::I64, x as u64, y as u64));
+        }
+        self.set(d, r as u64);
+        Ok(())
+    }
+
+    #[inline]
+    fn f32_op(&mut self, d: Reg, a: Reg, b: Reg, f: impl Fn(f32, f32) -> f32) {
+        let (x, y) = (f32::from_bits(self.get(a) as u32), f32::from_bits(self.get(b) as u32));
+        self.set(d, f(x, y).to_bits() as u64);
+    }
+
+    #[inline]
+    fn f64_op(&mut self, d: Reg, a: Reg, b: Reg, f: impl Fn(f64, f64) -> f64) {
+        let (x, y) = (f64::from_bits(self.get(a)), f64::from_bits(self.get(b)));
+        self.set(d, f(x, y).to_bits());
+    }
+
+    #[inline]
+    fn store(&mut self, address: usize, leaf: Leaf, word: u64) -> Result<()> {
+        if leaf == Leaf::Cn {
+            // What memory refers to stays.
+            self.pinned.insert(Closure(word).frame());
+        }
+        if word == POISON {
+            self.l.memory.check_write(address, leaf.size()).map_err(memory_fault)?;
+            self.l.memory.set_initialized(address, leaf.size(), false);
+            return Ok(());
+        }
+        self.l.store(address, leaf, word)
+    }
+
+    fn load_many(&mut self, d: Reg, address: usize, layout: u32) -> Result<()> {
+        let layout = self.function.layouts[layout as usize].clone();
+        self.l.memory.check_write(address, 0).map_err(memory_fault)?;
+        for (i, &(leaf, offset)) in layout.leaves.iter().enumerate() {
+            let at = address.wrapping_add(offset);
+            // Parts may be uninitialized as long as nobody looks at them.
+            let word = match self.l.load(at, leaf) {
+                Err(fault) if fault.kind == FaultKind::Uninitialized => POISON,
+                other => other?,
+            };
+            self.set(d + i as u32, word);
+        }
+        Ok(())
+    }
+
+    fn store_many(&mut self, address: usize, s: Reg, layout: u32) -> Result<()> {
+        let layout = self.function.layouts[layout as usize].clone();
+        for (i, &(leaf, offset)) in layout.leaves.iter().enumerate() {
+            let word = self.get(s + i as u32);
+            self.store(address.wrapping_add(offset), leaf, word)?;
+        }
+        Ok(())
+    }
+
+    fn allocate(&mut self, n: i64, size: i64) -> Result<u64> {
+        let bytes = n.checked_mul(size).and_then(|b| usize::try_from(b).ok());
+        let Some(bytes) = bytes else {
+            return Err(Fault::new(FaultKind::Memory, format!("cannot allocate {n} elements of {size} bytes")));
+        };
+        Ok(self.l.memory.allocate(bytes, 64).map_err(memory_fault)? as u64)
+    }
+
+    fn make_closure(&mut self, d: Reg, entry: u32, list: u32) -> Result<()> {
+        self.gather(list);
+        let frame = match self.l.entries.get(entry as usize) {
+            Some(&Entry::Func(func)) if !self.words.is_empty() => {
+                // The record's layout must be known before it can be marked.
+                self.compiled(func)?;
+                if self.heap.wants_marking() {
+                    self.collect();
+                }
+                let n = self.words.len();
+                let frame = self.heap.allocate(Kind::Captured(func), n as u32);
+                let base = self.heap.base(frame);
+                self.heap.words[base..base + n].copy_from_slice(&self.words);
+                frame
+            }
+            _ => NONE,
+        };
+        let closure = self.heap.closure(entry, frame);
+        self.set(d, closure.0);
+        Ok(())
+    }
+
+    /// Takes the words of a list as arguments.
+    #[inline]
+    fn gather(&mut self, list: u32) {
+        self.words.clear();
+        let list = self.function.list(list);
+        let words = &self.heap.words;
+        let base = self.base;
+        self.words.extend(list.iter().map(|&r| words[base + r as usize]));
+    }
+
+    /// Does with the current frame what the call says; `n` words of the arguments are parameters.
+    #[inline]
+    fn leave(&mut self, leave: Leave, n: usize) {
+        match leave {
+            Leave::Stay | Leave::Forget => {}
+            Leave::Free => self.free_frame(self.frame),
+            Leave::Release => {
+                if let Some(last) = n.checked_sub(1) {
+                    let release = self.heap.closure(RELEASE, self.frame);
+                    let to = std::mem::replace(&mut self.words[last], release.0);
+                    let reg = self.function.release;
+                    self.set(reg, to);
+                }
+            }
+        }
+    }
+
+    /// Goes on at a closure with `self.words`; the results if it is the end.
+    fn call_closure(&mut self, mut closure: Closure) -> Result<Option<Vec<u64>>> {
+        loop {
+            let Some(&entry) = self.l.entries.get(closure.entry() as usize) else {
+                return Err(Fault::new(FaultKind::Undefined, "what is called is no function"));
+            };
+            if closure.0 == POISON {
+                return Err(Fault::new(FaultKind::Uninitialized, "call of an uninitialized function"));
+            }
+            if !self.heap.is_alive(closure) {
+                return Err(Fault::new(
+                    FaultKind::DeadContinuation,
+                    "call of a continuation whose function has returned",
+                ));
+            }
+            match entry {
+                Entry::Halt => return Ok(Some(std::mem::take(&mut self.words))),
+                Entry::Release => {
+                    let frame = closure.frame();
+                    let Kind::Frame(func) = self.heap.records[frame as usize].kind else { continue };
+                    let release = self.compiled(func)?.release;
+                    closure = Closure(self.heap.words[self.heap.base(frame) + release as usize]);
+                    self.free_frame(frame);
+                }
+                Entry::Func(func) => {
+                    let frame = closure.frame();
+                    if frame != NONE {
+                        let n = self.compiled(func)?.n_captured as usize;
+                        let base = self.heap.base(frame);
+                        let (words, heap) = (&mut self.words, &self.heap);
+                        words.extend_from_slice(&heap.words[base..base + n]);
+                    }
+                    self.enter(func, &[])?;
+                    return Ok(None);
+                }
+                Entry::Block { func, pc, params } => {
+                    let frame = closure.frame();
+                    let base = self.heap.base(frame);
+                    let at = base + params as usize;
+                    let n = self.words.len();
+                    self.heap.words[at..at + n].copy_from_slice(&self.words);
+                    self.function = self.compiled(func)?;
+                    self.frame = frame;
+                    self.base = base;
+                    self.pc = pc as usize;
+                    return Ok(None);
+                }
+                Entry::Foreign(foreign) => closure = self.call_foreign(foreign)?,
+            }
+        }
+    }
+
+    /// Calls a foreign function with `self.words`; then they are its results for the continuation that is returned.
+    fn call_foreign(&mut self, foreign: u32) -> Result<Closure> {
+        let foreign = self.l.foreigns[foreign as usize].clone();
+        let ret = match self.words.pop() {
+            Some(ret) if self.words.len() == foreign.args.len() => Closure(ret),
+            _ => {
+                let text = format!("foreign function `{}` is called as another type", foreign.name);
+                return Err(Fault::new(FaultKind::Undefined, text));
+            }
+        };
+        let args: Vec<(FfiType, u64)> = foreign.args.iter().copied().zip(self.words.iter().copied()).collect();
+        if let Some(i) = args.iter().position(|a| a.1 == POISON) {
+            let text = format!("argument {} of foreign function `{}` is uninitialized", i + 1, foreign.name);
+            return Err(Fault::new(FaultKind::Uninitialized, text));
+        }
+        let first = self.words.first().copied().unwrap_or(0);
+        self.words.clear();
+        let result = match foreign.kind {
+            ForeignKind::Alloc => self.allocate(first as i64, 1)?,
+            ForeignKind::AllocArray => {
+                let size = args.get(1).map_or(1, |a| a.1 as i64);
+                self.allocate(first as i64, size)?
+            }
+            ForeignKind::Free if first == 0 => 0,
+            ForeignKind::Free if self.l.memory.owns(first as usize) => {
+                self.l.memory.free(first as usize).map_err(memory_fault)?;
+                0
+            }
+            ForeignKind::Free => {
+                call_checked(&mut self.l.memory, nyala_runtime::nyala_free as *const () as usize, &args, foreign.ret)
+                    .map_err(|e| Fault::new(FaultKind::Limitation, e))?
+            }
+            ForeignKind::Call(address) => call_checked(&mut self.l.memory, address, &args, foreign.ret)
+                .map_err(|e| Fault::new(FaultKind::Limitation, format!("foreign function `{}`: {e}", foreign.name)))?,
+        };
+        if foreign.ret != FfiType::Void {
+            self.words.push(result);
+        }
+        Ok(ret)
+    }
+}
+
+#[inline]
+fn compare(op: Op, prim: Prim, a: u64, b: u64) -> bool {
+    if prim.is_float() {
+        return eval_comparison(op, prim, a, b);
+    }
+    let less = if prim.is_signed() { (a as i64) < b as i64 } else { a < b };
+    match op {
+        Op::Eq => a == b,
+        Op::Ne => a != b,
+        Op::Lt => less,
+        Op::Le => less || a == b,
+        Op::Gt => !less && a != b,
+        _ => !less,
+    }
+}

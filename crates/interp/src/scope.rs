@@ -1,0 +1,487 @@
+//! What belongs to a function: its blocks, what it captures, which of its local variables can live in registers.
+//!
+//! A continuation is a function of its own if it returns (its last parameter is a continuation, by the convention of
+//! `nyala_ir`), if it is exported or foreign, or if nothing is free in it. All others are blocks of every function that
+//! refers to them.
+
+use nyala_base::{Id, SideTable};
+use nyala_ir::facts::Nest;
+use nyala_ir::{Cont, Effect, Linkage, Node, Op, Ty, TyKind, Val, World};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+
+/// Facts about the whole program.
+pub struct Program<'w> {
+    pub w: &'w World,
+    pub nest: Nest,
+    captured: FxHashMap<Cont, Rc<Vec<Val>>>,
+    is_func: SideTable<Cont, Option<bool>>,
+}
+
+/// Facts about one function.
+pub struct Scope {
+    /// The function itself and its blocks, in reverse postorder.
+    pub blocks: Vec<Cont>,
+    /// Immediate dominators by position in `blocks`; the first's is itself.
+    pub idom: Vec<usize>,
+    /// Addresses of local variables that are kept in registers: the slot, and the path to the part.
+    pub places: FxHashMap<Val, (Val, Vec<u64>)>,
+    /// Values that may hold an address of a local variable in memory.
+    pub derived: FxHashSet<Val>,
+    /// Such an address was stored away.
+    pub escaped: bool,
+    /// Some function or continuation value may be a continuation of this function's own frame.
+    pub may_hold_own: bool,
+}
+
+/// Slots of more words stay in memory.
+const MAX_WORDS: u64 = 64;
+
+impl<'w> Program<'w> {
+    pub fn new(w: &'w World, entry: Cont) -> Program<'w> {
+        // Functions may be mentioned in the initializers of globals only.
+        let mut roots = w.roots();
+        if !roots.contains(&entry) {
+            roots.push(entry);
+        }
+        let mut seen: SideTable<Val, bool> = SideTable::default();
+        loop {
+            let nest = Nest::new(w, &roots);
+            let mut found = Vec::new();
+            let mut work: Vec<Val> = Vec::new();
+            for &k in &nest.conts {
+                if let Some(body) = w.body(k) {
+                    work.push(body.callee);
+                    work.extend(&body.args);
+                }
+            }
+            while let Some(v) = work.pop() {
+                if std::mem::replace(&mut seen[v], true) {
+                    continue;
+                }
+                work.extend(w.args(v));
+                match w.node(v) {
+                    Node::Global(g) => work.extend(w.global(g).init),
+                    Node::Cont(c) if !nest.is_reachable(c) => found.push(c),
+                    _ => {}
+                }
+            }
+            if found.is_empty() {
+                return Program { w, nest, captured: FxHashMap::default(), is_func: SideTable::default() };
+            }
+            found.sort_unstable();
+            found.dedup();
+            roots.extend(found);
+        }
+    }
+
+    /// Whether calls of a continuation of this type come back.
+    pub fn returns(&self, ty: Ty) -> bool {
+        let mut ty = ty;
+        let mut returns = false;
+        while let TyKind::Cn(params) = self.w.types.kind(ty) {
+            match params.last() {
+                Some(&last) if matches!(self.w.types.kind(last), TyKind::Cn(_)) => ty = last,
+                _ => break,
+            }
+            returns = !returns;
+        }
+        returns
+    }
+
+    pub fn is_func(&mut self, k: Cont) -> bool {
+        if let Some(known) = self.is_func[k] {
+            return known;
+        }
+        let data = self.w.cont(k);
+        let is = data.linkage != Linkage::Internal || self.returns(data.ty) || self.nest.free(k).is_empty();
+        self.is_func[k] = Some(is);
+        is
+    }
+
+    /// The return continuation's position among the parameters.
+    pub fn ret_param(&self, k: Cont) -> Option<usize> {
+        let data = self.w.cont(k);
+        let last = data.params.len().checked_sub(1)?;
+        self.returns(data.ty).then_some(last)
+    }
+
+    /// What a function needs from outside: parameters and results of effects, in order.
+    pub fn captured(&mut self, k: Cont) -> Rc<Vec<Val>> {
+        if let Some(known) = self.captured.get(&k) {
+            return known.clone();
+        }
+        let mut leaves: Vec<Val> = Vec::new();
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
+        let mut work: Vec<Val> = self.nest.free(k).to_vec();
+        while let Some(v) = work.pop() {
+            if !seen.insert(v) {
+                continue;
+            }
+            match self.w.node(v) {
+                Node::Param(..) => leaves.push(v),
+                Node::Op(op) if op.effect() != Effect::Total => leaves.push(v),
+                Node::Op(_) => {
+                    work.extend(self.w.args(v));
+                }
+                // A function inside a captured value: what it needs is needed too.
+                Node::Cont(c) => work.extend(self.nest.free(c)),
+                _ => {}
+            }
+        }
+        leaves.retain(|&v| self.w.ty(v) != self.w.types.mem());
+        leaves.sort_unstable();
+        let leaves = Rc::new(leaves);
+        self.captured.insert(k, leaves.clone());
+        leaves
+    }
+
+    /// Continuations that a body refers to, through operations too; in order.
+    pub fn references(&self, k: Cont) -> Vec<Cont> {
+        let mut found = Vec::new();
+        let Some(body) = self.w.body(k) else { return found };
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
+        let mut work: Vec<Val> = body.args.iter().rev().copied().collect();
+        work.push(body.callee);
+        // Stored continuations are referred to by the store.
+        for &op in self.nest.ops(k) {
+            if self.w.as_op(op).is_some_and(|op| op.effect() != Effect::Total) {
+                work.extend(self.w.args(op));
+            }
+        }
+        while let Some(v) = work.pop() {
+            match self.w.node(v) {
+                Node::Cont(c) if !found.contains(&c) => found.push(c),
+                Node::Op(op) if op.effect() == Effect::Total && seen.insert(v) => {
+                    work.extend(self.w.args(v).iter().rev());
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    pub fn scope(&mut self, f: Cont, count: &mut dyn FnMut(Ty) -> u64) -> Scope {
+        let (blocks, successors) = self.blocks(f);
+        let idom = dominators(&blocks, &successors);
+        let mut scope = Scope {
+            blocks,
+            idom,
+            places: FxHashMap::default(),
+            derived: FxHashSet::default(),
+            escaped: false,
+            may_hold_own: false,
+        };
+        self.find_places(&mut scope, count);
+        self.find_derived(f, &mut scope);
+        scope.may_hold_own = self.may_hold_own(f, &scope);
+        scope
+    }
+
+    /// The blocks in reverse postorder with their successors by position.
+    fn blocks(&mut self, f: Cont) -> (Vec<Cont>, Vec<Vec<usize>>) {
+        let mut succ: FxHashMap<Cont, Vec<Cont>> = FxHashMap::default();
+        let mut post: Vec<Cont> = Vec::new();
+        let mut stack: Vec<(Cont, usize)> = vec![(f, 0)];
+        let first = self.block_references(f);
+        succ.insert(f, first);
+        while let Some((k, i)) = stack.last_mut() {
+            let next = succ[&*k].get(*i).copied();
+            *i += 1;
+            match next {
+                Some(c) if !succ.contains_key(&c) => {
+                    let refs = self.block_references(c);
+                    succ.insert(c, refs);
+                    stack.push((c, 0));
+                }
+                Some(_) => {}
+                None => {
+                    post.push(*k);
+                    stack.pop();
+                }
+            }
+        }
+        post.reverse();
+        let position: FxHashMap<Cont, usize> = post.iter().enumerate().map(|(i, &k)| (k, i)).collect();
+        let successors = post.iter().map(|k| succ[k].iter().map(|c| position[c]).collect()).collect();
+        (post, successors)
+    }
+
+    fn block_references(&mut self, k: Cont) -> Vec<Cont> {
+        let refs = self.references(k);
+        refs.into_iter().filter(|&c| !self.is_func(c)).collect()
+    }
+
+    /// Slots whose address is only used to load and store them or a part of them, here.
+    fn find_places(&mut self, scope: &mut Scope, count: &mut dyn FnMut(Ty) -> u64) {
+        let w = self.w;
+        let mut places: FxHashMap<Val, (Val, Vec<u64>)> = FxHashMap::default();
+        let mut escapes: FxHashSet<Val> = FxHashSet::default();
+        for i in 0..scope.blocks.len() {
+            let k = scope.blocks[i];
+            for &v in self.nest.ops(k) {
+                let Some(op) = w.as_op(v) else { continue };
+                let args = w.args(v);
+                let place = |i: usize| places.get(&args[i]).cloned();
+                match op {
+                    Op::Slot => {
+                        let words = w.types.part(w.ty(v), 1).and_then(|p| w.types.pointee(p)).map_or(u64::MAX, &mut *count);
+                        if words > MAX_WORDS {
+                            escapes.insert(v);
+                        }
+                        places.insert(v, (v, Vec::new()));
+                    }
+                    Op::Extract if w.is_op(args[0], Op::Slot) => {
+                        if let Some(place) = place(0) {
+                            places.insert(v, place);
+                        }
+                    }
+                    Op::Lea => {
+                        let Some((slot, mut path)) = place(0) else { continue };
+                        let n = w.types.pointee(w.ty(args[0])).and_then(|t| w.types.n_parts(t));
+                        match (w.as_lit(args[1]), n) {
+                            (Some(idx), Some(n)) if idx < n => {
+                                path.push(idx);
+                                places.insert(v, (slot, path));
+                            }
+                            _ => {
+                                escapes.insert(slot);
+                            }
+                        }
+                    }
+                    Op::Load => {}
+                    Op::Store => {
+                        if let Some((slot, _)) = place(2) {
+                            escapes.insert(slot);
+                        }
+                    }
+                    _ => escapes.extend(args.iter().filter_map(|a| places.get(a)).map(|p| p.0)),
+                }
+            }
+            if let Some(body) = w.body(k) {
+                // Values in operations that nobody owns count as arguments.
+                let mut work: Vec<Val> = body.args.to_vec();
+                work.push(body.callee);
+                while let Some(v) = work.pop() {
+                    if let Some((slot, _)) = places.get(&v) {
+                        escapes.insert(*slot);
+                    }
+                    if matches!(w.node(v), Node::Op(_)) && self.nest.owner(v).is_none() {
+                        work.extend(w.args(v));
+                    }
+                }
+            }
+            for c in self.references(k) {
+                if self.is_func(c) {
+                    let captured = self.captured(c);
+                    escapes.extend(captured.iter().filter_map(|v| places.get(v)).map(|p| p.0));
+                }
+            }
+        }
+        places.retain(|_, (slot, _)| !escapes.contains(slot));
+        scope.places = places;
+    }
+
+    /// Whether a value of this type can hold an address or a closure.
+    fn can_hold(&self, ty: Ty, memo: &mut FxHashMap<Ty, bool>) -> bool {
+        if let Some(&known) = memo.get(&ty) {
+            return known;
+        }
+        let types = &self.w.types;
+        let holds = match types.kind(ty) {
+            TyKind::Prim(p) => p.is_int() && p.bits() == 64,
+            TyKind::Ptr { .. } | TyKind::Cn(_) => true,
+            TyKind::Code | TyKind::Mem => false,
+            TyKind::Array(elem, _) | TyKind::IndefArray(elem) => self.can_hold(*elem, memo),
+            TyKind::Tuple(_) | TyKind::Struct(_) => {
+                let n = types.n_parts(ty).unwrap_or(0);
+                (0..n).filter_map(|i| types.part(ty, i)).any(|p| self.can_hold(p, memo))
+            }
+        };
+        memo.insert(ty, holds);
+        holds
+    }
+
+    /// Which values may hold addresses of local variables in memory.
+    fn find_derived(&mut self, f: Cont, scope: &mut Scope) {
+        let w = self.w;
+        let is_memory_slot = |v: &Val| w.is_op(*v, Op::Slot) && !scope.places.contains_key(v);
+        if !scope.blocks.iter().any(|&k| self.nest.ops(k).iter().any(is_memory_slot)) {
+            return;
+        }
+        let mut memo = FxHashMap::default();
+        let mut derived: FxHashSet<Val> = FxHashSet::default();
+        let (mut in_slots, mut escaped) = (false, false);
+        loop {
+            let before = (derived.len(), in_slots, escaped);
+            for i in 0..scope.blocks.len() {
+                let k = scope.blocks[i];
+                for v in self.nest.ops(k).to_vec() {
+                    let Some(op) = w.as_op(v) else { continue };
+                    let args = w.args(v);
+                    let any = args.iter().any(|&a| derived.contains(&a)) || self.holds_derived(args, &derived);
+                    match op {
+                        Op::Slot if !scope.places.contains_key(&v) => {
+                            derived.insert(v);
+                        }
+                        Op::Store if derived.contains(&args[2]) || self.holds_derived(&args[2..], &derived) => {
+                            let own = derived.contains(&args[1]) || scope.places.contains_key(&args[1]);
+                            in_slots |= own;
+                            escaped |= !own;
+                        }
+                        Op::Store => {}
+                        Op::Load => {
+                            let own = derived.contains(&args[1]) || scope.places.contains_key(&args[1]);
+                            if own && in_slots && self.can_hold(w.ty(v), &mut memo) {
+                                derived.insert(v);
+                            }
+                        }
+                        _ => {
+                            if any && self.can_hold(w.ty(v), &mut memo) {
+                                derived.insert(v);
+                            }
+                        }
+                    }
+                }
+                let Some(body) = w.body(k) else { continue };
+                let args: Vec<Val> = body.args.to_vec();
+                let any = self.holds_derived(&args, &derived) || self.holds_derived(&[body.callee], &derived);
+                match w.as_cont(body.callee).filter(|&c| c != f && !self.is_func(c)) {
+                    Some(block) => {
+                        for (&param, &arg) in w.params(block).iter().zip(args.iter()) {
+                            if self.holds_derived(&[arg], &derived) {
+                                derived.insert(param);
+                            }
+                        }
+                    }
+                    None if any => {
+                        // The callee may put one address into another slot, and may return it.
+                        in_slots = true;
+                        for &arg in &args {
+                            if let Some(c) = w.as_cont(arg).filter(|&c| !self.is_func(c)) {
+                                for &param in &w.params(c)[1..] {
+                                    if self.can_hold(w.ty(param), &mut memo) {
+                                        derived.insert(param);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    None => {}
+                }
+            }
+            if before == (derived.len(), in_slots, escaped) {
+                break;
+            }
+        }
+        scope.derived = derived;
+        scope.escaped = escaped;
+    }
+
+    /// Whether one of the values is derived, or a function that captures something derived.
+    pub fn holds_derived(&mut self, values: &[Val], derived: &FxHashSet<Val>) -> bool {
+        if derived.is_empty() {
+            return false;
+        }
+        let mut work: Vec<Val> = values.to_vec();
+        while let Some(v) = work.pop() {
+            if derived.contains(&v) {
+                return true;
+            }
+            match self.w.node(v) {
+                Node::Cont(c) if self.is_func(c) => {
+                    if self.captured(c).iter().any(|v| derived.contains(v)) {
+                        return true;
+                    }
+                }
+                Node::Op(_) if self.nest.owner(v).is_none() => work.extend(self.w.args(v)),
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// Whether a block of the function goes along with a call other than as the return continuation, or to a block's
+    /// parameter, or into memory.
+    fn may_hold_own(&mut self, f: Cont, scope: &Scope) -> bool {
+        let w = self.w;
+        for &k in &scope.blocks {
+            let stored: Vec<Val> =
+                self.nest.ops(k).iter().filter(|&&v| w.is_op(v, Op::Store)).map(|&v| w.args(v)[2]).collect();
+            if stored.iter().any(|&v| self.mentions_block(v)) {
+                return true;
+            }
+            let Some(body) = w.body(k) else { continue };
+            let to_block = w.as_cont(body.callee).is_some_and(|c| c != f && !self.is_func(c));
+            if to_block && body.args.iter().any(|&a| self.mentions_block(a)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether a value is, or is built from, a continuation that is no function.
+    pub fn mentions_block(&mut self, v: Val) -> bool {
+        let mut work = vec![v];
+        while let Some(v) = work.pop() {
+            match self.w.node(v) {
+                Node::Cont(c) if !self.is_func(c) => return true,
+                Node::Op(_) if self.nest.owner(v).is_none() => work.extend(self.w.args(v)),
+                Node::Op(op) if op.effect() == Effect::Total && self.has_function_part(v) => work.extend(self.w.args(v)),
+                _ => {}
+            }
+        }
+        false
+    }
+
+    fn has_function_part(&self, v: Val) -> bool {
+        self.w.types.has_function(self.w.ty(v))
+    }
+}
+
+/// Immediate dominators of blocks in reverse postorder (Cooper, Harvey, Kennedy).
+fn dominators(blocks: &[Cont], successors: &[Vec<usize>]) -> Vec<usize> {
+    let n = blocks.len();
+    let mut preds: Vec<Vec<usize>> = vec![Vec::new(); n];
+    for (i, succ) in successors.iter().enumerate() {
+        succ.iter().for_each(|&s| preds[s].push(i));
+    }
+    let mut idom = vec![usize::MAX; n];
+    idom[0] = 0;
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for b in 1..n {
+            let mut new = usize::MAX;
+            for &p in &preds[b] {
+                if idom[p] == usize::MAX {
+                    continue;
+                }
+                if new == usize::MAX {
+                    new = p;
+                    continue;
+                }
+                let (mut x, mut y) = (p, new);
+                while x != y {
+                    if x > y {
+                        x = idom[x];
+                    } else {
+                        y = idom[y];
+                    }
+                }
+                new = x;
+            }
+            if idom[b] != new {
+                idom[b] = new;
+                changed = true;
+            }
+        }
+    }
+    idom
+}
+
+/// The function that an index of a continuation's table stands for, for messages.
+pub fn name(w: &World, k: Cont) -> String {
+    let data = w.cont(k);
+    if data.name.is_empty() { format!("k{}", k.idx()) } else { data.name.clone() }
+}

@@ -1,0 +1,120 @@
+//! Programs as text, at every stage.
+
+use crate::{Reported, Session};
+use nyala_base::{Diagnostic, Id, Span};
+use nyala_flat::{Block, Function, Module};
+use nyala_ir::World;
+
+/// The program at a stage of [`pipelines::STAGES`] as text; one function of it, if named.
+pub fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<String, Reported> {
+    let print_graph = |s: &mut Session, w: &World| match function {
+        None => Ok(nyala_ir::print::print(w)),
+        Some(name) => {
+            let nest = nyala_ir::facts::Nest::new(w, &w.roots());
+            let found: Vec<_> = nest.conts.iter().copied().filter(|&k| w.cont(k).name == name).collect();
+            if found.is_empty() { Err(no_function(s, name)) } else { Ok(nyala_ir::print::print_roots(w, &found)) }
+        }
+    };
+    if stage == "ast" {
+        return Ok(s.parse()?.iter().map(nyala_syntax::print).collect());
+    }
+    let world = s.graph()?;
+    if stage == "graph" {
+        return print_graph(s, &world);
+    }
+    let residual = s.residual(&world)?;
+    if stage == "residual" {
+        return print_graph(s, &residual);
+    }
+    let module = s.flat(&residual)?;
+    match stage {
+        "flat" => match function {
+            None => Ok(nyala_flat::print(&module, &|_| true)),
+            Some(name) if module.funcs.iter().all(|f| f.name != name) => Err(no_function(s, name)),
+            Some(name) => Ok(nyala_flat::print(&module, &|f| f.name == name)),
+        },
+        "llvm" => Ok(s.llvm(&module)?.ir_text()),
+        _ => {
+            let llvm = s.llvm(&module)?;
+            llvm.asm_text().map_err(|d| s.report(*d))
+        }
+    }
+}
+
+fn no_function(s: &mut Session, name: &str) -> Reported {
+    let d = Diagnostic::error("no-such-function", Span::NONE, format!("no function `{name}` is left at this stage"));
+    s.report(d.hint("it may have been inlined; leave out `--fn` to see everything"))
+}
+
+/// The innermost loop of a function, in flat SSA, that is nested deepest; of several the one with the fewest blocks.
+pub fn emit_deepest_loop(s: &mut Session, name: &str) -> Result<String, Reported> {
+    let world = s.graph()?;
+    let residual = s.residual(&world)?;
+    let module = s.flat(&residual)?;
+    let Some(f) = module.funcs.iter().find(|f| f.name == name && !f.blocks.is_empty()) else {
+        return Err(no_function(s, name));
+    };
+    let blocks = deepest_loop(f);
+    Ok(print_blocks(&module, f, &blocks))
+}
+
+fn deepest_loop(f: &Function) -> Vec<Block> {
+    let cfg = nyala_flat::analysis::Cfg::new(f);
+    let loops = nyala_flat::schedule::loops(&cfg);
+    let depth = |b: Block| loops.iter().filter(|l| l.contains(&b)).count();
+    let best = loops.iter().max_by_key(|l| {
+        let header_depth = l.iter().map(|&b| depth(b)).max().unwrap_or(0);
+        let is_innermost = loops.iter().filter(|m| m.iter().all(|b| l.contains(b))).count() == 1;
+        (is_innermost, header_depth, std::cmp::Reverse(l.len()))
+    });
+    let mut blocks: Vec<Block> = best.map(|l| l.iter().copied().collect()).unwrap_or_default();
+    blocks.sort_by_key(|b| cfg.position[b.idx()]);
+    blocks
+}
+
+fn print_blocks(module: &Module, f: &Function, blocks: &[Block]) -> String {
+    let text = nyala_flat::print(module, &|g| std::ptr::eq(g, f));
+    // Blocks are printed in order, each from its header to the next one's.
+    let mut parts: Vec<String> = Vec::new();
+    for line in text.lines().skip_while(|l| !l.ends_with('{') || l.starts_with("struct")).skip(1) {
+        if !line.starts_with(' ') && line.ends_with(':') {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut().filter(|_| line != "}") {
+            part.push_str(line);
+            part.push('\n');
+        }
+    }
+    blocks.iter().filter_map(|b| parts.get(b.idx())).map(String::as_str).collect()
+}
+
+/// One pass on IR text: `eta-reduce`, `specialize` and `schedule` on graphs, the passes of
+/// [`FLAT`](crate::pipelines::FLAT) on flat SSA.
+pub fn run_pass(pass: &str, text: &str) -> Result<String, String> {
+    if let Some(flat) = crate::pipelines::FLAT.iter().find(|p| p.name == pass) {
+        let text: String = text.lines().filter(|l| !l.starts_with(';')).map(|l| format!("{l}\n")).collect();
+        let mut module = nyala_flat::read(&text).map_err(|e| format!("{e:?}"))?;
+        (flat.run)(&mut module);
+        nyala_flat::verify(&module).map_err(|e| format!("{e:?}"))?;
+        return Ok(nyala_flat::print(&module, &|_| true));
+    }
+    let mut world = nyala_ir::read::read(text).map_err(|e| format!("line {}: {}", e.line, e.message))?;
+    let faults = nyala_ir::verify::verify(&world, &world.roots());
+    if !faults.is_empty() {
+        return Err(faults.join("\n"));
+    }
+    let mut s = Session::new(crate::Options { verify: true, ..Default::default() });
+    let result = match pass {
+        "eta-reduce" => {
+            nyala_ir::eta::eta_reduce(&mut world);
+            Ok(nyala_ir::print::print(&world))
+        }
+        "specialize" => s.residual(&world).map(|w| nyala_ir::print::print(&w)),
+        "schedule" => {
+            s.options.opt_level = 0;
+            s.flat(&world).map(|m| nyala_flat::print(&m, &|_| true))
+        }
+        _ => return Err(format!("no pass `{pass}`")),
+    };
+    result.map_err(|_| s.render(false))
+}

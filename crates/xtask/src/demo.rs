@@ -1,0 +1,65 @@
+//! `x demo`: the blur on two photographs, with its source, its residual inner loop and its result in the terminal.
+
+use crate::{root, sh};
+use std::io::IsTerminal;
+use std::process::Command;
+
+const PHOTOGRAPHS: &[&str] = &["astronaut.png", "hubble_deep_field.jpg"];
+
+pub fn run() -> Result<bool, String> {
+    eprintln!("building the compiler …");
+    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
+    let nyala = root().join("target/release/nyala");
+    let program = "examples/blur/blur.impala";
+    let source = std::fs::read_to_string(root().join(program)).map_err(|e| format!("cannot read {program}: {e}"))?;
+    println!("\n── the algorithm and its schedules ({program}) ──\n");
+    let parts = [("fn @blur(", "\n}\n"), ("extern fn blur_seq", "\n}\n"), ("extern fn blur_tiled", "\n}\n")];
+    for (start, end) in parts {
+        let from = source.find(start).ok_or_else(|| format!("{program} has no `{start}`"))?;
+        let len = source[from..].find(end).map_or(0, |n| n + end.len());
+        println!("{}", &source[from..from + len]);
+    }
+    let mut session = nyala::Session::new(nyala::Options::default());
+    session.add_file(program, source.as_str());
+    println!("── what partial evaluation leaves of it: the innermost loop of `blur_tiled`, away from the border ──\n");
+    let text = nyala::emit_deepest_loop(&mut session, "blur_tiled").map_err(|_| session.render(false))?;
+    println!("{text}");
+    println!(
+        "   {} loads, {} store, {} call\n",
+        text.matches("load(").count(),
+        text.matches("store(").count(),
+        text.matches("call").count()
+    );
+    let out = root().join("out");
+    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+    for photograph in PHOTOGRAPHS {
+        let input = root().join("examples/blur").join(photograph);
+        let output = out.join(format!("blurred-{}.png", photograph.split('.').next().unwrap_or(photograph)));
+        println!("── {photograph}, blurred by each schedule and compared with a plain loop ──\n");
+        sh(Command::new(&nyala).current_dir(root()).arg("run").arg(program).arg("--").arg(&input).arg(&output))?;
+        println!("\nwritten to {}\n", output.display());
+        if std::io::stdout().is_terminal() {
+            show(&output)?;
+        }
+    }
+    Ok(true)
+}
+
+/// The picture in the terminal: two pixels above each other in one character.
+fn show(path: &std::path::Path) -> Result<(), String> {
+    const COLUMNS: u32 = 72;
+    let picture = image::open(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let rows = COLUMNS * picture.height() / picture.width().max(1);
+    let small = picture.thumbnail_exact(COLUMNS, rows.max(2) & !1).to_rgb8();
+    for y in (0..small.height()).step_by(2) {
+        for x in 0..small.width() {
+            let (top, bottom) = (small.get_pixel(x, y).0, small.get_pixel(x, y + 1).0);
+            let [r, g, b] = top;
+            let [s, h, c] = bottom;
+            print!("\x1b[38;2;{r};{g};{b}m\x1b[48;2;{s};{h};{c}m▀");
+        }
+        println!("\x1b[0m");
+    }
+    println!();
+    Ok(())
+}

@@ -1,0 +1,413 @@
+//! Text tests: programs and IR under `tests/`, with what must hold as comments in them.
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `//? f(2, 5) == 32` | holds under every engine, the arguments known and unknown |
+//! | `//> text` | a line of what `main` prints, under every engine; `//= 3`: its exit code |
+//! | `//! residual f: "mul(" == 2` | the text occurs so often in the function at that stage; `<=` too; `*` is the whole stage |
+//! | `//! flat f loop: "load" <= 9` | the same in the deepest loop with most instructions of the function |
+//! | `//~ error[code]: text` | on a line (or below it, with `^`): this diagnostic is reported there, and no others |
+//! | a file with `.residual` or `.stderr` for `.impala` | the whole residual program, the whole output |
+//!
+//! Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two.
+
+use crate::{Tally, root};
+use nyala::{Options, Session};
+use nyala_base::Severity;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Ways to run a program, all of which agree.
+const ENGINES: &[(&str, &[&str])] = &[
+    ("interp", &["--engine", "interp"]),
+    ("no-pe -O0", &["--no-pe", "-O0"]),
+    ("no-pe -O3", &["--no-pe", "-O3"]),
+    ("-O0", &["-O0"]),
+    ("-O3", &["-O3"]),
+];
+
+/// What a program of a text test may take at most, under one engine.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs all whose path contains `filter`; writes expected outputs if `bless`.
+pub fn run(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
+    let mut files = Vec::new();
+    for folder in ["run", "residual", "seeds", "ui", "ir"] {
+        collect(&root().join("tests").join(folder), &mut files);
+    }
+    for folder in ["examples", "lib"] {
+        collect(&root().join(folder), &mut files);
+    }
+    files.sort();
+    files.retain(|f| filter.is_none_or(|t| f.display().to_string().contains(t)));
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<(usize, Vec<String>)>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, |n| n.get()) {
+            let worker = std::thread::Builder::new().stack_size(512 << 20);
+            let spawned = worker.spawn_scoped(scope, || {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(file) = files.get(i) else { return };
+                    let faults = std::panic::catch_unwind(|| run_file(file, bless))
+                        .unwrap_or_else(|_| vec!["the compiler panicked".into()]);
+                    results.lock().unwrap_or_else(|e| e.into_inner()).push((i, faults));
+                }
+            });
+            drop(spawned);
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+    results.sort();
+    let mut tally = Tally::default();
+    for (i, faults) in results {
+        if faults.is_empty() {
+            tally.passed += 1;
+            continue;
+        }
+        tally.failed += 1;
+        println!("FAILED {}", files[i].strip_prefix(root()).unwrap_or(&files[i]).display());
+        for fault in faults {
+            println!("{}", fault.lines().map(|l| format!("    {l}\n")).collect::<String>().trim_end());
+        }
+    }
+    Ok(tally)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|e| e == "impala" || e == "ir") {
+            files.push(path);
+        }
+    }
+}
+
+/// What is wrong with a test; nothing if it passes.
+fn run_file(path: &Path, bless: bool) -> Vec<String> {
+    let mut faults = Vec::new();
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(e) => return vec![format!("cannot read: {e}")],
+    };
+    if path.extension().is_some_and(|e| e == "ir") {
+        run_ir(path, &text, bless, &mut faults);
+        return faults;
+    }
+    let directives: Vec<&str> = text.lines().map(str::trim).collect();
+    if text.contains("//~") || path.starts_with(root().join("tests/ui")) {
+        check_diagnostics(path, &text, bless, &mut faults);
+        return faults;
+    }
+    let queries: Vec<&str> = directives.iter().filter_map(|l| l.strip_prefix("//?")).map(str::trim).collect();
+    if !queries.is_empty() {
+        check_queries(path, &text, &queries, &mut faults);
+    }
+    let output: Vec<&str> =
+        directives.iter().filter_map(|l| l.strip_prefix("//>")).map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
+    let code = directives.iter().find_map(|l| l.strip_prefix("//=")).and_then(|c| c.trim().parse().ok());
+    if !output.is_empty() || code.is_some() {
+        check_output(path, &output, code.unwrap_or(0), &mut faults);
+    }
+    let mut checks_something = !queries.is_empty() || !output.is_empty() || code.is_some();
+    for rule in directives.iter().filter_map(|l| l.strip_prefix("//!")) {
+        checks_something = true;
+        if let Err(e) = check_rule(path, &text, rule.trim()) {
+            faults.push(e);
+        }
+    }
+    let golden = path.with_extension("residual");
+    if golden.exists() || bless && path.starts_with(root().join("tests/residual")) {
+        checks_something = true;
+        match stage(path, &text, "residual") {
+            Ok(found) => compare(&golden, &found, bless, &mut faults),
+            Err(e) => faults.push(e),
+        }
+    }
+    let is_program = path.starts_with(root().join("examples")) || path.starts_with(root().join("lib"));
+    if !checks_something {
+        if is_program {
+            if let Err(e) = stage(path, &text, "flat") {
+                faults.push(e);
+            }
+        } else {
+            faults.push("nothing in this test checks anything".into());
+        }
+    }
+    faults
+}
+
+fn session(path: &Path, text: &str) -> Session {
+    let mut session = Session::new(Options { verify: true, ..Options::default() });
+    session.add_file(path.display().to_string(), text);
+    session
+}
+
+/// The program at a stage, as `nyala emit` prints it.
+fn stage(path: &Path, text: &str, stage: &str) -> Result<String, String> {
+    let mut s = session(path, text);
+    let text = nyala::emit(&mut s, stage, None);
+    text.map_err(|_| s.render(false))
+}
+
+fn compare(golden: &Path, found: &str, bless: bool, faults: &mut Vec<String>) {
+    if bless {
+        if let Err(e) = std::fs::write(golden, found) {
+            faults.push(format!("cannot write {}: {e}", golden.display()));
+        }
+        return;
+    }
+    let expected = std::fs::read_to_string(golden).unwrap_or_default();
+    if expected != found {
+        faults.push(format!("differs from {} (`./x bless` accepts it):\n{}", golden.display(), diff(&expected, found)));
+    }
+}
+
+/// Lines that are in one text only, in order; no more than a screenful.
+fn diff(expected: &str, found: &str) -> String {
+    let (a, b): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
+    let start = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    let end = a[start..].iter().rev().zip(b[start..].iter().rev()).take_while(|(x, y)| x == y).count();
+    let mut out = String::new();
+    for line in a[start..a.len() - end].iter().take(20) {
+        let _ = writeln!(out, "- {line}");
+    }
+    for line in b[start..b.len() - end].iter().take(20) {
+        let _ = writeln!(out, "+ {line}");
+    }
+    out
+}
+
+/// The program with one exported function per query, for known and for unknown arguments.
+fn with_queries(text: &str, queries: &[&str]) -> String {
+    let mut program = text.to_string();
+    for (i, query) in queries.iter().enumerate() {
+        let _ = writeln!(program, "\nextern fn query_known_{i}() -> bool {{ {query} }}");
+        let _ = writeln!(program, "extern fn query_unknown_{i}() -> bool {{ {} }}", hide_arguments(query));
+    }
+    program
+}
+
+/// `f(2, g(3))` as `f($(2), $(g(3)))`.
+fn hide_arguments(query: &str) -> String {
+    let Some(open) = query.find('(') else { return query.into() };
+    let (mut depth, mut end, mut commas) = (0, None, vec![open]);
+    for (i, c) in query.char_indices().skip(open) {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 1 => commas.push(i),
+            _ => {}
+        }
+        if depth == 0 {
+            end = Some(i);
+            break;
+        }
+    }
+    let Some(end) = end else { return query.into() };
+    commas.push(end);
+    let mut out = query[..open].to_string() + "(";
+    for (i, pair) in commas.windows(2).enumerate() {
+        let arg = query[pair[0] + 1..pair[1]].trim();
+        let is_literal = arg.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let sep = if i > 0 { ", " } else { "" };
+        let _ = if is_literal { write!(out, "{sep}$({arg})") } else { write!(out, "{sep}{arg}") };
+    }
+    out + &query[end..]
+}
+
+fn check_queries(path: &Path, text: &str, queries: &[&str], faults: &mut Vec<String>) {
+    let program = with_queries(text, queries);
+    let name = |i: usize, kind: &str| format!("query_{kind}_{i}");
+    for (engine, flags) in ENGINES {
+        let mut s = session(path, &program);
+        s.options.opt_level = if flags.contains(&"-O0") { 0 } else { 3 };
+        s.options.partial_evaluation = !flags.contains(&"--no-pe");
+        let holds = |s: &mut Session| -> Result<Vec<String>, nyala::Reported> {
+            let world = s.graph()?;
+            let mut failed = Vec::new();
+            if *engine == "interp" {
+                for (i, query) in queries.iter().enumerate() {
+                    for kind in ["known", "unknown"] {
+                        if !s.interpret_bool(&world, &name(i, kind))? {
+                            failed.push(format!("{engine}: `{query}` does not hold ({kind} arguments)"));
+                        }
+                    }
+                }
+                return Ok(failed);
+            }
+            let residual = s.residual(&world)?;
+            let module = s.flat(&residual)?;
+            let loaded = s.load(&module, &[])?;
+            for (i, query) in queries.iter().enumerate() {
+                for kind in ["known", "unknown"] {
+                    if !s.call_bool(&loaded, &name(i, kind))? {
+                        failed.push(format!("{engine}: `{query}` does not hold ({kind} arguments)"));
+                    }
+                }
+            }
+            Ok(failed)
+        };
+        match holds(&mut s) {
+            Ok(failed) => faults.extend(failed),
+            Err(_) => faults.push(format!("{engine}: {}", s.render(false))),
+        }
+    }
+}
+
+fn nyala() -> PathBuf {
+    let name = format!("nyala{}", std::env::consts::EXE_SUFFIX);
+    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(name)));
+    beside.unwrap_or_else(|| "nyala".into())
+}
+
+fn check_output(path: &Path, expected: &[&str], code: i32, faults: &mut Vec<String>) {
+    for (engine, flags) in ENGINES {
+        let mut command = Command::new(nyala());
+        command.arg("run").args(*flags).arg(path).current_dir(root());
+        match output_within(&mut command, TIME_LIMIT) {
+            Ok((status, stdout, stderr)) => {
+                let lines: Vec<&str> = stdout.lines().collect();
+                if lines != expected {
+                    let found = if stdout.is_empty() { stderr.clone() } else { diff(&expected.join("\n"), &stdout) };
+                    faults.push(format!("{engine}: output differs:\n{found}"));
+                }
+                if status != Some(code) {
+                    faults.push(format!("{engine}: exit code {status:?}, expected {code}\n{stderr}"));
+                }
+            }
+            Err(e) => faults.push(format!("{engine}: {e}")),
+        }
+    }
+}
+
+/// Exit code, standard output, standard error of a command that is stopped after the limit.
+pub fn output_within(command: &mut Command, limit: Duration) -> Result<(Option<i32>, String, String), String> {
+    use std::io::Read;
+    use std::process::Stdio;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("cannot start {command:?}: {e}"))?;
+    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+    let read = |pipe: Option<&mut dyn Read>| {
+        let mut bytes = Vec::new();
+        if let Some(pipe) = pipe {
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    std::thread::scope(|scope| {
+        let out = scope.spawn(move || read(out.as_mut().map(|p| p as &mut dyn Read)));
+        let err = scope.spawn(move || read(err.as_mut().map(|p| p as &mut dyn Read)));
+        let start = Instant::now();
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break Ok(status),
+                Ok(None) if start.elapsed() > limit => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    break Err(format!("takes more than {} s", limit.as_secs()));
+                }
+                Ok(None) => std::thread::sleep(Duration::from_millis(2)),
+                Err(e) => break Err(e.to_string()),
+            }
+        };
+        let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
+        status.map(|s| (s.code(), out, err))
+    })
+}
+
+/// `STAGE FN [loop]: "TEXT" == N`
+fn check_rule(path: &Path, text: &str, rule: &str) -> Result<(), String> {
+    let malformed = || format!("malformed rule `{rule}`");
+    let (subject, condition) = rule.split_once(':').ok_or_else(malformed)?;
+    let words: Vec<&str> = subject.split_whitespace().collect();
+    let (pattern, rest) = condition.trim().strip_prefix('"').and_then(|c| c.rsplit_once('"')).ok_or_else(malformed)?;
+    let (relation, n) = rest.trim().split_once(' ').ok_or_else(malformed)?;
+    let n: usize = n.trim().parse().map_err(|_| malformed())?;
+    let (stage_name, function) = (*words.first().ok_or_else(malformed)?, *words.get(1).ok_or_else(malformed)?);
+    let mut s = session(path, text);
+    let function = (function != "*").then_some(function);
+    let found = match words.get(2) {
+        None => nyala::emit(&mut s, stage_name, function),
+        Some(&"loop") => nyala::emit_deepest_loop(&mut s, function.unwrap_or("main")),
+        Some(_) => return Err(malformed()),
+    };
+    let found = found.map_err(|_| s.render(false))?;
+    let count = found.matches(pattern).count();
+    let holds = match relation {
+        "==" => count == n,
+        "<=" => count <= n,
+        ">=" => count >= n,
+        _ => return Err(malformed()),
+    };
+    if holds { Ok(()) } else { Err(format!("`{rule}` does not hold, it is {count}:\n{found}")) }
+}
+
+/// Compares diagnostics with the `//~` comments, and with the `.stderr` file if there is one.
+fn check_diagnostics(path: &Path, text: &str, bless: bool, faults: &mut Vec<String>) {
+    let mut s = session(path, text);
+    // Names relative to the root: the same on every machine.
+    let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+    let mut named = Session::new(s.options.clone());
+    named.add_file(shown, text);
+    std::mem::swap(&mut s, &mut named);
+    let through = |s: &mut Session| -> Result<(), nyala::Reported> {
+        let world = s.graph()?;
+        let residual = s.residual(&world)?;
+        s.flat(&residual).map(drop)
+    };
+    let _ = through(&mut s);
+    let mut expected: Vec<(usize, String)> = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        if let Some((_, comment)) = line.split_once("//~") {
+            let up = comment.chars().take_while(|&c| c == '^').count();
+            expected.push((i + 1 - up, comment[up..].trim().to_string()));
+        }
+    }
+    for d in &s.sink.diagnostics {
+        let (line, _) = s.sources.line_col(d.primary.span);
+        let severity = match d.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "info",
+        };
+        let found = format!("{severity}[{}]: {}", d.code, d.message);
+        match expected.iter().position(|(l, e)| *l == line && found.starts_with(e.as_str())) {
+            Some(i) => drop(expected.remove(i)),
+            None => faults.push(format!("unexpected, line {line}: {found}")),
+        }
+    }
+    for (line, e) in expected {
+        faults.push(format!("not reported, line {line}: {e}"));
+    }
+    let golden = path.with_extension("stderr");
+    if golden.exists() || bless {
+        compare(&golden, &s.render(false), bless, faults);
+    }
+}
+
+fn run_ir(path: &Path, text: &str, bless: bool, faults: &mut Vec<String>) {
+    let (input, expected) = text.split_once("; ---\n").unwrap_or((text, ""));
+    let Some(pass) = input.lines().next().and_then(|l| l.strip_prefix("; test ")) else {
+        return faults.push("the first line is not `; test PASS`".into());
+    };
+    let found = match nyala::run_pass(pass.trim(), input) {
+        Ok(found) => found,
+        Err(e) => return faults.push(e),
+    };
+    let found: String = found.lines().map(|l| format!("; {l}\n")).collect();
+    if bless {
+        if let Err(e) = std::fs::write(path, format!("{}\n; ---\n{found}", input.trim_end())) {
+            faults.push(format!("cannot write: {e}"));
+        }
+    } else if found != expected {
+        faults.push(format!("`{pass}` gives something else (`./x bless` accepts it):\n{}", diff(expected, &found)));
+    }
+}

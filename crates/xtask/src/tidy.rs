@@ -1,0 +1,170 @@
+//! What keeps the house in order: the layer table of ARCHITECTURE.md against folders, dependencies and headers, unsafe
+//! code, file lengths, promises in comments.
+
+use crate::{Tally, root};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Files longer than this need a reason in their header.
+const MAX_LINES: usize = 900;
+/// Crates that may contain `unsafe`.
+const UNSAFE: &[&str] = &["runtime", "gen-llvm"];
+
+/// Checks everything; prints what is wrong.
+pub fn run() -> Tally {
+    let mut tally = Tally::default();
+    let checks: &[(&str, fn(&mut Vec<String>))] = &[
+        ("map", check_map),
+        ("headers", check_headers),
+        ("unsafe", check_unsafe),
+        ("promises", check_promises),
+        ("formatting", check_formatting),
+    ];
+    for (name, check) in checks {
+        let mut faults = Vec::new();
+        check(&mut faults);
+        if faults.is_empty() {
+            tally.passed += 1;
+        } else {
+            tally.failed += 1;
+            for fault in faults {
+                println!("tidy: {name}: {fault}");
+            }
+        }
+    }
+    tally
+}
+
+/// Rows `| layer | crate | sentence |` of ARCHITECTURE.md.
+fn layers() -> BTreeMap<String, (usize, String)> {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap_or_default();
+    let mut rows = BTreeMap::new();
+    for line in text.lines() {
+        let cells: Vec<&str> = line.trim().trim_matches('|').split(" | ").map(str::trim).collect();
+        if let [layer, name, sentence] = cells[..]
+            && let Ok(layer) = layer.parse()
+        {
+            rows.insert(name.trim_matches('`').to_string(), (layer, sentence.to_string()));
+        }
+    }
+    rows
+}
+
+fn check_map(faults: &mut Vec<String>) {
+    let rows = layers();
+    let mut folders: Vec<String> = std::fs::read_dir(root().join("crates"))
+        .map(|d| d.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
+        .unwrap_or_default();
+    folders.sort();
+    for folder in &folders {
+        let Some((layer, sentence)) = rows.get(folder) else {
+            faults.push(format!("crates/{folder} is not in ARCHITECTURE.md"));
+            continue;
+        };
+        let file = ["src/lib.rs", "src/main.rs"]
+            .iter()
+            .map(|f| root().join("crates").join(folder).join(f))
+            .find(|f| f.exists());
+        let text = file.and_then(|f| std::fs::read_to_string(f).ok()).unwrap_or_default();
+        if text.lines().next() != Some(&format!("//! {sentence}")) {
+            faults.push(format!("the first line of crates/{folder} is not its sentence in ARCHITECTURE.md"));
+        }
+        let manifest = root().join("crates").join(folder).join("Cargo.toml");
+        let manifest = std::fs::read_to_string(manifest).unwrap_or_default();
+        let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or("");
+        for line in dependencies.lines().take_while(|l| !l.starts_with('[')) {
+            let name = line.split(['.', ' ', '=']).next().unwrap_or("");
+            let name = name.strip_prefix("nyala-").unwrap_or(name);
+            if let Some((other, _)) = rows.get(name)
+                && other >= layer
+            {
+                faults.push(format!("{folder} (layer {layer}) depends on {name} (layer {other})"));
+            }
+        }
+    }
+    for name in rows.keys() {
+        if !folders.contains(name) {
+            faults.push(format!("ARCHITECTURE.md lists {name}, which is not in crates/"));
+        }
+    }
+}
+
+fn rust_files() -> Vec<PathBuf> {
+    fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(&path, files);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    let mut files = Vec::new();
+    walk(&root().join("crates"), &mut files);
+    files.sort();
+    files
+}
+
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+fn check_headers(faults: &mut Vec<String>) {
+    for path in rust_files() {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        if !text.starts_with("//!") {
+            faults.push(format!("{} does not start with a `//!` header", shown(&path)));
+        }
+        let header: String = text.lines().take_while(|l| l.starts_with("//!")).collect();
+        if text.lines().count() > MAX_LINES && !header.contains("one file") {
+            faults.push(format!(
+                "{} has over {MAX_LINES} lines; split it, or say in its header why it is one file",
+                shown(&path)
+            ));
+        }
+    }
+}
+
+fn check_unsafe(faults: &mut Vec<String>) {
+    for path in rust_files() {
+        let shown = shown(&path);
+        let allowed = UNSAFE.iter().any(|c| shown.starts_with(&format!("crates/{c}/")));
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        for (i, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            if code.contains(concat!("unsafe", " {")) && !allowed {
+                faults.push(format!("{shown}:{}: unsafe code is for {} only", i + 1, UNSAFE.join(" and ")));
+            }
+        }
+    }
+}
+
+fn check_promises(faults: &mut Vec<String>) {
+    // Put together, so that this file does not contain them.
+    let words = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("XX", "X"),
+        concat!("to", "do!("),
+        concat!("un", "implemented!("),
+    ];
+    for path in rust_files() {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        for (i, line) in text.lines().enumerate() {
+            if words.iter().any(|w| line.contains(w)) {
+                faults.push(format!("{}:{}: a promise instead of code", shown(&path), i + 1));
+            }
+        }
+    }
+}
+
+fn check_formatting(faults: &mut Vec<String>) {
+    let output = std::process::Command::new("cargo").current_dir(root()).args(["fmt", "--all", "--check"]).output();
+    match output {
+        Ok(o) if o.status.success() => {}
+        Ok(o) if String::from_utf8_lossy(&o.stderr).contains("not installed") => {}
+        Ok(_) => faults.push("`cargo fmt` changes files".into()),
+        Err(e) => faults.push(format!("cannot run cargo fmt: {e}")),
+    }
+}
