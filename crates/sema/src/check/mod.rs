@@ -140,6 +140,8 @@ struct Checker<'a, 's> {
     /// The named function around each body.
     function_of: Vec<Option<FnId>>,
     aliases: Vec<Alias<'a>>,
+    /// How many aliases are being looked through.
+    alias_depth: u32,
     /// Names may be missing through no fault of their users.
     open_names: bool,
     reported_names: FxHashSet<(Option<FnId>, &'a str)>,
@@ -217,6 +219,7 @@ impl<'a, 's> Checker<'a, 's> {
             default_from: 0,
             function_of: vec![None],
             aliases: Vec::new(),
+            alias_depth: 0,
             open_names,
             reported_names: FxHashSet::default(),
             n_suggestions: 0,
