@@ -507,6 +507,15 @@ impl Scheduler<'_> {
     fn place(&self, b: &Building, order: &[Cont], cfg: &Cfg) -> FxHashMap<Block, Vec<Val>> {
         let w = self.w;
         let depth = loop_depths(cfg);
+        // Depth in the dominator tree, and the nearest dominator that is in fewer loops.
+        let mut height = vec![0u32; depth.len()];
+        let mut outside: Vec<Option<Block>> = vec![None; depth.len()];
+        for &block in &cfg.rpo[1..] {
+            let up = cfg.idom[block.idx()];
+            height[block.idx()] = height[up.idx()] + 1;
+            let leaves_loop = depth[up.idx()] < depth[block.idx()];
+            outside[block.idx()] = if leaves_loop { Some(up) } else { outside[up.idx()] };
+        }
         let mut conts: Vec<Cont> =
             order.iter().copied().filter(|c| cfg.position[b.blocks[c].idx()] != usize::MAX).collect();
         conts.sort_by_key(|c| cfg.position[b.blocks[c].idx()]);
@@ -514,7 +523,8 @@ impl Scheduler<'_> {
         let mut ops: Vec<(Val, Block)> = Vec::new();
         for &c in &conts {
             let block = b.blocks[&c];
-            ops.extend(self.nest.ops(c).iter().map(|&v| (v, block)));
+            let early = |v: Val| self.nest.owner(v).and_then(|o| b.blocks.get(&o)).copied().unwrap_or(Block(0));
+            ops.extend(self.nest.ops(c).iter().map(|&v| (v, if self.is_made(v) { block } else { early(v) })));
         }
         let mut home: FxHashMap<Val, Block> = FxHashMap::default();
         let mut uses: FxHashMap<Val, Block> = FxHashMap::default();
@@ -560,14 +570,11 @@ impl Scheduler<'_> {
                 owner
             } else {
                 let Some(&late) = uses.get(&v) else { continue };
-                let (mut at, mut best) = (late, late);
-                while at != owner && at != cfg.idom[at.idx()] {
-                    at = cfg.idom[at.idx()];
-                    if depth[at.idx()] < depth[best.idx()] {
-                        best = at;
-                    }
+                let mut at = late;
+                while let Some(outside) = outside[at.idx()].filter(|o| height[o.idx()] >= height[owner.idx()]) {
+                    at = outside;
                 }
-                best
+                at
             };
             home.insert(v, at);
             for &a in w.args(v) {

@@ -1,11 +1,14 @@
-//! Facts about graphs: who owns a value, what is free in a continuation, how continuations nest.
+//! Facts about graphs: who owns a value, where it is computed, what is free in a continuation, how continuations nest.
 //!
 //! A value is *owned* by the innermost continuation whose parameters it depends on: that is the earliest place where
-//! it can be computed. Writes and partial operations are owned by the continuation of their `mem`. Operations on
-//! closed values or on continuations are owned by nobody and computed wherever they are used.
+//! it can be computed. Writes and partial operations are owned by the continuation of their `mem`, and computed there.
+//! Other operations are computed, if their owner is not the only user, as late as all uses allow: in the continuation
+//! that dominates them in the reference graph. (As early as possible would carry every value that is needed anywhere
+//! through all continuations in between: quadratic in a long function.) Operations on closed values or on
+//! continuations are owned by nobody and computed wherever they are used.
 //!
-//! All binders of what is free in a continuation lie on every path of references that leads to it from a root; so
-//! depth in any spanning tree of the reference graph orders them, and no dominators are needed.
+//! All binders of what is free in a continuation lie on every path of references that leads to it from a root: they
+//! are its dominators, ordered by depth in the dominator tree.
 
 use crate::ops::Effect;
 use crate::world::{Cont, Node, Val, World};
@@ -16,8 +19,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub struct Nest {
     /// Reachable continuations in order of discovery; foreign ones included.
     pub conts: Vec<Cont>,
-    depth: SideTable<Cont, u32>,
+    /// Continuations that each refers to directly.
+    references: SideTable<Cont, Vec<Cont>>,
+    dominators: Dominators,
     owner: SideTable<Val, Option<Cont>>,
+    home: SideTable<Val, Option<Cont>>,
     free: SideTable<Cont, Vec<Val>>,
     ops: SideTable<Cont, Vec<Val>>,
     parent: SideTable<Cont, Option<Cont>>,
@@ -27,19 +33,24 @@ impl Nest {
     pub fn new(w: &World, roots: &[Cont]) -> Nest {
         let mut nest = Nest {
             conts: Vec::new(),
-            depth: SideTable::default(),
+            references: SideTable::default(),
+            dominators: Dominators::default(),
             owner: SideTable::default(),
+            home: SideTable::default(),
             free: SideTable::default(),
             ops: SideTable::default(),
             parent: SideTable::default(),
         };
-        nest.discover(w, roots);
+        let ops = nest.discover(w, roots);
+        nest.find_references(w);
+        nest.dominators = Dominators::new(roots, &nest.references);
+        nest.find_homes(w, &ops);
         nest.compute_free(w);
         for i in 0..nest.conts.len() {
             let k = nest.conts[i];
             nest.free[k].sort_unstable();
-            let parent = nest.free[k].iter().filter_map(|&v| nest.owner[v]).max_by_key(|&o| nest.depth[o]);
-            nest.parent[k] = parent;
+            let owners = nest.free[k].iter().filter_map(|&v| nest.owner[v]);
+            nest.parent[k] = owners.max_by_key(|&o| nest.dominators.depth[o]);
             nest.sort_ops(w, k);
         }
         nest
@@ -50,13 +61,13 @@ impl Nest {
         self.owner[val]
     }
 
-    /// Values owned by other continuations that `k` or what it refers to needs; sorted.
+    /// Values computed by other continuations that `k` or what it refers to needs; sorted.
     pub fn free(&self, k: Cont) -> &[Val] {
         &self.free[k]
     }
 
-    /// Operations that `k` owns and that are needed, in an order in which they can be computed: operands first, and
-    /// partial operations before the write that takes the same `mem`.
+    /// Operations that `k` computes, in an order in which they can be: operands first, and partial operations before
+    /// the write that takes the same `mem`.
     pub fn ops(&self, k: Cont) -> &[Val] {
         &self.ops[k]
     }
@@ -67,24 +78,32 @@ impl Nest {
     }
 
     pub fn is_reachable(&self, k: Cont) -> bool {
-        self.depth[k] != 0
+        self.dominators.depth[k] != 0
     }
 
-    /// Finds all continuations, their depths in the spanning tree, and the owners of all values.
-    fn discover(&mut self, w: &World, roots: &[Cont]) {
+    /// Continuations that `k` refers to, each once: the callee first, then the arguments.
+    pub fn references(&self, k: Cont) -> &[Cont] {
+        &self.references[k]
+    }
+
+    /// Finds all continuations and the owners of all values; operations with an owner, operands first.
+    fn discover(&mut self, w: &World, roots: &[Cont]) -> Vec<Val> {
+        // Depth in a spanning tree of the reference graph orders the binders of a value as well.
+        let mut depths: SideTable<Cont, u32> = SideTable::default();
+        let mut ops = Vec::new();
         let mut visited: SideTable<Val, bool> = SideTable::default();
         let mut transparent: SideTable<Val, bool> = SideTable::default();
         let mut queue: Vec<Cont> = Vec::new();
         for &k in roots.iter().rev() {
-            if self.depth[k] == 0 {
-                self.depth[k] = 1;
+            if depths[k] == 0 {
+                depths[k] = 1;
                 queue.push(k);
             }
         }
         let mut stack: Vec<(Val, bool)> = Vec::new();
         while let Some(k) = queue.pop() {
             self.conts.push(k);
-            let depth = self.depth[k];
+            let depth = depths[k];
             let filter = &w.cont(k).filter;
             stack.extend(filter.all.iter().chain(filter.params.iter().flatten()).map(|&v| (v, false)));
             let mut found = Vec::new();
@@ -100,10 +119,13 @@ impl Nest {
                         transparent[v] = args.iter().any(|&a| matches!(w.node(a), Node::Cont(_)) || transparent[a]);
                         if !transparent[v] {
                             let owners = args.iter().filter_map(|&a| self.owner[a]);
-                            self.owner[v] = owners.max_by_key(|&o| self.depth[o]);
+                            self.owner[v] = owners.max_by_key(|&o| depths[o]);
                         }
                     } else {
                         self.owner[v] = self.owner[args[0]];
+                    }
+                    if self.owner[v].is_some() {
+                        ops.push(v);
                     }
                     continue;
                 }
@@ -117,14 +139,86 @@ impl Nest {
                         stack.extend(w.args(v).iter().rev().map(|&a| (a, false)));
                     }
                     Node::Param(p, _) => self.owner[v] = Some(p),
-                    Node::Cont(c) if self.depth[c] == 0 => {
-                        self.depth[c] = depth + 1;
+                    Node::Cont(c) if depths[c] == 0 => {
+                        depths[c] = depth + 1;
                         found.push(c);
                     }
                     Node::Lit(_) | Node::Undef | Node::Cont(_) | Node::Builtin(_) | Node::Global(_) => {}
                 }
             }
             queue.extend(found.into_iter().rev());
+        }
+        ops
+    }
+
+    fn find_references(&mut self, w: &World) {
+        let mut visited: SideTable<Val, bool> = SideTable::default();
+        let mut work: Vec<Val> = Vec::new();
+        for &k in &self.conts {
+            let Some(body) = w.body(k) else { continue };
+            let mut found = Vec::new();
+            let mut known: FxHashSet<Cont> = FxHashSet::default();
+            let mut seen: FxHashSet<Val> = FxHashSet::default();
+            work.extend(body.args.iter().rev());
+            work.push(body.callee);
+            while let Some(v) = work.pop() {
+                match w.node(v) {
+                    Node::Cont(c) => {
+                        if known.insert(c) {
+                            found.push(c);
+                        }
+                    }
+                    Node::Op(_) => {
+                        let first = match self.owner[v] {
+                            None => seen.insert(v),
+                            Some(o) => o == k && !std::mem::replace(&mut visited[v], true),
+                        };
+                        if first {
+                            work.extend(w.args(v).iter().rev());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            self.references[k] = found;
+        }
+    }
+
+    /// Where each operation is computed: where its owner is, or at the nearest common dominator of its uses.
+    fn find_homes(&mut self, w: &World, ops: &[Val]) {
+        let mut uses: SideTable<Val, Option<Cont>> = SideTable::default();
+        for &k in &self.conts {
+            let Some(body) = w.body(k) else { continue };
+            self.add_use(w, body.callee, k, &mut uses);
+            for &a in &body.args {
+                self.add_use(w, a, k, &mut uses);
+            }
+        }
+        for &v in ops.iter().rev() {
+            let is_total = w.as_op(v).is_some_and(|op| op.effect() == Effect::Total);
+            let is_address = w.as_op(v) == Some(crate::Op::Extract)
+                && w.as_op(w.args(v)[0]).is_some_and(|op| op.effect() != Effect::Total);
+            let home = if is_total && !is_address { uses[v] } else { self.owner[v] };
+            self.home[v] = home;
+            if let Some(home) = home {
+                for &a in w.args(v) {
+                    self.add_use(w, a, home, &mut uses);
+                }
+            }
+        }
+    }
+
+    fn add_use(&self, w: &World, v: Val, k: Cont, uses: &mut SideTable<Val, Option<Cont>>) {
+        let mut work = vec![v];
+        while let Some(v) = work.pop() {
+            if !matches!(w.node(v), Node::Op(_)) {
+                continue;
+            }
+            if self.owner[v].is_none() {
+                work.extend(w.args(v));
+            } else {
+                uses[v] = Some(uses[v].map_or(k, |u| self.dominators.meet(u, k)));
+            }
         }
     }
 
@@ -149,10 +243,10 @@ impl Nest {
                         }
                     }
                     Node::Param(..) | Node::Op(_) => {
-                        let owner = self.owner[v];
-                        if owner.is_none() {
+                        let home = if matches!(w.node(v), Node::Op(_)) { self.home[v] } else { self.owner[v] };
+                        if home.is_none() {
                             work.extend(w.args(v).iter().map(|&a| (k, a)));
-                        } else if owner == Some(k) {
+                        } else if home == Some(k) {
                             if !seen[v] && matches!(w.node(v), Node::Op(_)) {
                                 seen[v] = true;
                                 self.ops[k].push(v);
@@ -203,5 +297,125 @@ impl Nest {
             }
         }
         self.ops[k] = order;
+    }
+}
+
+/// The dominator tree of a graph of continuations.
+#[derive(Default)]
+struct Dominators {
+    /// From 1; 0 where unreachable.
+    depth: SideTable<Cont, u32>,
+    /// Immediate dominator; none for roots and what has no single one.
+    up: SideTable<Cont, Option<Cont>>,
+    /// An ancestor further up, so that ancestors are found in logarithmic time.
+    jump: SideTable<Cont, Option<Cont>>,
+}
+
+impl Dominators {
+    /// The algorithm of Cooper, Harvey and Kennedy; a node above the roots is the one without a number.
+    fn new(roots: &[Cont], references: &SideTable<Cont, Vec<Cont>>) -> Dominators {
+        let mut position: SideTable<Cont, u32> = SideTable::default();
+        let mut seen: SideTable<Cont, bool> = SideTable::default();
+        let mut post: Vec<Cont> = Vec::new();
+        let mut stack: Vec<(Cont, usize)> = Vec::new();
+        for &root in roots {
+            if !std::mem::replace(&mut seen[root], true) {
+                stack.push((root, 0));
+            }
+            while let Some((k, i)) = stack.last_mut() {
+                match references[*k].get(*i) {
+                    Some(&r) => {
+                        *i += 1;
+                        if !std::mem::replace(&mut seen[r], true) {
+                            stack.push((r, 0));
+                        }
+                    }
+                    None => {
+                        post.push(*k);
+                        position[*k] = post.len() as u32;
+                        stack.pop();
+                    }
+                }
+            }
+        }
+        let mut predecessors: SideTable<Cont, Vec<Cont>> = SideTable::default();
+        for &k in &post {
+            for &r in &references[k] {
+                predecessors[r].push(k);
+            }
+        }
+        let is_root: FxHashSet<Cont> = roots.iter().copied().collect();
+        // None: not known yet. Some(None): the node above the roots.
+        let mut up: SideTable<Cont, Option<Option<Cont>>> = SideTable::default();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &k in post.iter().rev() {
+                let mut new: Option<Option<Cont>> = if is_root.contains(&k) { Some(None) } else { None };
+                for &p in &predecessors[k] {
+                    if up[p].is_none() {
+                        continue;
+                    }
+                    new = Some(match new {
+                        None => Some(p),
+                        Some(other) => {
+                            let (mut a, mut b) = (other, Some(p));
+                            while a != b {
+                                let (x, y) = (a.map_or(u32::MAX, |a| position[a]), b.map_or(u32::MAX, |b| position[b]));
+                                if x < y {
+                                    a = a.and_then(|a| up[a].flatten());
+                                } else {
+                                    b = b.and_then(|b| up[b].flatten());
+                                }
+                            }
+                            a
+                        }
+                    });
+                }
+                if new.is_some() && up[k] != new {
+                    up[k] = new;
+                    changed = true;
+                }
+            }
+        }
+        let mut d = Dominators::default();
+        for &k in post.iter().rev() {
+            let parent = up[k].flatten();
+            d.up[k] = parent;
+            d.depth[k] = parent.map_or(0, |p| d.depth[p]) + 1;
+            // Skew-binary jump pointers.
+            d.jump[k] = parent.and_then(|p| {
+                let q = d.jump[p];
+                let depth = |x: Option<Cont>| x.map_or(0, |x| d.depth[x]);
+                let r = q.and_then(|q| d.jump[q]);
+                if depth(Some(p)) - depth(q) == depth(q) - depth(r) { r } else { Some(p) }
+            });
+        }
+        d
+    }
+
+    /// The nearest common dominator; the first where there is none, which well-formed graphs do not ask for.
+    fn meet(&self, mut a: Cont, mut b: Cont) -> Cont {
+        let first = a;
+        let climb = |mut k: Cont, depth: u32| {
+            while self.depth[k] > depth {
+                k = match (self.jump[k], self.up[k]) {
+                    (Some(j), _) if self.depth[j] >= depth => j,
+                    (_, Some(up)) => up,
+                    _ => return k,
+                };
+            }
+            k
+        };
+        a = climb(a, self.depth[b]);
+        b = climb(b, self.depth[a]);
+        while a != b {
+            (a, b) = match (self.jump[a], self.jump[b], self.up[a], self.up[b]) {
+                (Some(x), Some(y), ..) if x != y => (x, y),
+                (_, _, Some(x), Some(y)) => (x, y),
+                _ => return first,
+            };
+        }
+        a
     }
 }

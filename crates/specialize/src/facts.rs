@@ -34,7 +34,7 @@ impl Facts {
         };
         let mut refs: SideTable<Cont, Vec<Cont>> = SideTable::default();
         for &k in &facts.nest.conts {
-            refs[k] = references(w, &facts.nest, k);
+            refs[k] = facts.nest.references(k).to_vec();
             facts.automatic[k] = automatic(w, &facts.nest, k);
         }
         facts.number(roots, &refs);
@@ -135,37 +135,6 @@ impl Facts {
             }
         }
     }
-}
-
-/// Continuations that `k` refers to, each once: the callee first, then the arguments, last argument last.
-fn references(w: &World, nest: &Nest, k: Cont) -> Vec<Cont> {
-    let Some(body) = w.body(k) else { return Vec::new() };
-    let mut found = Vec::new();
-    let mut known: FxHashSet<Cont> = FxHashSet::default();
-    let mut seen: FxHashSet<Val> = FxHashSet::default();
-    let mut roots = vec![body.callee];
-    roots.extend(&body.args);
-    roots.extend(nest.ops(k));
-    let mut work = Vec::new();
-    for root in roots {
-        work.push(root);
-        while let Some(v) = work.pop() {
-            match w.node(v) {
-                Node::Cont(c) => {
-                    if known.insert(c) {
-                        found.push(c);
-                    }
-                }
-                Node::Op(_) if nest.owner(v).is_none() || nest.owner(v) == Some(k) => {
-                    if seen.insert(v) {
-                        work.extend(w.args(v).iter().rev());
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    found
 }
 
 /// The condition of the branch that a continuation's body is.
