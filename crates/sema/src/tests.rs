@@ -495,6 +495,16 @@ fn drops_values_of_statements() {
 }
 
 #[test]
+fn limits_the_depth_of_types() {
+    check_errors(
+        &format!("fn f(x: {}i32) -> () {{ }}", "&".repeat(210)),
+        expect![[r#"
+        1:17 type-too-deep: this type nests too deep
+    "#]],
+    );
+}
+
+#[test]
 fn statics_do_not_capture() {
     check_errors(
         "fn f(a: i32) -> i32 { static s = |x: i32| x + a; static t = a; static u = |x: i32| { let b = x; b }; s(1) + t + u(2) }",
