@@ -464,6 +464,58 @@ fn infers_in_any_order() {
 }
 
 #[test]
+fn finds_the_common_type_of_branches() {
+    check_ok("fn f(c: bool, p: &mut i32, q: &i32) -> i32 { let r = if c { p } else { q }; *r }");
+    check_ok("fn f(c: bool, p: &i32, q: &mut i32) -> i32 { let r = if c { p } else { q }; *r }");
+    check_ok("fn f(c: bool, p: &[i32]) -> i32 { let mut a = [1, 2]; let r = if c { &mut a } else { p }; r(0) }");
+    check_ok("fn f(c: bool, p: &[i32]) -> i32 { let r: &[i32] = if c { [1, 2] } else { p }; r(0) }");
+    check_errors(
+        "fn f(x: i32, w: i32) -> bool { let y: u8 = -1; x < 0 | x >= w }",
+        expect![[r#"
+            1:61 type-mismatch: found `i32`, expected `bool` (comparisons bind looser than `|`, `^` and `&`: put them in parentheses, or use `||` and `&&`)
+            1:45 literal-out-of-range: literal -1 does not fit `u8` (`i16` has room for it: `-1i16`)
+        "#]],
+    );
+    check_errors(
+        "fn f(c: bool) -> () { let x = if c { 1 } else { true }; }",
+        expect![[r#"
+        1:49 type-mismatch: found `bool`, expected `integer`
+    "#]],
+    );
+}
+
+#[test]
+fn drops_values_of_statements() {
+    check_ok("fn g() -> i32 { 1 } extern fn f(c: bool) -> () { if c { g() } else { true }; }");
+    check_ok("fn g() -> i32 { 1 } extern fn f(c: bool) -> () { if c { g() } else { g() }; }");
+    check_ok(
+        "extern fn f(c: bool, mut a: [i32 * 2]) -> i32 { if c { ++a(1) } else { a(0) = 4 } if c { a(0)++ } a(1) }",
+    );
+    check_ok("extern fn f(n: i32) -> i32 { let mut i = 0; while i < n i++; for k in range(0, 3) { i++ } i }");
+}
+
+#[test]
+fn limits_the_depth_of_types() {
+    check_errors(
+        &format!("fn f(x: {}i32) -> () {{ }}", "&".repeat(210)),
+        expect![[r#"
+        1:17 type-too-deep: this type nests too deep
+    "#]],
+    );
+}
+
+#[test]
+fn statics_do_not_capture() {
+    check_errors(
+        "fn f(a: i32) -> i32 { static s = |x: i32| x + a; static t = a; static u = |x: i32| { let b = x; b }; s(1) + t + u(2) }",
+        expect![[r#"
+            1:47 not-constant: initializer of a static is not constant
+            1:61 not-constant: initializer of a static is not constant
+        "#]],
+    );
+}
+
+#[test]
 fn reports_each_code() {
     let mut out = String::new();
     for code in crate::CODES.iter().filter(|c| !c.example.is_empty()) {

@@ -55,7 +55,9 @@ pub fn number(text: &str, float: bool) -> Result<Number, LiteralError> {
         while i < bytes.len() && matches!(bytes[i], b'0'..=b'9' | b'_' | b'.') {
             i += 1;
         }
-        if i < bytes.len() && matches!(bytes[i], b'e' | b'E') {
+        let digit_at = |j: usize| bytes.get(j).is_some_and(|b| b.is_ascii_digit() || *b == b'_');
+        let signed = |j: usize| matches!(bytes.get(j), Some(b'+' | b'-')) && digit_at(j + 1);
+        if i < bytes.len() && matches!(bytes[i], b'e' | b'E') && (digit_at(i + 1) || signed(i + 1)) {
             i += 1;
             if i < bytes.len() && matches!(bytes[i], b'+' | b'-') {
                 i += 1;

@@ -51,6 +51,13 @@ fn binds_operators_by_strength() {
 
 #[test]
 fn reads_literals() {
+    check_errors(
+        "static a = 1.5extern; static b = .5x;",
+        expect![[r#"
+            1:15 error[bad-number]: found unknown number suffix `extern`
+            1:36 error[bad-number]: found unknown number suffix `x`
+        "#]],
+    );
     check_expr(
         "(1, 0xff_u8, 0b1_01, 0o17i64, 1f, 1u, 1_000, 1_i8)",
         expect!["(tuple 1 255u8 5 15i64 1.0f32 1u32 1000 1i8)"],
@@ -141,21 +148,21 @@ fn reads_other_items() {
     check(
         "enum E { A, B(i32) } trait T { fn f() -> (); } impl T for i32 { } mod m; mod n { fn f() { } } use a::b::*; fn f() { }",
         expect![[r#"
-        1:1 error[limitation]: enums are not supported yet
-        1:22 error[limitation]: traits are not supported yet
-        1:48 error[limitation]: impls are not supported yet
-        1:67 error[limitation]: modules are not supported yet
-        1:74 error[limitation]: modules are not supported yet
-        1:95 error[limitation]: `use` items are not supported yet
-        (unsupported E)
-        (unsupported T)
-        (unsupported)
-        (unsupported m)
-        (unsupported n)
-        (unsupported)
-        (fn f ()
-          {})
-    "#]],
+            1:1 error[limitation]: enums are not supported yet
+            1:22 error[limitation]: traits are not supported yet
+            1:48 error[limitation]: impls are not supported yet
+            1:67 error[limitation]: modules are not supported yet
+            1:74 error[limitation]: modules are not supported yet
+            1:95 error[limitation]: `use` items other than `use library::*;` are not supported yet
+            (unsupported E)
+            (unsupported T)
+            (unsupported)
+            (unsupported m)
+            (unsupported n)
+            (unsupported)
+            (fn f ()
+              {})
+        "#]],
     );
 }
 

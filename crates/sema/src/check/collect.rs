@@ -4,6 +4,9 @@ use super::*;
 use crate::intrinsics;
 use nyala_syntax::ast::{ExprKind, ItemKind, Ret, TypeId, TypeKind, TypeParam};
 
+/// So many aliases may follow each other.
+const MAX_CHAIN: u32 = 10_000;
+
 impl<'a> Checker<'a, '_> {
     /// Enters the items of all files, then their types.
     pub(super) fn collect_all(&mut self) {
@@ -29,7 +32,7 @@ impl<'a> Checker<'a, '_> {
             _ => &mut self.globals,
         };
         if let Some(old) = scope.insert(&name.text, entity)
-            && !(matches!(old, Entity::Local(_)) && !top_level)
+            && (top_level || !matches!(old, Entity::Local(_)))
         {
             let old_span = self.entity_span(old);
             let mut diagnostic =
@@ -365,7 +368,12 @@ impl<'a> Checker<'a, '_> {
 
     fn path_ty(&mut self, path: &'a ast::Path) -> Ty {
         let name = &path.names[0];
-        if path.names.len() == 1 && self.lookup(&name.text).is_none() {
+        // Only other types hide the primitive ones.
+        let hidden = matches!(
+            self.lookup(&name.text),
+            Some(Entity::Error | Entity::Struct(_) | Entity::Alias(_) | Entity::TypeParam(_))
+        );
+        if path.names.len() == 1 && !hidden {
             let prim = match &*name.text {
                 "int" => Some(Prim::I32),
                 "uint" => Some(Prim::U32),
@@ -416,8 +424,15 @@ impl<'a> Checker<'a, '_> {
                 self.report(diagnostic.hint("recursion needs a `struct`"));
                 TypeTable::ERROR
             }
+            AliasState::Fresh if self.alias_depth > MAX_CHAIN => {
+                alias.state = AliasState::Done(TypeTable::ERROR);
+                let span = alias.ast.name.span;
+                self.error("type-too-deep", span, format!("more than {MAX_CHAIN} type aliases depend on each other"));
+                TypeTable::ERROR
+            }
             AliasState::Fresh => {
                 alias.state = AliasState::Busy;
+                self.alias_depth += 1;
                 let (ast, module, top_level) = (alias.ast, alias.module, alias.top_level);
                 let old_module = std::mem::replace(&mut self.module, module);
                 let scopes = if top_level { std::mem::take(&mut self.scopes) } else { Vec::new() };
@@ -426,6 +441,7 @@ impl<'a> Checker<'a, '_> {
                     self.scopes = scopes;
                 }
                 self.module = old_module;
+                self.alias_depth -= 1;
                 let alias = &mut self.aliases[id.0 as usize];
                 if let AliasState::Done(ty) = alias.state {
                     return ty;
@@ -457,7 +473,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn const_int(&mut self, e: ExprId, depth: u32) -> Option<i128> {
-        if depth > 64 {
+        if depth > 500 {
             return None;
         }
         use ast::BinaryOp::*;
@@ -485,7 +501,7 @@ impl<'a> Checker<'a, '_> {
                         return None;
                     }
                     let old = std::mem::replace(&mut self.module, module);
-                    let value = ast.init.and_then(|init| self.const_int(init, depth + 8));
+                    let value = ast.init.and_then(|init| self.const_int(init, depth + 1));
                     self.module = old;
                     value
                 }

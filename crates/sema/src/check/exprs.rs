@@ -124,7 +124,8 @@ impl<'a> Checker<'a, '_> {
                 self.p.types.make_number(ty);
                 self.finals.push(Final::Operand { op: "++", want: Want::Number, ty, span });
                 self.assignable(*place, span);
-                ty
+                // Where nobody wants its value it has none: `if c { i++ }`.
+                if expected == Some(TypeTable::UNIT) { TypeTable::UNIT } else { ty }
             }
             ExprKind::Binary { op, op_span, lhs, rhs } => self.binary(*op, *op_span, *lhs, *rhs, expected),
             ExprKind::Assign { op, op_span, place, value } => {
@@ -228,7 +229,7 @@ impl<'a> Checker<'a, '_> {
         }
         match entity {
             Entity::Error => TypeTable::ERROR,
-            Entity::Local(id) => self.use_local(id, called),
+            Entity::Local(id) => self.use_local(id, name.span, called),
             Entity::Static(id) => self.p.statics[id.0 as usize].ty,
             Entity::Fn(id) => self.use_fn(g, id, path, called),
             Entity::Struct(_) | Entity::Alias(_) | Entity::TypeParam(_) => {
@@ -240,7 +241,12 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn use_local(&mut self, id: LocalId, called: bool) -> Ty {
+    fn not_constant(&mut self, span: Span) {
+        let diagnostic = Diagnostic::error("not-constant", span, "initializer of a static is not constant");
+        self.report(diagnostic.label("belongs to the function around the static"));
+    }
+
+    fn use_local(&mut self, id: LocalId, span: Span, called: bool) -> Ty {
         let owner = self.ctx.owner;
         let local = &mut self.p.locals[id.0 as usize];
         local.used = true;
@@ -252,6 +258,10 @@ impl<'a> Checker<'a, '_> {
             self.p.loops[looped.0 as usize].first_class = true;
         }
         let ty = local.ty;
+        if self.static_floor.is_some_and(|floor| self.p.local(id).owner < floor) {
+            self.not_constant(span);
+            return TypeTable::ERROR;
+        }
         if outside && let Some(function) = self.ctx.function {
             self.captures.push((function, id));
         }
@@ -261,6 +271,10 @@ impl<'a> Checker<'a, '_> {
     fn use_fn(&mut self, g: GlobalExpr, id: FnId, path: &'a ast::Path, called: bool) -> Ty {
         let info = &self.p.fns[id.0 as usize];
         let (ty, n, top_level) = (info.ty, info.n_type_params, info.top_level);
+        if !top_level && self.static_floor.is_some() && self.p.fns[id.0 as usize].ast.body.is_some() {
+            self.limitation(path.span, "nested functions in statics");
+            return TypeTable::ERROR;
+        }
         if !top_level {
             self.nested_uses.push((self.ctx.function, id, self.p.locals.len() as u32, path.span));
         }
@@ -468,6 +482,15 @@ impl<'a> Checker<'a, '_> {
             return bool;
         }
         if !self.unify(ast[rhs].span, right, left, why) {
+            let compares = |e: ExprId| matches!(&ast[e].kind, ExprKind::Binary { op, .. } if op.is_comparison());
+            if op.is_comparison()
+                && (compares(lhs) || compares(rhs))
+                && let Some(diagnostic) = self.sink.diagnostics.last_mut()
+            {
+                let hint =
+                    "comparisons bind looser than `|`, `^` and `&`: put them in parentheses, or use `||` and `&&`";
+                diagnostic.hints = vec![hint.into()];
+            }
             return if op.is_comparison() { bool } else { TypeTable::ERROR };
         }
         if op.is_comparison() {
@@ -518,7 +541,7 @@ impl<'a> Checker<'a, '_> {
             match stmt {
                 Stmt::Let { pattern, init, .. } => self.let_stmt(pattern, *init),
                 Stmt::Expr(e) => {
-                    let ty = self.expr(*e, None);
+                    let ty = self.dropped(*e);
                     if self.p.types.is_never(ty) {
                         ended = ended.or(Some(self.ast()[*e].span));
                     }
@@ -538,6 +561,24 @@ impl<'a> Checker<'a, '_> {
             None => TypeTable::UNIT,
         };
         self.scopes.pop();
+        ty
+    }
+
+    /// `e` as a statement: the values of its branches are dropped, whatever types they have.
+    fn dropped(&mut self, e: ExprId) -> Ty {
+        let ExprKind::If { arms, otherwise: Some(otherwise) } = &self.ast()[e].kind else { return self.expr(e, None) };
+        let bool = self.prim(Prim::Bool);
+        let mut all_never = true;
+        for (cond, then) in arms {
+            self.operand_to(*cond, bool, NO_WHY);
+            let ty = self.expr(*then, None);
+            all_never &= self.p.types.is_never(ty);
+        }
+        let ty = self.expr(*otherwise, None);
+        all_never &= self.p.types.is_never(ty);
+        let ty = if all_never { TypeTable::NEVER } else { TypeTable::UNIT };
+        let g = self.g(e);
+        self.p.expr_ty[g as usize] = ty;
         ty
     }
 
@@ -673,42 +714,62 @@ impl<'a> Checker<'a, '_> {
 
     fn if_expr(&mut self, arms: &'a [(ExprId, ExprId)], otherwise: Option<ExprId>, expected: Option<Ty>) -> Ty {
         let bool = self.prim(Prim::Bool);
-        let mut result = match otherwise {
+        let fixed = match otherwise {
             None => Some(TypeTable::UNIT),
             Some(_) => expected.filter(|t| self.p.types.as_var(*t).is_none()),
         };
-        let mut all_never = true;
-        let why = match otherwise {
-            None => NO_WHY,
-            Some(_) => NO_WHY,
-        };
-        let mut why = why;
+        let mut common = Common { ty: fixed, fixed: fixed.is_some(), all_never: true, arms: Vec::new() };
         for (cond, then) in arms {
             self.operand_to(*cond, bool, NO_WHY);
-            self.arm(*then, &mut result, &mut all_never, &mut why);
+            self.arm(*then, &mut common);
         }
         if let Some(e) = otherwise {
-            self.arm(e, &mut result, &mut all_never, &mut why);
+            self.arm(e, &mut common);
         }
-        if all_never && otherwise.is_some() {
+        if common.all_never && otherwise.is_some() {
             return TypeTable::NEVER;
         }
-        result.unwrap_or(TypeTable::NEVER)
+        common.ty.unwrap_or(TypeTable::NEVER)
     }
 
-    fn arm(&mut self, e: ExprId, result: &mut Option<Ty>, all_never: &mut bool, why: &mut Why) {
-        let ty = match *result {
-            Some(to) => self.expr_to(e, to, *why),
-            None => self.expr(e, None),
+    fn arm(&mut self, e: ExprId, common: &mut Common) {
+        let Some(to) = common.ty else {
+            let ty = self.expr(e, None);
+            if !self.p.types.is_never(ty) {
+                *common = Common { ty: Some(ty), all_never: false, arms: vec![(e, ty)], ..*common };
+            }
+            return;
         };
+        if common.fixed {
+            let ty = self.expr_to(e, to, NO_WHY);
+            common.all_never &= self.p.types.is_never(ty);
+            return;
+        }
+        let ty = self.expr(e, Some(to));
         if self.p.types.is_never(ty) {
             return;
         }
-        *all_never = false;
-        if result.is_none() {
-            *result = Some(ty);
-            *why = Why(Some((self.value_span(e), "because of this branch")));
+        let (g, span) = (self.g(e), self.value_span(e));
+        let pointers = |c: &mut Self| {
+            let ptr = |c: &mut Self, t| matches!(c.p.types.kind(t), Kind::Ptr { .. });
+            ptr(c, ty) && ptr(c, to)
+        };
+        // Of two pointers the one that can do less is the type of both.
+        if pointers(self)
+            && self.subtype(ty, to) == Fit::No
+            && matches!(self.subtype(to, ty), Fit::Same | Fit::Adjusted)
+        {
+            for (arm, from) in std::mem::take(&mut common.arms) {
+                let (g, span) = (self.g(arm), self.value_span(arm));
+                self.coerce(g, span, from, ty, NO_WHY);
+                common.arms.push((arm, from));
+            }
+            common.ty = Some(ty);
+        } else {
+            let first = common.arms.first().map(|a| (self.value_span(a.0), "because of this branch"));
+            self.coerce(g, span, ty, to, Why(first));
         }
+        common.arms.push((e, ty));
     }
 
     fn while_expr(&mut self, e: ExprId, cond: ExprId, body: ExprId) -> Ty {
@@ -733,4 +794,14 @@ impl<'a> Checker<'a, '_> {
         self.ctx.current_loop = old;
         TypeTable::UNIT
     }
+}
+
+/// The common type of branches.
+struct Common {
+    ty: Option<Ty>,
+    /// The context says which.
+    fixed: bool,
+    all_never: bool,
+    /// Branches with a value so far, and their types.
+    arms: Vec<(ExprId, Ty)>,
 }

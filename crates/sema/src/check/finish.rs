@@ -37,6 +37,7 @@ impl<'a> Checker<'a, '_> {
         let old = self.ctx;
         self.n_owners += 1;
         self.function_of.push(None);
+        let old_floor = self.static_floor.replace(self.n_owners);
         self.ctx = Context { owner: self.n_owners, current_loop: None, function: None };
         let why = match ast.ty {
             Some(ty) => Why(Some((self.ast()[ty].span, "because of this type"))),
@@ -48,6 +49,7 @@ impl<'a> Checker<'a, '_> {
         }
         self.check_constant(init);
         self.ctx = old;
+        self.static_floor = old_floor;
         self.solve();
     }
 
@@ -68,7 +70,8 @@ impl<'a> Checker<'a, '_> {
                 // The bodies of lambdas run later; what they may not use is found by their names.
                 ExprKind::Lambda(_) => None,
                 ExprKind::Path(path) => match self.p.resolved.get(&self.g(e)) {
-                    Some(Entity::Local(_)) => Some((path.span, "a variable is no constant")),
+                    // Reported where the name was found.
+                    Some(Entity::Local(_)) => None,
                     Some(Entity::Static(id)) if self.p.statics[id.0 as usize].ast.mutable => {
                         Some((path.span, "a `static mut` is no constant"))
                     }
@@ -281,19 +284,25 @@ impl<'a> Checker<'a, '_> {
             return;
         }
         let bits = prim.bits();
-        let max = if prim.is_signed() { (1u128 << (bits - 1)) - u128::from(!negative) } else { (1u128 << bits) - 1 };
+        let max = if negative && !prim.is_signed() {
+            0
+        } else if prim.is_signed() {
+            (1u128 << (bits - 1)) - u128::from(!negative)
+        } else {
+            (1u128 << bits) - 1
+        };
         if value > max {
             let sign = if negative { "-" } else { "" };
             let message = format!("literal {sign}{value} does not fit `{}`", prim.name());
             let mut diagnostic = Diagnostic::error("literal-out-of-range", span, message);
             if value < 1 << 64 {
                 let wider = match value {
-                    0..0x8000 => "i16",
-                    0..0x8000_0000 => "i32",
-                    0..0x8000_0000_0000_0000 => "i64",
+                    0..=0x7fff => "i16",
+                    0x8000..=0x7fff_ffff => "i32",
+                    0x8000_0000..=0x7fff_ffff_ffff_ffff => "i64",
                     _ => "u64",
                 };
-                diagnostic = diagnostic.hint(format!("`{wider}` has room for it: `{value}{wider}`"));
+                diagnostic = diagnostic.hint(format!("`{wider}` has room for it: `{sign}{value}{wider}`"));
             }
             self.report(diagnostic);
         }

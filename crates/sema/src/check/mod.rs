@@ -140,6 +140,8 @@ struct Checker<'a, 's> {
     /// The named function around each body.
     function_of: Vec<Option<FnId>>,
     aliases: Vec<Alias<'a>>,
+    /// How many aliases are being looked through.
+    alias_depth: u32,
     /// Names may be missing through no fault of their users.
     open_names: bool,
     reported_names: FxHashSet<(Option<FnId>, &'a str)>,
@@ -147,6 +149,8 @@ struct Checker<'a, 's> {
     /// `(user, nested function used, locals known then, place)`.
     nested_uses: Vec<(Option<FnId>, FnId, u32, Span)>,
     captures: Vec<(FnId, LocalId)>,
+    /// In the initializer of a static: bodies numbered from here are inside of it.
+    static_floor: Option<u32>,
     /// In a filter: calls are out.
     in_filter: bool,
     /// Enclosing functions of nested ones.
@@ -215,11 +219,13 @@ impl<'a, 's> Checker<'a, 's> {
             default_from: 0,
             function_of: vec![None],
             aliases: Vec::new(),
+            alias_depth: 0,
             open_names,
             reported_names: FxHashSet::default(),
             n_suggestions: 0,
             nested_uses: Vec::new(),
             captures: Vec::new(),
+            static_floor: None,
             in_filter: false,
             parents: FxHashMap::default(),
         }

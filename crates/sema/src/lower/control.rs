@@ -37,7 +37,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     self.stmts(&block.stmts);
                     return self.give_unit(ret);
                 }
-                ExprKind::If { arms, otherwise } if otherwise.is_some() || takes_unit(&self.w, ret) => {
+                ExprKind::If { arms, otherwise }
+                    if (otherwise.is_some() || takes_unit(&self.w, ret)) && self.arms_fit(arms, *otherwise, ret) =>
+                {
                     let mark = self.log.len();
                     for (cond, then) in arms {
                         let cond = self.value(*cond);
@@ -79,6 +81,15 @@ impl<'a> Lowerer<'_, 'a, '_> {
             Some(ret) => self.give(e, val, ret),
             None => self.end_unreachable(),
         }
+    }
+
+    /// Whether the values of all branches are what `ret` takes: those of a statement need not be.
+    fn arms_fit(&self, arms: &[(ExprId, ExprId)], otherwise: Option<ExprId>, ret: Val) -> bool {
+        let n = self.w.types.cn_params(self.w.ty(ret)).map_or(0, <[_]>::len);
+        arms.iter().map(|a| a.1).chain(otherwise).all(|e| {
+            let ty = self.adjusted_ty(e);
+            ty == TypeTable::NEVER || self.parts(ty).len() + 1 == n
+        })
     }
 
     /// Ends with `()` for `ret`.

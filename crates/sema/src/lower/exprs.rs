@@ -171,7 +171,11 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 };
                 let new = self.w.op(if *inc { Op::Add } else { Op::Sub }, &[old, one]);
                 self.write(&place, new);
-                if *prefix { new } else { old }
+                match ty {
+                    TypeTable::UNIT => self.w.unit(),
+                    _ if *prefix => new,
+                    _ => old,
+                }
             }
             ExprKind::Binary { op, op_span, lhs, rhs } => match op {
                 BinaryOp::And | BinaryOp::Or => self.short_circuit(*op, *lhs, *rhs),

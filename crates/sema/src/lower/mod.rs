@@ -24,6 +24,9 @@ pub fn lower(program: &Program, sink: &mut Sink) -> Option<World> {
     })
 }
 
+/// So many statics may have initializers that need each other.
+const MAX_CHAIN: u32 = 10_000;
+
 /// Where a variable is.
 #[derive(Clone, Copy, Default)]
 struct Var {
@@ -70,6 +73,12 @@ struct Lowerer<'p, 'a, 's> {
     cur: Option<Cur>,
     tys: Vec<Option<ir::Ty>>,
     structs: Vec<Option<ir::Ty>>,
+    /// How many structs of each name there are: names are unique in the graph.
+    struct_names: rustc_hash::FxHashMap<&'a str, u32>,
+    /// Structs declared in the graph that have no fields there yet.
+    fields_missing: Vec<(usize, ir::StructId)>,
+    /// How many initializers of statics are under way.
+    init_depth: u32,
     fn_vals: Vec<Option<Val>>,
     queue: Vec<FnId>,
     globals: Vec<Option<Global>>,
@@ -98,6 +107,9 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             cur: None,
             tys: Vec::new(),
             structs: vec![None; p.structs.len()],
+            struct_names: rustc_hash::FxHashMap::default(),
+            fields_missing: Vec::new(),
+            init_depth: 0,
             fn_vals: vec![None; p.fns.len()],
             queue: Vec::new(),
             globals: vec![None; p.statics.len()],
@@ -178,10 +190,26 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
                     return t;
                 }
                 let info = &self.p.structs[idx];
-                let (ir_id, t) = self.w.types.declare_struct(&info.ast.name.text);
+                let n = self.struct_names.entry(&info.ast.name.text).or_insert(0u32);
+                *n += 1;
+                let name = match *n {
+                    1 => info.ast.name.text.to_string(),
+                    n => format!("{}.{}", info.ast.name.text, n - 1),
+                };
+                let (ir_id, t) = self.w.types.declare_struct(&name);
                 self.structs[idx] = Some(t);
-                let fields = info.fields.iter().map(|(n, t)| (n.to_string(), self.ir_ty(*t))).collect();
-                self.w.types.set_fields(ir_id, fields);
+                // Structs that name each other make long chains: one after the other, not one inside the other.
+                self.fields_missing.push((idx, ir_id));
+                if self.fields_missing.len() == 1 {
+                    let mut next = 0;
+                    while let Some(&(idx, ir_id)) = self.fields_missing.get(next) {
+                        next += 1;
+                        let info = &self.p.structs[idx];
+                        let fields = info.fields.iter().map(|(n, t)| (n.to_string(), self.ir_ty(*t))).collect();
+                        self.w.types.set_fields(ir_id, fields);
+                    }
+                    self.fields_missing.clear();
+                }
                 t
             }
             Kind::Array(elem, n) => {
@@ -586,7 +614,11 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.inits[id.0 as usize] = InitState::Busy;
         let p = self.p;
         let info = &p.statics[id.0 as usize];
-        if let Some(init) = info.ast.init {
+        if self.init_depth > MAX_CHAIN {
+            let message = format!("more than {MAX_CHAIN} statics depend on each other");
+            self.error("limitation", info.ast.name.span, message);
+        } else if let Some(init) = info.ast.init {
+            self.init_depth += 1;
             let old = (self.cur.take(), self.mode, self.module, self.w.current_origin());
             self.mode = Mode::Constant;
             self.module = info.module;
@@ -594,6 +626,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             (self.cur, self.mode, self.module) = (old.0, old.1, old.2);
             self.w.set_origin(old.3);
             self.w.set_init(global, val);
+            self.init_depth -= 1;
         }
         self.inits[id.0 as usize] = InitState::Done;
     }

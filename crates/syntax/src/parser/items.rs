@@ -254,7 +254,8 @@ impl Parser<'_> {
 
     /// The `;` behind something. Where it is missing at the end of a line, the fault is reported and nothing lost.
     pub(super) fn semi(&mut self, after: &str) -> R<()> {
-        if self.eat(Tok::Semi) {
+        // At the end of the file, inside a block, it is the brace that misses.
+        if self.eat(Tok::Semi) || self.at(Tok::Eof) && self.nesting > 0 {
             return Ok(());
         }
         let diagnostic = if self.tokens[self.pos].newline || self.at(Tok::RBrace) {
