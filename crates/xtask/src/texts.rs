@@ -6,7 +6,7 @@
 //! | `//> text` | a line of what `main` prints, under every engine; `//= 3`: its exit code |
 //! | `//! residual f: "mul(" == 2` | the text occurs so often in the function at that stage; `<=` too; `*` is the whole stage |
 //! | `//! flat f loop: "load" <= 9` | the same in the deepest loop with most instructions of the function |
-//! | `//~ error[code]: text` | on a line (or below it, with `^`): this diagnostic is reported there, and no others |
+//! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others |
 //! | a file with `.residual` or `.stderr` for `.impala` | the whole residual program, the whole output |
 //!
 //! Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two.
@@ -368,7 +368,8 @@ fn check_diagnostics(path: &Path, text: &str, bless: bool, faults: &mut Vec<Stri
     for (i, line) in text.lines().enumerate() {
         if let Some((_, comment)) = line.split_once("//~") {
             let up = comment.chars().take_while(|&c| c == '^').count();
-            expected.push((i + 1 - up, comment[up..].trim().to_string()));
+            let down = comment[up..].chars().take_while(|&c| c == 'v').count();
+            expected.push((i + 1 + down - up, comment[up + down..].trim().to_string()));
         }
     }
     for d in &s.sink.diagnostics {
