@@ -50,6 +50,19 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64) -> Tally {
     Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
 }
 
+/// Checks one program as if it were random.
+pub fn run_file(path: &std::path::Path) -> Result<bool, String> {
+    let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let (ok, text) = match check(&program, program.contains("entry_0")) {
+        Outcome::Agrees => (true, "agrees".into()),
+        Outcome::TooLong => (false, "the source takes too long".into()),
+        Outcome::Diverges => (true, "spends the budget of partial evaluation".into()),
+        Outcome::Fault(e) => (false, e),
+    };
+    println!("{text}");
+    Ok(ok)
+}
+
 enum Outcome {
     Agrees,
     TooLong,
