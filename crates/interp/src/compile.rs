@@ -4,7 +4,7 @@
 //! its order. Other operations are computed where a block first needs them, so that nothing faults which the program
 //! would not have computed; what a dominating block has computed is not computed again.
 
-use crate::code::{Entry, EntryIdx, FuncIdx, Function, Inst, Leave, Reg};
+use crate::code::{Code, Entry, EntryIdx, FuncIdx, Function, Inst, Leave, Reg};
 use crate::externals::Linker;
 use crate::fault::{Fault, FaultKind};
 use crate::leaves::{Layout, Leaf};
@@ -23,6 +23,7 @@ struct Compiler<'c, 'w> {
     func: FuncIdx,
     scope: Scope,
     out: Function,
+    code: Code,
     /// Registers of what is computed here.
     available: FxHashMap<Val, Reg>,
     undo: Vec<(Val, Option<Reg>)>,
@@ -39,7 +40,7 @@ struct Compiler<'c, 'w> {
 }
 
 /// Compiles one function.
-pub fn compile(l: &mut Linker, func: FuncIdx, wrap: bool) -> Result<Function> {
+pub fn compile(l: &mut Linker, func: FuncIdx, wrap: bool) -> Result<(Function, Code)> {
     let f = l.funcs[func as usize];
     let w = l.program.w;
     let layouts = &mut l.layouts;
@@ -52,6 +53,7 @@ pub fn compile(l: &mut Linker, func: FuncIdx, wrap: bool) -> Result<Function> {
         func,
         scope,
         out,
+        code: Code::default(),
         available: FxHashMap::default(),
         undo: Vec::new(),
         block_params: FxHashMap::default(),
@@ -65,7 +67,7 @@ pub fn compile(l: &mut Linker, func: FuncIdx, wrap: bool) -> Result<Function> {
         wrap,
     };
     c.compile()?;
-    Ok(c.out)
+    Ok((c.out, c.code))
 }
 
 fn bug(text: impl std::fmt::Display) -> Box<Fault> {
@@ -88,8 +90,8 @@ impl Compiler<'_, '_> {
             return Ok(i);
         }
         let layout = self.layout(ty)?;
-        self.out.layouts.push(layout);
-        let i = self.out.layouts.len() as u32 - 1;
+        self.code.layouts.push(layout);
+        let i = self.code.layouts.len() as u32 - 1;
         self.layout_idx.insert(ty, i);
         Ok(i)
     }
@@ -111,8 +113,8 @@ impl Compiler<'_, '_> {
     }
 
     fn emit(&mut self, inst: Inst) {
-        self.out.code.push(inst);
-        self.out.spans.push(self.span);
+        self.code.insts.push(inst);
+        self.code.spans.push(self.span);
     }
 
     fn set(&mut self, v: Val, reg: Reg) {
@@ -162,7 +164,7 @@ impl Compiler<'_, '_> {
         self.walk()?;
         for (at, which, k) in std::mem::take(&mut self.fixups) {
             let pc = *self.pcs.get(&k).ok_or_else(|| bug("a jump to no block"))?;
-            match &mut self.out.code[at] {
+            match &mut self.code.insts[at] {
                 Inst::Jump { to } => *to = pc,
                 Inst::Branch { then, els, .. }
                 | Inst::BranchLtI32 { then, els, .. }
@@ -175,6 +177,7 @@ impl Compiler<'_, '_> {
             if let Entry::Block { pc: at, .. } = &mut self.l.entries[entry as usize] {
                 *at = pc;
             }
+            self.out.entries.push(entry);
         }
         Ok(())
     }
@@ -218,7 +221,7 @@ impl Compiler<'_, '_> {
 
     fn compile_block(&mut self, k: Cont) -> Result<()> {
         let w = self.w;
-        self.pcs.insert(k, self.out.code.len() as u32);
+        self.pcs.insert(k, self.code.insts.len() as u32);
         if k != self.f {
             let mut reg = self.block_params[&k];
             if w.params(k).iter().any(|p| w.ty(*p) != w.types.mem() && self.available.contains_key(p)) {
@@ -249,21 +252,24 @@ impl Compiler<'_, '_> {
     }
 
     fn is_computed(&self, v: Val) -> bool {
-        matches!(self.w.node(v), Node::Op(op) if op.effect() == Effect::Total) || matches!(self.w.node(v), Node::Cont(_))
+        matches!(self.w.node(v), Node::Op(op) if op.effect() == Effect::Total)
+            || matches!(self.w.node(v), Node::Cont(_))
     }
 
     // Values.
 
+    fn const_index(&mut self, bits: u64) -> u32 {
+        if let Some(&i) = self.consts.get(&bits) {
+            return i;
+        }
+        self.code.consts.push(bits);
+        let i = self.code.consts.len() as u32 - 1;
+        self.consts.insert(bits, i);
+        i
+    }
+
     fn constant(&mut self, d: Reg, bits: u64) {
-        let index = match self.consts.get(&bits) {
-            Some(&i) => i,
-            None => {
-                self.out.consts.push(bits);
-                let i = self.out.consts.len() as u32 - 1;
-                self.consts.insert(bits, i);
-                i
-            }
-        };
+        let index = self.const_index(bits);
         self.emit(Inst::Const { d, index });
     }
 
@@ -409,9 +415,9 @@ impl Compiler<'_, '_> {
     }
 
     fn list(&mut self, words: &[Reg]) -> u32 {
-        let at = self.out.lists.len() as u32;
-        self.out.lists.push(words.len() as u32);
-        self.out.lists.extend_from_slice(words);
+        let at = self.code.lists.len() as u32;
+        self.code.lists.push(words.len() as u32);
+        self.code.lists.extend_from_slice(words);
         at
     }
 
@@ -480,10 +486,35 @@ impl Compiler<'_, '_> {
                 self.copy(d + at, s, n);
             }
             Op::Lea => self.lea(d, v)?,
-            Op::Sqrt | Op::Abs | Op::Floor | Op::Ceil | Op::Trunc | Op::Round | Op::Fmin | Op::Fmax | Op::Fma
-            | Op::Copysign | Op::Sin | Op::Cos | Op::Tan | Op::Asin | Op::Acos | Op::Atan | Op::Sinh | Op::Cosh
-            | Op::Tanh | Op::Exp | Op::Exp2 | Op::Expm1 | Op::Log | Op::Log2 | Op::Log10 | Op::Log1p | Op::Cbrt
-            | Op::Pow | Op::Atan2 => {
+            Op::Sqrt
+            | Op::Abs
+            | Op::Floor
+            | Op::Ceil
+            | Op::Trunc
+            | Op::Round
+            | Op::Fmin
+            | Op::Fmax
+            | Op::Fma
+            | Op::Copysign
+            | Op::Sin
+            | Op::Cos
+            | Op::Tan
+            | Op::Asin
+            | Op::Acos
+            | Op::Atan
+            | Op::Sinh
+            | Op::Cosh
+            | Op::Tanh
+            | Op::Exp
+            | Op::Exp2
+            | Op::Expm1
+            | Op::Log
+            | Op::Log2
+            | Op::Log10
+            | Op::Log1p
+            | Op::Cbrt
+            | Op::Pow
+            | Op::Atan2 => {
                 let prim = prim.ok_or_else(|| bug("a math function of no primitive"))?;
                 let a = self.reg(args[0])?;
                 let b = args.get(1).map_or(Ok(a), |&v| self.reg(v))?;
@@ -501,8 +532,8 @@ impl Compiler<'_, '_> {
 
     fn copy(&mut self, d: Reg, s: Reg, n: u32) {
         match n {
-            0 => {}
-            1 => self.emit(Inst::Copy { d, s }),
+            // One by one where that is as good as at once.
+            0..=4 if s + n <= d || d <= s => (0..n).for_each(|i| self.emit(Inst::Copy { d: d + i, s: s + i })),
             n => self.emit(Inst::CopyMany { d, s, n }),
         }
     }
@@ -522,6 +553,11 @@ impl Compiler<'_, '_> {
             (Op::Mul, Prim::F32) => Inst::MulF32 { d, a, b },
             (Op::Add, Prim::F64) => Inst::AddF64 { d, a, b },
             (Op::Mul, Prim::F64) => Inst::MulF64 { d, a, b },
+            (Op::Sub, Prim::F32) => Inst::SubF32 { d, a, b },
+            (Op::Sub, Prim::F64) => Inst::SubF64 { d, a, b },
+            (Op::And, _) => Inst::And { d, a, b },
+            (Op::Or, _) => Inst::Or { d, a, b },
+            (Op::Xor, _) => Inst::Xor { d, a, b },
             (Op::Add, Prim::I32) if !self.wrap => Inst::AddI32 { d, a, b },
             (Op::Sub, Prim::I32) if !self.wrap => Inst::SubI32 { d, a, b },
             (Op::Mul, Prim::I32) if !self.wrap => Inst::MulI32 { d, a, b },
@@ -540,8 +576,11 @@ impl Compiler<'_, '_> {
         let start = self.l.layouts.part_start(w.ty(aggregate), idx) as u32;
         let reg = self.reg(aggregate)? + start;
         // What was copied as a part may be uninitialized; its use as a scalar is not.
-        let copied = matches!(w.node(aggregate), Node::Param(..) | Node::Op(Op::Load | Op::Extract | Op::Select | Op::Insert));
-        if copied && !matches!(w.types.kind(w.ty(v)), TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) | TyKind::Mem) {
+        let copied =
+            matches!(w.node(aggregate), Node::Param(..) | Node::Op(Op::Load | Op::Extract | Op::Select | Op::Insert));
+        if copied
+            && !matches!(w.types.kind(w.ty(v)), TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) | TyKind::Mem)
+        {
             self.emit(Inst::CheckInit { a: reg });
         }
         Ok(reg)
@@ -581,11 +620,13 @@ impl Compiler<'_, '_> {
         match (w.as_lit(args[1]), elem) {
             (Some(idx), Some(elem)) => {
                 let (size, _) = nyala_ir::layout::size_align(&w.types, elem).ok_or_else(too_large)?;
-                self.emit(Inst::LeaImm { d, a, offset: (idx as i64).wrapping_mul(size as i64) });
+                let offset = self.const_index((idx as i64).wrapping_mul(size as i64) as u64);
+                self.emit(Inst::LeaImm { d, a, offset });
             }
             (Some(idx), None) => {
                 let offset = nyala_ir::layout::offset(&w.types, pointee, idx).ok_or_else(too_large)?;
-                self.emit(Inst::LeaImm { d, a, offset: offset as i64 });
+                let offset = self.const_index(offset);
+                self.emit(Inst::LeaImm { d, a, offset });
             }
             (None, Some(elem)) => {
                 let (size, _) = nyala_ir::layout::size_align(&w.types, elem).ok_or_else(too_large)?;
@@ -718,8 +759,8 @@ impl Compiler<'_, '_> {
     }
 
     fn fail(&mut self, text: &str) {
-        self.out.texts.push(text.into());
-        let text = self.out.texts.len() as u32 - 1;
+        self.code.texts.push(text.into());
+        let text = self.code.texts.len() as u32 - 1;
         self.emit(Inst::Fail { text });
     }
 
@@ -807,15 +848,15 @@ impl Compiler<'_, '_> {
             }
             None => Inst::Branch { cond: self.need(cond)?, then: 0, els: 0 },
         };
-        let at = self.out.code.len();
+        let at = self.code.insts.len();
         self.emit(inst);
         for (which, target) in [then, els].into_iter().enumerate() {
             match w.node(target) {
                 Node::Cont(c) if c != self.f && !self.l.program.is_func(c) => self.fixups.push((at, which, c)),
                 _ => {
                     // Something else: a piece of code that calls it. What it computes is not computed elsewhere.
-                    let pc = self.out.code.len() as u32;
-                    match &mut self.out.code[at] {
+                    let pc = self.code.insts.len() as u32;
+                    match &mut self.code.insts[at] {
                         Inst::Branch { then, els, .. }
                         | Inst::BranchLtI32 { then, els, .. }
                         | Inst::BranchCompare { then, els, .. } => *(if which == 0 { then } else { els }) = pc,
@@ -866,7 +907,7 @@ impl Compiler<'_, '_> {
             }
             i += n;
         }
-        let at = self.out.code.len();
+        let at = self.code.insts.len();
         self.emit(Inst::Jump { to: 0 });
         self.fixups.push((at, 0, k));
         Ok(())
