@@ -26,13 +26,13 @@ impl FaultKind {
     /// Its name in diagnostics.
     pub fn code(self) -> &'static str {
         match self {
-            FaultKind::SignedOverflow => "run-signed-overflow",
-            FaultKind::DivisionByZero => "run-division-by-zero",
-            FaultKind::Memory => "run-invalid-access",
-            FaultKind::Uninitialized => "run-uninitialized-read",
-            FaultKind::DeadContinuation => "run-dead-continuation",
-            FaultKind::Undefined => "run-undefined",
-            FaultKind::Budget => "run-budget-spent",
+            FaultKind::SignedOverflow => "signed-overflow",
+            FaultKind::DivisionByZero => "division-by-zero",
+            FaultKind::Memory => "invalid-access",
+            FaultKind::Uninitialized => "uninitialized-read",
+            FaultKind::DeadContinuation => "dead-continuation",
+            FaultKind::Undefined => "undefined-call",
+            FaultKind::Budget => "budget-spent",
             FaultKind::Symbol => "undefined-symbol",
             FaultKind::Limitation => "limitation",
         }

@@ -69,12 +69,14 @@ pub struct Session {
     pub sources: Sources,
     pub sink: Sink,
     pub timings: Vec<Timing>,
+    /// The interpreter found undefined behavior, or its budget spent.
+    pub faulted: bool,
     files: Vec<(String, String)>,
 }
 
 impl Session {
     pub fn new(options: Options) -> Session {
-        Session { options, sources: Sources::new(), sink: Sink::default(), timings: Vec::new(), files: Vec::new() }
+        Session { options, sources: Sources::new(), sink: Sink::default(), timings: Vec::new(), faulted: false, files: Vec::new() }
     }
 
     /// Adds a file of the program.

@@ -139,8 +139,7 @@ fn command(command: Command) -> u8 {
                 show(s, input.time_passes);
                 s.sink.diagnostics.clear();
                 s.timings.clear();
-                let result = s.interpret(&world, &entry, &load, &all)?;
-                return Ok((result & 255) as u8);
+                return s.interpret(&world, &entry, &all, &load).map(|code| (code & 255) as u8);
             }
             let residual = s.residual(&world)?;
             let module = s.flat(&residual)?;
@@ -190,7 +189,7 @@ fn with_session(input: &Input, f: impl FnOnce(&mut Session) -> Result<u8, Report
     match result {
         Ok(code) => code,
         Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
-        Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code.starts_with("run-")) => CHECKED_EXECUTION,
+        Err(Reported) if session.faulted => CHECKED_EXECUTION,
         Err(Reported) => FAILED,
     }
 }

@@ -3,6 +3,7 @@
 use crate::{Reported, Session};
 use nyala_base::{Diagnostic, Span};
 use nyala_gen_llvm::Jit;
+use nyala_ir::World;
 use std::path::PathBuf;
 
 /// Address space for the program's stack; touched pages only are used.
@@ -38,56 +39,64 @@ impl Session {
     }
 
     /// The same by the interpreter.
-    pub fn interpret_bool(&mut self, world: &nyala_ir::World, name: &str) -> Result<bool, Reported> {
-        let Some(entry) = world.find_root(name) else {
-            return Err(self.report(Diagnostic::error("no-entry", Span::NONE, format!("no function `{name}`"))));
-        };
-        let result = nyala_interp::run(world, entry, &[], &nyala_interp::Options::default());
-        let words = result.map_err(|fault| self.report(fault.diagnostic()))?;
-        Ok(words.first().is_some_and(|&w| w != 0))
+    pub fn interpret_bool(&mut self, world: &World, name: &str) -> Result<bool, Reported> {
+        let results = self.interpret_root(world, name, &[], &nyala_interp::Options::default())?;
+        Ok(results.first().is_some_and(|r| r & 1 != 0))
     }
 
-    /// [`Session::run_entry`] by the interpreter.
+    /// Runs an entry function, of the types that [`Session::run_entry`] takes, by the interpreter.
     pub fn interpret(
         &mut self,
-        world: &nyala_ir::World,
+        world: &World,
         entry: &str,
-        libraries: &[PathBuf],
         args: &[String],
+        libraries: &[PathBuf],
     ) -> Result<i32, Reported> {
-        let Some(k) = world.find_root(entry) else { return Err(self.no_entry(entry)) };
-        let data = world.cont(k);
-        let params = world.types.cn_params(data.ty).unwrap_or(&[]);
-        let i32 = world.types.i32();
-        let takes_args = params.len() == 4 && params[1] == i32;
-        let rets = params.last().and_then(|&ret| world.types.cn_params(ret)).unwrap_or(&[]);
-        let plain = rets.len() == 1 || (rets.len() == 2 && (rets[1] == i32 || rets[1] == world.types.unit()));
-        if !(params.len() == 2 || takes_args) || !plain {
-            return Err(self.entry_type(entry, data.origin));
+        let mut options = nyala_interp::Options::default();
+        for path in libraries {
+            match nyala_runtime::Library::open(path) {
+                Ok(library) => options.libraries.push(library),
+                Err(e) => {
+                    let message = format!("cannot load {}: {e}", path.display());
+                    return Err(self.report(Diagnostic::error("no-such-library", Span::NONE, message)));
+                }
+            }
         }
         nyala_runtime::set_args(args);
-        let words = [nyala_runtime::nyala_argc() as i64 as u64, nyala_runtime::nyala_argv() as u64];
-        let mut options = nyala_interp::Options::default();
-        for library in libraries {
-            let opened = nyala_runtime::Library::open(library);
-            let opened = opened.map_err(|e| self.report(Diagnostic::error("library-not-loaded", Span::NONE, e)))?;
-            options.libraries.push(opened);
+        let takes_args = world.find_root(entry).is_some_and(|k| world.params(k).len() == 4);
+        let argv = [nyala_runtime::nyala_argc() as u64, nyala_runtime::nyala_argv() as u64];
+        let argv = if takes_args { &argv[..] } else { &[] };
+        let results = self.interpret_root(world, entry, argv, &options);
+        nyala_runtime::nyala_flush();
+        Ok(results?.first().map_or(0, |&r| r as i32))
+    }
+
+    fn interpret_root(
+        &mut self,
+        world: &World,
+        name: &str,
+        args: &[u64],
+        options: &nyala_interp::Options,
+    ) -> Result<Vec<u64>, Reported> {
+        let Some(k) = world.find_root(name) else { return Err(self.no_entry(name)) };
+        if world.params(k).len() != args.len() + 2 {
+            return Err(self.wrong_entry(name, world.cont(k).origin));
         }
-        let result = nyala_interp::run(world, k, if takes_args { &words } else { &[] }, &options);
-        let words = result.map_err(|fault| self.report(fault.diagnostic()))?;
-        Ok(words.first().map_or(0, |&w| w as i32))
+        let results = nyala_interp::run(world, k, args, options);
+        results.map_err(|fault| {
+            self.faulted = fault.kind != nyala_interp::FaultKind::Limitation;
+            self.report(fault.diagnostic())
+        })
     }
 
-    fn no_entry(&mut self, entry: &str) -> Reported {
-        let d = Diagnostic::error("no-entry", Span::NONE, format!("the program has no function `{entry}` to run"))
-            .hint("write `fn main() -> i32 { … }`, or name an exported function by `--entry`");
-        self.report(d)
+    fn no_entry(&mut self, name: &str) -> Reported {
+        let d = Diagnostic::error("no-entry", Span::NONE, format!("the program has no function `{name}` to run"));
+        self.report(d.hint("write `fn main() -> i32 { … }`, or name an exported function by `--entry`"))
     }
 
-    fn entry_type(&mut self, entry: &str, span: Span) -> Reported {
-        let d = Diagnostic::error("entry-type", span, format!("`{entry}` cannot be run as it is"))
-            .hint("it must be `fn() -> i32`, `fn() -> ()` or `fn(argc: i32, argv: &[&[u8]]) -> i32`");
-        self.report(d)
+    fn wrong_entry(&mut self, name: &str, span: Span) -> Reported {
+        let d = Diagnostic::error("entry-type", span, format!("`{name}` cannot be run as it is"));
+        self.report(d.hint("it must be `fn() -> i32`, `fn() -> ()` or `fn(argc: i32, argv: &[&[u8]]) -> i32`"))
     }
 
     /// Runs an entry function of type `fn() -> i32`, `fn() -> ()` or `fn(i32, &[&[u8]]) -> i32`; its result, or 0.
@@ -103,7 +112,7 @@ impl Session {
         let i32 = module.types.i32();
         let takes_args = f.params.len() == 2 && f.params[0] == i32;
         if !(f.params.is_empty() || takes_args) || !(f.rets.is_empty() || *f.rets == [i32]) {
-            return Err(self.entry_type(entry, f.span));
+            return Err(self.wrong_entry(entry, f.span));
         }
         let lookup = self.time("llvm-link", |_| loaded.jit.lookup(entry), |_| 0);
         let address = lookup.map_err(|d| self.report(*d))?;

@@ -26,5 +26,5 @@ pub(crate) fn on_big_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-//#[cfg(test)]
-//mod tests;
+#[cfg(test)]
+mod tests;

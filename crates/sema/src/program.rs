@@ -118,7 +118,6 @@ pub struct StaticInfo<'a> {
 #[derive(Debug)]
 pub struct StructInfo<'a> {
     pub ast: &'a ast::Struct,
-    pub module: usize,
     pub fields: Vec<(&'a str, Ty)>,
     pub index: FxHashMap<&'a str, u32>,
     pub rejected: bool,
@@ -129,7 +128,6 @@ pub struct StructInfo<'a> {
 pub struct LambdaInfo {
     pub ty: Ty,
     pub param_tys: Vec<Ty>,
-    pub never: bool,
     /// `return`, or `continue` of a loop body.
     pub return_local: Option<LocalId>,
     /// `break` of a `for`.

@@ -67,6 +67,8 @@ pub struct TypeTable {
     has_var: Vec<bool>,
     index: FxHashMap<Kind, Ty>,
     vars: Vec<Var>,
+    /// Heights of the trees of equal variables: the lower one is hung below the higher, so that none gets long.
+    ranks: Vec<u8>,
     /// Who waits for a variable, by its root.
     waiting: FxHashMap<u32, Vec<u32>>,
     /// Whose variable has a type now.
@@ -94,6 +96,7 @@ impl TypeTable {
             has_var: Vec::new(),
             index: FxHashMap::default(),
             vars: Vec::new(),
+            ranks: Vec::new(),
             waiting: FxHashMap::default(),
             ready: Vec::new(),
             too_deep: false,
@@ -184,6 +187,7 @@ impl TypeTable {
 
     pub fn var(&mut self, class: Class) -> Ty {
         self.vars.push(Var::Open(class));
+        self.ranks.push(0);
         self.mk(Kind::Var(self.vars.len() as u32 - 1))
     }
 
@@ -274,6 +278,13 @@ impl TypeTable {
                 (Class::Int, Class::Float) | (Class::Float, Class::Int) => return false,
                 (a, b) => a.max(b),
             };
+            let (ranks, ty) = ((self.ranks[var as usize], self.ranks[other as usize]), self.shallow(ty));
+            let (var, other, ty) = if ranks.0 > ranks.1 {
+                (other, var, self.mk(Kind::Var(var)))
+            } else {
+                self.ranks[other as usize] += u8::from(ranks.0 == ranks.1);
+                (var, other, ty)
+            };
             self.vars[other as usize] = Var::Open(joined);
             self.vars[var as usize] = Var::Bound(ty);
             if let Some(mut moved) = self.waiting.remove(&var) {
@@ -326,6 +337,24 @@ impl TypeTable {
         false
     }
 
+    /// What is open in `ty` becomes an error, so that nobody asks for its type.
+    pub fn poison(&mut self, ty: Ty) {
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut work = vec![ty];
+        while let Some(ty) = work.pop() {
+            let ty = self.shallow(ty);
+            if !self.has_var[ty.0 as usize] || !seen.insert(ty) {
+                continue;
+            }
+            match self.kinds[ty.0 as usize] {
+                Kind::Var(var) => {
+                    self.bind(var, TypeTable::ERROR);
+                }
+                _ => Self::children(&self.kinds[ty.0 as usize], &mut |t| work.push(t)),
+            }
+        }
+    }
+
     /// Makes both types equal; false if they cannot be.
     pub fn unify(&mut self, a: Ty, b: Ty) -> bool {
         self.steps = 0;
@@ -335,7 +364,12 @@ impl TypeTable {
     fn unify_step(&mut self, a: Ty, b: Ty) -> bool {
         let (a, b) = (self.shallow(a), self.shallow(b));
         self.steps += 1;
-        if a == b || a == TypeTable::ERROR || b == TypeTable::ERROR {
+        if a == b {
+            return true;
+        }
+        if a == TypeTable::ERROR || b == TypeTable::ERROR {
+            self.poison(a);
+            self.poison(b);
             return true;
         }
         if self.steps > MAX_STEPS {

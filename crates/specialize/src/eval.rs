@@ -11,7 +11,7 @@
 //! recursive or escaped one nothing.
 
 use crate::Options;
-use crate::facts::Facts;
+use crate::facts::{Facts, loop_condition};
 use crate::memory::{self, Memory};
 use crate::whistle::{self, CallKey, Change, Diverged, Hints};
 use nyala_base::{Diagnostic, Severity, SideTable, Span};
@@ -52,8 +52,9 @@ pub struct Stub {
     escaped: bool,
     queued: bool,
     requests: Vec<Request>,
-    /// Records that its first request saw.
+    /// Records and runs that its first request saw.
     records: Option<u32>,
+    runs: Option<u32>,
     /// Stands in for it once it is consumed.
     alias: Option<StubId>,
     rank: (u32, u32),
@@ -94,7 +95,15 @@ struct Site {
     /// From one residual terminator to the next.
     segment: u32,
     records: Option<u32>,
+    runs: Option<u32>,
     memory: Memory,
+}
+
+/// A function with loops was entered, by `@@` or otherwise.
+struct Run {
+    cont: Cont,
+    run: bool,
+    next: Option<u32>,
 }
 
 /// What to evaluate next: a continuation of the source, its free values, its arguments.
@@ -122,6 +131,7 @@ pub struct Evaluator<'a> {
     births: u32,
     queue: BinaryHeap<((u32, u32, u32), StubId)>,
     records: Vec<Record>,
+    runs: Vec<Run>,
     segments: u32,
     knots: FxHashSet<(Cont, Rc<[Val]>, Box<[Val]>)>,
     noted: Hints,
@@ -151,6 +161,7 @@ impl<'a> Evaluator<'a> {
             births: 0,
             queue: BinaryHeap::new(),
             records: Vec::new(),
+            runs: Vec::new(),
             segments: 0,
             knots: FxHashSet::default(),
             noted: Hints::default(),
@@ -230,7 +241,7 @@ impl<'a> Evaluator<'a> {
         self.copy_globals();
         for &root in roots {
             let s = self.stub(root, 0, Rc::new([]), (root, 0, 0));
-            self.escape_stub(s, None);
+            self.escape_stub(s, None, None);
         }
         loop {
             while let Some((_, s)) = self.queue.pop() {
@@ -288,7 +299,7 @@ impl<'a> Evaluator<'a> {
                     if let Some(s) = self.stub_of_val(p) {
                         let s = self.live(s);
                         found |= !self.stubs[s].escaped;
-                        self.escape_stub(s, None);
+                        self.escape_stub(s, None, None);
                     }
                     parts.extend(self.dst.args(p));
                 }
@@ -335,6 +346,7 @@ impl<'a> Evaluator<'a> {
             queued: false,
             requests: Vec::new(),
             records: None,
+            runs: None,
             alias: None,
             rank: (birth, height + 1),
             key,
@@ -392,19 +404,20 @@ impl<'a> Evaluator<'a> {
         (stub.rank.0, stub.rank.1, self.facts.postorder[stub.source])
     }
 
-    fn enqueue(&mut self, s: StubId, records: Option<u32>) {
+    fn enqueue(&mut self, s: StubId, records: Option<u32>, runs: Option<u32>) {
         if !self.stubs[s].queued {
             self.stubs[s].queued = true;
             self.stubs[s].records = records;
+            self.stubs[s].runs = runs;
             self.queue.push((self.queue_rank(s), s));
         }
     }
 
     /// Residual code uses the stub as a value.
-    fn escape_stub(&mut self, s: StubId, records: Option<u32>) {
+    fn escape_stub(&mut self, s: StubId, records: Option<u32>, runs: Option<u32>) {
         let s = self.live(s);
         self.stubs[s].escaped = true;
-        self.enqueue(s, records);
+        self.enqueue(s, records, runs);
     }
 
     /// Residual code gets `v`: closures in it are needed, objects whose address it has may change. With `addresses_only`
@@ -422,7 +435,7 @@ impl<'a> Evaluator<'a> {
             if let Some(s) = self.stub_of_val(v) {
                 work.extend(self.stubs[s].vals.iter());
                 if !addresses_only {
-                    self.escape_stub(s, site.records);
+                    self.escape_stub(s, site.records, site.runs);
                 }
                 continue;
             }
@@ -465,7 +478,8 @@ impl<'a> Evaluator<'a> {
             self.stubs[s].was_called = true;
             let args = self.all_args(s, &args);
             self.segments += 1;
-            let site = Site { block, segment: self.segments, records: self.stubs[s].records, memory };
+            let Stub { records, runs, .. } = self.stubs[s];
+            let site = Site { block, segment: self.segments, records, runs, memory };
             return self.evaluate(site, Entry { cont: k, free, args });
         }
         // Arguments that all requests agree on, memory that all of them know.
@@ -530,7 +544,8 @@ impl<'a> Evaluator<'a> {
         if self.blocks[k] > limit {
             return Err(self.diverged("blocks of one function", limit));
         }
-        let site = Site { block, segment: self.segments, records, memory };
+        let mut site = Site { block, segment: self.segments, records, runs: self.stubs[s].runs, memory };
+        self.note_run(k, false, &mut site);
         self.evaluate(site, Entry { cont: k, free, args })
     }
 
@@ -574,7 +589,7 @@ impl<'a> Evaluator<'a> {
             let request = Request { block: site.block, version: self.versions[site.block], kind, memory };
             self.stubs[s].requests.push(request);
         }
-        self.enqueue(s, site.records);
+        self.enqueue(s, site.records, site.runs);
     }
 
     // Evaluation.
@@ -673,6 +688,9 @@ impl<'a> Evaluator<'a> {
         } else if self.hints.is_inline(key) && !halt {
             full = true;
         }
+        if recursive && !full && !halt && self.is_run_loop(k, site) && self.is_condition_known(k, &free, &args) {
+            full = true;
+        }
         let first = recursive && full && self.is_first_unfold(k, site);
         if recursive && mask != 0 && (first || !full) && (full || !self.is_known_stub(k, mask, &free, &args)) {
             let drift = self.drift(k, mask, &free, &args, site);
@@ -696,6 +714,7 @@ impl<'a> Evaluator<'a> {
             self.note_chain(k, &args, origin);
         }
         if full {
+            self.note_run(k, run, site);
             return Some(Entry { cont: k, free, args });
         }
         let masked = (0..n.min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
@@ -857,6 +876,57 @@ impl<'a> Evaluator<'a> {
             }
         }
         true
+    }
+
+    // Loops of functions called by `@@`.
+
+    fn note_run(&mut self, k: Cont, run: bool, site: &mut Site) {
+        if self.facts.has_loop[k] {
+            self.runs.push(Run { cont: k, run, next: site.runs });
+            site.runs = Some(self.runs.len() as u32 - 1);
+        }
+    }
+
+    /// Whether `k` is the header of a loop in a function that `@@` entered last.
+    fn is_run_loop(&self, k: Cont, site: &Site) -> bool {
+        let Some(function) = self.facts.loop_of[k].filter(|_| self.options.annotations) else { return false };
+        let mut at = site.runs;
+        for _ in 0..whistle::MAX_RECORDS {
+            let Some(i) = at else { return false };
+            let run = &self.runs[i as usize];
+            if run.cont == function {
+                return run.run;
+            }
+            at = run.next;
+        }
+        false
+    }
+
+    /// Whether the branch at a loop's header is decided with these arguments.
+    fn is_condition_known(&mut self, k: Cont, free: &[Val], args: &[Val]) -> bool {
+        let Some(cond) = loop_condition(self.source, k) else { return false };
+        let facts = self.facts;
+        let mut memo: FxHashMap<Val, Val> =
+            facts.nest.free(k).iter().copied().zip(free.iter().copied()).collect();
+        memo.extend(self.source.params(k).iter().copied().zip(args.iter().copied()));
+        for &op in facts.nest.ops(k) {
+            let total = self.source.as_op(op).filter(|o| o.effect() == Effect::Total);
+            let operands: Option<Vec<Val>> = self
+                .source
+                .args(op)
+                .to_vec()
+                .iter()
+                .map(|&a| match self.source.node(a) {
+                    Node::Lit(_) | Node::Undef | Node::Global(_) => Some(self.value(a)),
+                    _ => memo.get(&a).copied(),
+                })
+                .collect();
+            if let (Some(total), Some(operands)) = (total, operands) {
+                let v = self.make(total, op, &operands);
+                memo.insert(op, v);
+            }
+        }
+        memo.get(&cond).is_some_and(|&c| self.dst.as_lit(c).is_some())
     }
 
     // Records of recursive calls.

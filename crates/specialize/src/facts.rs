@@ -14,6 +14,11 @@ pub struct Facts {
     pub postorder: SideTable<Cont, u32>,
     /// Parameters that are specialized because they are functions (`001` 4.3), a bit each.
     pub automatic: SideTable<Cont, u64>,
+    /// For the header of a loop whose condition depends on parameters of a function around it: that function. A call
+    /// of it by `@@` runs the loop as long as the condition is known (`001` 4.6.1).
+    pub loop_of: SideTable<Cont, Option<Cont>>,
+    /// Functions that are some loop's `loop_of`.
+    pub has_loop: SideTable<Cont, bool>,
 }
 
 impl Facts {
@@ -23,6 +28,8 @@ impl Facts {
             is_recursive: SideTable::default(),
             postorder: SideTable::default(),
             automatic: SideTable::default(),
+            loop_of: SideTable::default(),
+            has_loop: SideTable::default(),
             nest,
         };
         let mut refs: SideTable<Cont, Vec<Cont>> = SideTable::default();
@@ -32,6 +39,7 @@ impl Facts {
         }
         facts.number(roots, &refs);
         facts.find_recursive(&refs);
+        facts.find_loops(w);
         facts
     }
 
@@ -49,6 +57,45 @@ impl Facts {
                     // `refs` has the callee first; the arguments go on top of it.
                     stack.extend(refs[k].iter().filter(|&&r| !visited[r]).map(|&r| (r, false)));
                 }
+            }
+        }
+    }
+
+    fn find_loops(&mut self, w: &World) {
+        let is_function = |k: Cont| w.params(k).iter().any(|&p| w.types.has_function(w.ty(p)));
+        let mut entries: SideTable<Cont, Vec<Cont>> = SideTable::default();
+        for &k in &self.nest.conts {
+            if let Some(callee) = w.body(k).and_then(|b| w.as_cont(b.callee)) {
+                entries[callee].push(k);
+            }
+        }
+        for i in 0..self.nest.conts.len() {
+            let header = self.nest.conts[i];
+            if !self.is_recursive[header] || is_function(header) || !w.cont(header).filter.is_empty() {
+                continue;
+            }
+            let Some(cond) = loop_condition(w, header) else { continue };
+            // What the condition is computed from, and what the loop's parameters in it start as.
+            let mut depends_on = leaves(w, cond);
+            for p in depends_on.clone() {
+                let Node::Param(k, idx) = w.node(p) else { continue };
+                if k == header {
+                    let starts = entries[header].iter().filter(|&&e| e != header).filter_map(|&e| w.body(e));
+                    for body in starts {
+                        depends_on.extend(leaves(w, body.args[idx as usize]));
+                    }
+                }
+            }
+            let depends = depends_on.iter().any(|&p| matches!(w.node(p), Node::Param(k, _) if is_function(k)));
+            let mut around = self.nest.parent(header);
+            while let Some(k) = around
+                && !is_function(k)
+            {
+                around = self.nest.parent(k);
+            }
+            if let Some(k) = around.filter(|_| depends) {
+                self.loop_of[header] = Some(k);
+                self.has_loop[k] = true;
             }
         }
     }
@@ -116,6 +163,30 @@ fn references(w: &World, nest: &Nest, k: Cont) -> Vec<Cont> {
                 }
                 _ => {}
             }
+        }
+    }
+    found
+}
+
+/// The condition of the branch that a continuation's body is.
+pub fn loop_condition(w: &World, k: Cont) -> Option<Val> {
+    let body = w.body(k)?;
+    (w.node(body.callee) == Node::Builtin(nyala_ir::Builtin::Branch)).then(|| body.args[1])
+}
+
+/// Parameters that a value is computed from.
+fn leaves(w: &World, v: Val) -> Vec<Val> {
+    let mut found = Vec::new();
+    let mut seen: FxHashSet<Val> = FxHashSet::default();
+    let mut work = vec![v];
+    while let Some(v) = work.pop() {
+        if !seen.insert(v) {
+            continue;
+        }
+        match w.node(v) {
+            Node::Param(..) if w.ty(v) != w.types.mem() => found.push(v),
+            Node::Op(_) => work.extend(w.args(v)),
+            _ => {}
         }
     }
     found

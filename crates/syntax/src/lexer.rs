@@ -341,7 +341,7 @@ impl Lexer<'_> {
         }
         let mut float = false;
         self.skip_digits();
-        if self.peek(0) == b'.' && self.fraction_follows() {
+        if self.peek(0) == b'.' && (self.peek(1).is_ascii_digit() || self.fraction_follows()) {
             float = true;
             self.pos += 1;
             self.skip_digits();
@@ -380,7 +380,7 @@ impl Lexer<'_> {
                 rest.first().is_some_and(|b| b.is_ascii_digit() || *b == b'_')
                     || rest.is_empty() && matches!(self.peek(i + 1), b'+' | b'-')
             }
-            // `1.5x` is a malformed number, `1.x` a field or method of a number.
+            // `1._x` is a malformed number, `1.x` a field or method of a number.
             _ => i > 1,
         }
     }

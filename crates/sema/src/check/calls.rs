@@ -159,7 +159,7 @@ impl<'a> Checker<'a, '_> {
     fn indexed(&mut self, e: GlobalExpr) {
         let (module, local) = self.locate(e);
         if let ExprKind::Call { callee, .. } = &self.p.modules[module][local].kind {
-            self.finals.push(Final::AutoAddress { module, e: *callee });
+            self.finals.push(Final::IndexAddress { module, e: *callee });
         }
     }
 
@@ -178,7 +178,12 @@ impl<'a> Checker<'a, '_> {
             }
             return result;
         }
-        if !never && args.len() == params.len() + 1 {
+        let last = args.last().map_or(TypeTable::ERROR, |a| a.ty);
+        let may_be_cont = match self.p.types.kind(last) {
+            Kind::Var(var) => self.p.types.class(var) == Class::Any,
+            kind => matches!(kind, Kind::Fn(..) | Kind::Error),
+        };
+        if !never && args.len() == params.len() + 1 && may_be_cont {
             let cont = self.p.types.cont(result);
             for (arg, to) in args.iter().zip(params.iter().chain([&cont])) {
                 self.coerce(arg.e, arg.span, arg.ty, *to, NO_WHY);
@@ -403,7 +408,7 @@ impl<'a> Checker<'a, '_> {
         self.leave(old);
         let ty = self.p.types.func(&tys, result);
         let g = self.g(e);
-        let info = LambdaInfo { ty, param_tys: tys, never, return_local, break_local: None };
+        let info = LambdaInfo { ty, param_tys: tys, return_local, break_local: None };
         self.p.lambdas.insert(g, info);
         ty
     }
@@ -419,7 +424,7 @@ impl<'a> Checker<'a, '_> {
         let mut call = looped.call;
         while let ExprKind::Unary(op @ (UnaryOp::Unfold | UnaryOp::Run | UnaryOp::Halt), inner) = &ast[call].kind {
             if *op != UnaryOp::Unfold {
-                self.limitation(ast[call].span, &format!("`{}` on calls", op.text()));
+                self.limitation(ast[call].span, &format!("calls with `{}`", op.text()));
             }
             call = *inner;
         }
@@ -445,6 +450,7 @@ impl<'a> Checker<'a, '_> {
         }
         // What generator and body give.
         let target = self.through_pointers(callee_ty);
+        let mut mismatched = false;
         let (hint, result) = match self.p.types.kind(target) {
             Kind::Fn(params, r) if params.len() == args.len() + 1 => (params.last().copied(), r),
             Kind::Fn(params, _) => {
@@ -467,6 +473,7 @@ impl<'a> Checker<'a, '_> {
                     let span = looped.params.first().map_or(ast[call].span, |p| p.span);
                     let message = format!("found {found} loop variables, the generator gives {expected}");
                     self.error("wrong-number-of-arguments", span, message);
+                    mismatched = true;
                     None
                 } else {
                     body_result = r;
@@ -476,12 +483,14 @@ impl<'a> Checker<'a, '_> {
             }
             _ => None,
         };
-        let poisoned = known.is_none() && self.p.types.is_error(result);
+        let poisoned = mismatched || known.is_none() && self.p.types.is_error(result);
         for (i, param) in looped.params.iter().enumerate() {
             let ty = self.pattern_ty(&param.pattern);
             match known.as_ref().and_then(|k| k.get(i)) {
-                Some(&hint) => self.unify(param.span, ty, hint, NO_WHY),
-                None if poisoned => self.poison(ty),
+                Some(&hint) => {
+                    self.unify(param.span, ty, hint, NO_WHY);
+                }
+                None if poisoned => self.p.types.poison(ty),
                 None => {}
             }
             tys.push(ty);
@@ -494,7 +503,7 @@ impl<'a> Checker<'a, '_> {
         self.bind_params(&looped.params, &tys);
         let cont = if never { TypeTable::NEVER } else { self.p.types.cont(body_result) };
         let mut info =
-            LambdaInfo { ty: TypeTable::ERROR, param_tys: tys.clone(), never, return_local: None, break_local: None };
+            LambdaInfo { ty: TypeTable::ERROR, param_tys: tys.clone(), return_local: None, break_local: None };
         if looped.with {
             info.return_local = (!never).then(|| self.implicit("break", span, cont));
         } else {

@@ -83,7 +83,6 @@ impl<'a> Checker<'a, '_> {
                     let rejected = self.reject_type_params(&s.type_params);
                     self.p.structs.push(StructInfo {
                         ast: s,
-                        module: self.module,
                         fields: Vec::new(),
                         index: FxHashMap::default(),
                         rejected,

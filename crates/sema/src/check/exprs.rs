@@ -136,8 +136,9 @@ impl<'a> Checker<'a, '_> {
                     Some(op) => {
                         let rhs = self.operand(*value, Some(ty));
                         let why = Why(Some((ast[*place].span, "the place that is assigned")));
-                        self.unify(ast[*value].span, rhs, ty, why);
-                        self.arithmetic(*op, ty, *op_span);
+                        if self.unify(ast[*value].span, rhs, ty, why) {
+                            self.arithmetic(*op, ty, *op_span);
+                        }
                     }
                 }
                 self.assignable(*place, span);
@@ -145,7 +146,8 @@ impl<'a> Checker<'a, '_> {
             }
             ExprKind::Cast(inner, to) => {
                 let to = self.value_ty(*to);
-                let literal = matches!(ast[*inner].kind, ExprKind::Int { .. });
+                // A literal too large for `i32` takes the type of the cast; others wrap.
+                let literal = matches!(ast[*inner].kind, ExprKind::Int { value, .. } if value > i32::MAX as u128);
                 let int = self.p.types.as_prim(to).is_some_and(Prim::is_int);
                 let from = self.operand(*inner, (literal && int).then_some(to));
                 let g = self.g(e);
@@ -432,13 +434,13 @@ impl<'a> Checker<'a, '_> {
                 let g = self.g(inner);
                 let is_call = matches!(ast[inner].kind, ExprKind::Call { .. });
                 if is_call && self.p.call_kind.get(&g) == Some(&CallKind::Call) {
-                    self.limitation(span, "`$` on calls");
+                    self.limitation(span, "calls with `$`");
                 }
                 ty
             }
             UnaryOp::Unfold => self.expr(inner, expected),
             UnaryOp::Run => {
-                self.limitation(span, "`@` on calls");
+                self.limitation(span, "calls with `@`");
                 self.expr(inner, expected)
             }
         }
@@ -465,7 +467,9 @@ impl<'a> Checker<'a, '_> {
             }
             return bool;
         }
-        self.unify(ast[rhs].span, right, left, why);
+        if !self.unify(ast[rhs].span, right, left, why) {
+            return if op.is_comparison() { bool } else { TypeTable::ERROR };
+        }
         if op.is_comparison() {
             self.finals.push(Final::Operand { op: op.text(), want: Want::Comparable, ty: left, span: op_span });
             return bool;
@@ -582,25 +586,13 @@ impl<'a> Checker<'a, '_> {
                 let message = format!("found a tuple of {} parts, expected {}", found.len(), parts.len());
                 let diagnostic = Diagnostic::error("bad-pattern", pattern.span, message);
                 self.report(diagnostic.other(span, format!("has type `{}`", self.show(actual))));
-                self.p.types.unify(ty, TypeTable::ERROR);
-                self.poison(ty);
+                self.p.types.poison(ty);
             } else {
                 self.coerce(g, span, actual, ty, why);
             }
             self.finals.push(Final::Value { ty, span });
         }
         self.bind_pattern(pattern, ty);
-    }
-
-    /// Open parts of `ty` become errors.
-    pub(super) fn poison(&mut self, ty: Ty) {
-        match self.p.types.kind(ty) {
-            Kind::Var(_) => {
-                self.p.types.unify(ty, TypeTable::ERROR);
-            }
-            Kind::Tuple(parts) => parts.iter().for_each(|p| self.poison(*p)),
-            _ => {}
-        }
     }
 
     /// The type that a pattern states, open where it states none.

@@ -192,7 +192,7 @@ impl<'a> Checker<'a, '_> {
             let ty = match &self.finals[i] {
                 Final::Literal { ty, .. } | Final::Operand { ty, .. } | Final::Cast { from: ty, .. } => *ty,
                 Final::Known { ty, .. } | Final::Value { ty, .. } => *ty,
-                Final::Place { .. } | Final::AutoAddress { .. } => continue,
+                Final::Place { .. } | Final::AutoAddress { .. } | Final::IndexAddress { .. } => continue,
             };
             self.default_class(ty);
         }
@@ -231,23 +231,7 @@ impl<'a> Checker<'a, '_> {
         let found = self.show(ty);
         let diagnostic = Diagnostic::error("ambiguous-type", span, message).label(format!("has type `{found}`"));
         self.report(diagnostic.hint("state the type: `x: T`"));
-        self.close(ty);
-    }
-
-    /// Makes the open parts of a type errors, so that they are reported once.
-    fn close(&mut self, ty: Ty) {
-        match self.p.types.kind(ty) {
-            Kind::Var(_) => {
-                self.p.types.unify(ty, TypeTable::ERROR);
-            }
-            Kind::Tuple(parts) => parts.iter().for_each(|p| self.close(*p)),
-            Kind::Array(t, _) | Kind::Indef(t) | Kind::Ptr { to: t, .. } => self.close(t),
-            Kind::Fn(params, result) => {
-                params.iter().for_each(|p| self.close(*p));
-                self.close(result);
-            }
-            _ => {}
-        }
+        self.p.types.poison(ty);
     }
 
     fn report_open_locals(&mut self) {
@@ -257,7 +241,7 @@ impl<'a> Checker<'a, '_> {
                 let local = &self.p.locals[i];
                 let what = match &*local.name {
                     "break" | "continue" | "return" => {
-                        self.close(ty);
+                        self.p.types.poison(ty);
                         continue;
                     }
                     name => format!("`{}`", short(name)),
@@ -282,6 +266,12 @@ impl<'a> Checker<'a, '_> {
             Final::Known { ty, span, what } => self.ambiguous(span, ty, what),
             Final::Place { module, e, need, loops, span } => self.final_place(module, e, need, loops, span),
             Final::AutoAddress { module, e } => self.final_address(module, e),
+            Final::IndexAddress { module, e } => {
+                let ty = self.p.expr_ty[self.p.global(module, e) as usize];
+                if !matches!(self.p.types.kind(ty), Kind::Ptr { .. }) {
+                    self.final_address(module, e);
+                }
+            }
         }
     }
 
@@ -297,7 +287,12 @@ impl<'a> Checker<'a, '_> {
             let message = format!("literal {sign}{value} does not fit `{}`", prim.name());
             let mut diagnostic = Diagnostic::error("literal-out-of-range", span, message);
             if value < 1 << 64 {
-                let wider = if value < 1 << 63 { "i64" } else { "u64" };
+                let wider = match value {
+                    0..0x8000 => "i16",
+                    0..0x8000_0000 => "i32",
+                    0..0x8000_0000_0000_0000 => "i64",
+                    _ => "u64",
+                };
                 diagnostic = diagnostic.hint(format!("`{wider}` has room for it: `{value}{wider}`"));
             }
             self.report(diagnostic);

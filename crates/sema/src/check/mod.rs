@@ -51,13 +51,48 @@ struct Arg {
 
 /// What is checked when all types are known.
 enum Final {
-    Literal { value: u128, negative: bool, ty: Ty, span: Span },
-    Cast { from: Ty, to: Ty, span: Span },
-    Operand { op: &'static str, want: Want, ty: Ty, span: Span },
-    Value { ty: Ty, span: Span },
-    Known { ty: Ty, span: Span, what: &'static str },
-    Place { module: usize, e: ExprId, need: Need, loops: Option<LoopId>, span: Span },
-    AutoAddress { module: usize, e: ExprId },
+    Literal {
+        value: u128,
+        negative: bool,
+        ty: Ty,
+        span: Span,
+    },
+    Cast {
+        from: Ty,
+        to: Ty,
+        span: Span,
+    },
+    Operand {
+        op: &'static str,
+        want: Want,
+        ty: Ty,
+        span: Span,
+    },
+    Value {
+        ty: Ty,
+        span: Span,
+    },
+    Known {
+        ty: Ty,
+        span: Span,
+        what: &'static str,
+    },
+    Place {
+        module: usize,
+        e: ExprId,
+        need: Need,
+        loops: Option<LoopId>,
+        span: Span,
+    },
+    AutoAddress {
+        module: usize,
+        e: ExprId,
+    },
+    /// An array is indexed by something that is no literal.
+    IndexAddress {
+        module: usize,
+        e: ExprId,
+    },
 }
 
 /// Which types an operator takes.
@@ -311,6 +346,7 @@ impl<'a, 's> Checker<'a, 's> {
         if self.p.types.is_error(from) || self.p.types.is_error(to) {
             return;
         }
+        // The faults that would follow are this one's.
         let (found, expected) = (self.show(from), self.show(to));
         let mut diagnostic =
             Diagnostic::error("type-mismatch", span, format!("found `{found}`, expected `{expected}`"))
@@ -331,7 +367,7 @@ impl<'a, 's> Checker<'a, 's> {
             (self.p.types.kind(f), self.p.types.kind(t))
             && self.p.types.shallow(a) == self.p.types.shallow(b)
         {
-            diagnostic = diagnostic.hint("take the address with `&mut`");
+            diagnostic = diagnostic.hint("nothing can be changed through a `&` pointer; take the address with `&mut`");
         } else if let Kind::Ptr { mutable: true, .. } = self.p.types.kind(t)
             && !matches!(self.p.types.kind(f), Kind::Ptr { .. })
         {
@@ -344,10 +380,12 @@ impl<'a, 's> Checker<'a, 's> {
         self.report(diagnostic);
     }
 
-    fn unify(&mut self, span: Span, from: Ty, to: Ty, why: Why) {
-        if !self.p.types.unify(from, to) {
+    fn unify(&mut self, span: Span, from: Ty, to: Ty, why: Why) -> bool {
+        let same = self.p.types.unify(from, to);
+        if !same {
             self.mismatch(span, from, to, why);
         }
+        same
     }
 
     /// The value of `e`, of type `from`, goes where `to` is expected.
@@ -394,6 +432,7 @@ impl<'a, 's> Checker<'a, 's> {
     fn subtype(&mut self, from: Ty, to: Ty) -> Fit {
         let (from, to) = (self.p.types.shallow(from), self.p.types.shallow(to));
         if from == to || self.p.types.is_error(from) || self.p.types.is_error(to) {
+            self.p.types.unify(from, to);
             return Fit::Same;
         }
         match (self.p.types.kind(from), self.p.types.kind(to)) {

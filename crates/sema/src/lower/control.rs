@@ -22,20 +22,22 @@ impl<'a> Lowerer<'_, 'a, '_> {
         {
             match &ast[e].kind {
                 ExprKind::Block(block) => {
-                    self.stmts(block);
-                    return match block.result {
-                        Some(e) => self.tail(e, Some(ret)),
-                        None if self.alive() => {
-                            // The value is `()`, whatever else the type may be.
-                            let n = self.w.types.cn_params(self.w.ty(ret)).map_or(1, <[_]>::len);
-                            let unit = self.w.unit();
-                            let args = if n == 2 { vec![unit] } else { Vec::new() };
-                            self.end(ret, &args);
-                        }
-                        None => {}
-                    };
+                    if let Some(e) = block.result {
+                        self.stmts(&block.stmts);
+                        return self.tail(e, Some(ret));
+                    }
+                    // A last statement of type `()` is in tail position, too.
+                    if takes_unit(&self.w, ret)
+                        && let Some((Stmt::Expr(last), before)) = block.stmts.split_last()
+                        && self.adjusted_ty(*last) == TypeTable::UNIT
+                    {
+                        self.stmts(before);
+                        return self.tail(*last, Some(ret));
+                    }
+                    self.stmts(&block.stmts);
+                    return self.give_unit(ret);
                 }
-                ExprKind::If { arms, otherwise: Some(otherwise) } => {
+                ExprKind::If { arms, otherwise } if otherwise.is_some() || takes_unit(&self.w, ret) => {
                     let mark = self.log.len();
                     for (cond, then) in arms {
                         let cond = self.value(*cond);
@@ -50,7 +52,10 @@ impl<'a> Lowerer<'_, 'a, '_> {
                         self.rollback(inner);
                         self.go_on_in(k_else);
                     }
-                    self.tail(*otherwise, Some(ret));
+                    match otherwise {
+                        Some(e) => self.tail(*e, Some(ret)),
+                        None => self.give_unit(ret),
+                    }
                     self.rollback(mark);
                     return;
                 }
@@ -76,6 +81,16 @@ impl<'a> Lowerer<'_, 'a, '_> {
         }
     }
 
+    /// Ends with `()` for `ret`.
+    fn give_unit(&mut self, ret: Val) {
+        if takes_unit(&self.w, ret) {
+            self.end(ret, &[]);
+        } else {
+            let unit = self.w.unit();
+            self.end(ret, &[unit]);
+        }
+    }
+
     /// Ends with the value of `e` for `ret`.
     fn give(&mut self, e: ExprId, val: Val, ret: Val) {
         if !self.alive() {
@@ -87,15 +102,15 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     pub(super) fn block_value(&mut self, block: &'a Block) -> Val {
-        self.stmts(block);
+        self.stmts(&block.stmts);
         match block.result {
             Some(e) => self.value(e),
             None => self.w.unit(),
         }
     }
 
-    fn stmts(&mut self, block: &'a Block) {
-        for stmt in &block.stmts {
+    fn stmts(&mut self, stmts: &'a [Stmt]) {
+        for stmt in stmts {
             match stmt {
                 Stmt::Let { pattern, init, .. } => {
                     if !self.alive() {
@@ -355,4 +370,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
             self.jump_with(k, &state.vars);
         }
     }
+}
+
+/// Whether the continuation `ret` takes no value.
+fn takes_unit(w: &World, ret: Val) -> bool {
+    w.types.cn_params(w.ty(ret)).is_some_and(|p| p.len() == 1)
 }

@@ -344,7 +344,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             self.set_var(id, Var { val: Some(val), ptr: None });
             return;
         }
-        let ptr = self.slot(val);
+        let ptr = if local.mutable { self.slot(val) } else { self.spill(val, false) };
         let val = (!local.mutable).then_some(val);
         self.set_var(id, Var { val, ptr: Some(ptr) });
     }

@@ -160,7 +160,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// The address of a copy of `val`.
-    fn spill(&mut self, val: Val, mutable: bool) -> Val {
+    pub(super) fn spill(&mut self, val: Val, mutable: bool) -> Val {
         if self.mode != Mode::Code || (!mutable && self.is_literal(val)) {
             let ty = self.w.ty(val);
             let name = if mutable { "copy" } else { "const" };
