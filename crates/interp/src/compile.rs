@@ -6,13 +6,13 @@
 
 mod control;
 
-use crate::code::{Code, Entry, EntryIdx, FuncIdx, Function, Inst, Leave, Reg};
+use crate::code::{Code, Entry, EntryIdx, FuncIdx, Function, Inst, Reg};
 use crate::externals::Linker;
 use crate::fault::{Fault, FaultKind};
 use crate::leaves::{Layout, Leaf};
 use crate::scope::{self, Scope};
 use nyala_base::Span;
-use nyala_ir::{Builtin, Cont, Effect, Linkage, Node, Op, Prim, Ty, TyKind, Val, World};
+use nyala_ir::{Cont, Effect, Linkage, Node, Op, Prim, Ty, TyKind, Val, World};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 

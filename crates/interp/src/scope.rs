@@ -390,10 +390,8 @@ impl<'w> Program<'w> {
                 return true;
             }
             match self.w.node(v) {
-                Node::Cont(c) if self.is_func(c) => {
-                    if self.captured(c).iter().any(|v| derived.contains(v)) {
-                        return true;
-                    }
+                Node::Cont(c) if self.is_func(c) && self.captured(c).iter().any(|v| derived.contains(v)) => {
+                    return true;
                 }
                 Node::Op(_) if self.nest.owner(v).is_none() => work.extend(self.w.args(v)),
                 _ => {}
