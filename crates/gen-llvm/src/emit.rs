@@ -26,11 +26,18 @@ pub(crate) struct Emitter<'m> {
     /// Foreign functions whose addresses are taken.
     thunks: Vec<Func>,
     pub needs_splat: bool,
+    /// Some function is too large for the optimizing code generator.
+    pub has_huge: bool,
     pub out: String,
 }
 
 /// A module as LLVM text.
 pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagnostic>> {
+    Ok(emit_parts(module, options)?.0)
+}
+
+/// The text, and whether it must be compiled without optimization.
+fn emit_parts(module: &Module, options: &Options) -> Result<(String, bool), Box<Diagnostic>> {
     let mut names = FxHashSet::default();
     let mut pick = |prefix: &str, name: &str| {
         let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '.' }).collect();
@@ -53,15 +60,17 @@ pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagn
         declared: BTreeMap::new(),
         thunks: Vec::new(),
         needs_splat: false,
+        has_huge: false,
         out: String::new(),
     };
     emitter.emit()?;
-    Ok(emitter.out)
+    Ok((emitter.out, emitter.has_huge))
 }
 
 /// A module in LLVM, verified.
 pub fn emit(module: &Module, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-    LlvmModule::from_text(&emit_text(module, options)?, options)
+    let (text, has_huge) = emit_parts(module, options)?;
+    LlvmModule::new(&text, options, if has_huge { 0 } else { options.opt_level })
 }
 
 /// `name` as a symbol in LLVM text.
@@ -123,6 +132,8 @@ impl Emitter<'_> {
         self.out.push_str("attributes #0 = { nounwind \"probe-stack\"=\"inline-asm\" }\n");
         self.out.push_str("attributes #1 = { nounwind }\n");
         self.out.push_str("attributes #2 = { nounwind willreturn memory(none) }\n");
+        self.out.push_str("attributes #3 = { nounwind noinline optnone \"probe-stack\"=\"inline-asm\" }\n");
+        self.out.push_str("attributes #4 = { nounwind noinline }\n");
         Ok(())
     }
 
