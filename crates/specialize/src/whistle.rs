@@ -85,8 +85,10 @@ pub fn compare(ev: &Evaluator, old: Val, new: Val) -> Change {
                     Change::Progress
                 }
             }
-            (_, Some(_)) => Change::Progress,
-            _ => match ev.dst.node(new) {
+            // What was known and is no more will not be again: unfolded once, then built as a function.
+            (Some(_), None) | (None, Some(_)) => Change::Progress,
+            (None, None) if ev.dst.as_lit(old).is_some() => Change::Progress,
+            (None, None) => match ev.dst.node(new) {
                 Node::Lit(_) | Node::Global(_) | Node::Cont(_) | Node::Undef => Change::Progress,
                 Node::Op(op @ (Op::Tuple | Op::Struct | Op::Array | Op::Splat)) => {
                     let (a, b) = (ev.dst.args(old), ev.dst.args(new));
