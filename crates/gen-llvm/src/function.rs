@@ -18,6 +18,7 @@ type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 pub(crate) struct FunctionEmitter<'e, 'm> {
     pub e: &'e mut Emitter<'m>,
     pub function: &'m Function,
+    func: Func,
     cfg: Cfg,
     ret: RetClass,
     /// Whether a call in tail position must keep the frame, by block.
@@ -69,6 +70,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
     let mut emitter = FunctionEmitter {
         e,
         function,
+        func,
         cfg,
         ret,
         keeps_frame,
@@ -459,6 +461,9 @@ impl FunctionEmitter<'_, '_> {
             Callee::Indirect(v) => self.op(v),
         };
         let attr = self.call_attributes;
+        let group = self.e.jumping_group[self.func.idx()];
+        let back = matches!(callee, Callee::Func(f) if group.is_some() && self.e.jumping_group[f.idx()] == group);
+        let tail = if back { "notail " } else { "" };
         let mut texts = self.args(args)?;
         let name = self.op(result);
         match self.e.layouts.ret_class(rets)? {
@@ -467,17 +472,17 @@ impl FunctionEmitter<'_, '_> {
                 let memory = if self.in_memory(result) { name.clone() } else { self.temp() };
                 self.alloca(&memory, result_ty)?;
                 texts.insert(0, format!("ptr {memory}"));
-                self.line(format_args!("call tailcc void {target}({}) {attr}", texts.join(", ")));
+                self.line(format_args!("{tail}call tailcc void {target}({}) {attr}", texts.join(", ")));
                 if memory != name {
                     self.read(&name, &memory, result_ty)?;
                 }
             }
             RetClass::Direct(ty) if ty == "void" => {
-                self.line(format_args!("call tailcc void {target}({}) {attr}", texts.join(", ")));
+                self.line(format_args!("{tail}call tailcc void {target}({}) {attr}", texts.join(", ")));
                 self.operands[result.idx()] = "zeroinitializer".into();
             }
             RetClass::Direct(ty) => {
-                self.line(format_args!("{name} = call tailcc {ty} {target}({}) {attr}", texts.join(", ")));
+                self.line(format_args!("{name} = {tail}call tailcc {ty} {target}({}) {attr}", texts.join(", ")));
             }
         }
         Ok(())
