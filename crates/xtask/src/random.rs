@@ -15,7 +15,8 @@ const NATIVE_EVERY: u64 = 4;
 
 /// Makes and checks programs until the time is up; prints the seed, and every program that disagrees.
 pub fn run(seed: Option<u64>, time: Duration, max_programs: u64) -> Tally {
-    let fresh = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64);
+    let fresh =
+        || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64);
     let first = seed.unwrap_or_else(fresh);
     println!("random programs from seed {first} (repeat one with `./x fuzz --seed SEED --programs 1`)");
     let start = Instant::now();
@@ -217,7 +218,9 @@ struct Maker {
 fn generate(seed: u64) -> String {
     let mut m = Maker {
         rng: Rng(seed),
-        out: String::from("static mut g0: u32 = 1u32;\nstatic mut g1: u32 = 2u32;\nstatic table: [u32 * 4] = [3u32, 1u32, 4u32, 1u32];\nstruct Pair { a: u32, f: fn(u32) -> u32 }\n"),
+        out: String::from(
+            "static mut g0: u32 = 1u32;\nstatic mut g1: u32 = 2u32;\nstatic table: [u32 * 4] = [3u32, 1u32, 4u32, 1u32];\nstruct Pair { a: u32, f: fn(u32) -> u32 }\n",
+        ),
         functions: Vec::new(),
         n_names: 0,
         values: Vec::new(),
@@ -294,7 +297,13 @@ impl Maker {
         if f.takes_function {
             params.push("h: fn(u32) -> u32".into());
         }
-        let _ = writeln!(self.out, "fn {all}{} {}({}) -> u32 {{", if all.is_empty() { "" } else { " " }, f.name, params.join(", "));
+        let _ = writeln!(
+            self.out,
+            "fn {all}{} {}({}) -> u32 {{",
+            if all.is_empty() { "" } else { " " },
+            f.name,
+            params.join(", ")
+        );
         self.values = names;
         self.mutable.clear();
         self.closures = if f.takes_function { vec!["h".into()] } else { Vec::new() };
@@ -388,7 +397,8 @@ impl Maker {
                 let i = self.name("it");
                 let gen_name = ["range", "unroll", "range_rev"][self.rng.below(3)];
                 let n = self.rng.below(5);
-                let bound = if self.rng.chance(50) { format!("{n}") } else { format!("({} % 5u32) as i32", self.atom()) };
+                let bound =
+                    if self.rng.chance(50) { format!("{n}") } else { format!("({} % 5u32) as i32", self.atom()) };
                 self.line(&format!("for {i} in {gen_name}(0, {bound}) {{"));
                 let in_loop = std::mem::replace(&mut self.in_loop, true);
                 // As in a lambda.
@@ -407,7 +417,11 @@ impl Maker {
             }
             10 => {
                 let i = self.name("k");
-                let n = if self.rng.chance(50) { format!("{}u32", self.rng.below(5)) } else { format!("{} % 5u32", self.atom()) };
+                let n = if self.rng.chance(50) {
+                    format!("{}u32", self.rng.below(5))
+                } else {
+                    format!("{} % 5u32", self.atom())
+                };
                 self.line(&format!("let mut {i} = {n};"));
                 self.line(&format!("while {i} > 0u32 {{"));
                 let in_loop = std::mem::replace(&mut self.in_loop, true);

@@ -6,6 +6,7 @@
 //! | `//> text` | a line of what `main` prints, under every engine; `//= 3`: its exit code |
 //! | `//! residual f: "mul(" == 2` | the text occurs so often in the function at that stage; `<=` too; `*` is the whole stage |
 //! | `//! flat f loop: "load" <= 9` | the same in the deepest loop with most instructions of the function |
+//! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others |
 //! | a file with `.residual` or `.stderr` for `.impala` | the whole residual program, the whole output |
 //!
@@ -325,6 +326,9 @@ pub fn output_within(command: &mut Command, limit: Duration) -> Result<(Option<i
 
 /// `STAGE FN [loop]: "TEXT" == N`
 fn check_rule(path: &Path, text: &str, rule: &str) -> Result<(), String> {
+    if let Some(rest) = rule.strip_prefix("same-residual ") {
+        return check_same_residual(path, text, rest);
+    }
     let malformed = || format!("malformed rule `{rule}`");
     let (subject, condition) = rule.split_once(':').ok_or_else(malformed)?;
     let words: Vec<&str> = subject.split_whitespace().collect();
@@ -348,6 +352,52 @@ fn check_rule(path: &Path, text: &str, rule: &str) -> Result<(), String> {
         _ => return Err(malformed()),
     };
     if holds { Ok(()) } else { Err(format!("`{rule}` does not hold, it is {count}:\n{found}")) }
+}
+
+/// `OTHER FN`
+fn check_same_residual(path: &Path, text: &str, rule: &str) -> Result<(), String> {
+    let (other, function) = rule.split_once(' ').ok_or_else(|| format!("malformed rule `same-residual {rule}`"))?;
+    let other = path.with_file_name(other);
+    let other_text = std::fs::read_to_string(&other).map_err(|e| format!("cannot read {}: {e}", other.display()))?;
+    let residual = |path: &Path, text: &str| {
+        let mut s = session(path, text);
+        nyala::emit(&mut s, "residual", Some(function)).map_err(|_| s.render(false))
+    };
+    let (here, there) = (residual(path, text)?, residual(&other, &other_text)?);
+    let (a, b) = (without_names(&here), without_names(&there));
+    if a == b {
+        Ok(())
+    } else {
+        Err(format!("another residual program than {}:\n{}", other.display(), diff(&there, &here)))
+    }
+}
+
+/// IR text with names numbered by their first occurrence; operations, types and literals stay.
+fn without_names(text: &str) -> String {
+    const KEYWORDS: &[&str] =
+        &["export", "foreign", "cont", "let", "graph", "mem", "cn", "branch", "bool", "true", "false"];
+    let mut numbers = std::collections::HashMap::new();
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        let len = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        if len == 0 {
+            out.push(c);
+            rest = &rest[c.len_utf8()..];
+            continue;
+        }
+        let word = &rest[..len];
+        let is_type = word.len() <= 3 && word[1..].parse::<u8>().is_ok();
+        if c.is_ascii_digit() || is_type || KEYWORDS.contains(&word) || nyala_ir::Op::from_name(word).is_some() {
+            out.push_str(word);
+        } else {
+            let next = numbers.len();
+            let _ = write!(out, "n{}", numbers.entry(word).or_insert(next));
+        }
+        rest = &rest[len..];
+    }
+    out
 }
 
 /// Compares diagnostics with the `//~` comments, and with the `.stderr` file if there is one.
