@@ -77,6 +77,11 @@ impl Nest {
         self.parent[k]
     }
 
+    /// The last continuation before `k` that lies on every path of references to `k` from a root.
+    pub fn dominator(&self, k: Cont) -> Option<Cont> {
+        self.dominators.up[k]
+    }
+
     pub fn is_reachable(&self, k: Cont) -> bool {
         self.dominators.depth[k] != 0
     }
