@@ -168,11 +168,7 @@ impl Nest {
             work.push(body.callee);
             while let Some(v) = work.pop() {
                 match w.node(v) {
-                    Node::Cont(c) => {
-                        if known.insert(c) {
-                            found.push(c);
-                        }
-                    }
+                    Node::Cont(c) => found.extend(known.insert(c).then_some(c)),
                     Node::Op(_) => {
                         let first = match self.owner[v] {
                             None => seen.insert(v),
