@@ -82,7 +82,9 @@ impl Compiler<'_, '_> {
             (Some(v), _) => self.l.program.returns(self.w.ty(v)),
             _ => false,
         };
-        if goes_on {
+        let ty = known.map(|c| self.w.cont(c).ty).or(callee.map(|v| self.w.ty(v)));
+        let comes_back = ty.is_some_and(|ty| self.l.program.takes_continuation(ty));
+        if goes_on || comes_back {
             let derived = std::mem::take(&mut self.scope.derived);
             let mut along = self.scope.escaped || self.l.program.holds_derived(args, &derived);
             if let Some(v) = callee {
@@ -93,7 +95,8 @@ impl Compiler<'_, '_> {
             }
             self.scope.derived = derived;
             if along {
-                return Ok(Leave::Release);
+                // Which of several continuations ends it is not known.
+                return Ok(if goes_on { Leave::Release } else { Leave::Forget });
             }
         }
         Ok(if self.scope.may_hold_own { Leave::Forget } else { Leave::Free })
