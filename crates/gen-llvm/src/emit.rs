@@ -7,7 +7,7 @@ use crate::function::emit_function;
 use crate::module::{LlvmModule, Options, bug, limitation};
 use crate::types::{Layouts, RetClass};
 use nyala_base::{Diagnostic, Id};
-use nyala_flat::{Func, Function, GlobalId, Init, Linkage, Module};
+use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
 use nyala_ir::{Prim, Ty, TyKind, layout};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
@@ -26,11 +26,81 @@ pub(crate) struct Emitter<'m> {
     /// Foreign functions whose addresses are taken.
     thunks: Vec<Func>,
     pub needs_splat: bool,
+    /// Some function is too large for the optimizing code generator.
+    pub has_huge: bool,
+    /// Group of mutually recursive functions that each belongs to, if one of them jumps to a function.
+    pub jumping_group: Vec<Option<u32>>,
     pub out: String,
+}
+
+/// Strongly connected components of the reference graph in which some function ends with a jump to a function.
+/// See Note [Recursion beside jumps].
+fn jumping_groups(module: &Module) -> Vec<Option<u32>> {
+    let n = module.funcs.len();
+    let mut jumps = vec![false; n];
+    let mut refs: Vec<Vec<usize>> = vec![Vec::new(); n];
+    for (i, f) in module.funcs.iter().enumerate() {
+        for block in &f.blocks {
+            refs[i].extend(block.insts.iter().filter_map(|inst| match inst.op {
+                InstOp::Call(g) => Some(g.idx()),
+                _ => None,
+            }));
+            if let Terminator::TailCall { callee, .. } = &block.term {
+                jumps[i] = true;
+                if let Callee::Func(g) = callee {
+                    refs[i].push(g.idx());
+                }
+            }
+        }
+        refs[i].extend(f.values.iter().filter_map(|v| match v.def {
+            Def::Const(Const::Func(g)) => Some(g.idx()),
+            _ => None,
+        }));
+        refs[i].sort_unstable();
+        refs[i].dedup();
+    }
+    // Tarjan's algorithm with an explicit stack.
+    let (mut index, mut low, mut group) = (vec![0u32; n], vec![0u32; n], vec![None; n]);
+    let (mut next, mut stack, mut done) = (1, Vec::new(), vec![false; n]);
+    for root in 0..n {
+        let mut calls = if index[root] == 0 { vec![(root, 0)] } else { Vec::new() };
+        while let Some((f, at)) = calls.pop() {
+            if at == 0 {
+                index[f] = next;
+                low[f] = next;
+                next += 1;
+                stack.push(f);
+            } else if !done[refs[f][at - 1]] {
+                low[f] = low[f].min(low[refs[f][at - 1]]);
+            }
+            if let Some(&g) = refs[f].get(at) {
+                calls.push((f, at + 1));
+                if index[g] == 0 {
+                    calls.push((g, 0));
+                }
+                continue;
+            }
+            if low[f] == index[f] {
+                let start = stack.iter().rposition(|&g| g == f).unwrap_or(0);
+                let members = stack.split_off(start);
+                let jumping = members.iter().any(|&g| jumps[g]);
+                for g in members {
+                    done[g] = true;
+                    group[g] = jumping.then_some(index[f]);
+                }
+            }
+        }
+    }
+    group
 }
 
 /// A module as LLVM text.
 pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagnostic>> {
+    Ok(emit_parts(module, options)?.0)
+}
+
+/// The text, and whether it must be compiled without optimization.
+fn emit_parts(module: &Module, options: &Options) -> Result<(String, bool), Box<Diagnostic>> {
     let mut names = FxHashSet::default();
     let mut pick = |prefix: &str, name: &str| {
         let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '.' }).collect();
@@ -53,15 +123,18 @@ pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagn
         declared: BTreeMap::new(),
         thunks: Vec::new(),
         needs_splat: false,
+        has_huge: false,
+        jumping_group: jumping_groups(module),
         out: String::new(),
     };
     emitter.emit()?;
-    Ok(emitter.out)
+    Ok((emitter.out, emitter.has_huge))
 }
 
 /// A module in LLVM, verified.
 pub fn emit(module: &Module, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-    LlvmModule::from_text(&emit_text(module, options)?, options)
+    let (text, has_huge) = emit_parts(module, options)?;
+    LlvmModule::new(&text, options, if has_huge { 0 } else { options.opt_level })
 }
 
 /// `name` as a symbol in LLVM text.
@@ -123,6 +196,8 @@ impl Emitter<'_> {
         self.out.push_str("attributes #0 = { nounwind \"probe-stack\"=\"inline-asm\" }\n");
         self.out.push_str("attributes #1 = { nounwind }\n");
         self.out.push_str("attributes #2 = { nounwind willreturn memory(none) }\n");
+        self.out.push_str("attributes #3 = { nounwind noinline optnone \"probe-stack\"=\"inline-asm\" }\n");
+        self.out.push_str("attributes #4 = { nounwind noinline }\n");
         Ok(())
     }
 
@@ -351,3 +426,10 @@ exit:
   ret void
 }
 ";
+
+// Note [Recursion beside jumps]
+//
+// LLVM 22's elimination of tail recursion turns `return x + f(y)` in `f` into a loop with an accumulator, and adds the
+// accumulator to what every other return gives: between a `musttail` call and its return too, which is not well-formed
+// then. Calls within a group of mutually recursive functions, one of which ends with such a jump, are therefore marked
+// `notail`, which keeps them out of it. Inlining brings no other call into such a function that comes back to it.

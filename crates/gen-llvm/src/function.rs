@@ -18,6 +18,7 @@ type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 pub(crate) struct FunctionEmitter<'e, 'm> {
     pub e: &'e mut Emitter<'m>,
     pub function: &'m Function,
+    func: Func,
     cfg: Cfg,
     ret: RetClass,
     /// Whether a call in tail position must keep the frame, by block.
@@ -27,10 +28,18 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     /// The block where each local value is defined.
     pub home: Vec<Block>,
     pub operands: Vec<String>,
+    attributes: &'static str,
+    call_attributes: &'static str,
     allocas: String,
     body: String,
     n_temps: usize,
 }
+
+/// Functions with more blocks or instructions are not optimized.
+const MAX_BLOCKS: usize = 4000;
+const MAX_INSTS: usize = 16_000;
+/// In functions with more calls than this, none is inlined.
+const MAX_INLINED_CALLS: usize = 500;
 
 /// Writes the definition of a function with a body.
 pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
@@ -50,11 +59,18 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         }
         block.term.for_each_use(|v| n_uses[v.idx()] += 1);
     }
+    // See Note [Huge functions].
+    let blocks = || cfg.rpo.iter().map(|&b| function.block(b));
+    let is_huge = cfg.rpo.len() > MAX_BLOCKS || blocks().map(|b| b.insts.len()).sum::<usize>() > MAX_INSTS;
+    e.has_huge |= is_huge;
+    let is_call = |i: &&Inst| !matches!(i.op, InstOp::Op(_));
+    let many_calls = blocks().map(|b| b.insts.iter().filter(is_call).count()).sum::<usize>() > MAX_INLINED_CALLS;
     let keeps_frame = crate::frames::blocks_that_keep_frames(e.module, function, &cfg);
     let in_memory = function.values.iter().map(|v| e.layouts.in_memory(v.ty)).collect();
     let mut emitter = FunctionEmitter {
         e,
         function,
+        func,
         cfg,
         ret,
         keeps_frame,
@@ -62,6 +78,8 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         in_memory,
         home,
         operands: vec![String::new(); function.values.len()],
+        attributes: if is_huge { "#3" } else { "#0" },
+        call_attributes: if many_calls { "#4" } else { "#1" },
         allocas: String::new(),
         body: String::new(),
         n_temps: 0,
@@ -154,8 +172,9 @@ impl FunctionEmitter<'_, '_> {
             self.body.push_str(&body);
         }
         let name = self.e.internal_name(func);
+        let attributes = self.attributes;
         let out = &mut self.e.out;
-        let _ = writeln!(out, "define internal tailcc {ret} {name}({}) #0 {{\nentry:", params.join(", "));
+        let _ = writeln!(out, "define internal tailcc {ret} {name}({}) {attributes} {{\nentry:", params.join(", "));
         out.push_str(&self.allocas);
         out.push_str("  br label %b0\n");
         out.push_str(&self.body);
@@ -441,6 +460,10 @@ impl FunctionEmitter<'_, '_> {
             Callee::Func(func) => self.e.internal_name(func),
             Callee::Indirect(v) => self.op(v),
         };
+        let attr = self.call_attributes;
+        let group = self.e.jumping_group[self.func.idx()];
+        let back = matches!(callee, Callee::Func(f) if group.is_some() && self.e.jumping_group[f.idx()] == group);
+        let tail = if back { "notail " } else { "" };
         let mut texts = self.args(args)?;
         let name = self.op(result);
         match self.e.layouts.ret_class(rets)? {
@@ -449,17 +472,17 @@ impl FunctionEmitter<'_, '_> {
                 let memory = if self.in_memory(result) { name.clone() } else { self.temp() };
                 self.alloca(&memory, result_ty)?;
                 texts.insert(0, format!("ptr {memory}"));
-                self.line(format_args!("call tailcc void {target}({}) #1", texts.join(", ")));
+                self.line(format_args!("{tail}call tailcc void {target}({}) {attr}", texts.join(", ")));
                 if memory != name {
                     self.read(&name, &memory, result_ty)?;
                 }
             }
             RetClass::Direct(ty) if ty == "void" => {
-                self.line(format_args!("call tailcc void {target}({}) #1", texts.join(", ")));
+                self.line(format_args!("{tail}call tailcc void {target}({}) {attr}", texts.join(", ")));
                 self.operands[result.idx()] = "zeroinitializer".into();
             }
             RetClass::Direct(ty) => {
-                self.line(format_args!("{name} = call tailcc {ty} {target}({}) #1", texts.join(", ")));
+                self.line(format_args!("{name} = {tail}call tailcc {ty} {target}({}) {attr}", texts.join(", ")));
             }
         }
         Ok(())
@@ -614,3 +637,10 @@ impl FunctionEmitter<'_, '_> {
 // mark keeps LLVM's passes from separating the call from its return. But LLVM 22 on x86-64 does not make room for the
 // callee's stack arguments if they need more space than the caller's own and the call is `musttail`: it writes no such
 // argument at all (seen with eight integers called from one). So that mark is used only where the stack areas are equal.
+
+// Note [Huge functions]
+//
+// Some of LLVM's passes take quadratic time in the size of a function or block: 8000 conditional statements in a row
+// take minutes at -O3, 32,000 statements one minute in instruction selection. A function of that size is compiled as at
+// -O0, which is linear; and nothing is inlined into functions that would grow so by inlining. Register allocation is
+// chosen for a whole module: one that has such a function gets the fast one.

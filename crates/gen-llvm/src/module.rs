@@ -48,7 +48,7 @@ pub(crate) fn limitation(message: impl Into<String>) -> Box<Diagnostic> {
     Box::new(Diagnostic::error("limitation", Span::NONE, message))
 }
 
-fn target_machine(options: &Options) -> Result<TargetMachine, Box<Diagnostic>> {
+fn target_machine(options: &Options, level: u8) -> Result<TargetMachine, Box<Diagnostic>> {
     native::initialize();
     let triple = TargetMachine::get_default_triple();
     let target = Target::from_triple(&triple).map_err(bug)?;
@@ -59,7 +59,7 @@ fn target_machine(options: &Options) -> Result<TargetMachine, Box<Diagnostic>> {
             TargetMachine::get_host_cpu_features().to_string_lossy().into_owned(),
         ),
     };
-    let level = match options.opt_level {
+    let level = match level {
         0 => OptimizationLevel::None,
         1 => OptimizationLevel::Less,
         2 => OptimizationLevel::Default,
@@ -73,7 +73,12 @@ fn target_machine(options: &Options) -> Result<TargetMachine, Box<Diagnostic>> {
 impl LlvmModule {
     /// Reads a module from LLVM's text form and verifies it.
     pub fn from_text(text: &str, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-        let machine = target_machine(options)?;
+        LlvmModule::new(text, options, options.opt_level)
+    }
+
+    /// The same, with another level for instruction selection and register allocation.
+    pub(crate) fn new(text: &str, options: &Options, codegen_level: u8) -> Result<LlvmModule, Box<Diagnostic>> {
+        let machine = target_machine(options, codegen_level)?;
         let context = Box::new(Context::create());
         let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "nyala");
         let module = context.create_module_from_ir(buffer).map_err(|e| bug(e.to_string()))?;

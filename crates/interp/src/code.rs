@@ -15,65 +15,267 @@ pub type EntryIdx = u32;
 /// What an uninitialized word of a local variable holds. A program computes it with a chance of one in 2^64.
 pub const POISON: u64 = 0x7ff4_6e79_616c_a5a5;
 
-/// One instruction. `d` is where the result goes; lists are ranges of [`Function::lists`].
+/// One instruction. `d` is where the result goes; lists are ranges of [`Code::lists`].
 #[derive(Clone, Copy, Debug)]
 pub enum Inst {
-    Const { d: Reg, index: u32 },
-    Copy { d: Reg, s: Reg },
+    Const {
+        d: Reg,
+        index: u32,
+    },
+    Copy {
+        d: Reg,
+        s: Reg,
+    },
     /// Copies a scalar local variable; it must be initialized.
-    CopyChecked { d: Reg, s: Reg },
-    CopyMany { d: Reg, s: Reg, n: u32 },
+    CopyChecked {
+        d: Reg,
+        s: Reg,
+    },
+    CopyMany {
+        d: Reg,
+        s: Reg,
+        n: u32,
+    },
     /// Makes words uninitialized.
-    Poison { d: Reg, n: u32 },
+    Poison {
+        d: Reg,
+        n: u32,
+    },
     /// A scalar out of an aggregate must be initialized.
-    CheckInit { a: Reg },
-    AddI32 { d: Reg, a: Reg, b: Reg },
-    SubI32 { d: Reg, a: Reg, b: Reg },
-    MulI32 { d: Reg, a: Reg, b: Reg },
-    AddI32Imm { d: Reg, a: Reg, imm: i32 },
-    AddI64 { d: Reg, a: Reg, b: Reg },
-    SubI64 { d: Reg, a: Reg, b: Reg },
-    MulI64 { d: Reg, a: Reg, b: Reg },
-    AddI64Imm { d: Reg, a: Reg, imm: i32 },
-    AddF32 { d: Reg, a: Reg, b: Reg },
-    MulF32 { d: Reg, a: Reg, b: Reg },
-    AddF64 { d: Reg, a: Reg, b: Reg },
-    MulF64 { d: Reg, a: Reg, b: Reg },
+    CheckInit {
+        a: Reg,
+    },
+    AddI32 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    SubI32 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    MulI32 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    AddI32Imm {
+        d: Reg,
+        a: Reg,
+        imm: i32,
+    },
+    AddI64 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    SubI64 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    MulI64 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    AddI64Imm {
+        d: Reg,
+        a: Reg,
+        imm: i32,
+    },
+    AddF32 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    MulF32 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    AddF64 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    MulF64 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    SubF32 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    SubF64 {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    And {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Or {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Xor {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
     /// Any arithmetic, checked.
-    Arith { op: Op, prim: Prim, d: Reg, a: Reg, b: Reg },
-    Compare { op: Op, prim: Prim, d: Reg, a: Reg, b: Reg },
-    Cast { from: Prim, to: Prim, d: Reg, a: Reg },
+    Arith {
+        op: Op,
+        prim: Prim,
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Compare {
+        op: Op,
+        prim: Prim,
+        d: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Cast {
+        from: Prim,
+        to: Prim,
+        d: Reg,
+        a: Reg,
+    },
     /// The same bits as a number of another type.
-    Renormalize { from: Prim, to: Prim, d: Reg, a: Reg },
-    Math { op: Op, prim: Prim, d: Reg, a: Reg, b: Reg, c: Reg },
-    Select { d: Reg, cond: Reg, a: Reg, b: Reg, n: u32 },
+    Renormalize {
+        from: Prim,
+        to: Prim,
+        d: Reg,
+        a: Reg,
+    },
+    Math {
+        op: Op,
+        prim: Prim,
+        d: Reg,
+        a: Reg,
+        b: Reg,
+        c: Reg,
+    },
+    Select {
+        d: Reg,
+        cond: Reg,
+        a: Reg,
+        b: Reg,
+        n: u32,
+    },
     /// `d = a + b * size`, the index extended by its sign.
-    Lea { d: Reg, a: Reg, b: Reg, size: u32 },
-    LeaImm { d: Reg, a: Reg, offset: i64 },
-    Load { d: Reg, a: Reg, leaf: Leaf },
-    LoadMany { d: Reg, a: Reg, layout: u32 },
-    Store { a: Reg, s: Reg, leaf: Leaf },
-    StoreMany { a: Reg, s: Reg, layout: u32 },
+    Lea {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+        size: u32,
+    },
+    LeaImm {
+        d: Reg,
+        a: Reg,
+        offset: u32,
+    },
+    Load {
+        d: Reg,
+        a: Reg,
+        leaf: Leaf,
+    },
+    LoadMany {
+        d: Reg,
+        a: Reg,
+        layout: u32,
+    },
+    Store {
+        a: Reg,
+        s: Reg,
+        leaf: Leaf,
+    },
+    StoreMany {
+        a: Reg,
+        s: Reg,
+        layout: u32,
+    },
     /// A value as bytes, then as another value.
-    Reinterpret { d: Reg, a: Reg, from: u32, to: u32 },
+    Reinterpret {
+        d: Reg,
+        a: Reg,
+        from: u32,
+        to: u32,
+    },
     /// Memory for a local variable of the frame, uninitialized.
-    Slot { d: Reg, layout: u32 },
-    Alloc { d: Reg, n: Reg, layout: u32 },
+    Slot {
+        d: Reg,
+        layout: u32,
+    },
+    Alloc {
+        d: Reg,
+        n: Reg,
+        layout: u32,
+    },
     /// A function value with captured words.
-    MakeClosure { d: Reg, entry: EntryIdx, list: u32 },
+    MakeClosure {
+        d: Reg,
+        entry: EntryIdx,
+        list: u32,
+    },
     /// A continuation of this frame as a value.
-    MakeCont { d: Reg, entry: EntryIdx },
-    Jump { to: u32 },
-    Branch { cond: Reg, then: u32, els: u32 },
-    BranchLtI32 { a: Reg, b: Reg, then: u32, els: u32 },
-    BranchCompare { op: Op, prim: Prim, a: Reg, b: Reg, then: u32, els: u32 },
+    MakeCont {
+        d: Reg,
+        entry: EntryIdx,
+    },
+    Jump {
+        to: u32,
+    },
+    Branch {
+        cond: Reg,
+        then: u32,
+        els: u32,
+    },
+    BranchLtI32 {
+        a: Reg,
+        b: Reg,
+        then: u32,
+        els: u32,
+    },
+    BranchCompare {
+        op: Op,
+        prim: Prim,
+        a: Reg,
+        b: Reg,
+        then: u32,
+        els: u32,
+    },
     /// Calls a function; the list has its parameters' words, then the captured ones.
-    Call { func: FuncIdx, list: u32, leave: Leave },
+    Call {
+        func: FuncIdx,
+        list: u32,
+        leave: Leave,
+    },
     /// Calls a value; the list has the arguments' words.
-    CallValue { callee: Reg, list: u32, leave: Leave },
+    CallValue {
+        callee: Reg,
+        list: u32,
+        leave: Leave,
+    },
     /// Calls a foreign function; the list has the arguments' words, the return continuation last.
-    CallForeign { foreign: u32, list: u32, leave: Leave },
-    Fail { text: u32 },
+    CallForeign {
+        foreign: u32,
+        list: u32,
+        leave: Leave,
+    },
+    Fail {
+        text: u32,
+    },
 }
 
 /// What becomes of the frame at a call.
@@ -89,17 +291,71 @@ pub enum Leave {
     Release,
 }
 
-/// A compiled function.
+/// Instructions and what they refer to by index: of one function, then of all.
 #[derive(Debug, Default)]
-pub struct Function {
-    pub name: String,
-    pub code: Vec<Inst>,
+pub struct Code {
+    pub insts: Vec<Inst>,
     pub spans: Vec<Span>,
     pub consts: Vec<u64>,
     /// Source registers of calls, one list after the other, each preceded by its length.
     pub lists: Vec<Reg>,
     pub layouts: Vec<Rc<Layout>>,
     pub texts: Vec<String>,
+}
+
+impl Code {
+    pub fn list(&self, at: u32) -> &[Reg] {
+        let n = self.lists[at as usize] as usize;
+        &self.lists[at as usize + 1..at as usize + 1 + n]
+    }
+
+    /// Appends another function's code; gives the index of its first instruction.
+    pub fn append(&mut self, other: Code) -> u32 {
+        let start = self.insts.len() as u32;
+        let (consts, lists) = (self.consts.len() as u32, self.lists.len() as u32);
+        let (layouts, texts) = (self.layouts.len() as u32, self.texts.len() as u32);
+        self.insts.extend(other.insts.into_iter().map(|mut inst| {
+            match &mut inst {
+                Inst::Const { index, .. } | Inst::LeaImm { offset: index, .. } => *index += consts,
+                Inst::LoadMany { layout, .. }
+                | Inst::StoreMany { layout, .. }
+                | Inst::Slot { layout, .. }
+                | Inst::Alloc { layout, .. } => *layout += layouts,
+                Inst::Reinterpret { from, to, .. } => {
+                    *from += layouts;
+                    *to += layouts;
+                }
+                Inst::MakeClosure { list, .. }
+                | Inst::Call { list, .. }
+                | Inst::CallValue { list, .. }
+                | Inst::CallForeign { list, .. } => *list += lists,
+                Inst::Jump { to } => *to += start,
+                Inst::Branch { then, els, .. }
+                | Inst::BranchLtI32 { then, els, .. }
+                | Inst::BranchCompare { then, els, .. } => {
+                    *then += start;
+                    *els += start;
+                }
+                Inst::Fail { text } => *text += texts,
+                _ => {}
+            }
+            inst
+        }));
+        self.spans.extend(other.spans);
+        self.consts.extend(other.consts);
+        self.lists.extend(other.lists);
+        self.layouts.extend(other.layouts);
+        self.texts.extend(other.texts);
+        start
+    }
+}
+
+/// A compiled function.
+#[derive(Debug, Default)]
+pub struct Function {
+    pub name: String,
+    /// Its first instruction.
+    pub start: u32,
     pub n_regs: u32,
     /// Words of parameters; they come first.
     pub n_params: u32,
@@ -115,13 +371,8 @@ pub struct Function {
     pub captured_closures: Vec<Reg>,
     /// Registers that hold addresses of memory of the frame, zero if it has none yet.
     pub slots: Vec<Reg>,
-}
-
-impl Function {
-    pub fn list(&self, at: u32) -> &[Reg] {
-        let n = self.lists[at as usize] as usize;
-        &self.lists[at as usize + 1..at as usize + 1 + n]
-    }
+    /// Entry points of its blocks, to be moved with the code.
+    pub entries: Vec<EntryIdx>,
 }
 
 /// Where a closure's code begins.
@@ -134,6 +385,10 @@ pub enum Entry {
     /// A function, not necessarily compiled yet.
     Func(FuncIdx),
     /// A continuation in a function's frame.
-    Block { func: FuncIdx, pc: u32, params: Reg },
+    Block {
+        func: FuncIdx,
+        pc: u32,
+        params: Reg,
+    },
     Foreign(u32),
 }

@@ -4,13 +4,15 @@
 //! its order. Other operations are computed where a block first needs them, so that nothing faults which the program
 //! would not have computed; what a dominating block has computed is not computed again.
 
-use crate::code::{Entry, EntryIdx, FuncIdx, Function, Inst, Leave, Reg};
+mod control;
+
+use crate::code::{Code, Entry, EntryIdx, FuncIdx, Function, Inst, Reg};
 use crate::externals::Linker;
 use crate::fault::{Fault, FaultKind};
 use crate::leaves::{Layout, Leaf};
 use crate::scope::{self, Scope};
 use nyala_base::Span;
-use nyala_ir::{Builtin, Cont, Effect, Linkage, Node, Op, Prim, Ty, TyKind, Val, World};
+use nyala_ir::{Cont, Effect, Linkage, Node, Op, Prim, Ty, TyKind, Val, World};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -23,6 +25,7 @@ struct Compiler<'c, 'w> {
     func: FuncIdx,
     scope: Scope,
     out: Function,
+    code: Code,
     /// Registers of what is computed here.
     available: FxHashMap<Val, Reg>,
     undo: Vec<(Val, Option<Reg>)>,
@@ -39,7 +42,7 @@ struct Compiler<'c, 'w> {
 }
 
 /// Compiles one function.
-pub fn compile(l: &mut Linker, func: FuncIdx, wrap: bool) -> Result<Function> {
+pub fn compile(l: &mut Linker, func: FuncIdx, wrap: bool) -> Result<(Function, Code)> {
     let f = l.funcs[func as usize];
     let w = l.program.w;
     let layouts = &mut l.layouts;
@@ -52,6 +55,7 @@ pub fn compile(l: &mut Linker, func: FuncIdx, wrap: bool) -> Result<Function> {
         func,
         scope,
         out,
+        code: Code::default(),
         available: FxHashMap::default(),
         undo: Vec::new(),
         block_params: FxHashMap::default(),
@@ -65,7 +69,7 @@ pub fn compile(l: &mut Linker, func: FuncIdx, wrap: bool) -> Result<Function> {
         wrap,
     };
     c.compile()?;
-    Ok(c.out)
+    Ok((c.out, c.code))
 }
 
 fn bug(text: impl std::fmt::Display) -> Box<Fault> {
@@ -88,8 +92,8 @@ impl Compiler<'_, '_> {
             return Ok(i);
         }
         let layout = self.layout(ty)?;
-        self.out.layouts.push(layout);
-        let i = self.out.layouts.len() as u32 - 1;
+        self.code.layouts.push(layout);
+        let i = self.code.layouts.len() as u32 - 1;
         self.layout_idx.insert(ty, i);
         Ok(i)
     }
@@ -111,8 +115,8 @@ impl Compiler<'_, '_> {
     }
 
     fn emit(&mut self, inst: Inst) {
-        self.out.code.push(inst);
-        self.out.spans.push(self.span);
+        self.code.insts.push(inst);
+        self.code.spans.push(self.span);
     }
 
     fn set(&mut self, v: Val, reg: Reg) {
@@ -162,7 +166,7 @@ impl Compiler<'_, '_> {
         self.walk()?;
         for (at, which, k) in std::mem::take(&mut self.fixups) {
             let pc = *self.pcs.get(&k).ok_or_else(|| bug("a jump to no block"))?;
-            match &mut self.out.code[at] {
+            match &mut self.code.insts[at] {
                 Inst::Jump { to } => *to = pc,
                 Inst::Branch { then, els, .. }
                 | Inst::BranchLtI32 { then, els, .. }
@@ -175,6 +179,7 @@ impl Compiler<'_, '_> {
             if let Entry::Block { pc: at, .. } = &mut self.l.entries[entry as usize] {
                 *at = pc;
             }
+            self.out.entries.push(entry);
         }
         Ok(())
     }
@@ -218,7 +223,7 @@ impl Compiler<'_, '_> {
 
     fn compile_block(&mut self, k: Cont) -> Result<()> {
         let w = self.w;
-        self.pcs.insert(k, self.out.code.len() as u32);
+        self.pcs.insert(k, self.code.insts.len() as u32);
         if k != self.f {
             let mut reg = self.block_params[&k];
             if w.params(k).iter().any(|p| w.ty(*p) != w.types.mem() && self.available.contains_key(p)) {
@@ -249,21 +254,24 @@ impl Compiler<'_, '_> {
     }
 
     fn is_computed(&self, v: Val) -> bool {
-        matches!(self.w.node(v), Node::Op(op) if op.effect() == Effect::Total) || matches!(self.w.node(v), Node::Cont(_))
+        matches!(self.w.node(v), Node::Op(op) if op.effect() == Effect::Total)
+            || matches!(self.w.node(v), Node::Cont(_))
     }
 
     // Values.
 
+    fn const_index(&mut self, bits: u64) -> u32 {
+        if let Some(&i) = self.consts.get(&bits) {
+            return i;
+        }
+        self.code.consts.push(bits);
+        let i = self.code.consts.len() as u32 - 1;
+        self.consts.insert(bits, i);
+        i
+    }
+
     fn constant(&mut self, d: Reg, bits: u64) {
-        let index = match self.consts.get(&bits) {
-            Some(&i) => i,
-            None => {
-                self.out.consts.push(bits);
-                let i = self.out.consts.len() as u32 - 1;
-                self.consts.insert(bits, i);
-                i
-            }
-        };
+        let index = self.const_index(bits);
         self.emit(Inst::Const { d, index });
     }
 
@@ -409,9 +417,9 @@ impl Compiler<'_, '_> {
     }
 
     fn list(&mut self, words: &[Reg]) -> u32 {
-        let at = self.out.lists.len() as u32;
-        self.out.lists.push(words.len() as u32);
-        self.out.lists.extend_from_slice(words);
+        let at = self.code.lists.len() as u32;
+        self.code.lists.push(words.len() as u32);
+        self.code.lists.extend_from_slice(words);
         at
     }
 
@@ -480,10 +488,35 @@ impl Compiler<'_, '_> {
                 self.copy(d + at, s, n);
             }
             Op::Lea => self.lea(d, v)?,
-            Op::Sqrt | Op::Abs | Op::Floor | Op::Ceil | Op::Trunc | Op::Round | Op::Fmin | Op::Fmax | Op::Fma
-            | Op::Copysign | Op::Sin | Op::Cos | Op::Tan | Op::Asin | Op::Acos | Op::Atan | Op::Sinh | Op::Cosh
-            | Op::Tanh | Op::Exp | Op::Exp2 | Op::Expm1 | Op::Log | Op::Log2 | Op::Log10 | Op::Log1p | Op::Cbrt
-            | Op::Pow | Op::Atan2 => {
+            Op::Sqrt
+            | Op::Abs
+            | Op::Floor
+            | Op::Ceil
+            | Op::Trunc
+            | Op::Round
+            | Op::Fmin
+            | Op::Fmax
+            | Op::Fma
+            | Op::Copysign
+            | Op::Sin
+            | Op::Cos
+            | Op::Tan
+            | Op::Asin
+            | Op::Acos
+            | Op::Atan
+            | Op::Sinh
+            | Op::Cosh
+            | Op::Tanh
+            | Op::Exp
+            | Op::Exp2
+            | Op::Expm1
+            | Op::Log
+            | Op::Log2
+            | Op::Log10
+            | Op::Log1p
+            | Op::Cbrt
+            | Op::Pow
+            | Op::Atan2 => {
                 let prim = prim.ok_or_else(|| bug("a math function of no primitive"))?;
                 let a = self.reg(args[0])?;
                 let b = args.get(1).map_or(Ok(a), |&v| self.reg(v))?;
@@ -501,8 +534,8 @@ impl Compiler<'_, '_> {
 
     fn copy(&mut self, d: Reg, s: Reg, n: u32) {
         match n {
-            0 => {}
-            1 => self.emit(Inst::Copy { d, s }),
+            // One by one where that is as good as at once.
+            0..=4 if s + n <= d || d <= s => (0..n).for_each(|i| self.emit(Inst::Copy { d: d + i, s: s + i })),
             n => self.emit(Inst::CopyMany { d, s, n }),
         }
     }
@@ -522,6 +555,11 @@ impl Compiler<'_, '_> {
             (Op::Mul, Prim::F32) => Inst::MulF32 { d, a, b },
             (Op::Add, Prim::F64) => Inst::AddF64 { d, a, b },
             (Op::Mul, Prim::F64) => Inst::MulF64 { d, a, b },
+            (Op::Sub, Prim::F32) => Inst::SubF32 { d, a, b },
+            (Op::Sub, Prim::F64) => Inst::SubF64 { d, a, b },
+            (Op::And, _) => Inst::And { d, a, b },
+            (Op::Or, _) => Inst::Or { d, a, b },
+            (Op::Xor, _) => Inst::Xor { d, a, b },
             (Op::Add, Prim::I32) if !self.wrap => Inst::AddI32 { d, a, b },
             (Op::Sub, Prim::I32) if !self.wrap => Inst::SubI32 { d, a, b },
             (Op::Mul, Prim::I32) if !self.wrap => Inst::MulI32 { d, a, b },
@@ -540,8 +578,11 @@ impl Compiler<'_, '_> {
         let start = self.l.layouts.part_start(w.ty(aggregate), idx) as u32;
         let reg = self.reg(aggregate)? + start;
         // What was copied as a part may be uninitialized; its use as a scalar is not.
-        let copied = matches!(w.node(aggregate), Node::Param(..) | Node::Op(Op::Load | Op::Extract | Op::Select | Op::Insert));
-        if copied && !matches!(w.types.kind(w.ty(v)), TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) | TyKind::Mem) {
+        let copied =
+            matches!(w.node(aggregate), Node::Param(..) | Node::Op(Op::Load | Op::Extract | Op::Select | Op::Insert));
+        if copied
+            && !matches!(w.types.kind(w.ty(v)), TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) | TyKind::Mem)
+        {
             self.emit(Inst::CheckInit { a: reg });
         }
         Ok(reg)
@@ -581,11 +622,13 @@ impl Compiler<'_, '_> {
         match (w.as_lit(args[1]), elem) {
             (Some(idx), Some(elem)) => {
                 let (size, _) = nyala_ir::layout::size_align(&w.types, elem).ok_or_else(too_large)?;
-                self.emit(Inst::LeaImm { d, a, offset: (idx as i64).wrapping_mul(size as i64) });
+                let offset = self.const_index((idx as i64).wrapping_mul(size as i64) as u64);
+                self.emit(Inst::LeaImm { d, a, offset });
             }
             (Some(idx), None) => {
                 let offset = nyala_ir::layout::offset(&w.types, pointee, idx).ok_or_else(too_large)?;
-                self.emit(Inst::LeaImm { d, a, offset: offset as i64 });
+                let offset = self.const_index(offset);
+                self.emit(Inst::LeaImm { d, a, offset });
             }
             (None, Some(elem)) => {
                 let (size, _) = nyala_ir::layout::size_align(&w.types, elem).ok_or_else(too_large)?;
@@ -689,186 +732,6 @@ impl Compiler<'_, '_> {
             }
             _ => return Err(bug(format!("`{}` is no effect", op.name()))),
         }
-        Ok(())
-    }
-
-    // Control.
-
-    fn call(&mut self, callee: Val, args: &[Val]) -> Result<()> {
-        let w = self.w;
-        let callee = self.strip(callee);
-        match w.node(callee) {
-            Node::Builtin(Builtin::Branch) => self.branch(args[1], args[2], args[3]),
-            Node::Builtin(Builtin::PeInfo) => self.call(args[3], &args[..1]),
-            Node::Builtin(Builtin::Unreachable) => {
-                self.fail("control comes to a place that the program said is unreachable");
-                Ok(())
-            }
-            Node::Cont(c) if c != self.f && !self.l.program.is_func(c) => self.jump(c, args),
-            Node::Cont(c) => self.call_function(c, args),
-            _ => {
-                let callee_reg = self.need(callee)?;
-                let leave = self.leave(callee, args)?;
-                let words = self.words(args)?;
-                let list = self.list(&words);
-                self.emit(Inst::CallValue { callee: callee_reg, list, leave });
-                Ok(())
-            }
-        }
-    }
-
-    fn fail(&mut self, text: &str) {
-        self.out.texts.push(text.into());
-        let text = self.out.texts.len() as u32 - 1;
-        self.emit(Inst::Fail { text });
-    }
-
-    fn words(&mut self, args: &[Val]) -> Result<Vec<Reg>> {
-        let mut words = Vec::new();
-        for &a in args {
-            let n = self.n_words(self.w.ty(a))?;
-            if n > 0 {
-                let reg = self.need(a)?;
-                words.extend(reg..reg + n);
-            }
-        }
-        Ok(words)
-    }
-
-    fn call_function(&mut self, c: Cont, args: &[Val]) -> Result<()> {
-        let leave = self.leave_of(None, Some(c), args)?;
-        let mut words = self.words(args)?;
-        if matches!(self.w.cont(c).linkage, Linkage::Foreign(_)) {
-            let foreign = self.l.foreign(c)?;
-            let list = self.list(&words);
-            self.emit(Inst::CallForeign { foreign, list, leave });
-            return Ok(());
-        }
-        if self.w.body(c).is_none() {
-            self.fail("a function without a body is called");
-            return Ok(());
-        }
-        words.extend(self.captured_words(c)?);
-        let func = self.l.func(c);
-        let list = self.list(&words);
-        self.emit(Inst::Call { func, list, leave });
-        Ok(())
-    }
-
-    fn leave(&mut self, callee: Val, args: &[Val]) -> Result<Leave> {
-        self.leave_of(Some(callee), None, args)
-    }
-
-    /// What becomes of the frame at a call with these arguments.
-    fn leave_of(&mut self, callee: Option<Val>, known: Option<Cont>, args: &[Val]) -> Result<Leave> {
-        for &a in args {
-            if self.l.program.mentions_block(a) {
-                return Ok(Leave::Stay);
-            }
-        }
-        let goes_on = match (callee, known) {
-            (_, Some(c)) => self.l.program.ret_param(c).is_some(),
-            (Some(v), _) => self.l.program.returns(self.w.ty(v)),
-            _ => false,
-        };
-        if goes_on {
-            let derived = std::mem::take(&mut self.scope.derived);
-            let mut along = self.scope.escaped || self.l.program.holds_derived(args, &derived);
-            if let Some(v) = callee {
-                along |= self.l.program.holds_derived(&[v], &derived);
-            }
-            if let Some(c) = known {
-                along |= self.l.program.captured(c).iter().any(|v| derived.contains(v));
-            }
-            self.scope.derived = derived;
-            if along {
-                return Ok(Leave::Release);
-            }
-        }
-        Ok(if self.scope.may_hold_own { Leave::Forget } else { Leave::Free })
-    }
-
-    fn branch(&mut self, cond: Val, then: Val, els: Val) -> Result<()> {
-        let w = self.w;
-        let cond = self.strip(cond);
-        let (then, els) = (self.strip(then), self.strip(els));
-        let comparison = w.as_op(cond).filter(|op| op.is_comparison() && !self.available.contains_key(&cond));
-        let inst = match comparison {
-            Some(op) => {
-                let span = self.span;
-                let prim = w.prim(w.args(cond)[0]).unwrap_or(Prim::U64);
-                let (a, b) = (self.need(w.args(cond)[0])?, self.need(w.args(cond)[1])?);
-                self.span = span;
-                if op == Op::Lt && matches!(prim, Prim::I32 | Prim::I64) {
-                    Inst::BranchLtI32 { a, b, then: 0, els: 0 }
-                } else {
-                    Inst::BranchCompare { op, prim, a, b, then: 0, els: 0 }
-                }
-            }
-            None => Inst::Branch { cond: self.need(cond)?, then: 0, els: 0 },
-        };
-        let at = self.out.code.len();
-        self.emit(inst);
-        for (which, target) in [then, els].into_iter().enumerate() {
-            match w.node(target) {
-                Node::Cont(c) if c != self.f && !self.l.program.is_func(c) => self.fixups.push((at, which, c)),
-                _ => {
-                    // Something else: a piece of code that calls it. What it computes is not computed elsewhere.
-                    let pc = self.out.code.len() as u32;
-                    match &mut self.out.code[at] {
-                        Inst::Branch { then, els, .. }
-                        | Inst::BranchLtI32 { then, els, .. }
-                        | Inst::BranchCompare { then, els, .. } => *(if which == 0 { then } else { els }) = pc,
-                        _ => {}
-                    }
-                    let undo = self.undo.len();
-                    self.call(target, &[])?;
-                    while self.undo.len() > undo
-                        && let Some((v, old)) = self.undo.pop()
-                    {
-                        match old {
-                            Some(reg) => self.available.insert(v, reg),
-                            None => self.available.remove(&v),
-                        };
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves arguments into a block's parameters and goes there.
-    fn jump(&mut self, k: Cont, args: &[Val]) -> Result<()> {
-        let words = self.words(args)?;
-        let start = *self.block_params.get(&k).ok_or_else(|| bug("a jump to another function"))?;
-        let end = start + words.len() as u32;
-        // A parameter that is read after it was written needs a detour.
-        let clash = words.iter().enumerate().any(|(i, &s)| s >= start && s < end && (s - start) < i as u32);
-        let mut sources = words;
-        if clash {
-            let temps = self.out.n_regs;
-            self.out.n_regs += sources.len() as u32;
-            for (i, s) in sources.iter_mut().enumerate() {
-                let d = temps + i as u32;
-                self.emit(Inst::Copy { d, s: *s });
-                *s = d;
-            }
-        }
-        let mut i = 0;
-        while i < sources.len() {
-            let (d, s) = (start + i as u32, sources[i]);
-            let mut n = 1;
-            while i + n < sources.len() && sources[i + n] == s + n as u32 {
-                n += 1;
-            }
-            if d != s {
-                self.copy(d, s, n as u32);
-            }
-            i += n;
-        }
-        let at = self.out.code.len();
-        self.emit(Inst::Jump { to: 0 });
-        self.fixups.push((at, 0, k));
         Ok(())
     }
 }

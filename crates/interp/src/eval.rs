@@ -1,11 +1,15 @@
 //! Scalar operations on words.
 
+use crate::code::POISON;
 use crate::fault::{Fault, FaultKind};
 use nyala_ir::fold::{eval_arith, eval_exact_math};
 use nyala_ir::{Op, Prim};
 
 /// Arithmetic of any type; faults where the language leaves the result undefined.
 pub fn arith(op: Op, prim: Prim, a: u64, b: u64, wrap: bool) -> Result<u64, Box<Fault>> {
+    if a == POISON || b == POISON {
+        return Err(uninitialized());
+    }
     let op = match op {
         Op::PDiv => Op::Div,
         Op::PRem => Op::Rem,
@@ -34,7 +38,15 @@ pub fn show(prim: Prim, bits: u64) -> String {
 }
 
 #[cold]
+pub fn uninitialized() -> Box<Fault> {
+    Fault::new(FaultKind::Uninitialized, "use of an uninitialized value")
+}
+
+#[cold]
 pub fn overflow(op: Op, prim: Prim, a: u64, b: u64) -> Box<Fault> {
+    if a == POISON || b == POISON {
+        return uninitialized();
+    }
     let sign = match op {
         Op::Add => "+",
         Op::Sub => "-",
@@ -77,7 +89,13 @@ pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
                     match ($x.is_nan(), $y.is_nan()) {
                         (true, _) => $y,
                         (_, true) => $x,
-                        _ => if less == (op == Op::Fmin) { $x } else { $y },
+                        _ => {
+                            if less == (op == Op::Fmin) {
+                                $x
+                            } else {
+                                $y
+                            }
+                        }
                     }
                 }
                 _ => $x,

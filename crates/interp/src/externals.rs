@@ -95,7 +95,10 @@ impl<'w> Linker<'w> {
 
     pub fn new_entry(&mut self, entry: Entry) -> Result<EntryIdx> {
         if self.entries.len() >= MAX_ENTRIES {
-            return Err(Fault::new(FaultKind::Limitation, "the program has too many continuations for the interpreter"));
+            return Err(Fault::new(
+                FaultKind::Limitation,
+                "the program has too many continuations for the interpreter",
+            ));
         }
         self.entries.push(entry);
         Ok(self.entries.len() as EntryIdx - 1)

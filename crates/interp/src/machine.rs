@@ -1,13 +1,13 @@
 //! The loop that runs register programs.
 
-use crate::code::{Entry, FuncIdx, Function, Inst, Leave, POISON, Reg};
+use crate::Options;
+use crate::code::{Code, Entry, FuncIdx, Function, Inst, Leave, POISON, Reg};
 use crate::compile::compile;
 use crate::eval;
 use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, FaultKind};
 use crate::heap::{Closure, Frame, Heap, Kind, NONE};
 use crate::leaves::Leaf;
-use crate::Options;
 use nyala_base::Span;
 use nyala_ir::fold::{eval_cast, eval_comparison};
 use nyala_ir::{Cont, Op, Prim, World};
@@ -31,13 +31,15 @@ struct Run<'w> {
     options: &'w Options,
     heap: Heap,
     compiled: Vec<Option<Rc<Function>>>,
+    code: Code,
     /// Records that memory refers to.
     pinned: FxHashSet<Frame>,
     /// Arguments on their way.
     words: Vec<u64>,
     steps: u64,
+    max_steps: u64,
     // The current activation.
-    function: Rc<Function>,
+    func: FuncIdx,
     frame: Frame,
     base: usize,
     pc: usize,
@@ -54,17 +56,19 @@ impl<'w> Machine<'w> {
             options: self.options,
             heap: Heap::default(),
             compiled: Vec::new(),
+            code: Code::default(),
             pinned: FxHashSet::default(),
             words: args.to_vec(),
             steps: 0,
-            function: Rc::default(),
+            max_steps: self.options.max_steps.unwrap_or(u64::MAX),
+            func: 0,
             frame: NONE,
             base: 0,
             pc: 0,
         };
         run.words.push((HALT as u64) << 44 | NONE as u64);
         let func = run.l.func(entry);
-        let started = run.enter(func, &[]);
+        let started = run.enter(func);
         let result = started.and_then(|()| run.execute());
         nyala_runtime::nyala_flush();
         result.map_err(|fault| run.locate(fault))
@@ -87,7 +91,14 @@ impl Run<'_> {
         if let Some(Some(f)) = self.compiled.get(idx) {
             return Ok(f.clone());
         }
-        let function = Rc::new(compile(&mut self.l, func, self.options.wrap)?);
+        let (mut function, code) = compile(&mut self.l, func, self.options.wrap)?;
+        function.start = self.code.append(code);
+        for &entry in &function.entries {
+            if let Entry::Block { pc, .. } = &mut self.l.entries[entry as usize] {
+                *pc += function.start;
+            }
+        }
+        let function = Rc::new(function);
         if self.compiled.len() <= idx {
             self.compiled.resize(idx + 1, None);
         }
@@ -95,12 +106,11 @@ impl Run<'_> {
         Ok(function)
     }
 
-    /// Begins a function: `self.words` are its parameters, `captured` what it captured, if that is not among them.
-    fn enter(&mut self, func: FuncIdx, captured: &[u64]) -> Result<()> {
-        let function = self.compiled(func)?;
-        let n = (function.n_params + function.n_captured) as usize;
-        if self.words.len() + captured.len() != n {
-            return Err(Fault::new(FaultKind::Undefined, format!("`{}` is called as another type", function.name)));
+    /// A frame for a function, compiled now if need be, its parameters not set yet. `n` words are to come.
+    #[inline]
+    fn new_frame(&mut self, func: FuncIdx, n: usize) -> Result<(Frame, usize, u32)> {
+        if self.compiled.get(func as usize).is_none_or(Option::is_none) {
+            self.compiled(func)?;
         }
         if self.heap.wants_marking() {
             self.collect();
@@ -108,19 +118,70 @@ impl Run<'_> {
         if self.heap.is_full() {
             return Err(Fault::new(FaultKind::Budget, "the recursion is too deep"));
         }
+        let Some(Some(function)) = self.compiled.get(func as usize) else {
+            return Err(Fault::new(FaultKind::Limitation, "bug in the interpreter: no code"));
+        };
+        if (function.n_params + function.n_captured) as usize != n {
+            return Err(Fault::new(FaultKind::Undefined, format!("`{}` is called as another type", function.name)));
+        }
         let frame = self.heap.allocate(Kind::Frame(func), function.n_regs);
         let base = self.heap.base(frame);
-        let params = self.words.len();
-        self.heap.words[base..base + params].copy_from_slice(&self.words);
-        self.heap.words[base + params..base + n].copy_from_slice(captured);
         for &slot in &function.slots {
             self.heap.words[base + slot as usize] = 0;
         }
-        self.function = function;
+        Ok((frame, base, function.start))
+    }
+
+    /// Begins a function: `self.words` are its parameters and what it captured.
+    fn enter(&mut self, func: FuncIdx) -> Result<()> {
+        let n = self.words.len();
+        let (frame, base, start) = self.new_frame(func, n)?;
+        self.heap.words[base..base + n].copy_from_slice(&self.words);
+        self.go(func, frame, base, start);
+        Ok(())
+    }
+
+    #[inline]
+    fn go(&mut self, func: FuncIdx, frame: Frame, base: usize, pc: u32) {
+        self.func = func;
         self.frame = frame;
         self.base = base;
-        self.pc = 0;
+        self.pc = pc as usize;
+    }
+
+    /// The instruction `Call`: words go from frame to frame.
+    #[inline]
+    fn call(&mut self, func: FuncIdx, list: u32, leave: Leave) -> Result<()> {
+        let n = self.code.lists[list as usize] as usize;
+        let (frame, base, start) = self.new_frame(func, n)?;
+        let list = &self.code.lists[list as usize + 1..list as usize + 1 + n];
+        for (i, &r) in list.iter().enumerate() {
+            self.heap.words[base + i] = self.heap.words[self.base + r as usize];
+        }
+        match leave {
+            Leave::Stay | Leave::Forget => {}
+            Leave::Free => self.free_frame(self.frame),
+            Leave::Release => {
+                let last = match &self.compiled[func as usize] {
+                    Some(f) => f.ret,
+                    None => None,
+                };
+                if let Some(last) = last {
+                    let release = self.heap.closure(RELEASE, self.frame);
+                    let to = std::mem::replace(&mut self.heap.words[base + last as usize], release.0);
+                    self.set_release(to);
+                }
+            }
+        }
+        self.go(func, frame, base, start);
         Ok(())
+    }
+
+    fn set_release(&mut self, to: u64) {
+        if let Some(Some(f)) = self.compiled.get(self.func as usize) {
+            let reg = f.release;
+            self.set(reg, to);
+        }
     }
 
     /// Ends a frame: its local variables are gone.
@@ -150,7 +211,9 @@ impl Run<'_> {
         let compiled = &self.compiled;
         self.heap.mark(roots, |kind| match kind {
             Kind::Frame(f) => compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.closures),
-            Kind::Captured(f) => compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.captured_closures),
+            Kind::Captured(f) => {
+                compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.captured_closures)
+            }
             Kind::Free => &[],
         });
         for frame in self.heap.sweep() {
@@ -171,9 +234,10 @@ impl Run<'_> {
     /// Where a fault happened, and the calls that led there.
     fn locate(&self, mut fault: Box<Fault>) -> Box<Fault> {
         let at = self.pc.saturating_sub(1);
-        fault.span = self.function.spans.get(at).copied().unwrap_or(Span::NONE);
-        let mut name = self.function.name.clone();
-        let (mut function, mut frame) = (self.function.clone(), self.frame);
+        fault.span = self.code.spans.get(at).copied().unwrap_or(Span::NONE);
+        let Some(Some(function)) = self.compiled.get(self.func as usize) else { return fault };
+        let mut name = function.name.clone();
+        let (mut function, mut frame) = (function.clone(), self.frame);
         while fault.chain.len() < MAX_CHAIN {
             let Some(ret) = function.ret else { break };
             if frame == NONE {
@@ -187,10 +251,10 @@ impl Run<'_> {
             }
             let Some(Some(caller)) = self.compiled.get(func as usize) else { break };
             // The continuation's own place is after the call; the call is where it was made.
-            let made = caller.code.iter().position(
-                |i| matches!(i, Inst::MakeCont { entry, .. } if *entry == closure.entry()),
-            );
-            let span = made.map_or(caller.spans.get(pc as usize), |i| caller.spans.get(i));
+            let start = caller.start as usize;
+            let makes = |i: &Inst| matches!(i, Inst::MakeCont { entry, .. } if *entry == closure.entry());
+            let made = self.code.insts[start..].iter().position(makes);
+            let span = self.code.spans.get(made.map_or(pc as usize, |i| start + i));
             fault.chain.push((name, span.copied().unwrap_or(Span::NONE)));
             name = caller.name.clone();
             (function, frame) = (caller.clone(), closure.frame());
@@ -200,22 +264,20 @@ impl Run<'_> {
 
     fn step(&mut self) -> Result<()> {
         self.steps += 1;
-        match self.options.max_steps {
-            Some(max) if self.steps > max => {
-                Err(Fault::new(FaultKind::Budget, format!("the program takes more than {max} steps")))
-            }
-            _ => Ok(()),
+        if self.steps > self.max_steps {
+            return Err(Fault::new(FaultKind::Budget, format!("the program takes more than {} steps", self.max_steps)));
         }
+        Ok(())
     }
 
     /// Runs until the first function's return continuation is called; gives what it got.
     fn execute(&mut self) -> Result<Vec<u64>> {
         loop {
-            let inst = self.function.code[self.pc];
+            let inst = self.code.insts[self.pc];
             self.pc += 1;
             match inst {
                 Inst::Const { d, index } => {
-                    let bits = self.function.consts[index as usize];
+                    let bits = self.code.consts[index as usize];
                     self.set(d, bits);
                 }
                 Inst::Copy { d, s } => self.set(d, self.get(s)),
@@ -239,9 +301,9 @@ impl Run<'_> {
                         return Err(Fault::new(FaultKind::Uninitialized, "use of an uninitialized part of a value"));
                     }
                 }
-                Inst::AddI32 { d, a, b } => self.i32_op(Op::Add, d, a, b, |x, y| x + y)?,
-                Inst::SubI32 { d, a, b } => self.i32_op(Op::Sub, d, a, b, |x, y| x - y)?,
-                Inst::MulI32 { d, a, b } => self.i32_op(Op::Mul, d, a, b, |x, y| x * y)?,
+                Inst::AddI32 { d, a, b } => self.i32_op(Op::Add, d, a, b, i64::wrapping_add)?,
+                Inst::SubI32 { d, a, b } => self.i32_op(Op::Sub, d, a, b, i64::wrapping_sub)?,
+                Inst::MulI32 { d, a, b } => self.i32_op(Op::Mul, d, a, b, i64::wrapping_mul)?,
                 Inst::AddI32Imm { d, a, imm } => {
                     let x = self.get(a) as i64;
                     let r = x.wrapping_add(imm as i64);
@@ -256,7 +318,7 @@ impl Run<'_> {
                 Inst::AddI64Imm { d, a, imm } => {
                     let x = self.get(a) as i64;
                     let (r, overflow) = x.overflowing_add(imm as i64);
-                    if overflow {
+                    if overflow || x as u64 == POISON {
                         return Err(eval::overflow(Op::Add, Prim::I64, x as u64, imm as i64 as u64));
                     }
                     self.set(d, r as u64);
@@ -265,15 +327,26 @@ impl Run<'_> {
                 Inst::MulF32 { d, a, b } => self.f32_op(d, a, b, |x, y| x * y),
                 Inst::AddF64 { d, a, b } => self.f64_op(d, a, b, |x, y| x + y),
                 Inst::MulF64 { d, a, b } => self.f64_op(d, a, b, |x, y| x * y),
+                Inst::SubF32 { d, a, b } => self.f32_op(d, a, b, |x, y| x - y),
+                Inst::SubF64 { d, a, b } => self.f64_op(d, a, b, |x, y| x - y),
+                Inst::And { d, a, b } => self.set(d, self.get(a) & self.get(b)),
+                Inst::Or { d, a, b } => self.set(d, self.get(a) | self.get(b)),
+                Inst::Xor { d, a, b } => self.set(d, self.get(a) ^ self.get(b)),
                 Inst::Arith { op, prim, d, a, b } => {
                     let r = eval::arith(op, prim, self.get(a), self.get(b), self.options.wrap)?;
                     self.set(d, r);
                 }
                 Inst::Compare { op, prim, d, a, b } => {
-                    let r = compare(op, prim, self.get(a), self.get(b));
+                    let r = compare(op, prim, self.get(a), self.get(b))?;
                     self.set(d, r as u64);
                 }
-                Inst::Cast { from, to, d, a } => self.set(d, eval_cast(from, to, self.get(a))),
+                Inst::Cast { from, to, d, a } => {
+                    let bits = self.get(a);
+                    if bits == POISON {
+                        return Err(eval::uninitialized());
+                    }
+                    self.set(d, eval_cast(from, to, bits));
+                }
                 Inst::Renormalize { from, to, d, a } => self.set(d, eval::renormalize(from, to, self.get(a))),
                 Inst::Math { op, prim, d, a, b, c } => {
                     let r = eval::math(op, prim, [self.get(a), self.get(b), self.get(c)]);
@@ -288,7 +361,10 @@ impl Run<'_> {
                     let offset = self.get(b).wrapping_mul(size as u64);
                     self.set(d, self.get(a).wrapping_add(offset));
                 }
-                Inst::LeaImm { d, a, offset } => self.set(d, self.get(a).wrapping_add(offset as u64)),
+                Inst::LeaImm { d, a, offset } => {
+                    let offset = self.code.consts[offset as usize];
+                    self.set(d, self.get(a).wrapping_add(offset));
+                }
                 Inst::Load { d, a, leaf } => {
                     let word = self.l.load(self.get(a) as usize, leaf)?;
                     self.set(d, word);
@@ -300,7 +376,7 @@ impl Run<'_> {
                 }
                 Inst::StoreMany { a, s, layout } => self.store_many(self.get(a) as usize, s, layout)?,
                 Inst::Reinterpret { d, a, from, to } => {
-                    let size = self.function.layouts[from as usize].size.max(1);
+                    let size = self.code.layouts[from as usize].size.max(1);
                     let at = self.l.memory.allocate(size, 16).map_err(memory_fault)?;
                     self.l.memory.write_bytes(at, &vec![0; size]).map_err(memory_fault)?;
                     self.store_many(at, a, from)?;
@@ -308,7 +384,7 @@ impl Run<'_> {
                     self.l.memory.free(at).map_err(memory_fault)?;
                 }
                 Inst::Slot { d, layout } => {
-                    let layout = self.function.layouts[layout as usize].clone();
+                    let layout = self.code.layouts[layout as usize].clone();
                     let size = layout.size.max(1);
                     let old = self.get(d) as usize;
                     if old != 0 {
@@ -321,7 +397,7 @@ impl Run<'_> {
                     }
                 }
                 Inst::Alloc { d, n, layout } => {
-                    let size = self.function.layouts[layout as usize].size as i64;
+                    let size = self.code.layouts[layout as usize].size as i64;
                     let at = self.allocate(self.get(n) as i64, size)?;
                     self.set(d, at);
                 }
@@ -335,36 +411,38 @@ impl Run<'_> {
                     self.pc = to as usize;
                 }
                 Inst::Branch { cond, then, els } => {
-                    self.pc = if self.get(cond) != 0 { then } else { els } as usize;
+                    let cond = self.get(cond);
+                    if cond == POISON {
+                        return Err(eval::uninitialized());
+                    }
+                    self.pc = if cond != 0 { then } else { els } as usize;
                 }
                 Inst::BranchLtI32 { a, b, then, els } => {
-                    let less = (self.get(a) as i64) < self.get(b) as i64;
+                    let (a, b) = (self.get(a), self.get(b));
+                    if a == POISON || b == POISON {
+                        return Err(eval::uninitialized());
+                    }
+                    let less = (a as i64) < b as i64;
                     self.pc = if less { then } else { els } as usize;
                 }
                 Inst::BranchCompare { op, prim, a, b, then, els } => {
-                    let holds = compare(op, prim, self.get(a), self.get(b));
+                    let holds = compare(op, prim, self.get(a), self.get(b))?;
                     self.pc = if holds { then } else { els } as usize;
                 }
                 Inst::Call { func, list, leave } => {
-                    self.gather(list);
-                    // The parameters come before the captured words.
-                    let n_params = match (leave, self.compiled.get(func as usize)) {
-                        (Leave::Release, Some(Some(f))) => f.n_params as usize,
-                        (Leave::Release, _) => self.compiled(func)?.n_params as usize,
-                        _ => 0,
-                    };
-                    self.leave(leave, n_params);
                     self.step()?;
-                    self.enter(func, &[])?;
+                    self.call(func, list, leave)?;
                 }
                 Inst::CallValue { callee, list, leave } => {
-                    let closure = Closure(self.get(callee));
-                    self.gather(list);
-                    let n = self.words.len();
-                    self.leave(leave, n);
                     self.step()?;
-                    if let Some(result) = self.call_closure(closure)? {
-                        return Ok(result);
+                    let closure = Closure(self.get(callee));
+                    if !self.return_to(closure, list, leave) {
+                        self.gather(list);
+                        let n = self.words.len();
+                        self.leave(leave, n);
+                        if let Some(result) = self.call_closure(closure)? {
+                            return Ok(result);
+                        }
                     }
                 }
                 Inst::CallForeign { foreign, list, leave } => {
@@ -378,7 +456,7 @@ impl Run<'_> {
                     }
                 }
                 Inst::Fail { text } => {
-                    let text = self.function.texts[text as usize].clone();
+                    let text = self.code.texts[text as usize].clone();
                     return Err(Fault::new(FaultKind::Undefined, text));
                 }
             }
@@ -387,7 +465,8 @@ impl Run<'_> {
 
     #[inline]
     fn i32_op(&mut self, op: Op, d: Reg, a: Reg, b: Reg, f: impl Fn(i64, i64) -> i64) -> Result<()> {
-        let (x, y) = (self.get(a) as i32 as i64, self.get(b) as i32 as i64);
+        // Uninitialized words are no `i32`; the sum of one is none either.
+        let (x, y) = (self.get(a) as i64, self.get(b) as i64);
         let r = f(x, y);
         if r as i32 as i64 != r {
             return Err(eval::overflow(op, Prim::I32, x as u64, y as u64));
@@ -400,7 +479,7 @@ impl Run<'_> {
     fn i64_op(&mut self, op: Op, d: Reg, a: Reg, b: Reg, f: impl Fn(i64, i64) -> (i64, bool)) -> Result<()> {
         let (x, y) = (self.get(a) as i64, self.get(b) as i64);
         let (r, overflow) = f(x, y);
-        if overflow {
+        if overflow || x as u64 == POISON || y as u64 == POISON {
             return Err(eval::overflow(op, Prim::I64, x as u64, y as u64));
         }
         self.set(d, r as u64);
@@ -434,7 +513,7 @@ impl Run<'_> {
     }
 
     fn load_many(&mut self, d: Reg, address: usize, layout: u32) -> Result<()> {
-        let layout = self.function.layouts[layout as usize].clone();
+        let layout = self.code.layouts[layout as usize].clone();
         self.l.memory.check_write(address, 0).map_err(memory_fault)?;
         for (i, &(leaf, offset)) in layout.leaves.iter().enumerate() {
             let at = address.wrapping_add(offset);
@@ -449,7 +528,7 @@ impl Run<'_> {
     }
 
     fn store_many(&mut self, address: usize, s: Reg, layout: u32) -> Result<()> {
-        let layout = self.function.layouts[layout as usize].clone();
+        let layout = self.code.layouts[layout as usize].clone();
         for (i, &(leaf, offset)) in layout.leaves.iter().enumerate() {
             let word = self.get(s + i as u32);
             self.store(address.wrapping_add(offset), leaf, word)?;
@@ -491,7 +570,7 @@ impl Run<'_> {
     #[inline]
     fn gather(&mut self, list: u32) {
         self.words.clear();
-        let list = self.function.list(list);
+        let list = self.code.list(list);
         let words = &self.heap.words;
         let base = self.base;
         self.words.extend(list.iter().map(|&r| words[base + r as usize]));
@@ -507,11 +586,32 @@ impl Run<'_> {
                 if let Some(last) = n.checked_sub(1) {
                     let release = self.heap.closure(RELEASE, self.frame);
                     let to = std::mem::replace(&mut self.words[last], release.0);
-                    let reg = self.function.release;
-                    self.set(reg, to);
+                    self.set_release(to);
                 }
             }
         }
+    }
+
+    /// The common case of a call of a value: a continuation of another frame gets its arguments. False if it is not that.
+    #[inline]
+    fn return_to(&mut self, closure: Closure, list: u32, leave: Leave) -> bool {
+        let Some(&Entry::Block { func, pc, params }) = self.l.entries.get(closure.entry() as usize) else {
+            return false;
+        };
+        let frame = closure.frame();
+        if frame == self.frame || !self.heap.is_alive(closure) || !matches!(leave, Leave::Free | Leave::Forget) {
+            return false;
+        }
+        let base = self.heap.base(frame);
+        let at = base + params as usize;
+        for (i, &r) in self.code.list(list).iter().enumerate() {
+            self.heap.words[at + i] = self.heap.words[self.base + r as usize];
+        }
+        if leave == Leave::Free {
+            self.free_frame(self.frame);
+        }
+        self.go(func, frame, base, pc);
+        true
     }
 
     /// Goes on at a closure with `self.words`; the results if it is the end.
@@ -530,6 +630,7 @@ impl Run<'_> {
                 ));
             }
             match entry {
+                Entry::Halt if self.words.contains(&POISON) => return Err(eval::uninitialized()),
                 Entry::Halt => return Ok(Some(std::mem::take(&mut self.words))),
                 Entry::Release => {
                     let frame = closure.frame();
@@ -546,7 +647,7 @@ impl Run<'_> {
                         let (words, heap) = (&mut self.words, &self.heap);
                         words.extend_from_slice(&heap.words[base..base + n]);
                     }
-                    self.enter(func, &[])?;
+                    self.enter(func)?;
                     return Ok(None);
                 }
                 Entry::Block { func, pc, params } => {
@@ -555,10 +656,7 @@ impl Run<'_> {
                     let at = base + params as usize;
                     let n = self.words.len();
                     self.heap.words[at..at + n].copy_from_slice(&self.words);
-                    self.function = self.compiled(func)?;
-                    self.frame = frame;
-                    self.base = base;
-                    self.pc = pc as usize;
+                    self.go(func, frame, base, pc);
                     return Ok(None);
                 }
                 Entry::Foreign(foreign) => closure = self.call_foreign(foreign)?,
@@ -609,17 +707,20 @@ impl Run<'_> {
 }
 
 #[inline]
-fn compare(op: Op, prim: Prim, a: u64, b: u64) -> bool {
+fn compare(op: Op, prim: Prim, a: u64, b: u64) -> Result<bool> {
+    if a == POISON || b == POISON {
+        return Err(eval::uninitialized());
+    }
     if prim.is_float() {
-        return eval_comparison(op, prim, a, b);
+        return Ok(eval_comparison(op, prim, a, b));
     }
     let less = if prim.is_signed() { (a as i64) < b as i64 } else { a < b };
-    match op {
+    Ok(match op {
         Op::Eq => a == b,
         Op::Ne => a != b,
         Op::Lt => less,
         Op::Le => less || a == b,
         Op::Gt => !less && a != b,
         _ => !less,
-    }
+    })
 }

@@ -225,7 +225,8 @@ impl<'w> Program<'w> {
                 let place = |i: usize| places.get(&args[i]).cloned();
                 match op {
                     Op::Slot => {
-                        let words = w.types.part(w.ty(v), 1).and_then(|p| w.types.pointee(p)).map_or(u64::MAX, &mut *count);
+                        let words =
+                            w.types.part(w.ty(v), 1).and_then(|p| w.types.pointee(p)).map_or(u64::MAX, &mut *count);
                         if words > MAX_WORDS {
                             escapes.insert(v);
                         }
@@ -389,10 +390,8 @@ impl<'w> Program<'w> {
                 return true;
             }
             match self.w.node(v) {
-                Node::Cont(c) if self.is_func(c) => {
-                    if self.captured(c).iter().any(|v| derived.contains(v)) {
-                        return true;
-                    }
+                Node::Cont(c) if self.is_func(c) && self.captured(c).iter().any(|v| derived.contains(v)) => {
+                    return true;
                 }
                 Node::Op(_) if self.nest.owner(v).is_none() => work.extend(self.w.args(v)),
                 _ => {}
@@ -427,7 +426,9 @@ impl<'w> Program<'w> {
             match self.w.node(v) {
                 Node::Cont(c) if !self.is_func(c) => return true,
                 Node::Op(_) if self.nest.owner(v).is_none() => work.extend(self.w.args(v)),
-                Node::Op(op) if op.effect() == Effect::Total && self.has_function_part(v) => work.extend(self.w.args(v)),
+                Node::Op(op) if op.effect() == Effect::Total && self.has_function_part(v) => {
+                    work.extend(self.w.args(v))
+                }
                 _ => {}
             }
         }

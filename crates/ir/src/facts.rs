@@ -163,11 +163,7 @@ impl Nest {
             work.push(body.callee);
             while let Some(v) = work.pop() {
                 match w.node(v) {
-                    Node::Cont(c) => {
-                        if known.insert(c) {
-                            found.push(c);
-                        }
-                    }
+                    Node::Cont(c) if known.insert(c) => found.push(c),
                     Node::Op(_) => {
                         let first = match self.owner[v] {
                             None => seen.insert(v),

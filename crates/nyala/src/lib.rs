@@ -76,7 +76,14 @@ pub struct Session {
 
 impl Session {
     pub fn new(options: Options) -> Session {
-        Session { options, sources: Sources::new(), sink: Sink::default(), timings: Vec::new(), faulted: false, files: Vec::new() }
+        Session {
+            options,
+            sources: Sources::new(),
+            sink: Sink::default(),
+            timings: Vec::new(),
+            faulted: false,
+            files: Vec::new(),
+        }
     }
 
     /// Adds a file of the program.

@@ -10,12 +10,16 @@
 //! Memory is no part of a memo key: a stub that is requested from several places knows what all of them know, and a
 //! recursive or escaped one nothing.
 
+mod history;
+mod stubs;
+mod values;
+
 use crate::Options;
-use crate::facts::{Facts, loop_condition};
+use crate::facts::Facts;
 use crate::memory::{self, Memory};
-use crate::whistle::{self, CallKey, Change, Diverged, Hints};
-use nyala_base::{Diagnostic, Severity, SideTable, Span};
-use nyala_ir::{Builtin, Cont, Effect, Linkage, Node, Op, Rule, TyKind, Val, World};
+use crate::whistle::{self, CallKey, Diverged, Hints};
+use nyala_base::{Diagnostic, Id, Severity, SideTable, Span};
+use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
@@ -106,6 +110,9 @@ struct Run {
     next: Option<u32>,
 }
 
+/// A recursive continuation, its free values, its arguments without `mem`.
+type Knot = (Cont, Rc<[Val]>, Box<[Val]>);
+
 /// What to evaluate next: a continuation of the source, its free values, its arguments.
 struct Entry {
     cont: Cont,
@@ -133,7 +140,7 @@ pub struct Evaluator<'a> {
     records: Vec<Record>,
     runs: Vec<Run>,
     segments: u32,
-    knots: FxHashSet<(Cont, Rc<[Val]>, Box<[Val]>)>,
+    knots: FxHashSet<Knot>,
     noted: Hints,
     reports: Vec<Diagnostic>,
     reductions: u64,
@@ -279,8 +286,8 @@ impl<'a> Evaluator<'a> {
         let mut seen: FxHashSet<Val> = FxHashSet::default();
         let mut work: Vec<Val> = Vec::new();
         let mut found = false;
-        for s in 0..self.stubs.len() {
-            if let Some(body) = self.dst.body(self.stubs[s].cont) {
+        for k in (0..self.dst.n_conts()).map(Cont::from_idx) {
+            if let Some(body) = self.dst.body(k) {
                 work.push(body.callee);
                 work.extend(&body.args);
             }
@@ -306,290 +313,6 @@ impl<'a> Evaluator<'a> {
             }
         }
         found
-    }
-
-    // Stubs.
-
-    fn stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>, key: CallKey) -> StubId {
-        if let Some(&s) = self.memo.get(&(source, mask, vals.clone())) {
-            return s;
-        }
-        let s = self.fresh_stub(source, mask, vals.clone(), key);
-        self.memo.insert((source, mask, vals), s);
-        s
-    }
-
-    fn fresh_stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>, key: CallKey) -> StubId {
-        let ty = if mask == 0 {
-            self.source.cont(source).ty
-        } else {
-            let kept: Vec<_> =
-                self.unmasked(source, mask).map(|i| self.source.ty(self.source.param(source, i))).collect();
-            self.dst.types.cn(&kept)
-        };
-        let cont = self.dst.reserve(ty);
-        let (mut birth, mut height) = (0, 0);
-        for &v in vals.iter() {
-            let (b, h) = self.rank(v);
-            birth = birth.max(b);
-            height = height.max(h);
-        }
-        let s = self.stubs.len();
-        self.stub_of[cont] = Some(s as u32);
-        self.stubs.push(Stub {
-            source,
-            mask,
-            vals,
-            cont,
-            state: State::New,
-            escaped: false,
-            queued: false,
-            requests: Vec::new(),
-            records: None,
-            runs: None,
-            alias: None,
-            rank: (birth, height + 1),
-            key,
-            was_called: false,
-        });
-        s
-    }
-
-    /// The stub that a new request of `s` must use.
-    fn live(&mut self, mut s: StubId) -> StubId {
-        while self.stubs[s].state == State::Consumed {
-            s = match self.stubs[s].alias {
-                Some(alias) => alias,
-                None => {
-                    let Stub { source, mask, key, .. } = self.stubs[s];
-                    let vals = self.stubs[s].vals.clone();
-                    let fresh = self.fresh_stub(source, mask, vals, key);
-                    self.stubs[s].alias = Some(fresh);
-                    fresh
-                }
-            };
-        }
-        s
-    }
-
-    fn unmasked(&self, k: Cont, mask: u64) -> impl Iterator<Item = usize> + use<> {
-        (0..self.source.params(k).len()).filter(move |&i| i >= 64 || mask >> i & 1 == 0)
-    }
-
-    /// Birth of the youngest residual parameter in a value, and how deep stubs are held in it.
-    fn rank(&mut self, v: Val) -> (u32, u32) {
-        if let Some(rank) = self.ranks[v] {
-            return rank;
-        }
-        let mut stack = vec![(v, false)];
-        while let Some((v, done)) = stack.pop() {
-            if self.ranks[v].is_some() {
-                continue;
-            }
-            if let Some(s) = self.stub_of_val(v) {
-                self.ranks[v] = Some(self.stubs[s].rank);
-            } else if done || self.dst.args(v).is_empty() {
-                let ranks = self.dst.args(v).iter().map(|&a| self.ranks[a].unwrap_or((0, 0)));
-                self.ranks[v] = Some(ranks.fold((0, 0), |r, s| (r.0.max(s.0), r.1.max(s.1))));
-            } else {
-                stack.push((v, true));
-                stack.extend(self.dst.args(v).iter().map(|&a| (a, false)));
-            }
-        }
-        self.ranks[v].unwrap_or((0, 0))
-    }
-
-    fn queue_rank(&self, s: StubId) -> (u32, u32, u32) {
-        let stub = &self.stubs[s];
-        (stub.rank.0, stub.rank.1, self.facts.postorder[stub.source])
-    }
-
-    fn enqueue(&mut self, s: StubId, records: Option<u32>, runs: Option<u32>) {
-        if !self.stubs[s].queued {
-            self.stubs[s].queued = true;
-            self.stubs[s].records = records;
-            self.stubs[s].runs = runs;
-            self.queue.push((self.queue_rank(s), s));
-        }
-    }
-
-    /// Residual code uses the stub as a value.
-    fn escape_stub(&mut self, s: StubId, records: Option<u32>, runs: Option<u32>) {
-        let s = self.live(s);
-        self.stubs[s].escaped = true;
-        self.enqueue(s, records, runs);
-    }
-
-    /// Residual code gets `v`: closures in it are needed, objects whose address it has may change. With `addresses_only`
-    /// code that is built anyway gets it, so that only the latter counts.
-    fn escape(&mut self, v: Val, site: &mut Site, addresses_only: bool) {
-        if self.dst.types.as_prim(self.dst.ty(v)).is_some() {
-            return;
-        }
-        let mut work = vec![v];
-        let mut seen: FxHashSet<Val> = FxHashSet::default();
-        while let Some(v) = work.pop() {
-            if !seen.insert(v) {
-                continue;
-            }
-            if let Some(s) = self.stub_of_val(v) {
-                work.extend(self.stubs[s].vals.iter());
-                if !addresses_only {
-                    self.escape_stub(s, site.records, site.runs);
-                }
-                continue;
-            }
-            match self.dst.types.kind(self.dst.ty(v)) {
-                TyKind::Prim(_) | TyKind::Mem => {}
-                TyKind::Ptr { .. } => {
-                    let base = memory::base_of(&self.dst, v);
-                    site.memory.escape(base);
-                    if !memory::is_object(&self.dst, base) {
-                        work.extend(self.dst.args(base));
-                    }
-                }
-                _ => {
-                    if self.dst.as_op(v).is_some_and(|op| op.effect() == Effect::Total) {
-                        work.extend(self.dst.args(v));
-                    }
-                }
-            }
-        }
-    }
-
-    // Deciding what becomes of a stub.
-
-    fn decide(&mut self, s: StubId) -> Result<(), Box<Diverged>> {
-        if self.stubs[s].state != State::New {
-            return Ok(());
-        }
-        let stub = &mut self.stubs[s];
-        let k = stub.source;
-        let vals = stub.vals.clone();
-        let mut requests = std::mem::take(&mut stub.requests);
-        let general = stub.escaped || self.facts.is_recursive[k];
-        let n_free = self.facts.nest.free(k).len();
-        let free: Rc<[Val]> = vals[..n_free].into();
-        if !general
-            && let [Request { kind: RequestKind::Jump { .. }, .. }] = requests[..]
-            && let Some(Request { block, kind: RequestKind::Jump { args }, memory, .. }) = requests.pop()
-        {
-            self.stubs[s].state = State::Consumed;
-            self.stubs[s].was_called = true;
-            let args = self.all_args(s, &args);
-            self.segments += 1;
-            let Stub { records, runs, .. } = self.stubs[s];
-            let site = Site { block, segment: self.segments, records, runs, memory };
-            return self.evaluate(site, Entry { cont: k, free, args });
-        }
-        // Arguments that all requests agree on, memory that all of them know.
-        let kept: Vec<usize> = self.unmasked(k, self.stubs[s].mask).collect();
-        let mut fixed: Vec<Option<Val>> = vec![None; kept.len()];
-        let mut memory = Memory::default();
-        if !general {
-            for (i, slot) in fixed.iter_mut().enumerate().skip(1) {
-                let mut passed = requests.iter().map(|r| match &r.kind {
-                    RequestKind::Jump { args } => Some(args[i]),
-                    RequestKind::Arg => None,
-                });
-                let first = passed.next().flatten();
-                if first.is_some() && passed.all(|p| p == first) {
-                    *slot = first;
-                }
-            }
-            let states: Vec<Memory> = requests.iter().map(|r| r.memory.clone()).collect();
-            memory = Memory::merge(&self.dst, &states);
-        }
-        let particular = fixed.iter().any(Option::is_some) || !memory.is_empty();
-        let block = if particular {
-            self.stubs[s].state = State::Consumed;
-            let tys: Vec<_> = kept
-                .iter()
-                .zip(&fixed)
-                .filter(|(_, f)| f.is_none())
-                .map(|(&i, _)| self.source.ty(self.source.param(k, i)))
-                .collect();
-            let ty = self.dst.types.cn(&tys);
-            self.dst.reserve(ty)
-        } else {
-            self.stubs[s].state = State::Built;
-            self.stubs[s].cont
-        };
-        let data = self.source.cont(k);
-        let names = kept.iter().zip(&fixed).filter(|(_, f)| f.is_none());
-        let names = names.map(|(&i, _)| data.param_names.get(i).cloned().unwrap_or_default()).collect();
-        self.dst.set_origin(data.origin);
-        self.dst.set_params(block, &data.name, names);
-        self.births += 1;
-        let mut params = self.dst.params(block).to_vec().into_iter();
-        let mut remaining = Vec::with_capacity(kept.len());
-        for f in &fixed {
-            let Some(v) = f.or_else(|| params.next()) else { continue };
-            if f.is_none() {
-                self.ranks[v] = Some((self.births, 0));
-            }
-            remaining.push(v);
-        }
-        for request in requests {
-            self.connect(request, block, self.stubs[s].cont, &fixed);
-        }
-        let args = self.all_args(s, &remaining);
-        let mut records = self.stubs[s].records;
-        self.segments += 1;
-        if self.facts.is_recursive[k] {
-            records = Some(self.record(k, &free, &args, self.segments, records));
-        }
-        self.blocks[k] += 1;
-        let limit = (MAX_BLOCKS_PER_CONT as f64 * self.options.budget) as u64;
-        if self.blocks[k] > limit {
-            return Err(self.diverged("blocks of one function", limit));
-        }
-        let mut site = Site { block, segment: self.segments, records, runs: self.stubs[s].runs, memory };
-        self.note_run(k, false, &mut site);
-        self.evaluate(site, Entry { cont: k, free, args })
-    }
-
-    /// All arguments of a stub's source: specialized ones from the stub, the others from `remaining`.
-    fn all_args(&self, s: StubId, remaining: &[Val]) -> Vec<Val> {
-        let stub = &self.stubs[s];
-        let mut masked = stub.vals[self.facts.nest.free(stub.source).len()..].iter();
-        let mut remaining = remaining.iter();
-        (0..self.source.params(stub.source).len())
-            .filter_map(|i| if i < 64 && stub.mask >> i & 1 == 1 { masked.next() } else { remaining.next() })
-            .copied()
-            .collect()
-    }
-
-    /// Makes a request go to `block`, which stands for the stub `stub` with some parameters fixed.
-    fn connect(&mut self, request: Request, block: Cont, stub: Cont, fixed: &[Option<Val>]) {
-        if self.versions[request.block] != request.version {
-            return;
-        }
-        let target = self.dst.cont_val(block);
-        let old = self.dst.cont_val(stub);
-        let Some(body) = &mut self.dst.cont_mut(request.block).body else { return };
-        match request.kind {
-            RequestKind::Jump { .. } => {
-                body.callee = target;
-                let kept = body.args.iter().zip(fixed).filter(|(_, f)| f.is_none());
-                body.args = kept.map(|(&a, _)| a).collect();
-            }
-            RequestKind::Arg => body.args.iter_mut().filter(|a| **a == old).for_each(|a| *a = target),
-        }
-    }
-
-    /// Sets a residual block's body; requests that an earlier one made are void.
-    fn define(&mut self, block: Cont, callee: Val, args: &[Val]) {
-        self.versions[block] += 1;
-        self.dst.define(block, callee, args);
-    }
-
-    fn request(&mut self, site: &Site, s: StubId, kind: RequestKind, memory: Memory) {
-        if self.stubs[s].state == State::New {
-            let request = Request { block: site.block, version: self.versions[site.block], kind, memory };
-            self.stubs[s].requests.push(request);
-        }
-        self.enqueue(s, site.records, site.runs);
     }
 
     // Evaluation.
@@ -878,133 +601,6 @@ impl<'a> Evaluator<'a> {
         true
     }
 
-    // Loops of functions called by `@@`.
-
-    fn note_run(&mut self, k: Cont, run: bool, site: &mut Site) {
-        if self.facts.has_loop[k] {
-            self.runs.push(Run { cont: k, run, next: site.runs });
-            site.runs = Some(self.runs.len() as u32 - 1);
-        }
-    }
-
-    /// Whether `k` is the header of a loop in a function that `@@` entered last.
-    fn is_run_loop(&self, k: Cont, site: &Site) -> bool {
-        let Some(function) = self.facts.loop_of[k].filter(|_| self.options.annotations) else { return false };
-        let mut at = site.runs;
-        for _ in 0..whistle::MAX_RECORDS {
-            let Some(i) = at else { return false };
-            let run = &self.runs[i as usize];
-            if run.cont == function {
-                return run.run;
-            }
-            at = run.next;
-        }
-        false
-    }
-
-    /// Whether the branch at a loop's header is decided with these arguments.
-    fn is_condition_known(&mut self, k: Cont, free: &[Val], args: &[Val]) -> bool {
-        let Some(cond) = loop_condition(self.source, k) else { return false };
-        let facts = self.facts;
-        let mut memo: FxHashMap<Val, Val> =
-            facts.nest.free(k).iter().copied().zip(free.iter().copied()).collect();
-        memo.extend(self.source.params(k).iter().copied().zip(args.iter().copied()));
-        for &op in facts.nest.ops(k) {
-            let total = self.source.as_op(op).filter(|o| o.effect() == Effect::Total);
-            let operands: Option<Vec<Val>> = self
-                .source
-                .args(op)
-                .to_vec()
-                .iter()
-                .map(|&a| match self.source.node(a) {
-                    Node::Lit(_) | Node::Undef | Node::Global(_) => Some(self.value(a)),
-                    _ => memo.get(&a).copied(),
-                })
-                .collect();
-            if let (Some(total), Some(operands)) = (total, operands) {
-                let v = self.make(total, op, &operands);
-                memo.insert(op, v);
-            }
-        }
-        memo.get(&cond).is_some_and(|&c| self.dst.as_lit(c).is_some())
-    }
-
-    // Records of recursive calls.
-
-    fn record(&mut self, cont: Cont, free: &Rc<[Val]>, args: &[Val], segment: u32, next: Option<u32>) -> u32 {
-        self.records.push(Record { cont, free: free.clone(), args: args.into(), segment, next });
-        self.records.len() as u32 - 1
-    }
-
-    fn ancestors(&self, k: Cont, site: &Site) -> impl Iterator<Item = &Record> {
-        let mut at = site.records;
-        let mut looked_at = 0;
-        std::iter::from_fn(move || {
-            while let Some(i) = at
-                && looked_at < whistle::MAX_RECORDS
-            {
-                looked_at += 1;
-                let record = &self.records[i as usize];
-                at = record.next;
-                if record.cont == k {
-                    return Some(record);
-                }
-            }
-            None
-        })
-    }
-
-    fn is_first_unfold(&self, k: Cont, site: &Site) -> bool {
-        self.ancestors(k, site).next().is_none_or(|r| r.segment != site.segment)
-    }
-
-    fn is_known_stub(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
-        let masked = (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
-        let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
-        self.memo.get(&(k, mask, vals)).is_some_and(|&s| self.stubs[s].state != State::New || self.stubs[s].queued)
-    }
-
-    fn repeats(&self, k: Cont, free: &[Val], args: &[Val], site: &Site) -> bool {
-        self.ancestors(k, site).any(|r| r.segment != site.segment && *r.free == *free && r.args[1..] == args[1..])
-    }
-
-    /// Parameters of `mask` that change without end, as far as the ancestors tell.
-    fn drift(&self, k: Cont, mask: u64, free: &[Val], args: &[Val], site: &Site) -> u64 {
-        let ancestors = self.ancestors(k, site).filter(|r| r.segment != site.segment);
-        for record in ancestors.take(whistle::MAX_ANCESTORS) {
-            if *record.free != *free {
-                continue;
-            }
-            let mut drift = 0;
-            let mut progress = false;
-            for i in (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1) {
-                match whistle::compare(self, record.args[i], args[i]) {
-                    Change::Same => {}
-                    Change::Drift => drift |= 1 << i,
-                    Change::Progress => progress = true,
-                }
-            }
-            if drift != 0 && !progress {
-                return drift;
-            }
-        }
-        0
-    }
-
-    fn note_chain(&mut self, k: Cont, args: &[Val], origin: Span) {
-        // Only the last calls before the budget is spent are shown; describing all of them would cost too much.
-        let limit = (MAX_REDUCTIONS as f64 * self.options.budget) as u64;
-        let nodes = (MAX_NODES as f64 * self.options.budget) as usize;
-        let near_end = self.reductions + 4096 > limit || self.dst.n_vals() + 4 * self.dst.n_conts() + 40_000 > nodes;
-        if near_end || self.blocks[k] + 100 > (MAX_BLOCKS_PER_CONT as f64 * self.options.budget) as u64 {
-            if self.chain.len() == CHAIN {
-                self.chain.pop_front();
-            }
-            let args = args.iter().map(|&a| whistle::show(&self.dst, a)).collect();
-            self.chain.push_back((k, origin, args));
-        }
-    }
-
     fn report_info(&mut self, text: Val, value: Val) {
         if !self.options.annotations {
             return;
@@ -1019,144 +615,5 @@ impl<'a> Evaluator<'a> {
         if !self.reports.contains(&diagnostic) {
             self.reports.push(diagnostic);
         }
-    }
-
-    // Values.
-
-    /// The residual value of a source value, as seen from the continuation being evaluated.
-    fn value(&mut self, v: Val) -> Val {
-        match self.source.node(v) {
-            Node::Param(..) => self.registers[v],
-            Node::Op(op) => {
-                if self.facts.nest.owner(v).is_some() {
-                    return self.registers[v];
-                }
-                let operands: Vec<Val> = self.source.args(v).iter().map(|&a| self.value(a)).collect();
-                self.make(op, v, &operands)
-            }
-            Node::Cont(c) if !self.facts.nest.free(c).is_empty() => self.closure(c),
-            node => {
-                if let Some(x) = self.literals[v] {
-                    return x;
-                }
-                let ty = self.source.ty(v);
-                let x = match node {
-                    Node::Lit(bits) => self.dst.lit(ty, bits),
-                    Node::Cont(c) => self.closure(c),
-                    Node::Builtin(b) => self.dst.builtin(b),
-                    Node::Global(g) => self.dst.global_val(g),
-                    _ => self.dst.undef(ty),
-                };
-                self.literals[v] = Some(x);
-                x
-            }
-        }
-    }
-
-    fn closure(&mut self, c: Cont) -> Val {
-        let data = self.source.cont(c);
-        if let Linkage::Foreign(symbol) = &data.linkage {
-            self.dst.set_origin(data.origin);
-            let k = self.dst.foreign(symbol, data.ty);
-            return self.dst.cont_val(k);
-        }
-        let vals: Rc<[Val]> = self.facts.nest.free(c).iter().map(|&v| self.registers[v]).collect();
-        let s = self.stub(c, 0, vals, (c, 0, 0));
-        self.dst.cont_val(self.stubs[s].cont)
-    }
-
-    /// An operation of the continuation being evaluated, with its effect on what is known of memory.
-    fn compute(&mut self, v: Val, site: &mut Site) -> Val {
-        let Node::Op(op) = self.source.node(v) else { return self.value(v) };
-        let args: Vec<Val> = self.source.args(v).iter().map(|&a| self.value(a)).collect();
-        self.dst.set_origin(self.source.origin(v));
-        match op {
-            Op::Load => {
-                if let Some(known) = site.memory.load(&mut self.dst, args[1]) {
-                    return known;
-                }
-                let loaded = self.dst.op(op, &args);
-                site.memory.loaded(&self.dst, args[1], loaded);
-                loaded
-            }
-            Op::Store => {
-                if site.memory.load(&mut self.dst, args[1]) == Some(args[2]) {
-                    return args[0];
-                }
-                self.escape(args[2], site, false);
-                site.memory.store(&mut self.dst, args[1], args[2]);
-                self.dst.op(op, &args)
-            }
-            Op::Slot | Op::Alloc => {
-                let made = self.make(op, v, &args);
-                let ptr = self.dst.extract(made, 1);
-                site.memory.make(&mut self.dst, ptr, false);
-                made
-            }
-            Op::Select => {
-                let r = self.dst.op(op, &args);
-                if self.dst.is_op(r, Op::Select) {
-                    self.escape(args[1], site, false);
-                    self.escape(args[2], site, false);
-                }
-                r
-            }
-            Op::Bitcast => {
-                let from_ptr = matches!(self.dst.types.kind(self.dst.ty(args[0])), TyKind::Ptr { .. });
-                if from_ptr && !matches!(self.source.types.kind(self.source.ty(v)), TyKind::Ptr { .. }) {
-                    self.escape(args[0], site, false);
-                }
-                self.make(op, v, &args)
-            }
-            _ => self.make(op, v, &args),
-        }
-    }
-
-    /// Operation `op` of source value `v` on residual operands.
-    fn make(&mut self, op: Op, v: Val, args: &[Val]) -> Val {
-        match op {
-            Op::Known => {
-                let known = self.options.annotations && self.is_known(args[0]);
-                self.dst.lit_bool(known)
-            }
-            Op::Hlt | Op::Run if !self.options.annotations => args[0],
-            Op::Slot | Op::Alloc => {
-                let ty = self.source.ty(v);
-                let ptr = self.source.types.part(ty, 1).and_then(|p| self.source.types.pointee(p));
-                let elem = match (op, ptr) {
-                    (Op::Alloc, Some(array)) => self.source.types.part(array, 0),
-                    (_, ptr) => ptr,
-                };
-                self.dst.op_ty(op, elem.unwrap_or(ty), args)
-            }
-            _ => match op.rule() {
-                Rule::Stated => self.dst.op_ty(op, self.source.ty(v), args),
-                _ => self.dst.op(op, args),
-            },
-        }
-    }
-
-    /// `?v`: whether every part of the value is known.
-    pub fn is_known(&self, v: Val) -> bool {
-        let mut work = vec![v];
-        let mut seen: FxHashSet<Val> = FxHashSet::default();
-        while let Some(v) = work.pop() {
-            let known = match self.dst.node(v) {
-                Node::Lit(_) | Node::Undef | Node::Global(_) | Node::Cont(_) | Node::Builtin(_) => true,
-                Node::Param(..) => false,
-                Node::Op(Op::Tuple | Op::Struct | Op::Array | Op::Splat | Op::Insert | Op::Lea | Op::Bitcast) => {
-                    if seen.insert(v) {
-                        work.extend(self.dst.args(v));
-                    }
-                    true
-                }
-                Node::Op(Op::Extract) => self.dst.is_op(self.dst.args(v)[0], Op::Slot),
-                Node::Op(_) => false,
-            };
-            if !known {
-                return false;
-            }
-        }
-        true
     }
 }

@@ -181,8 +181,8 @@ impl Memory {
         if others.is_empty() {
             return first.clone();
         }
-        let mut merged = Memory::default();
-        merged.next_generation = states.iter().map(|s| s.next_generation).max().unwrap_or(0) + 1;
+        let next_generation = states.iter().map(|s| s.next_generation).max().unwrap_or(0) + 1;
+        let mut merged = Memory { next_generation, ..Memory::default() };
         let mut bases: Vec<(Val, bool)> = first.bases.iter().map(|(&b, info)| (b, info.private)).collect();
         bases.sort_unstable();
         for (base, private) in bases {

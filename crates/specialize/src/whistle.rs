@@ -75,18 +75,19 @@ pub fn compare(ev: &Evaluator, old: Val, new: Val) -> Change {
             return Change::Drift;
         }
         let change = match (ev.captured(old), ev.captured(new)) {
-            (Some((k, a)), Some((l, b))) => {
+            // Another function around the old one is a step inward, as in nested loops; the same one again is growth.
+            (Some((k, a)), Some((l, b))) if k == l && a.len() == b.len() => {
                 if contains(ev, new, old) {
                     Change::Drift
-                } else if k == l && a.len() == b.len() {
+                } else {
                     work.extend(a.iter().copied().zip(b.iter().copied()));
                     Change::Same
-                } else {
-                    Change::Progress
                 }
             }
-            (_, Some(_)) => Change::Progress,
-            _ => match ev.dst.node(new) {
+            // What was known and is no more will not be again: unfolded once, then built as a function.
+            (Some(_), _) | (None, Some(_)) => Change::Progress,
+            (None, None) if ev.dst.as_lit(old).is_some() => Change::Progress,
+            (None, None) => match ev.dst.node(new) {
                 Node::Lit(_) | Node::Global(_) | Node::Cont(_) | Node::Undef => Change::Progress,
                 Node::Op(op @ (Op::Tuple | Op::Struct | Op::Array | Op::Splat)) => {
                     let (a, b) = (ev.dst.args(old), ev.dst.args(new));

@@ -37,6 +37,9 @@ enum Task {
         /// First seed; else a fresh one
         #[arg(long)]
         seed: Option<u64>,
+        /// Check this program, with an `entry(x: u32, y: u32) -> u32`, instead of random ones
+        #[arg(long)]
+        file: Option<PathBuf>,
         #[arg(long, default_value_t = 60)]
         seconds: u64,
         #[arg(long, default_value_t = u64::MAX)]
@@ -76,7 +79,8 @@ fn main() -> ExitCode {
         Task::Test { quick, filter } => test(quick, filter.as_deref()),
         Task::Bless { .. } if std::env::var_os("CI").is_some() => Err("expected outputs are not accepted in CI".into()),
         Task::Bless { filter } => texts::run(filter.as_deref(), true).map(|t| t.failed == 0),
-        Task::Fuzz { seed, seconds, programs } => {
+        Task::Fuzz { file: Some(file), .. } => random::run_file(&file),
+        Task::Fuzz { seed, seconds, programs, .. } => {
             let tally = random::run(seed, std::time::Duration::from_secs(seconds), programs);
             Ok(tally.failed == 0)
         }

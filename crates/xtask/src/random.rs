@@ -20,7 +20,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64) -> Tally {
     let first = seed.unwrap_or_else(fresh);
     println!("random programs from seed {first} (repeat one with `./x fuzz --seed SEED --programs 1`)");
     let start = Instant::now();
-    let (mut tally, mut diverged, mut knots) = (Tally::default(), 0, 0);
+    let (mut tally, mut diverged, mut too_long, mut limited) = (Tally::default(), 0, 0, 0);
     for i in 0..max_programs {
         if start.elapsed() > time {
             break;
@@ -29,7 +29,11 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64) -> Tally {
         let program = generate(seed);
         match check(&program, i % NATIVE_EVERY == 0) {
             Outcome::Agrees => tally.passed += 1,
-            Outcome::TooLong => knots += 1,
+            Outcome::TooLong => too_long += 1,
+            Outcome::Limited => {
+                limited += 1;
+                tally.passed += 1;
+            }
             Outcome::Diverges => {
                 diverged += 1;
                 tally.passed += 1;
@@ -44,15 +48,32 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64) -> Tally {
         }
     }
     println!(
-        "{} random programs agree, {} disagree, {knots} left out as too long; {diverged} spent the budget of partial evaluation",
+        "{} random programs agree, {} disagree; {too_long} left out as too long, {diverged} spent the budget of partial \
+         evaluation, {limited} are a limitation of native code",
         tally.passed, tally.failed
     );
     // Programs of one run count as one test: their number depends on the machine.
     Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
 }
 
+/// Checks one program as if it were random.
+pub fn run_file(path: &std::path::Path) -> Result<bool, String> {
+    let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let (ok, text) = match check(&program, program.contains("entry_0")) {
+        Outcome::Agrees => (true, "agrees".into()),
+        Outcome::Limited => (true, "agrees, but is a limitation of native code".into()),
+        Outcome::TooLong => (false, "the source takes too long".into()),
+        Outcome::Diverges => (true, "spends the budget of partial evaluation".into()),
+        Outcome::Fault(e) => (false, e),
+    };
+    println!("{text}");
+    Ok(ok)
+}
+
 enum Outcome {
     Agrees,
+    /// Agrees, but not everything has native code.
+    Limited,
     TooLong,
     Diverges,
     Fault(String),
@@ -80,7 +101,7 @@ fn check(program: &str, native: bool) -> Outcome {
             Err(e) => return Outcome::Fault(format!("the source: {e}")),
         }
     }
-    let mut diverges = false;
+    let (mut diverges, mut limited) = (false, false);
     for annotations in [false, true] {
         let what = if annotations { "specialized" } else { "not specialized" };
         let mut s = session(annotations, 3);
@@ -107,6 +128,7 @@ fn check(program: &str, native: bool) -> Outcome {
             let results = run_native(&mut s, &residual);
             let Ok(results) = results else {
                 if s.sink.diagnostics.iter().any(|d| d.code == "limitation") {
+                    limited = true;
                     break;
                 }
                 return Outcome::Fault(format!("{what}, -O{opt_level}: {}", s.render(false)));
@@ -116,7 +138,11 @@ fn check(program: &str, native: bool) -> Outcome {
             }
         }
     }
-    if diverges { Outcome::Diverges } else { Outcome::Agrees }
+    match (diverges, limited) {
+        (true, _) => Outcome::Diverges,
+        (_, true) => Outcome::Limited,
+        _ => Outcome::Agrees,
+    }
 }
 
 /// The result of the program's entry; nothing if it takes too long.

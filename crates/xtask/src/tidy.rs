@@ -13,7 +13,8 @@ const UNSAFE: &[&str] = &["runtime", "gen-llvm"];
 /// Checks everything; prints what is wrong.
 pub fn run() -> Tally {
     let mut tally = Tally::default();
-    let checks: &[(&str, fn(&mut Vec<String>))] = &[
+    type Check = fn(&mut Vec<String>);
+    let checks: &[(&str, Check)] = &[
         ("map", check_map),
         ("headers", check_headers),
         ("unsafe", check_unsafe),

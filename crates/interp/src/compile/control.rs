@@ -1,0 +1,185 @@
+//! How a continuation ends: calls, branches, jumps, and what becomes of the frame.
+
+use super::{Compiler, Result, bug};
+use crate::code::{Inst, Leave, Reg};
+use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Prim, Val};
+
+impl Compiler<'_, '_> {
+    pub(super) fn call(&mut self, callee: Val, args: &[Val]) -> Result<()> {
+        let w = self.w;
+        let callee = self.strip(callee);
+        match w.node(callee) {
+            Node::Builtin(Builtin::Branch) => self.branch(args[1], args[2], args[3]),
+            Node::Builtin(Builtin::PeInfo) => self.call(args[3], &args[..1]),
+            Node::Builtin(Builtin::Unreachable) => {
+                self.fail("control comes to a place that the program said is unreachable");
+                Ok(())
+            }
+            Node::Cont(c) if c != self.f && !self.l.program.is_func(c) => self.jump(c, args),
+            Node::Cont(c) => self.call_function(c, args),
+            _ => {
+                let callee_reg = self.need(callee)?;
+                let leave = self.leave(callee, args)?;
+                let words = self.words(args)?;
+                let list = self.list(&words);
+                self.emit(Inst::CallValue { callee: callee_reg, list, leave });
+                Ok(())
+            }
+        }
+    }
+
+    fn fail(&mut self, text: &str) {
+        self.code.texts.push(text.into());
+        let text = self.code.texts.len() as u32 - 1;
+        self.emit(Inst::Fail { text });
+    }
+
+    fn words(&mut self, args: &[Val]) -> Result<Vec<Reg>> {
+        let mut words = Vec::new();
+        for &a in args {
+            let n = self.n_words(self.w.ty(a))?;
+            if n > 0 {
+                let reg = self.need(a)?;
+                words.extend(reg..reg + n);
+            }
+        }
+        Ok(words)
+    }
+
+    fn call_function(&mut self, c: Cont, args: &[Val]) -> Result<()> {
+        let leave = self.leave_of(None, Some(c), args)?;
+        let mut words = self.words(args)?;
+        if matches!(self.w.cont(c).linkage, Linkage::Foreign(_)) {
+            let foreign = self.l.foreign(c)?;
+            let list = self.list(&words);
+            self.emit(Inst::CallForeign { foreign, list, leave });
+            return Ok(());
+        }
+        if self.w.body(c).is_none() {
+            self.fail("a function without a body is called");
+            return Ok(());
+        }
+        words.extend(self.captured_words(c)?);
+        let func = self.l.func(c);
+        let list = self.list(&words);
+        self.emit(Inst::Call { func, list, leave });
+        Ok(())
+    }
+
+    fn leave(&mut self, callee: Val, args: &[Val]) -> Result<Leave> {
+        self.leave_of(Some(callee), None, args)
+    }
+
+    /// What becomes of the frame at a call with these arguments.
+    fn leave_of(&mut self, callee: Option<Val>, known: Option<Cont>, args: &[Val]) -> Result<Leave> {
+        for &a in args {
+            if self.l.program.mentions_block(a) {
+                return Ok(Leave::Stay);
+            }
+        }
+        let goes_on = match (callee, known) {
+            (_, Some(c)) => self.l.program.ret_param(c).is_some(),
+            (Some(v), _) => self.l.program.returns(self.w.ty(v)),
+            _ => false,
+        };
+        if goes_on {
+            let derived = std::mem::take(&mut self.scope.derived);
+            let mut along = self.scope.escaped || self.l.program.holds_derived(args, &derived);
+            if let Some(v) = callee {
+                along |= self.l.program.holds_derived(&[v], &derived);
+            }
+            if let Some(c) = known {
+                along |= self.l.program.captured(c).iter().any(|v| derived.contains(v));
+            }
+            self.scope.derived = derived;
+            if along {
+                return Ok(Leave::Release);
+            }
+        }
+        Ok(if self.scope.may_hold_own { Leave::Forget } else { Leave::Free })
+    }
+
+    fn branch(&mut self, cond: Val, then: Val, els: Val) -> Result<()> {
+        let w = self.w;
+        let cond = self.strip(cond);
+        let (then, els) = (self.strip(then), self.strip(els));
+        let comparison = w.as_op(cond).filter(|op| op.is_comparison() && !self.available.contains_key(&cond));
+        let inst = match comparison {
+            Some(op) => {
+                let span = self.span;
+                let prim = w.prim(w.args(cond)[0]).unwrap_or(Prim::U64);
+                let (a, b) = (self.need(w.args(cond)[0])?, self.need(w.args(cond)[1])?);
+                self.span = span;
+                if op == Op::Lt && matches!(prim, Prim::I32 | Prim::I64) {
+                    Inst::BranchLtI32 { a, b, then: 0, els: 0 }
+                } else {
+                    Inst::BranchCompare { op, prim, a, b, then: 0, els: 0 }
+                }
+            }
+            None => Inst::Branch { cond: self.need(cond)?, then: 0, els: 0 },
+        };
+        let at = self.code.insts.len();
+        self.emit(inst);
+        for (which, target) in [then, els].into_iter().enumerate() {
+            match w.node(target) {
+                Node::Cont(c) if c != self.f && !self.l.program.is_func(c) => self.fixups.push((at, which, c)),
+                _ => {
+                    // Something else: a piece of code that calls it. What it computes is not computed elsewhere.
+                    let pc = self.code.insts.len() as u32;
+                    match &mut self.code.insts[at] {
+                        Inst::Branch { then, els, .. }
+                        | Inst::BranchLtI32 { then, els, .. }
+                        | Inst::BranchCompare { then, els, .. } => *(if which == 0 { then } else { els }) = pc,
+                        _ => {}
+                    }
+                    let undo = self.undo.len();
+                    self.call(target, &[])?;
+                    while self.undo.len() > undo
+                        && let Some((v, old)) = self.undo.pop()
+                    {
+                        match old {
+                            Some(reg) => self.available.insert(v, reg),
+                            None => self.available.remove(&v),
+                        };
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves arguments into a block's parameters and goes there.
+    fn jump(&mut self, k: Cont, args: &[Val]) -> Result<()> {
+        let words = self.words(args)?;
+        let start = *self.block_params.get(&k).ok_or_else(|| bug("a jump to another function"))?;
+        let end = start + words.len() as u32;
+        // A parameter that is read after it was written needs a detour.
+        let clash = words.iter().enumerate().any(|(i, &s)| s >= start && s < end && (s - start) < i as u32);
+        let mut sources = words;
+        if clash {
+            let temps = self.out.n_regs;
+            self.out.n_regs += sources.len() as u32;
+            for (i, s) in sources.iter_mut().enumerate() {
+                let d = temps + i as u32;
+                self.emit(Inst::Copy { d, s: *s });
+                *s = d;
+            }
+        }
+        let mut i = 0;
+        while i < sources.len() {
+            let (d, s) = (start + i as u32, sources[i]);
+            let mut n = 1;
+            while i + n < sources.len() && sources[i + n] == s + n as u32 {
+                n += 1;
+            }
+            if d != s {
+                self.copy(d, s, n as u32);
+            }
+            i += n;
+        }
+        let at = self.code.insts.len();
+        self.emit(Inst::Jump { to: 0 });
+        self.fixups.push((at, 0, k));
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! Checked execution: what optimized code leaves undefined is reported, and what is defined agrees with the residual
+//! program, deep recursion, long loops and abandoned frames included.
+
+use nyala::{Options, Session};
+
+/// The result of `main` by the interpreter, of the program as written; the code of the first error otherwise.
+fn interpret(text: &str) -> Result<i32, String> {
+    let mut session = Session::new(Options::default());
+    session.add_file("test.impala", text);
+    let result = session.graph().and_then(|world| session.interpret(&world, "main", &["test".into()], &[]));
+    result.map_err(|_| {
+        let error = session.sink.diagnostics.iter().find(|d| d.severity == nyala_base::Severity::Error);
+        error.map_or("no error".into(), |d| format!("{}: {}", d.code, d.message))
+    })
+}
+
+/// The same of the residual program, without and with partial evaluation.
+fn agree(text: &str, expected: i32) {
+    assert_eq!(interpret(text), Ok(expected));
+    for partial_evaluation in [false, true] {
+        let mut session = Session::new(Options { partial_evaluation, ..Options::default() });
+        session.add_file("test.impala", text);
+        let result = session
+            .graph()
+            .and_then(|world| session.residual(&world))
+            .and_then(|world| session.interpret(&world, "main", &["test".into()], &[]));
+        assert_eq!(result.ok(), Some(expected), "{}", session.render(false));
+    }
+}
+
+fn faults(body: &str, expected: &str) {
+    let text = format!("static mut one = 1;\nstatic mut zero = 0;\n{body}");
+    let error = interpret(&text).expect_err("has undefined behavior");
+    assert!(error.starts_with(expected), "{error}, expected {expected}");
+}
+
+#[test]
+fn arithmetic_faults() {
+    faults("fn main() -> i32 { 2147483647 + one }", "signed-overflow: signed overflow: `1 + 2147483647`");
+    faults("fn main() -> i32 { (100i8 * (one as i8 + 1i8)) as i32 }", "signed-overflow");
+    faults("fn main() -> i32 { -(-2147483648 * one) }", "signed-overflow");
+    faults("fn main() -> i32 { 7 / zero }", "division-by-zero");
+    faults("fn main() -> i32 { 7 % zero }", "division-by-zero");
+    faults("fn main() -> i32 { (-2147483648 * one) / -one }", "signed-overflow");
+    // What would overflow on another path is not computed.
+    agree("static mut t = 1;\nfn main() -> i32 { let x = 2147483647; if t == 0 { x + t } else { 3 } }", 3);
+}
+
+#[test]
+fn memory_faults() {
+    let get = "fn get(a: &[i32], i: i32) -> i32 { a(i) }\n";
+    faults(
+        &format!("{get}fn main() -> i32 {{ let a = [1, 2, 3]; get(&a, 3 * one) }}"),
+        "invalid-access: access out of bounds",
+    );
+    faults(
+        &format!("{get}fn main() -> i32 {{ let a = [1, 2, 3]; get(&a, -one) }}"),
+        "invalid-access: access out of bounds",
+    );
+    faults(&format!("{get}fn main() -> i32 {{ let mut a: [i32 * 3]; a(0) = 1; get(&a, one) }}"), "uninitialized-read");
+    faults(
+        "fn p() -> &i32 { let mut x = one; &x }\nfn main() -> i32 { *p() }",
+        "invalid-access: access to memory whose life",
+    );
+    faults("fn main() -> i32 { let p = bitcast[&i32](0i64); *p }", "invalid-access: access through a null pointer");
+    faults("fn main() -> i32 { let mut x: i32; if zero == 1 { x = 1; } x + 1 }", "uninitialized-read");
+    faults("fn main() -> i32 { let a = alloc_i32(4i64); a(0) = 1; free(a as &mut [u8]); a(0) }", "");
+}
+
+#[test]
+fn stack_is_ours() {
+    agree(
+        "fn sum(n: i32) -> i32 { if n == 0 { 0 } else { 1 + sum(n - 1) } }\nfn main() -> i32 { sum(1000000) }",
+        1000000,
+    );
+    let text = "fn even(n: i32) -> bool { if n == 0 { true } else { odd(n - 1) } }
+        fn odd(n: i32) -> bool { if n == 0 { false } else { even(n - 1) } }
+        fn main() -> i32 { if even(3000000) { 1 } else { 2 } }";
+    agree(text, 1);
+    let text = "fn rounds(i: i32, n: i32, body: fn(i32) -> ()) -> () { if i < n { body(i); rounds(i + 1, n, body) } }
+        fn main() -> i32 { let mut s = 0; rounds(0, 1000000, |i| { s = (s + i) & 1023; }); s }";
+    agree(text, 736);
+}
+
+#[test]
+fn functions_are_values() {
+    let text =
+        "fn comp(k: i32, f: fn(i32) -> i32) -> fn(i32) -> i32 { if k == 0 { f } else { comp(k - 1, |x| f(x) + 1) } }
+        fn main() -> i32 { comp(1000, |x| x * 2)(21) }";
+    agree(text, 1042);
+    let text = "fn main() -> i32 {
+            let mut fs: [fn(i32) -> i32 * 4];
+            let mut i = 0;
+            while i < 4 { let k = i * 10; fs(i) = |x| x * 2 + k; i++; }
+            let mut r = 1;
+            let mut j = 0;
+            while j < 4 { r = fs(j)(r); j++; }
+            r
+        }";
+    agree(text, 126);
+}
+
+#[test]
+fn continuations_leave_from_anywhere() {
+    // Frames between are abandoned; there are many of them.
+    let text = "fn find(n: i32, pred: fn(i32) -> bool) -> i32 {
+            for i in range(0, n) { if pred(i) { return(i) } }
+            -1
+        }
+        fn gen(n: i32, body: fn(i32) -> ()) -> () { if n > 0 { gen(n - 1, body); body(n); } }
+        fn brk(n: i32) -> i32 { let mut last = 0; for i in gen(n) { if i == 5 { break() } last = i; } last }
+        fn main() -> i32 {
+            let mut s = 0;
+            let mut k = 0;
+            while k < 3000 { s = (s + brk(100) + find(100, |x| x * x > 50)) % 1000; k++; }
+            s
+        }";
+    assert_eq!(interpret(text), Ok(0));
+    let text = "fn main() -> i32 {
+            let mut c = 0;
+            for i in range(0, 6) {
+                let outer = continue;
+                for j in range(0, 6) { if j > i { outer() } c += j; }
+            }
+            c
+        }";
+    assert_eq!(interpret(text), Ok(35));
+}
+
+#[test]
+fn structs_and_arrays_are_values() {
+    let text = "struct S { a: i32, t: (f32, [i32 * 3]), f: fn(i32) -> i32 }
+        fn mk(k: i32) -> S { S { a: k, t: (1.5f, [k, k + 1, k + 2]), f: |x| x + k } }
+        static table = [3, 1, 4, 1, 5];
+        static mut count = 0;
+        fn bump() -> i32 { count++; count }
+        fn main() -> i32 {
+            let s = mk(5);
+            let mut a: [i32 * 16];
+            let mut i = 0;
+            while i < 16 { a(i) = i; i++; }
+            let b = a;
+            a(3) = 100;
+            let u = 255u8;
+            s.a + (s.f)(3) + s.t(1)(2) + (s.t(0) * 2.0f) as i32 + table(bump() + 1) + a(3) - b(3) + (u + 1u8) as i32
+        }";
+    agree(text, 5 + 8 + 7 + 3 + 4 + 97);
+}

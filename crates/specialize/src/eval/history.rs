@@ -1,0 +1,144 @@
+//! What happened on the way to where evaluation is: loops entered by `@@`, earlier calls of recursive continuations.
+
+use super::{CHAIN, Evaluator, MAX_BLOCKS_PER_CONT, MAX_NODES, MAX_REDUCTIONS, Record, Run, Site, State};
+use crate::facts::loop_condition;
+use crate::whistle::{self, Change};
+use nyala_base::Span;
+use nyala_ir::{Cont, Effect, Node, Val};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+impl Evaluator<'_> {
+    // Loops of functions called by `@@`.
+
+    pub(super) fn note_run(&mut self, k: Cont, run: bool, site: &mut Site) {
+        if self.facts.has_loop[k] {
+            self.runs.push(Run { cont: k, run, next: site.runs });
+            site.runs = Some(self.runs.len() as u32 - 1);
+        }
+    }
+
+    /// Whether `k` is the header of a loop in a function that `@@` entered last.
+    pub(super) fn is_run_loop(&self, k: Cont, site: &Site) -> bool {
+        let Some(function) = self.facts.loop_of[k].filter(|_| self.options.annotations) else { return false };
+        let mut at = site.runs;
+        for _ in 0..whistle::MAX_RECORDS {
+            let Some(i) = at else { return false };
+            let run = &self.runs[i as usize];
+            if run.cont == function {
+                return run.run;
+            }
+            at = run.next;
+        }
+        false
+    }
+
+    /// Whether the branch at a loop's header is decided with these arguments.
+    pub(super) fn is_condition_known(&mut self, k: Cont, free: &[Val], args: &[Val]) -> bool {
+        let Some(cond) = loop_condition(self.source, k) else { return false };
+        let facts = self.facts;
+        let mut memo: FxHashMap<Val, Val> = facts.nest.free(k).iter().copied().zip(free.iter().copied()).collect();
+        memo.extend(self.source.params(k).iter().copied().zip(args.iter().copied()));
+        for &op in facts.nest.ops(k) {
+            let total = self.source.as_op(op).filter(|o| o.effect() == Effect::Total);
+            let operands: Option<Vec<Val>> = self
+                .source
+                .args(op)
+                .to_vec()
+                .iter()
+                .map(|&a| match self.source.node(a) {
+                    Node::Lit(_) | Node::Undef | Node::Global(_) => Some(self.value(a)),
+                    _ => memo.get(&a).copied(),
+                })
+                .collect();
+            if let (Some(total), Some(operands)) = (total, operands) {
+                let v = self.make(total, op, &operands);
+                memo.insert(op, v);
+            }
+        }
+        memo.get(&cond).is_some_and(|&c| self.dst.as_lit(c).is_some())
+    }
+
+    // Records of recursive calls.
+
+    pub(super) fn record(
+        &mut self,
+        cont: Cont,
+        free: &Rc<[Val]>,
+        args: &[Val],
+        segment: u32,
+        next: Option<u32>,
+    ) -> u32 {
+        self.records.push(Record { cont, free: free.clone(), args: args.into(), segment, next });
+        self.records.len() as u32 - 1
+    }
+
+    pub(super) fn ancestors(&self, k: Cont, site: &Site) -> impl Iterator<Item = &Record> {
+        let mut at = site.records;
+        let mut looked_at = 0;
+        std::iter::from_fn(move || {
+            while let Some(i) = at
+                && looked_at < whistle::MAX_RECORDS
+            {
+                looked_at += 1;
+                let record = &self.records[i as usize];
+                at = record.next;
+                if record.cont == k {
+                    return Some(record);
+                }
+            }
+            None
+        })
+    }
+
+    pub(super) fn is_first_unfold(&self, k: Cont, site: &Site) -> bool {
+        self.ancestors(k, site).next().is_none_or(|r| r.segment != site.segment)
+    }
+
+    pub(super) fn is_known_stub(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
+        let masked = (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
+        let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
+        self.memo.get(&(k, mask, vals)).is_some_and(|&s| self.stubs[s].state != State::New || self.stubs[s].queued)
+    }
+
+    pub(super) fn repeats(&self, k: Cont, free: &[Val], args: &[Val], site: &Site) -> bool {
+        self.ancestors(k, site).any(|r| r.segment != site.segment && *r.free == *free && r.args[1..] == args[1..])
+    }
+
+    /// Parameters of `mask` that change without end, as far as the ancestors tell.
+    pub(super) fn drift(&self, k: Cont, mask: u64, free: &[Val], args: &[Val], site: &Site) -> u64 {
+        let ancestors = self.ancestors(k, site).filter(|r| r.segment != site.segment);
+        for record in ancestors.take(whistle::MAX_ANCESTORS) {
+            if *record.free != *free {
+                continue;
+            }
+            let mut drift = 0;
+            let mut progress = false;
+            for i in (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1) {
+                match whistle::compare(self, record.args[i], args[i]) {
+                    Change::Same => {}
+                    Change::Drift => drift |= 1 << i,
+                    Change::Progress => progress = true,
+                }
+            }
+            if drift != 0 && !progress {
+                return drift;
+            }
+        }
+        0
+    }
+
+    pub(super) fn note_chain(&mut self, k: Cont, args: &[Val], origin: Span) {
+        // Only the last calls before the budget is spent are shown; describing all of them would cost too much.
+        let limit = (MAX_REDUCTIONS as f64 * self.options.budget) as u64;
+        let nodes = (MAX_NODES as f64 * self.options.budget) as usize;
+        let near_end = self.reductions + 4096 > limit || self.dst.n_vals() + 4 * self.dst.n_conts() + 40_000 > nodes;
+        if near_end || self.blocks[k] + 100 > (MAX_BLOCKS_PER_CONT as f64 * self.options.budget) as u64 {
+            if self.chain.len() == CHAIN {
+                self.chain.pop_front();
+            }
+            let args = args.iter().map(|&a| whistle::show(&self.dst, a)).collect();
+            self.chain.push_back((k, origin, args));
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Stubs: made on demand and once, requested by residual code, and decided about in an order that keeps residual programs
+//! linear (`specializer-notes.md`, 3, item 9).
+
+use super::{CallKey, Diverged, Entry, Evaluator, Request, RequestKind, Site, State, Stub, StubId};
+use super::{MAX_BLOCKS_PER_CONT, memory};
+use crate::memory::Memory;
+use nyala_ir::{Cont, Effect, TyKind, Val};
+use rustc_hash::FxHashSet;
+use std::rc::Rc;
+
+impl Evaluator<'_> {
+    // Stubs.
+
+    pub(super) fn stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>, key: CallKey) -> StubId {
+        if let Some(&s) = self.memo.get(&(source, mask, vals.clone())) {
+            return s;
+        }
+        let s = self.fresh_stub(source, mask, vals.clone(), key);
+        self.memo.insert((source, mask, vals), s);
+        s
+    }
+
+    pub(super) fn fresh_stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>, key: CallKey) -> StubId {
+        let ty = if mask == 0 {
+            self.source.cont(source).ty
+        } else {
+            let kept: Vec<_> =
+                self.unmasked(source, mask).map(|i| self.source.ty(self.source.param(source, i))).collect();
+            self.dst.types.cn(&kept)
+        };
+        let cont = self.dst.reserve(ty);
+        let (mut birth, mut height) = (0, 0);
+        for &v in vals.iter() {
+            let (b, h) = self.rank(v);
+            birth = birth.max(b);
+            height = height.max(h);
+        }
+        let s = self.stubs.len();
+        self.stub_of[cont] = Some(s as u32);
+        self.stubs.push(Stub {
+            source,
+            mask,
+            vals,
+            cont,
+            state: State::New,
+            escaped: false,
+            queued: false,
+            requests: Vec::new(),
+            records: None,
+            runs: None,
+            alias: None,
+            rank: (birth, height + 1),
+            key,
+            was_called: false,
+        });
+        s
+    }
+
+    /// The stub that a new request of `s` must use.
+    pub(super) fn live(&mut self, mut s: StubId) -> StubId {
+        while self.stubs[s].state == State::Consumed {
+            s = match self.stubs[s].alias {
+                Some(alias) => alias,
+                None => {
+                    let Stub { source, mask, key, .. } = self.stubs[s];
+                    let vals = self.stubs[s].vals.clone();
+                    let fresh = self.fresh_stub(source, mask, vals, key);
+                    self.stubs[s].alias = Some(fresh);
+                    fresh
+                }
+            };
+        }
+        s
+    }
+
+    pub(super) fn unmasked(&self, k: Cont, mask: u64) -> impl Iterator<Item = usize> + use<> {
+        (0..self.source.params(k).len()).filter(move |&i| i >= 64 || mask >> i & 1 == 0)
+    }
+
+    /// Birth of the youngest residual parameter in a value, and how deep stubs are held in it.
+    pub(super) fn rank(&mut self, v: Val) -> (u32, u32) {
+        if let Some(rank) = self.ranks[v] {
+            return rank;
+        }
+        let mut stack = vec![(v, false)];
+        while let Some((v, done)) = stack.pop() {
+            if self.ranks[v].is_some() {
+                continue;
+            }
+            if let Some(s) = self.stub_of_val(v) {
+                self.ranks[v] = Some(self.stubs[s].rank);
+            } else if done || self.dst.args(v).is_empty() {
+                let ranks = self.dst.args(v).iter().map(|&a| self.ranks[a].unwrap_or((0, 0)));
+                self.ranks[v] = Some(ranks.fold((0, 0), |r, s| (r.0.max(s.0), r.1.max(s.1))));
+            } else {
+                stack.push((v, true));
+                stack.extend(self.dst.args(v).iter().map(|&a| (a, false)));
+            }
+        }
+        self.ranks[v].unwrap_or((0, 0))
+    }
+
+    pub(super) fn queue_rank(&self, s: StubId) -> (u32, u32, u32) {
+        let stub = &self.stubs[s];
+        (stub.rank.0, stub.rank.1, self.facts.postorder[stub.source])
+    }
+
+    pub(super) fn enqueue(&mut self, s: StubId, records: Option<u32>, runs: Option<u32>) {
+        if !self.stubs[s].queued {
+            self.stubs[s].queued = true;
+            self.stubs[s].records = records;
+            self.stubs[s].runs = runs;
+            self.queue.push((self.queue_rank(s), s));
+        }
+    }
+
+    /// Residual code uses the stub as a value.
+    pub(super) fn escape_stub(&mut self, s: StubId, records: Option<u32>, runs: Option<u32>) {
+        let s = self.live(s);
+        self.stubs[s].escaped = true;
+        self.enqueue(s, records, runs);
+    }
+
+    /// Residual code gets `v`: closures in it are needed, objects whose address it has may change. With `addresses_only`
+    /// code that is built anyway gets it, so that only the latter counts.
+    pub(super) fn escape(&mut self, v: Val, site: &mut Site, addresses_only: bool) {
+        if self.dst.types.as_prim(self.dst.ty(v)).is_some() {
+            return;
+        }
+        let mut work = vec![v];
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
+        while let Some(v) = work.pop() {
+            if !seen.insert(v) {
+                continue;
+            }
+            if let Some(s) = self.stub_of_val(v) {
+                work.extend(self.stubs[s].vals.iter());
+                if !addresses_only {
+                    self.escape_stub(s, site.records, site.runs);
+                }
+                continue;
+            }
+            match self.dst.types.kind(self.dst.ty(v)) {
+                TyKind::Prim(_) | TyKind::Mem => {}
+                TyKind::Ptr { .. } => {
+                    let base = memory::base_of(&self.dst, v);
+                    site.memory.escape(base);
+                    if !memory::is_object(&self.dst, base) {
+                        work.extend(self.dst.args(base));
+                    }
+                }
+                _ => {
+                    if self.dst.as_op(v).is_some_and(|op| op.effect() == Effect::Total) {
+                        work.extend(self.dst.args(v));
+                    }
+                }
+            }
+        }
+    }
+
+    // Deciding what becomes of a stub.
+
+    pub(super) fn decide(&mut self, s: StubId) -> Result<(), Box<Diverged>> {
+        if self.stubs[s].state != State::New {
+            return Ok(());
+        }
+        let stub = &mut self.stubs[s];
+        let k = stub.source;
+        let vals = stub.vals.clone();
+        let mut requests = std::mem::take(&mut stub.requests);
+        let general = stub.escaped || self.facts.is_recursive[k];
+        let n_free = self.facts.nest.free(k).len();
+        let free: Rc<[Val]> = vals[..n_free].into();
+        if !general
+            && let [Request { kind: RequestKind::Jump { .. }, .. }] = requests[..]
+            && let Some(Request { block, kind: RequestKind::Jump { args }, memory, .. }) = requests.pop()
+        {
+            self.stubs[s].state = State::Consumed;
+            self.stubs[s].was_called = true;
+            let args = self.all_args(s, &args);
+            self.segments += 1;
+            let Stub { records, runs, .. } = self.stubs[s];
+            let site = Site { block, segment: self.segments, records, runs, memory };
+            return self.evaluate(site, Entry { cont: k, free, args });
+        }
+        // Arguments that all requests agree on, memory that all of them know.
+        let kept: Vec<usize> = self.unmasked(k, self.stubs[s].mask).collect();
+        let mut fixed: Vec<Option<Val>> = vec![None; kept.len()];
+        let mut memory = Memory::default();
+        if !general {
+            for (i, slot) in fixed.iter_mut().enumerate().skip(1) {
+                let mut passed = requests.iter().map(|r| match &r.kind {
+                    RequestKind::Jump { args } => Some(args[i]),
+                    RequestKind::Arg => None,
+                });
+                let first = passed.next().flatten();
+                if first.is_some() && passed.all(|p| p == first) {
+                    *slot = first;
+                }
+            }
+            let states: Vec<Memory> = requests.iter().map(|r| r.memory.clone()).collect();
+            memory = Memory::merge(&self.dst, &states);
+        }
+        let particular = fixed.iter().any(Option::is_some) || !memory.is_empty();
+        let block = if particular {
+            self.stubs[s].state = State::Consumed;
+            let tys: Vec<_> = kept
+                .iter()
+                .zip(&fixed)
+                .filter(|(_, f)| f.is_none())
+                .map(|(&i, _)| self.source.ty(self.source.param(k, i)))
+                .collect();
+            let ty = self.dst.types.cn(&tys);
+            self.dst.reserve(ty)
+        } else {
+            self.stubs[s].state = State::Built;
+            self.stubs[s].cont
+        };
+        let data = self.source.cont(k);
+        let names = kept.iter().zip(&fixed).filter(|(_, f)| f.is_none());
+        let names = names.map(|(&i, _)| data.param_names.get(i).cloned().unwrap_or_default()).collect();
+        self.dst.set_origin(data.origin);
+        self.dst.set_params(block, &data.name, names);
+        self.births += 1;
+        let mut params = self.dst.params(block).to_vec().into_iter();
+        let mut remaining = Vec::with_capacity(kept.len());
+        for f in &fixed {
+            let Some(v) = f.or_else(|| params.next()) else { continue };
+            if f.is_none() {
+                self.ranks[v] = Some((self.births, 0));
+            }
+            remaining.push(v);
+        }
+        for request in requests {
+            self.connect(request, block, self.stubs[s].cont, &fixed);
+        }
+        let args = self.all_args(s, &remaining);
+        let mut records = self.stubs[s].records;
+        self.segments += 1;
+        if self.facts.is_recursive[k] {
+            records = Some(self.record(k, &free, &args, self.segments, records));
+        }
+        self.blocks[k] += 1;
+        let limit = (MAX_BLOCKS_PER_CONT as f64 * self.options.budget) as u64;
+        if self.blocks[k] > limit {
+            return Err(self.diverged("blocks of one function", limit));
+        }
+        let mut site = Site { block, segment: self.segments, records, runs: self.stubs[s].runs, memory };
+        self.note_run(k, false, &mut site);
+        self.evaluate(site, Entry { cont: k, free, args })
+    }
+
+    /// All arguments of a stub's source: specialized ones from the stub, the others from `remaining`.
+    pub(super) fn all_args(&self, s: StubId, remaining: &[Val]) -> Vec<Val> {
+        let stub = &self.stubs[s];
+        let mut masked = stub.vals[self.facts.nest.free(stub.source).len()..].iter();
+        let mut remaining = remaining.iter();
+        (0..self.source.params(stub.source).len())
+            .filter_map(|i| if i < 64 && stub.mask >> i & 1 == 1 { masked.next() } else { remaining.next() })
+            .copied()
+            .collect()
+    }
+
+    /// Makes a request go to `block`, which stands for the stub `stub` with some parameters fixed.
+    pub(super) fn connect(&mut self, request: Request, block: Cont, stub: Cont, fixed: &[Option<Val>]) {
+        if self.versions[request.block] != request.version {
+            return;
+        }
+        let target = self.dst.cont_val(block);
+        let old = self.dst.cont_val(stub);
+        let Some(body) = &mut self.dst.cont_mut(request.block).body else { return };
+        match request.kind {
+            RequestKind::Jump { .. } => {
+                body.callee = target;
+                let kept = body.args.iter().zip(fixed).filter(|(_, f)| f.is_none());
+                body.args = kept.map(|(&a, _)| a).collect();
+            }
+            RequestKind::Arg => body.args.iter_mut().filter(|a| **a == old).for_each(|a| *a = target),
+        }
+    }
+
+    /// Sets a residual block's body; requests that an earlier one made are void.
+    pub(super) fn define(&mut self, block: Cont, callee: Val, args: &[Val]) {
+        self.versions[block] += 1;
+        self.dst.define(block, callee, args);
+    }
+
+    pub(super) fn request(&mut self, site: &Site, s: StubId, kind: RequestKind, memory: Memory) {
+        if self.stubs[s].state == State::New {
+            let request = Request { block: site.block, version: self.versions[site.block], kind, memory };
+            self.stubs[s].requests.push(request);
+        }
+        self.enqueue(s, site.records, site.runs);
+    }
+}

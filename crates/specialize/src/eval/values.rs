@@ -1,0 +1,147 @@
+//! Residual values of source values and operations, with what operations do to what is known of memory.
+
+use super::{Evaluator, Site};
+use nyala_ir::{Cont, Linkage, Node, Op, Rule, TyKind, Val};
+use rustc_hash::FxHashSet;
+use std::rc::Rc;
+
+impl Evaluator<'_> {
+    // Values.
+
+    /// The residual value of a source value, as seen from the continuation being evaluated.
+    pub(super) fn value(&mut self, v: Val) -> Val {
+        match self.source.node(v) {
+            Node::Param(..) => self.registers[v],
+            Node::Op(op) => {
+                if self.facts.nest.owner(v).is_some() {
+                    return self.registers[v];
+                }
+                let operands: Vec<Val> = self.source.args(v).iter().map(|&a| self.value(a)).collect();
+                self.make(op, v, &operands)
+            }
+            Node::Cont(c) if !self.facts.nest.free(c).is_empty() => self.closure(c),
+            node => {
+                if let Some(x) = self.literals[v] {
+                    return x;
+                }
+                let ty = self.source.ty(v);
+                let x = match node {
+                    Node::Lit(bits) => self.dst.lit(ty, bits),
+                    Node::Cont(c) => self.closure(c),
+                    Node::Builtin(b) => self.dst.builtin(b),
+                    Node::Global(g) => self.dst.global_val(g),
+                    _ => self.dst.undef(ty),
+                };
+                self.literals[v] = Some(x);
+                x
+            }
+        }
+    }
+
+    pub(super) fn closure(&mut self, c: Cont) -> Val {
+        let data = self.source.cont(c);
+        if let Linkage::Foreign(symbol) = &data.linkage {
+            self.dst.set_origin(data.origin);
+            let k = self.dst.foreign(symbol, data.ty);
+            return self.dst.cont_val(k);
+        }
+        let vals: Rc<[Val]> = self.facts.nest.free(c).iter().map(|&v| self.registers[v]).collect();
+        let s = self.stub(c, 0, vals, (c, 0, 0));
+        self.dst.cont_val(self.stubs[s].cont)
+    }
+
+    /// An operation of the continuation being evaluated, with its effect on what is known of memory.
+    pub(super) fn compute(&mut self, v: Val, site: &mut Site) -> Val {
+        let Node::Op(op) = self.source.node(v) else { return self.value(v) };
+        let args: Vec<Val> = self.source.args(v).iter().map(|&a| self.value(a)).collect();
+        self.dst.set_origin(self.source.origin(v));
+        match op {
+            Op::Load => {
+                if let Some(known) = site.memory.load(&mut self.dst, args[1]) {
+                    return known;
+                }
+                let loaded = self.dst.op(op, &args);
+                site.memory.loaded(&self.dst, args[1], loaded);
+                loaded
+            }
+            Op::Store => {
+                if site.memory.load(&mut self.dst, args[1]) == Some(args[2]) {
+                    return args[0];
+                }
+                self.escape(args[2], site, false);
+                site.memory.store(&mut self.dst, args[1], args[2]);
+                self.dst.op(op, &args)
+            }
+            Op::Slot | Op::Alloc => {
+                let made = self.make(op, v, &args);
+                let ptr = self.dst.extract(made, 1);
+                site.memory.make(&mut self.dst, ptr, false);
+                made
+            }
+            Op::Select => {
+                let r = self.dst.op(op, &args);
+                if self.dst.is_op(r, Op::Select) {
+                    self.escape(args[1], site, false);
+                    self.escape(args[2], site, false);
+                }
+                r
+            }
+            Op::Bitcast => {
+                let from_ptr = matches!(self.dst.types.kind(self.dst.ty(args[0])), TyKind::Ptr { .. });
+                if from_ptr && !matches!(self.source.types.kind(self.source.ty(v)), TyKind::Ptr { .. }) {
+                    self.escape(args[0], site, false);
+                }
+                self.make(op, v, &args)
+            }
+            _ => self.make(op, v, &args),
+        }
+    }
+
+    /// Operation `op` of source value `v` on residual operands.
+    pub(super) fn make(&mut self, op: Op, v: Val, args: &[Val]) -> Val {
+        match op {
+            Op::Known => {
+                let known = self.options.annotations && self.is_known(args[0]);
+                self.dst.lit_bool(known)
+            }
+            Op::Hlt | Op::Run if !self.options.annotations => args[0],
+            Op::Slot | Op::Alloc => {
+                let ty = self.source.ty(v);
+                let ptr = self.source.types.part(ty, 1).and_then(|p| self.source.types.pointee(p));
+                let elem = match (op, ptr) {
+                    (Op::Alloc, Some(array)) => self.source.types.part(array, 0),
+                    (_, ptr) => ptr,
+                };
+                self.dst.op_ty(op, elem.unwrap_or(ty), args)
+            }
+            _ => match op.rule() {
+                Rule::Stated => self.dst.op_ty(op, self.source.ty(v), args),
+                _ => self.dst.op(op, args),
+            },
+        }
+    }
+
+    /// `?v`: whether every part of the value is known.
+    pub fn is_known(&self, v: Val) -> bool {
+        let mut work = vec![v];
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
+        while let Some(v) = work.pop() {
+            let known = match self.dst.node(v) {
+                Node::Lit(_) | Node::Undef | Node::Global(_) | Node::Cont(_) | Node::Builtin(_) => true,
+                Node::Param(..) => false,
+                Node::Op(Op::Tuple | Op::Struct | Op::Array | Op::Splat | Op::Insert | Op::Lea | Op::Bitcast) => {
+                    if seen.insert(v) {
+                        work.extend(self.dst.args(v));
+                    }
+                    true
+                }
+                Node::Op(Op::Extract) => self.dst.is_op(self.dst.args(v)[0], Op::Slot),
+                Node::Op(_) => false,
+            };
+            if !known {
+                return false;
+            }
+        }
+        true
+    }
+}
