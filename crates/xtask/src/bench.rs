@@ -1,7 +1,7 @@
 //! `x bench`: compile times by pass, their growth with the program's size, and the blur against C.
 //!
-//! Each figure is the median of several runs. Results go to `bench/results/`, one file a day and machine's name of the
-//! CPU; nothing here fails because something is slow.
+//! Each figure is the median of several runs. A whole run writes a file into `bench/results/`; nothing here fails because
+//! something is slow.
 
 use crate::root;
 use nyala::{Options, Session};
@@ -9,9 +9,12 @@ use std::fmt::Write as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const RUNS: usize = 5;
+const RUNS: usize = 7;
 /// Passes that are not ours.
 const LLVM: &[&str] = &["llvm-optimize", "llvm-codegen", "llvm-link"];
+
+/// Name, sizes, the largest size that LLVM is measured with, the program of a size.
+type Family = (&'static str, &'static [usize], usize, fn(usize) -> String);
 
 /// Times of one compilation, by pass.
 type Times = Vec<(&'static str, Duration)>;
@@ -34,7 +37,7 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         print!("{out}");
     }
     let shown = out.len();
-    let families: &[(&str, &[usize], usize, fn(usize) -> String)] = &[
+    let families: &[Family] = &[
         ("unroll with accumulator, steps", &[400, 1_600, 6_400], 6_400, unroll_program),
         ("functions with a loop each", &[200, 800, 3_200], 800, functions_program),
         ("straight-line statements", &[2_000, 8_000, 32_000], 8_000, statements_program),
@@ -123,6 +126,10 @@ fn compile(program: &str, with_llvm: bool) -> Result<Times, String> {
         let module = s.flat(&residual)?;
         if with_llvm {
             s.load(&module, &[])?;
+        } else {
+            let options = nyala_gen_llvm::Options::default();
+            let emitted = s.time("emit", |_| nyala_gen_llvm::emit(&module, &options).map(drop), |_| 0);
+            emitted.map_err(|d| s.report(*d))?;
         }
         Ok(())
     })(&mut s);
