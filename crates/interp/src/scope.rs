@@ -1,8 +1,7 @@
 //! What belongs to a function: its blocks, what it captures, which of its local variables can live in registers.
 //!
 //! A continuation is a function of its own if it returns (its last parameter is a continuation, by the convention of
-//! `nyala_ir`) or takes a continuation otherwise (an activation of it may be under way when the next one begins), if it
-//! is exported or foreign, or if nothing is free in it. All others are blocks. A block belongs to one
+//! `nyala_ir`), if it is exported or foreign, or if nothing is free in it. All others are blocks. A block belongs to one
 //! function: the last one on all paths of references that lead to it. It is all that the block's own values can be in:
 //! what lies between it and the block are blocks of the same function. Another function that refers to the block is
 //! nested in that one and captures the block as a continuation: an entry point with the frame of the activation that
@@ -102,22 +101,12 @@ impl<'w> Program<'w> {
         returns
     }
 
-    /// Whether a parameter is a continuation, so that calls of this type come back in one way or another.
-    pub fn takes_continuation(&self, ty: Ty) -> bool {
-        let types = &self.w.types;
-        let params = types.cn_params(ty).unwrap_or(&[]);
-        params.iter().any(|&p| matches!(types.kind(p), TyKind::Cn(_)) && !self.returns(p))
-    }
-
     pub fn is_func(&mut self, k: Cont) -> bool {
         if let Some(known) = self.is_func[k] {
             return known;
         }
         let data = self.w.cont(k);
-        let is = data.linkage != Linkage::Internal
-            || self.returns(data.ty)
-            || self.takes_continuation(data.ty)
-            || self.nest.free(k).is_empty();
+        let is = data.linkage != Linkage::Internal || self.returns(data.ty) || self.nest.free(k).is_empty();
         self.is_func[k] = Some(is);
         is
     }

@@ -225,14 +225,6 @@ fn by_value(n: i32) -> i32 {
     }
     sum * 10 + i
 }
-// What takes a continuation, last or not, has an activation for each call.
-fn explicit(x: i32) -> i32 {
-    let mut calls = 0;
-    fn h(r: fn(i32) -> !, v: i32) -> ! { calls++; if v == 0 { r(x) } else { let t = g(v - 1); r(t + v + calls * 1000) } }
-    fn g(v: i32) -> i32 { h(return, v) }
-    fn twice(v: i32) -> i32 { let a = g(v); h(return, v + a % 7) }
-    if x == 0 { twice(5) } else { h(return, g(x) + 2 - g(1)) }
-}
 ";
     let checks = [
         ("recursive(opaque(6))", 485),
@@ -240,8 +232,6 @@ fn explicit(x: i32) -> i32 {
         ("mutual(opaque(9))", 233),
         ("shared(opaque(9), opaque(3))", 64),
         ("by_value(opaque(7))", 607),
-        ("explicit(opaque(0))", 198066),
-        ("explicit(opaque(2)) % 100000", 44512),
     ];
     for (call, expected) in checks {
         agree(&format!("{text}fn main() -> i32 {{ {call} }}"), expected);

@@ -1,5 +1,290 @@
-//! `x bench`: compile times by pass and their growth with the program's size.
+//! `x bench`: compile times by pass, their growth with the program's size, and the blur against C.
+//!
+//! Each figure is the median of several runs. A whole run writes a file into `bench/results/`; nothing here fails because
+//! something is slow.
 
-pub fn run(_filter: Option<&str>) -> Result<bool, String> {
+use crate::root;
+use nyala::{Options, Session};
+use std::fmt::Write as _;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const RUNS: usize = 7;
+/// Passes that are not ours.
+const LLVM: &[&str] = &["llvm-optimize", "llvm-codegen", "llvm-link"];
+
+/// Name, sizes, the largest size that LLVM is measured with, the program of a size.
+type Family = (&'static str, &'static [usize], usize, fn(usize) -> String);
+
+/// Times of one compilation, by pass.
+type Times = Vec<(&'static str, Duration)>;
+
+/// Runs what contains `filter` in its name.
+pub fn run(filter: Option<&str>) -> Result<bool, String> {
+    let mut out = String::new();
+    let date = output_of("date", &["-u", "+%Y-%m-%d %H:%M UTC"]);
+    let _ = writeln!(out, "{date}\n{}", machine());
+    let wanted = |name: &str| filter.is_none_or(|f| name.contains(f));
+    if wanted("blur compile") {
+        let path = root().join("examples/blur/blur.impala");
+        let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        let times = measure(&text, true)?;
+        let _ = writeln!(out, "blur compile (examples/blur), ms by pass");
+        for (pass, time) in &times {
+            let _ = writeln!(out, "  {pass:<20} {:>9.2}", ms(*time));
+        }
+        let _ = writeln!(out, "  ours {:.2}, LLVM {:.2}\n", ms(ours(&times)), ms(llvm(&times)));
+        print!("{out}");
+    }
+    let shown = out.len();
+    let families: &[Family] = &[
+        ("unroll with accumulator, steps", &[400, 1_600, 6_400], 6_400, unroll_program),
+        ("functions with a loop each", &[200, 800, 3_200], 800, functions_program),
+        ("straight-line statements", &[2_000, 8_000, 32_000], 8_000, statements_program),
+        ("statements with calls in between", &[2_000, 8_000, 32_000], 2_000, calls_program),
+    ];
+    for (name, sizes, largest_for_llvm, program) in families.iter().filter(|f| wanted(f.0)) {
+        let mut block = format!("{name}\n  {:>8} {:>12} {:>12}   by pass, ms\n", "size", "ours, ms", "LLVM, ms");
+        let mut points = Vec::new();
+        for &n in *sizes {
+            let with_llvm = n <= *largest_for_llvm;
+            let times = measure(&program(n), with_llvm)?;
+            points.push((n as f64, ours(&times).as_secs_f64()));
+            let llvm = if with_llvm { format!("{:.2}", ms(llvm(&times))) } else { "-".into() };
+            let _ = write!(block, "  {n:>8} {:>12.2} {llvm:>12}  ", ms(ours(&times)));
+            for (pass, time) in times.iter().filter(|t| !LLVM.contains(&t.0)) {
+                let _ = write!(block, " {pass} {:.1}", ms(*time));
+            }
+            block.push('\n');
+        }
+        let slopes: Vec<String> =
+            points.windows(2).map(|p| format!("{:.2}", (p[1].1 / p[0].1).ln() / (p[1].0 / p[0].0).ln())).collect();
+        let _ = writeln!(block, "  slopes of log time over log size: {}\n", slopes.join(", "));
+        out.push_str(&block);
+        print!("{block}");
+    }
+    if wanted("blur throughput") {
+        let block = throughput()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
+    if filter.is_none() && out.len() > shown {
+        let folder = root().join("bench/results");
+        let file = folder.join(format!("{}.txt", date.replace([':', ' '], "-")));
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| std::fs::write(&file, &out))
+            .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
+        println!("written to {}", file.display());
+    }
     Ok(true)
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn ours(times: &Times) -> Duration {
+    times.iter().filter(|t| !LLVM.contains(&t.0)).map(|t| t.1).sum()
+}
+
+fn llvm(times: &Times) -> Duration {
+    times.iter().filter(|t| LLVM.contains(&t.0)).map(|t| t.1).sum()
+}
+
+/// Median times of each pass over the runs; fewer runs for what takes long.
+fn measure(program: &str, with_llvm: bool) -> Result<Times, String> {
+    let mut all: Vec<Times> = Vec::new();
+    let start = Instant::now();
+    while all.len() < RUNS && (all.is_empty() || start.elapsed() < Duration::from_secs(20)) {
+        all.push(on_big_stack(|| compile(program, with_llvm))?);
+    }
+    let median = |i: usize| {
+        let mut times: Vec<Duration> = all.iter().map(|t| t[i].1).collect();
+        times.sort();
+        times[times.len() / 2]
+    };
+    Ok((0..all[0].len()).map(|i| (all[0][i].0, median(i))).collect())
+}
+
+fn on_big_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let worker = std::thread::Builder::new().stack_size(512 << 20).spawn_scoped(scope, f);
+        match worker.map(|w| w.join()) {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(e) => panic!("no thread to measure in: {e}"),
+        }
+    })
+}
+
+fn compile(program: &str, with_llvm: bool) -> Result<Times, String> {
+    let mut s = Session::new(Options { verify: false, ..Options::default() });
+    s.add_file("bench.impala", program);
+    let result = (|s: &mut Session| {
+        let world = s.graph()?;
+        let residual = s.residual(&world)?;
+        let module = s.flat(&residual)?;
+        if with_llvm {
+            s.load(&module, &[])?;
+        } else {
+            let options = nyala_gen_llvm::Options::default();
+            let emitted = s.time("emit", |_| nyala_gen_llvm::emit(&module, &options).map(drop), |_| 0);
+            emitted.map_err(|d| s.report(*d))?;
+        }
+        Ok(())
+    })(&mut s);
+    result.map_err(|_: nyala::Reported| s.render(false))?;
+    Ok(s.timings.iter().map(|t| (t.pass, t.time)).collect())
+}
+
+fn unroll_program(n: usize) -> String {
+    format!("extern fn run(x: i32) -> i32 {{ let mut s = x; for i in unroll(0, {n}) {{ s = s * 3 + (i ^ x); }} s }}\n")
+}
+
+fn functions_program(n: usize) -> String {
+    let mut text = String::new();
+    for k in 0..n {
+        let _ = writeln!(
+            text,
+            "extern fn f{k}(n: i32, a: &mut [i32]) -> i32 {{ let mut s = {k}; for i in range(0, n) {{ s += a(i) * {k}; a(i) = s; }} s }}"
+        );
+    }
+    text
+}
+
+fn statements_program(n: usize) -> String {
+    let mut text = "extern fn run(a: i32, b: i32) -> i32 {\n    let mut x = a;\n    let mut y = b;\n".to_string();
+    for k in 0..n {
+        let _ = match k % 2 {
+            0 => writeln!(text, "    x = x * 3 + y;"),
+            _ => writeln!(text, "    y = y ^ (x + {k});"),
+        };
+    }
+    text + "    x + y\n}\n"
+}
+
+fn calls_program(n: usize) -> String {
+    let mut text = "extern \"C\" { fn \"nyala_print_i32\" effect(i32) -> (); }\n".to_string();
+    text += "extern fn run(a: i32, b: i32) -> i32 {\n    let mut x = a;\n    let mut y = b;\n";
+    for k in 0..n {
+        let _ = match k % 4 {
+            0 => writeln!(text, "    x = x * 3 + y;"),
+            1 => writeln!(text, "    effect(x);"),
+            2 => writeln!(text, "    y = y ^ (x + {k});"),
+            _ => writeln!(text, "    effect(y);"),
+        };
+    }
+    text + "    x + y\n}\n"
+}
+
+/// What the machine is, and how busy.
+fn machine() -> String {
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpu
+        .lines()
+        .find_map(|l| l.strip_prefix("model name"))
+        .map_or("unknown CPU", |l| l.trim_start_matches([' ', '\t', ':']));
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    format!("{cpu}, {cores} cores, load {}\n", load.split(' ').take(3).collect::<Vec<_>>().join(" "))
+}
+
+fn output_of(command: &str, args: &[&str]) -> String {
+    let output = Command::new(command).args(args).output();
+    output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
+}
+
+/// The C program of the same algorithm: borders by region, nine loads inside.
+const BLUR_C: &str = r#"
+#include <stdint.h>
+static inline int clampi(int v, int hi) { return v < 0 ? 0 : v > hi ? hi : v; }
+static inline int at_safe(const int32_t *p, int w, int h, int x, int y) { return p[clampi(y, h - 1) * w + clampi(x, w - 1)]; }
+static inline int pixel_safe(const int32_t *p, int w, int h, int x, int y) {
+    int s = 0;
+    for (int d = -1; d <= 1; d++)
+        s += (at_safe(p, w, h, x - 1, y + d) + at_safe(p, w, h, x, y + d) + at_safe(p, w, h, x + 1, y + d)) / 3;
+    return s / 3;
+}
+static inline int pixel(const int32_t *p, int w, int x, int y) {
+    int s = 0;
+    for (int d = -1; d <= 1; d++)
+        s += (p[(y + d) * w + x - 1] + p[(y + d) * w + x] + p[(y + d) * w + x + 1]) / 3;
+    return s / 3;
+}
+void blur_c(int w, int h, int32_t *out, const int32_t *in) {
+    for (int y = 0; y < h; y++) {
+        if (y == 0 || y == h - 1 || w < 3) {
+            for (int x = 0; x < w; x++) out[y * w + x] = pixel_safe(in, w, h, x, y);
+            continue;
+        }
+        out[y * w] = pixel_safe(in, w, h, 0, y);
+        for (int x = 1; x < w - 1; x++) out[y * w + x] = pixel(in, w, x, y);
+        out[y * w + w - 1] = pixel_safe(in, w, h, w - 1, y);
+    }
+}
+"#;
+
+/// Measures all in one process: prints megapixels per second of each.
+const BLUR_MAIN: &str = r#"
+extern "C" { fn blur_c(i32, i32, &mut [i32], &[i32]) -> (); }
+fn rate(w: i32, h: i32, run: fn() -> ()) -> () {
+    let mut best = 1e18;
+    for i in range(0, 15) {
+        let start = time_ns();
+        run();
+        best = fmin(best, (time_ns() - start) as f64);
+    }
+    print_f64(round(w as f64 * h as f64 * 10000.0 / best) / 10.0);
+    println();
+}
+fn main() -> i32 {
+    let w = 2000;
+    let h = 1500;
+    let (inp, a, b) = (alloc_i32(3000000i64), alloc_i32(3000000i64), alloc_i32(3000000i64));
+    for i in range(0, w * h) { inp(i) = (i * 37 + i / 1000) % 256; }
+    rate(w, h, || blur_c(w, h, a, inp));
+    rate(w, h, || blur_seq(w, h, b, inp));
+    rate(w, h, || blur_tiled(w, h, b, inp));
+    let mut wrong = 0;
+    for i in range(0, w * h) { if a(i) != b(i) { wrong++; } }
+    if wrong == 0 { 0 } else { 1 }
+}
+"#;
+
+fn throughput() -> Result<String, String> {
+    let folder = root().join("out/bench");
+    std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    let (c, library, program) = (folder.join("blur.c"), folder.join("libblur.so"), folder.join("blur.impala"));
+    let example = std::fs::read_to_string(root().join("examples/blur/blur.impala")).map_err(|e| e.to_string())?;
+    let example = example.split("// Megapixels per second").next().unwrap_or("").to_string() + BLUR_MAIN;
+    std::fs::write(&c, BLUR_C).and_then(|()| std::fs::write(&program, example)).map_err(|e| e.to_string())?;
+    crate::sh(Command::new("cc").args(["-O3", "-march=native", "-shared", "-fPIC", "-o"]).arg(&library).arg(&c))?;
+    crate::sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
+    // Beside this program, which was built the same way.
+    let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
+    let mut rates: Vec<Vec<f64>> = Vec::new();
+    for _ in 0..RUNS {
+        let mut command = Command::new(&nyala);
+        command.arg("run").arg("--load").arg(&library).arg(&program);
+        let output = command.output().map_err(|e| format!("cannot start {}: {e}", nyala.display()))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !output.status.success() {
+            return Err(format!("the blurs differ or did not run\n{text}{}", String::from_utf8_lossy(&output.stderr)));
+        }
+        rates.push(text.lines().filter_map(|l| l.parse().ok()).collect());
+    }
+    let median = |i: usize| {
+        let mut all: Vec<f64> = rates.iter().map(|r| r.get(i).copied().unwrap_or(0.0)).collect();
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    };
+    let (c, seq, tiled) = (median(0), median(1), median(2));
+    let version = output_of("cc", &["--version"]);
+    Ok(format!(
+        "blur throughput, 2000x1500 pixels of i32, one thread, MP/s\n  C, cc -O3 -march=native {c:>9.1}   {}\n  \
+         sequential              {seq:>9.1}   {:.2} of C\n  tiled                   {tiled:>9.1}   {:.2} of C\n\n",
+        version.lines().next().unwrap_or(""),
+        seq / c,
+        tiled / c
+    ))
 }

@@ -82,9 +82,7 @@ impl Compiler<'_, '_> {
             (Some(v), _) => self.l.program.returns(self.w.ty(v)),
             _ => false,
         };
-        let ty = known.map(|c| self.w.cont(c).ty).or(callee.map(|v| self.w.ty(v)));
-        let comes_back = ty.is_some_and(|ty| self.l.program.takes_continuation(ty));
-        if goes_on || comes_back {
+        if goes_on {
             let derived = std::mem::take(&mut self.scope.derived);
             let mut along = self.scope.escaped || self.l.program.holds_derived(args, &derived);
             if let Some(v) = callee {
@@ -95,8 +93,7 @@ impl Compiler<'_, '_> {
             }
             self.scope.derived = derived;
             if along {
-                // Which of several continuations ends it is not known.
-                return Ok(if goes_on { Leave::Release } else { Leave::Forget });
+                return Ok(Leave::Release);
             }
         }
         Ok(if self.scope.may_hold_own { Leave::Forget } else { Leave::Free })
