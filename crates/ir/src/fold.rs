@@ -458,40 +458,30 @@ pub fn is_array_decay(w: &World, v: Val) -> bool {
     }
 }
 
-/// Exact math functions of `f64` operands; those of `f32` are rounded after.
+/// An exact math function of literals. `None` for other operations.
 pub fn eval_exact_math(op: Op, prim: Prim, args: &[u64]) -> Option<u64> {
-    if prim == Prim::F32 {
-        let x = |i: usize| f32::from_bits(args[i] as u32);
-        let r = match op {
-            Op::Sqrt => x(0).sqrt(),
-            Op::Abs => x(0).abs(),
-            Op::Floor => x(0).floor(),
-            Op::Ceil => x(0).ceil(),
-            Op::Trunc => x(0).trunc(),
-            Op::Round => x(0).round(),
-            Op::Fmin => x(0).min(x(1)),
-            Op::Fmax => x(0).max(x(1)),
-            Op::Fma => x(0).mul_add(x(1), x(2)),
-            Op::Copysign => x(0).copysign(x(1)),
-            _ => return None,
+    macro_rules! eval {
+        ($x:expr) => {
+            match op {
+                Op::Sqrt => $x(0).sqrt(),
+                Op::Abs => $x(0).abs(),
+                Op::Floor => $x(0).floor(),
+                Op::Ceil => $x(0).ceil(),
+                Op::Trunc => $x(0).trunc(),
+                Op::Round => $x(0).round(),
+                Op::Fmin => $x(0).min($x(1)),
+                Op::Fmax => $x(0).max($x(1)),
+                Op::Fma => $x(0).mul_add($x(1), $x(2)),
+                Op::Copysign => $x(0).copysign($x(1)),
+                _ => return None,
+            }
         };
-        return Some(r.to_bits() as u64);
     }
-    let x = |i: usize| f64::from_bits(args[i]);
-    let r = match op {
-        Op::Sqrt => x(0).sqrt(),
-        Op::Abs => x(0).abs(),
-        Op::Floor => x(0).floor(),
-        Op::Ceil => x(0).ceil(),
-        Op::Trunc => x(0).trunc(),
-        Op::Round => x(0).round(),
-        Op::Fmin => x(0).min(x(1)),
-        Op::Fmax => x(0).max(x(1)),
-        Op::Fma => x(0).mul_add(x(1), x(2)),
-        Op::Copysign => x(0).copysign(x(1)),
-        _ => return None,
-    };
-    Some(r.to_bits())
+    Some(if prim == Prim::F32 {
+        eval!(|i: usize| f32::from_bits(args[i] as u32)).to_bits() as u64
+    } else {
+        eval!(|i: usize| f64::from_bits(args[i])).to_bits()
+    })
 }
 
 fn fold_exact_math(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
