@@ -226,15 +226,6 @@ impl Compiler<'_, '_> {
         self.pcs.insert(k, self.code.insts.len() as u32);
         if k != self.f {
             let mut reg = self.block_params[&k];
-            if w.params(k).iter().any(|p| w.ty(*p) != w.types.mem() && self.available.contains_key(p)) {
-                // The block is also one of an outer function, whose instance was captured: what depends on that
-                // instance must be computed anew.
-                let known: Vec<Val> = self.available.keys().copied().filter(|&v| self.is_computed(v)).collect();
-                for v in known {
-                    let old = self.available.remove(&v);
-                    self.undo.push((v, old));
-                }
-            }
             for &p in w.params(k) {
                 self.set(p, reg);
                 reg += self.n_words(w.ty(p))?;
@@ -251,11 +242,6 @@ impl Compiler<'_, '_> {
         let Some(body) = w.body(k) else { return Err(bug("a block without a body")) };
         self.span = body.origin;
         self.call(body.callee, &body.args)
-    }
-
-    fn is_computed(&self, v: Val) -> bool {
-        matches!(self.w.node(v), Node::Op(op) if op.effect() == Effect::Total)
-            || matches!(self.w.node(v), Node::Cont(_))
     }
 
     // Values.

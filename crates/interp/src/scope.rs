@@ -1,8 +1,11 @@
 //! What belongs to a function: its blocks, what it captures, which of its local variables can live in registers.
 //!
 //! A continuation is a function of its own if it returns (its last parameter is a continuation, by the convention of
-//! `nyala_ir`), if it is exported or foreign, or if nothing is free in it. All others are blocks of every function that
-//! refers to them.
+//! `nyala_ir`), if it is exported or foreign, or if nothing is free in it. All others are blocks. A block belongs to one
+//! function: the last one on all paths of references that lead to it. It is all that the block's own values can be in:
+//! what lies between it and the block are blocks of the same function. Another function that refers to the block is
+//! nested in that one and captures the block as a continuation: an entry point with the frame of the activation that
+//! made the closure.
 
 use nyala_base::{Id, SideTable};
 use nyala_ir::facts::Nest;
@@ -16,11 +19,12 @@ pub struct Program<'w> {
     pub nest: Nest,
     captured: FxHashMap<Cont, Rc<Vec<Val>>>,
     is_func: SideTable<Cont, Option<bool>>,
+    function: SideTable<Cont, Option<Cont>>,
 }
 
 /// Facts about one function.
 pub struct Scope {
-    /// The function itself and its blocks, in reverse postorder.
+    /// The function itself and its blocks, in reverse postorder. What makes a closure goes before the blocks in it.
     pub blocks: Vec<Cont>,
     /// Immediate dominators by position in `blocks`; the first's is itself.
     pub idom: Vec<usize>,
@@ -67,7 +71,15 @@ impl<'w> Program<'w> {
                 }
             }
             if found.is_empty() {
-                return Program { w, nest, captured: FxHashMap::default(), is_func: SideTable::default() };
+                let mut program = Program {
+                    w,
+                    nest,
+                    captured: FxHashMap::default(),
+                    is_func: SideTable::default(),
+                    function: SideTable::default(),
+                };
+                program.find_captured();
+                return program;
             }
             found.sort_unstable();
             found.dedup();
@@ -106,34 +118,111 @@ impl<'w> Program<'w> {
         self.returns(data.ty).then_some(last)
     }
 
-    /// What a function needs from outside: parameters and results of effects, in order.
-    pub fn captured(&mut self, k: Cont) -> Rc<Vec<Val>> {
-        if let Some(known) = self.captured.get(&k) {
-            return known.clone();
+    /// The function that a continuation belongs to.
+    pub fn function(&mut self, k: Cont) -> Cont {
+        let mut path = Vec::new();
+        let mut at = k;
+        let function = loop {
+            if let Some(known) = self.function[at] {
+                break known;
+            }
+            if self.is_func(at) {
+                break at;
+            }
+            path.push(at);
+            match self.nest.dominator(at) {
+                Some(up) => at = up,
+                None => break at,
+            }
+        };
+        for block in path {
+            self.function[block] = Some(function);
         }
-        let mut leaves: Vec<Val> = Vec::new();
-        let mut seen: FxHashSet<Val> = FxHashSet::default();
-        let mut work: Vec<Val> = self.nest.free(k).to_vec();
-        while let Some(v) = work.pop() {
-            if !seen.insert(v) {
+        function
+    }
+
+    pub fn is_block_of(&mut self, k: Cont, f: Cont) -> bool {
+        !self.is_func(k) && self.function(k) == f
+    }
+
+    /// What a function needs from outside, in order: parameters, results of effects, blocks of other functions.
+    pub fn captured(&self, k: Cont) -> Rc<Vec<Val>> {
+        self.captured.get(&k).cloned().unwrap_or_default()
+    }
+
+    fn find_captured(&mut self) {
+        let mut members: FxHashMap<Cont, Vec<Cont>> = FxHashMap::default();
+        let mut open: Vec<Cont> = Vec::new();
+        for i in 0..self.nest.conts.len() {
+            let k = self.nest.conts[i];
+            let f = self.function(k);
+            if !self.nest.free(f).is_empty() {
+                if f == k {
+                    open.push(f);
+                }
+                members.entry(f).or_default().push(k);
+            }
+        }
+        let mut referrers: FxHashMap<Cont, Vec<Cont>> = FxHashMap::default();
+        let mut work: Vec<(Cont, Val)> = Vec::new();
+        for &f in &open {
+            let (needed, functions) = self.needed(f, &members[&f]);
+            work.extend(needed.into_iter().map(|v| (f, v)));
+            for g in functions {
+                referrers.entry(g).or_default().push(f);
+            }
+        }
+        let mut found: FxHashMap<Cont, Vec<Val>> = FxHashMap::default();
+        let mut seen: FxHashSet<(Cont, Val)> = FxHashSet::default();
+        while let Some((f, v)) = work.pop() {
+            let home = match self.w.node(v) {
+                Node::Cont(c) => Some(c),
+                _ => self.nest.owner(v),
+            };
+            if home.is_some_and(|k| self.function(k) == f) || !seen.insert((f, v)) {
                 continue;
             }
-            match self.w.node(v) {
-                Node::Param(..) => leaves.push(v),
-                Node::Op(op) if op.effect() != Effect::Total => leaves.push(v),
-                Node::Op(_) => {
-                    work.extend(self.w.args(v));
+            found.entry(f).or_default().push(v);
+            work.extend(referrers.get(&f).into_iter().flatten().map(|&r| (r, v)));
+        }
+        for (f, mut values) in found {
+            values.sort_unstable();
+            self.captured.insert(f, Rc::new(values));
+        }
+    }
+
+    /// Values that the function's own blocks need to have from somewhere, and functions they refer to that capture.
+    fn needed(&mut self, f: Cont, blocks: &[Cont]) -> (Vec<Val>, Vec<Cont>) {
+        let w = self.w;
+        let (mut needed, mut functions) = (Vec::new(), Vec::new());
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
+        let mut work: Vec<Val> = Vec::new();
+        for &k in blocks {
+            if let Some(body) = w.body(k) {
+                work.push(body.callee);
+                work.extend(&body.args);
+            }
+            for &v in self.nest.ops(k) {
+                if w.as_op(v).is_some_and(|op| op.effect() != Effect::Total) {
+                    work.extend(w.args(v));
                 }
-                // A function inside a captured value: what it needs is needed too.
-                Node::Cont(c) => work.extend(self.nest.free(c)),
-                _ => {}
+            }
+            while let Some(v) = work.pop() {
+                if !seen.insert(v) {
+                    continue;
+                }
+                match w.node(v) {
+                    Node::Param(..) => needed.push(v),
+                    Node::Op(op) if op.effect() != Effect::Total => needed.push(v),
+                    Node::Op(_) => work.extend(w.args(v)),
+                    Node::Cont(c) if !self.is_func(c) => needed.push(v),
+                    Node::Cont(c) if c != f && !self.nest.free(c).is_empty() => functions.push(c),
+                    _ => {}
+                }
             }
         }
-        leaves.retain(|&v| self.w.ty(v) != self.w.types.mem());
-        leaves.sort_unstable();
-        let leaves = Rc::new(leaves);
-        self.captured.insert(k, leaves.clone());
-        leaves
+        needed.retain(|&v| w.ty(v) != w.types.mem());
+        (needed, functions)
     }
 
     /// Continuations that a body refers to, through operations too; in order.
@@ -183,14 +272,14 @@ impl<'w> Program<'w> {
         let mut succ: FxHashMap<Cont, Vec<Cont>> = FxHashMap::default();
         let mut post: Vec<Cont> = Vec::new();
         let mut stack: Vec<(Cont, usize)> = vec![(f, 0)];
-        let first = self.block_references(f);
+        let first = self.block_references(f, f);
         succ.insert(f, first);
         while let Some((k, i)) = stack.last_mut() {
             let next = succ[&*k].get(*i).copied();
             *i += 1;
             match next {
                 Some(c) if !succ.contains_key(&c) => {
-                    let refs = self.block_references(c);
+                    let refs = self.block_references(f, c);
                     succ.insert(c, refs);
                     stack.push((c, 0));
                 }
@@ -207,9 +296,35 @@ impl<'w> Program<'w> {
         (post, successors)
     }
 
-    fn block_references(&mut self, k: Cont) -> Vec<Cont> {
-        let refs = self.references(k);
-        refs.into_iter().filter(|&c| !self.is_func(c)).collect()
+    /// Blocks of `f` that control may come to after its block `k`, through functions that capture them too.
+    fn block_references(&mut self, f: Cont, k: Cont) -> Vec<Cont> {
+        let mut found = Vec::new();
+        let mut known: FxHashSet<Cont> = FxHashSet::default();
+        for c in self.references(k) {
+            self.own_blocks_in(f, c, &mut |block| {
+                if known.insert(block) {
+                    found.push(block);
+                }
+            });
+        }
+        found
+    }
+
+    /// The blocks of `f` that a continuation is or captures.
+    fn own_blocks_in(&mut self, f: Cont, c: Cont, each: &mut dyn FnMut(Cont)) {
+        if !self.is_func(c) {
+            if self.function(c) == f {
+                each(c);
+            }
+            return;
+        }
+        for &v in self.captured(c).iter() {
+            if let Node::Cont(block) = self.w.node(v)
+                && self.function(block) == f
+            {
+                each(block);
+            }
+        }
     }
 
     /// Slots whose address is only used to load and store them or a part of them, here.
@@ -347,7 +462,7 @@ impl<'w> Program<'w> {
                 let Some(body) = w.body(k) else { continue };
                 let args: Vec<Val> = body.args.to_vec();
                 let any = self.holds_derived(&args, &derived) || self.holds_derived(&[body.callee], &derived);
-                match w.as_cont(body.callee).filter(|&c| c != f && !self.is_func(c)) {
+                match w.as_cont(body.callee).filter(|&c| self.is_block_of(c, f)) {
                     Some(block) => {
                         for (&param, &arg) in w.params(block).iter().zip(args.iter()) {
                             if self.holds_derived(&[arg], &derived) {
@@ -358,12 +473,12 @@ impl<'w> Program<'w> {
                     None if any => {
                         // The callee may put one address into another slot, and may return it.
                         in_slots = true;
-                        for &arg in &args {
-                            if let Some(c) = w.as_cont(arg).filter(|&c| !self.is_func(c)) {
-                                for &param in &w.params(c)[1..] {
-                                    if self.can_hold(w.ty(param), &mut memo) {
-                                        derived.insert(param);
-                                    }
+                        for c in self.references(k) {
+                            let mut blocks = Vec::new();
+                            self.own_blocks_in(f, c, &mut |block| blocks.push(block));
+                            for &param in blocks.iter().flat_map(|&block| w.params(block)) {
+                                if self.can_hold(w.ty(param), &mut memo) {
+                                    derived.insert(param);
                                 }
                             }
                         }
@@ -400,31 +515,44 @@ impl<'w> Program<'w> {
         false
     }
 
-    /// Whether a block of the function goes along with a call other than as the return continuation, or to a block's
-    /// parameter, or into memory.
+    /// Whether a continuation of the function's frame, or a function that captures one, goes to a block's parameter, into
+    /// memory, or to a function whose result may hold it.
     fn may_hold_own(&mut self, f: Cont, scope: &Scope) -> bool {
         let w = self.w;
         for &k in &scope.blocks {
             let stored: Vec<Val> =
                 self.nest.ops(k).iter().filter(|&&v| w.is_op(v, Op::Store)).map(|&v| w.args(v)[2]).collect();
-            if stored.iter().any(|&v| self.mentions_block(v)) {
+            if stored.iter().any(|&v| self.mentions_own(f, v)) {
                 return true;
             }
             let Some(body) = w.body(k) else { continue };
-            let to_block = w.as_cont(body.callee).is_some_and(|c| c != f && !self.is_func(c));
-            if to_block && body.args.iter().any(|&a| self.mentions_block(a)) {
+            let receives = match (w.as_cont(body.callee), body.args.split_last()) {
+                (Some(c), _) if self.is_block_of(c, f) => &body.args[..],
+                (_, Some((&last, args))) => match w.as_cont(last) {
+                    Some(ret) if w.params(ret).iter().any(|&p| w.types.has_function(w.ty(p))) => args,
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            if receives.iter().any(|&a| self.mentions_own(f, a)) {
                 return true;
             }
         }
         false
     }
 
-    /// Whether a value is, or is built from, a continuation that is no function.
-    pub fn mentions_block(&mut self, v: Val) -> bool {
+    /// Whether a value is, or is built from, a block of `f` or a function that captures one.
+    pub fn mentions_own(&mut self, f: Cont, v: Val) -> bool {
         let mut work = vec![v];
         while let Some(v) = work.pop() {
             match self.w.node(v) {
-                Node::Cont(c) if !self.is_func(c) => return true,
+                Node::Cont(c) => {
+                    let mut any = false;
+                    self.own_blocks_in(f, c, &mut |_| any = true);
+                    if any {
+                        return true;
+                    }
+                }
                 Node::Op(_) if self.nest.owner(v).is_none() => work.extend(self.w.args(v)),
                 Node::Op(op) if op.effect() == Effect::Total && self.has_function_part(v) => {
                     work.extend(self.w.args(v))

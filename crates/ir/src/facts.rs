@@ -81,6 +81,11 @@ impl Nest {
         self.dominators.depth[k] != 0
     }
 
+    /// The last continuation before `k` that lies on every path of references to `k` from a root.
+    pub fn dominator(&self, k: Cont) -> Option<Cont> {
+        self.dominators.up[k]
+    }
+
     /// Continuations that `k` refers to, each once: the callee first, then the arguments.
     pub fn references(&self, k: Cont) -> &[Cont] {
         &self.references[k]

@@ -109,7 +109,12 @@ impl Session {
 
     /// Syntax trees of the program's files, libraries they use included.
     pub fn parse(&mut self) -> Result<Vec<ast::Module>, Reported> {
-        let modules = self.time(
+        let modules = self.parse_all();
+        self.checked(Some(modules))
+    }
+
+    fn parse_all(&mut self) -> Vec<ast::Module> {
+        self.time(
             "parse",
             |s| {
                 let mut modules = Vec::new();
@@ -138,18 +143,13 @@ impl Session {
                 modules
             },
             Vec::len,
-        );
-        self.checked(Some(modules))
+        )
     }
 
     /// The program's graph. Everything the user can simply have wrong is reported here.
     pub fn graph(&mut self) -> Result<World, Reported> {
         // Errors of the parser do not keep the checker from finding others.
-        let modules = self.parse();
-        let modules = match modules {
-            Ok(modules) => modules,
-            Err(Reported) => return Err(Reported),
-        };
+        let modules = self.parse_all();
         let prelude = self.options.prelude.then(|| {
             let (name, text) = libraries::PRELUDE;
             let file = self.sources.add(name, text);

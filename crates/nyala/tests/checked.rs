@@ -146,3 +146,94 @@ fn structs_and_arrays_are_values() {
         }";
     agree(text, 5 + 8 + 7 + 3 + 4 + 97);
 }
+
+/// Nested functions that go on at blocks of the functions around them, while other activations of these are under way.
+#[test]
+fn jumps_to_outer_blocks() {
+    let text = r"
+fn @(false) opaque(x: i32) -> i32 { x }
+fn each(a: i32, b: i32, body: fn(i32) -> ()) -> () { if a < b { body(a); each(a + 1, b, body) } }
+// Each activation has blocks of its own.
+fn recursive(n: i32) -> i32 {
+    let mut sum = 0;
+    for i in each(0, n) {
+        let mut m = recursive(i);
+        for j in each(0, 3) {
+            m += j;
+            if opaque(m) % 2 == 0 { break() }
+            sum += m;
+        }
+        sum += m + 1;
+    }
+    sum
+}
+// The inner function is called again before its caller leaves by the outer one's block.
+fn nested_recursion(n: i32) -> i32 {
+    let mut depth = 0;
+    let mut round = 0;
+    while round < n {
+        round++;
+        let next = continue;
+        fn down(d: i32, up: fn() -> ()) -> () {
+            depth += d;
+            if opaque(d) == 0 { next() }
+            down(d - 1, || { depth += 1000; });
+            up();
+        }
+        down(round, || ());
+        depth += 100000;
+    }
+    depth
+}
+// Two functions, each of which calls the other, and both go on at the same block of the outer function.
+fn mutual(n: i32) -> i32 {
+    let mut sum = 0;
+    for i in each(0, n) {
+        let mut m = opaque(i);
+        let next = continue;
+        fn a(x: i32) -> () { m += x; if m > 20 { sum += m; next() } b(x + 1); sum += 10000; }
+        fn b(x: i32) -> () { m += 2 * x; if m > 25 { sum += m; next() } a(x + 1); sum += 10000; }
+        if i % 2 == 0 { a(1) } else { b(1) }
+        sum += m;
+    }
+    sum
+}
+// A block that only nested functions refer to.
+fn shared(n: i32, x: i32) -> i32 {
+    let mut sum = 0;
+    for i in each(0, n) {
+        let hit = |v: i32| -> ! { sum += v * x; continue() };
+        for j in each(0, 4) { if opaque(i + j) == 5 { hit(j) } }
+        for j in each(0, 6) { if opaque(i * j) == 4 { hit(j + 10) } }
+        sum += 1;
+    }
+    sum
+}
+// A function as a value takes a block along, and is called after other activations.
+fn call(f: fn(i32) -> (), x: i32) -> () { f(x); call(f, x + 1) }
+fn pick(c: bool, f: fn(i32) -> (), g: fn(i32) -> ()) -> fn(i32) -> () { if c { f } else { g } }
+fn by_value(n: i32) -> i32 {
+    let mut sum = 0;
+    let mut i = 0;
+    while i < n {
+        i++;
+        let next = continue;
+        let mut m = opaque(i);
+        let f = pick(m % 2 == 0, |x| { m += x; if m > 9 { next() } }, |x| { sum += x; if x > 4 { next() } });
+        call(f, 1);
+        sum += 10000;
+    }
+    sum * 10 + i
+}
+";
+    let checks = [
+        ("recursive(opaque(6))", 485),
+        ("nested_recursion(opaque(5))", 35),
+        ("mutual(opaque(9))", 233),
+        ("shared(opaque(9), opaque(3))", 64),
+        ("by_value(opaque(7))", 607),
+    ];
+    for (call, expected) in checks {
+        agree(&format!("{text}fn main() -> i32 {{ {call} }}"), expected);
+    }
+}

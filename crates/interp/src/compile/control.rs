@@ -15,8 +15,8 @@ impl Compiler<'_, '_> {
                 self.fail("control comes to a place that the program said is unreachable");
                 Ok(())
             }
-            Node::Cont(c) if c != self.f && !self.l.program.is_func(c) => self.jump(c, args),
-            Node::Cont(c) => self.call_function(c, args),
+            Node::Cont(c) if self.l.program.is_block_of(c, self.f) => self.jump(c, args),
+            Node::Cont(c) if self.l.program.is_func(c) => self.call_function(c, args),
             _ => {
                 let callee_reg = self.need(callee)?;
                 let leave = self.leave(callee, args)?;
@@ -73,7 +73,7 @@ impl Compiler<'_, '_> {
     /// What becomes of the frame at a call with these arguments.
     fn leave_of(&mut self, callee: Option<Val>, known: Option<Cont>, args: &[Val]) -> Result<Leave> {
         for &a in args {
-            if self.l.program.mentions_block(a) {
+            if self.l.program.mentions_own(self.f, a) {
                 return Ok(Leave::Stay);
             }
         }
@@ -122,7 +122,7 @@ impl Compiler<'_, '_> {
         self.emit(inst);
         for (which, target) in [then, els].into_iter().enumerate() {
             match w.node(target) {
-                Node::Cont(c) if c != self.f && !self.l.program.is_func(c) => self.fixups.push((at, which, c)),
+                Node::Cont(c) if self.l.program.is_block_of(c, self.f) => self.fixups.push((at, which, c)),
                 _ => {
                     // Something else: a piece of code that calls it. What it computes is not computed elsewhere.
                     let pc = self.code.insts.len() as u32;
