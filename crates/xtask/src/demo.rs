@@ -9,7 +9,7 @@ const PHOTOGRAPHS: &[&str] = &["astronaut.png", "hubble_deep_field.jpg"];
 pub fn run() -> Result<bool, String> {
     eprintln!("building the compiler …");
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
-    let nyala = root().join("target/release/nyala");
+    let nyala = crate::texts::nyala();
     let program = "examples/blur/blur.impala";
     let source = std::fs::read_to_string(root().join(program)).map_err(|e| format!("cannot read {program}: {e}"))?;
     println!("\n── the algorithm and its schedules ({program}) ──\n");

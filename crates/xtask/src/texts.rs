@@ -34,6 +34,9 @@ const ENGINES: &[(&str, &[&str])] = &[
 /// What a program of a text test may take at most, under one engine.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
+/// What one file of the text tests may take in all.
+const FILE_LIMIT: Duration = Duration::from_secs(600);
+
 /// Runs all whose path contains `filter`; writes expected outputs if `bless`.
 pub fn run(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
     let mut files = Vec::new();
@@ -45,6 +48,7 @@ pub fn run(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
     }
     files.sort();
     files.retain(|f| filter.is_none_or(|t| f.display().to_string().contains(t)));
+    let running: Mutex<Vec<(usize, Instant)>> = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<(usize, Vec<String>)>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -54,12 +58,23 @@ pub fn run(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(file) = files.get(i) else { return };
+                    running.lock().unwrap_or_else(|e| e.into_inner()).push((i, Instant::now()));
                     let faults = std::panic::catch_unwind(|| run_file(file, bless))
                         .unwrap_or_else(|_| vec!["the compiler panicked".into()]);
+                    running.lock().unwrap_or_else(|e| e.into_inner()).retain(|r| r.0 != i);
                     results.lock().unwrap_or_else(|e| e.into_inner()).push((i, faults));
                 }
             });
             drop(spawned);
+        }
+        // Queries run in this process: one that never ends can only be stopped with it.
+        while results.lock().unwrap_or_else(|e| e.into_inner()).len() < files.len() {
+            std::thread::sleep(Duration::from_millis(5));
+            let stuck = running.lock().unwrap_or_else(|e| e.into_inner());
+            if let Some(&(i, _)) = stuck.iter().find(|r| r.1.elapsed() > FILE_LIMIT) {
+                println!("FAILED {}: takes more than {} s", files[i].display(), FILE_LIMIT.as_secs());
+                std::process::exit(1);
+            }
         }
     });
     let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
@@ -263,7 +278,8 @@ fn check_queries(path: &Path, text: &str, queries: &[&str], faults: &mut Vec<Str
     }
 }
 
-fn nyala() -> PathBuf {
+/// The command under test: what cargo built beside this program.
+pub fn nyala() -> PathBuf {
     let name = format!("nyala{}", std::env::consts::EXE_SUFFIX);
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(name)));
     beside.unwrap_or_else(|| "nyala".into())

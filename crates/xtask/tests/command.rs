@@ -118,8 +118,15 @@ fn random_bytes_are_errors() {
 #[test]
 fn a_line_of_a_megabyte() {
     check("line", format!("fn f() -> i32 {{ {}1 }}", "1 + ".repeat(1000)), 0);
+    check("line of code", format!("fn f() -> i32 {{ {}0 }}", "let x = 1 + 2 * 3; ".repeat(56_000)), 0);
     check("long name", format!("fn f() -> i32 {{ {} }}", "x".repeat(1 << 20)), 1);
     check("long comment", format!("// {}\nfn f() -> i32 {{ 1 }}", "x".repeat(1 << 20)), 0);
+}
+
+#[test]
+fn a_function_of_100_000_statements() {
+    let statements = (0..100_000).map(|i| format!("x = (x + {i}) % 1000;\n")).collect::<String>();
+    check("statements", format!("fn main() -> i32 {{ let mut x = 0;\n{statements} x }}"), 0);
 }
 
 #[test]
