@@ -469,6 +469,21 @@ pub fn eval_exact_math(op: Op, prim: Prim, args: &[u64]) -> Option<u64> {
                 Op::Ceil => $x(0).ceil(),
                 Op::Trunc => $x(0).trunc(),
                 Op::Round => $x(0).round(),
+                // Of two zeros the negative one is the smaller, as in compiled code.
+                Op::Fmin if $x(0) == $x(1) => {
+                    if $x(0).is_sign_negative() {
+                        $x(0)
+                    } else {
+                        $x(1)
+                    }
+                }
+                Op::Fmax if $x(0) == $x(1) => {
+                    if $x(0).is_sign_negative() {
+                        $x(1)
+                    } else {
+                        $x(0)
+                    }
+                }
                 Op::Fmin => $x(0).min($x(1)),
                 Op::Fmax => $x(0).max($x(1)),
                 Op::Fma => $x(0).mul_add($x(1), $x(2)),
