@@ -24,7 +24,7 @@ impl<'a> Checker<'a, '_> {
         let g = self.g(e);
         let span = ast[e].span;
         self.apply(g, span, callee_ty, checked, result);
-        if self.in_filter && self.p.call_kind.get(&g) == Some(&CallKind::Call) && !self.is_total_intrinsic(callee) {
+        if self.in_filter && self.p.call_kind.get(&g) == Some(&CallKind::Call) && !self.is_allowed_in_filter(callee) {
             self.limitation(span, "calls in filters");
             self.p.types.unify(result, TypeTable::ERROR);
             return TypeTable::ERROR;
@@ -32,13 +32,15 @@ impl<'a> Checker<'a, '_> {
         self.p.types.shallow(result)
     }
 
-    fn is_total_intrinsic(&self, callee: ExprId) -> bool {
+    /// Functions of the program, whose bodies lowering puts in the call's place, and intrinsics without effect.
+    fn is_allowed_in_filter(&self, callee: ExprId) -> bool {
         use crate::intrinsics::Intrinsic::*;
         match self.p.resolved.get(&self.g(callee)) {
-            Some(Entity::Fn(id)) => matches!(
-                self.p.fns[id.0 as usize].kind,
-                FnKind::Intrinsic(Math(_) | PeKnown | Sizeof | Alignof | Bitcast | Select)
-            ),
+            Some(Entity::Fn(id)) => match self.p.fns[id.0 as usize].kind {
+                FnKind::Intrinsic(Math(_) | PeKnown | Sizeof | Alignof | Bitcast | Select) => true,
+                FnKind::Intrinsic(_) => false,
+                _ => self.p.fns[id.0 as usize].ast.body.is_some(),
+            },
             _ => false,
         }
     }

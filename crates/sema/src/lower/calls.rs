@@ -14,6 +14,11 @@ impl<'a> Lowerer<'_, 'a, '_> {
         if let Some(val) = self.special_call(e, *callee, args, span) {
             return val;
         }
+        if self.mode == Mode::Filter
+            && let Some(Entity::Fn(id)) = self.p.resolved.get(&self.g(*callee))
+        {
+            return self.call_in_filter(*id, args, span);
+        }
         if self.mode != Mode::Code {
             self.mem(span);
             return self.undef(ty);
@@ -38,6 +43,33 @@ impl<'a> Lowerer<'_, 'a, '_> {
             self.end(f, &vals);
         }
         self.undef(ty)
+    }
+
+    /// A call in a filter: the body with the arguments in place of the parameters, which must be an expression there.
+    fn call_in_filter(&mut self, id: FnId, args: &[ExprId], span: Span) -> Val {
+        const MAX_CALLS: u32 = 1000;
+        let p = self.p;
+        let info = &p.fns[id.0 as usize];
+        let Kind::Fn(_, result) = self.kind(info.ty) else { return self.w.lit_bool(false) };
+        self.filter_calls += 1;
+        if self.filter_calls > MAX_CALLS {
+            self.error("limitation", span, "recursive calls in filters are not supported yet");
+            return self.undef(*result);
+        }
+        let vals: Vec<Val> = args.iter().map(|a| self.value(*a)).collect();
+        let Some(body) = info.ast.body.filter(|_| vals.len() == info.ast.params.len()) else {
+            self.error("limitation", span, "this call in a filter is not supported yet");
+            return self.undef(*result);
+        };
+        let module = std::mem::replace(&mut self.module, info.module);
+        let mark = self.log.len();
+        for ((param, ty), val) in info.ast.params.iter().zip(&info.param_tys).zip(&vals) {
+            self.bind_for_filter(&param.pattern, *ty, *val);
+        }
+        let val = self.value(body);
+        self.rollback(mark);
+        self.module = module;
+        val
     }
 
     /// Calls `f` and goes on with the result, or leaves that to `ret`.

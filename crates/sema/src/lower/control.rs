@@ -251,6 +251,17 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     pub(super) fn if_value(&mut self, arms: &[(ExprId, ExprId)], otherwise: Option<ExprId>, e: ExprId) -> Val {
         let ty = self.ty_of(e);
+        if self.mode == Mode::Filter {
+            let mut val = match otherwise {
+                Some(e) => self.value(e),
+                None => self.w.unit(),
+            };
+            for (cond, then) in arms.iter().rev() {
+                let (cond, then) = (self.value(*cond), self.value(*then));
+                val = self.w.op(Op::Select, &[cond, then, val]);
+            }
+            return val;
+        }
         if self.mode != Mode::Code {
             self.mem(self.ast()[e].span);
             return self.undef(ty);

@@ -79,6 +79,8 @@ struct Lowerer<'p, 'a, 's> {
     fields_missing: Vec<(usize, ir::StructId)>,
     /// How many initializers of statics are under way.
     init_depth: u32,
+    /// How many calls the filter being lowered has had.
+    filter_calls: u32,
     fn_vals: Vec<Option<Val>>,
     queue: Vec<FnId>,
     globals: Vec<Option<Global>>,
@@ -110,6 +112,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             struct_names: rustc_hash::FxHashMap::default(),
             fields_missing: Vec::new(),
             init_depth: 0,
+            filter_calls: 0,
             fn_vals: vec![None; p.fns.len()],
             queue: Vec::new(),
             globals: vec![None; p.statics.len()],
@@ -138,7 +141,11 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
     }
 
     fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>) {
-        self.sink.push(Diagnostic::error(code, span, message));
+        let diagnostic = Diagnostic::error(code, span, message);
+        // A function may be called in several filters, each of which meets its faults.
+        if self.mode != Mode::Filter || !self.sink.diagnostics.contains(&diagnostic) {
+            self.sink.push(diagnostic);
+        }
     }
 
     /// Lowers the roots and all they reach.
@@ -565,6 +572,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             ast::Filter::Always(_) => return Some(self.w.lit_bool(true)),
             ast::Filter::When(e) => *e,
         };
+        self.filter_calls = 0;
         let val = self.value(e);
         if self.w.as_lit(val) == Some(0) {
             return None;
