@@ -145,6 +145,7 @@ pub struct Evaluator<'a> {
     reports: Vec<Diagnostic>,
     reductions: u64,
     blocks: SideTable<Cont, u64>,
+    most_blocks: u64,
     versions: SideTable<Cont, u32>,
     chain: VecDeque<(Cont, Span, Vec<String>)>,
 }
@@ -175,6 +176,7 @@ impl<'a> Evaluator<'a> {
             reports: Vec::new(),
             reductions: 0,
             blocks: SideTable::default(),
+            most_blocks: 0,
             versions: SideTable::default(),
             chain: VecDeque::new(),
         }

@@ -138,15 +138,25 @@ fn deep_nesting_is_an_error() {
 }
 
 #[test]
-fn specialization_that_diverges_is_an_error() {
-    let folder = Folder::new("diverges");
-    let path = folder.write("p.impala", "fn @f(n: i32) -> i32 { f(n + 1) }\nfn main() -> i32 { f(0) }\n");
-    // A hundredth of the budget: the same answer sooner.
-    let args: [&std::ffi::OsStr; 4] = ["run".as_ref(), "--pe-budget".as_ref(), "0.01".as_ref(), path.as_os_str()];
-    let output = nyala(&args, 60);
-    assert_eq!(output.status.code(), Some(1));
-    let err = stderr(&output);
-    assert!(err.contains("error[specialization-diverges]") && err.contains('n'), "{err}");
+fn specialization_that_diverges_is_an_error_that_names_what_counts() {
+    let programs = [
+        ("straight on", "fn @f(n: i32) -> i32 { f(n + 1) }\nfn main() -> i32 { f(0) }\n"),
+        (
+            "under an unknown condition",
+            "fn @f(n: i32, d: i32) -> i32 { if d == n { n } else { f(n + 1, d) } }\nfn main() -> i32 { f(0, $5) }\n",
+        ),
+    ];
+    for (name, program) in programs {
+        let folder = Folder::new(name);
+        let path = folder.write("p.impala", program);
+        // A hundredth of the budget: the same answer sooner.
+        let args: [&std::ffi::OsStr; 4] = ["run".as_ref(), "--pe-budget".as_ref(), "0.01".as_ref(), path.as_os_str()];
+        let output = nyala(&args, 60);
+        assert_eq!(output.status.code(), Some(1));
+        let err = stderr(&output);
+        assert!(err.contains("error[specialization-diverges]: specializing `f` does not end"), "{name}: {err}");
+        assert!(err.contains("`n` was "), "{name}: {err}");
+    }
 }
 
 #[test]

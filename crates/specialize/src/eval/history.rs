@@ -133,7 +133,7 @@ impl Evaluator<'_> {
         let limit = (MAX_REDUCTIONS as f64 * self.options.budget) as u64;
         let nodes = (MAX_NODES as f64 * self.options.budget) as usize;
         let near_end = self.reductions + 4096 > limit || self.dst.n_vals() + 4 * self.dst.n_conts() + 40_000 > nodes;
-        if near_end || self.blocks[k] + 100 > (MAX_BLOCKS_PER_CONT as f64 * self.options.budget) as u64 {
+        if near_end || self.most_blocks + 100 > (MAX_BLOCKS_PER_CONT as f64 * self.options.budget) as u64 {
             if self.chain.len() == CHAIN {
                 self.chain.pop_front();
             }

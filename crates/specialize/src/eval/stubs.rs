@@ -241,6 +241,7 @@ impl Evaluator<'_> {
             records = Some(self.record(k, &free, &args, self.segments, records));
         }
         self.blocks[k] += 1;
+        self.most_blocks = self.most_blocks.max(self.blocks[k]);
         let limit = (MAX_BLOCKS_PER_CONT as f64 * self.options.budget) as u64;
         if self.blocks[k] > limit {
             return Err(self.diverged("blocks of one function", limit));
