@@ -81,10 +81,10 @@ impl Diagnostic {
         }
         for file in files {
             let text = sources.text(file);
-            let mut snippet = Snippet::source(excerpt(text)).path(sources.name(file)).fold(true);
+            let mut snippet = Snippet::source(text).path(sources.name(file)).fold(true);
             for (label, primary) in labels.iter().filter(|(l, _)| l.span.file == file) {
                 let kind = if *primary { AnnotationKind::Primary } else { AnnotationKind::Context };
-                let range = clip(excerpt(text), label.span);
+                let range = clip(text, label.span);
                 let text = (!label.text.is_empty()).then_some(label.text.as_str());
                 snippet = snippet.annotation(kind.span(range).label(text));
             }
@@ -98,11 +98,6 @@ impl Diagnostic {
         out.push('\n');
         out
     }
-}
-
-/// What of a file is shown at most: rendering a place must not cost more than its surroundings.
-fn excerpt(text: &str) -> &str {
-    text
 }
 
 /// A span's byte range, moved onto character boundaries of `text`.

@@ -1,31 +1,42 @@
 //! Memory layout, C's on a 64-bit target: sizes, alignments, field offsets.
 
 use crate::types::{Prim, Ty, TyKind, Types};
+use rustc_hash::FxHashMap;
 
 /// Size and alignment of a type in bytes. An indefinite array has the size 0 and its element's alignment; a
 /// continuation stored in memory is a pair of pointers (code, environment). `None` if the size overflows.
 pub fn size_align(types: &Types, ty: Ty) -> Option<(u64, u64)> {
-    Some(match types.kind(ty) {
-        TyKind::Prim(Prim::Bool) => (1, 1),
-        TyKind::Prim(p) => (p.bits() as u64 / 8, p.bits() as u64 / 8),
-        TyKind::Mem => (0, 1),
-        TyKind::Ptr { .. } | TyKind::Code => (8, 8),
-        TyKind::Cn(_) => (16, 8),
+    compute(types, ty, &mut FxHashMap::default())
+}
+
+/// Parts may be shared: `known` keeps the walk linear in the number of distinct types.
+fn compute(types: &Types, ty: Ty, known: &mut FxHashMap<Ty, (u64, u64)>) -> Option<(u64, u64)> {
+    if let Some(&layout) = known.get(&ty) {
+        return Some(layout);
+    }
+    let layout = match types.kind(ty) {
+        TyKind::Prim(Prim::Bool) => return Some((1, 1)),
+        TyKind::Prim(p) => return Some((p.bits() as u64 / 8, p.bits() as u64 / 8)),
+        TyKind::Mem => return Some((0, 1)),
+        TyKind::Ptr { .. } | TyKind::Code => return Some((8, 8)),
+        TyKind::Cn(_) => return Some((16, 8)),
         TyKind::Array(elem, n) => {
-            let (size, align) = size_align(types, *elem)?;
+            let (size, align) = compute(types, *elem, known)?;
             (size.checked_mul(*n).filter(|s| *s < 1 << 47)?, align)
         }
-        TyKind::IndefArray(elem) => (0, size_align(types, *elem)?.1),
+        TyKind::IndefArray(elem) => (0, compute(types, *elem, known)?.1),
         TyKind::Tuple(_) | TyKind::Struct(_) => {
             let (mut size, mut align) = (0u64, 1);
             for idx in 0..types.n_parts(ty)? {
-                let (s, a) = size_align(types, types.part(ty, idx)?)?;
+                let (s, a) = compute(types, types.part(ty, idx)?, known)?;
                 size = size.next_multiple_of(a).checked_add(s).filter(|s| *s < 1 << 47)?;
                 align = align.max(a);
             }
             (size.next_multiple_of(align), align)
         }
-    })
+    };
+    known.insert(ty, layout);
+    Some(layout)
 }
 
 /// Byte offset of part `idx` of a tuple, struct or array.

@@ -2,7 +2,7 @@
 //! be recursive through pointers.
 
 use nyala_base::Id;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 nyala_base::define_id!(
     /// A type of a [`Types`] table.
@@ -12,6 +12,9 @@ nyala_base::define_id!(
     /// A nominal struct of a [`Types`] table.
     pub struct StructId, "struct"
 );
+
+/// Longer texts of a type are cut off.
+const MAX_TEXT: usize = 1 << 16;
 
 /// Primitive types. Signedness is part of the type, so that one `div` or `lt` serves both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -194,12 +197,24 @@ impl Types {
     /// Whether a value of this type is or contains a function (not behind a pointer).
     pub fn has_function(&self, ty: Ty) -> bool {
         match self.kind(ty) {
-            TyKind::Cn(_) => true,
-            TyKind::Tuple(elems) => elems.iter().any(|&e| self.has_function(e)),
-            TyKind::Array(elem, _) | TyKind::IndefArray(elem) => self.has_function(*elem),
-            TyKind::Struct(id) => self.structs[id.idx()].fields.iter().any(|f| self.has_function(f.1)),
-            TyKind::Prim(_) | TyKind::Mem | TyKind::Ptr { .. } | TyKind::Code => false,
+            TyKind::Cn(_) => return true,
+            TyKind::Prim(_) | TyKind::Mem | TyKind::Ptr { .. } | TyKind::Code => return false,
+            TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) | TyKind::IndefArray(_) => {}
         }
+        // Each type once: parts may be shared, so that a walk of the tree would be exponential.
+        let mut seen: FxHashSet<Ty> = FxHashSet::default();
+        let mut work = vec![ty];
+        while let Some(ty) = work.pop() {
+            match self.kind(ty) {
+                TyKind::Cn(_) => return true,
+                TyKind::Prim(_) | TyKind::Mem | TyKind::Ptr { .. } | TyKind::Code => {}
+                _ if !seen.insert(ty) => {}
+                TyKind::Tuple(elems) => work.extend(elems),
+                TyKind::Array(elem, _) | TyKind::IndefArray(elem) => work.push(*elem),
+                TyKind::Struct(id) => work.extend(self.structs[id.idx()].fields.iter().map(|f| f.1)),
+            }
+        }
+        false
     }
 
     pub fn prim(&self, prim: Prim) -> Ty {
@@ -308,6 +323,13 @@ impl Types {
     }
 
     fn write(&self, ty: Ty, out: &mut String) {
+        // Shared parts are written out each time: a small table of types may have a text without end.
+        if out.len() > MAX_TEXT {
+            if !out.ends_with('…') {
+                out.push('…');
+            }
+            return;
+        }
         let list = |elems: &[Ty], out: &mut String| {
             for (i, &e) in elems.iter().enumerate() {
                 if i > 0 {

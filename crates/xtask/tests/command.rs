@@ -160,6 +160,23 @@ fn specialization_that_diverges_is_an_error_that_names_what_counts() {
 }
 
 #[test]
+fn a_type_of_a_trillion_parts_ends_at_once() {
+    let aliases: String = (1..40).map(|i| format!("type A{i} = (A{0}, A{0});\n", i - 1)).collect();
+    let program = format!(
+        "type A0 = (i32, i32);\n{aliases}fn g(x: A39) -> i32 {{ 1 }}\nfn main() -> i32 {{ let mut y: A39; let h = &y; g(y) }}\n"
+    );
+    let folder = Folder::new("large type");
+    let path = folder.write("p.impala", program);
+    for engine in ["jit", "interp"] {
+        let args: [&std::ffi::OsStr; 5] =
+            ["run".as_ref(), "--no-pe".as_ref(), "--engine".as_ref(), engine.as_ref(), path.as_os_str()];
+        let output = nyala(&args, 20);
+        let err = stderr(&output);
+        assert!(output.status.code().is_some_and(|c| c <= 1), "{engine}: {err}");
+    }
+}
+
+#[test]
 fn missing_files_are_errors() {
     let folder = Folder::new("missing");
     let output = nyala(&["check".as_ref(), folder.0.join("none.impala").as_os_str()], 20);
