@@ -198,7 +198,7 @@ pub fn call_entry(address: usize, takes_args: bool, has_result: bool, stack: usi
         nyala_runtime::nyala_flush();
         if has_result { result } else { 0 }
     };
-    let thread = std::thread::Builder::new().name("program".into()).stack_size(stack).spawn(call);
+    let thread = std::thread::Builder::new().name(nyala_runtime::PROGRAM_THREAD.into()).stack_size(stack).spawn(call);
     let thread = thread.map_err(|e| format!("no memory for the program's stack: {e}"))?;
     thread.join().map_err(|_| "the program's thread failed".into())
 }

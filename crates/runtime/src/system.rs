@@ -25,6 +25,16 @@ pub unsafe extern "C" fn nyala_panic(message: *const u8) -> ! {
     unsafe { libc::abort() }
 }
 
+/// The same for the runtime's own functions.
+pub(crate) fn fail(message: &str) -> ! {
+    let text = format!("{message}\0");
+    // SAFETY: the text ends with a zero byte.
+    unsafe { nyala_panic(text.as_ptr()) }
+}
+
+/// Name of the thread that runs the program's entry function.
+pub const PROGRAM_THREAD: &str = "program";
+
 /// Ends the process with that exit code; what was printed is written out.
 pub extern "C" fn nyala_exit(code: i32) -> ! {
     nyala_flush();
