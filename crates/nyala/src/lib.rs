@@ -69,8 +69,8 @@ pub struct Session {
     pub sources: Sources,
     pub sink: Sink,
     pub timings: Vec<Timing>,
-    /// The interpreter found undefined behavior, or its budget spent.
-    pub faulted: bool,
+    /// What the interpreter found: undefined behavior, a panic, its budget spent.
+    pub faulted: Option<nyala_interp::FaultKind>,
     files: Vec<(String, String)>,
 }
 
@@ -81,7 +81,7 @@ impl Session {
             sources: Sources::new(),
             sink: Sink::default(),
             timings: Vec::new(),
-            faulted: false,
+            faulted: None,
             files: Vec::new(),
         }
     }
@@ -158,8 +158,11 @@ impl Session {
         let input = nyala_sema::Input { prelude: prelude.as_ref(), files: &modules };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
         let program = self.checked(program)?;
-        let world =
-            self.time("lower", |s| nyala_sema::lower(&program, &mut s.sink), |w| w.as_ref().map_or(0, World::n_vals));
+        let world = self.time(
+            "lower",
+            |s| nyala_sema::lower(&program, &s.sources, &mut s.sink),
+            |w| w.as_ref().map_or(0, World::n_vals),
+        );
         let mut world = self.checked(world)?;
         nyala_ir::eta::eta_reduce(&mut world);
         for (span, what) in std::mem::take(&mut world.fold_warnings) {

@@ -103,6 +103,8 @@ fn parse_stage(name: &str) -> Result<String, String> {
 const FAILED: u8 = 1;
 const CHECKED_EXECUTION: u8 = 3;
 const BUG: u8 = 70;
+/// What a shell makes of the signal of `abort`, which is how a panic ends compiled programs.
+const PANIC: u8 = 134;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -189,7 +191,8 @@ fn with_session(input: &Input, f: impl FnOnce(&mut Session) -> Result<u8, Report
     match result {
         Ok(code) => code,
         Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
-        Err(Reported) if session.faulted => CHECKED_EXECUTION,
+        Err(Reported) if session.faulted == Some(nyala_interp::FaultKind::Panic) => PANIC,
+        Err(Reported) if session.faulted.is_some() => CHECKED_EXECUTION,
         Err(Reported) => FAILED,
     }
 }
