@@ -8,6 +8,7 @@ mod foreign;
 mod image;
 mod memory;
 mod print;
+mod stack;
 mod system;
 
 pub use checked::{CheckedMemory, MemoryFault};
@@ -15,6 +16,7 @@ pub use foreign::{FfiType, Library, call_checked, call_foreign, find_symbol};
 pub use image::{nyala_image_error, nyala_image_load, nyala_image_save};
 pub use memory::{nyala_alloc, nyala_alloc_array, nyala_free};
 pub use print::*;
+pub use stack::{STACK, call_on_large_stack, nyala_start};
 pub use system::{nyala_argc, nyala_argv, nyala_exit, nyala_panic, nyala_time_ns, set_args};
 
 /// Name and address of every function that programs may call, sorted by name: the runtime's own, and the C library's

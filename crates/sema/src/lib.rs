@@ -7,6 +7,7 @@
 
 mod check;
 mod codes;
+mod header;
 mod intrinsics;
 mod lower;
 mod program;
@@ -14,6 +15,7 @@ mod types;
 
 pub use check::check;
 pub use codes::{CODES, Code};
+pub use header::header;
 pub use lower::lower;
 pub use program::{Input, Program};
 
