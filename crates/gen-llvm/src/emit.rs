@@ -178,8 +178,13 @@ impl Emitter<'_> {
                 continue;
             }
             emit_function(self, Func::from_idx(i))?;
-            if let Linkage::Exported(symbol) = &function.linkage {
-                self.emit_wrapper(symbol, Func::from_idx(i))?;
+            match &function.linkage {
+                Linkage::Exported(symbol) => self.emit_wrapper("", &quote(symbol), Func::from_idx(i))?,
+                Linkage::Callback => {
+                    let symbol = self.c_name(Func::from_idx(i))?;
+                    self.emit_wrapper("internal ", &symbol, Func::from_idx(i))?;
+                }
+                Linkage::Internal | Linkage::Foreign(_) => {}
             }
         }
         let mut i = 0;
@@ -221,6 +226,7 @@ impl Emitter<'_> {
                 self.declare_foreign(symbol, function)?;
                 Ok(quote(symbol))
             }
+            Linkage::Callback => Ok(quote(&format!("callback.{}", self.funcs[func.idx()]))),
             Linkage::Internal => Err(bug(format!("`{}` has no C symbol", function.name))),
         }
     }
@@ -254,8 +260,8 @@ impl Emitter<'_> {
         function.params.iter().map(|&t| self.layouts.c_type(t, what)).collect()
     }
 
-    /// The C-convention entry of an exported function.
-    fn emit_wrapper(&mut self, symbol: &str, func: Func) -> Result<(), Box<Diagnostic>> {
+    /// The C-convention entry of an exported function or callback.
+    fn emit_wrapper(&mut self, linkage: &str, symbol: &str, func: Func) -> Result<(), Box<Diagnostic>> {
         let function = self.module.func(func);
         let what = format!("exported function `{}`", function.name);
         let c_ret = self.layouts.c_ret(&function.rets, &what)?;
@@ -269,7 +275,7 @@ impl Emitter<'_> {
             return Err(limitation(format!("{what}: its result does not fit into registers")));
         };
         let name = self.internal_name(func);
-        let _ = writeln!(self.out, "define {c_ret} {}({}) #0 {{", quote(symbol), params.join(", "));
+        let _ = writeln!(self.out, "define {linkage}{c_ret} {symbol}({}) #0 {{", params.join(", "));
         let cc = self.cc;
         let call = format!("call {cc}{ret} {name}({})", args.join(", "));
         if c_ret == "void" {

@@ -106,7 +106,7 @@ impl Session {
         let rets = module.func(main).rets.clone();
         module.funcs[nyala_base::Id::idx(main)].linkage = Linkage::Internal;
 
-        let program = module.declare("start.program", Linkage::Exported("nyala_program".into()), &params, &[i32]);
+        let program = module.declare("start.program", Linkage::Callback, &params, &[i32]);
         let mut b = FunctionBuilder::new(module, program);
         let entry = b.entry(&["argc", "argv"]);
         let args = [b.param(entry, 0), b.param(entry, 1)];

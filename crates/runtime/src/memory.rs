@@ -27,9 +27,7 @@ pub extern "C" fn nyala_alloc(bytes: i64) -> *mut u8 {
 pub extern "C" fn nyala_alloc_array(n: i64, size: i64) -> *mut u8 {
     let pointer = n.checked_mul(size).map_or(std::ptr::null_mut(), |bytes| nyala_alloc(bytes));
     if pointer.is_null() {
-        let text = format!("cannot allocate {n} elements of {size} bytes\0");
-        // SAFETY: the text ends with a zero byte.
-        unsafe { crate::nyala_panic(text.as_ptr()) }
+        crate::system::fail(&format!("cannot allocate {n} elements of {size} bytes"))
     }
     pointer
 }

@@ -1,6 +1,7 @@
 //! The stack that programs run on, the same for compiled and JIT-compiled ones: a thread of its own with a gigabyte of
 //! address space, of which only the touched pages are used, and a guard below it.
 
+use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 
@@ -8,6 +9,15 @@ use std::mem::MaybeUninit;
 pub const STACK: usize = 1 << 30;
 /// Pages without access below it. Compiled functions touch every page of their frames in order, C functions need not.
 pub const GUARD: usize = 64 << 10;
+
+thread_local! {
+    static IS_PROGRAM: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is one of [`call_on_large_stack`].
+pub(crate) fn is_program_thread() -> bool {
+    IS_PROGRAM.get()
+}
 
 struct Call {
     f: Option<Box<dyn FnOnce() -> i32 + Send>>,
@@ -17,6 +27,7 @@ struct Call {
 extern "C" fn thread(call: *mut c_void) -> *mut c_void {
     // SAFETY: `call_on_large_stack` passes a call, and waits for this thread before it touches it again.
     let call = unsafe { &mut *call.cast::<Call>() };
+    IS_PROGRAM.set(true);
     if let Some(f) = call.f.take() {
         call.result = f();
     }

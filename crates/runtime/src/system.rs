@@ -27,6 +27,13 @@ pub unsafe extern "C" fn nyala_panic(message: *const u8) -> ! {
     unsafe { libc::abort() }
 }
 
+/// The same for the runtime's own functions.
+pub(crate) fn fail(message: &str) -> ! {
+    let text = format!("{message}\0");
+    // SAFETY: the text ends with a zero byte.
+    unsafe { nyala_panic(text.as_ptr()) }
+}
+
 /// Ends the process with that exit code; what was printed is written out.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_exit(code: i32) -> ! {

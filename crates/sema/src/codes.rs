@@ -34,6 +34,16 @@ pub const CODES: &[Code] = &[
     code("filter-not-bool", "a filter is no `bool`", "fn @(n) f(n: i32) -> i32 { n }"),
     code("immutable", "something that is not `mut` is changed", "fn f() -> () { let x = 1; x = 2; }"),
     code("indefinite-array", "`[T]` stands where a value is needed", "fn f(a: [i32]) -> () { }"),
+    code(
+        "intrinsic-type",
+        "an intrinsic is declared with a type that it cannot have",
+        "extern \"thorin\" { fn sync(fn() -> ()) -> (); }",
+    ),
+    code(
+        "leaves-parallel-body",
+        "a body that other threads run goes on at a place outside of it",
+        "extern \"thorin\" { fn parallel(i32, i32, i32, fn(i32) -> ()) -> (); } fn f() -> () { for i in parallel(0, 0, 9) { break() } }",
+    ),
     code("limitation", "the language has this feature, this compiler does not yet", "enum E { A }"),
     code("literal-out-of-range", "a literal does not fit its type", "fn f() -> u8 { 256 }"),
     code("missing-field", "a struct value lacks a field", "struct S { a: i32 } fn f() -> S { S { } }"),
@@ -44,6 +54,11 @@ pub const CODES: &[Code] = &[
     code("not-a-value", "a type's name stands where a value is needed", "struct S { } fn f() -> () { let x = S; }"),
     code("not-constant", "the initializer of a static is no constant", "fn g() -> i32 { 1 } static s = g();"),
     code("recursive-type", "a type contains itself without a pointer between", "struct S { s: S }"),
+    code(
+        "spawn-captures-mut",
+        "a thread uses a variable of the function that started it, and may outlive it",
+        "extern \"thorin\" { fn spawn(fn() -> ()) -> i32; } fn f() -> i32 { let mut x = 1; spawn(|| x = 2) }",
+    ),
     code(
         "tuple-index",
         "parts of tuples are chosen by literals within their number",

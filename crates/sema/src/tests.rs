@@ -19,7 +19,7 @@ const PRELUDE: &str = r#"
         fn undef[T]() -> T;
         fn pe_info[T](&[u8], T) -> ();
         fn pe_known[T](T) -> bool;
-        fn parallel(i32, i32, i32, fn(i32) -> ()) -> ();
+        fn vectorize(i32, i32, i32, fn(i32) -> ()) -> ();
     }
     extern "C" { fn "print_i32" print(i32) -> (); }
 "#;
@@ -535,6 +535,8 @@ fn reports_each_code() {
         1:6 filter-not-bool: filter has type `i32`, expected `bool` (write `@(?n)` to specialize when `n` is known)
         1:27 immutable: variable `x` is changed, but not `mut` (declare it as `mut x`)
         1:9 indefinite-array: found `[i32]`, expected a type with a size (indefinite arrays stand behind pointers: `&[T]`)
+        1:22 intrinsic-type: found `fn(fn() -> ()) -> ()`, expected `fn(i32) -> ()`
+        1:114 leaves-parallel-body: `break` is used in a body that other threads run (`continue` ends one iteration; to stop early, test a flag that the iterations share)
         1:1 limitation: enums are not supported yet
         1:16 literal-out-of-range: literal 256 does not fit `u8` (`i16` has room for it: `256i16`)
         1:35 missing-field: found no value for field `a`
@@ -545,6 +547,7 @@ fn reports_each_code() {
         1:37 not-a-value: found type `S`, expected a value (values of structs are `S { … }`)
         1:32 not-constant: initializer of a static is not constant
         1:12 recursive-type: struct `S` contains itself (put a pointer between, `&T`)
+        1:90 spawn-captures-mut: the variable `x` is shared with a thread that may outlive it (copy it before (`let copy = …`), or put what is shared into memory of the heap)
         1:32 tuple-index: found part 2 of a tuple of 2 (parts are chosen by literals, counted from 0)
         1:17 type-mismatch: found `bool`, expected `i32`
         1:17 unknown-name: found no `x` in scope
@@ -621,14 +624,14 @@ fn reports_faults_once() {
     "#]],
     );
     check_errors(
-        "fn f(x: f16) -> () { let y = ~1; let a: simd[f32 * 4]; parallel(0, 0, 1, |i| print(i)); @f(1); $f(2); f($x) }",
+        "fn f(x: f16) -> () { let y = ~1; let a: simd[f32 * 4]; vectorize(0, 0, 1, |i| print(i)); @f(1); $f(2); f($x) }",
         expect![[r#"
             1:9 limitation: `f16` is not supported yet
             1:30 limitation: owned pointers are not supported yet
             1:41 limitation: `simd` types are not supported yet
-            1:56 limitation: the intrinsic `parallel` is not supported yet
-            1:89 limitation: calls with `@` are not supported yet
-            1:96 limitation: calls with `$` are not supported yet
+            1:56 limitation: the intrinsic `vectorize` is not supported yet
+            1:90 limitation: calls with `@` are not supported yet
+            1:97 limitation: calls with `$` are not supported yet
         "#]],
     );
     check_errors(

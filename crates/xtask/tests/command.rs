@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Folder, nyala, root, stderr};
+use common::{Folder, command, nyala, root, stderr};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The program is checked: errors or none, within seconds.
 fn check(name: &str, text: impl AsRef<[u8]>, code: i32) -> String {
@@ -158,5 +160,43 @@ fn the_same_program_gives_the_same_text() {
     for stage in ["graph", "residual", "flat", "llvm"] {
         let args: [&std::ffi::OsStr; 4] = ["emit".as_ref(), "--stage".as_ref(), stage.as_ref(), program.as_os_str()];
         assert_eq!(nyala(&args, 120).stdout, nyala(&args, 120).stdout, "{stage}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_parallel_loop() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new("interrupt");
+    let program = "fn main() -> i32 {\n    let a = alloc_i32(8);\n    exit_if_ready();\n    \
+                   for i in par(0, 8) { while true { a(i) = i; } }\n    0\n}\n\
+                   fn exit_if_ready() -> () { print_string(\"ready\"); println(); flush() }\n\
+                   extern \"C\" { fn \"nyala_flush\" flush() -> (); }\n";
+    let file = folder.write("endless.impala", program);
+    for engine in ["jit", "interp"] {
+        let mut child = Command::new(command())
+            .args(["run", "--engine", engine])
+            .arg(&file)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut first = [0; 6];
+        std::io::Read::read_exact(&mut child.stdout.take().unwrap(), &mut first).unwrap();
+        assert_eq!(&first, b"ready\n");
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if start.elapsed() > Duration::from_secs(20) {
+                child.kill().unwrap();
+                panic!("{engine}: does not end");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert!(status.signal() == Some(2) || status.code() == Some(130), "{engine}: {status}");
     }
 }

@@ -277,9 +277,44 @@ impl<'a> Checker<'a, '_> {
             Ret::Absent => (TypeTable::UNIT, false),
         };
         self.scopes.pop();
+        if let FnKind::Intrinsic(intrinsic) = &self.p.fns[id.0 as usize].kind
+            && let Some(expected) = intrinsics::expected_type(intrinsic)
+            && !self.fits_intrinsic(&intrinsic.clone(), &params, result)
+        {
+            let ty = self.p.types.func(&params, result);
+            let message = format!("found `{}`, expected `{expected}`", self.show(ty));
+            self.report(Diagnostic::error("intrinsic-type", f.name.span, message).label("declared here"));
+            self.p.fns[id.0 as usize].ty = TypeTable::ERROR;
+            return;
+        }
         let ty = self.p.types.func(&params, result);
         let info = &mut self.p.fns[id.0 as usize];
         (info.ty, info.param_tys, info.result, info.never) = (ty, params, result, never);
+    }
+
+    /// Whether an intrinsic that makes code of its own can be declared so.
+    fn fits_intrinsic(&mut self, intrinsic: &intrinsics::Intrinsic, params: &[Ty], result: Ty) -> bool {
+        use crate::intrinsics::Intrinsic::*;
+        // Errors elsewhere are reported there.
+        if result == TypeTable::ERROR || params.contains(&TypeTable::ERROR) {
+            return true;
+        }
+        let types = &mut self.p.types;
+        let mut takes = |body: Ty, own: &[Ty]| match types.kind(body) {
+            Kind::Fn(p, r) => *p == *own && r == TypeTable::UNIT,
+            _ => false,
+        };
+        match (intrinsic, params) {
+            (Parallel, [n, lo, hi, body]) => {
+                takes(*body, &[*lo])
+                    && [n, lo].into_iter().all(|&t| types.as_prim(t).is_some_and(Prim::is_int))
+                    && lo == hi
+                    && result == TypeTable::UNIT
+            }
+            (Spawn, [body]) => takes(*body, &[]) && types.as_prim(result) == Some(Prim::I32),
+            (Sync, [handle]) => types.as_prim(*handle) == Some(Prim::I32) && result == TypeTable::UNIT,
+            _ => false,
+        }
     }
 
     // Types as written.

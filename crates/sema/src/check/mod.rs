@@ -5,6 +5,7 @@ mod calls;
 mod collect;
 mod exprs;
 mod finish;
+mod launches;
 mod places;
 
 use crate::program::*;
@@ -22,6 +23,7 @@ pub fn check<'a>(input: &Input<'a>, sink: &mut Sink) -> Option<Program<'a>> {
         checker.collect_all();
         checker.check_all();
         let program = checker.finish();
+        launches::check_launches(&program, sink);
         (!sink.has_errors()).then_some(program)
     })
 }

@@ -171,6 +171,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
             (Intrinsic::Bitcast, [val, ..]) => self.bitcast(*val, ir_ty, span),
             (Intrinsic::Select, [c, a, b, ..]) => self.w.op(Op::Select, &[*c, *a, *b]),
             (Intrinsic::Undef, _) => self.w.undef(ir_ty),
+            (Intrinsic::Parallel, [n, lo, hi, body, ..]) => self.parallel([*n, *lo, *hi], *body, span),
+            (Intrinsic::Spawn, [body, ..]) => self.spawn(*body, span),
+            (Intrinsic::Sync, [handle, ..]) => self.sync(*handle, span),
             _ => self.w.undef(ir_ty),
         }
     }

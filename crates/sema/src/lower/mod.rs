@@ -7,6 +7,7 @@ mod calls;
 mod control;
 mod exprs;
 mod places;
+mod threads;
 
 use crate::program::*;
 use crate::types::{Kind, Ty, TypeTable};
