@@ -35,6 +35,8 @@ pub struct Options {
     pub cpu: Option<String>,
     /// Keep what debuggers want in what is built (`-g`).
     pub debug: bool,
+    /// Names of statics and the initializers they get instead of their own (`-D`).
+    pub defines: Vec<(String, String)>,
     /// Folders with libraries (`-L`, `NYALA_PATH`).
     pub library_folders: Vec<PathBuf>,
     /// Verify after every pass.
@@ -51,6 +53,7 @@ impl Default for Options {
             target: None,
             cpu: None,
             debug: false,
+            defines: Vec::new(),
             library_folders: Vec::new(),
             verify: cfg!(debug_assertions),
         }
@@ -147,10 +150,39 @@ impl Session {
                     }
                     modules.push(module);
                 }
+                s.define_statics(&mut modules);
                 modules
             },
             Vec::len,
         )
+    }
+
+    /// Gives statics the initializers of `-D`.
+    fn define_statics(&mut self, modules: &mut [ast::Module]) {
+        for (name, value) in self.options.defines.clone() {
+            let place = modules.iter().enumerate().find_map(|(m, module)| {
+                let is_it = |i: &ast::Item| matches!(&i.kind, ast::ItemKind::Static(s) if *s.name.text == *name);
+                Some((m, module.items.iter().position(is_it)?))
+            });
+            let file = self.sources.add(format!("<-D {name}>"), value.clone());
+            let Some((m, item)) = place else {
+                let statics = modules.iter().flat_map(|m| &m.items).filter_map(|i| match &i.kind {
+                    ast::ItemKind::Static(s) => Some(&*s.name.text),
+                    _ => None,
+                });
+                let message = format!("the program has no top-level static `{name}` to define");
+                let d = Diagnostic::error("no-such-static", Span::new(file, 0, value.len()), message);
+                self.sink.push(match nyala_sema::closest(&name, statics) {
+                    Some(similar) => d.hint(format!("did you mean `{similar}`?")),
+                    None => d.hint(format!("write `static {name} = {value};` in the program")),
+                });
+                continue;
+            };
+            let init = nyala_syntax::parse_expr(file, &value, &mut modules[m], &mut self.sink);
+            if let (Some(init), ast::ItemKind::Static(s)) = (init, &mut modules[m].items[item].kind) {
+                s.init = Some(init);
+            }
+        }
     }
 
     /// What `f` makes of the checked program.

@@ -13,7 +13,7 @@ mod lower;
 mod program;
 mod types;
 
-pub use check::check;
+pub use check::{check, closest};
 pub use codes::{CODES, Code};
 pub use header::header;
 pub use lower::lower;

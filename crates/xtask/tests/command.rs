@@ -155,6 +155,40 @@ fn a_picture_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
+fn statics_are_defined_on_the_command_line() {
+    let folder = Folder::new("define");
+    let text = "static WIDTH = 3;\nstatic NAME: &[u8] = \"x\";\nstatic SCALE: f32 = 1.0f;\n\
+                fn main() -> i32 { let a = [0, .. WIDTH]; print_string(NAME); print_f32(SCALE); WIDTH }\n";
+    let path = folder.write("p.impala", text);
+    let run = |verb: &[&str], defines: &[&str]| {
+        let mut args: Vec<&std::ffi::OsStr> = verb.iter().map(|v| v.as_ref()).collect();
+        args.push(path.as_os_str());
+        args.extend(defines.iter().map(std::ffi::OsStr::new));
+        let output = nyala(&args, 60);
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output))
+    };
+    let all = ["-D", "WIDTH=2 * 21", "-DNAME=\"a b\"", "-D", "SCALE=-0.5f"];
+    for engine in ["jit", "interp"] {
+        assert_eq!(run(&["run", "--engine", engine], &all), (42, "a b-0.5".into(), String::new()));
+    }
+    assert_eq!(run(&["run"], &["-D", "WIDTH=7"]).0, 7);
+    assert_eq!(run(&["check"], &all).0, 0);
+    assert!(run(&["emit"], &["-D", "WIDTH=77"]).1.contains("77"));
+    for (define, expected) in [
+        ("WIDHT=2", "error[no-such-static]: the program has no top-level static `WIDHT` to define"),
+        ("WIDHT=2", "did you mean `WIDTH`?"),
+        ("SCALE=true", "error[type-mismatch]"),
+        ("SCALE=true", "--> <-D SCALE>:1:1"),
+        ("WIDTH=2 3", "error[unexpected-token]: found `3`, expected the end of the value"),
+        ("WIDTH=", "error[unexpected-token]"),
+    ] {
+        let (code, _, err) = run(&["check"], &["-D", define]);
+        assert!(code == 1 && err.contains(expected), "{define}: {err}");
+    }
+    assert_eq!(run(&["check"], &["-D", "WIDTH"]).0, 2);
+}
+
+#[test]
 fn the_same_program_gives_the_same_text() {
     let program = root().join("examples/blur/blur.impala");
     for stage in ["graph", "residual", "flat", "llvm"] {

@@ -31,12 +31,21 @@ pub struct Input {
     /// CPU to make code for, as LLVM names it
     #[arg(long, value_name = "NAME")]
     cpu: Option<String>,
+    /// Replace the initializer of a top-level static
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_define)]
+    defines: Vec<(String, String)>,
     /// Folder to search libraries in
     #[arg(short = 'L', value_name = "DIR")]
     library_folders: Vec<PathBuf>,
     /// Say what each pass took
     #[arg(long)]
     pub time_passes: bool,
+}
+
+fn parse_define(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as WIDTH=640")?;
+    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if is_name { Ok((name.into(), value.into())) } else { Err(format!("`{name}` is no name of a static")) }
 }
 
 /// Exit codes of `system.md`.
@@ -68,6 +77,7 @@ pub fn with_session_of(
         pe_budget: input.pe_budget,
         prelude: !input.no_prelude,
         cpu: input.cpu.clone(),
+        defines: input.defines.clone(),
         library_folders,
         ..Options::default()
     };
