@@ -17,6 +17,8 @@ use std::fmt::Write;
 pub(crate) struct Emitter<'m> {
     pub module: &'m Module,
     pub options: &'m Options,
+    /// Calling convention of internal functions, with a space after it.
+    pub cc: &'static str,
     pub layouts: Layouts<'m>,
     /// Internal names of functions with a body.
     funcs: Vec<String>,
@@ -117,7 +119,8 @@ fn emit_parts(module: &Module, options: &Options) -> Result<(String, bool), Box<
     let mut emitter = Emitter {
         module,
         options,
-        layouts: Layouts::new(&module.types),
+        cc: if options.has_tail_calls() { "tailcc " } else { "" },
+        layouts: Layouts::new(&module.types, options.arch()),
         funcs,
         globals,
         declared: BTreeMap::new(),
@@ -273,7 +276,8 @@ impl Emitter<'_> {
         };
         let name = self.internal_name(func);
         let _ = writeln!(self.out, "define {linkage}{c_ret} {symbol}({}) #0 {{", params.join(", "));
-        let call = format!("call tailcc {ret} {name}({})", args.join(", "));
+        let cc = self.cc;
+        let call = format!("call {cc}{ret} {name}({})", args.join(", "));
         if c_ret == "void" {
             let _ = writeln!(self.out, "  {call}\n  ret void\n}}\n");
         } else {
@@ -298,7 +302,8 @@ impl Emitter<'_> {
             return Err(limitation(format!("{what}: its result does not fit into registers")));
         };
         let name = self.internal_name(func);
-        let _ = writeln!(self.out, "define internal tailcc {ret} {name}({}) #0 {{", plain.join(", "));
+        let cc = self.cc;
+        let _ = writeln!(self.out, "define internal {cc}{ret} {name}({}) #0 {{", plain.join(", "));
         let call = format!("call {c_ret} {symbol}({})", args.join(", "));
         let _ = match (ret.as_str(), c_ret.as_str()) {
             ("void", _) => writeln!(self.out, "  {call}\n  ret void\n}}\n"),

@@ -6,6 +6,7 @@
 //! let program = session.compile()?;      // Program: graph, residual graph, flat module, LLVM module on demand
 //! ```
 
+pub mod build;
 mod emit;
 pub mod libraries;
 pub mod pipelines;
@@ -28,8 +29,14 @@ pub struct Options {
     pub partial_evaluation: bool,
     pub pe_budget: f64,
     pub prelude: bool,
-    /// LLVM's name of the CPU; `None` is this machine's.
+    /// The triple of the machine that code is made for; `None` is this one's.
+    pub target: Option<String>,
+    /// LLVM's name of the CPU; `None` is this machine's, or a foreign target's least.
     pub cpu: Option<String>,
+    /// Keep what debuggers want in what is built (`-g`).
+    pub debug: bool,
+    /// Names of statics and the initializers they get instead of their own (`-D`).
+    pub defines: Vec<(String, String)>,
     /// Folders with libraries (`-L`, `NYALA_PATH`).
     pub library_folders: Vec<PathBuf>,
     /// Verify after every pass.
@@ -43,7 +50,10 @@ impl Default for Options {
             partial_evaluation: true,
             pe_budget: 1.0,
             prelude: true,
+            target: None,
             cpu: None,
+            debug: false,
+            defines: Vec::new(),
             library_folders: Vec::new(),
             verify: cfg!(debug_assertions),
         }
@@ -140,14 +150,46 @@ impl Session {
                     }
                     modules.push(module);
                 }
+                s.define_statics(&mut modules);
                 modules
             },
             Vec::len,
         )
     }
 
-    /// The program's graph. Everything the user can simply have wrong is reported here.
-    pub fn graph(&mut self) -> Result<World, Reported> {
+    /// Gives statics the initializers of `-D`.
+    fn define_statics(&mut self, modules: &mut [ast::Module]) {
+        for (name, value) in self.options.defines.clone() {
+            let place = modules.iter().enumerate().find_map(|(m, module)| {
+                let is_it = |i: &ast::Item| matches!(&i.kind, ast::ItemKind::Static(s) if *s.name.text == *name);
+                Some((m, module.items.iter().position(is_it)?))
+            });
+            let file = self.sources.add(format!("<-D {name}>"), value.clone());
+            let Some((m, item)) = place else {
+                let statics = modules.iter().flat_map(|m| &m.items).filter_map(|i| match &i.kind {
+                    ast::ItemKind::Static(s) => Some(&*s.name.text),
+                    _ => None,
+                });
+                let message = format!("the program has no top-level static `{name}` to define");
+                let d = Diagnostic::error("no-such-static", Span::new(file, 0, value.len()), message);
+                self.sink.push(match nyala_sema::closest(&name, statics) {
+                    Some(similar) => d.hint(format!("did you mean `{similar}`?")),
+                    None => d.hint(format!("write `static {name} = {value};` in the program")),
+                });
+                continue;
+            };
+            let init = nyala_syntax::parse_expr(file, &value, &mut modules[m], &mut self.sink);
+            if let (Some(init), ast::ItemKind::Static(s)) = (init, &mut modules[m].items[item].kind) {
+                s.init = Some(init);
+            }
+        }
+    }
+
+    /// What `f` makes of the checked program.
+    fn checked_program<T>(
+        &mut self,
+        f: impl FnOnce(&mut Session, &nyala_sema::Program) -> Result<T, Reported>,
+    ) -> Result<T, Reported> {
         // Errors of the parser do not keep the checker from finding others.
         let modules = self.parse_all();
         let prelude = self.options.prelude.then(|| {
@@ -158,12 +200,24 @@ impl Session {
         let input = nyala_sema::Input { prelude: prelude.as_ref(), files: &modules };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
         let program = self.checked(program)?;
-        let world = self.time(
-            "lower",
-            |s| nyala_sema::lower(&program, &s.sources, &mut s.sink),
-            |w| w.as_ref().map_or(0, World::n_vals),
-        );
-        let mut world = self.checked(world)?;
+        f(self, &program)
+    }
+
+    /// The C header of the program's exported functions, guarded by the macro `guard`.
+    pub fn header(&mut self, guard: &str) -> Result<String, Reported> {
+        self.checked_program(|s, program| nyala_sema::header(program, &s.sources, guard).map_err(|d| s.report(*d)))
+    }
+
+    /// The program's graph. Everything the user can simply have wrong is reported here.
+    pub fn graph(&mut self) -> Result<World, Reported> {
+        let mut world = self.checked_program(|s, program| {
+            let world = s.time(
+                "lower",
+                |s| nyala_sema::lower(program, &s.sources, &mut s.sink),
+                |w| w.as_ref().map_or(0, World::n_vals),
+            );
+            s.checked(world)
+        })?;
         nyala_ir::eta::eta_reduce(&mut world);
         for (span, what) in std::mem::take(&mut world.fold_warnings) {
             self.sink.push(Diagnostic::warning("constant-fault", span, format!("{what} in a constant expression")));
@@ -212,6 +266,7 @@ impl Session {
     pub fn llvm(&mut self, module: &nyala_flat::Module) -> Result<nyala_gen_llvm::LlvmModule, Reported> {
         let options = nyala_gen_llvm::Options {
             opt_level: self.options.opt_level,
+            target: self.options.target.clone(),
             cpu: self.options.cpu.clone(),
             ..Default::default()
         };

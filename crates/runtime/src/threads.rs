@@ -32,6 +32,7 @@ const SPINS: u32 = 200;
 const MAX_THREADS: usize = 1024;
 
 /// How many threads a loop uses if nobody says: `NYALA_NUM_THREADS`, else as many as there are processors.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_num_threads() -> i32 {
     static N: OnceLock<i32> = OnceLock::new();
     *N.get_or_init(|| {
@@ -54,7 +55,7 @@ fn build(n: usize, joins: bool) -> Option<ThreadPool> {
 fn main_pool() -> Option<&'static ThreadPool> {
     static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
     // A member shares work without waiting to be scheduled, but must live as long as the pool: so the program's own thread.
-    let joins = || is_main_thread() || std::thread::current().name() == Some(crate::PROGRAM_THREAD);
+    let joins = || is_main_thread() || crate::stack::is_program_thread();
     POOL.get_or_init(|| build(nyala_num_threads() as usize, joins())).as_ref()
 }
 
@@ -185,6 +186,7 @@ impl Loop {
 ///
 /// # Safety
 /// `body` can be called with `env` and any range within `lo .. hi`, from several threads at once.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_parallel(n: i32, lo: i64, hi: i64, body: LoopBody, env: *mut c_void) {
     if lo >= hi {
         return;
@@ -235,6 +237,7 @@ fn with_threads<T>(f: impl FnOnce(&mut HashMap<i32, Option<JoinHandle<()>>>) -> 
 }
 
 /// A new handle, greater than 0, for a thread that is about to start.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_spawn_handle() -> i32 {
     with_threads(|threads| {
         let mut handle = threads.len() as i32 + 1;
@@ -255,6 +258,7 @@ unsafe impl Send for Env {}
 ///
 /// # Safety
 /// `body` can be called with `env`, which is null or memory of [`crate::nyala_alloc`] that nobody else uses.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_spawn(handle: i32, body: ThreadBody, env: *mut c_void) {
     let env = Env(env);
     let run = move || {
@@ -277,6 +281,7 @@ pub fn is_thread(handle: i32) -> bool {
 }
 
 /// Waits for the thread `handle`, which ends with it.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_sync(handle: i32) {
     match with_threads(|threads| threads.remove(&handle)) {
         // A thread's function does not unwind.

@@ -7,13 +7,15 @@
 
 mod check;
 mod codes;
+mod header;
 mod intrinsics;
 mod lower;
 mod program;
 mod types;
 
-pub use check::check;
+pub use check::{check, closest};
 pub use codes::{CODES, Code};
+pub use header::header;
 pub use lower::lower;
 pub use program::{Input, Program};
 

@@ -1,86 +1,10 @@
 //! The command `nyala` met with bad input, missing and corrupt files, and folders with spaces in their names.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+mod common;
+
+use common::{Folder, command, nyala, root, stderr};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
-/// A folder of its own, with a space in its name, removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("nyala test {} {name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
-/// The command, built like these tests.
-fn command() -> PathBuf {
-    static BUILT: std::sync::Once = std::sync::Once::new();
-    BUILT.call_once(|| {
-        let status =
-            Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--package", "nyala"]).status();
-        assert!(status.unwrap().success());
-    });
-    // Tests lie in `deps`, beside which the commands are.
-    let exe = std::env::current_exe().unwrap();
-    exe.parent().unwrap().parent().unwrap().join(format!("nyala{}", std::env::consts::EXE_SUFFIX))
-}
-
-/// Runs it; it must end within the limit and must not crash.
-fn nyala(args: &[&std::ffi::OsStr], limit: u64) -> Output {
-    let start = Instant::now();
-    let mut child = Command::new(command())
-        .args(args)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
-    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-    let read = |pipe: &mut dyn std::io::Read| {
-        let mut bytes = Vec::new();
-        pipe.read_to_end(&mut bytes).unwrap();
-        bytes
-    };
-    std::thread::scope(|scope| {
-        let stdout = scope.spawn(move || read(&mut out));
-        let stderr = scope.spawn(move || read(&mut err));
-        let status = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break status;
-            }
-            if start.elapsed() > Duration::from_secs(limit) {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                panic!("takes more than {limit} s");
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        Output { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
-    })
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 /// The program is checked: errors or none, within seconds.
 fn check(name: &str, text: impl AsRef<[u8]>, code: i32) -> String {
@@ -228,6 +152,40 @@ fn a_picture_that_cannot_be_written_is_an_error() {
     let output = nyala(&args, 60);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(String::from_utf8_lossy(&output.stdout).contains("error: "));
+}
+
+#[test]
+fn statics_are_defined_on_the_command_line() {
+    let folder = Folder::new("define");
+    let text = "static WIDTH = 3;\nstatic NAME: &[u8] = \"x\";\nstatic SCALE: f32 = 1.0f;\n\
+                fn main() -> i32 { let a = [0, .. WIDTH]; print_string(NAME); print_f32(SCALE); WIDTH }\n";
+    let path = folder.write("p.impala", text);
+    let run = |verb: &[&str], defines: &[&str]| {
+        let mut args: Vec<&std::ffi::OsStr> = verb.iter().map(|v| v.as_ref()).collect();
+        args.push(path.as_os_str());
+        args.extend(defines.iter().map(std::ffi::OsStr::new));
+        let output = nyala(&args, 60);
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output))
+    };
+    let all = ["-D", "WIDTH=2 * 21", "-DNAME=\"a b\"", "-D", "SCALE=-0.5f"];
+    for engine in ["jit", "interp"] {
+        assert_eq!(run(&["run", "--engine", engine], &all), (42, "a b-0.5".into(), String::new()));
+    }
+    assert_eq!(run(&["run"], &["-D", "WIDTH=7"]).0, 7);
+    assert_eq!(run(&["check"], &all).0, 0);
+    assert!(run(&["emit"], &["-D", "WIDTH=77"]).1.contains("77"));
+    for (define, expected) in [
+        ("WIDHT=2", "error[no-such-static]: the program has no top-level static `WIDHT` to define"),
+        ("WIDHT=2", "did you mean `WIDTH`?"),
+        ("SCALE=true", "error[type-mismatch]"),
+        ("SCALE=true", "--> <-D SCALE>:1:1"),
+        ("WIDTH=2 3", "error[unexpected-token]: found `3`, expected the end of the value"),
+        ("WIDTH=", "error[unexpected-token]"),
+    ] {
+        let (code, _, err) = run(&["check"], &["-D", define]);
+        assert!(code == 1 && err.contains(expected), "{define}: {err}");
+    }
+    assert_eq!(run(&["check"], &["-D", "WIDTH"]).0, 2);
 }
 
 #[test]

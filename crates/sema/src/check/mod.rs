@@ -574,7 +574,7 @@ fn short(text: &str) -> String {
 }
 
 /// The candidate most like `name`, if one is like it at all.
-fn closest<'b>(name: &str, candidates: impl Iterator<Item = &'b str>) -> Option<&'b str> {
+pub fn closest<'b>(name: &str, candidates: impl Iterator<Item = &'b str>) -> Option<&'b str> {
     let limit = if name.len() <= 2 { 0 } else { 1 + name.len() / 5 };
     let near = candidates.filter(|c| c.len().abs_diff(name.len()) <= limit && c.len() < 60 && *c != name);
     near.map(|c| (distance(name, c), c)).filter(|(d, _)| *d <= limit).min().map(|(_, c)| c)
