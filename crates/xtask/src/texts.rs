@@ -11,7 +11,7 @@
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others |
 //! | a file with `.residual` or `.stderr` for `.impala` | the whole residual program, the whole output |
 //!
-//! Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two.
+//! Programs in Markdown pages are tests as well: [`crate::snippets`]. Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two.
 
 use crate::{Tally, root};
 use nyala::{Options, Session, testing};
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a program of a text test may take at most, under one engine.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// What one file of the text tests may take in all.
 const FILE_LIMIT: Duration = Duration::from_secs(600);
@@ -35,9 +35,10 @@ pub fn run(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
     for folder in ["run", "residual", "seeds", "ui", "ir"] {
         collect(&root().join("tests").join(folder), &mut files);
     }
-    for folder in ["examples", "lib"] {
+    for folder in ["examples", "lib", "docs"] {
         collect(&root().join(folder), &mut files);
     }
+    files.extend(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root().join(page)));
     files.sort();
     files.retain(|f| filter.is_none_or(|t| f.display().to_string().contains(t)));
     if files.is_empty() {
@@ -95,14 +96,17 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() {
             collect(&path, files);
-        } else if path.extension().is_some_and(|e| e == "impala" || e == "ir") {
+        } else if path.extension().is_some_and(|e| e == "impala" || e == "ir" || e == "md") {
             files.push(path);
         }
     }
 }
 
 /// What is wrong with a test; nothing if it passes.
-fn run_file(path: &Path, bless: bool) -> Vec<String> {
+pub fn run_file(path: &Path, bless: bool) -> Vec<String> {
+    if path.extension().is_some_and(|e| e == "md") {
+        return crate::snippets::run_page(path, bless);
+    }
     let mut faults = Vec::new();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -142,7 +146,7 @@ fn run_file(path: &Path, bless: bool) -> Vec<String> {
             Err(e) => faults.push(e),
         }
     }
-    let is_program = path.starts_with(root().join("examples")) || path.starts_with(root().join("lib"));
+    let is_program = ["examples", "lib", "out"].iter().any(|folder| path.starts_with(root().join(folder)));
     if !checks_something {
         if is_program {
             if let Err(e) = stage(path, &text, "flat") {
@@ -182,7 +186,7 @@ fn compare(golden: &Path, found: &str, bless: bool, faults: &mut Vec<String>) {
 }
 
 /// Lines that are in one text only, in order; no more than a screenful.
-fn diff(expected: &str, found: &str) -> String {
+pub fn diff(expected: &str, found: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
     let start = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
     let end = a[start..].iter().rev().zip(b[start..].iter().rev()).take_while(|(x, y)| x == y).count();
