@@ -7,7 +7,7 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine};
-use nyala_base::{Diagnostic, Span};
+use nyala_base::{Diagnostic, Span, diagnostics};
 
 /// What code is made for, and how well.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,12 +40,13 @@ pub struct LlvmModule {
 
 /// A fault of this compiler, not of its user.
 pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Diagnostic> {
-    Box::new(Diagnostic::error("bug", Span::NONE, format!("bug in code generation: {message}")))
+    Box::new(diagnostics::bug::error(Span::NONE, format!("in code generation: {message}")))
 }
 
 /// Something known that is not done yet.
 pub(crate) fn limitation(message: impl Into<String>) -> Box<Diagnostic> {
-    Box::new(Diagnostic::error("limitation", Span::NONE, message))
+    let hint = "use a smaller type, or pass it by a pointer";
+    Box::new(diagnostics::limitation::error(Span::NONE, message, hint))
 }
 
 fn target_machine(options: &Options, level: u8) -> Result<TargetMachine, Box<Diagnostic>> {

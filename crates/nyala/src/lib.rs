@@ -6,6 +6,7 @@
 //! let program = session.compile()?;      // Program: graph, residual graph, flat module, LLVM module on demand
 //! ```
 
+pub mod diagnostics;
 mod emit;
 pub mod libraries;
 pub mod pipelines;
@@ -13,6 +14,7 @@ pub mod run;
 
 pub use emit::{emit, emit_deepest_loop, run_pass};
 
+use crate::diagnostics::{constant_fault, no_such_library};
 use nyala_base::{Diagnostic, Severity, Sink, Sources, Span};
 use nyala_ir::World;
 use nyala_syntax::ast;
@@ -131,10 +133,7 @@ impl Session {
                         }
                         match libraries::find(&library, &name, &s.options.library_folders) {
                             Ok(files) => s.files.extend(files),
-                            Err(e) => s.sink.push(
-                                Diagnostic::error("no-such-library", span, format!("cannot find library `{library}`"))
-                                    .hint(e),
-                            ),
+                            Err(searched) => s.sink.push(no_such_library::error(span, &library, &searched)),
                         }
                         loaded.push(library);
                     }
@@ -163,7 +162,7 @@ impl Session {
         let mut world = self.checked(world)?;
         nyala_ir::eta::eta_reduce(&mut world);
         for (span, what) in std::mem::take(&mut world.fold_warnings) {
-            self.sink.push(Diagnostic::warning("constant-fault", span, format!("{what} in a constant expression")));
+            self.sink.push(constant_fault::warning(span, what));
         }
         self.verify_graph("lower", &world)?;
         Ok(world)
@@ -247,8 +246,8 @@ impl Session {
     }
 
     fn bug(&mut self, pass: &str, fault: &str) -> Reported {
-        let message = format!("bug: after `{pass}` the program is not well-formed: {fault}");
-        self.report(Diagnostic::error("bug", Span::NONE, message).hint("please report this with the program"))
+        let message = format!("after `{pass}` the program is not well-formed: {fault}");
+        self.report(nyala_base::diagnostics::bug::error(Span::NONE, message))
     }
 
     /// All findings as text, most important first as they came.

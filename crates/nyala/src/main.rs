@@ -1,6 +1,7 @@
 //! The command `nyala`.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use nyala::diagnostics::{cannot_read, cannot_write};
 use nyala::{Options, Reported, Session, pipelines};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -123,13 +124,17 @@ fn command(command: Command) -> u8 {
         Command::Emit { input, stage, function, out } => with_session(&input, |s| {
             let text = nyala::emit(s, &stage, function.as_deref())?;
             let written = match &out {
-                Some(path) => std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display())),
+                Some(path) => {
+                    std::fs::write(path, text).map_err(|e| cannot_write::error(&format!("`{}`", path.display()), e))
+                }
                 None => match std::io::stdout().write_all(text.as_bytes()) {
-                    Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(format!("cannot write: {e}")),
+                    Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                        Err(cannot_write::error("to standard output", e))
+                    }
                     _ => Ok(()),
                 },
             };
-            written.map(|()| 0).map_err(|e| s.report(nyala_base::Diagnostic::error("io", nyala_base::Span::NONE, e)))
+            written.map(|()| 0).map_err(|d| s.report(d))
         }),
         Command::Run { input, load, entry, engine, args } => with_session(&input, |s| {
             let mut all = vec![input.files[0].display().to_string()];
@@ -178,13 +183,10 @@ fn with_session(input: &Input, f: impl FnOnce(&mut Session) -> Result<u8, Report
         });
         match text {
             Ok(text) => session.add_file(path.display().to_string(), text),
-            Err(e) => {
-                eprintln!("error: cannot read {}: {e}", path.display());
-                return FAILED;
-            }
+            Err(e) => drop(session.report(cannot_read::error(path, &e))),
         }
     }
-    let result = f(&mut session);
+    let result = if session.sink.has_errors() { Err(Reported) } else { f(&mut session) };
     show(&session, input.time_passes);
     match result {
         Ok(code) => code,

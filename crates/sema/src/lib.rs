@@ -6,14 +6,13 @@
 //! ```
 
 mod check;
-mod codes;
+pub mod diagnostics;
 mod intrinsics;
 mod lower;
 mod program;
 mod types;
 
 pub use check::check;
-pub use codes::{CODES, Code};
 pub use lower::lower;
 pub use program::{Input, Program};
 

@@ -21,6 +21,7 @@
 //!
 //! Source: `001` 3 and 4, `002` 10 and 11.
 
+pub mod diagnostics;
 pub mod eval;
 pub mod facts;
 pub mod finish;
