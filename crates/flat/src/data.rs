@@ -61,6 +61,8 @@ pub enum Init {
 pub enum Linkage {
     /// Only called from here, so by a convention of our own.
     Internal,
+    /// C code calls it through its address ([`Const::CFunc`]), by C's convention.
+    Callback,
     /// Others call it by this symbol, by C's convention.
     Exported(String),
     /// Has no body; lies elsewhere under this symbol, with C's convention.
@@ -114,7 +116,7 @@ pub enum Const {
     Undef,
     /// Code address of a function, of our own convention.
     Func(Func),
-    /// Code address of a function for callers that use C's convention; exported and foreign functions only.
+    /// Code address of a function for callers that use C's convention; not of internal functions.
     CFunc(Func),
     /// Address of a global.
     Global(GlobalId),

@@ -158,6 +158,7 @@ impl Printer<'_> {
         let function = self.function;
         let (keyword, symbol) = match &function.linkage {
             Linkage::Internal => ("func", None),
+            Linkage::Callback => ("callback", None),
             Linkage::Exported(s) => ("export", Some(s)),
             Linkage::Foreign(s) => ("foreign", Some(s)),
         };

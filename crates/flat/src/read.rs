@@ -210,7 +210,7 @@ impl Reader {
                         self.at += 1;
                     }
                 }
-                keyword @ ("func" | "export" | "foreign") => {
+                keyword @ ("func" | "callback" | "export" | "foreign") => {
                     let func = self.signature(keyword)?;
                     if keyword != "foreign" {
                         self.expect('{')?;
@@ -338,6 +338,7 @@ impl Reader {
         let linkage = match keyword {
             "export" => Linkage::Exported(symbol),
             "foreign" => Linkage::Foreign(symbol),
+            "callback" => Linkage::Callback,
             _ => Linkage::Internal,
         };
         let func = self.module.declare(&name, linkage, &params, &rets);

@@ -5,6 +5,7 @@
 //! A function that is used as a value becomes a pair of code and environment: the environment, on the heap, holds what
 //! is free; the code is a small function that unpacks it. A continuation that is used in another way than as a
 //! function's return, or from a function nested in its own, would be an alternative return: a limitation for now.
+//! Bodies of `parallel` and `spawn` become callbacks of the runtime ([`launch`]).
 //!
 //! **Order.** Writes and partial operations stay in the block that owns their `mem`, in its order. Other operations go
 //! as late as their uses allow, then up the dominator tree to where the fewest loops are around them (`targets.md`).
@@ -17,6 +18,7 @@
 //! ```
 
 mod body;
+mod launch;
 
 use crate::analysis::Cfg;
 use crate::data::*;
@@ -35,6 +37,8 @@ pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
         types: SideTable::default(),
         funcs: SideTable::default(),
         closures: SideTable::default(),
+        callbacks: SideTable::default(),
+        runtime: FxHashMap::default(),
         globals: SideTable::default(),
         is_root: SideTable::default(),
         queue: Vec::new(),
@@ -124,6 +128,10 @@ struct Scheduler<'a> {
     funcs: SideTable<Cont, Option<Func>>,
     /// Code of function values.
     closures: SideTable<Cont, Option<Func>>,
+    /// Code of bodies that the runtime calls.
+    callbacks: SideTable<Cont, Option<Func>>,
+    /// Functions of the runtime, by symbol.
+    runtime: FxHashMap<&'static str, Func>,
     globals: SideTable<nyala_ir::Global, Option<GlobalId>>,
     is_root: SideTable<Cont, bool>,
     queue: Vec<Cont>,
@@ -304,9 +312,7 @@ impl Scheduler<'_> {
         params.push(self.env_ptr());
         let code = self.module.declare(&format!("{}.closure", data.name), Linkage::Internal, &params, &rets);
         self.closures[k] = Some(code);
-        let free_tys: Vec<Ty> = self.nest.free(k).to_vec().iter().map(|&v| self.ty(self.w.ty(v))).collect();
-        let env_ty = self.module.types.tuple(&free_tys);
-        let env_ptr = self.module.types.ptr(env_ty);
+        let free_tys = self.free_tys(k);
         let is_foreign = self.module.func(target).is_foreign();
         let span = data.origin;
         let mut b = FunctionBuilder::new(&mut self.module, code);
@@ -314,15 +320,7 @@ impl Scheduler<'_> {
         let entry = b.entry(&[]);
         let mut args: Vec<Value> = (0..params.len() - 1).map(|i| b.param(entry, i)).collect();
         let env = b.param(entry, params.len() - 1);
-        if !free_tys.is_empty() {
-            let env = b.op(Op::Bitcast, &[env], env_ptr);
-            for (i, &ty) in free_tys.iter().enumerate() {
-                let idx = b.literal(nyala_ir::Prim::I64, i as u64);
-                let ptr_ty = b.types.ptr(ty);
-                let ptr = b.op(Op::Lea, &[env, idx], ptr_ty);
-                args.push(b.op(Op::Load, &[ptr], ty));
-            }
-        }
+        args.extend(load_env(&mut b, env, &free_tys));
         if is_foreign {
             let result = b.call(target, &args, &rets);
             let results = unpack(&mut b, result, &rets);
@@ -331,6 +329,11 @@ impl Scheduler<'_> {
             b.terminate(Terminator::TailCall { callee: Callee::Func(target), args });
         }
         code
+    }
+
+    /// Types of what is free in a function, which is what its environment holds.
+    fn free_tys(&mut self, k: Cont) -> Vec<Ty> {
+        self.nest.free(k).to_vec().iter().map(|&v| self.ty(self.w.ty(v))).collect()
     }
 
     fn init(&mut self, v: Val) -> Init {
@@ -387,6 +390,33 @@ impl Scheduler<'_> {
             }
             _ => Init::Undef,
         }
+    }
+}
+
+/// Reads what an environment holds.
+fn load_env(b: &mut FunctionBuilder, env: Value, tys: &[Ty]) -> Vec<Value> {
+    if tys.is_empty() {
+        return Vec::new();
+    }
+    let env_ty = b.types.tuple(tys);
+    let env_ptr = b.types.ptr(env_ty);
+    let env = b.op(Op::Bitcast, &[env], env_ptr);
+    let load = |(i, &ty): (usize, &Ty)| {
+        let idx = b.literal(nyala_ir::Prim::I64, i as u64);
+        let ptr_ty = b.types.ptr(ty);
+        let ptr = b.op(Op::Lea, &[env, idx], ptr_ty);
+        b.op(Op::Load, &[ptr], ty)
+    };
+    tys.iter().enumerate().map(load).collect()
+}
+
+/// Fills an environment.
+fn store_env(b: &mut FunctionBuilder, record: Value, values: &[Value], tys: &[Ty]) {
+    for (i, &value) in values.iter().enumerate() {
+        let idx = b.literal(nyala_ir::Prim::I64, i as u64);
+        let ptr_ty = b.types.ptr(tys[i]);
+        let ptr = b.op(Op::Lea, &[record, idx], ptr_ty);
+        b.store(ptr, value);
     }
 }
 

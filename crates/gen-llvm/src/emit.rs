@@ -18,6 +18,8 @@ use std::fmt::Write;
 pub(crate) struct Emitter<'m> {
     pub module: &'m Module,
     pub options: &'m Options,
+    /// Calling convention of internal functions, with a space after it.
+    pub cc: &'static str,
     pub layouts: Layouts<'m>,
     /// Internal names of functions with a body.
     funcs: Vec<String>,
@@ -118,7 +120,8 @@ fn emit_parts(module: &Module, options: &Options) -> Result<(String, bool), Box<
     let mut emitter = Emitter {
         module,
         options,
-        layouts: Layouts::new(&module.types),
+        cc: if options.has_tail_calls() { "tailcc " } else { "" },
+        layouts: Layouts::new(&module.types, options.arch()),
         funcs,
         globals,
         declared: BTreeMap::new(),
@@ -174,8 +177,13 @@ impl Emitter<'_> {
                 continue;
             }
             emit_function(self, Func::from_idx(i))?;
-            if let Linkage::Exported(symbol) = &function.linkage {
-                self.emit_wrapper(symbol, Func::from_idx(i))?;
+            match &function.linkage {
+                Linkage::Exported(symbol) => self.emit_wrapper("", &quote(symbol), Func::from_idx(i))?,
+                Linkage::Callback => {
+                    let symbol = self.c_name(Func::from_idx(i))?;
+                    self.emit_wrapper("internal ", &symbol, Func::from_idx(i))?;
+                }
+                Linkage::Internal | Linkage::Foreign(_) => {}
             }
         }
         let mut i = 0;
@@ -217,6 +225,7 @@ impl Emitter<'_> {
                 self.declare_foreign(symbol, function)?;
                 Ok(quote(symbol))
             }
+            Linkage::Callback => Ok(quote(&format!("callback.{}", self.funcs[func.idx()]))),
             Linkage::Internal => Err(bug(format!("`{}` has no C symbol", function.name))),
         }
     }
@@ -250,8 +259,8 @@ impl Emitter<'_> {
         function.params.iter().map(|&t| self.layouts.c_type(t, what)).collect()
     }
 
-    /// The C-convention entry of an exported function.
-    fn emit_wrapper(&mut self, symbol: &str, func: Func) -> Result<(), Box<Diagnostic>> {
+    /// The C-convention entry of an exported function or callback.
+    fn emit_wrapper(&mut self, linkage: &str, symbol: &str, func: Func) -> Result<(), Box<Diagnostic>> {
         let function = self.module.func(func);
         let what = format!("exported function `{}`", function.name);
         let c_ret = self.layouts.c_ret(&function.rets, &what)?;
@@ -265,8 +274,9 @@ impl Emitter<'_> {
             return Err(limitation(format!("{what}: its result does not fit into registers")));
         };
         let name = self.internal_name(func);
-        let _ = writeln!(self.out, "define {c_ret} {}({}) #0 {{", quote(symbol), params.join(", "));
-        let call = format!("call tailcc {ret} {name}({})", args.join(", "));
+        let _ = writeln!(self.out, "define {linkage}{c_ret} {symbol}({}) #0 {{", params.join(", "));
+        let cc = self.cc;
+        let call = format!("call {cc}{ret} {name}({})", args.join(", "));
         if c_ret == "void" {
             let _ = writeln!(self.out, "  {call}\n  ret void\n}}\n");
         } else {
@@ -291,7 +301,8 @@ impl Emitter<'_> {
             return Err(limitation(format!("{what}: its result does not fit into registers")));
         };
         let name = self.internal_name(func);
-        let _ = writeln!(self.out, "define internal tailcc {ret} {name}({}) #0 {{", plain.join(", "));
+        let cc = self.cc;
+        let _ = writeln!(self.out, "define internal {cc}{ret} {name}({}) #0 {{", plain.join(", "));
         let call = format!("call {c_ret} {symbol}({})", args.join(", "));
         let _ = match (ret.as_str(), c_ret.as_str()) {
             ("void", _) => writeln!(self.out, "  {call}\n  ret void\n}}\n"),

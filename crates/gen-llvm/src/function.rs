@@ -172,9 +172,9 @@ impl FunctionEmitter<'_, '_> {
             self.body.push_str(&body);
         }
         let name = self.e.internal_name(func);
-        let attributes = self.attributes;
+        let (attributes, cc) = (self.attributes, self.e.cc);
         let out = &mut self.e.out;
-        let _ = writeln!(out, "define internal tailcc {ret} {name}({}) {attributes} {{\nentry:", params.join(", "));
+        let _ = writeln!(out, "define internal {cc}{ret} {name}({}) {attributes} {{\nentry:", params.join(", "));
         out.push_str(&self.allocas);
         out.push_str("  br label %b0\n");
         out.push_str(&self.body);
@@ -460,7 +460,7 @@ impl FunctionEmitter<'_, '_> {
             Callee::Func(func) => self.e.internal_name(func),
             Callee::Indirect(v) => self.op(v),
         };
-        let attr = self.call_attributes;
+        let (attr, cc) = (self.call_attributes, self.e.cc);
         let group = self.e.jumping_group[self.func.idx()];
         let back = matches!(callee, Callee::Func(f) if group.is_some() && self.e.jumping_group[f.idx()] == group);
         let tail = if back { "notail " } else { "" };
@@ -472,17 +472,17 @@ impl FunctionEmitter<'_, '_> {
                 let memory = if self.in_memory(result) { name.clone() } else { self.temp() };
                 self.alloca(&memory, result_ty)?;
                 texts.insert(0, format!("ptr {memory}"));
-                self.line(format_args!("{tail}call tailcc void {target}({}) {attr}", texts.join(", ")));
+                self.line(format_args!("{tail}call {cc}void {target}({}) {attr}", texts.join(", ")));
                 if memory != name {
                     self.read(&name, &memory, result_ty)?;
                 }
             }
             RetClass::Direct(ty) if ty == "void" => {
-                self.line(format_args!("{tail}call tailcc void {target}({}) {attr}", texts.join(", ")));
+                self.line(format_args!("{tail}call {cc}void {target}({}) {attr}", texts.join(", ")));
                 self.operands[result.idx()] = "zeroinitializer".into();
             }
             RetClass::Direct(ty) => {
-                self.line(format_args!("{name} = {tail}call tailcc {ty} {target}({}) {attr}", texts.join(", ")));
+                self.line(format_args!("{name} = {tail}call {cc}{ty} {target}({}) {attr}", texts.join(", ")));
             }
         }
         Ok(())
@@ -516,20 +516,20 @@ impl FunctionEmitter<'_, '_> {
             Callee::Indirect(v) => self.op(v),
         };
         let mut texts = self.args(args)?;
-        let kind = self.tail_kind(args);
+        let (kind, cc) = (self.tail_kind(args), self.e.cc);
         match self.ret.clone() {
             RetClass::Memory => {
                 texts.insert(0, "ptr %ret".into());
-                self.line(format_args!("{kind} call tailcc void {target}({}) #1", texts.join(", ")));
+                self.line(format_args!("{kind} call {cc}void {target}({}) #1", texts.join(", ")));
                 self.line(format_args!("ret void"));
             }
             RetClass::Direct(ty) if ty == "void" => {
-                self.line(format_args!("{kind} call tailcc void {target}({}) #1", texts.join(", ")));
+                self.line(format_args!("{kind} call {cc}void {target}({}) #1", texts.join(", ")));
                 self.line(format_args!("ret void"));
             }
             RetClass::Direct(ty) => {
                 let result = self.temp();
-                self.line(format_args!("{result} = {kind} call tailcc {ty} {target}({}) #1", texts.join(", ")));
+                self.line(format_args!("{result} = {kind} call {cc}{ty} {target}({}) #1", texts.join(", ")));
                 self.line(format_args!("ret {ty} {result}"));
             }
         }
@@ -538,6 +538,9 @@ impl FunctionEmitter<'_, '_> {
 
     /// How a jump to a function with these arguments is marked. See Note [Tail calls and stack arguments].
     fn tail_kind(&mut self, args: &[Value]) -> &'static str {
+        if !self.e.options.has_tail_calls() {
+            return "tail";
+        }
         let function = self.function;
         let callee: Vec<Ty> = args.iter().map(|&a| self.ty(a)).collect();
         let mut in_registers = |tys: &[Ty]| {
@@ -590,17 +593,18 @@ impl FunctionEmitter<'_, '_> {
             Callee::Indirect(v) => self.op(v),
         };
         let mut texts = self.args(args)?;
+        let cc = self.e.cc;
         match self.ret.clone() {
             RetClass::Direct(ty) if ty != "void" => {
                 let result = self.temp();
-                self.line(format_args!("{result} = call tailcc {ty} {target}({}) #1", texts.join(", ")));
+                self.line(format_args!("{result} = call {cc}{ty} {target}({}) #1", texts.join(", ")));
                 self.line(format_args!("ret {ty} {result}"));
             }
             class => {
                 if class == RetClass::Memory {
                     texts.insert(0, "ptr %ret".into());
                 }
-                self.line(format_args!("call tailcc void {target}({}) #1", texts.join(", ")));
+                self.line(format_args!("call {cc}void {target}({}) #1", texts.join(", ")));
                 self.line(format_args!("ret void"));
             }
         }

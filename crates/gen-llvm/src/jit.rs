@@ -1,7 +1,7 @@
 //! Runs objects in this process: ORC's LLJIT with the runtime's functions, the process's and those of loaded libraries.
 
 use crate::module::{LlvmModule, bug};
-use crate::native;
+use crate::targets;
 use llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
 use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
 use llvm_sys::orc2::lljit::*;
@@ -53,7 +53,7 @@ fn c_string(text: &str) -> Result<CString, Box<Diagnostic>> {
 impl Jit {
     /// A linker that knows the runtime's functions, what `libraries` export, and the symbols of this process.
     pub fn new(libraries: &[PathBuf]) -> Result<Jit, Box<Diagnostic>> {
-        native::initialize();
+        targets::initialize();
         let mut jit = std::ptr::null_mut();
         // SAFETY: a null builder asks for the defaults.
         check(unsafe { LLVMOrcCreateLLJIT(&mut jit, std::ptr::null_mut()) }).map_err(bug)?;
@@ -170,12 +170,12 @@ impl Drop for Jit {
 }
 
 /// Runs the C function at `address`, of type `int()` or `int(int, char**)` (the arguments are those that the runtime was
-/// given), or the same without result, on a stack of so many bytes with a guard page. The result, or 0.
+/// given), or the same without result, on the program's stack. The result, or 0.
 ///
 /// # Errors
 /// There is no memory for the stack.
-pub fn call_entry(address: usize, takes_args: bool, has_result: bool, stack: usize) -> Result<i32, String> {
-    let call = move || {
+pub fn call_entry(address: usize, takes_args: bool, has_result: bool) -> Result<i32, String> {
+    nyala_runtime::call_on_large_stack(Box::new(move || {
         // SAFETY: the caller says which of these types the function has; it lives as long as its JIT.
         let result = unsafe {
             if takes_args {
@@ -188,8 +188,5 @@ pub fn call_entry(address: usize, takes_args: bool, has_result: bool, stack: usi
         };
         nyala_runtime::nyala_flush();
         if has_result { result } else { 0 }
-    };
-    let thread = std::thread::Builder::new().name("program".into()).stack_size(stack).spawn(call);
-    let thread = thread.map_err(|e| format!("no memory for the program's stack: {e}"))?;
-    thread.join().map_err(|_| "the program's thread failed".into())
+    }))
 }

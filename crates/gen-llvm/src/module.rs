@@ -1,20 +1,21 @@
 //! An LLVM module in memory: read from text, verified, optimized, written as assembly or as an object.
 
-use crate::native;
-use inkwell::OptimizationLevel;
+use crate::{diagnostics, targets};
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine};
-use nyala_base::{Diagnostic, Span, diagnostics};
+use inkwell::targets::{FileType, TargetMachine};
+use nyala_base::{Diagnostic, Span};
 
 /// What code is made for, and how well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// 0 to 3, as in `-O3`.
     pub opt_level: u8,
-    /// LLVM's name of the CPU; `None` is this machine's.
+    /// The triple of the machine; `None` is this one's.
+    pub target: Option<String>,
+    /// LLVM's name of the CPU; `None` is this machine's, of a foreign target its least.
     pub cpu: Option<String>,
     /// Signed overflow wraps instead of being undefined.
     pub wrap: bool,
@@ -24,7 +25,20 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { opt_level: 3, cpu: None, wrap: false, fast_math: false }
+        Options { opt_level: 3, target: None, cpu: None, wrap: false, fast_math: false }
+    }
+}
+
+impl Options {
+    /// The target's architecture, as its triple begins; empty for this machine's.
+    pub(crate) fn arch(&self) -> &str {
+        self.target.as_deref().and_then(|t| t.split('-').next()).unwrap_or("")
+    }
+
+    /// Whether LLVM makes every call in tail position a jump on this target; elsewhere it does where it can.
+    pub fn has_tail_calls(&self) -> bool {
+        let is_windows = self.target.as_deref().is_some_and(|t| t.contains("windows"));
+        ["", "x86_64", "aarch64"].contains(&self.arch()) && !is_windows
     }
 }
 
@@ -49,28 +63,6 @@ pub(crate) fn limitation(message: impl Into<String>) -> Box<Diagnostic> {
     Box::new(diagnostics::limitation::error(Span::NONE, message, hint))
 }
 
-fn target_machine(options: &Options, level: u8) -> Result<TargetMachine, Box<Diagnostic>> {
-    native::initialize();
-    let triple = TargetMachine::get_default_triple();
-    let target = Target::from_triple(&triple).map_err(bug)?;
-    let (cpu, features) = match &options.cpu {
-        Some(cpu) if cpu != "native" => (cpu.clone(), String::new()),
-        _ => (
-            TargetMachine::get_host_cpu_name().to_string_lossy().into_owned(),
-            TargetMachine::get_host_cpu_features().to_string_lossy().into_owned(),
-        ),
-    };
-    let level = match level {
-        0 => OptimizationLevel::None,
-        1 => OptimizationLevel::Less,
-        2 => OptimizationLevel::Default,
-        _ => OptimizationLevel::Aggressive,
-    };
-    target
-        .create_target_machine(&triple, &cpu, &features, level, RelocMode::PIC, CodeModel::Default)
-        .ok_or_else(|| bug(format!("LLVM has no machine for {}", triple.as_str().to_string_lossy())))
-}
-
 impl LlvmModule {
     /// Reads a module from LLVM's text form and verifies it.
     pub fn from_text(text: &str, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
@@ -79,7 +71,7 @@ impl LlvmModule {
 
     /// The same, with another level for instruction selection and register allocation.
     pub(crate) fn new(text: &str, options: &Options, codegen_level: u8) -> Result<LlvmModule, Box<Diagnostic>> {
-        let machine = target_machine(options, codegen_level)?;
+        let machine = targets::machine(options, codegen_level)?;
         let context = Box::new(Context::create());
         let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "nyala");
         let module = context.create_module_from_ir(buffer).map_err(|e| bug(e.to_string()))?;

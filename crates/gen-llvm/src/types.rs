@@ -14,6 +14,8 @@ const MAX_RET_FLOATS: u64 = 2;
 /// Facts about types, computed once each.
 pub(crate) struct Layouts<'m> {
     pub types: &'m Types,
+    /// The target's architecture; empty for this machine's.
+    arch: &'m str,
     memory_text: Vec<Option<String>>,
     leaves: Vec<Option<(u64, u64)>>,
 }
@@ -28,8 +30,8 @@ pub(crate) enum RetClass {
 }
 
 impl<'m> Layouts<'m> {
-    pub fn new(types: &'m Types) -> Layouts<'m> {
-        Layouts { types, memory_text: Vec::new(), leaves: Vec::new() }
+    pub fn new(types: &'m Types, arch: &'m str) -> Layouts<'m> {
+        Layouts { types, arch, memory_text: Vec::new(), leaves: Vec::new() }
     }
 
     /// Number of integer and pointer scalars, and of floats.
@@ -146,11 +148,19 @@ impl<'m> Layouts<'m> {
         }))
     }
 
+    fn fills_registers(&self) -> bool {
+        ["riscv64", "loongarch64", "powerpc64le"].iter().any(|a| self.arch.starts_with(a))
+    }
+
     /// Type and attributes of a parameter or result in C's convention.
     pub fn c_type(&mut self, ty: Ty, what: &str) -> Result<String, Box<Diagnostic>> {
         let extension = match self.types.kind(ty) {
             TyKind::Prim(Prim::Bool | Prim::U8 | Prim::U16) => " zeroext",
             TyKind::Prim(Prim::I8 | Prim::I16) => " signext",
+            // These fill registers of 64 bits; RISC-V and LoongArch sign-extend unsigned ones too.
+            TyKind::Prim(Prim::I32) if self.fills_registers() => " signext",
+            TyKind::Prim(Prim::U32) if self.arch == "powerpc64le" => " zeroext",
+            TyKind::Prim(Prim::U32) if self.fills_registers() => " signext",
             TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => "",
             _ => {
                 let ty = self.types.display(ty);

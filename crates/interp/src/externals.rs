@@ -21,6 +21,9 @@ pub enum ForeignKind {
     Alloc,
     AllocArray,
     Free,
+    /// The end of the program, with a message.
+    Panic,
+    Sync(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -165,6 +168,8 @@ impl<'w> Linker<'w> {
             "nyala_alloc" => ForeignKind::Alloc,
             "nyala_alloc_array" => ForeignKind::AllocArray,
             "nyala_free" => ForeignKind::Free,
+            "nyala_panic" | "nyala_panic_at" => ForeignKind::Panic,
+            "nyala_sync" => ForeignKind::Sync(nyala_runtime::nyala_sync as *const () as usize),
             _ => match find_symbol(symbol, self.libraries) {
                 Some(address) => ForeignKind::Call(address),
                 None => {

@@ -3,7 +3,8 @@
 use crate::Options;
 use crate::code::{Code, Entry, FuncIdx, Function, Inst, Leave, POISON, Reg};
 use crate::compile::compile;
-use crate::diagnostics::{budget_spent, dead_continuation, invalid_access, undefined_call, uninitialized_read};
+use crate::diagnostics::{budget_spent, dead_continuation, invalid_access, invalid_handle, panic};
+use crate::diagnostics::{undefined_call, uninitialized_read};
 use crate::eval;
 use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
@@ -20,6 +21,9 @@ type Result<T> = std::result::Result<T, Box<Fault>>;
 
 /// How many calls of the chain a fault shows.
 const MAX_CHAIN: usize = 32;
+
+/// Longer messages of a panic are cut off.
+const MAX_TEXT: usize = 10_000;
 
 pub struct Machine<'w> {
     w: &'w World,
@@ -662,6 +666,18 @@ impl Run<'_> {
         }
     }
 
+    /// The text at an address, up to its zero byte.
+    fn text(&mut self, at: usize) -> Result<String> {
+        let mut bytes = Vec::new();
+        while bytes.len() < MAX_TEXT {
+            match self.l.memory.read_bytes(at + bytes.len(), 1).map_err(memory_fault)?[..] {
+                [0] | [] => break,
+                [byte, ..] => bytes.push(byte),
+            }
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     /// Calls a foreign function with `self.words`; then they are its results for the continuation that is returned.
     fn call_foreign(&mut self, foreign: u32) -> Result<Closure> {
         let foreign = self.l.foreigns[foreign as usize].clone();
@@ -693,8 +709,17 @@ impl Run<'_> {
                 call_checked(&mut self.l.memory, nyala_runtime::nyala_free as *const () as usize, &args, foreign.ret)
                     .map_err(limitation)?
             }
-            ForeignKind::Call(address) => call_checked(&mut self.l.memory, address, &args, foreign.ret)
-                .map_err(|e| limitation(format!("foreign function `{}`: {e}", foreign.name)))?,
+            ForeignKind::Panic => {
+                let text = args.last().map_or(Ok(String::new()), |a| self.text(a.1 as usize))?;
+                return Err(panic::error(text).into());
+            }
+            ForeignKind::Sync(_) if !nyala_runtime::is_thread(first as i32) => {
+                return Err(invalid_handle::error(first as i32).into());
+            }
+            ForeignKind::Call(address) | ForeignKind::Sync(address) => {
+                call_checked(&mut self.l.memory, address, &args, foreign.ret)
+                    .map_err(|e| limitation(format!("foreign function `{}`: {e}", foreign.name)))?
+            }
         };
         if foreign.ret != FfiType::Void {
             self.words.push(result);

@@ -8,7 +8,7 @@
 
 use crate::facts::Nest;
 use crate::ops::Effect;
-use crate::types::TyKind;
+use crate::types::{Prim, TyKind};
 use crate::world::{Builtin, Cont, Linkage, Node, Val, World};
 use rustc_hash::FxHashMap;
 
@@ -62,11 +62,30 @@ fn check_call(w: &World, callee: Val, args: &[Val], fault: &mut impl FnMut(Strin
     let shown = || tys.iter().map(|&t| w.types.display(t)).collect::<Vec<_>>().join(", ");
     if let Node::Builtin(b) = w.node(callee) {
         let is_block = |i: usize| w.types.cn_params(tys[i]).is_some_and(|p| p.len() == 1);
+        // A function without results.
+        let is_body = |i: usize, takes: &[Prim]| match w.types.cn_params(tys[i]) {
+            Some([_, own @ .., ret]) => {
+                own.iter().map(|&t| w.types.as_prim(t)).eq(takes.iter().map(|&p| Some(p)))
+                    && w.types.cn_params(*ret).is_some_and(|p| p.len() == 1)
+            }
+            _ => false,
+        };
+        let is_prim = |i: usize, prim: Prim| w.types.as_prim(tys[i]) == Some(prim);
         let ok = tys.first() == Some(&w.types.mem())
             && match b {
                 Builtin::Branch => args.len() == 4 && tys[1] == w.types.bool() && is_block(2) && is_block(3),
                 Builtin::PeInfo => args.len() == 4 && is_block(3),
+                Builtin::StaticAssert => args.len() == 4 && tys[1] == w.types.bool() && is_block(3),
                 Builtin::Unreachable => args.len() == 1,
+                Builtin::Parallel => {
+                    args.len() == 6
+                        && is_prim(1, Prim::I32)
+                        && is_prim(2, Prim::I64)
+                        && is_prim(3, Prim::I64)
+                        && is_body(4, &[Prim::I64, Prim::I64])
+                        && is_block(5)
+                }
+                Builtin::Spawn => args.len() == 4 && is_prim(1, Prim::I32) && is_body(2, &[]) && is_block(3),
             };
         if !ok {
             fault(format!("`{}` cannot take ({})", b.name(), shown()));

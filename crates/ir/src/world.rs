@@ -32,18 +32,38 @@ pub enum Builtin {
     Branch,
     /// `pe_info(mem, text, value, next)`: reports `value` at compile time and goes on with `next: cn(mem)`.
     PeInfo,
+    /// `static_assert(mem, cond, text, next)`: an error with `text` unless partial evaluation finds `cond` true; goes on
+    /// with `next: cn(mem)`.
+    StaticAssert,
     /// `unreachable(mem)`: control never comes here.
     Unreachable,
+    /// `parallel(mem, n, lo, hi, body, next)`: calls `body: cn(mem, i64, i64, cn(mem))` for ranges that make up
+    /// `lo .. hi` (i64), in any order, at once on `n` (i32) threads, 0 for as many as there are; then goes on with
+    /// `next: cn(mem)` (`001` 5.1).
+    Parallel,
+    /// `spawn(mem, handle, body, next)`: goes on with `next: cn(mem)` while `body: cn(mem, cn(mem))` runs as the thread
+    /// `handle` (i32), which the runtime gave.
+    Spawn,
 }
 
 impl Builtin {
-    pub const ALL: [Builtin; 3] = [Builtin::Branch, Builtin::PeInfo, Builtin::Unreachable];
+    pub const ALL: [Builtin; 6] = [
+        Builtin::Branch,
+        Builtin::PeInfo,
+        Builtin::StaticAssert,
+        Builtin::Unreachable,
+        Builtin::Parallel,
+        Builtin::Spawn,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Builtin::Branch => "branch",
             Builtin::PeInfo => "pe_info",
+            Builtin::StaticAssert => "static_assert",
             Builtin::Unreachable => "unreachable",
+            Builtin::Parallel => "parallel",
+            Builtin::Spawn => "spawn",
         }
     }
 }

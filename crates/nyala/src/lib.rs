@@ -6,6 +6,7 @@
 //! let program = session.compile()?;      // Program: graph, residual graph, flat module, LLVM module on demand
 //! ```
 
+pub mod build;
 pub mod diagnostics;
 mod emit;
 pub mod libraries;
@@ -14,7 +15,7 @@ pub mod run;
 
 pub use emit::{emit, emit_deepest_loop, run_pass};
 
-use crate::diagnostics::{constant_fault, no_such_library};
+use crate::diagnostics::{constant_fault, no_such_library, no_such_static};
 use nyala_base::{Diagnostic, Severity, Sink, Sources, Span};
 use nyala_ir::World;
 use nyala_syntax::ast;
@@ -30,8 +31,14 @@ pub struct Options {
     pub partial_evaluation: bool,
     pub pe_budget: f64,
     pub prelude: bool,
-    /// LLVM's name of the CPU; `None` is this machine's.
+    /// The triple of the machine that code is made for; `None` is this one's.
+    pub target: Option<String>,
+    /// LLVM's name of the CPU; `None` is this machine's, or a foreign target's least.
     pub cpu: Option<String>,
+    /// Keep what debuggers want in what is built (`-g`).
+    pub debug: bool,
+    /// Names of statics and the initializers they get instead of their own (`-D`).
+    pub defines: Vec<(String, String)>,
     /// Folders with libraries (`-L`, `NYALA_PATH`).
     pub library_folders: Vec<PathBuf>,
     /// Verify after every pass.
@@ -45,7 +52,10 @@ impl Default for Options {
             partial_evaluation: true,
             pe_budget: 1.0,
             prelude: true,
+            target: None,
             cpu: None,
+            debug: false,
+            defines: Vec::new(),
             library_folders: Vec::new(),
             verify: cfg!(debug_assertions),
         }
@@ -71,8 +81,8 @@ pub struct Session {
     pub sources: Sources,
     pub sink: Sink,
     pub timings: Vec<Timing>,
-    /// The interpreter found undefined behavior, or its budget spent.
-    pub faulted: bool,
+    /// The code of what the interpreter found: undefined behavior, a panic, its budget spent.
+    pub faulted: Option<&'static str>,
     files: Vec<(String, String)>,
 }
 
@@ -83,7 +93,7 @@ impl Session {
             sources: Sources::new(),
             sink: Sink::default(),
             timings: Vec::new(),
-            faulted: false,
+            faulted: None,
             files: Vec::new(),
         }
     }
@@ -139,14 +149,43 @@ impl Session {
                     }
                     modules.push(module);
                 }
+                s.define_statics(&mut modules);
                 modules
             },
             Vec::len,
         )
     }
 
-    /// The program's graph. Everything the user can simply have wrong is reported here.
-    pub fn graph(&mut self) -> Result<World, Reported> {
+    /// Gives statics the initializers of `-D`.
+    fn define_statics(&mut self, modules: &mut [ast::Module]) {
+        for (name, value) in self.options.defines.clone() {
+            let place = modules.iter().enumerate().find_map(|(m, module)| {
+                let is_it = |i: &ast::Item| matches!(&i.kind, ast::ItemKind::Static(s) if *s.name.text == *name);
+                Some((m, module.items.iter().position(is_it)?))
+            });
+            let file = self.sources.add(format!("<-D {name}>"), value.clone());
+            let Some((m, item)) = place else {
+                let statics = modules.iter().flat_map(|m| &m.items).filter_map(|i| match &i.kind {
+                    ast::ItemKind::Static(s) => Some(&*s.name.text),
+                    _ => None,
+                });
+                let span = Span::new(file, 0, value.len());
+                let similar = nyala_sema::closest(&name, statics);
+                self.sink.push(no_such_static::error(span, &name, &value, similar));
+                continue;
+            };
+            let init = nyala_syntax::parse_expr(file, &value, &mut modules[m], &mut self.sink);
+            if let (Some(init), ast::ItemKind::Static(s)) = (init, &mut modules[m].items[item].kind) {
+                s.init = Some(init);
+            }
+        }
+    }
+
+    /// What `f` makes of the checked program.
+    fn checked_program<T>(
+        &mut self,
+        f: impl FnOnce(&mut Session, &nyala_sema::Program) -> Result<T, Reported>,
+    ) -> Result<T, Reported> {
         // Errors of the parser do not keep the checker from finding others.
         let modules = self.parse_all();
         let prelude = self.options.prelude.then(|| {
@@ -157,9 +196,24 @@ impl Session {
         let input = nyala_sema::Input { prelude: prelude.as_ref(), files: &modules };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
         let program = self.checked(program)?;
-        let world =
-            self.time("lower", |s| nyala_sema::lower(&program, &mut s.sink), |w| w.as_ref().map_or(0, World::n_vals));
-        let mut world = self.checked(world)?;
+        f(self, &program)
+    }
+
+    /// The C header of the program's exported functions, guarded by the macro `guard`.
+    pub fn header(&mut self, guard: &str) -> Result<String, Reported> {
+        self.checked_program(|s, program| nyala_sema::header(program, &s.sources, guard).map_err(|d| s.report(*d)))
+    }
+
+    /// The program's graph. Everything the user can simply have wrong is reported here.
+    pub fn graph(&mut self) -> Result<World, Reported> {
+        let mut world = self.checked_program(|s, program| {
+            let world = s.time(
+                "lower",
+                |s| nyala_sema::lower(program, &s.sources, &mut s.sink),
+                |w| w.as_ref().map_or(0, World::n_vals),
+            );
+            s.checked(world)
+        })?;
         nyala_ir::eta::eta_reduce(&mut world);
         for (span, what) in std::mem::take(&mut world.fold_warnings) {
             self.sink.push(constant_fault::warning(span, what));
@@ -208,6 +262,7 @@ impl Session {
     pub fn llvm(&mut self, module: &nyala_flat::Module) -> Result<nyala_gen_llvm::LlvmModule, Reported> {
         let options = nyala_gen_llvm::Options {
             opt_level: self.options.opt_level,
+            target: self.options.target.clone(),
             cpu: self.options.cpu.clone(),
             ..Default::default()
         };

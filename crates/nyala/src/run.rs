@@ -4,12 +4,10 @@ use crate::diagnostics::{entry_type, no_entry};
 use crate::{Reported, Session};
 use nyala_base::diagnostics::{bug, library_not_loaded};
 use nyala_base::{Diagnostic, Span};
+use nyala_flat::Module;
 use nyala_gen_llvm::Jit;
 use nyala_ir::World;
 use std::path::PathBuf;
-
-/// Address space for the program's stack; touched pages only are used.
-const STACK: usize = 1 << 30;
 
 /// A compiled program in memory.
 pub struct Loaded {
@@ -18,7 +16,7 @@ pub struct Loaded {
 
 impl Session {
     /// Compiles a flat module to native code in memory.
-    pub fn load(&mut self, module: &nyala_flat::Module, libraries: &[PathBuf]) -> Result<Loaded, Reported> {
+    pub fn load(&mut self, module: &Module, libraries: &[PathBuf]) -> Result<Loaded, Reported> {
         let llvm = self.llvm(module)?;
         let jit = self.time(
             "llvm-codegen",
@@ -36,14 +34,14 @@ impl Session {
     /// Calls an exported function without parameters whose result is an integer of 32 bits.
     pub fn call_i32(&mut self, loaded: &Loaded, name: &str) -> Result<i32, Reported> {
         let address = loaded.jit.lookup(name).map_err(|d| self.report(*d))?;
-        let result = nyala_gen_llvm::call_entry(address, false, true, STACK);
+        let result = nyala_gen_llvm::call_entry(address, false, true);
         result.map_err(|e| self.report(bug::error(Span::NONE, e)))
     }
 
     /// Calls an exported function of type `fn() -> bool`.
     pub fn call_bool(&mut self, loaded: &Loaded, name: &str) -> Result<bool, Reported> {
         let address = loaded.jit.lookup(name).map_err(|d| self.report(*d))?;
-        let result = nyala_gen_llvm::call_entry(address, false, true, STACK);
+        let result = nyala_gen_llvm::call_entry(address, false, true);
         result.map(|r| r & 1 != 0).map_err(|e| self.report(bug::error(Span::NONE, e)))
     }
 
@@ -92,7 +90,7 @@ impl Session {
         }
         let results = nyala_interp::run(world, k, args, options);
         results.map_err(|fault| {
-            self.faulted = fault.is_of_execution();
+            self.faulted = Some(fault.code()).filter(|_| fault.is_of_execution());
             self.report(fault.diagnostic())
         })
     }
@@ -105,26 +103,33 @@ impl Session {
         self.report(entry_type::error(span, name))
     }
 
+    /// Whether a function of one of the types that can be run takes arguments; an error for other types.
+    pub(crate) fn check_entry(&mut self, module: &Module, func: nyala_flat::Func) -> Result<bool, Reported> {
+        let f = module.func(func);
+        let i32 = module.types.i32();
+        let takes_args = f.params.len() == 2 && f.params[0] == i32;
+        if !(f.params.is_empty() || takes_args) || !(f.rets.is_empty() || *f.rets == [i32]) {
+            return Err(self.wrong_entry(&f.name, f.span));
+        }
+        Ok(takes_args)
+    }
+
     /// Runs an entry function of type `fn() -> i32`, `fn() -> ()` or `fn(i32, &[&[u8]]) -> i32`; its result, or 0.
     pub fn run_entry(
         &mut self,
-        module: &nyala_flat::Module,
+        module: &Module,
         loaded: &Loaded,
         entry: &str,
         args: &[String],
     ) -> Result<i32, Reported> {
         let Some(func) = module.exported(entry) else { return Err(self.no_entry(entry)) };
-        let f = module.func(func);
-        let i32 = module.types.i32();
-        let takes_args = f.params.len() == 2 && f.params[0] == i32;
-        if !(f.params.is_empty() || takes_args) || !(f.rets.is_empty() || *f.rets == [i32]) {
-            return Err(self.wrong_entry(entry, f.span));
-        }
+        let takes_args = self.check_entry(module, func)?;
+        let has_result = !module.func(func).rets.is_empty();
         let lookup = self.time("llvm-link", |_| loaded.jit.lookup(entry), |_| 0);
         let address = lookup.map_err(|d| self.report(*d))?;
         nyala_runtime::set_args(args);
         // SAFETY of the call: `entry` was compiled from a function of one of these types, checked above.
-        let result = nyala_gen_llvm::call_entry(address, takes_args, !f.rets.is_empty(), STACK);
+        let result = nyala_gen_llvm::call_entry(address, takes_args, has_result);
         result.map_err(|e| self.report(bug::error(Span::NONE, e)))
     }
 }

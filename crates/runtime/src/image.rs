@@ -11,6 +11,7 @@ thread_local! {
 }
 
 /// What the last failed image function of this thread has to say; empty if none failed.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_image_error() -> *const u8 {
     ERROR.with_borrow(|e| e.as_ptr().cast())
 }
@@ -36,6 +37,7 @@ unsafe fn path_of(path: *const u8) -> Result<PathBuf, String> {
 ///
 /// # Safety
 /// `path` ends with a zero byte; `out_width` and `out_height` can be written.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_image_load(
     path: *const u8,
     channels: i32,
@@ -87,6 +89,7 @@ fn load(path: &Path, channels: i32) -> Result<(Vec<u8>, i32, i32), String> {
 ///
 /// # Safety
 /// `path` ends with a zero byte; `data` is readable at its full length.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_image_save(
     path: *const u8,
     data: *const u8,

@@ -4,6 +4,7 @@
 const HUGE: usize = 2 << 20;
 
 /// Undefined memory of that many bytes, aligned to 64; null if there is none (or `bytes` is negative).
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_alloc(bytes: i64) -> *mut u8 {
     let Ok(bytes) = usize::try_from(bytes) else { return std::ptr::null_mut() };
     let align = if bytes >= HUGE { HUGE } else { 64 };
@@ -22,12 +23,11 @@ pub extern "C" fn nyala_alloc(bytes: i64) -> *mut u8 {
 }
 
 /// Memory for `n` elements of `size` bytes, or the end of the program: what `~[n: T]` becomes.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_alloc_array(n: i64, size: i64) -> *mut u8 {
     let pointer = n.checked_mul(size).map_or(std::ptr::null_mut(), |bytes| nyala_alloc(bytes));
     if pointer.is_null() {
-        let text = format!("cannot allocate {n} elements of {size} bytes\0");
-        // SAFETY: the text ends with a zero byte.
-        unsafe { crate::nyala_panic(text.as_ptr()) }
+        crate::system::fail(&format!("cannot allocate {n} elements of {size} bytes"))
     }
     pointer
 }
@@ -36,6 +36,7 @@ pub extern "C" fn nyala_alloc_array(n: i64, size: i64) -> *mut u8 {
 ///
 /// # Safety
 /// `pointer` is null or was returned by `nyala_alloc` and not freed since.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_free(pointer: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { libc::free(pointer.cast()) }

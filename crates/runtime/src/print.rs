@@ -18,6 +18,7 @@ fn put(bytes: &[u8]) {
 }
 
 /// Writes out what was printed so far.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_flush() {
     // SAFETY: `stdout` is the C library's open stream.
     unsafe {
@@ -42,6 +43,7 @@ macro_rules! print_functions {
     ($($name:ident: $ty:ty),*) => {
         $(
             /// Prints the number in decimal, without a newline.
+            #[unsafe(no_mangle)]
             pub extern "C" fn $name(value: $ty) {
                 put_display(value);
             }
@@ -65,21 +67,25 @@ pub fn float32_text(value: f32) -> String {
 }
 
 /// Prints the shortest decimal text that reads back as `value`, without a newline.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_print_f64(value: f64) {
     put(float_text(value).as_bytes());
 }
 
 /// Prints the shortest decimal text that reads back as `value`, without a newline.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_print_f32(value: f32) {
     put(float32_text(value).as_bytes());
 }
 
 /// Prints `true` or `false`.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_print_bool(value: u8) {
     put(if value & 1 != 0 { b"true" } else { b"false" });
 }
 
 /// Prints one byte as it is.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_print_char(value: u8) {
     put(&[value]);
 }
@@ -88,6 +94,7 @@ pub extern "C" fn nyala_print_char(value: u8) {
 ///
 /// # Safety
 /// `text` is null or points to bytes that end with a zero byte.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_print_string(text: *const u8) {
     if text.is_null() {
         put(b"(null)");

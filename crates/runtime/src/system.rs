@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 /// Nanoseconds of a monotonic clock since some fixed moment of this process.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_time_ns() -> i64 {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as i64
@@ -16,6 +17,7 @@ pub extern "C" fn nyala_time_ns() -> i64 {
 ///
 /// # Safety
 /// `message` is null or points to bytes that end with a zero byte.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_panic(message: *const u8) -> ! {
     nyala_flush();
     // SAFETY: the caller's promise.
@@ -25,7 +27,29 @@ pub unsafe extern "C" fn nyala_panic(message: *const u8) -> ! {
     unsafe { libc::abort() }
 }
 
+/// The same with the place in the program, `file:line:column in function`.
+///
+/// # Safety
+/// Both are null or point to bytes that end with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_panic_at(place: *const u8, message: *const u8) -> ! {
+    nyala_flush();
+    // SAFETY: the caller's promise.
+    let text = |p: *const u8| if p.is_null() { c"" } else { unsafe { CStr::from_ptr(p.cast()) } };
+    eprintln!("panic at {}: {}", text(place).to_string_lossy(), text(message).to_string_lossy());
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
+}
+
+/// The same for the runtime's own functions.
+pub(crate) fn fail(message: &str) -> ! {
+    let text = format!("{message}\0");
+    // SAFETY: the text ends with a zero byte.
+    unsafe { nyala_panic(text.as_ptr()) }
+}
+
 /// Ends the process with that exit code; what was printed is written out.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_exit(code: i32) -> ! {
     nyala_flush();
     std::process::exit(code)
@@ -56,12 +80,26 @@ pub fn set_args(args: &[String]) {
     ARGS.lock().unwrap_or_else(|e| e.into_inner()).pointers = pointers.leak().to_vec();
 }
 
+/// Sets the arguments as a process gets them.
+///
+/// # Safety
+/// `argv` points to `argc` texts that live as long as the process.
+pub(crate) unsafe fn set_argv(argc: i32, argv: *const *const c_char) {
+    let n = if argv.is_null() { 0 } else { usize::try_from(argc).unwrap_or(0) };
+    // SAFETY: the caller's promise; nothing is read of no arguments.
+    let mut pointers = (0..n).map(|i| unsafe { *argv.add(i) }).collect::<Vec<_>>();
+    pointers.push(std::ptr::null());
+    ARGS.lock().unwrap_or_else(|e| e.into_inner()).pointers = pointers;
+}
+
 /// How many arguments the program has, its name included.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_argc() -> i32 {
     (ARGS.lock().unwrap_or_else(|e| e.into_inner()).pointers.len() as i32 - 1).max(0)
 }
 
 /// The arguments' texts, a null after the last.
+#[unsafe(no_mangle)]
 pub extern "C" fn nyala_argv() -> *const *const c_char {
     static EMPTY: usize = 0;
     let args = ARGS.lock().unwrap_or_else(|e| e.into_inner());

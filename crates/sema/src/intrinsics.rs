@@ -12,6 +12,12 @@ pub enum Intrinsic {
     Bitcast,
     Select,
     Undef,
+    Parallel,
+    Spawn,
+    Sync,
+    Assert,
+    Panic,
+    StaticAssert,
     /// Known or not, nothing of ours implements it yet.
     Unsupported(String),
 }
@@ -26,10 +32,29 @@ pub fn find(name: &str) -> Intrinsic {
         "bitcast" => Intrinsic::Bitcast,
         "select" => Intrinsic::Select,
         "undef" => Intrinsic::Undef,
+        "parallel" => Intrinsic::Parallel,
+        "spawn" => Intrinsic::Spawn,
+        "sync" => Intrinsic::Sync,
+        "assert" => Intrinsic::Assert,
+        "panic" => Intrinsic::Panic,
+        "static_assert" => Intrinsic::StaticAssert,
         _ => match math(name) {
             Some(op) => Intrinsic::Math(op),
             None => Intrinsic::Unsupported(name.into()),
         },
+    }
+}
+
+/// How an intrinsic that makes functions of its own must be declared; others take what their declaration says.
+pub fn expected_type(intrinsic: &Intrinsic) -> Option<&'static str> {
+    match intrinsic {
+        Intrinsic::Parallel => Some("fn(i32, i32, i32, fn(i32) -> ()) -> ()"),
+        Intrinsic::Spawn => Some("fn(fn() -> ()) -> i32"),
+        Intrinsic::Sync => Some("fn(i32) -> ()"),
+        Intrinsic::Assert => Some("fn(bool) -> ()"),
+        Intrinsic::Panic => Some("fn(&[u8]) -> !"),
+        Intrinsic::StaticAssert => Some("fn(bool, &[u8]) -> ()"),
+        _ => None,
     }
 }
 

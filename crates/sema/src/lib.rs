@@ -7,12 +7,14 @@
 
 mod check;
 pub mod diagnostics;
+mod header;
 mod intrinsics;
 mod lower;
 mod program;
 mod types;
 
-pub use check::check;
+pub use check::{check, closest};
+pub use header::header;
 pub use lower::lower;
 pub use program::{Input, Program};
 

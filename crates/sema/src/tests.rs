@@ -19,7 +19,7 @@ const PRELUDE: &str = r#"
         fn undef[T]() -> T;
         fn pe_info[T](&[u8], T) -> ();
         fn pe_known[T](T) -> bool;
-        fn parallel(i32, i32, i32, fn(i32) -> ()) -> ();
+        fn vectorize(i32, i32, i32, fn(i32) -> ()) -> ();
     }
     extern "C" { fn "print_i32" print(i32) -> (); }
 "#;
@@ -33,7 +33,7 @@ fn run(text: &str) -> (String, Option<nyala_ir::World>) {
     let file = sources.add("t.impala", text);
     let files = [nyala_syntax::parse(file, text, &mut sink)];
     let program = crate::check(&Input { prelude: Some(&prelude), files: &files }, &mut sink);
-    let world = program.and_then(|p| crate::lower(&p, &mut sink));
+    let world = program.and_then(|p| crate::lower(&p, &sources, &mut sink));
     let mut out = String::new();
     for d in &sink.diagnostics {
         let place = sources.place(d.primary.span);
@@ -581,14 +581,14 @@ fn reports_faults_once() {
         "#]],
     );
     check_errors(
-        "fn f(x: f16) -> () { let y = ~1; let a: simd[f32 * 4]; parallel(0, 0, 1, |i| print(i)); @f(1); $f(2); f($x) }",
+        "fn f(x: f16) -> () { let y = ~1; let a: simd[f32 * 4]; vectorize(0, 0, 1, |i| print(i)); @f(1); $f(2); f($x) }",
         expect![[r#"
             1:9 limitation: `f16` is not supported yet (use `f32`)
             1:30 limitation: owned pointers are not supported yet (take memory of `alloc_bytes` and the like, a `&mut` pointer)
             1:41 limitation: `simd` types are not supported yet (use an array, `[T * n]`)
-            1:56 limitation: the intrinsic `parallel` is not supported yet (write it as a function of the program)
-            1:89 limitation: calls with `@` are not supported yet (write the filter before the function's name, `fn @f(…)`, or call with `@@`)
-            1:96 limitation: calls with `$` are not supported yet (give its value a name first: `let x = f(); $x`)
+            1:56 limitation: the intrinsic `vectorize` is not supported yet (write it as a function of the program)
+            1:90 limitation: calls with `@` are not supported yet (write the filter before the function's name, `fn @f(…)`, or call with `@@`)
+            1:97 limitation: calls with `$` are not supported yet (give its value a name first: `let x = f(); $x`)
         "#]],
     );
     check_errors(

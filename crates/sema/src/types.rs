@@ -244,6 +244,11 @@ impl TypeTable {
         }
     }
 
+    /// The kind of a type without variables.
+    pub fn known(&self, ty: Ty) -> Option<&Kind> {
+        (!self.has_var[ty.0 as usize]).then(|| &self.kinds[ty.0 as usize])
+    }
+
     pub fn as_prim(&self, ty: Ty) -> Option<Prim> {
         match self.kinds[self.shallow(ty).0 as usize] {
             Kind::Prim(p) => Some(p),

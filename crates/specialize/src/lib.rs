@@ -28,8 +28,9 @@ pub mod finish;
 pub mod memory;
 pub mod whistle;
 
-use nyala_base::Sink;
-use nyala_ir::World;
+use crate::diagnostics::{static_assert_failed, static_assert_unknown};
+use nyala_base::{Diagnostic, Id, Sink};
+use nyala_ir::{Builtin, Cont, Node, World};
 
 /// A further round only makes the residual program smaller.
 pub const MAX_ROUNDS: usize = 8;
@@ -78,7 +79,33 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Option<(
         let (noted, reports) = (evaluator.take_noted(), evaluator.take_reports());
         if stats.rounds >= MAX_ROUNDS || !hints.absorb(noted) {
             sink.diagnostics.extend(reports);
+            if options.annotations {
+                report_static_asserts(&residual, sink);
+            }
             return Some((residual, stats));
         }
     }
+}
+
+/// What the program asserts statically and is not known to be true.
+fn report_static_asserts(residual: &World, sink: &mut Sink) {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for k in (0..residual.n_conts()).map(Cont::from_idx) {
+        let Some(body) = residual.body(k) else { continue };
+        if residual.node(body.callee) != Node::Builtin(Builtin::StaticAssert) {
+            continue;
+        }
+        let bytes = residual.args(body.args[2]).iter().map_while(|&b| residual.as_lit(b)).map(|b| b as u8);
+        let text: Vec<u8> = bytes.take_while(|&b| b != 0).collect();
+        let text = String::from_utf8_lossy(&text);
+        let diagnostic = if residual.as_lit(body.args[1]).is_some() {
+            static_assert_failed::error(body.origin, &text)
+        } else {
+            static_assert_unknown::error(body.origin, &text)
+        };
+        if !found.contains(&diagnostic) {
+            found.push(diagnostic);
+        }
+    }
+    sink.diagnostics.extend(found);
 }

@@ -8,7 +8,7 @@ mod parser;
 mod printer;
 
 pub use ast::Module;
-pub use parser::parse;
+pub use parser::{parse, parse_expr};
 pub use printer::print;
 
 #[cfg(test)]

@@ -114,7 +114,14 @@ pub fn sh(command: &mut Command) -> Result<(), String> {
 fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
     let mut tally = Tally::default();
     // The command under test, and the helpers that text tests start.
-    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--package", "nyala"]))?;
+    sh(Command::new("cargo").current_dir(root()).args([
+        "build",
+        "--quiet",
+        "--package",
+        "nyala",
+        "--package",
+        "nyala-runtime",
+    ]))?;
     if filter.is_none() {
         eprintln!("unit tests");
         tally.add(unit_tests(quick)?);

@@ -1,86 +1,10 @@
 //! The command `nyala` met with bad input, missing and corrupt files, and folders with spaces in their names.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+mod common;
+
+use common::{Folder, command, nyala, root, stderr};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
-/// A folder of its own, with a space in its name, removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("nyala test {} {name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
-/// The command, built like these tests.
-fn command() -> PathBuf {
-    static BUILT: std::sync::Once = std::sync::Once::new();
-    BUILT.call_once(|| {
-        let status =
-            Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--package", "nyala"]).status();
-        assert!(status.unwrap().success());
-    });
-    // Tests lie in `deps`, beside which the commands are.
-    let exe = std::env::current_exe().unwrap();
-    exe.parent().unwrap().parent().unwrap().join(format!("nyala{}", std::env::consts::EXE_SUFFIX))
-}
-
-/// Runs it; it must end within the limit and must not crash.
-fn nyala(args: &[&std::ffi::OsStr], limit: u64) -> Output {
-    let start = Instant::now();
-    let mut child = Command::new(command())
-        .args(args)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
-    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-    let read = |pipe: &mut dyn std::io::Read| {
-        let mut bytes = Vec::new();
-        pipe.read_to_end(&mut bytes).unwrap();
-        bytes
-    };
-    std::thread::scope(|scope| {
-        let stdout = scope.spawn(move || read(&mut out));
-        let stderr = scope.spawn(move || read(&mut err));
-        let status = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break status;
-            }
-            if start.elapsed() > Duration::from_secs(limit) {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                panic!("takes more than {limit} s");
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        Output { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
-    })
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 /// The program is checked: errors or none, within seconds.
 fn check(name: &str, text: impl AsRef<[u8]>, code: i32) -> String {
@@ -231,11 +155,115 @@ fn a_picture_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
+fn statics_are_defined_on_the_command_line() {
+    let folder = Folder::new("define");
+    let text = "static WIDTH = 3;\nstatic NAME: &[u8] = \"x\";\nstatic SCALE: f32 = 1.0f;\n\
+                fn main() -> i32 { let a = [0, .. WIDTH]; print_string(NAME); print_f32(SCALE); WIDTH }\n";
+    let path = folder.write("p.impala", text);
+    let run = |verb: &[&str], defines: &[&str]| {
+        let mut args: Vec<&std::ffi::OsStr> = verb.iter().map(|v| v.as_ref()).collect();
+        args.push(path.as_os_str());
+        args.extend(defines.iter().map(std::ffi::OsStr::new));
+        let output = nyala(&args, 60);
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output))
+    };
+    let all = ["-D", "WIDTH=2 * 21", "-DNAME=\"a b\"", "-D", "SCALE=-0.5f"];
+    for engine in ["jit", "interp"] {
+        assert_eq!(run(&["run", "--engine", engine], &all), (42, "a b-0.5".into(), String::new()));
+    }
+    assert_eq!(run(&["run"], &["-D", "WIDTH=7"]).0, 7);
+    assert_eq!(run(&["check"], &all).0, 0);
+    assert!(run(&["emit"], &["-D", "WIDTH=77"]).1.contains("77"));
+    for (define, expected) in [
+        ("WIDHT=2", "error[no-such-static]: the program has no top-level static `WIDHT` to define"),
+        ("WIDHT=2", "did you mean `WIDTH`?"),
+        ("SCALE=true", "error[type-mismatch]"),
+        ("SCALE=true", "--> <-D SCALE>:1:1"),
+        ("WIDTH=2 3", "error[unexpected-token]: found `3`, expected the end of the value"),
+        ("WIDTH=", "error[unexpected-token]"),
+    ] {
+        let (code, _, err) = run(&["check"], &["-D", define]);
+        assert!(code == 1 && err.contains(expected), "{define}: {err}");
+    }
+    assert_eq!(run(&["check"], &["-D", "WIDTH"]).0, 2);
+}
+
+#[test]
 fn the_same_program_gives_the_same_text() {
     let program = root().join("examples/blur/blur.impala");
     for stage in ["graph", "residual", "flat", "llvm"] {
         let args: [&std::ffi::OsStr; 4] = ["emit".as_ref(), "--stage".as_ref(), stage.as_ref(), program.as_os_str()];
         assert_eq!(nyala(&args, 120).stdout, nyala(&args, 120).stdout, "{stage}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_parallel_loop() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new("interrupt");
+    let program = "fn main() -> i32 {\n    let a = alloc_i32(8);\n    exit_if_ready();\n    \
+                   for i in par(0, 8) { while true { a(i) = i; } }\n    0\n}\n\
+                   fn exit_if_ready() -> () { print_string(\"ready\"); println(); flush() }\n\
+                   extern \"C\" { fn \"nyala_flush\" flush() -> (); }\n";
+    let file = folder.write("endless.impala", program);
+    for engine in ["jit", "interp"] {
+        let mut child = Command::new(command())
+            .args(["run", "--engine", engine])
+            .arg(&file)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut first = [0; 6];
+        std::io::Read::read_exact(&mut child.stdout.take().unwrap(), &mut first).unwrap();
+        assert_eq!(&first, b"ready\n");
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if start.elapsed() > Duration::from_secs(20) {
+                child.kill().unwrap();
+                panic!("{engine}: does not end");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert!(status.signal() == Some(2) || status.code() == Some(130), "{engine}: {status}");
+    }
+}
+
+#[test]
+fn a_failed_assertion_names_its_place_under_every_engine() {
+    let folder = Folder::new("assert");
+    let program = "fn check(n: i32) -> i32 {\n    assert(n  <\n        2);\n    if n == 1 { panic(\"one\") }\n    n\n}\n\
+                   fn main(argc: i32, argv: &[&[u8]]) -> i32 { print_string(\"begun\\n\"); check(argc - 1) }\n";
+    let file = folder.write("p.impala", program);
+    for options in [&["--engine", "interp"][..], &["-O0"], &["-O3"], &["--no-pe", "-O0"], &["--no-pe", "-O3"]] {
+        for (args, fault) in [
+            (&[][..], None),
+            (&["a"], Some(("p.impala:4:17", "one"))),
+            (&["a", "b"], Some(("p.impala:2:5", "assertion failed: `n < 2`"))),
+        ] {
+            let mut all: Vec<&std::ffi::OsStr> = vec!["run".as_ref()];
+            all.extend(options.iter().map(|o| std::ffi::OsStr::new(*o)));
+            all.extend([file.as_os_str(), "--".as_ref()]);
+            all.extend(args.iter().map(|a: &&str| std::ffi::OsStr::new(*a)));
+            let output = nyala(&all, 20);
+            assert_eq!(output.stdout, b"begun\n", "{options:?} {args:?}");
+            let err = stderr(&output);
+            #[cfg(unix)]
+            let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
+            #[cfg(not(unix))]
+            let signal = None;
+            let code = output.status.code().or(signal.map(|s| 128 + s));
+            assert_eq!(code, Some(if fault.is_some() { 134 } else { 0 }), "{options:?} {args:?}: {err}");
+            if let Some((place, text)) = fault {
+                assert!(err.contains(place) && err.contains(text), "{options:?} {args:?}: {err}");
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Bodies: the blocks of a function, where its operations stand, its calls and jumps.
 
-use super::{Building, Scheduler, loop_depths, unpack};
+use super::{Building, Scheduler, loop_depths, store_env, unpack};
 use crate::analysis::Cfg;
 use crate::data::*;
 use nyala_base::{Id, Span};
@@ -104,8 +104,10 @@ impl Scheduler<'_> {
         let block = |v: Val| w.as_cont(v).filter(|&t| !self.is_function(t) && t != b.cont);
         match w.node(body.callee) {
             Node::Builtin(Builtin::Branch) => [body.args[2], body.args[3]].into_iter().filter_map(block).collect(),
-            Node::Builtin(Builtin::PeInfo) => block(body.args[3]).into_iter().collect(),
+            Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => block(body.args[3]).into_iter().collect(),
             Node::Builtin(Builtin::Unreachable) => Vec::new(),
+            Node::Builtin(Builtin::Parallel) => block(body.args[5]).into_iter().collect(),
+            Node::Builtin(Builtin::Spawn) => block(body.args[3]).into_iter().collect(),
             _ => match block(body.callee) {
                 Some(t) => vec![t],
                 None => body.args.last().and_then(|&a| block(a)).into_iter().collect(),
@@ -328,33 +330,32 @@ impl Scheduler<'_> {
             return None;
         }
         let code = self.closure_code(k);
-        let free = self.nest.free(k).to_vec();
-        let values: Vec<Value> = free.iter().map(|&v| self.value(b, block, v)).collect();
-        let tys: Vec<Ty> = free.iter().map(|&v| self.ty(w.ty(v))).collect();
-        let env_ty = self.module.types.tuple(&tys);
-        let env_ptr = self.env_ptr();
         let pair = self.ty(w.cont(k).ty);
+        let env = self.env_on_heap(b, block, k);
         let mut fb = self.builder(b, block, span);
-        let env = if values.is_empty() {
-            fb.function.constant(Const::Bits(0), env_ptr)
-        } else {
-            let one = fb.literal(nyala_ir::Prim::I64, 1);
-            let array = fb.types.indef_array(env_ty);
-            let array = fb.types.ptr(array);
-            let made = fb.op(Op::Alloc, &[one], array);
-            let zero = fb.literal(nyala_ir::Prim::I64, 0);
-            let record_ty = fb.types.ptr(env_ty);
-            let record = fb.op(Op::Lea, &[made, zero], record_ty);
-            for (i, &value) in values.iter().enumerate() {
-                let idx = fb.literal(nyala_ir::Prim::I64, i as u64);
-                let ptr_ty = fb.types.ptr(tys[i]);
-                let ptr = fb.op(Op::Lea, &[record, idx], ptr_ty);
-                fb.store(ptr, value);
-            }
-            fb.op(Op::Bitcast, &[record], env_ptr)
-        };
         let code = fb.func_addr(code);
         Some(fb.op(Op::Tuple, &[code, env], pair))
+    }
+
+    /// An environment of a function, on the heap; null if it needs none.
+    pub(super) fn env_on_heap(&mut self, b: &mut Building, block: Block, k: Cont) -> Value {
+        let values: Vec<Value> = self.nest.free(k).to_vec().iter().map(|&v| self.value(b, block, v)).collect();
+        let tys = self.free_tys(k);
+        let env_ptr = self.env_ptr();
+        let mut fb = self.builder(b, block, self.w.cont(k).origin);
+        if values.is_empty() {
+            return fb.function.constant(Const::Bits(0), env_ptr);
+        }
+        let env_ty = fb.types.tuple(&tys);
+        let one = fb.literal(nyala_ir::Prim::I64, 1);
+        let array = fb.types.indef_array(env_ty);
+        let array = fb.types.ptr(array);
+        let made = fb.op(Op::Alloc, &[one], array);
+        let zero = fb.literal(nyala_ir::Prim::I64, 0);
+        let record_ty = fb.types.ptr(env_ty);
+        let record = fb.op(Op::Lea, &[made, zero], record_ty);
+        store_env(&mut fb, record, &values, &tys);
+        fb.op(Op::Bitcast, &[record], env_ptr)
     }
 
     pub(super) fn terminate(&mut self, b: &mut Building, c: Cont, block: Block) {
@@ -362,7 +363,9 @@ impl Scheduler<'_> {
         let Some(body) = w.body(c) else { return };
         let term = match w.node(body.callee) {
             Node::Builtin(Builtin::Unreachable) => Terminator::Unreachable,
-            Node::Builtin(Builtin::PeInfo) => Terminator::Jump(self.edge(b, body.args[3])),
+            Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => Terminator::Jump(self.edge(b, body.args[3])),
+            Node::Builtin(Builtin::Parallel) => self.launch_parallel(b, block, body),
+            Node::Builtin(Builtin::Spawn) => self.launch_thread(b, block, body),
             Node::Builtin(Builtin::Branch) => {
                 let cond = self.value(b, block, body.args[1]);
                 let (then, els) = (self.edge(b, body.args[2]), self.edge(b, body.args[3]));

@@ -11,11 +11,15 @@ impl Compiler<'_, '_> {
         let callee = self.strip(callee);
         match w.node(callee) {
             Node::Builtin(Builtin::Branch) => self.branch(args[1], args[2], args[3]),
-            Node::Builtin(Builtin::PeInfo) => self.call(args[3], &args[..1]),
+            // Both speak to partial evaluation.
+            Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => self.call(args[3], &args[..1]),
             Node::Builtin(Builtin::Unreachable) => {
                 self.fail("control comes to a place that cannot be reached");
                 Ok(())
             }
+            // One range, and one thread: a call of the body.
+            Node::Builtin(Builtin::Parallel) => self.call(args[4], &[args[0], args[2], args[3], args[5]]),
+            Node::Builtin(Builtin::Spawn) => self.call(args[2], &[args[0], args[3]]),
             Node::Cont(c) if self.l.program.is_block_of(c, self.f) => self.jump(c, args),
             Node::Cont(c) if self.l.program.is_func(c) => self.call_function(c, args),
             _ => {

@@ -5,6 +5,8 @@ pub(crate) mod budget_spent;
 pub(crate) mod dead_continuation;
 pub(crate) mod division_by_zero;
 pub(crate) mod invalid_access;
+pub(crate) mod invalid_handle;
+pub(crate) mod panic;
 pub(crate) mod signed_overflow;
 pub(crate) mod undefined_call;
 pub(crate) mod uninitialized_read;
@@ -16,6 +18,8 @@ nyala_base::codes![
     dead_continuation,
     division_by_zero,
     invalid_access,
+    invalid_handle,
+    panic,
     signed_overflow,
     undefined_call,
     uninitialized_read,

@@ -14,9 +14,21 @@
 //! ```
 
 use nyala_base::{Diagnostic, Span};
+use std::path::Path;
 
-/// `target` is a path, or says where to.
-pub fn error(target: &str, why: impl std::fmt::Display) -> Diagnostic {
-    Diagnostic::error("cannot-write", Span::NONE, format!("cannot write {target}: {why}"))
-        .hint("the folder must exist, and you need the right to write there")
+fn error(what: String, why: impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::error("cannot-write", Span::NONE, format!("cannot write {what}: {why}"))
+        .hint("the folder must exist, with room on its disk, and you need the right to write there")
+}
+
+pub fn file(path: &Path, why: impl std::fmt::Display) -> Diagnostic {
+    error(format!("`{}`", path.display()), why)
+}
+
+pub fn standard_output(why: impl std::fmt::Display) -> Diagnostic {
+    error("to standard output".into(), why)
+}
+
+pub fn temporary(why: impl std::fmt::Display) -> Diagnostic {
+    error("a temporary file".into(), why)
 }

@@ -20,6 +20,12 @@
 
 use nyala_base::{Diagnostic, Span};
 
+pub fn of_executable() -> Diagnostic {
+    let message = "the program has no function `main`, so it cannot be an executable";
+    Diagnostic::error("no-entry", Span::NONE, message)
+        .hint("write `fn main() -> i32 { … }`, or make a library: `-o NAME.so`")
+}
+
 pub fn error(name: &str) -> Diagnostic {
     Diagnostic::error("no-entry", Span::NONE, format!("the program has no function `{name}` to run"))
         .hint("write `fn main() -> i32 { … }`, or name an exported function by `--entry`")

@@ -272,9 +272,53 @@ impl<'a> Checker<'a, '_> {
             Ret::Absent => (TypeTable::UNIT, false),
         };
         self.scopes.pop();
+        if let FnKind::Intrinsic(intrinsic) = &self.p.fns[id.0 as usize].kind
+            && let Some(expected) = intrinsics::expected_type(intrinsic)
+            && !self.fits_intrinsic(&intrinsic.clone(), &params, result)
+        {
+            let ty = self.p.types.func(&params, result);
+            let found = self.show(ty);
+            self.report(intrinsic_type::error(f.name.span, &found, expected));
+            self.p.fns[id.0 as usize].ty = TypeTable::ERROR;
+            return;
+        }
         let ty = self.p.types.func(&params, result);
         let info = &mut self.p.fns[id.0 as usize];
         (info.ty, info.param_tys, info.result, info.never) = (ty, params, result, never);
+    }
+
+    /// Whether an intrinsic that makes code of its own can be declared so.
+    fn fits_intrinsic(&mut self, intrinsic: &intrinsics::Intrinsic, params: &[Ty], result: Ty) -> bool {
+        use crate::intrinsics::Intrinsic::*;
+        // Errors elsewhere are reported there.
+        if result == TypeTable::ERROR || params.contains(&TypeTable::ERROR) {
+            return true;
+        }
+        let is_text = |types: &mut TypeTable, ty: Ty| match types.kind(ty) {
+            Kind::Ptr { to, .. } => matches!(types.kind(to), Kind::Indef(e) if types.as_prim(e) == Some(Prim::U8)),
+            _ => false,
+        };
+        let takes = |types: &mut TypeTable, body: Ty, own: &[Ty]| match types.kind(body) {
+            Kind::Fn(p, r) => *p == *own && r == TypeTable::UNIT,
+            _ => false,
+        };
+        let types = &mut self.p.types;
+        match (intrinsic, params) {
+            (Parallel, [n, lo, hi, body]) => {
+                takes(types, *body, &[*lo])
+                    && [n, lo].into_iter().all(|&t| types.as_prim(t).is_some_and(Prim::is_int))
+                    && lo == hi
+                    && result == TypeTable::UNIT
+            }
+            (Spawn, [body]) => takes(types, *body, &[]) && types.as_prim(result) == Some(Prim::I32),
+            (Assert, [cond]) => types.as_prim(*cond) == Some(Prim::Bool) && result == TypeTable::UNIT,
+            (Panic, [text]) => is_text(types, *text) && result == TypeTable::NEVER,
+            (StaticAssert, [cond, text]) => {
+                is_text(types, *text) && types.as_prim(*cond) == Some(Prim::Bool) && result == TypeTable::UNIT
+            }
+            (Sync, [handle]) => types.as_prim(*handle) == Some(Prim::I32) && result == TypeTable::UNIT,
+            _ => false,
+        }
     }
 
     // Types as written.

@@ -5,6 +5,7 @@ mod calls;
 mod collect;
 mod exprs;
 mod finish;
+mod launches;
 mod places;
 
 use crate::diagnostics::*;
@@ -23,6 +24,7 @@ pub fn check<'a>(input: &Input<'a>, sink: &mut Sink) -> Option<Program<'a>> {
         checker.collect_all();
         checker.check_all();
         let program = checker.finish();
+        launches::check_launches(&program, sink);
         (!sink.has_errors()).then_some(program)
     })
 }
@@ -555,7 +557,7 @@ impl Fit {
 }
 
 /// The candidate most like `name`, if one is like it at all.
-fn closest<'b>(name: &str, candidates: impl Iterator<Item = &'b str>) -> Option<&'b str> {
+pub fn closest<'b>(name: &str, candidates: impl Iterator<Item = &'b str>) -> Option<&'b str> {
     let limit = if name.len() <= 2 { 0 } else { 1 + name.len() / 5 };
     let near = candidates.filter(|c| c.len().abs_diff(name.len()) <= limit && c.len() < 60 && *c != name);
     near.map(|c| (distance(name, c), c)).filter(|(d, _)| *d <= limit).min().map(|(_, c)| c)

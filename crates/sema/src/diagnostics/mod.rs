@@ -12,6 +12,7 @@ pub(crate) mod duplicate_name;
 pub(crate) mod filter_not_bool;
 pub(crate) mod immutable;
 pub(crate) mod indefinite_array;
+pub(crate) mod intrinsic_type;
 pub(crate) mod literal_out_of_range;
 pub(crate) mod missing_field;
 pub(crate) mod no_such_field;
@@ -25,6 +26,7 @@ pub(crate) mod not_a_value;
 pub(crate) mod not_constant;
 pub(crate) mod recursive_static;
 pub(crate) mod recursive_type;
+pub(crate) mod spawn_captures_mut;
 pub(crate) mod tuple_index;
 pub(crate) mod type_mismatch;
 pub(crate) mod type_too_deep;
@@ -34,7 +36,7 @@ pub(crate) mod used_before_declared;
 pub(crate) mod wildcard_value;
 pub(crate) mod wrong_number_of_arguments;
 
-pub(crate) use nyala_base::diagnostics::{duplicate_symbol, limitation};
+pub(crate) use nyala_base::diagnostics::{duplicate_symbol, leaves_parallel_body, limitation};
 
 nyala_base::codes![
     ambiguous_type,
@@ -49,6 +51,7 @@ nyala_base::codes![
     filter_not_bool,
     immutable,
     indefinite_array,
+    intrinsic_type,
     literal_out_of_range,
     missing_field,
     no_such_field,
@@ -62,6 +65,7 @@ nyala_base::codes![
     not_constant,
     recursive_static,
     recursive_type,
+    spawn_captures_mut,
     tuple_index,
     type_mismatch,
     type_too_deep,

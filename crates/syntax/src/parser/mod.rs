@@ -11,13 +11,39 @@ use nyala_base::{Diagnostic, FileId, Sink, Span};
 
 /// What `text` says. Total: whatever is wrong goes to `sink`, and stands as an error node in the tree if anywhere.
 pub fn parse(file: FileId, text: &str, sink: &mut Sink) -> Module {
+    let module = Module { file: Some(file), ..Module::default() };
+    run(file, text, module, sink, |p| p.module()).0
+}
+
+/// One expression, from a text of its own, added to the expressions of `module`.
+pub fn parse_expr(file: FileId, text: &str, module: &mut Module, sink: &mut Sink) -> Option<ExprId> {
+    let was_broken = module.broken;
+    let (parsed, expr) = run(file, text, std::mem::take(module), sink, |p| {
+        let expr = p.expr().ok()?;
+        if !p.at(Tok::Eof) {
+            p.unexpected("the end of the value");
+            return None;
+        }
+        Some(expr)
+    });
+    *module = parsed;
+    module.broken |= was_broken;
+    expr
+}
+
+fn run<T>(
+    file: FileId,
+    text: &str,
+    module: Module,
+    sink: &mut Sink,
+    parse: impl FnOnce(&mut Parser) -> T,
+) -> (Module, T) {
     let mut errors = Vec::new();
     let tokens = lex(file, text, &mut errors);
     let matching = match_brackets(&tokens);
     // The rest of the file is lost, closing brackets with it.
     let unclosed = errors.iter().any(|d| matches!(d.code, "unterminated-string" | "unterminated-comment"));
     let lexical: Vec<u32> = errors.iter().map(|d| d.primary.span.lo).collect();
-    let module = Module { file: Some(file), ..Module::default() };
     let mut parser = Parser {
         file,
         text,
@@ -32,7 +58,7 @@ pub fn parse(file: FileId, text: &str, sink: &mut Sink) -> Module {
         lexical,
         module,
     };
-    parser.module();
+    let result = parse(&mut parser);
     let Parser { mut errors, mut module, .. } = parser;
     errors.sort_by_key(|d| d.primary.span.lo);
     module.broken = !errors.is_empty() && errors.iter().any(|d| d.code != "limitation");
@@ -42,7 +68,7 @@ pub fn parse(file: FileId, text: &str, sink: &mut Sink) -> Module {
         errors.push(too_many_errors::error(end, MAX_ERRORS));
     }
     errors.into_iter().for_each(|d| sink.push(d));
-    module
+    (module, result)
 }
 
 /// So many errors per file are reported.

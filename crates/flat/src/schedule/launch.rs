@@ -1,0 +1,136 @@
+//! Launches: the bodies of `parallel` and `spawn` become callbacks that the runtime calls on other threads (`targets.md`,
+//! CPU). Apart from the other calls, because here code leaves the function it was written in.
+//!
+//! ```text
+//! parallel(m, n, lo, hi, body, next)      env = slot; store env ← what is free in body
+//!                                         call nyala_parallel(n, lo, hi, c@body.callback, env)
+//!                                         jump next
+//! callback body.callback(env, lo, hi) { load what is free; call body(lo, hi, …) }
+//! ```
+//!
+//! The environment of a parallel body lies in the frame of the launcher, who waits; that of a thread on the heap, and the
+//! runtime frees it.
+
+use super::{Building, Scheduler, load_env, store_env};
+use crate::data::*;
+use nyala_base::diagnostics::leaves_parallel_body;
+use nyala_base::{Id, Span};
+use nyala_ir::{Cont, Node, Op, Ty, Val};
+use rustc_hash::FxHashSet;
+
+impl Scheduler<'_> {
+    pub(super) fn launch_parallel(&mut self, b: &mut Building, block: Block, body: &nyala_ir::Body) -> Terminator {
+        let Some((code, k)) = self.callback(body, body.args[4], body.args[5]) else { return Terminator::Unreachable };
+        let mut args: Vec<Value> = body.args[1..4].iter().map(|&a| self.value(b, block, a)).collect();
+        let captured: Vec<Value> = self.nest.free(k).to_vec().iter().map(|&v| self.value(b, block, v)).collect();
+        let tys = self.free_tys(k);
+        let env_ptr = self.env_ptr();
+        let mut fb = self.builder(b, block, body.origin);
+        let env = if captured.is_empty() {
+            fb.function.constant(Const::Bits(0), env_ptr)
+        } else {
+            let env_ty = fb.types.tuple(&tys);
+            let record = fb.slot(env_ty, "env");
+            store_env(&mut fb, record, &captured, &tys);
+            fb.op(Op::Bitcast, &[record], env_ptr)
+        };
+        args.extend([code_address(&mut fb, code), env]);
+        self.call_runtime(b, block, "nyala_parallel", &args, body.origin);
+        Terminator::Jump(self.edge(b, body.args[5]))
+    }
+
+    pub(super) fn launch_thread(&mut self, b: &mut Building, block: Block, body: &nyala_ir::Body) -> Terminator {
+        let Some((code, k)) = self.callback(body, body.args[2], body.args[3]) else { return Terminator::Unreachable };
+        let handle = self.value(b, block, body.args[1]);
+        let env = self.env_on_heap(b, block, k);
+        let mut fb = self.builder(b, block, body.origin);
+        let code = code_address(&mut fb, code);
+        self.call_runtime(b, block, "nyala_spawn", &[handle, code, env], body.origin);
+        Terminator::Jump(self.edge(b, body.args[3]))
+    }
+
+    fn call_runtime(&mut self, b: &Building, block: Block, symbol: &'static str, args: &[Value], span: Span) {
+        let tys: Vec<Ty> = args.iter().map(|&a| self.module.func(b.func).ty(a)).collect();
+        let func = match self.runtime.get(symbol) {
+            Some(&func) => func,
+            None => {
+                let func = self.module.declare(symbol, Linkage::Foreign(symbol.into()), &tys, &[]);
+                self.runtime.insert(symbol, func);
+                func
+            }
+        };
+        self.builder(b, block, span).call(func, args, &[]);
+    }
+
+    /// The callback for a body, and the function that it is.
+    fn callback(&mut self, launch: &nyala_ir::Body, body: Val, next: Val) -> Option<(Func, Cont)> {
+        let Some(k) = self.w.as_cont(body) else {
+            self.limitation(
+                launch.origin,
+                "the body of this `parallel` or `spawn` is known at run time only",
+                "let the function around it be specialized with `@`, or wrap the body: `|| body()`",
+            );
+            return None;
+        };
+        if let Some(leaves) = self.leaves(k, next) {
+            self.limitations.push(leaves_parallel_body::by_call(leaves, launch.origin));
+            return None;
+        }
+        if let Some(code) = self.callbacks[k] {
+            return Some((code, k));
+        }
+        let target = self.func(k);
+        let (own, rets) = self.signature(self.w.cont(k).ty);
+        let mut params = vec![self.env_ptr()];
+        params.extend(&own);
+        let name = format!("{}.callback", self.w.cont(k).name);
+        let code = self.module.declare(&name, Linkage::Callback, &params, &rets);
+        self.callbacks[k] = Some(code);
+        let free_tys = self.free_tys(k);
+        self.module.funcs[code.idx()].span = self.w.cont(k).origin;
+        let mut fb = FunctionBuilder::new(&mut self.module, code);
+        fb.span = self.w.cont(k).origin;
+        let entry = fb.entry(&["env"]);
+        let mut args: Vec<Value> = (1..params.len()).map(|i| fb.param(entry, i)).collect();
+        let env = fb.param(entry, 0);
+        args.extend(load_env(&mut fb, env, &free_tys));
+        fb.call(target, &args, &rets);
+        fb.terminate(Terminator::Return(Vec::new()));
+        Some((code, k))
+    }
+
+    /// Where the body `k` goes on at something that lies outside: a continuation of the function around it.
+    fn leaves(&self, k: Cont, next: Val) -> Option<Span> {
+        let w = self.w;
+        let outer: Vec<Val> = self.nest.free(k).iter().copied().filter(|&v| self.is_continuation(w.ty(v))).collect();
+        if outer.is_empty() {
+            return None;
+        }
+        let reachable = |from: Cont| {
+            let (mut seen, mut order) = (FxHashSet::default(), vec![from]);
+            let mut next = 0;
+            seen.insert(from);
+            while next < order.len() {
+                let references = self.nest.references(order[next]);
+                order.extend(references.iter().filter(|&&r| seen.insert(r)));
+                next += 1;
+            }
+            (seen, order)
+        };
+        let after = w.as_cont(next).map(|c| reachable(c).0).unwrap_or_default();
+        let goes_out = |v: &Val| {
+            outer.contains(v)
+                || matches!(w.node(*v), Node::Cont(c) if after.contains(&c) && self.is_continuation(w.cont(c).ty))
+        };
+        let inside = reachable(k).1.into_iter().filter(|c| !after.contains(c));
+        let mut bodies = inside.filter_map(|c| w.body(c));
+        let found = bodies.find(|body| goes_out(&body.callee) || body.args.iter().any(goes_out));
+        Some(found.map_or(w.cont(k).origin, |body| body.origin))
+    }
+}
+
+/// A callback's address for the runtime.
+fn code_address(b: &mut FunctionBuilder, code: Func) -> Value {
+    let ty = b.types.code();
+    b.function.constant(Const::CFunc(code), ty)
+}

@@ -1,0 +1,171 @@
+//! The machines that code is made for: LLVM's targets and their registration.
+//!
+//! LLVM keeps the initializers of the native target as inline functions in its headers and `inkwell` asks for them.
+
+use crate::diagnostics::{limitation, unknown_target};
+use crate::module::{Options, bug};
+use inkwell::OptimizationLevel;
+use inkwell::targets::{ByteOrdering, CodeModel, RelocMode, Target, TargetMachine, TargetTriple};
+use llvm_sys::prelude::LLVMBool;
+use nyala_base::{Diagnostic, Span};
+
+macro_rules! shim {
+    ($name:ident, $($target:ident),*) => {
+        /// # Safety
+        /// None: registering a target twice does nothing.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> LLVMBool {
+            unsafe extern "C" {
+                $(fn $target();)*
+            }
+            // SAFETY: these functions take nothing and only register the target, under LLVM's own lock.
+            unsafe {
+                $($target();)*
+            }
+            0
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+mod shims {
+    use super::LLVMBool;
+    shim!(LLVM_InitializeNativeTarget, LLVMInitializeX86TargetInfo, LLVMInitializeX86Target, LLVMInitializeX86TargetMC);
+    shim!(LLVM_InitializeNativeAsmPrinter, LLVMInitializeX86AsmPrinter);
+    shim!(LLVM_InitializeNativeAsmParser, LLVMInitializeX86AsmParser);
+    shim!(LLVM_InitializeNativeDisassembler, LLVMInitializeX86Disassembler);
+}
+
+#[cfg(target_arch = "aarch64")]
+mod shims {
+    use super::LLVMBool;
+    shim!(
+        LLVM_InitializeNativeTarget,
+        LLVMInitializeAArch64TargetInfo,
+        LLVMInitializeAArch64Target,
+        LLVMInitializeAArch64TargetMC
+    );
+    shim!(LLVM_InitializeNativeAsmPrinter, LLVMInitializeAArch64AsmPrinter);
+    shim!(LLVM_InitializeNativeAsmParser, LLVMInitializeAArch64AsmParser);
+    shim!(LLVM_InitializeNativeDisassembler, LLVMInitializeAArch64Disassembler);
+}
+
+pub(crate) use shims::*;
+
+/// Registers the native target with LLVM and keeps the shims from being dropped by the linker.
+pub(crate) fn initialize() {
+    LLVM_InitializeNativeTarget();
+    LLVM_InitializeNativeAsmPrinter();
+    LLVM_InitializeNativeAsmParser();
+}
+
+macro_rules! cross_targets {
+    ($($arch:literal: $info:ident $target:ident $mc:ident $printer:ident $parser:ident,)*) => {
+        /// Architectures, as triples begin, that objects are made for.
+        pub const ARCHITECTURES: &[&str] = &[$($arch),*];
+
+        fn initialize_cross(arch: &str) -> bool {
+            unsafe extern "C" {
+                $(fn $info(); fn $target(); fn $mc(); fn $printer(); fn $parser();)*
+            }
+            match arch {
+                // SAFETY: these functions take nothing and only register the target, under LLVM's own lock.
+                $($arch => unsafe { $info(); $target(); $mc(); $printer(); $parser(); },)*
+                _ => return false,
+            }
+            true
+        }
+    };
+}
+
+// Little-endian, with pointers of 64 bits, C's layout as `nyala_ir::layout` has it, and a convention of LLVM in which
+// calls in tail position are jumps.
+cross_targets! {
+    "aarch64": LLVMInitializeAArch64TargetInfo LLVMInitializeAArch64Target LLVMInitializeAArch64TargetMC
+        LLVMInitializeAArch64AsmPrinter LLVMInitializeAArch64AsmParser,
+    "loongarch64": LLVMInitializeLoongArchTargetInfo LLVMInitializeLoongArchTarget LLVMInitializeLoongArchTargetMC
+        LLVMInitializeLoongArchAsmPrinter LLVMInitializeLoongArchAsmParser,
+    "powerpc64le": LLVMInitializePowerPCTargetInfo LLVMInitializePowerPCTarget LLVMInitializePowerPCTargetMC
+        LLVMInitializePowerPCAsmPrinter LLVMInitializePowerPCAsmParser,
+    "riscv64": LLVMInitializeRISCVTargetInfo LLVMInitializeRISCVTarget LLVMInitializeRISCVTargetMC
+        LLVMInitializeRISCVAsmPrinter LLVMInitializeRISCVAsmParser,
+    "wasm64": LLVMInitializeWebAssemblyTargetInfo LLVMInitializeWebAssemblyTarget LLVMInitializeWebAssemblyTargetMC
+        LLVMInitializeWebAssemblyAsmPrinter LLVMInitializeWebAssemblyAsmParser,
+    "x86_64": LLVMInitializeX86TargetInfo LLVMInitializeX86Target LLVMInitializeX86TargetMC
+        LLVMInitializeX86AsmPrinter LLVMInitializeX86AsmParser,
+}
+
+/// The triple of this machine.
+pub fn default_triple() -> String {
+    TargetMachine::get_default_triple().as_str().to_string_lossy().into_owned()
+}
+
+/// Whether code for the triple runs on this machine: same architecture and operating system.
+pub fn is_native(triple: &str) -> bool {
+    let parts = |t: &str| {
+        let os = ["linux", "darwin", "windows", "freebsd"].into_iter().find(|os| t.contains(os));
+        (t.split('-').next().unwrap_or("").to_string(), os)
+    };
+    parts(triple) == parts(&default_triple())
+}
+
+pub(crate) fn machine(options: &Options, level: u8) -> Result<TargetMachine, Box<Diagnostic>> {
+    initialize();
+    let triple = match &options.target {
+        Some(named) => {
+            let (arch, rest) = named.split_once('-').unwrap_or((named, ""));
+            // Rust's names say the extensions too.
+            let arch = if arch.starts_with("riscv64") { "riscv64" } else { arch };
+            if !initialize_cross(arch) {
+                return Err(Box::new(unknown_target::error(named, ARCHITECTURES)));
+            }
+            TargetTriple::create(&format!("{arch}-{rest}"))
+        }
+        None => TargetMachine::get_default_triple(),
+    };
+    let text = triple.as_str().to_string_lossy().into_owned();
+    let target = Target::from_triple(&triple).map_err(|e| bug(e.to_string()))?;
+    let foreign = options.target.as_deref().is_some_and(|t| !is_native(t));
+    let (cpu, features) = match &options.cpu {
+        Some(cpu) if cpu != "native" => (cpu.clone(), String::new()),
+        _ if foreign => (default_cpu(&text).into(), default_features(&text).into()),
+        _ => (
+            TargetMachine::get_host_cpu_name().to_string_lossy().into_owned(),
+            TargetMachine::get_host_cpu_features().to_string_lossy().into_owned(),
+        ),
+    };
+    let level = match level {
+        0 => OptimizationLevel::None,
+        1 => OptimizationLevel::Less,
+        2 => OptimizationLevel::Default,
+        _ => OptimizationLevel::Aggressive,
+    };
+    let machine = target
+        .create_target_machine(&triple, &cpu, &features, level, RelocMode::PIC, CodeModel::Default)
+        .ok_or_else(|| bug(format!("LLVM has no machine for {text}")))?;
+    let data = machine.get_target_data();
+    if data.get_pointer_byte_size(None) != 8 || data.get_byte_ordering() != ByteOrdering::LittleEndian {
+        let message = format!("code for `{text}`: only little-endian machines with addresses of 64 bits");
+        return Err(Box::new(limitation::error(Span::NONE, message, "build for another target")));
+    }
+    Ok(machine)
+}
+
+/// The CPU of a foreign target when none is named.
+fn default_cpu(triple: &str) -> &'static str {
+    match triple.split('-').next().unwrap_or("") {
+        "x86_64" => "x86-64",
+        "riscv64" => "generic-rv64",
+        "powerpc64le" => "ppc64le",
+        _ => "generic",
+    }
+}
+
+/// What Linux expects of such machines beyond the CPU's least.
+fn default_features(triple: &str) -> &'static str {
+    match triple.split('-').next().unwrap_or("") {
+        "riscv64" => "+m,+a,+f,+d,+c",
+        "wasm64" => "+tail-call",
+        _ => "",
+    }
+}

@@ -1,0 +1,349 @@
+//! Programs as files that others link or run: objects, executables, libraries, headers. The system's compiler driver
+//! links; what it must not see of the runtime is hidden here.
+
+use crate::diagnostics::{cannot_write, link_failed, no_entry, no_linker, runtime_not_found, tail_call_not_guaranteed};
+use crate::{Reported, Session};
+use nyala_base::diagnostics::{limitation, undefined_symbol};
+use nyala_base::{Diagnostic, Span};
+use nyala_flat::{Const, FunctionBuilder, Linkage, Module, Terminator};
+use nyala_gen_llvm::is_native;
+use object::{Object, ObjectSymbol};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What `nyala build` makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Exe,
+    Obj,
+    StaticLib,
+    SharedLib,
+    Header,
+}
+
+impl Kind {
+    /// What a file of this name is.
+    pub fn of(out: &Path) -> Kind {
+        match out.extension().and_then(OsStr::to_str) {
+            Some("o") => Kind::Obj,
+            Some("a") => Kind::StaticLib,
+            Some("so") => Kind::SharedLib,
+            Some("h") => Kind::Header,
+            _ => Kind::Exe,
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Kind::Exe => "an executable",
+            Kind::Obj => "an object",
+            Kind::StaticLib => "a static library",
+            Kind::SharedLib => "a shared library",
+            Kind::Header => "a header",
+        }
+    }
+}
+
+/// The file of the runtime that programs are linked with.
+const RUNTIME: &str = "libnyala_runtime.a";
+
+impl Session {
+    /// Compiles the program to a file. `inputs` are objects and libraries that executables and shared libraries are
+    /// linked with.
+    pub fn build(&mut self, kind: Kind, out: &Path, inputs: &[PathBuf]) -> Result<(), Reported> {
+        if kind == Kind::Header {
+            let text = self.header(&guard_name(out))?;
+            return self.deliver_bytes(text.as_bytes(), out);
+        }
+        let foreign = self.options.target.clone().filter(|t| !is_native(t));
+        if let Some(target) = foreign.filter(|_| kind != Kind::Obj && std::env::var_os("CC").is_none()) {
+            let message = format!("{} for `{target}` needs that machine's linker", kind.about());
+            let hint = "build an object (`-o NAME.o`) and link it there, or name a cross compiler by the environment's \
+                        `CC` and that machine's runtime by `NYALA_RUNTIME`";
+            return Err(self.report(limitation::error(Span::NONE, message, hint)));
+        }
+        let world = self.graph()?;
+        let residual = self.residual(&world)?;
+        let mut module = self.flat(&residual)?;
+        if kind == Kind::Exe {
+            self.add_start(&mut module)?;
+        }
+        let target = self.options.target.clone();
+        let options = nyala_gen_llvm::Options { target, ..Default::default() };
+        if let (false, Some(target)) = (options.has_tail_calls(), &options.target) {
+            let jumps =
+                |f: &&nyala_flat::Function| f.blocks.iter().any(|b| matches!(b.term, Terminator::TailCall { .. }));
+            if let Some(f) = module.funcs.iter().find(jumps) {
+                self.sink.push(tail_call_not_guaranteed::warning(f.span, &f.name, target));
+            }
+        }
+        let llvm = self.llvm(&module)?;
+        let object = self.time("llvm-codegen", |_| llvm.object(), |o| o.as_ref().map_or(0, Vec::len));
+        let object = object.map_err(|d| self.report(*d))?;
+        if kind == Kind::Obj {
+            return self.deliver_bytes(&object, out);
+        }
+        let exports: Vec<String> = module.funcs.iter().filter_map(exported).collect();
+        let made = self.time("link", |s| s.link(kind, &object, &exports, inputs, out), |_| 0);
+        made.map_err(|d| self.report(*d))
+    }
+
+    /// Gives an executable its C `main`, which runs the program's on a large stack.
+    fn add_start(&mut self, module: &mut Module) -> Result<(), Reported> {
+        let Some(main) = module.exported("main") else {
+            return Err(self.report(no_entry::of_executable()));
+        };
+        let takes_args = self.check_entry(module, main)?;
+        let (i32, code) = (module.types.i32(), module.types.code());
+        let params = [i32, module.func(main).params.get(1).copied().unwrap_or(code)];
+        let rets = module.func(main).rets.clone();
+        module.funcs[nyala_base::Id::idx(main)].linkage = Linkage::Internal;
+
+        let program = module.declare("start.program", Linkage::Callback, &params, &[i32]);
+        let mut b = FunctionBuilder::new(module, program);
+        let entry = b.entry(&["argc", "argv"]);
+        let args = [b.param(entry, 0), b.param(entry, 1)];
+        let result = b.call(main, if takes_args { &args } else { &[] }, &rets);
+        let result = if rets.is_empty() { b.literal(nyala_ir::Prim::I32, 0) } else { result };
+        b.terminate(Terminator::Return(vec![result]));
+
+        let start =
+            module.declare("start", Linkage::Foreign("nyala_start".into()), &[code, params[0], params[1]], &[i32]);
+        let c_main = module.declare("start.main", Linkage::Exported("main".into()), &params, &[i32]);
+        let mut b = FunctionBuilder::new(module, c_main);
+        let entry = b.entry(&["argc", "argv"]);
+        let program = b.function.constant(Const::CFunc(program), code);
+        let args = [program, b.param(entry, 0), b.param(entry, 1)];
+        let result = b.call(start, &args, &[i32]);
+        b.terminate(Terminator::Return(vec![result]));
+        Ok(())
+    }
+
+    fn link(
+        &self,
+        kind: Kind,
+        object: &[u8],
+        exports: &[String],
+        inputs: &[PathBuf],
+        out: &Path,
+    ) -> Result<(), Box<Diagnostic>> {
+        let folder = temporary_folder()?;
+        let linker = Linker { folder: folder.path(), debug: self.options.debug };
+        let program = linker.write("program.o", object)?;
+        let runtime = if needs_runtime(object) { Some(find_runtime()?) } else { None };
+        let result = folder.path().join("result");
+        match kind {
+            Kind::StaticLib => linker.static_lib(&program, runtime.as_deref(), exports, out, &result)?,
+            _ => linker.image(kind, &program, runtime.as_deref(), exports, inputs, out, &result)?,
+        }
+        deliver(&result, out)
+    }
+
+    fn deliver_bytes(&mut self, bytes: &[u8], out: &Path) -> Result<(), Reported> {
+        let made = temporary_folder().and_then(|folder| {
+            let linker = Linker { folder: folder.path(), debug: false };
+            deliver(&linker.write("result", bytes)?, out)
+        });
+        made.map_err(|d| self.report(*d))
+    }
+}
+
+fn temporary_folder() -> Result<tempfile::TempDir, Box<Diagnostic>> {
+    let folder = tempfile::Builder::new().prefix("nyala-build-").tempdir();
+    folder.map_err(|e| Box::new(cannot_write::temporary(e)))
+}
+
+fn exported(f: &nyala_flat::Function) -> Option<String> {
+    match &f.linkage {
+        Linkage::Exported(symbol) => Some(symbol.clone()),
+        _ => None,
+    }
+}
+
+/// The macro that guards a header of this name against a second inclusion.
+fn guard_name(out: &Path) -> String {
+    let name = out.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase();
+    let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    format!("NYALA_{clean}")
+}
+
+/// Whether the object refers to a function of the runtime.
+fn needs_runtime(object: &[u8]) -> bool {
+    // What cannot be read is left to the linker.
+    let Ok(file) = object::File::parse(object) else { return true };
+    file.symbols().any(|s| s.is_undefined() && s.name().is_ok_and(|n| n.trim_start_matches('_').starts_with("nyala_")))
+}
+
+/// The runtime as a static library: where the environment says, beside the command, or in `../lib/nyala`.
+fn find_runtime() -> Result<PathBuf, Box<Diagnostic>> {
+    let mut places = Vec::new();
+    if let Some(named) = std::env::var_os("NYALA_RUNTIME").filter(|v| !v.is_empty()) {
+        let named = PathBuf::from(named);
+        places.push(if named.is_dir() { named.join(RUNTIME) } else { named });
+    } else if let Ok(exe) = std::env::current_exe().and_then(|e| e.canonicalize())
+        && let Some(folder) = exe.parent()
+    {
+        places.push(folder.join(RUNTIME));
+        places.push(folder.join("../lib/nyala").join(RUNTIME));
+    }
+    if let Some(found) = places.iter().find(|p| p.is_file()) {
+        return Ok(found.clone());
+    }
+    let tried: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
+    Err(Box::new(runtime_not_found::error(&tried)))
+}
+
+/// The system's compiler driver and binary tools, at work in a folder of its own.
+struct Linker<'a> {
+    folder: &'a Path,
+    debug: bool,
+}
+
+/// A tool: what the environment names, perhaps with arguments, or the usual one.
+fn tool(variable: &str, usual: &str) -> Command {
+    let named = std::env::var_os(variable).filter(|v| !v.is_empty()).unwrap_or_else(|| usual.into());
+    let words: Vec<OsString> = match named.to_str() {
+        Some(text) if !Path::new(&named).exists() => text.split_whitespace().map(OsString::from).collect(),
+        _ => vec![named],
+    };
+    let mut command = Command::new(words.first().map_or(OsStr::new(usual), |w| w));
+    command.args(words.iter().skip(1));
+    // Its messages are read below.
+    command.env("LC_ALL", "C");
+    command
+}
+
+/// A path that no tool takes for an option.
+fn plain(path: &Path) -> PathBuf {
+    if path.as_os_str().as_encoded_bytes().starts_with(b"-") { Path::new(".").join(path) } else { path.into() }
+}
+
+impl Linker<'_> {
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Box<Diagnostic>> {
+        let path = self.folder.join(name);
+        match std::fs::write(&path, bytes) {
+            Ok(()) => Ok(path),
+            Err(e) => Err(Box::new(cannot_write::temporary(e))),
+        }
+    }
+
+    fn run(&self, variable: &str, command: &mut Command, out: &Path) -> Result<(), Box<Diagnostic>> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let output = command.output().map_err(|e| Box::new(no_linker::error(&name, variable, e)))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let missing = undefined_symbols(&said);
+        if !missing.is_empty() {
+            let names: Vec<String> = missing.iter().map(|n| format!("`{n}`")).collect();
+            let message = format!("cannot link {}: nobody defines {}", out.display(), names.join(", "));
+            return Err(Box::new(undefined_symbol::error(Span::NONE, message)));
+        }
+        let said = said.trim().replace(&format!("{}/", self.folder.display()), "");
+        Err(Box::new(link_failed::error(out, &name, &said)))
+    }
+
+    /// An executable or a shared library.
+    fn image(
+        &self,
+        kind: Kind,
+        program: &Path,
+        runtime: Option<&Path>,
+        exports: &[String],
+        inputs: &[PathBuf],
+        out: &Path,
+        result: &Path,
+    ) -> Result<(), Box<Diagnostic>> {
+        let mut cc = tool("CC", "cc");
+        if kind == Kind::SharedLib {
+            let names: String = exports.iter().map(|s| format!("    \"{s}\";\n")).collect();
+            let global = if exports.is_empty() { String::new() } else { format!("  global:\n{names}") };
+            let script = self.write("exports.map", format!("{{\n{global}  local: *;\n}};\n").as_bytes())?;
+            cc.args(["-shared", "-Xlinker", "--version-script", "-Xlinker"]).arg(script);
+            if let Some(name) = out.file_name() {
+                cc.args(["-Xlinker", "-soname", "-Xlinker"]).arg(name);
+            }
+        }
+        cc.arg("-o").arg(result).arg(program);
+        cc.args(inputs.iter().map(|p| plain(p)));
+        cc.args(runtime);
+        cc.args(["-Xlinker", "--gc-sections", "-lm", "-lpthread", "-ldl"]);
+        if !self.debug {
+            cc.args(["-Xlinker", "--strip-debug"]);
+        }
+        self.run("CC", &mut cc, out)
+    }
+
+    /// A static library: one object in which only the program's exports are global, so that a program may be linked
+    /// with several such libraries, and with Rust's own.
+    fn static_lib(
+        &self,
+        program: &Path,
+        runtime: Option<&Path>,
+        exports: &[String],
+        out: &Path,
+        result: &Path,
+    ) -> Result<(), Box<Diagnostic>> {
+        let member = self.folder.join("nyala.o");
+        if let Some(runtime) = runtime {
+            let merged = self.folder.join("merged.o");
+            let mut cc = tool("CC", "cc");
+            cc.args(["-r", "-nostdlib", "-o"]).arg(&merged).arg(program).arg(runtime);
+            // Groups of sections would be dropped where another library has one of the same name, with what is local
+            // here.
+            cc.args(["-Xlinker", "--force-group-allocation", "-Xlinker", "--gc-sections"]);
+            for symbol in exports {
+                cc.args(["-Xlinker", "-u", "-Xlinker", symbol]);
+            }
+            self.run("CC", &mut cc, out)?;
+            let names: String = exports.iter().map(|s| format!("{s}\n")).collect();
+            let names = self.write("exports.txt", names.as_bytes())?;
+            let mut objcopy = tool("OBJCOPY", "objcopy");
+            let mut keep = OsString::from("--keep-global-symbols=");
+            keep.push(names);
+            objcopy.arg(keep);
+            // Rust's own objects carry bitcode too, which is none any more when merged, and confuses binary tools.
+            objcopy.args(["--remove-section=.llvmbc", "--remove-section=.llvmcmd"]);
+            if !self.debug {
+                objcopy.arg("--strip-debug");
+            }
+            self.run("OBJCOPY", objcopy.arg(&merged).arg(&member), out)?;
+        } else {
+            std::fs::rename(program, &member).map_err(cannot_write::temporary)?;
+        }
+        self.run("AR", tool("AR", "ar").arg("rcsD").arg(result).arg(&member), out)
+    }
+}
+
+/// Names that a linker says nobody defines, each once.
+fn undefined_symbols(said: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for line in said.lines() {
+        let rest = ["undefined reference to `", "undefined symbol: "].iter().find_map(|m| line.split_once(m));
+        if let Some((_, rest)) = rest {
+            let name = rest.trim_end_matches('\'').to_string();
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// Puts a finished file in its place, whole or not at all.
+fn deliver(from: &Path, out: &Path) -> Result<(), Box<Diagnostic>> {
+    let put = || -> std::io::Result<()> {
+        if out.exists() && !out.is_file() {
+            // A device or pipe; a folder is an error.
+            return std::fs::write(out, std::fs::read(from)?);
+        }
+        let folder = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let temporary = tempfile::Builder::new().prefix(".nyala-").tempfile_in(folder)?;
+        std::fs::copy(from, temporary.path())?;
+        temporary.persist(out)?;
+        Ok(())
+    };
+    put().map_err(|e| Box::new(cannot_write::file(out, e)))
+}

@@ -1,0 +1,69 @@
+//! `nyala build`: a program becomes a file that others link or run.
+
+use super::{Input, with_session_of};
+use clap::ValueEnum;
+use nyala::build::Kind;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Compile a program to an executable, object, library or C header
+#[derive(clap::Args)]
+pub struct Build {
+    #[command(flatten)]
+    input: Input,
+    /// The file to make
+    #[arg(short, value_name = "OUT")]
+    out: PathBuf,
+    /// What to make; as a rule the ending of OUT says it: .o, .a, .so, .h, others are executables
+    #[arg(long, value_enum)]
+    kind: Option<KindName>,
+    /// Machine to make code for, such as aarch64-unknown-linux-gnu
+    #[arg(long, value_name = "TRIPLE")]
+    target: Option<String>,
+    /// Keep what debuggers want: functions and lines
+    #[arg(short = 'g')]
+    debug: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum KindName {
+    Exe,
+    Obj,
+    StaticLib,
+    SharedLib,
+    Header,
+}
+
+/// Among the program's files, what the linker gets.
+fn is_linked(path: &Path) -> bool {
+    ["o", "a", "so"].iter().any(|e| path.extension() == Some(OsStr::new(e)))
+}
+
+impl Build {
+    pub fn run(mut self) -> u8 {
+        let kind = match self.kind {
+            None => Kind::of(&self.out),
+            Some(KindName::Exe) => Kind::Exe,
+            Some(KindName::Obj) => Kind::Obj,
+            Some(KindName::StaticLib) => Kind::StaticLib,
+            Some(KindName::SharedLib) => Kind::SharedLib,
+            Some(KindName::Header) => Kind::Header,
+        };
+        let (linked, files): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.input.files).into_iter().partition(|f| is_linked(f));
+        if files.is_empty() {
+            eprintln!("error: no source file among the files to build");
+            return super::USAGE;
+        }
+        if !linked.is_empty() && !matches!(kind, Kind::Exe | Kind::SharedLib) {
+            eprintln!("error: only executables and shared libraries are linked with {}", linked[0].display());
+            return super::USAGE;
+        }
+        self.input.files = files;
+        let options = |o: &mut nyala::Options| {
+            o.target = self.target.clone();
+            o.debug = self.debug;
+        };
+        with_session_of(&self.input, options, |s| s.build(kind, &self.out, &linked).map(|()| 0))
+    }
+}

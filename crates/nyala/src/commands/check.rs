@@ -1,0 +1,16 @@
+//! `nyala check`: silence, or diagnostics.
+
+use super::{Input, with_session};
+
+/// Check a program: silence, or diagnostics
+#[derive(clap::Args)]
+pub struct Check {
+    #[command(flatten)]
+    input: Input,
+}
+
+impl Check {
+    pub fn run(&self) -> u8 {
+        with_session(&self.input, |s| s.graph().map(|_| 0))
+    }
+}

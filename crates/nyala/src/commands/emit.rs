@@ -1,0 +1,49 @@
+//! `nyala emit`: a program as text, at a stage of its compilation.
+
+use super::{Input, with_session};
+use nyala::diagnostics::cannot_write;
+use nyala::pipelines;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Show a program at a stage of its compilation
+#[derive(clap::Args)]
+pub struct Emit {
+    #[command(flatten)]
+    input: Input,
+    /// ast, graph, residual, flat, llvm or asm
+    #[arg(long, default_value = "residual", value_parser = parse_stage)]
+    stage: String,
+    /// Only this function (graph, residual, flat)
+    #[arg(long = "fn", value_name = "NAME")]
+    function: Option<String>,
+    /// Write to a file
+    #[arg(short)]
+    out: Option<PathBuf>,
+}
+
+fn parse_stage(name: &str) -> Result<String, String> {
+    if pipelines::STAGES.iter().any(|s| s.0 == name) {
+        return Ok(name.into());
+    }
+    let later = ["cff", "vector", "c", "cuda", "opencl", "hls", "spirv", "ptx", "amdgpu"];
+    let known: Vec<&str> = pipelines::STAGES.iter().map(|s| s.0).collect();
+    let what = if later.contains(&name) { "limitation: there is no such stage yet" } else { "no such stage" };
+    Err(format!("{what}; there are {}", known.join(", ")))
+}
+
+impl Emit {
+    pub fn run(&self) -> u8 {
+        with_session(&self.input, |s| {
+            let text = nyala::emit(s, &self.stage, self.function.as_deref())?;
+            let written = match &self.out {
+                Some(path) => std::fs::write(path, text).map_err(|e| cannot_write::file(path, e)),
+                None => match std::io::stdout().write_all(text.as_bytes()) {
+                    Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(cannot_write::standard_output(e)),
+                    _ => Ok(()),
+                },
+            };
+            written.map(|()| 0).map_err(|d| s.report(d))
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! The verbs of the command, one file each, and what they share: the common options, exit codes, showing what the
+//! compiler has to say.
+
+pub mod build;
+pub mod check;
+pub mod emit;
+pub mod run;
+
+use clap::Args;
+use nyala::diagnostics::cannot_read;
+use nyala::{Options, Reported, Session};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub struct Input {
+    /// Source files; several form one program
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Optimization level
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
+    opt_level: u8,
+    /// Ignore partial-evaluation annotations
+    #[arg(long)]
+    no_pe: bool,
+    /// Multiply the budget of partial evaluation
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    pe_budget: f64,
+    /// Compile without the prelude
+    #[arg(long)]
+    no_prelude: bool,
+    /// CPU to make code for, as LLVM names it
+    #[arg(long, value_name = "NAME")]
+    cpu: Option<String>,
+    /// Replace the initializer of a top-level static
+    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_define)]
+    defines: Vec<(String, String)>,
+    /// Folder to search libraries in
+    #[arg(short = 'L', value_name = "DIR")]
+    library_folders: Vec<PathBuf>,
+    /// Say what each pass took
+    #[arg(long)]
+    pub time_passes: bool,
+}
+
+fn parse_define(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as WIDTH=640")?;
+    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if is_name { Ok((name.into(), value.into())) } else { Err(format!("`{name}` is no name of a static")) }
+}
+
+/// Exit codes of `system.md`.
+pub const FAILED: u8 = 1;
+pub const USAGE: u8 = 2;
+const CHECKED_EXECUTION: u8 = 3;
+pub const BUG: u8 = 70;
+/// What a shell makes of the signal of `abort`, which is how a panic ends compiled programs.
+const PANIC: u8 = 134;
+
+/// Loads the files, runs `f`, prints diagnostics; the exit code.
+pub fn with_session(input: &Input, f: impl FnOnce(&mut Session) -> Result<u8, Reported>) -> u8 {
+    with_session_of(input, |_| {}, f)
+}
+
+/// The same with options that only one verb has.
+pub fn with_session_of(
+    input: &Input,
+    options: impl FnOnce(&mut Options),
+    f: impl FnOnce(&mut Session) -> Result<u8, Reported>,
+) -> u8 {
+    let mut library_folders = input.library_folders.clone();
+    library_folders.extend(std::env::var_os("NYALA_PATH").iter().flat_map(std::env::split_paths));
+    if !(input.pe_budget > 0.0 && input.pe_budget.is_finite()) {
+        eprintln!("error: --pe-budget must be a positive number");
+        return USAGE;
+    }
+    let mut all = Options {
+        opt_level: input.opt_level,
+        partial_evaluation: !input.no_pe,
+        pe_budget: input.pe_budget,
+        prelude: !input.no_prelude,
+        cpu: input.cpu.clone(),
+        defines: input.defines.clone(),
+        library_folders,
+        ..Options::default()
+    };
+    options(&mut all);
+    let mut session = Session::new(all);
+    for path in &input.files {
+        let text = std::fs::read(path).map_err(|e| e.to_string()).and_then(|bytes| {
+            String::from_utf8(bytes)
+                .map_err(|e| format!("not UTF-8: byte {} is no character", e.utf8_error().valid_up_to()))
+        });
+        match text {
+            Ok(text) => session.add_file(path.display().to_string(), text),
+            Err(e) => drop(session.report(cannot_read::error(path, &e))),
+        }
+    }
+    let result = if session.sink.has_errors() { Err(Reported) } else { f(&mut session) };
+    show(&session, input.time_passes);
+    match result {
+        Ok(code) => code,
+        Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
+        Err(Reported) if session.faulted == Some("panic") => PANIC,
+        Err(Reported) if session.faulted.is_some() => CHECKED_EXECUTION,
+        Err(Reported) => FAILED,
+    }
+}
+
+pub fn show(session: &Session, time_passes: bool) {
+    let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let mut err = std::io::stderr().lock();
+    let _ = err.write_all(session.render(color).as_bytes());
+    if time_passes && !session.timings.is_empty() {
+        let total: f64 = session.timings.iter().map(|t| t.time.as_secs_f64()).sum();
+        for t in &session.timings {
+            let _ = writeln!(err, "{:>10.3} ms  {:<20} {:>9}", t.time.as_secs_f64() * 1e3, t.pass, t.size);
+        }
+        let _ = writeln!(err, "{:>10.3} ms  total", total * 1e3);
+    }
+}

@@ -1,0 +1,56 @@
+//! `nyala run`: a program is compiled in memory, or interpreted, and runs.
+
+use super::{Input, show, with_session};
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+/// Compile a program and run it
+#[derive(clap::Args)]
+pub struct Run {
+    #[command(flatten)]
+    input: Input,
+    /// Shared library with C functions that the program imports
+    #[arg(long, value_name = "LIB.so")]
+    load: Vec<PathBuf>,
+    /// Exported function to run
+    #[arg(long, default_value = "main")]
+    entry: String,
+    #[arg(long, value_enum, default_value = "jit")]
+    engine: Engine,
+    /// Arguments of the program
+    #[arg(last = true)]
+    args: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq)]
+enum Engine {
+    /// Native code
+    Jit,
+    /// The checking interpreter, on the program before partial evaluation
+    Interp,
+}
+
+impl Run {
+    pub fn run(&self) -> u8 {
+        with_session(&self.input, |s| {
+            let mut args = vec![self.input.files[0].display().to_string()];
+            args.extend(self.args.iter().cloned());
+            let world = s.graph()?;
+            if self.engine == Engine::Interp {
+                show(s, self.input.time_passes);
+                s.sink.diagnostics.clear();
+                s.timings.clear();
+                return s.interpret(&world, &self.entry, &args, &self.load).map(|code| (code & 255) as u8);
+            }
+            let residual = s.residual(&world)?;
+            let module = s.flat(&residual)?;
+            let loaded = s.load(&module, &self.load)?;
+            // What the compiler has to say comes before what the program says.
+            show(s, self.input.time_passes);
+            s.sink.diagnostics.clear();
+            s.timings.clear();
+            let result = s.run_entry(&module, &loaded, &self.entry, &args)?;
+            Ok((result & 255) as u8)
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! The stack that programs run on, the same for compiled and JIT-compiled ones: a thread of its own with a gigabyte of
+//! address space, of which only the touched pages are used, and a guard below it.
+
+use std::cell::Cell;
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+
+/// Address space of the program's stack.
+pub const STACK: usize = 1 << 30;
+/// Pages without access below it. Compiled functions touch every page of their frames in order, C functions need not.
+pub const GUARD: usize = 64 << 10;
+
+thread_local! {
+    static IS_PROGRAM: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is one of [`call_on_large_stack`].
+pub(crate) fn is_program_thread() -> bool {
+    IS_PROGRAM.get()
+}
+
+struct Call {
+    f: Option<Box<dyn FnOnce() -> i32 + Send>>,
+    result: i32,
+}
+
+extern "C" fn thread(call: *mut c_void) -> *mut c_void {
+    // SAFETY: `call_on_large_stack` passes a call, and waits for this thread before it touches it again.
+    let call = unsafe { &mut *call.cast::<Call>() };
+    IS_PROGRAM.set(true);
+    if let Some(f) = call.f.take() {
+        call.result = f();
+    }
+    std::ptr::null_mut()
+}
+
+/// Runs `f`, which must not unwind, on a stack of [`STACK`] bytes; its result.
+///
+/// # Errors
+/// There is no memory for the stack.
+pub fn call_on_large_stack(f: Box<dyn FnOnce() -> i32 + Send>) -> Result<i32, String> {
+    let mut call = Call { f: Some(f), result: 0 };
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let mut id = MaybeUninit::<libc::pthread_t>::uninit();
+    // SAFETY: the attributes are initialized before their use and destroyed once; `call` lives until the thread, which
+    // is waited for, has ended.
+    let status = unsafe {
+        libc::pthread_attr_init(attributes.as_mut_ptr());
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK + GUARD);
+        libc::pthread_attr_setguardsize(attributes.as_mut_ptr(), GUARD);
+        let mut status = libc::pthread_create(id.as_mut_ptr(), attributes.as_ptr(), thread, (&raw mut call).cast());
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        if status == 0 {
+            status = libc::pthread_join(id.assume_init(), std::ptr::null_mut());
+        }
+        status
+    };
+    match status {
+        0 => Ok(call.result),
+        e => Err(format!("no memory for the program's stack of {} MiB: {}", STACK >> 20, os_error(e))),
+    }
+}
+
+fn os_error(code: i32) -> std::io::Error {
+    std::io::Error::from_raw_os_error(code)
+}
+
+/// The start of a built executable: runs the program's entry function on a large stack with the process's arguments;
+/// the exit code.
+///
+/// # Safety
+/// As C promises for `main`: `argc` texts, then a null. `main` is code of that type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_start(
+    main: extern "C" fn(i32, *const *const c_char) -> i32,
+    argc: i32,
+    argv: *const *const c_char,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { crate::system::set_argv(argc, argv) };
+    let result = call_on_large_stack(Box::new(move || {
+        let result = main(crate::nyala_argc(), crate::nyala_argv());
+        crate::nyala_flush();
+        result
+    }));
+    result.unwrap_or_else(|e| {
+        eprintln!("error: {e}");
+        1
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_has_its_stack() {
+        fn deep(n: u64) -> u64 {
+            let page = std::hint::black_box([n; 512]);
+            if n == 0 { 0 } else { deep(n - 1) + page[511] }
+        }
+        let expected = (1..=20_000).sum::<u64>();
+        assert_eq!(call_on_large_stack(Box::new(move || (deep(20_000) == expected) as i32)), Ok(1));
+    }
+}

@@ -1,0 +1,319 @@
+//! The C header of a program: its exported functions and the structs they speak of, with the comments above them.
+//!
+//! It is made from the checked program, not from the graph, which knows neither parameters' names nor which pointers
+//! may be written through.
+
+use crate::diagnostics::limitation;
+use crate::program::{FnInfo, FnKind, Program};
+use crate::types::{Kind, StructId, Ty};
+use nyala_base::{Diagnostic, Sources, Span};
+use nyala_ir::Prim;
+use nyala_syntax::ast::PatternKind;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt::Write;
+
+/// Words that C or C++ do not take as names.
+const KEYWORDS: &str = " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept \
+    const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do double \
+    dynamic_cast else enum explicit export extern false float for friend goto if inline int int8_t int16_t int32_t int64_t \
+    uint8_t uint16_t uint32_t uint64_t long mutable namespace new noexcept not not_eq nullptr operator or or_eq private \
+    protected public register reinterpret_cast requires restrict return short signed sizeof static static_assert \
+    static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using \
+    virtual void volatile wchar_t while xor xor_eq ";
+
+struct Writer<'p, 'a> {
+    p: &'p Program<'a>,
+    sources: &'p Sources,
+    struct_names: FxHashMap<StructId, String>,
+    /// Names of structs and functions given away.
+    taken: FxHashSet<String>,
+    /// Tuples as structs.
+    tuples: FxHashMap<Ty, String>,
+    n_tuples: usize,
+    /// Declared, in order of their first use.
+    seen: Vec<Aggregate>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Aggregate {
+    Struct(StructId),
+    Tuple(Ty),
+}
+
+/// The header's text, guarded by the macro `guard`.
+///
+/// # Errors
+/// A function has a type that does not cross to C.
+pub fn header(p: &Program, sources: &Sources, guard: &str) -> Result<String, Box<Diagnostic>> {
+    let exported = |f: &&FnInfo| f.kind == FnKind::Defined && f.top_level && !f.rejected && f.ast.exported;
+    let mut w = Writer {
+        p,
+        sources,
+        struct_names: FxHashMap::default(),
+        taken: FxHashSet::default(),
+        tuples: FxHashMap::default(),
+        n_tuples: 0,
+        seen: Vec::new(),
+    };
+    let fns: Vec<&FnInfo> = p.fns.iter().filter(exported).filter(|f| f.module >= p.n_prelude).collect();
+    w.taken.extend(fns.iter().map(|f| c_name(symbol(f))));
+    let mut functions = String::new();
+    for f in fns {
+        w.function(f, &mut functions)?;
+    }
+    let structs = w.structs();
+    let mut out = format!("#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n");
+    out.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    out.push_str(&structs);
+    out.push_str(&functions);
+    let _ = writeln!(out, "\n#ifdef __cplusplus\n}}\n#endif\n\n#endif // {guard}");
+    Ok(out)
+}
+
+fn symbol<'f>(f: &'f FnInfo) -> &'f str {
+    f.ast.symbol.as_ref().map_or(&f.ast.name.text, |s| &s.0)
+}
+
+/// `name` as C and C++ take it.
+fn c_name(name: &str) -> String {
+    let mut out: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    if out.is_empty() || out.starts_with(|c: char| c.is_ascii_digit()) {
+        out.insert(0, '_');
+    }
+    if KEYWORDS.contains(&format!(" {out} ")) {
+        out.push('_');
+    }
+    out
+}
+
+fn prim_name(prim: Prim) -> &'static str {
+    match prim {
+        Prim::Bool => "bool",
+        Prim::I8 => "int8_t",
+        Prim::I16 => "int16_t",
+        Prim::I32 => "int32_t",
+        Prim::I64 => "int64_t",
+        Prim::U8 => "uint8_t",
+        Prim::U16 => "uint16_t",
+        Prim::U32 => "uint32_t",
+        Prim::U64 => "uint64_t",
+        Prim::F32 => "float",
+        Prim::F64 => "double",
+    }
+}
+
+impl Writer<'_, '_> {
+    fn kind(&self, ty: Ty) -> &Kind {
+        self.p.types.final_kind(ty)
+    }
+
+    fn show(&self, ty: Ty) -> String {
+        self.p.types.show(ty, &|s| self.p.structs[s.0 as usize].ast.name.text.to_string())
+    }
+
+    fn function(&mut self, f: &FnInfo, out: &mut String) -> Result<(), Box<Diagnostic>> {
+        let name = c_name(symbol(f));
+        let mut params = Vec::new();
+        for (i, &ty) in f.param_tys.iter().enumerate() {
+            let (param, span) = match f.ast.params.get(i) {
+                Some(p) => match &p.pattern.kind {
+                    PatternKind::Name { name, .. } if &*name.text != "_" => (c_name(&name.text), p.span),
+                    _ => (String::new(), p.span),
+                },
+                None => (String::new(), f.ast.name.span),
+            };
+            self.check(ty, span, "a parameter")?;
+            params.push(self.declaration(ty, param, false));
+        }
+        if params.is_empty() {
+            params.push("void".into());
+        }
+        let unit = |t: Ty| matches!(self.kind(t), Kind::Tuple(parts) if parts.is_empty());
+        let mut tail = format!("{name}({})", params.join(", "));
+        if f.never || self.p.types.is_never(f.result) || unit(f.result) {
+            tail.insert_str(0, "void ");
+        } else {
+            self.check(f.result, f.ast.name.span, "the result")?;
+            tail = self.declaration(f.result, tail, false);
+        }
+        self.comment(f.ast.span, out);
+        out.push_str(&tail);
+        if name != symbol(f) {
+            // The symbol as it is.
+            let _ = write!(out, " __asm__(\"{}\")", symbol(f).replace('\\', "\\\\").replace('"', "\\\""));
+        }
+        out.push_str(";\n");
+        Ok(())
+    }
+
+    /// An error if a value of this type does not cross to C.
+    fn check(&self, ty: Ty, span: Span, what: &str) -> Result<(), Box<Diagnostic>> {
+        match self.kind(ty) {
+            Kind::Prim(_) | Kind::Ptr { .. } | Kind::Struct(_) => Ok(()),
+            _ => {
+                let message = format!("{what} of type `{}` does not cross to C", self.show(ty));
+                let hint = "exported functions take and give numbers, bools, pointers and structs";
+                Err(Box::new(limitation::error(span, message, hint)))
+            }
+        }
+    }
+
+    /// C's declaration of `name` (or of a declarator in its place) with that type.
+    fn declaration(&mut self, ty: Ty, name: String, is_const: bool) -> String {
+        let qualifier = if is_const { "const " } else { "" };
+        let space = if name.is_empty() { "" } else { " " };
+        match self.kind(ty).clone() {
+            Kind::Prim(prim) => format!("{qualifier}{}{space}{name}", prim_name(prim)),
+            Kind::Ptr { mutable, to, .. } => {
+                let star = if is_const && !name.is_empty() { "*const " } else { "*" };
+                let to = match *self.kind(to) {
+                    Kind::Indef(elem) => elem,
+                    _ => to,
+                };
+                let name = match self.kind(to) {
+                    Kind::Array(..) => format!("({star}{name})"),
+                    _ => format!("{star}{name}"),
+                };
+                self.declaration(to, name, !mutable)
+            }
+            Kind::Array(elem, n) => self.declaration(elem, format!("{name}[{n}]"), is_const),
+            Kind::Indef(elem) => self.declaration(elem, format!("{name}[]"), is_const),
+            Kind::Struct(id) => format!("{qualifier}struct {}{space}{name}", self.struct_name(id)),
+            Kind::Tuple(parts) if parts.is_empty() => format!("{qualifier}void{space}{name}"),
+            Kind::Tuple(_) => format!("{qualifier}struct {}{space}{name}", self.tuple_name(ty)),
+            // A function value in memory: code and what it captures.
+            _ => format!("void *{qualifier}{name}[2]"),
+        }
+    }
+
+    fn fresh(&mut self, wanted: &str) -> String {
+        let mut name = c_name(wanted);
+        let mut n = 1;
+        while !self.taken.insert(name.clone()) {
+            n += 1;
+            name = format!("{}_{n}", c_name(wanted));
+        }
+        name
+    }
+
+    fn struct_name(&mut self, id: StructId) -> String {
+        if let Some(name) = self.struct_names.get(&id) {
+            return name.clone();
+        }
+        let name = self.fresh(&self.p.structs[id.0 as usize].ast.name.text);
+        self.struct_names.insert(id, name.clone());
+        self.seen.push(Aggregate::Struct(id));
+        name
+    }
+
+    fn tuple_name(&mut self, ty: Ty) -> String {
+        if let Some(name) = self.tuples.get(&ty) {
+            return name.clone();
+        }
+        self.n_tuples += 1;
+        let name = self.fresh(&format!("tuple{}", self.n_tuples));
+        self.tuples.insert(ty, name.clone());
+        self.seen.push(Aggregate::Tuple(ty));
+        name
+    }
+
+    fn parts(&self, aggregate: Aggregate) -> Vec<(String, Ty)> {
+        match aggregate {
+            Aggregate::Struct(id) => {
+                self.p.structs[id.0 as usize].fields.iter().map(|&(name, ty)| (c_name(name), ty)).collect()
+            }
+            Aggregate::Tuple(ty) => match self.kind(ty) {
+                Kind::Tuple(parts) => parts.iter().enumerate().map(|(i, &t)| (format!("_{i}"), t)).collect(),
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    /// The struct or tuple that a value of this type contains, if it does.
+    fn contained(&self, mut ty: Ty) -> Option<Aggregate> {
+        loop {
+            match self.kind(ty) {
+                Kind::Array(elem, _) => ty = *elem,
+                Kind::Struct(id) => return Some(Aggregate::Struct(*id)),
+                Kind::Tuple(parts) if !parts.is_empty() => return Some(Aggregate::Tuple(ty)),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Definitions of all that was named so far and what these need: parts before wholes.
+    fn structs(&mut self) -> String {
+        let mut bodies: FxHashMap<Aggregate, String> = FxHashMap::default();
+        let mut next = 0;
+        // Writing fields names more structs.
+        while let Some(&aggregate) = self.seen.get(next) {
+            next += 1;
+            let mut body = String::new();
+            for (name, ty) in self.parts(aggregate) {
+                // Nothing is stored of `()`.
+                if !matches!(self.kind(ty), Kind::Tuple(parts) if parts.is_empty()) {
+                    let _ = writeln!(body, "    {};", self.declaration(ty, name, false));
+                }
+            }
+            bodies.insert(aggregate, body);
+        }
+        let mut out = String::new();
+        for aggregate in &self.seen {
+            let name = self.name_of(*aggregate);
+            let _ = writeln!(out, "{}typedef struct {name} {name};", if out.is_empty() { "\n" } else { "" });
+        }
+        let mut done: FxHashSet<Aggregate> = FxHashSet::default();
+        for &root in &self.seen {
+            let mut stack = vec![root];
+            while let Some(&aggregate) = stack.last() {
+                let parts = self.parts(aggregate);
+                let inner = parts.iter().filter_map(|&(_, t)| self.contained(t)).find(|i| !done.contains(i));
+                match inner {
+                    // A struct that contains itself was refused by the checker.
+                    Some(inner) if !done.contains(&aggregate) => stack.push(inner),
+                    _ => {
+                        stack.pop();
+                        if done.insert(aggregate) {
+                            match aggregate {
+                                Aggregate::Struct(id) => {
+                                    self.comment(self.p.structs[id.0 as usize].ast.name.span, &mut out);
+                                }
+                                Aggregate::Tuple(_) => out.push('\n'),
+                            }
+                            let body = bodies.get(&aggregate).map_or("", |b| b);
+                            let _ = writeln!(out, "struct {} {{\n{body}}};", self.name_of(aggregate));
+                        }
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    fn name_of(&self, aggregate: Aggregate) -> &str {
+        match aggregate {
+            Aggregate::Struct(id) => self.struct_names.get(&id),
+            Aggregate::Tuple(ty) => self.tuples.get(&ty),
+        }
+        .map_or("", |n| n)
+    }
+
+    /// The `//` comments on the lines above an item, with an empty line before.
+    fn comment(&self, span: Span, out: &mut String) {
+        out.push('\n');
+        let before = self.sources.text(span.file).get(..span.lo as usize).unwrap_or("");
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        let mut lines: Vec<&str> = Vec::new();
+        for line in before[..line_start].lines().rev() {
+            match line.trim().strip_prefix("//") {
+                Some(text) => lines.push(text),
+                None => break,
+            }
+        }
+        for line in lines.iter().rev() {
+            // A backslash at the end would go on with the comment.
+            let text = line.trim_end().trim_end_matches('\\').trim_end();
+            let _ = writeln!(out, "//{text}");
+        }
+    }
+}

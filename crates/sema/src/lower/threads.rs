@@ -1,0 +1,115 @@
+//! `parallel`, `spawn` and `sync` (`001` 5.1; `targets.md`, CPU). Apart from the other intrinsics, because they make
+//! functions: the runtime calls a parallel body for ranges, so the loop over one range is made here, where it can be
+//! optimized together with the body.
+//!
+//! ```text
+//! parallel(n, a, b, body)      parallel(m, n, a, b, range, k)
+//!                                cont range(m, lo, hi, ret) = head(m, lo)
+//!                                  cont head(m, i) = branch(m, lt(i, hi), then, else)
+//!                                    cont then(m) = @@body(m, i, next)
+//!                                      cont next(m) = head(m, add(i, 1))
+//!                                    cont else(m) = ret(m)
+//! ```
+
+use super::*;
+
+impl Lowerer<'_, '_, '_> {
+    /// Iterations `bounds[1] .. bounds[2]` of `body` on `bounds[0]` threads.
+    pub(super) fn parallel(&mut self, bounds: [Val; 3], body: Val, span: Span) -> Val {
+        let unit = self.w.unit();
+        if self.mem(span).is_none() {
+            return unit;
+        }
+        let (mem, i64) = (self.w.types.mem(), self.w.types.i64());
+        let index = self.w.ty(bounds[1]);
+        let next_ty = self.w.types.cn(&[mem]);
+        let range_ty = self.w.types.cn(&[mem, i64, i64, next_ty]);
+        let range = self.w.declare("parallel", range_ty, &["m", "lo", "hi", "ret"]);
+        let [_, lo, hi, ret] = *self.w.params(range) else { return unit };
+        let head_ty = self.w.types.cn(&[mem, index]);
+        let head = self.w.declare("head", head_ty, &["m", "i"]);
+        let (then, otherwise, next) = (self.block("then"), self.block("else"), self.block("next"));
+        let before = self.cur.take();
+
+        self.go_on_in(range);
+        let (lo, hi) = (self.convert_int(lo, index), self.convert_int(hi, index));
+        self.jump(head, &[lo]);
+        self.go_on_in(head);
+        let i = self.w.param(head, 1);
+        let goes_on = self.w.op(Op::Lt, &[i, hi]);
+        self.branch(goes_on, then, otherwise);
+        self.go_on_in(then);
+        let (body, next_val) = (self.w.op(Op::Run, &[body]), self.w.cont_val(next));
+        self.end(body, &[i, next_val]);
+        self.go_on_in(next);
+        let one = self.w.lit(index, 1);
+        let successor = self.w.op(Op::Add, &[i, one]);
+        self.jump(head, &[successor]);
+        self.go_on_in(otherwise);
+        self.end(ret, &[]);
+
+        self.cur = before;
+        let i32 = self.w.types.i32();
+        let n = self.convert_int(bounds[0], i32);
+        let (from, to) = (self.convert_int(bounds[1], i64), self.convert_int(bounds[2], i64));
+        let range = self.w.cont_val(range);
+        self.launch(Builtin::Parallel, &[n, from, to, range]);
+        unit
+    }
+
+    /// Starts a thread; its handle.
+    pub(super) fn spawn(&mut self, body: Val, span: Span) -> Val {
+        let i32 = self.w.types.i32();
+        if self.mem(span).is_none() {
+            return self.w.undef(i32);
+        }
+        let handle = self.call_symbol("nyala_spawn_handle", &[], Some(i32));
+        self.launch(Builtin::Spawn, &[handle, body]);
+        handle
+    }
+
+    /// Waits for a thread.
+    pub(super) fn sync(&mut self, handle: Val, span: Span) -> Val {
+        if self.mem(span).is_some() {
+            self.call_symbol("nyala_sync", &[handle], None);
+        }
+        self.w.unit()
+    }
+
+    /// Calls a builtin whose last argument is where to go on.
+    pub(super) fn launch(&mut self, builtin: Builtin, args: &[Val]) {
+        let next = self.block("k");
+        let callee = self.w.builtin(builtin);
+        let mut all = args.to_vec();
+        all.push(self.w.cont_val(next));
+        self.end(callee, &all);
+        self.go_on_in(next);
+    }
+
+    /// Calls a function of the runtime; its result, or `()`.
+    pub(super) fn call_symbol(&mut self, symbol: &str, args: &[Val], result: Option<ir::Ty>) -> Val {
+        let mem = self.w.types.mem();
+        let mut tys = vec![mem];
+        tys.extend(result);
+        let ret_ty = self.w.types.cn(&tys);
+        let k = self.w.declare("k", ret_ty, &["m", "r"][..tys.len()]);
+        tys.truncate(1);
+        tys.extend(args.iter().map(|&a| self.w.ty(a)));
+        tys.push(ret_ty);
+        let ty = self.w.types.cn(&tys);
+        let f = self.w.foreign(symbol, ty);
+        let (f, next) = (self.w.cont_val(f), self.w.cont_val(k));
+        let mut all = args.to_vec();
+        all.push(next);
+        self.end(f, &all);
+        self.go_on_in(k);
+        match result {
+            Some(_) => self.w.param(k, 1),
+            None => self.w.unit(),
+        }
+    }
+
+    fn convert_int(&mut self, val: Val, to: ir::Ty) -> Val {
+        if self.w.ty(val) == to { val } else { self.w.op_ty(Op::Cast, to, &[val]) }
+    }
+}

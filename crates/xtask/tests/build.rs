@@ -1,0 +1,302 @@
+//! `nyala build`: what it makes is used by C and Rust programs, in folders with spaces in their names.
+
+mod common;
+
+use common::{Folder, nyala, stderr};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const PROGRAM: &str = r#"
+// A point
+// of the plane.
+struct Point { x: f32, y: f32 }
+struct Shape { class: u8, corners: [Point * 3], next: &Shape, name: &[u8], sums: &mut [f64] }
+
+// Sum of two numbers.
+extern fn add(a: i32, b: i32) -> i32 { a + b }
+
+// Doubles what `p` points to,
+// and prints it.
+extern fn twice(p: &mut i64) -> () { *p = *p * 2i64; print_i64(*p); print_char('\n') }
+extern fn width(s: &Shape) -> f32 { s.corners(1).x - s.corners(0).x }
+extern fn "odd.name" odd(n: u8) -> bool { n % 2u8 == 1u8 }
+"#;
+
+const C_PROGRAM: &str = r#"
+#include "shapes.h"
+#include <stdio.h>
+
+int main(void) {
+    int64_t n = 21;
+    struct Shape shape = { 1, { { 1.0f, 0.0f }, { 3.5f, 0.0f } }, 0, 0, 0 };
+    twice(&n);
+    printf("%d %ld %g %d %d\n", add(40, 2), (long)n, width(&shape), odd_name(3), odd_name(4));
+    return 0;
+}
+"#;
+
+const EXPECTED: &str = "42\n42 42 2.5 1 0\n";
+
+fn build(folder: &Folder, source: &str, out: &str, more: &[&str]) -> Output {
+    let (source, out) = (folder.path(source), folder.path(out));
+    let mut args: Vec<&OsStr> = vec!["build".as_ref(), source.as_os_str(), "-o".as_ref(), out.as_os_str()];
+    args.extend(more.iter().map(OsStr::new));
+    nyala(&args, 120)
+}
+
+fn build_well(folder: &Folder, source: &str, out: &str, more: &[&str]) -> PathBuf {
+    let output = build(folder, source, out, more);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+    folder.path(out)
+}
+
+/// What a command says; it must succeed.
+fn sh(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{command:?}: {said}{}", stderr(&output));
+    said
+}
+
+fn shapes(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    folder.write("shapes.impala", PROGRAM);
+    folder.write("use shapes.c", C_PROGRAM);
+    build_well(&folder, "shapes.impala", "shapes.h", &[]);
+    folder
+}
+
+fn compile_c(folder: &Folder, library: &[&OsStr]) -> String {
+    let program = folder.path("c program");
+    let mut cc = Command::new("cc");
+    cc.args(["-Wall", "-Werror", "-std=c11", "-o"]).arg(&program).arg(folder.path("use shapes.c")).args(library);
+    sh(&mut cc);
+    sh(&mut Command::new(program))
+}
+
+#[test]
+fn a_c_program_uses_a_shared_library() {
+    let folder = shapes("shared");
+    for level in ["-O0", "-O3"] {
+        let library = build_well(&folder, "shapes.impala", "libshapes.so", &[level]);
+        let rpath = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
+        assert_eq!(compile_c(&folder, &[library.as_os_str(), rpath.as_ref()]), EXPECTED);
+        let symbols = sh(Command::new("nm").args(["-D", "--defined-only"]).arg(&library));
+        let mut names: Vec<&str> = symbols.lines().filter_map(|l| l.split(' ').next_back()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["add", "odd.name", "twice", "width"]);
+    }
+}
+
+#[test]
+fn a_c_program_uses_objects_and_static_libraries() {
+    let folder = shapes("static");
+    let runtime = common::command().with_file_name("libnyala_runtime.a");
+    for level in ["-O0", "-O3"] {
+        let object = build_well(&folder, "shapes.impala", "shapes.o", &[level]);
+        assert_eq!(compile_c(&folder, &[object.as_os_str(), runtime.as_os_str(), "-lm".as_ref()]), EXPECTED);
+        let library = build_well(&folder, "shapes.impala", "libshapes.a", &[level]);
+        assert_eq!(compile_c(&folder, &[library.as_os_str()]), EXPECTED);
+        let symbols = sh(Command::new("nm").args(["-g", "--defined-only"]).arg(&library));
+        let mut names: Vec<&str> = symbols.lines().filter(|l| l.contains(" T ")).map(|l| &l[19..]).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["add", "odd.name", "twice", "width"]);
+    }
+}
+
+#[test]
+fn a_rust_program_uses_two_static_libraries() {
+    let folder = Folder::new("rust static");
+    folder.write("one.impala", "extern fn one(n: i32) -> i32 { print_i32(n); print_char('\\n'); n + 1 }");
+    folder.write("two.impala", "extern fn two(n: i32) -> i32 { print_f64(n as f64 / 2.0); print_char('\\n'); n * 2 }");
+    let main = folder.write(
+        "main.rs",
+        "#[link(name = \"one\", kind = \"static\")] unsafe extern \"C\" { safe fn one(n: i32) -> i32; }\n\
+         #[link(name = \"two\", kind = \"static\")] unsafe extern \"C\" { safe fn two(n: i32) -> i32; }\n\
+         fn main() { assert_eq!(two(one(20)), 42); std::thread::spawn(|| one(1)).join().unwrap(); }\n",
+    );
+    build_well(&folder, "one.impala", "libone.a", &[]);
+    build_well(&folder, "two.impala", "libtwo.a", &[]);
+    assert_eq!(rust(&folder, &main), "20\n10.5\n1\n");
+}
+
+#[test]
+fn a_rust_program_uses_a_shared_library() {
+    let folder = Folder::new("rust shared");
+    folder.write("one.impala", "extern fn one(n: i32) -> i32 { print_i32(n); print_char('\\n'); n + 1 }");
+    let main = folder.write(
+        "main.rs",
+        "#[link(name = \"one\")] unsafe extern \"C\" { safe fn one(n: i32) -> i32; }\nfn main() { assert_eq!(one(41), 42); }\n",
+    );
+    build_well(&folder, "one.impala", "libone.so", &[]);
+    assert_eq!(rust(&folder, &main), "41\n");
+}
+
+fn rust(folder: &Folder, main: &Path) -> String {
+    let program = folder.path("rust program");
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--edition", "2024", "-o"]).arg(&program).arg(main).arg("-L").arg(folder.path(""));
+    sh(&mut rustc);
+    sh(Command::new(program).env("LD_LIBRARY_PATH", folder.path("")))
+}
+
+#[test]
+fn headers_suit_c_and_cpp_and_keep_comments() {
+    let folder = shapes("header");
+    let text = std::fs::read_to_string(folder.path("shapes.h")).unwrap();
+    let expected = r#"#ifndef NYALA_SHAPES_H
+#define NYALA_SHAPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct Shape Shape;
+typedef struct Point Point;
+
+// A point
+// of the plane.
+struct Point {
+    float x;
+    float y;
+};
+
+struct Shape {
+    uint8_t class_;
+    struct Point corners[3];
+    const struct Shape *next;
+    const uint8_t *name;
+    double *sums;
+};
+
+// Sum of two numbers.
+int32_t add(int32_t a, int32_t b);
+
+// Doubles what `p` points to,
+// and prints it.
+void twice(int64_t *p);
+
+float width(const struct Shape *s);
+
+bool odd_name(uint8_t n) __asm__("odd.name");
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // NYALA_SHAPES_H
+"#;
+    assert_eq!(text, expected);
+    let source = folder
+        .write("twice.c", "#include \"shapes.h\"\n#include \"shapes.h\"\nShape s; int main(void) { return 0; }\n");
+    for (compiler, language, standard) in [("cc", "c", "-std=c11"), ("g++", "c++", "-std=c++17")] {
+        let mut check = Command::new(compiler);
+        sh(check.args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only", standard, "-x", language]).arg(&source));
+    }
+}
+
+#[test]
+fn executables_get_arguments_and_a_large_stack() {
+    let folder = Folder::new("executable");
+    folder.write(
+        "p.impala",
+        "fn @(false) sum(n: i32) -> i32 { if n == 0 { 0 } else { n % 3 + sum(n - 1) * 1 } }\n\
+         fn main(argc: i32, argv: &[&[u8]]) -> i32 { print_string(argv(argc - 1)); print_i32(sum(1000000 * argc)); 300 }\n",
+    );
+    for level in ["-O0", "-O3"] {
+        let program = build_well(&folder, "p.impala", "a program", &[level]);
+        let output = Command::new(&program).arg("last").output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "last2000001");
+        assert_eq!(output.status.code(), Some(300 & 255));
+    }
+    folder.write("unit.impala", "fn main() -> () { print_i32(1) }");
+    let output = Command::new(build_well(&folder, "unit.impala", "unit", &[])).output().unwrap();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b"1"[..]));
+}
+
+#[test]
+fn executables_are_linked_with_objects() {
+    let folder = Folder::new("linked");
+    folder.write("p.impala", "extern \"C\" { fn seven() -> i32; }\nfn main() -> i32 { seven() }\n");
+    let c = folder.write("seven.c", "int seven(void) { return 7; }\n");
+    let object = folder.path("seven.o");
+    sh(Command::new("cc").arg("-c").arg(c).arg("-o").arg(&object));
+    let program = build_well(&folder, "p.impala", "p", &[object.to_str().unwrap()]);
+    assert_eq!(Command::new(program).status().unwrap().code(), Some(7));
+
+    let output = build(&folder, "p.impala", "q", &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("error[undefined-symbol]"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("nobody defines `seven`"), "{}", stderr(&output));
+    assert!(!folder.path("q").exists());
+}
+
+#[test]
+fn objects_for_other_machines() {
+    let folder = shapes("cross");
+    // The field `e_machine` of ELF's header.
+    for (target, machine) in [
+        ("aarch64-unknown-linux-gnu", 183),
+        ("riscv64gc-unknown-linux-gnu", 243),
+        ("loongarch64-unknown-linux-gnu", 258),
+        ("powerpc64le-unknown-linux-gnu", 21),
+        ("x86_64-unknown-linux-gnu", 62u16),
+    ] {
+        for level in ["-O0", "-O3"] {
+            let object = build_well(&folder, "shapes.impala", "cross.o", &["--target", target, level]);
+            let bytes = std::fs::read(object).unwrap();
+            assert_eq!(&bytes[..4], b"\x7fELF");
+            assert_eq!(u16::from_le_bytes([bytes[18], bytes[19]]), machine, "{target}");
+        }
+    }
+    for (target, out, code) in [
+        ("i686-unknown-linux-gnu", "cross.o", "unknown-target"),
+        ("nonsense", "cross.o", "unknown-target"),
+        ("aarch64-unknown-linux-gnu", "cross.so", "limitation"),
+    ] {
+        let output = build(&folder, "shapes.impala", out, &["--target", target]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(&format!("error[{code}]")), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn calls_that_may_not_be_jumps_are_warned_of() {
+    let folder = Folder::new("tail calls");
+    let program = "extern fn even(n: i32) -> bool { if n == 0 { true } else { odd(n - 1) } }\n\
+                   extern fn odd(n: i32) -> bool { if n == 0 { false } else { even(n - 1) } }\n";
+    folder.write("p.impala", program);
+    for (target, warned) in [("riscv64gc-unknown-linux-gnu", true), ("aarch64-unknown-linux-gnu", false)] {
+        let output = build(&folder, "p.impala", "p.o", &["--target", target]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(stderr(&output).contains("warning[tail-call-not-guaranteed]"), warned, "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn what_cannot_be_built_is_an_error() {
+    let folder = shapes("faults");
+    let fails = |out: &str, more: &[&str], code: &str| {
+        let output = build(&folder, "shapes.impala", out, more);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(&format!("error[{code}]")), "{out}: {}", stderr(&output));
+    };
+    fails("no such folder/a.o", &[], "cannot-write");
+    fails("no such folder/a.so", &[], "cannot-write");
+    fails("program", &[], "no-entry");
+    let with = |variable: &str, value: &str| {
+        let mut command = Command::new(common::command());
+        command.arg("build").arg(folder.path("shapes.impala")).arg("-o").arg(folder.path("a.so"));
+        let output = command.env(variable, value).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        stderr(&output)
+    };
+    assert!(with("CC", "no-such-compiler").contains("error[no-linker]: cannot run `no-such-compiler`"));
+    assert!(with("CC", "false").contains("error[link-failed]"));
+    assert!(with("NYALA_RUNTIME", "/nowhere").contains("error[runtime-not-found]"));
+}
