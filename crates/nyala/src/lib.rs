@@ -7,6 +7,7 @@
 //! ```
 
 pub mod build;
+pub mod diagnostics;
 mod emit;
 pub mod libraries;
 pub mod pipelines;
@@ -15,6 +16,7 @@ pub mod testing;
 
 pub use emit::{emit, emit_deepest_loop, run_pass};
 
+use crate::diagnostics::{constant_fault, no_such_library, no_such_static};
 use nyala_base::{Diagnostic, Severity, Sink, Sources, Span};
 use nyala_ir::World;
 use nyala_syntax::ast;
@@ -85,8 +87,8 @@ pub struct Session {
     pub sources: Sources,
     pub sink: Sink,
     pub timings: Vec<Timing>,
-    /// What the interpreter found: undefined behavior, a panic, its budget spent.
-    pub faulted: Option<nyala_interp::FaultKind>,
+    /// The code of what the interpreter found: undefined behavior, a panic, its budget spent.
+    pub faulted: Option<&'static str>,
     files: Vec<(String, String)>,
 }
 
@@ -147,10 +149,7 @@ impl Session {
                         }
                         match libraries::find(&library, &name, &s.options.library_folders) {
                             Ok(files) => s.files.extend(files),
-                            Err(e) => s.sink.push(
-                                Diagnostic::error("no-such-library", span, format!("cannot find library `{library}`"))
-                                    .hint(e),
-                            ),
+                            Err(searched) => s.sink.push(no_such_library::error(span, &library, &searched)),
                         }
                         loaded.push(library);
                     }
@@ -176,12 +175,9 @@ impl Session {
                     ast::ItemKind::Static(s) => Some(&*s.name.text),
                     _ => None,
                 });
-                let message = format!("the program has no top-level static `{name}` to define");
-                let d = Diagnostic::error("no-such-static", Span::new(file, 0, value.len()), message);
-                self.sink.push(match nyala_sema::closest(&name, statics) {
-                    Some(similar) => d.hint(format!("did you mean `{similar}`?")),
-                    None => d.hint(format!("write `static {name} = {value};` in the program")),
-                });
+                let span = Span::new(file, 0, value.len());
+                let similar = nyala_sema::closest(&name, statics);
+                self.sink.push(no_such_static::error(span, &name, &value, similar));
                 continue;
             };
             let init = nyala_syntax::parse_expr(file, &value, &mut modules[m], &mut self.sink);
@@ -226,7 +222,7 @@ impl Session {
         })?;
         nyala_ir::eta::eta_reduce(&mut world);
         for (span, what) in std::mem::take(&mut world.fold_warnings) {
-            self.sink.push(Diagnostic::warning("constant-fault", span, format!("{what} in a constant expression")));
+            self.sink.push(constant_fault::warning(span, what));
         }
         self.verify_graph("lower", &world)?;
         Ok(world)
@@ -311,8 +307,8 @@ impl Session {
     }
 
     fn bug(&mut self, pass: &str, fault: &str) -> Reported {
-        let message = format!("bug: after `{pass}` the program is not well-formed: {fault}");
-        self.report(Diagnostic::error("bug", Span::NONE, message).hint("please report this with the program"))
+        let message = format!("after `{pass}` the program is not well-formed: {fault}");
+        self.report(nyala_base::diagnostics::bug::error(Span::NONE, message))
     }
 
     /// All findings as text, most important first as they came.

@@ -318,9 +318,8 @@ fn reports_unclosed_brackets_once() {
     check_errors(
         "fn f() { \"abc",
         expect![[r#"
-        1:8 error[unclosed-delimiter]: `{` is not closed, expected `}`
-        1:10 error[unterminated-string]: string is not closed, expected `"`
-    "#]],
+            1:10 error[unterminated-string]: string is not closed, expected `"`
+        "#]],
     );
     check_errors(
         "fn f() { } /* /* */ x",

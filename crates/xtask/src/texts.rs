@@ -8,7 +8,7 @@
 //! | `//! residual f: "mul(" == 2` | the text occurs so often in the function at that stage; `<=` too; `*` is the whole stage |
 //! | `//! flat f loop: "load" <= 9` | the same in the deepest loop with most instructions of the function |
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
-//! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others |
+//! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
 //! | a file with `.residual` or `.stderr` for `.impala` | the whole residual program, the whole output |
 //!
 //! Programs in Markdown pages are tests as well: [`crate::snippets`]. Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two.
@@ -364,6 +364,13 @@ fn check_diagnostics(path: &Path, text: &str, bless: bool, faults: &mut Vec<Stri
     std::mem::swap(&mut s, &mut named);
     let through = |s: &mut Session| -> Result<(), nyala::Reported> {
         let world = s.graph()?;
+        // What is only wrong when it runs.
+        if path.starts_with(root().join("tests/ui"))
+            && s.sink.diagnostics.is_empty()
+            && world.find_root("main").is_some()
+        {
+            s.interpret(&world, "main", &["main".into()], &[])?;
+        }
         let residual = s.residual(&world)?;
         s.flat(&residual).map(drop)
     };
@@ -375,6 +382,9 @@ fn check_diagnostics(path: &Path, text: &str, bless: bool, faults: &mut Vec<Stri
             let down = comment[up..].chars().take_while(|&c| c == 'v').count();
             expected.push((i + 1 + down - up, comment[up + down..].trim().to_string()));
         }
+    }
+    if expected.is_empty() {
+        faults.push("no line says which diagnostic it has".into());
     }
     for d in &s.sink.diagnostics {
         let (line, _) = s.sources.line_col(d.primary.span);

@@ -8,6 +8,7 @@ mod finish;
 mod launches;
 mod places;
 
+use crate::diagnostics::*;
 use crate::program::*;
 use crate::types::{Class, Kind, StructId, Ty, TypeTable};
 use nyala_base::{Diagnostic, Sink, Span};
@@ -245,12 +246,8 @@ impl<'a, 's> Checker<'a, 's> {
         self.sink.push(diagnostic);
     }
 
-    fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>) {
-        self.report(Diagnostic::error(code, span, message));
-    }
-
-    fn limitation(&mut self, span: Span, what: &str) {
-        self.error("limitation", span, format!("{what} are not supported yet"));
+    fn limitation(&mut self, span: Span, what: &str, hint: &str) {
+        self.report(limitation::not_supported(span, what, hint));
     }
 
     fn show(&self, ty: Ty) -> String {
@@ -288,18 +285,14 @@ impl<'a, 's> Checker<'a, 's> {
             return entity;
         }
         if name.is_wildcard() {
-            self.error("wildcard-value", name.span, "`_` has no value: it binds nothing");
+            self.report(wildcard_value::error(name.span));
             return Entity::Error;
         }
         if self.open_names || !self.reported_names.insert((self.ctx.function, &name.text)) {
             return Entity::Error;
         }
-        let mut diagnostic =
-            Diagnostic::error("unknown-name", name.span, format!("found no `{}` in scope", short(&name.text)));
-        if let Some(similar) = self.similar_name(&name.text) {
-            diagnostic = diagnostic.hint(format!("did you mean `{similar}`?"));
-        }
-        self.report(diagnostic);
+        let similar = self.similar_name(&name.text);
+        self.report(unknown_name::error(name.span, &short(&name.text), similar));
         Entity::Error
     }
 
@@ -356,34 +349,29 @@ impl<'a, 's> Checker<'a, 's> {
         }
         // The faults that would follow are this one's.
         let (found, expected) = (self.show(from), self.show(to));
-        let mut diagnostic =
-            Diagnostic::error("type-mismatch", span, format!("found `{found}`, expected `{expected}`"))
-                .label(format!("has type `{found}`"));
-        if let Some((span, text)) = why.0 {
-            diagnostic = diagnostic.other(span, text);
-        }
+        let mut diagnostic = type_mismatch::error(span, &found, &expected, why.0);
         let unit = TypeTable::UNIT;
         let (f, t) = (self.p.types.shallow(from), self.p.types.shallow(to));
         let is_number = |c: &Self, t: Ty| c.p.types.as_prim(t).is_some_and(|p| p != Prim::Bool);
         if f == unit && t != unit {
-            diagnostic = diagnostic.hint("a block's value is its last expression, without `;`");
+            diagnostic = diagnostic.hint(type_mismatch::NO_VALUE);
         } else if t == unit {
-            diagnostic = diagnostic.hint("end it with `;` to drop the value");
+            diagnostic = diagnostic.hint(type_mismatch::DROP);
         } else if is_number(self, f) && is_number(self, t) {
-            diagnostic = diagnostic.hint(format!("convert it with `as {expected}`"));
+            diagnostic = diagnostic.hint(type_mismatch::convert(&expected));
         } else if let (Kind::Ptr { mutable: false, to: a, .. }, Kind::Ptr { mutable: true, to: b, .. }) =
             (self.p.types.kind(f), self.p.types.kind(t))
             && self.p.types.shallow(a) == self.p.types.shallow(b)
         {
-            diagnostic = diagnostic.hint("nothing can be changed through a `&` pointer; take the address with `&mut`");
+            diagnostic = diagnostic.hint(type_mismatch::ADDRESS_MUT);
         } else if let Kind::Ptr { mutable: true, .. } = self.p.types.kind(t)
             && !matches!(self.p.types.kind(f), Kind::Ptr { .. })
         {
-            diagnostic = diagnostic.hint("`&mut` is always written: `&mut x`");
+            diagnostic = diagnostic.hint(type_mismatch::WRITE_MUT);
         } else if self.p.types.as_var(f).is_some_and(|v| self.p.types.class(v) == Class::Int)
             && self.p.types.as_prim(t).is_some_and(Prim::is_float)
         {
-            diagnostic = diagnostic.hint("an integer literal never becomes a float: write a point, as in `1.0`");
+            diagnostic = diagnostic.hint(type_mismatch::FLOAT_LITERAL);
         }
         self.report(diagnostic);
     }
@@ -566,11 +554,6 @@ impl Fit {
             _ => Fit::Adjusted,
         }
     }
-}
-
-/// A name as errors show it.
-fn short(text: &str) -> String {
-    if text.len() <= 60 { text.into() } else { format!("{}…", &text[..60]) }
 }
 
 /// The candidate most like `name`, if one is like it at all.
