@@ -89,7 +89,9 @@ pub struct Session {
     pub timings: Vec<Timing>,
     /// The code of what the interpreter found: undefined behavior, a panic, its budget spent.
     pub faulted: Option<&'static str>,
+    /// Of the program, then of the libraries found.
     files: Vec<(String, String)>,
+    n_files: usize,
 }
 
 impl Session {
@@ -101,12 +103,14 @@ impl Session {
             timings: Vec::new(),
             faulted: None,
             files: Vec::new(),
+            n_files: 0,
         }
     }
 
     /// Adds a file of the program.
     pub fn add_file(&mut self, name: impl Into<String>, text: impl Into<String>) {
-        self.files.push((name.into(), text.into()));
+        self.files.insert(self.n_files, (name.into(), text.into()));
+        self.n_files += 1;
     }
 
     /// Runs a pass, notes what it took, and the size that `size` gives its result.
@@ -125,7 +129,7 @@ impl Session {
         }
     }
 
-    /// Syntax trees of the program's files, libraries they use included.
+    /// Syntax trees of the program's files, then those of the libraries they use.
     pub fn parse(&mut self) -> Result<Vec<ast::Module>, Reported> {
         let modules = self.parse_all();
         self.checked(Some(modules))
@@ -135,6 +139,8 @@ impl Session {
         self.time(
             "parse",
             |s| {
+                // Of an earlier call.
+                s.files.truncate(s.n_files);
                 let mut modules = Vec::new();
                 let mut loaded: Vec<String> = Vec::new();
                 let mut next = 0;
@@ -194,12 +200,13 @@ impl Session {
     ) -> Result<T, Reported> {
         // Errors of the parser do not keep the checker from finding others.
         let modules = self.parse_all();
+        let (files, libraries) = modules.split_at(self.n_files);
         let prelude = self.options.prelude.then(|| {
             let (name, text) = libraries::PRELUDE;
             let file = self.sources.add(name, text);
             nyala_syntax::parse(file, text, &mut self.sink)
         });
-        let input = nyala_sema::Input { prelude: prelude.as_ref(), files: &modules };
+        let input = nyala_sema::Input { prelude: prelude.as_ref(), libraries, files };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
         let program = self.checked(program)?;
         f(self, &program)
