@@ -75,6 +75,12 @@ impl Sources {
         self.files.get(file.0 as usize).map_or("", |f| &f.text)
     }
 
+    /// Line of a span's start, from 1; 0 if it is in no file.
+    pub fn line(&self, span: Span) -> usize {
+        let Some(file) = self.files.get(span.file.0 as usize) else { return 0 };
+        file.lines.partition_point(|&l| l <= span.lo)
+    }
+
     /// Line and column of a span's start, both from 1, the column in characters.
     pub fn line_col(&self, span: Span) -> (usize, usize) {
         let Some(file) = self.files.get(span.file.0 as usize) else { return (0, 0) };

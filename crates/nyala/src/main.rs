@@ -19,6 +19,7 @@ enum Command {
     Check(commands::check::Check),
     Build(commands::build::Build),
     Emit(commands::emit::Emit),
+    Cache(commands::cache::CacheCommand),
 }
 
 fn main() -> ExitCode {
@@ -40,5 +41,6 @@ fn command(command: Command) -> u8 {
         Command::Check(check) => check.run(),
         Command::Build(build) => build.run(),
         Command::Emit(emit) => emit.run(),
+        Command::Cache(cache) => cache.run(),
     }
 }

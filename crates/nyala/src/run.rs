@@ -15,12 +15,14 @@ pub struct Loaded {
 impl Session {
     /// Compiles a flat module to native code in memory.
     pub fn load(&mut self, module: &Module, libraries: &[PathBuf]) -> Result<Loaded, Reported> {
-        let llvm = self.llvm(module)?;
+        // With lines, for reports of the program's own faults.
+        let emitted = self.emit_llvm(module, Some(""))?;
+        let object = self.object(&emitted)?;
         let jit = self.time(
-            "llvm-codegen",
+            "load",
             |_| -> Result<Jit, Box<Diagnostic>> {
                 let jit = Jit::new(libraries)?;
-                jit.add(&llvm)?;
+                jit.add_object(&object)?;
                 Ok(jit)
             },
             |_| 0,

@@ -2,6 +2,7 @@
 //! compiler has to say.
 
 pub mod build;
+pub mod cache;
 pub mod check;
 pub mod emit;
 pub mod run;
