@@ -20,6 +20,9 @@ pub enum ForeignKind {
     Alloc,
     AllocArray,
     Free,
+    /// The end of the program, with a message.
+    Panic,
+    Sync(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -166,6 +169,8 @@ impl<'w> Linker<'w> {
             "nyala_alloc" => ForeignKind::Alloc,
             "nyala_alloc_array" => ForeignKind::AllocArray,
             "nyala_free" => ForeignKind::Free,
+            "nyala_panic" | "nyala_panic_at" => ForeignKind::Panic,
+            "nyala_sync" => ForeignKind::Sync(nyala_runtime::nyala_sync as *const () as usize),
             _ => match find_symbol(symbol, self.libraries) {
                 Some(address) => ForeignKind::Call(address),
                 None => return Err(Fault::new(FaultKind::Symbol, format!("nobody has a function `{symbol}`"))),

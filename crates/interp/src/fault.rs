@@ -14,6 +14,8 @@ pub enum FaultKind {
     DeadContinuation,
     /// Control came where the program said it never would, or a function without a value was called.
     Undefined,
+    /// The program says that it cannot go on.
+    Panic,
     /// The budget of steps is spent.
     Budget,
     /// A foreign function that nobody has.
@@ -32,6 +34,7 @@ impl FaultKind {
             FaultKind::Uninitialized => "uninitialized-read",
             FaultKind::DeadContinuation => "dead-continuation",
             FaultKind::Undefined => "undefined-call",
+            FaultKind::Panic => "panic",
             FaultKind::Budget => "budget-spent",
             FaultKind::Symbol => "undefined-symbol",
             FaultKind::Limitation => "limitation",

@@ -20,6 +20,9 @@ type Result<T> = std::result::Result<T, Box<Fault>>;
 /// How many calls of the chain a fault shows.
 const MAX_CHAIN: usize = 32;
 
+/// Longer messages of a panic are cut off.
+const MAX_TEXT: usize = 10_000;
+
 pub struct Machine<'w> {
     w: &'w World,
     options: &'w Options,
@@ -664,6 +667,18 @@ impl Run<'_> {
         }
     }
 
+    /// The text at an address, up to its zero byte.
+    fn text(&mut self, at: usize) -> Result<String> {
+        let mut bytes = Vec::new();
+        while bytes.len() < MAX_TEXT {
+            match self.l.memory.read_bytes(at + bytes.len(), 1).map_err(memory_fault)?[..] {
+                [0] | [] => break,
+                [byte, ..] => bytes.push(byte),
+            }
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     /// Calls a foreign function with `self.words`; then they are its results for the continuation that is returned.
     fn call_foreign(&mut self, foreign: u32) -> Result<Closure> {
         let foreign = self.l.foreigns[foreign as usize].clone();
@@ -696,8 +711,19 @@ impl Run<'_> {
                 call_checked(&mut self.l.memory, nyala_runtime::nyala_free as *const () as usize, &args, foreign.ret)
                     .map_err(|e| Fault::new(FaultKind::Limitation, e))?
             }
-            ForeignKind::Call(address) => call_checked(&mut self.l.memory, address, &args, foreign.ret)
-                .map_err(|e| Fault::new(FaultKind::Limitation, format!("foreign function `{}`: {e}", foreign.name)))?,
+            ForeignKind::Panic => {
+                let text = args.last().map_or(Ok(String::new()), |a| self.text(a.1 as usize))?;
+                return Err(Fault::new(FaultKind::Panic, text));
+            }
+            ForeignKind::Sync(_) if !nyala_runtime::is_thread(first as i32) => {
+                let text = format!("`sync` of {}, which is no thread's handle, or was waited for before", first as i32);
+                return Err(Fault::new(FaultKind::Undefined, text));
+            }
+            ForeignKind::Call(address) | ForeignKind::Sync(address) => {
+                call_checked(&mut self.l.memory, address, &args, foreign.ret).map_err(|e| {
+                    Fault::new(FaultKind::Limitation, format!("foreign function `{}`: {e}", foreign.name))
+                })?
+            }
         };
         if foreign.ret != FfiType::Void {
             self.words.push(result);

@@ -32,6 +32,9 @@ pub enum Builtin {
     Branch,
     /// `pe_info(mem, text, value, next)`: reports `value` at compile time and goes on with `next: cn(mem)`.
     PeInfo,
+    /// `static_assert(mem, cond, text, next)`: an error with `text` unless partial evaluation finds `cond` true; goes on
+    /// with `next: cn(mem)`.
+    StaticAssert,
     /// `unreachable(mem)`: control never comes here.
     Unreachable,
     /// `parallel(mem, n, lo, hi, body, next)`: calls `body: cn(mem, i64, i64, cn(mem))` for ranges that make up
@@ -44,13 +47,20 @@ pub enum Builtin {
 }
 
 impl Builtin {
-    pub const ALL: [Builtin; 5] =
-        [Builtin::Branch, Builtin::PeInfo, Builtin::Unreachable, Builtin::Parallel, Builtin::Spawn];
+    pub const ALL: [Builtin; 6] = [
+        Builtin::Branch,
+        Builtin::PeInfo,
+        Builtin::StaticAssert,
+        Builtin::Unreachable,
+        Builtin::Parallel,
+        Builtin::Spawn,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Builtin::Branch => "branch",
             Builtin::PeInfo => "pe_info",
+            Builtin::StaticAssert => "static_assert",
             Builtin::Unreachable => "unreachable",
             Builtin::Parallel => "parallel",
             Builtin::Spawn => "spawn",

@@ -83,8 +83,8 @@ pub struct Session {
     pub sources: Sources,
     pub sink: Sink,
     pub timings: Vec<Timing>,
-    /// The interpreter found undefined behavior, or its budget spent.
-    pub faulted: bool,
+    /// What the interpreter found: undefined behavior, a panic, its budget spent.
+    pub faulted: Option<nyala_interp::FaultKind>,
     files: Vec<(String, String)>,
 }
 
@@ -95,7 +95,7 @@ impl Session {
             sources: Sources::new(),
             sink: Sink::default(),
             timings: Vec::new(),
-            faulted: false,
+            faulted: None,
             files: Vec::new(),
         }
     }
@@ -215,8 +215,11 @@ impl Session {
     /// The program's graph. Everything the user can simply have wrong is reported here.
     pub fn graph(&mut self) -> Result<World, Reported> {
         let mut world = self.checked_program(|s, program| {
-            let world =
-                s.time("lower", |s| nyala_sema::lower(program, &mut s.sink), |w| w.as_ref().map_or(0, World::n_vals));
+            let world = s.time(
+                "lower",
+                |s| nyala_sema::lower(program, &s.sources, &mut s.sink),
+                |w| w.as_ref().map_or(0, World::n_vals),
+            );
             s.checked(world)
         })?;
         nyala_ir::eta::eta_reduce(&mut world);

@@ -91,7 +91,7 @@ impl Session {
         }
         let results = nyala_interp::run(world, k, args, options);
         results.map_err(|fault| {
-            self.faulted = fault.kind != nyala_interp::FaultKind::Limitation;
+            self.faulted = Some(fault.kind).filter(|&k| k != nyala_interp::FaultKind::Limitation);
             self.report(fault.diagnostic())
         })
     }

@@ -18,7 +18,7 @@ pub use image::{nyala_image_error, nyala_image_load, nyala_image_save};
 pub use memory::{nyala_alloc, nyala_alloc_array, nyala_free};
 pub use print::*;
 pub use stack::{STACK, call_on_large_stack, nyala_start};
-pub use system::{nyala_argc, nyala_argv, nyala_exit, nyala_panic, nyala_time_ns, set_args};
+pub use system::{nyala_argc, nyala_argv, nyala_exit, nyala_panic, nyala_panic_at, nyala_time_ns, set_args};
 pub use threads::{is_thread, nyala_num_threads, nyala_parallel, nyala_spawn, nyala_spawn_handle, nyala_sync};
 
 /// Name and address of every function that programs may call, sorted by name: the runtime's own, and the C library's
@@ -31,7 +31,7 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
         }
         let mut table = table!(
             nyala_alloc nyala_alloc_array nyala_argc nyala_argv nyala_exit nyala_flush nyala_free nyala_image_error nyala_image_load
-            nyala_image_save nyala_num_threads nyala_panic nyala_parallel nyala_print_bool nyala_print_char nyala_print_f32 nyala_print_f64
+            nyala_image_save nyala_num_threads nyala_panic nyala_panic_at nyala_parallel nyala_print_bool nyala_print_char nyala_print_f32 nyala_print_f64
             nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8 nyala_print_string nyala_print_u16
             nyala_print_u32 nyala_print_u64 nyala_print_u8 nyala_spawn nyala_spawn_handle nyala_sync nyala_time_ns
         );

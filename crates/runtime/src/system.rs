@@ -27,6 +27,20 @@ pub unsafe extern "C" fn nyala_panic(message: *const u8) -> ! {
     unsafe { libc::abort() }
 }
 
+/// The same with the place in the program, `file:line:column in function`.
+///
+/// # Safety
+/// Both are null or point to bytes that end with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_panic_at(place: *const u8, message: *const u8) -> ! {
+    nyala_flush();
+    // SAFETY: the caller's promise.
+    let text = |p: *const u8| if p.is_null() { c"" } else { unsafe { CStr::from_ptr(p.cast()) } };
+    eprintln!("panic at {}: {}", text(place).to_string_lossy(), text(message).to_string_lossy());
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
+}
+
 /// The same for the runtime's own functions.
 pub(crate) fn fail(message: &str) -> ! {
     let text = format!("{message}\0");

@@ -9,7 +9,7 @@ use crate::system::fail;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
@@ -24,6 +24,9 @@ const STACK: usize = 256 << 20;
 
 /// A thread takes the n-th part of what is left of its lane.
 const FRACTION: u64 = 4;
+
+/// How often a thread that is done looks whether the others are, before it waits.
+const SPINS: u32 = 200;
 
 /// More threads than this are not asked for.
 const MAX_THREADS: usize = 1024;
@@ -122,6 +125,8 @@ struct Loop {
     hi: i64,
     /// Iterations in a unit.
     unit: u64,
+    /// Threads at work.
+    busy: AtomicUsize,
     body: LoopBody,
     env: *mut c_void,
 }
@@ -141,6 +146,7 @@ impl Loop {
 
     /// What the thread with lane `own` does.
     fn work(&self, own: usize) {
+        self.busy.fetch_add(1, Ordering::Relaxed);
         let lane = &self.lanes[own];
         loop {
             while let Some(range) = lane.take(FRACTION, true) {
@@ -153,8 +159,15 @@ impl Loop {
             });
             match largest.and_then(|l| l.take(2, false)) {
                 Some(range) => lane.refill(range),
-                None => return,
+                None => break,
             }
+        }
+        // Others are about to end: to wait by asking the system takes longer than most such waits.
+        self.busy.fetch_sub(1, Ordering::Release);
+        let mut patience = SPINS;
+        while patience > 0 && self.busy.load(Ordering::Acquire) > 0 {
+            std::hint::spin_loop();
+            patience -= 1;
         }
     }
 
@@ -190,7 +203,7 @@ pub unsafe extern "C" fn nyala_parallel(n: i32, lo: i64, hi: i64, body: LoopBody
         return unsafe { body(env, lo, hi) };
     }
     let lanes = (0..threads as u64).map(|i| Lane::new(lane(i), lane(i + 1))).collect();
-    let work = Loop { lanes, lo, hi, unit, body, env };
+    let work = Loop { lanes, lo, hi, unit, busy: AtomicUsize::new(0), body, env };
     let is_member = || rayon::current_thread_index().is_some() && threads <= rayon::current_num_threads();
     if is_member() {
         return work.share(0, threads);

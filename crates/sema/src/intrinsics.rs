@@ -15,6 +15,9 @@ pub enum Intrinsic {
     Parallel,
     Spawn,
     Sync,
+    Assert,
+    Panic,
+    StaticAssert,
     /// Known or not, nothing of ours implements it yet.
     Unsupported(String),
 }
@@ -32,6 +35,9 @@ pub fn find(name: &str) -> Intrinsic {
         "parallel" => Intrinsic::Parallel,
         "spawn" => Intrinsic::Spawn,
         "sync" => Intrinsic::Sync,
+        "assert" => Intrinsic::Assert,
+        "panic" => Intrinsic::Panic,
+        "static_assert" => Intrinsic::StaticAssert,
         _ => match math(name) {
             Some(op) => Intrinsic::Math(op),
             None => Intrinsic::Unsupported(name.into()),
@@ -45,6 +51,9 @@ pub fn expected_type(intrinsic: &Intrinsic) -> Option<&'static str> {
         Intrinsic::Parallel => Some("fn(i32, i32, i32, fn(i32) -> ()) -> ()"),
         Intrinsic::Spawn => Some("fn(fn() -> ()) -> i32"),
         Intrinsic::Sync => Some("fn(i32) -> ()"),
+        Intrinsic::Assert => Some("fn(bool) -> ()"),
+        Intrinsic::Panic => Some("fn(&[u8]) -> !"),
+        Intrinsic::StaticAssert => Some("fn(bool, &[u8]) -> ()"),
         _ => None,
     }
 }

@@ -27,8 +27,8 @@ pub mod finish;
 pub mod memory;
 pub mod whistle;
 
-use nyala_base::Sink;
-use nyala_ir::World;
+use nyala_base::{Diagnostic, Id, Sink};
+use nyala_ir::{Builtin, Cont, Node, World};
 
 /// A further round only makes the residual program smaller.
 pub const MAX_ROUNDS: usize = 8;
@@ -77,7 +77,36 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Option<(
         let (noted, reports) = (evaluator.take_noted(), evaluator.take_reports());
         if stats.rounds >= MAX_ROUNDS || !hints.absorb(noted) {
             sink.diagnostics.extend(reports);
+            if options.annotations {
+                report_static_asserts(&residual, sink);
+            }
             return Some((residual, stats));
         }
     }
+}
+
+/// What the program asserts statically and is not known to be true.
+fn report_static_asserts(residual: &World, sink: &mut Sink) {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for k in (0..residual.n_conts()).map(Cont::from_idx) {
+        let Some(body) = residual.body(k) else { continue };
+        if residual.node(body.callee) != Node::Builtin(Builtin::StaticAssert) {
+            continue;
+        }
+        let bytes = residual.args(body.args[2]).iter().map_while(|&b| residual.as_lit(b)).map(|b| b as u8);
+        let text: Vec<u8> = bytes.take_while(|&b| b != 0).collect();
+        let text = String::from_utf8_lossy(&text);
+        let diagnostic = if residual.as_lit(body.args[1]).is_some() {
+            Diagnostic::error("static-assert-failed", body.origin, format!("static assertion failed: {text}"))
+                .label("false here")
+        } else {
+            Diagnostic::error("static-assert-unknown", body.origin, format!("static assertion is not decided: {text}"))
+                .label("depends on what partial evaluation does not know")
+                .hint("let the function be specialized by a filter, `fn @f(…)`, or use `assert`")
+        };
+        if !found.contains(&diagnostic) {
+            found.push(diagnostic);
+        }
+    }
+    sink.diagnostics.extend(found);
 }

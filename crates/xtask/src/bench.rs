@@ -1,7 +1,9 @@
-//! `x bench`: compile times by pass, their growth with the program's size, and the blur against C.
+//! `x bench`: compile times by pass, their growth with the program's size, the blur against C, parallel loops.
 //!
 //! Each figure is the median of several runs. A whole run writes a file into `bench/results/`; nothing here fails because
 //! something is slow.
+
+mod parallel;
 
 use crate::root;
 use nyala::{Options, Session};
@@ -68,6 +70,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         print!("{block}");
         out.push_str(&block);
     }
+    if wanted("parallel loops") {
+        let block = parallel::run()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
     if filter.is_none() && out.len() > shown {
         let folder = root().join("bench/results");
         let file = folder.join(format!("{}.txt", date.replace([':', ' '], "-")));
@@ -89,6 +96,11 @@ fn ours(times: &Times) -> Duration {
 
 fn llvm(times: &Times) -> Duration {
     times.iter().filter(|t| LLVM.contains(&t.0)).map(|t| t.1).sum()
+}
+
+fn median(all: &mut [f64]) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Median times of each pass over the runs; fewer runs for what takes long.
@@ -245,6 +257,7 @@ fn main() -> i32 {
     rate(w, h, || blur_c(w, h, a, inp));
     rate(w, h, || blur_seq(w, h, b, inp));
     rate(w, h, || blur_tiled(w, h, b, inp));
+    rate(w, h, || blur_par(w, h, b, inp));
     let mut wrong = 0;
     for i in range(0, w * h) { if a(i) != b(i) { wrong++; } }
     if wrong == 0 { 0 } else { 1 }
@@ -273,18 +286,16 @@ fn throughput() -> Result<String, String> {
         }
         rates.push(text.lines().filter_map(|l| l.parse().ok()).collect());
     }
-    let median = |i: usize| {
-        let mut all: Vec<f64> = rates.iter().map(|r| r.get(i).copied().unwrap_or(0.0)).collect();
-        all.sort_by(f64::total_cmp);
-        all[all.len() / 2]
-    };
-    let (c, seq, tiled) = (median(0), median(1), median(2));
+    let rate = |i: usize| median(&mut rates.iter().map(|r| r.get(i).copied().unwrap_or(0.0)).collect::<Vec<_>>());
+    let (c, seq, tiled, par) = (rate(0), rate(1), rate(2), rate(3));
     let version = output_of("cc", &["--version"]);
     Ok(format!(
-        "blur throughput, 2000x1500 pixels of i32, one thread, MP/s\n  C, cc -O3 -march=native {c:>9.1}   {}\n  \
-         sequential              {seq:>9.1}   {:.2} of C\n  tiled                   {tiled:>9.1}   {:.2} of C\n\n",
+        "blur throughput, 2000x1500 pixels of i32, MP/s, one thread but for `par`\n  \
+         C, cc -O3 -march=native {c:>9.1}   {}\n  sequential              {seq:>9.1}   {:.2} of C\n  \
+         tiled                   {tiled:>9.1}   {:.2} of C\n  tiled, par              {par:>9.1}   {:.2} of tiled\n\n",
         version.lines().next().unwrap_or(""),
         seq / c,
-        tiled / c
+        tiled / c,
+        par / tiled
     ))
 }

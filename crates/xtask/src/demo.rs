@@ -13,7 +13,12 @@ pub fn run() -> Result<bool, String> {
     let program = "examples/blur/blur.impala";
     let source = std::fs::read_to_string(root().join(program)).map_err(|e| format!("cannot read {program}: {e}"))?;
     println!("\n── the algorithm and its schedules ({program}) ──\n");
-    let parts = [("fn @blur(", "\n}\n"), ("extern fn blur_seq", "\n}\n"), ("extern fn blur_tiled", "\n}\n")];
+    let parts = [
+        ("fn @blur(", "\n}\n"),
+        ("extern fn blur_seq", "\n}\n"),
+        ("extern fn blur_tiled", "\n}\n"),
+        ("extern fn blur_par", "\n}\n"),
+    ];
     for (start, end) in parts {
         let from = source.find(start).ok_or_else(|| format!("{program} has no `{start}`"))?;
         let len = source[from..].find(end).map_or(0, |n| n + end.len());

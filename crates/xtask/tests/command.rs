@@ -234,3 +234,35 @@ fn an_interrupt_ends_a_parallel_loop() {
         assert!(status.signal() == Some(2) || status.code() == Some(130), "{engine}: {status}");
     }
 }
+
+#[test]
+fn a_failed_assertion_names_its_place_under_every_engine() {
+    let folder = Folder::new("assert");
+    let program = "fn check(n: i32) -> i32 {\n    assert(n  <\n        2);\n    if n == 1 { panic(\"one\") }\n    n\n}\n\
+                   fn main(argc: i32, argv: &[&[u8]]) -> i32 { print_string(\"begun\\n\"); check(argc - 1) }\n";
+    let file = folder.write("p.impala", program);
+    for options in [&["--engine", "interp"][..], &["-O0"], &["-O3"], &["--no-pe", "-O0"], &["--no-pe", "-O3"]] {
+        for (args, fault) in [
+            (&[][..], None),
+            (&["a"], Some(("p.impala:4:17", "one"))),
+            (&["a", "b"], Some(("p.impala:2:5", "assertion failed: `n < 2`"))),
+        ] {
+            let mut all: Vec<&std::ffi::OsStr> = vec!["run".as_ref()];
+            all.extend(options.iter().map(|o| std::ffi::OsStr::new(*o)));
+            all.extend([file.as_os_str(), "--".as_ref()]);
+            all.extend(args.iter().map(|a: &&str| std::ffi::OsStr::new(*a)));
+            let output = nyala(&all, 20);
+            assert_eq!(output.stdout, b"begun\n", "{options:?} {args:?}");
+            let err = stderr(&output);
+            #[cfg(unix)]
+            let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
+            #[cfg(not(unix))]
+            let signal = None;
+            let code = output.status.code().or(signal.map(|s| 128 + s));
+            assert_eq!(code, Some(if fault.is_some() { 134 } else { 0 }), "{options:?} {args:?}: {err}");
+            if let Some((place, text)) = fault {
+                assert!(err.contains(place) && err.contains(text), "{options:?} {args:?}: {err}");
+            }
+        }
+    }
+}

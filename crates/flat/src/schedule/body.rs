@@ -104,7 +104,7 @@ impl Scheduler<'_> {
         let block = |v: Val| w.as_cont(v).filter(|&t| !self.is_function(t) && t != b.cont);
         match w.node(body.callee) {
             Node::Builtin(Builtin::Branch) => [body.args[2], body.args[3]].into_iter().filter_map(block).collect(),
-            Node::Builtin(Builtin::PeInfo) => block(body.args[3]).into_iter().collect(),
+            Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => block(body.args[3]).into_iter().collect(),
             Node::Builtin(Builtin::Unreachable) => Vec::new(),
             Node::Builtin(Builtin::Parallel) => block(body.args[5]).into_iter().collect(),
             Node::Builtin(Builtin::Spawn) => block(body.args[3]).into_iter().collect(),
@@ -363,7 +363,7 @@ impl Scheduler<'_> {
         let Some(body) = w.body(c) else { return };
         let term = match w.node(body.callee) {
             Node::Builtin(Builtin::Unreachable) => Terminator::Unreachable,
-            Node::Builtin(Builtin::PeInfo) => Terminator::Jump(self.edge(b, body.args[3])),
+            Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => Terminator::Jump(self.edge(b, body.args[3])),
             Node::Builtin(Builtin::Parallel) => self.launch_parallel(b, block, body),
             Node::Builtin(Builtin::Spawn) => self.launch_thread(b, block, body),
             Node::Builtin(Builtin::Branch) => {

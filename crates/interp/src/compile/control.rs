@@ -10,7 +10,8 @@ impl Compiler<'_, '_> {
         let callee = self.strip(callee);
         match w.node(callee) {
             Node::Builtin(Builtin::Branch) => self.branch(args[1], args[2], args[3]),
-            Node::Builtin(Builtin::PeInfo) => self.call(args[3], &args[..1]),
+            // Both speak to partial evaluation.
+            Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => self.call(args[3], &args[..1]),
             Node::Builtin(Builtin::Unreachable) => {
                 self.fail("control comes to a place that the program said is unreachable");
                 Ok(())

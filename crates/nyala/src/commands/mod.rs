@@ -54,6 +54,8 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 const CHECKED_EXECUTION: u8 = 3;
 pub const BUG: u8 = 70;
+/// What a shell makes of the signal of `abort`, which is how a panic ends compiled programs.
+const PANIC: u8 = 134;
 
 /// Loads the files, runs `f`, prints diagnostics; the exit code.
 pub fn with_session(input: &Input, f: impl FnOnce(&mut Session) -> Result<u8, Reported>) -> u8 {
@@ -102,7 +104,8 @@ pub fn with_session_of(
     match result {
         Ok(code) => code,
         Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
-        Err(Reported) if session.faulted => CHECKED_EXECUTION,
+        Err(Reported) if session.faulted == Some(nyala_interp::FaultKind::Panic) => PANIC,
+        Err(Reported) if session.faulted.is_some() => CHECKED_EXECUTION,
         Err(Reported) => FAILED,
     }
 }

@@ -299,19 +299,28 @@ impl<'a> Checker<'a, '_> {
         if result == TypeTable::ERROR || params.contains(&TypeTable::ERROR) {
             return true;
         }
-        let types = &mut self.p.types;
-        let mut takes = |body: Ty, own: &[Ty]| match types.kind(body) {
+        let is_text = |types: &mut TypeTable, ty: Ty| match types.kind(ty) {
+            Kind::Ptr { to, .. } => matches!(types.kind(to), Kind::Indef(e) if types.as_prim(e) == Some(Prim::U8)),
+            _ => false,
+        };
+        let takes = |types: &mut TypeTable, body: Ty, own: &[Ty]| match types.kind(body) {
             Kind::Fn(p, r) => *p == *own && r == TypeTable::UNIT,
             _ => false,
         };
+        let types = &mut self.p.types;
         match (intrinsic, params) {
             (Parallel, [n, lo, hi, body]) => {
-                takes(*body, &[*lo])
+                takes(types, *body, &[*lo])
                     && [n, lo].into_iter().all(|&t| types.as_prim(t).is_some_and(Prim::is_int))
                     && lo == hi
                     && result == TypeTable::UNIT
             }
-            (Spawn, [body]) => takes(*body, &[]) && types.as_prim(result) == Some(Prim::I32),
+            (Spawn, [body]) => takes(types, *body, &[]) && types.as_prim(result) == Some(Prim::I32),
+            (Assert, [cond]) => types.as_prim(*cond) == Some(Prim::Bool) && result == TypeTable::UNIT,
+            (Panic, [text]) => is_text(types, *text) && result == TypeTable::NEVER,
+            (StaticAssert, [cond, text]) => {
+                is_text(types, *text) && types.as_prim(*cond) == Some(Prim::Bool) && result == TypeTable::UNIT
+            }
             (Sync, [handle]) => types.as_prim(*handle) == Some(Prim::I32) && result == TypeTable::UNIT,
             _ => false,
         }

@@ -122,10 +122,14 @@ impl<'a> Lowerer<'_, 'a, '_> {
             Entity::Fn(id) => {
                 let FnKind::Intrinsic(intrinsic) = &p.fns[id.0 as usize].kind else { return None };
                 let n = p.fns[id.0 as usize].ast.params.len();
-                let vals: Vec<Val> = if *intrinsic == Intrinsic::PeInfo {
-                    return Some(self.pe_info(args, span));
-                } else {
-                    args.iter().map(|a| self.value(*a)).collect()
+                let vals: Vec<Val> = match intrinsic {
+                    Intrinsic::PeInfo => return Some(self.at_compile_time(Builtin::PeInfo, args, span)),
+                    Intrinsic::StaticAssert => {
+                        let (text_first, span) = (args.iter().rev().copied().collect::<Vec<_>>(), span);
+                        return Some(self.at_compile_time(Builtin::StaticAssert, &text_first, span));
+                    }
+                    Intrinsic::Assert => return Some(self.assert(args, span)),
+                    _ => args.iter().map(|a| self.value(*a)).collect(),
                 };
                 let ty = match self.kind(p.fns[id.0 as usize].ty) {
                     // Called with its continuation, too.
@@ -174,6 +178,17 @@ impl<'a> Lowerer<'_, 'a, '_> {
             (Intrinsic::Parallel, [n, lo, hi, body, ..]) => self.parallel([*n, *lo, *hi], *body, span),
             (Intrinsic::Spawn, [body, ..]) => self.spawn(*body, span),
             (Intrinsic::Sync, [handle, ..]) => self.sync(*handle, span),
+            (Intrinsic::Assert, [cond, ..]) => self.assert_val(*cond, "assertion failed", span),
+            (Intrinsic::Panic, [text, ..]) => {
+                self.panic(*text, span);
+                self.w.undef(ir_ty)
+            }
+            (Intrinsic::StaticAssert, [cond, text, ..]) => {
+                if self.mem(span).is_some() {
+                    self.launch(Builtin::StaticAssert, &[*cond, *text]);
+                }
+                self.w.unit()
+            }
             _ => self.w.undef(ir_ty),
         }
     }
@@ -193,7 +208,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.w.op_ty(Op::Bitcast, to, &[val])
     }
 
-    fn pe_info(&mut self, args: &[ExprId], span: Span) -> Val {
+    /// Calls a builtin that speaks to partial evaluation, with a text and a value.
+    fn at_compile_time(&mut self, builtin: Builtin, args: &[ExprId], span: Span) -> Val {
         let [text, value, ..] = args else { return self.w.unit() };
         // The text itself where it is a literal.
         let text = match self.ast()[*text].kind {
@@ -205,11 +221,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
             return self.w.unit();
         }
         self.w.set_origin(span);
-        let next = self.block("k");
-        let callee = self.w.builtin(Builtin::PeInfo);
-        let k = self.w.cont_val(next);
-        self.end(callee, &[text, value, k]);
-        self.go_on_in(next);
+        let args = if builtin == Builtin::StaticAssert { [value, text] } else { [text, value] };
+        self.launch(builtin, &args);
         self.w.unit()
     }
 

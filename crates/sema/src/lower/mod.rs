@@ -3,6 +3,7 @@
 //! Mutable variables that no function captures and no `&` takes are values: a join or loop header takes as parameters
 //! those that differ. All others live in slots. A call in tail position passes the return continuation on as it is.
 
+mod asserts;
 mod calls;
 mod control;
 mod exprs;
@@ -11,14 +12,14 @@ mod threads;
 
 use crate::program::*;
 use crate::types::{Kind, Ty, TypeTable};
-use nyala_base::{Diagnostic, Sink, Span};
+use nyala_base::{Diagnostic, Sink, Sources, Span};
 use nyala_ir::{self as ir, Builtin, Cont, Filter, Global, Linkage, Node, Op, Val, World};
 use nyala_syntax::ast::{self, ExprId, Module, Param, Pattern, PatternKind};
 
 /// The graph of everything that exported functions and `main` reach. `None` if `sink` has errors then.
-pub fn lower(program: &Program, sink: &mut Sink) -> Option<World> {
+pub fn lower(program: &Program, sources: &Sources, sink: &mut Sink) -> Option<World> {
     crate::on_big_stack(move || {
-        let mut lowerer = Lowerer::new(program, sink);
+        let mut lowerer = Lowerer::new(program, sources, sink);
         lowerer.run();
         let world = lowerer.w;
         (!sink.has_errors()).then_some(world)
@@ -67,6 +68,8 @@ enum InitState {
 
 struct Lowerer<'p, 'a, 's> {
     p: &'p Program<'a>,
+    /// For texts that show the source.
+    sources: &'p Sources,
     w: World,
     sink: &'s mut Sink,
     module: usize,
@@ -94,7 +97,7 @@ struct Lowerer<'p, 'a, 's> {
 }
 
 impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
-    fn new(p: &'p Program<'a>, sink: &'s mut Sink) -> Self {
+    fn new(p: &'p Program<'a>, sources: &'p Sources, sink: &'s mut Sink) -> Self {
         let mut in_memory: Vec<bool> = p.locals.iter().map(|l| l.addressed || (l.mutable && l.captured)).collect();
         for looped in p.loops.iter().filter(|l| l.first_class) {
             for local in &looped.assigned {
@@ -103,6 +106,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         }
         Lowerer {
             p,
+            sources,
             w: World::new(),
             sink,
             module: 0,

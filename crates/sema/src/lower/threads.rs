@@ -77,7 +77,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// Calls a builtin whose last argument is where to go on.
-    fn launch(&mut self, builtin: Builtin, args: &[Val]) {
+    pub(super) fn launch(&mut self, builtin: Builtin, args: &[Val]) {
         let next = self.block("k");
         let callee = self.w.builtin(builtin);
         let mut all = args.to_vec();
@@ -87,7 +87,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// Calls a function of the runtime; its result, or `()`.
-    fn call_symbol(&mut self, symbol: &str, args: &[Val], result: Option<ir::Ty>) -> Val {
+    pub(super) fn call_symbol(&mut self, symbol: &str, args: &[Val], result: Option<ir::Ty>) -> Val {
         let mem = self.w.types.mem();
         let mut tys = vec![mem];
         tys.extend(result);

@@ -1,0 +1,15 @@
+// What all three programs do in an iteration; compiled apart, so that nobody sees what it does.
+#ifndef WORK_H
+#define WORK_H
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+/// A cheap call.
+void touch(int32_t *cells, int32_t i);
+/// So many steps of work that depends on itself.
+int32_t steps(int32_t n);
+#ifdef __cplusplus
+}
+#endif
+#endif

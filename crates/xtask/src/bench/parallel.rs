@@ -1,0 +1,86 @@
+//! `x bench parallel`: what a parallel loop costs, beside OpenMP and TBB, in turns. The programs lie in
+//! `bench/peers/parallel`; each prints names and nanoseconds, medians of 15 repetitions.
+
+use super::{RUNS, median, output_of};
+use crate::{root, sh};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+/// What the programs measure, and in which unit.
+const WORKLOADS: &[(&str, &str)] = &[
+    ("empty", "64 cheap iterations, loop after loop: ns per loop"),
+    ("spaced", "the same after 60,000 steps of other work: ns per loop and work"),
+    ("call", "1,000,000 cheap calls: ns per iteration"),
+    ("store", "4,194,304 stores: ns per iteration"),
+    ("uneven", "2,000 iterations, the i-th of i steps: ns per loop"),
+    ("nested", "a loop of 64 in a loop of 64, cheap calls: ns per iteration"),
+];
+
+pub fn run() -> Result<String, String> {
+    let (peers, out) = (root().join("bench/peers/parallel"), root().join("out/bench"));
+    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+    let compile = |compiler: &str, args: &[&str], sources: &[&Path], to: &Path| {
+        let mut command = Command::new(compiler);
+        command.args(["-O3", "-march=native", "-o"]).arg(to).args(sources).args(args);
+        command.output().is_ok_and(|o| o.status.success())
+    };
+    let (work, library) = (out.join("work.o"), out.join("libwork.so"));
+    let source = peers.join("work.c");
+    if !compile("cc", &["-c"], &[&source], &work) || !compile("cc", &["-shared", "-fPIC"], &[&source], &library) {
+        return Err("cannot compile bench/peers/parallel/work.c with `cc`".into());
+    }
+    let (openmp, tbb) = (out.join("openmp"), out.join("tbb"));
+    let mut programs: Vec<(&str, Command)> = Vec::new();
+    if compile("cc", &["-fopenmp"], &[&peers.join("openmp.c"), &work], &openmp) {
+        programs.push(("OpenMP", Command::new(&openmp)));
+    }
+    if compile("c++", &["-std=c++17", "-ltbb"], &[&peers.join("tbb.cpp"), &work], &tbb) {
+        programs.push(("TBB", Command::new(&tbb)));
+    }
+    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
+    let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
+    let mut ours = Command::new(nyala);
+    ours.arg("run").arg("--load").arg(&library).arg(peers.join("parallel.impala"));
+    programs.push(("ours", ours));
+    // By program, workload, run.
+    let mut times = vec![vec![Vec::new(); WORKLOADS.len()]; programs.len()];
+    for _ in 0..RUNS {
+        for ((name, command), times) in programs.iter_mut().zip(&mut times) {
+            let output = command.output().map_err(|e| format!("cannot run the program of {name}: {e}"))?;
+            if !output.status.success() {
+                return Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr)));
+            }
+            for line in String::from_utf8_lossy(&output.stdout).lines() {
+                let found = line.split_once(' ').and_then(|(n, t)| {
+                    let i = WORKLOADS.iter().position(|w| w.0 == n)?;
+                    Some((i, t.parse().ok()?))
+                });
+                if let Some((i, time)) = found {
+                    times[i].push(time);
+                }
+            }
+        }
+    }
+    let version = output_of("cc", &["--version"]);
+    let mut text =
+        format!("parallel loops, medians of {RUNS} runs in turns; {}\n", version.lines().next().unwrap_or(""));
+    let peers: Vec<&str> = programs.iter().map(|p| p.0).collect();
+    for wanted in ["OpenMP", "TBB"].iter().filter(|w| !peers.contains(w)) {
+        let _ = writeln!(text, "  {wanted} is not installed: not measured");
+    }
+    for (i, (name, about)) in WORKLOADS.iter().enumerate() {
+        let medians: Vec<f64> = times.iter_mut().map(|t| median(&mut t[i])).collect();
+        let ours = medians[medians.len() - 1];
+        let _ = write!(text, "  {name:<8}");
+        for (peer, &time) in peers.iter().zip(&medians) {
+            let _ = write!(text, " {peer} {time:>12.3}");
+            if *peer != "ours" {
+                let _ = write!(text, " (ours/{peer} {:.2})", ours / time);
+            }
+        }
+        let _ = writeln!(text, "   {about}");
+    }
+    text.push('\n');
+    Ok(text)
+}
