@@ -9,6 +9,7 @@
 pub mod build;
 pub mod cache;
 mod emit;
+mod faults;
 pub mod libraries;
 pub mod pipelines;
 pub mod run;

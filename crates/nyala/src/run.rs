@@ -6,10 +6,11 @@ use nyala_flat::Module;
 use nyala_gen_llvm::Jit;
 use nyala_ir::World;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A compiled program in memory.
 pub struct Loaded {
-    jit: Jit,
+    pub(crate) jit: Arc<Jit>,
 }
 
 impl Session {
@@ -28,7 +29,7 @@ impl Session {
             |_| 0,
         );
         let jit = jit.map_err(|d| self.report(*d))?;
-        Ok(Loaded { jit })
+        Ok(Loaded { jit: Arc::new(jit) })
     }
 
     /// Calls an exported function without parameters whose result is an integer of 32 bits.

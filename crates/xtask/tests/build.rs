@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, nyala, stderr};
+use common::{Folder, nyala, sh, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -50,14 +50,6 @@ fn build_well(folder: &Folder, source: &str, out: &str, more: &[&str]) -> PathBu
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
     folder.path(out)
-}
-
-/// What a command says; it must succeed.
-fn sh(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{command:?}: {said}{}", stderr(&output));
-    said
 }
 
 fn shapes(name: &str) -> Folder {
@@ -335,6 +327,16 @@ fn native_code_is_kept_between_runs() {
     std::fs::remove_dir_all(&cache).unwrap();
     std::fs::write(&cache, "a file").unwrap();
     assert_eq!(run(&["run"]), ran);
+}
+
+#[test]
+fn the_runtime_defines_every_function_that_programs_may_call() {
+    let runtime = common::command().with_file_name("libnyala_runtime.a");
+    let symbols = sh(Command::new("nm").args(["-g", "--defined-only"]).arg(runtime));
+    let defined: Vec<&str> = symbols.lines().filter_map(|l| l.split(" T ").nth(1)).collect();
+    for (name, _) in nyala_runtime::symbols().iter().filter(|s| s.0.starts_with("nyala_")) {
+        assert!(defined.contains(name), "`{name}` is not in the static library");
+    }
 }
 
 #[test]

@@ -110,8 +110,12 @@ pub fn with_session_of(
     }
 }
 
+pub fn has_color() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
 pub fn show(session: &Session, time_passes: bool) {
-    let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let color = has_color();
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(session.render(color).as_bytes());
     if time_passes && !session.timings.is_empty() {

@@ -54,6 +54,7 @@ impl Run {
             show(s, self.input.time_passes);
             s.sink.diagnostics.clear();
             s.timings.clear();
+            s.report_faults(&loaded, super::has_color());
             let result = s.run_entry(&module, &loaded, &self.entry, &args)?;
             Ok((result & 255) as u8)
         })
