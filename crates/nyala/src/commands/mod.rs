@@ -6,6 +6,7 @@ pub mod cache;
 pub mod check;
 pub mod emit;
 pub mod run;
+pub mod test;
 
 use clap::Args;
 use nyala::{Options, Reported, Session};
@@ -41,6 +42,26 @@ pub struct Input {
     /// Say what each pass took
     #[arg(long)]
     pub time_passes: bool,
+}
+
+impl Input {
+    /// The options, but for the level, as arguments for another process.
+    pub fn worker_args(&self) -> Vec<std::ffi::OsString> {
+        let mut args: Vec<std::ffi::OsString> = vec!["--pe-budget".into(), self.pe_budget.to_string().into()];
+        if self.no_prelude {
+            args.push("--no-prelude".into());
+        }
+        if let Some(cpu) = &self.cpu {
+            args.extend(["--cpu".into(), cpu.into()]);
+        }
+        for (name, value) in &self.defines {
+            args.extend(["-D".into(), format!("{name}={value}").into()]);
+        }
+        for folder in &self.library_folders {
+            args.extend(["-L".into(), folder.into()]);
+        }
+        args
+    }
 }
 
 fn parse_define(text: &str) -> Result<(String, String), String> {
