@@ -7,8 +7,10 @@
 //! ```
 
 pub mod build;
+pub mod cache;
 pub mod diagnostics;
 mod emit;
+mod faults;
 pub mod libraries;
 pub mod pipelines;
 pub mod run;
@@ -47,6 +49,8 @@ pub struct Options {
     pub defines: Vec<(String, String)>,
     /// Folders with libraries (`-L`, `NYALA_PATH`).
     pub library_folders: Vec<PathBuf>,
+    /// Where native code is kept between runs.
+    pub cache: Option<cache::Cache>,
     /// Verify after every pass.
     pub verify: bool,
 }
@@ -63,6 +67,7 @@ impl Default for Options {
             debug: false,
             defines: Vec::new(),
             library_folders: Vec::new(),
+            cache: None,
             verify: cfg!(debug_assertions),
         }
     }
@@ -271,19 +276,71 @@ impl Session {
         Ok(module)
     }
 
-    /// The LLVM module of a flat one, optimized.
-    pub fn llvm(&mut self, module: &nyala_flat::Module) -> Result<nyala_gen_llvm::LlvmModule, Reported> {
-        let options = nyala_gen_llvm::Options {
+    fn llvm_options(&self) -> nyala_gen_llvm::Options {
+        nyala_gen_llvm::Options {
             opt_level: self.options.opt_level,
             target: self.options.target.clone(),
             cpu: self.options.cpu.clone(),
             ..Default::default()
-        };
-        let emitted = self.time("emit", |_| nyala_gen_llvm::emit(module, &options), |_| 0);
-        let mut llvm = emitted.map_err(|d| self.report(*d))?;
+        }
+    }
+
+    /// The LLVM module of a flat one, optimized.
+    pub fn llvm(&mut self, module: &nyala_flat::Module) -> Result<nyala_gen_llvm::LlvmModule, Reported> {
+        let emitted = self.emit_llvm(module, None)?;
+        self.optimize(&emitted)
+    }
+
+    /// The text that LLVM gets; with functions and lines if there is a folder that names of files start from.
+    fn emit_llvm(
+        &mut self,
+        module: &nyala_flat::Module,
+        folder: Option<&str>,
+    ) -> Result<nyala_gen_llvm::Emitted, Reported> {
+        let options = self.llvm_options();
+        let emitted = self.time(
+            "emit",
+            |s| {
+                let lines = folder.map(|folder| nyala_gen_llvm::Lines { sources: &s.sources, folder });
+                nyala_gen_llvm::emit_module(module, &options, lines)
+            },
+            |_| 0,
+        );
+        emitted.map_err(|d| self.report(*d))
+    }
+
+    fn optimize(&mut self, emitted: &nyala_gen_llvm::Emitted) -> Result<nyala_gen_llvm::LlvmModule, Reported> {
+        let options = self.llvm_options();
+        let parsed = self.time("llvm-read", |_| emitted.parse(&options), |_| 0);
+        let mut llvm = parsed.map_err(|d| self.report(*d))?;
         let optimized = self.time("llvm-optimize", |_| llvm.optimize(), |_| 0);
         optimized.map_err(|d| self.report(*d))?;
         Ok(llvm)
+    }
+
+    /// The object of a module: kept from an earlier run, or made now.
+    fn object(&mut self, emitted: &nyala_gen_llvm::Emitted) -> Result<Vec<u8>, Reported> {
+        let Some(cache) = self.options.cache.clone() else { return self.fresh_object(emitted) };
+        let options = self.llvm_options();
+        // In the table of times a size of 0 is a miss.
+        let lookup = |_: &mut Session| {
+            let key = cache::Cache::key(emitted, &options);
+            let object = cache.get(&key);
+            (key, object)
+        };
+        let (key, kept) = self.time("native-cache", lookup, |(_, o)| o.as_ref().map_or(0, Vec::len));
+        if let Some(object) = kept {
+            return Ok(object);
+        }
+        let object = self.fresh_object(emitted)?;
+        self.time("native-cache-store", |_| cache.put(&key, &object), |_| 0);
+        Ok(object)
+    }
+
+    fn fresh_object(&mut self, emitted: &nyala_gen_llvm::Emitted) -> Result<Vec<u8>, Reported> {
+        let llvm = self.optimize(emitted)?;
+        let object = self.time("llvm-codegen", |_| llvm.object(), |o| o.as_ref().map_or(0, Vec::len));
+        object.map_err(|d| self.report(*d))
     }
 
     /// Notes a finding.

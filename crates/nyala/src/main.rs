@@ -20,6 +20,7 @@ enum Command {
     Test(commands::test::Test),
     Build(commands::build::Build),
     Emit(commands::emit::Emit),
+    Cache(commands::cache::CacheCommand),
 }
 
 fn main() -> ExitCode {
@@ -42,5 +43,6 @@ fn command(command: Command) -> u8 {
         Command::Test(test) => test.run(),
         Command::Build(build) => build.run(),
         Command::Emit(emit) => emit.run(),
+        Command::Cache(cache) => cache.run(),
     }
 }

@@ -2,6 +2,7 @@
 //! compiler has to say.
 
 pub mod build;
+pub mod cache;
 pub mod check;
 pub mod emit;
 pub mod run;
@@ -128,8 +129,12 @@ pub fn with_session_of(
     }
 }
 
+pub fn has_color() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
 pub fn show(session: &Session, time_passes: bool) {
-    let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let color = has_color();
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(session.render(color).as_bytes());
     if time_passes && !session.timings.is_empty() {
