@@ -19,6 +19,7 @@ enum Command {
     Check(commands::check::Check),
     Build(commands::build::Build),
     Emit(commands::emit::Emit),
+    ExplainError(commands::explain_error::ExplainError),
 }
 
 fn main() -> ExitCode {
@@ -40,5 +41,6 @@ fn command(command: Command) -> u8 {
         Command::Check(check) => check.run(),
         Command::Build(build) => build.run(),
         Command::Emit(emit) => emit.run(),
+        Command::ExplainError(explain) => explain.run(),
     }
 }

@@ -37,7 +37,7 @@ impl Run {
             args.extend(self.args.iter().cloned());
             let world = s.graph()?;
             if self.engine == Engine::Interp {
-                show(s, self.input.time_passes);
+                show(s, &self.input);
                 s.sink.diagnostics.clear();
                 s.timings.clear();
                 return s.interpret(&world, &self.entry, &args, &self.load).map(|code| (code & 255) as u8);
@@ -46,7 +46,7 @@ impl Run {
             let module = s.flat(&residual)?;
             let loaded = s.load(&module, &self.load)?;
             // What the compiler has to say comes before what the program says.
-            show(s, self.input.time_passes);
+            show(s, &self.input);
             s.sink.diagnostics.clear();
             s.timings.clear();
             let result = s.run_entry(&module, &loaded, &self.entry, &args)?;
