@@ -13,6 +13,7 @@ mod json;
 pub mod libraries;
 pub mod pipelines;
 pub mod run;
+pub mod testing;
 
 pub use emit::{emit, emit_deepest_loop, run_pass};
 
@@ -22,6 +23,11 @@ use nyala_ir::World;
 use nyala_syntax::ast;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+/// Writes out what programs of this process have printed.
+pub fn flush() {
+    nyala_runtime::nyala_flush();
+}
 
 /// What of the language's options a compilation heeds.
 #[derive(Clone, Debug)]

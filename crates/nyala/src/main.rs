@@ -17,6 +17,7 @@ struct Cli {
 enum Command {
     Run(commands::run::Run),
     Check(commands::check::Check),
+    Test(commands::test::Test),
     Build(commands::build::Build),
     Emit(commands::emit::Emit),
     ExplainError(commands::explain_error::ExplainError),
@@ -39,6 +40,7 @@ fn command(command: Command) -> u8 {
     match command {
         Command::Run(run) => run.run(),
         Command::Check(check) => check.run(),
+        Command::Test(test) => test.run(),
         Command::Build(build) => build.run(),
         Command::Emit(emit) => emit.run(),
         Command::ExplainError(explain) => explain.run(),

@@ -4,6 +4,7 @@ mod bench;
 mod demo;
 mod pages;
 mod random;
+mod snippets;
 mod texts;
 mod tidy;
 

@@ -2,7 +2,8 @@
 //!
 //! | line | meaning |
 //! |---|---|
-//! | `//? f(2, 5) == 32` | holds under every engine, the arguments known and unknown |
+//! | `//? f(2, 5) == 32` | holds under every engine, the arguments known and unknown ([`nyala::testing`]) |
+//! | `fn test_f() -> () { … }` | comes to its end under every engine |
 //! | `//> text` | a line of what `main` prints, under every engine; `//= 3`: its exit code |
 //! | `//! residual f: "mul(" == 2` | the text occurs so often in the function at that stage; `<=` too; `*` is the whole stage |
 //! | `//! flat f loop: "load" <= 9` | the same in the deepest loop with most instructions of the function |
@@ -10,10 +11,10 @@
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
 //! | a file with `.residual` or `.stderr` for `.impala` | the whole residual program, the whole output |
 //!
-//! Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two.
+//! Programs in Markdown pages are tests as well: [`crate::snippets`]. Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two.
 
 use crate::{Tally, root};
-use nyala::{Options, Session};
+use nyala::{Options, Session, testing};
 use nyala_base::Severity;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,17 +23,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Ways to run a program, all of which agree.
-const ENGINES: &[(&str, &[&str])] = &[
-    ("interp", &["--engine", "interp"]),
-    ("no-pe -O0", &["--no-pe", "-O0"]),
-    ("no-pe -O3", &["--no-pe", "-O3"]),
-    ("-O0", &["-O0"]),
-    ("-O3", &["-O3"]),
-];
-
 /// What a program of a text test may take at most, under one engine.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// What one file of the text tests may take in all.
 const FILE_LIMIT: Duration = Duration::from_secs(600);
@@ -43,9 +35,10 @@ pub fn run(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
     for folder in ["run", "residual", "seeds", "ui", "ir"] {
         collect(&root().join("tests").join(folder), &mut files);
     }
-    for folder in ["examples", "lib"] {
+    for folder in ["examples", "lib", "docs"] {
         collect(&root().join(folder), &mut files);
     }
+    files.extend(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root().join(page)));
     files.sort();
     files.retain(|f| filter.is_none_or(|t| f.display().to_string().contains(t)));
     let running: Mutex<Vec<(usize, Instant)>> = Mutex::new(Vec::new());
@@ -100,14 +93,17 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() {
             collect(&path, files);
-        } else if path.extension().is_some_and(|e| e == "impala" || e == "ir") {
+        } else if path.extension().is_some_and(|e| e == "impala" || e == "ir" || e == "md") {
             files.push(path);
         }
     }
 }
 
 /// What is wrong with a test; nothing if it passes.
-fn run_file(path: &Path, bless: bool) -> Vec<String> {
+pub fn run_file(path: &Path, bless: bool) -> Vec<String> {
+    if path.extension().is_some_and(|e| e == "md") {
+        return crate::snippets::run_page(path, bless);
+    }
     let mut faults = Vec::new();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -122,9 +118,9 @@ fn run_file(path: &Path, bless: bool) -> Vec<String> {
         check_diagnostics(path, &text, bless, &mut faults);
         return faults;
     }
-    let queries: Vec<&str> = directives.iter().filter_map(|l| l.strip_prefix("//?")).map(str::trim).collect();
-    if !queries.is_empty() {
-        check_queries(path, &text, &queries, &mut faults);
+    let suite = testing::find(&path.display().to_string(), &text);
+    if !suite.tests.is_empty() {
+        check_tests(path, &text, &suite, &mut faults);
     }
     let output: Vec<&str> =
         directives.iter().filter_map(|l| l.strip_prefix("//>")).map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
@@ -132,7 +128,7 @@ fn run_file(path: &Path, bless: bool) -> Vec<String> {
     if !output.is_empty() || code.is_some() {
         check_output(path, &output, code.unwrap_or(0), &mut faults);
     }
-    let mut checks_something = !queries.is_empty() || !output.is_empty() || code.is_some();
+    let mut checks_something = !suite.tests.is_empty() || !output.is_empty() || code.is_some();
     for rule in directives.iter().filter_map(|l| l.strip_prefix("//!")) {
         checks_something = true;
         if let Err(e) = check_rule(path, &text, rule.trim()) {
@@ -147,7 +143,7 @@ fn run_file(path: &Path, bless: bool) -> Vec<String> {
             Err(e) => faults.push(e),
         }
     }
-    let is_program = path.starts_with(root().join("examples")) || path.starts_with(root().join("lib"));
+    let is_program = ["examples", "lib", "out"].iter().any(|folder| path.starts_with(root().join(folder)));
     if !checks_something {
         if is_program {
             if let Err(e) = stage(path, &text, "flat") {
@@ -187,7 +183,7 @@ fn compare(golden: &Path, found: &str, bless: bool, faults: &mut Vec<String>) {
 }
 
 /// Lines that are in one text only, in order; no more than a screenful.
-fn diff(expected: &str, found: &str) -> String {
+pub fn diff(expected: &str, found: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
     let start = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
     let end = a[start..].iter().rev().zip(b[start..].iter().rev()).take_while(|(x, y)| x == y).count();
@@ -201,79 +197,18 @@ fn diff(expected: &str, found: &str) -> String {
     out
 }
 
-/// The program with one exported function per query, for known and for unknown arguments.
-fn with_queries(text: &str, queries: &[&str]) -> String {
-    let mut program = text.to_string();
-    for (i, query) in queries.iter().enumerate() {
-        let _ = writeln!(program, "\nextern fn query_known_{i}() -> bool {{ {query} }}");
-        let _ = writeln!(program, "extern fn query_unknown_{i}() -> bool {{ {} }}", hide_arguments(query));
-    }
-    program
-}
-
-/// `f(2, g(3))` as `f($(2), $(g(3)))`.
-fn hide_arguments(query: &str) -> String {
-    let Some(open) = query.find('(') else { return query.into() };
-    let (mut depth, mut end, mut commas) = (0, None, vec![open]);
-    for (i, c) in query.char_indices().skip(open) {
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth -= 1,
-            ',' if depth == 1 => commas.push(i),
-            _ => {}
-        }
-        if depth == 0 {
-            end = Some(i);
-            break;
-        }
-    }
-    let Some(end) = end else { return query.into() };
-    commas.push(end);
-    let mut out = query[..open].to_string() + "(";
-    for (i, pair) in commas.windows(2).enumerate() {
-        let arg = query[pair[0] + 1..pair[1]].trim();
-        let is_literal = arg.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-        let sep = if i > 0 { ", " } else { "" };
-        let _ = if is_literal { write!(out, "{sep}$({arg})") } else { write!(out, "{sep}{arg}") };
-    }
-    out + &query[end..]
-}
-
-fn check_queries(path: &Path, text: &str, queries: &[&str], faults: &mut Vec<String>) {
-    let program = with_queries(text, queries);
-    let name = |i: usize, kind: &str| format!("query_{kind}_{i}");
-    for (engine, flags) in ENGINES {
-        let mut s = session(path, &program);
-        s.options.opt_level = if flags.contains(&"-O0") { 0 } else { 3 };
-        s.options.partial_evaluation = !flags.contains(&"--no-pe");
-        let holds = |s: &mut Session| -> Result<Vec<String>, nyala::Reported> {
-            let world = s.graph()?;
-            let mut failed = Vec::new();
-            if *engine == "interp" {
-                for (i, query) in queries.iter().enumerate() {
-                    for kind in ["known", "unknown"] {
-                        if !s.interpret_bool(&world, &name(i, kind))? {
-                            failed.push(format!("{engine}: `{query}` does not hold ({kind} arguments)"));
-                        }
-                    }
-                }
-                return Ok(failed);
+/// Queries and test functions, all in this process.
+fn check_tests(path: &Path, text: &str, suite: &testing::Suite, faults: &mut Vec<String>) {
+    for engine in testing::ENGINES {
+        let mut s = session(path, text);
+        s.add_file(path.display().to_string(), suite.entries.clone());
+        let ran = testing::run(&mut s, suite, *engine, 0, |i, outcome| {
+            if let Some(testing::Outcome::Failed(why)) = outcome {
+                faults.push(format!("{}: line {}: `{}`: {why}", engine.name, suite.tests[i].line, suite.tests[i].name));
             }
-            let residual = s.residual(&world)?;
-            let module = s.flat(&residual)?;
-            let loaded = s.load(&module, &[])?;
-            for (i, query) in queries.iter().enumerate() {
-                for kind in ["known", "unknown"] {
-                    if !s.call_bool(&loaded, &name(i, kind))? {
-                        failed.push(format!("{engine}: `{query}` does not hold ({kind} arguments)"));
-                    }
-                }
-            }
-            Ok(failed)
-        };
-        match holds(&mut s) {
-            Ok(failed) => faults.extend(failed),
-            Err(_) => faults.push(format!("{engine}: {}", s.render(false))),
+        });
+        if ran.is_err() {
+            faults.push(format!("{}: {}", engine.name, s.render(false)));
         }
     }
 }
@@ -286,9 +221,9 @@ pub fn nyala() -> PathBuf {
 }
 
 fn check_output(path: &Path, expected: &[&str], code: i32, faults: &mut Vec<String>) {
-    for (engine, flags) in ENGINES {
+    for testing::Engine { name: engine, args, .. } in testing::ENGINES {
         let mut command = Command::new(nyala());
-        command.arg("run").args(*flags).arg(path).current_dir(root());
+        command.arg("run").args(*args).arg(path).current_dir(root());
         match output_within(&mut command, TIME_LIMIT) {
             Ok((status, stdout, stderr)) => {
                 let lines: Vec<&str> = stdout.lines().collect();

@@ -6,6 +6,7 @@ pub mod check;
 pub mod emit;
 pub mod explain_error;
 pub mod run;
+pub mod test;
 
 use clap::Args;
 use nyala::diagnostics::cannot_read;
@@ -46,6 +47,26 @@ pub struct Input {
     /// Show diagnostics as JSON, an object a line, on standard error (docs/diagnostics.md)
     #[arg(long, conflicts_with = "time_passes")]
     json: bool,
+}
+
+impl Input {
+    /// The options, but for the level, as arguments for another process.
+    pub fn worker_args(&self) -> Vec<std::ffi::OsString> {
+        let mut args: Vec<std::ffi::OsString> = vec!["--pe-budget".into(), self.pe_budget.to_string().into()];
+        if self.no_prelude {
+            args.push("--no-prelude".into());
+        }
+        if let Some(cpu) = &self.cpu {
+            args.extend(["--cpu".into(), cpu.into()]);
+        }
+        for (name, value) in &self.defines {
+            args.extend(["-D".into(), format!("{name}={value}").into()]);
+        }
+        for folder in &self.library_folders {
+            args.extend(["-L".into(), folder.into()]);
+        }
+        args
+    }
 }
 
 fn parse_define(text: &str) -> Result<(String, String), String> {

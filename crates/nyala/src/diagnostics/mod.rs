@@ -12,6 +12,7 @@ pub(crate) mod no_linker;
 pub(crate) mod no_such_function;
 pub(crate) mod no_such_library;
 pub(crate) mod no_such_static;
+pub(crate) mod not_a_test;
 pub(crate) mod runtime_not_found;
 pub(crate) mod tail_call_not_guaranteed;
 
@@ -26,6 +27,7 @@ nyala_base::codes![
     no_such_function,
     no_such_library,
     no_such_static,
+    not_a_test,
     runtime_not_found,
     tail_call_not_guaranteed,
 ];

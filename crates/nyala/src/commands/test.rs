@@ -1,0 +1,329 @@
+//! `nyala test`: the tests in Impala files, under every engine. Tests run in processes of their own, which print a mark
+//! before and after each, so that one that ends its process, or does not end, is one failed test.
+
+use super::{FAILED, Input, USAGE, show, with_session};
+use nyala::testing::{self, ENGINES, Engine, Outcome, Suite};
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Run `//?` lines and `test…` functions of files, or of all files in folders, under every engine
+#[derive(clap::Args)]
+pub struct Test {
+    #[command(flatten)]
+    input: Input,
+    /// Only tests with this text in their name or file
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+    /// Only this engine: interp, "no-pe -O0", "no-pe -O3", -O0, -O3
+    #[arg(long, value_name = "NAME", value_parser = parse_engine, allow_hyphen_values = true)]
+    engine: Option<Engine>,
+    /// Seconds that a test may take under one engine
+    #[arg(long, value_name = "S", default_value_t = 60)]
+    timeout: u64,
+    /// Run the tests of one file from this number on, in this process
+    #[arg(long, hide = true, value_name = "N")]
+    worker: Option<usize>,
+}
+
+fn parse_engine(name: &str) -> Result<Engine, String> {
+    let known = || ENGINES.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
+    ENGINES.iter().copied().find(|e| e.name == name).ok_or_else(|| format!("there are {}", known()))
+}
+
+/// Before what a worker says about its tests, on standard error and, where a test's output begins, on standard output.
+const MARK: char = '\u{1e}';
+
+/// A file with tests that are wanted.
+struct File {
+    path: PathBuf,
+    suite: Suite,
+    wanted: Vec<bool>,
+}
+
+/// A finding: the engine's name, and what went wrong. By test; `None` are those of the whole file.
+type Failure = (Option<usize>, &'static str, String);
+
+impl Test {
+    pub fn run(&self) -> u8 {
+        if let Some(first) = self.worker {
+            return self.work(first);
+        }
+        let mut paths = Vec::new();
+        for path in &self.input.files {
+            if let Err(e) = collect(path, &mut paths) {
+                eprintln!("error: cannot read {}: {e}", path.display());
+                return FAILED;
+            }
+        }
+        let mut files = Vec::new();
+        for path in paths {
+            let text = match std::fs::read_to_string(&path) {
+                Ok(text) => text,
+                Err(e) => {
+                    eprintln!("error: cannot read {}: {e}", path.display());
+                    return FAILED;
+                }
+            };
+            let name = path.display().to_string();
+            let suite = testing::find(&name, &text);
+            let matches = |t: &testing::Test| {
+                self.filter.as_ref().is_none_or(|f| name.contains(f.as_str()) || t.name.contains(f.as_str()))
+            };
+            let wanted: Vec<bool> = suite.tests.iter().map(matches).collect();
+            for d in &suite.findings {
+                let mut sources = nyala_base::Sources::new();
+                sources.add(&name, &text);
+                eprint!("{}", d.render(&sources, false));
+            }
+            if wanted.contains(&true) {
+                files.push(File { path, suite, wanted });
+            }
+        }
+        if files.is_empty() {
+            eprintln!("error: no tests found");
+            eprintln!(
+                "  = hint: a test is a line `//? f(2) == 4`, or a function `fn test_f() -> () {{ assert(f(2) == 4) }}`"
+            );
+            return USAGE;
+        }
+        self.run_files(&files)
+    }
+
+    fn run_files(&self, files: &[File]) -> u8 {
+        let start = Instant::now();
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let results: Vec<Mutex<Vec<Failure>>> = files.iter().map(|_| Mutex::default()).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..std::thread::available_parallelism().map_or(1, |n| n.get()) {
+                scope.spawn(|| {
+                    while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let i = files.iter().position(|f| std::ptr::eq(f, file)).unwrap_or(0);
+                        let failures = self.run_file(file);
+                        *results[i].lock().unwrap_or_else(|e| e.into_inner()) = failures;
+                        done.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            let progress = std::io::stderr().is_terminal();
+            while done.load(Ordering::Relaxed) < files.len() {
+                std::thread::sleep(Duration::from_millis(20));
+                if progress && start.elapsed() > Duration::from_secs(1) {
+                    eprint!("\r{} of {} files ", done.load(Ordering::Relaxed), files.len());
+                }
+            }
+            if progress {
+                eprint!("\r\x1b[K");
+            }
+        });
+        let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+        for (file, failures) in files.iter().zip(results) {
+            let failures = failures.into_inner().unwrap_or_else(|e| e.into_inner());
+            let whole: Vec<_> = failures.iter().filter(|f| f.0.is_none()).collect();
+            let total = file.wanted.iter().filter(|w| **w).count();
+            let is_limitation = |f: &&Failure| f.2.contains("error[limitation]");
+            for group in group(&whole) {
+                println!(
+                    "{} {}: {group}",
+                    if whole.iter().all(is_limitation) { "SKIPPED" } else { "FAILED" },
+                    file.path.display()
+                );
+            }
+            if !whole.is_empty() && !whole.iter().all(is_limitation) {
+                failed += total;
+                continue;
+            }
+            for (i, test) in file.suite.tests.iter().enumerate().filter(|t| file.wanted[t.0]) {
+                let own: Vec<_> = failures.iter().filter(|f| f.0 == Some(i)).collect();
+                for group in group(&own) {
+                    println!("FAILED {}:{}: `{}`: {group}", file.path.display(), test.line, test.name);
+                }
+                match (own.is_empty(), whole.is_empty()) {
+                    (false, _) => failed += 1,
+                    (true, true) => passed += 1,
+                    (true, false) => skipped += 1,
+                }
+            }
+        }
+        println!("{passed} passed, {failed} failed, {skipped} skipped");
+        if failed == 0 { 0 } else { FAILED }
+    }
+
+    /// What is wrong in a file.
+    fn run_file(&self, file: &File) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        for engine in ENGINES.iter().filter(|e| self.engine.is_none_or(|only| only == **e)) {
+            let mut first = 0;
+            while let Some(step) = file.wanted.iter().skip(first).position(|w| *w) {
+                first += step;
+                match self.run_worker(file, engine, first, &mut failures) {
+                    Some(next) => first = next,
+                    // It does not compile.
+                    None if engine.interpreted => return failures,
+                    None => break,
+                }
+            }
+        }
+        failures
+    }
+
+    /// Runs the tests from `first` on until one ends the process; the number of the next. `None`: no test ran.
+    fn run_worker(&self, file: &File, engine: &Engine, first: usize, failures: &mut Vec<Failure>) -> Option<usize> {
+        let n = file.suite.tests.len();
+        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "nyala".into()));
+        command.args(["test", "--worker", &first.to_string(), "--engine", engine.name]);
+        if let Some(filter) = &self.filter {
+            command.args(["--filter", filter]);
+        }
+        command.args(self.input.worker_args()).arg(&file.path);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(e) => {
+                failures.push((None, engine.name, format!("cannot start a process for the tests: {e}")));
+                return None;
+            }
+        };
+        let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+        let said = Mutex::new((Vec::new(), Instant::now()));
+        let (printed, status) = std::thread::scope(|scope| {
+            let printed = scope.spawn(|| {
+                let mut bytes = Vec::new();
+                if let Some(out) = &mut out {
+                    let _ = out.read_to_end(&mut bytes);
+                }
+                bytes
+            });
+            let reader = scope.spawn(|| {
+                let mut buffer = [0; 4096];
+                while let Some(n @ 1..) = err.as_mut().and_then(|e| e.read(&mut buffer).ok()) {
+                    let mut said = said.lock().unwrap_or_else(|e| e.into_inner());
+                    said.0.extend_from_slice(&buffer[..n]);
+                    said.1 = Instant::now();
+                }
+            });
+            let status = loop {
+                match child.try_wait() {
+                    Ok(Some(status)) => break status.to_string(),
+                    Ok(None) => {}
+                    Err(e) => break e.to_string(),
+                }
+                let since = said.lock().unwrap_or_else(|e| e.into_inner()).1;
+                if since.elapsed() > Duration::from_secs(self.timeout) {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    break format!("takes more than {} s", self.timeout);
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            };
+            drop(reader.join());
+            (printed.join().unwrap_or_default(), status)
+        });
+        let said = said.into_inner().unwrap_or_else(|e| e.into_inner()).0;
+        let (said, printed) = (String::from_utf8_lossy(&said), String::from_utf8_lossy(&printed));
+        let printed_by = |i: usize| {
+            let start = printed.find(&format!("{MARK}begin {i}\n"))?;
+            printed[start..].split_once('\n')?.1.split(MARK).next().map(str::trim_end).filter(|t| !t.is_empty())
+        };
+        let with_output = |i: usize, text: &str| match printed_by(i) {
+            Some(output) => format!("{}\nits output:\n{output}", text.trim_end()),
+            None => text.trim_end().to_string(),
+        };
+        let mut parts = said.split(MARK);
+        let before = parts.next().unwrap_or_default().trim_end();
+        let mut running = None;
+        let mut next = None;
+        for part in parts {
+            let (mark, rest) = part.split_once('\n').unwrap_or((part, ""));
+            let Some((word, i)) = mark.split_once(' ').and_then(|(w, i)| Some((w, i.parse::<usize>().ok()?))) else {
+                continue;
+            };
+            next = Some(i + 1);
+            running = (word == "begin").then(|| (i, rest.to_string()));
+            if word == "failed" {
+                failures.push((Some(i), engine.name, with_output(i, rest)));
+            }
+        }
+        match running {
+            Some((i, text)) => failures.push((Some(i), engine.name, with_output(i, &format!("{text}{status}")))),
+            None if next.is_none() => {
+                let text = if before.is_empty() { status } else { before.to_string() };
+                failures.push((None, engine.name, text));
+            }
+            None => next = Some(n),
+        }
+        next
+    }
+
+    /// The worker's part.
+    fn work(&self, first: usize) -> u8 {
+        let [path] = &self.input.files[..] else { return USAGE };
+        let Some(engine) = self.engine else { return USAGE };
+        let name = path.display().to_string();
+        with_session(&self.input, |s| {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            let mut suite = testing::find(&name, &text);
+            if let Some(filter) = self.filter.as_ref().filter(|f| !name.contains(f.as_str())) {
+                suite.tests.iter_mut().filter(|t| !t.name.contains(filter.as_str())).for_each(|t| t.entries.clear());
+            }
+            s.add_file(name.clone(), suite.entries.clone());
+            testing::run(s, &suite, engine, first, |i, outcome| {
+                nyala::flush();
+                let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
+                match outcome {
+                    None => {
+                        let _ = writeln!(out, "{MARK}begin {i}").and_then(|()| out.flush());
+                        let _ = writeln!(err, "{MARK}begin {i}");
+                    }
+                    Some(Outcome::Passed) => drop(writeln!(err, "{MARK}passed {i}")),
+                    Some(Outcome::Failed(text)) => drop(writeln!(err, "{MARK}failed {i}\n{text}")),
+                }
+            })?;
+            show(s, false);
+            s.sink.diagnostics.clear();
+            Ok(0)
+        })
+    }
+}
+
+/// Texts that say the same, with the engines that they are from.
+fn group(failures: &[&Failure]) -> Vec<String> {
+    let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
+    for (_, engine, text) in failures {
+        match groups.iter_mut().find(|g| g.1 == text) {
+            Some(group) => group.0.push(engine),
+            None => groups.push((vec![engine], text)),
+        }
+    }
+    let indent = |text: &str| text.lines().map(|l| format!("    {l}")).collect::<Vec<_>>().join("\n");
+    let engines = |e: &[&str]| if e.len() == ENGINES.len() { "every engine".into() } else { e.join(", ") };
+    groups.iter().map(|(e, text)| format!("{}\n{}", engines(e), indent(text))).collect()
+}
+
+/// The Impala files of a path, in order.
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    if !path.is_dir() {
+        std::fs::File::open(path)?;
+        files.push(path.to_path_buf());
+        return Ok(());
+    }
+    let mut pending = vec![path.to_path_buf()];
+    let mut found = Vec::new();
+    while let Some(folder) = pending.pop() {
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
+            // Links could lead in circles.
+            if path.is_dir() && !path.is_symlink() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|e| e == "impala") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    files.extend(found);
+    Ok(())
+}

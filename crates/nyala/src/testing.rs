@@ -1,0 +1,246 @@
+//! Tests of Impala code: `//?` lines, and functions whose name begins with `test`. What is a test is decided here; the
+//! command runs them, and so do the project's own text tests.
+//!
+//! ```text
+//! //? pow(2, 5) == 32                    holds, the arguments known and unknown to partial evaluation
+//! fn test_sort() -> () { assert(…) }     comes to its end; one of type `fn() -> bool` gives `true`
+//! ```
+
+use crate::{Options, Reported, Session};
+use nyala_base::{Diagnostic, Sink, Sources};
+use nyala_syntax::ast::{self, Filter, ItemKind, Ret, TypeKind};
+use std::fmt::Write as _;
+
+/// A way to run a program. All agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Engine {
+    pub name: &'static str,
+    /// The options of `nyala run` for it.
+    pub args: &'static [&'static str],
+    pub interpreted: bool,
+    pub partial_evaluation: bool,
+    pub opt_level: u8,
+}
+
+const fn compiled(
+    name: &'static str,
+    args: &'static [&'static str],
+    partial_evaluation: bool,
+    opt_level: u8,
+) -> Engine {
+    Engine { name, args, interpreted: false, partial_evaluation, opt_level }
+}
+
+/// The interpreter, which checks most, comes first.
+pub const ENGINES: &[Engine] = &[
+    Engine { name: "interp", args: &["--engine", "interp"], interpreted: true, partial_evaluation: true, opt_level: 3 },
+    compiled("no-pe -O0", &["--no-pe", "-O0"], false, 0),
+    compiled("no-pe -O3", &["--no-pe", "-O3"], false, 3),
+    compiled("-O0", &["-O0"], true, 0),
+    compiled("-O3", &["-O3"], true, 3),
+];
+
+impl Engine {
+    pub fn set(self, options: &mut Options) {
+        options.opt_level = self.opt_level;
+        options.partial_evaluation = self.partial_evaluation;
+    }
+}
+
+/// One test of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// The query, or the function's name.
+    pub name: String,
+    /// From 1.
+    pub line: usize,
+    /// Exported functions of type `fn() -> bool` that all give `true`, and what to say of one that does not.
+    pub entries: Vec<(String, &'static str)>,
+}
+
+/// The tests of a file, and a second file that exports their entries: its lines are those of the first, so that errors in
+/// a query have its line.
+#[derive(Clone, Debug, Default)]
+pub struct Suite {
+    pub tests: Vec<Test>,
+    pub entries: String,
+    /// Functions that look like tests and cannot be.
+    pub findings: Vec<Diagnostic>,
+}
+
+/// The tests in a file's text.
+pub fn find(name: &str, text: &str) -> Suite {
+    let mut sources = Sources::new();
+    let file = sources.add(name, text);
+    // Errors of syntax are reported when the program is compiled.
+    let module = nyala_syntax::parse(file, text, &mut Sink::default());
+    let mut functions: Vec<(usize, &ast::Fn)> = Vec::new();
+    let mut suite = Suite::default();
+    for item in &module.items {
+        let ItemKind::Fn(f) = &item.kind else { continue };
+        if !f.name.text.starts_with("test") || f.body.is_none() || !f.params.is_empty() {
+            continue;
+        }
+        functions.push((sources.line_col(f.name.span).0, f));
+    }
+    let mut functions = functions.into_iter().peekable();
+    for (i, line) in text.lines().enumerate() {
+        let mut entries = String::new();
+        if let Some(query) = line.trim().strip_prefix("//?") {
+            suite.query(i + 1, query.trim(), &mut entries);
+        }
+        while let Some((_, f)) = functions.next_if(|f| f.0 == i + 1) {
+            suite.function(i + 1, f, &module, &mut entries);
+        }
+        suite.entries.push_str(&entries);
+        suite.entries.push('\n');
+    }
+    suite
+}
+
+impl Suite {
+    fn query(&mut self, line: usize, query: &str, out: &mut String) {
+        let n = self.tests.len();
+        let (known, unknown) = (format!("query_known_{n}"), format!("query_unknown_{n}"));
+        let hidden = hide_arguments(query);
+        let _ = write!(out, "extern fn {known}() -> bool {{ {query} }} extern fn {unknown}() -> bool {{ {hidden} }}");
+        let entries = vec![
+            (known, "does not hold, the arguments known to partial evaluation"),
+            (unknown, "does not hold, the arguments unknown to partial evaluation"),
+        ];
+        self.tests.push(Test { name: query.into(), line, entries });
+    }
+
+    fn function(&mut self, line: usize, f: &ast::Fn, module: &ast::Module, out: &mut String) {
+        let name = &f.name.text;
+        let is_bool = match f.result {
+            Ret::Type(ty) => match &module[ty].kind {
+                TypeKind::Tuple(parts) if parts.is_empty() => Some(false),
+                _ if is_named(module, ty, "bool") => Some(true),
+                _ => None,
+            },
+            Ret::Absent | Ret::Never(_) => None,
+        };
+        let Some(is_bool) = is_bool.filter(|_| !matches!(f.filter, Filter::When(_)) && f.type_params.is_empty()) else {
+            self.findings.push(crate::diagnostics::not_a_test::warning(f.name.span, name));
+            return;
+        };
+        let entry = format!("test_function_{}", self.tests.len());
+        let result = if is_bool { "" } else { "; true" };
+        let _ = write!(out, "extern fn {entry}() -> bool {{ {name}(){result} }}");
+        self.tests.push(Test { name: name.to_string(), line, entries: vec![(entry, "gives `false`")] });
+    }
+}
+
+fn is_named(module: &ast::Module, ty: ast::TypeId, name: &str) -> bool {
+    match &module[ty].kind {
+        TypeKind::Path(path) => path.names.len() == 1 && &*path.names[0].text == name,
+        _ => false,
+    }
+}
+
+/// `f(2, g(3))` as `f($(2), g(3))`: literals among the arguments are hidden from partial evaluation.
+fn hide_arguments(query: &str) -> String {
+    let Some(open) = query.find('(') else { return query.into() };
+    let (mut depth, mut end, mut commas) = (0, None, vec![open]);
+    for (i, c) in query.char_indices().skip_while(|c| c.0 < open) {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 1 => commas.push(i),
+            _ => {}
+        }
+        if depth == 0 {
+            end = Some(i);
+            break;
+        }
+    }
+    let Some(end) = end else { return query.into() };
+    commas.push(end);
+    let mut out = query[..open].to_string() + "(";
+    for (i, pair) in commas.windows(2).enumerate() {
+        let arg = query[pair[0] + 1..pair[1]].trim();
+        let is_literal = arg.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let sep = if i > 0 { ", " } else { "" };
+        let _ = if is_literal { write!(out, "{sep}$({arg})") } else { write!(out, "{sep}{arg}") };
+    }
+    out + &query[end..]
+}
+
+/// What became of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Passed,
+    Failed(String),
+}
+
+/// Runs the tests from number `first` on under one engine, in this process: a test that ends the process ends all. `each`
+/// hears of every test before it runs (no outcome) and after.
+///
+/// # Errors
+/// The program does not compile; the session's sink says why.
+pub fn run(
+    s: &mut Session,
+    suite: &Suite,
+    engine: Engine,
+    first: usize,
+    mut each: impl FnMut(usize, Option<Outcome>),
+) -> Result<(), Reported> {
+    engine.set(&mut s.options);
+    let world = s.graph().inspect_err(|_| {
+        // A query stands in its line twice.
+        let mut seen = Vec::new();
+        let sources = &s.sources;
+        s.sink.diagnostics.retain(|d| {
+            let key = (d.code, d.message.clone(), sources.line_col(d.primary.span).0, d.primary.span.file);
+            let is_new = !seen.contains(&key);
+            seen.push(key);
+            is_new
+        });
+    })?;
+    let loaded = if engine.interpreted {
+        None
+    } else {
+        let residual = s.residual(&world)?;
+        let module = s.flat(&residual)?;
+        Some(s.load(&module, &[])?)
+    };
+    for (i, test) in suite.tests.iter().enumerate().skip(first) {
+        each(i, None);
+        let mut outcome = Outcome::Passed;
+        for (entry, complaint) in &test.entries {
+            let holds = match &loaded {
+                Some(loaded) => s.call_bool(loaded, entry),
+                None => s.interpret_bool(&world, entry),
+            };
+            let failed = match holds {
+                Ok(true) => continue,
+                Ok(false) => complaint.to_string(),
+                Err(Reported) => s.render(false),
+            };
+            s.sink.diagnostics.clear();
+            outcome = Outcome::Failed(failed);
+            break;
+        }
+        each(i, Some(outcome));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_queries_and_functions() {
+        let text = "//? f(2, [3], -1) == 5\nfn f(a: i32) -> i32 { a }\n\nfn test_f() -> () { } fn testing(a: i32) -> () { }\n\
+                    fn test_g() -> bool { true }\nfn test_h() { }\n";
+        let suite = find("t.impala", text);
+        let found: Vec<_> = suite.tests.iter().map(|t| (t.name.as_str(), t.line, t.entries.len())).collect();
+        assert_eq!(found, [("f(2, [3], -1) == 5", 1, 2), ("test_f", 4, 1), ("test_g", 5, 1)]);
+        assert_eq!(suite.findings.len(), 1);
+        let lines: Vec<&str> = suite.entries.lines().collect();
+        assert!(lines[0].contains("{ f($(2), [3], $(-1)) == 5 }"), "{}", lines[0]);
+        assert!(lines[3].contains("{ test_f(); true }") && lines[4].contains("{ test_g() }"));
+    }
+}

@@ -1,0 +1,69 @@
+//! `nyala test`: what counts as a test, and what becomes of those that fail, crash or do not end.
+
+mod common;
+
+use common::{Folder, nyala, stderr};
+
+fn run(args: &[&std::ffi::OsStr]) -> (Option<i32>, String, String) {
+    let mut all: Vec<&std::ffi::OsStr> = vec!["test".as_ref()];
+    all.extend(args);
+    let output = nyala(&all, 120);
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output))
+}
+
+#[test]
+fn a_folder_of_tests() {
+    let folder = Folder::new("tests pass");
+    std::fs::create_dir(folder.0.join("deeper")).unwrap();
+    folder.write(
+        "a.impala",
+        "//? twice(2) == 4\nfn twice(x: i32) -> i32 { 2 * x }\nfn test_twice() -> () { assert(twice(3) == 6) }\n",
+    );
+    folder.write("deeper/b.impala", "fn test_b() -> bool { true }\nfn test_c() { }\nfn main() -> i32 { 0 }\n");
+    folder.write("no_tests.impala", "fn main() -> i32 { nonsense }\n");
+    let (code, out, err) = run(&[folder.0.as_os_str()]);
+    assert_eq!((code, out.as_str()), (Some(0), "3 passed, 0 failed, 0 skipped\n"), "{err}");
+    assert!(err.contains("warning[not-a-test]"), "{err}");
+    let (code, out, _) = run(&["--filter".as_ref(), "twice(2)".as_ref(), folder.0.as_os_str()]);
+    assert_eq!((code, out.as_str()), (Some(0), "1 passed, 0 failed, 0 skipped\n"));
+    let (code, _, err) = run(&["--filter".as_ref(), "zzz".as_ref(), folder.0.as_os_str()]);
+    assert!(code == Some(2) && err.contains("no tests found"), "{err}");
+    let (code, _, err) = run(&[folder.0.join("missing").as_os_str()]);
+    assert!(code == Some(1) && err.contains("cannot read"), "{err}");
+}
+
+#[test]
+fn failures_do_not_hide_each_other() {
+    let folder = Folder::new("tests fail");
+    let file = folder.write(
+        "a.impala",
+        "static mut zero = 0;\n\
+         //? sum(1, 2) == 4\n\
+         fn sum(a: i32, b: i32) -> i32 { a + b }\n\
+         fn test_panic() -> () { print_string(\"said before\\n\"); panic(\"on purpose\") }\n\
+         fn test_endless() -> () { while zero == 0 { } }\n\
+         fn test_false() -> bool { zero == 1 }\n\
+         fn test_true() -> bool { zero == 0 }\n",
+    );
+    let (code, out, err) =
+        run(&["--timeout".as_ref(), "1".as_ref(), "--engine".as_ref(), "-O3".as_ref(), file.as_os_str()]);
+    assert_eq!(code, Some(1), "{err}");
+    let has = |text: &str| assert!(out.contains(text), "{text}\nin\n{out}");
+    has("a.impala:2: `sum(1, 2) == 4`: -O3\n    does not hold, the arguments known");
+    has("a.impala:4: `test_panic`: -O3\n    panic at ");
+    has("on purpose\n    signal: 6 (SIGABRT)");
+    has("    its output:\n    said before\n");
+    has("a.impala:5: `test_endless`: -O3\n    takes more than 1 s");
+    has("a.impala:6: `test_false`: -O3\n    gives `false`");
+    assert!(out.ends_with("1 passed, 4 failed, 0 skipped\n"), "{out}");
+}
+
+#[test]
+fn a_query_that_does_not_compile_is_shown_in_its_line() {
+    let folder = Folder::new("tests do not compile");
+    let file = folder.write("a.impala", "fn f(x: i32) -> i32 { x }\n\n//? f(true) == 1\n");
+    let (code, out, _) = run(&[file.as_os_str()]);
+    assert_eq!(code, Some(1));
+    assert!(out.contains("a.impala:3:") && out.matches("error[type-mismatch]").count() == 1, "{out}");
+    assert!(out.ends_with("0 passed, 1 failed, 0 skipped\n"), "{out}");
+}
