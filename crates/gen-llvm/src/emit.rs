@@ -6,7 +6,7 @@
 use crate::function::emit_function;
 use crate::module::{LlvmModule, Options, bug, limitation};
 use crate::origins::{Lines, Origins};
-use crate::types::{Layouts, RetClass};
+use crate::types::Layouts;
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
 use nyala_ir::{Prim, Ty, TyKind, layout};
@@ -201,10 +201,10 @@ impl Emitter<'_> {
             }
             emit_function(self, Func::from_idx(i))?;
             match &function.linkage {
-                Linkage::Exported(symbol) => self.emit_wrapper("", &quote(symbol), Func::from_idx(i))?,
+                Linkage::Exported(symbol) => self.emit_entry("", &quote(symbol), Func::from_idx(i))?,
                 Linkage::Callback => {
                     let symbol = self.c_name(Func::from_idx(i))?;
-                    self.emit_wrapper("internal ", &symbol, Func::from_idx(i))?;
+                    self.emit_entry("internal ", &symbol, Func::from_idx(i))?;
                 }
                 Linkage::Internal | Linkage::Foreign(_) => {}
             }
@@ -273,48 +273,8 @@ impl Emitter<'_> {
         });
     }
 
-    fn declare_foreign(&mut self, symbol: &str, function: &Function) -> Result<(), Box<Diagnostic>> {
-        let what = format!("foreign function `{}`", function.name);
-        let ret = self.layouts.c_ret(&function.rets, &what)?;
-        let params = self.c_params(function, &what)?;
-        self.declare(symbol, || format!("declare {ret} {}({}) #1", quote(symbol), params.join(", ")));
-        Ok(())
-    }
-
-    pub fn c_params(&mut self, function: &Function, what: &str) -> Result<Vec<String>, Box<Diagnostic>> {
-        function.params.iter().map(|&t| self.layouts.c_type(t, what)).collect()
-    }
-
-    /// The C-convention entry of an exported function or callback.
-    fn emit_wrapper(&mut self, linkage: &str, symbol: &str, func: Func) -> Result<(), Box<Diagnostic>> {
-        let function = self.module.func(func);
-        let what = format!("exported function `{}`", function.name);
-        let c_ret = self.layouts.c_ret(&function.rets, &what)?;
-        let params = self.c_params(function, &what)?;
-        let params: Vec<String> = params.iter().enumerate().map(|(i, p)| format!("{p} %a{i}")).collect();
-        let mut args = Vec::new();
-        for (i, &ty) in function.params.iter().enumerate() {
-            args.push(format!("{} %a{i}", self.layouts.register(ty)?));
-        }
-        let RetClass::Direct(ret) = self.layouts.ret_class(&function.rets)? else {
-            return Err(limitation(format!("{what}: its result does not fit into registers")));
-        };
-        let name = self.internal_name(func);
-        // What is inlined here keeps its lines only if this has some.
-        let (scope, at) = self.scope(function);
-        let _ = writeln!(self.out, "define {linkage}{c_ret} {symbol}({}) #0{scope} {{", params.join(", "));
-        let cc = self.cc;
-        let call = format!("call {cc}{ret} {name}({})", args.join(", "));
-        if c_ret == "void" {
-            let _ = writeln!(self.out, "  {call}{at}\n  ret void{at}\n}}\n");
-        } else {
-            let _ = writeln!(self.out, "  %r = {call}{at}\n  ret {ret} %r{at}\n}}\n");
-        }
-        Ok(())
-    }
-
-    /// What follows the head of a function and the instructions of its wrapper.
-    fn scope(&mut self, function: &Function) -> (String, String) {
+    /// What follows the head of a function and the instructions of its entry.
+    pub fn scope(&mut self, function: &Function) -> (String, String) {
         match &mut self.origins {
             Some(origins) => {
                 let scope = origins.function(&function.name, function.span);
@@ -322,33 +282,6 @@ impl Emitter<'_> {
             }
             None => (String::new(), String::new()),
         }
-    }
-
-    /// A `tailcc` function that calls a foreign one, for its address as a value.
-    fn emit_thunk(&mut self, func: Func) -> Result<(), Box<Diagnostic>> {
-        let function = self.module.func(func);
-        let symbol = self.c_name(func)?;
-        let what = format!("foreign function `{}`", function.name);
-        let c_ret = self.layouts.c_ret(&function.rets, &what)?;
-        let params = self.c_params(function, &what)?;
-        let args: Vec<String> = params.iter().enumerate().map(|(i, p)| format!("{p} %a{i}")).collect();
-        let mut plain = Vec::new();
-        for (i, &ty) in function.params.iter().enumerate() {
-            plain.push(format!("{} %a{i}", self.layouts.register(ty)?));
-        }
-        let RetClass::Direct(ret) = self.layouts.ret_class(&function.rets)? else {
-            return Err(limitation(format!("{what}: its result does not fit into registers")));
-        };
-        let name = self.internal_name(func);
-        let cc = self.cc;
-        let _ = writeln!(self.out, "define internal {cc}{ret} {name}({}) #0 {{", plain.join(", "));
-        let call = format!("call {c_ret} {symbol}({})", args.join(", "));
-        let _ = match (ret.as_str(), c_ret.as_str()) {
-            ("void", _) => writeln!(self.out, "  {call}\n  ret void\n}}\n"),
-            (_, "void") => writeln!(self.out, "  {call}\n  ret {ret} zeroinitializer\n}}\n"),
-            _ => writeln!(self.out, "  %r = {call}\n  ret {ret} %r\n}}\n"),
-        };
-        Ok(())
     }
 
     fn emit_global(&mut self, id: GlobalId) -> Result<(), Box<Diagnostic>> {
