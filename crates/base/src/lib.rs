@@ -1,9 +1,11 @@
 //! Typed ids and side tables, graph algorithms over successor lists, file texts and spans, diagnostics; knows nothing of compilers.
 
+pub mod codes;
 pub mod diagnostics;
 pub mod ids;
 pub mod source;
 
+pub use codes::Code;
 pub use diagnostics::{Diagnostic, Label, Severity, Sink};
 pub use ids::{Id, SideTable};
 pub use source::{FileId, Sources, Span};

@@ -22,6 +22,7 @@ mod launch;
 
 use crate::analysis::Cfg;
 use crate::data::*;
+use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, SideTable, Sink, Span};
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Node, Op, Ty, TyKind, Val, World, layout};
@@ -153,7 +154,7 @@ struct Building {
 
 impl Scheduler<'_> {
     fn limitation(&mut self, span: Span, message: &str, hint: &str) {
-        self.limitations.push(Diagnostic::error("limitation", span, message).hint(hint));
+        self.limitations.push(limitation::error(span, message, hint));
     }
 
     // Types.

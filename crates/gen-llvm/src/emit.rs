@@ -7,6 +7,7 @@ use crate::function::emit_function;
 use crate::module::{LlvmModule, Options, bug, limitation};
 use crate::origins::{Lines, Origins};
 use crate::types::Layouts;
+use nyala_base::diagnostics::duplicate_symbol;
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
 use nyala_ir::{Prim, Ty, TyKind, layout};
@@ -188,11 +189,9 @@ impl Emitter<'_> {
             if let Linkage::Exported(symbol) = &function.linkage
                 && !exported.insert(symbol.as_str())
             {
-                return Err(Box::new(Diagnostic::error(
-                    "duplicate-symbol",
-                    function.span,
-                    format!("two functions are exported as `{symbol}`"),
-                )));
+                let first = module.funcs.iter().find(|f| matches!(&f.linkage, Linkage::Exported(s) if s == symbol));
+                let first = first.map_or(function.span, |f| f.span);
+                return Err(Box::new(duplicate_symbol::error(function.span, symbol, first)));
             }
         }
         for (i, function) in module.funcs.iter().enumerate() {

@@ -7,6 +7,7 @@ use llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
 use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
 use llvm_sys::orc2::lljit::*;
 use llvm_sys::orc2::*;
+use nyala_base::diagnostics::{library_not_loaded, undefined_symbol};
 use nyala_base::{Diagnostic, Span};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
@@ -111,13 +112,7 @@ impl Jit {
     }
 
     fn load(&self, library: &Path) -> Result<(), Box<Diagnostic>> {
-        let fail = |e: String| {
-            Box::new(Diagnostic::error(
-                "library-not-loaded",
-                Span::NONE,
-                format!("cannot load `{}`: {e}", library.display()),
-            ))
-        };
+        let fail = |e: String| Box::new(library_not_loaded::error(library, e));
         // A relative name without a slash would be searched for in the system's folders.
         let path = library.canonicalize().map_err(|e| fail(e.to_string()))?;
         let name = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|e| fail(e.to_string()))?;
@@ -177,11 +172,7 @@ impl Jit {
         check(unsafe { LLVMOrcLLJITLookup(self.jit, &mut address, symbol.as_ptr()) }).map_err(|e| {
             let reports = std::mem::take(&mut *self.reports.lock().unwrap_or_else(|e| e.into_inner()));
             let e = if reports.is_empty() { e } else { reports.join("; ") };
-            let message = format!("cannot link `{name}`: {e}");
-            Box::new(
-                Diagnostic::error("undefined-symbol", Span::NONE, message)
-                    .hint("a foreign function comes from the C library, the runtime, or a library given by `--load`"),
-            )
+            Box::new(undefined_symbol::error(Span::NONE, format!("cannot link `{name}`: {e}")))
         })?;
         Ok(address as usize)
     }

@@ -1,6 +1,6 @@
 //! An LLVM module in memory: read from text, verified, optimized, written as assembly or as an object.
 
-use crate::targets;
+use crate::{diagnostics, targets};
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
@@ -63,12 +63,13 @@ pub struct LlvmModule {
 
 /// A fault of this compiler, not of its user.
 pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Diagnostic> {
-    Box::new(Diagnostic::error("bug", Span::NONE, format!("bug in code generation: {message}")))
+    Box::new(diagnostics::bug::error(Span::NONE, format!("in code generation: {message}")))
 }
 
 /// Something known that is not done yet.
 pub(crate) fn limitation(message: impl Into<String>) -> Box<Diagnostic> {
-    Box::new(Diagnostic::error("limitation", Span::NONE, message))
+    let hint = "use a smaller type, or pass it by a pointer";
+    Box::new(diagnostics::limitation::error(Span::NONE, message, hint))
 }
 
 impl LlvmModule {

@@ -2,7 +2,8 @@
 //!
 //! LLVM keeps the initializers of the native target as inline functions in its headers and `inkwell` asks for them.
 
-use crate::module::{Options, bug, limitation};
+use crate::diagnostics::{limitation, unknown_target};
+use crate::module::{Options, bug};
 use inkwell::OptimizationLevel;
 use inkwell::targets::{ByteOrdering, CodeModel, RelocMode, Target, TargetMachine, TargetTriple};
 use llvm_sys::prelude::LLVMBool;
@@ -116,7 +117,7 @@ pub(crate) fn machine(options: &Options, level: u8) -> Result<TargetMachine, Box
             // Rust's names say the extensions too.
             let arch = if arch.starts_with("riscv64") { "riscv64" } else { arch };
             if !initialize_cross(arch) {
-                return Err(unknown_target(named));
+                return Err(Box::new(unknown_target::error(named, ARCHITECTURES)));
             }
             TargetTriple::create(&format!("{arch}-{rest}"))
         }
@@ -136,7 +137,8 @@ pub(crate) fn machine(options: &Options, level: u8) -> Result<TargetMachine, Box
         .ok_or_else(|| bug(format!("LLVM has no machine for {text}")))?;
     let data = machine.get_target_data();
     if data.get_pointer_byte_size(None) != 8 || data.get_byte_ordering() != ByteOrdering::LittleEndian {
-        return Err(limitation(format!("code for `{text}`: only little-endian machines with addresses of 64 bits")));
+        let message = format!("code for `{text}`: only little-endian machines with addresses of 64 bits");
+        return Err(Box::new(limitation::error(Span::NONE, message, "build for another target")));
     }
     Ok(machine)
 }
@@ -161,14 +163,6 @@ pub fn machine_name(options: &Options) -> String {
     // SAFETY: writes three numbers.
     unsafe { llvm_sys::core::LLVMGetVersion(&mut major, &mut minor, &mut patch) };
     format!("LLVM {major}.{minor}.{patch} {triple} {cpu} {features}")
-}
-
-fn unknown_target(named: &str) -> Box<Diagnostic> {
-    let d = Diagnostic::error("unknown-target", Span::NONE, format!("no code can be made for target `{named}`"));
-    Box::new(d.hint(format!(
-        "a target is a triple such as `aarch64-unknown-linux-gnu`; known architectures: {}",
-        ARCHITECTURES.join(", ")
-    )))
 }
 
 /// The CPU of a foreign target when none is named.

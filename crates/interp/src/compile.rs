@@ -8,7 +8,7 @@ mod control;
 
 use crate::code::{Code, Entry, EntryIdx, FuncIdx, Function, Inst, Reg};
 use crate::externals::Linker;
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Fault, bug, limitation};
 use crate::leaves::{Layout, Leaf};
 use crate::scope::{self, Scope};
 use nyala_base::Span;
@@ -72,10 +72,6 @@ pub fn compile(l: &mut Linker, func: FuncIdx, wrap: bool) -> Result<(Function, C
     Ok((c.out, c.code))
 }
 
-fn bug(text: impl std::fmt::Display) -> Box<Fault> {
-    Fault::new(FaultKind::Limitation, format!("bug in the interpreter: {text}"))
-}
-
 impl Compiler<'_, '_> {
     fn layout(&mut self, ty: Ty) -> Result<Rc<Layout>> {
         self.l.layouts.layout(ty)
@@ -109,7 +105,7 @@ impl Compiler<'_, '_> {
         }
         self.out.n_regs += layout.leaves.len() as u32;
         if self.out.n_regs > 1 << 26 {
-            return Err(Fault::new(FaultKind::Limitation, "a function is too large for the interpreter"));
+            return Err(limitation("a function is too large for the interpreter"));
         }
         Ok(start)
     }
@@ -600,7 +596,7 @@ impl Compiler<'_, '_> {
         let args = w.args(v);
         let a = self.reg(args[0])?;
         let pointee = w.types.pointee(w.ty(args[0])).ok_or_else(|| bug("an address of nothing"))?;
-        let too_large = || Fault::new(FaultKind::Limitation, "a type is too large");
+        let too_large = || limitation("a type is too large for the interpreter");
         let elem = match w.types.kind(pointee) {
             TyKind::Array(elem, _) | TyKind::IndefArray(elem) => Some(*elem),
             _ => None,

@@ -1,7 +1,8 @@
 //! Scalar operations on words.
 
 use crate::code::POISON;
-use crate::fault::{Fault, FaultKind};
+use crate::diagnostics::{division_by_zero, signed_overflow, uninitialized_read};
+use crate::fault::Fault;
 use nyala_ir::fold::{eval_arith, eval_exact_math};
 use nyala_ir::{Op, Prim};
 
@@ -18,10 +19,7 @@ pub fn arith(op: Op, prim: Prim, a: u64, b: u64, wrap: bool) -> Result<u64, Box<
     match eval_arith(op, prim, a, b) {
         Some((_, true)) if !wrap => Err(overflow(op, prim, a, b)),
         Some((bits, _)) => Ok(bits),
-        None if b == 0 => {
-            let what = if op == Op::Rem { "remainder of a division" } else { "division" };
-            Err(Fault::new(FaultKind::DivisionByZero, format!("{what} by zero: {} and 0", show(prim, a))))
-        }
+        None if b == 0 => Err(division_by_zero::error(&show(prim, a), op == Op::Rem).into()),
         None => Err(overflow(op, prim, a, b)),
     }
 }
@@ -39,7 +37,7 @@ pub fn show(prim: Prim, bits: u64) -> String {
 
 #[cold]
 pub fn uninitialized() -> Box<Fault> {
-    Fault::new(FaultKind::Uninitialized, "use of an uninitialized value")
+    uninitialized_read::error("use of an uninitialized value").into()
 }
 
 #[cold]
@@ -55,8 +53,7 @@ pub fn overflow(op: Op, prim: Prim, a: u64, b: u64) -> Box<Fault> {
         Op::Rem => "%",
         _ => op.name(),
     };
-    let (a, b, ty) = (show(prim, a), show(prim, b), prim.name());
-    Fault::new(FaultKind::SignedOverflow, format!("signed overflow: `{a} {sign} {b}` does not fit `{ty}`"))
+    signed_overflow::error(&format!("{} {sign} {}", show(prim, a), show(prim, b)), prim.name()).into()
 }
 
 /// Math functions: the exact ones, and the C library's.

@@ -1,7 +1,8 @@
 //! What lies outside of functions: globals, foreign functions, entry points.
 
 use crate::code::{Entry, EntryIdx, FuncIdx};
-use crate::fault::{Fault, FaultKind};
+use crate::diagnostics;
+use crate::fault::{Fault, bug, limitation};
 use crate::heap::{Closure, MAX_ENTRIES, NONE};
 use crate::leaves::{Layouts, Leaf};
 use crate::scope::Program;
@@ -79,7 +80,7 @@ fn ffi_type(w: &World, ty: Ty) -> Option<FfiType> {
 
 impl<'w> Linker<'w> {
     pub fn new(w: &'w World, entry: Cont, libraries: &'w [Library]) -> Result<Linker<'w>> {
-        let no_memory = || Fault::new(FaultKind::Limitation, "the system gives no memory");
+        let no_memory = || limitation("the system gives the interpreter no memory");
         Ok(Linker {
             program: Program::new(w, entry),
             layouts: Layouts::new(w),
@@ -98,10 +99,7 @@ impl<'w> Linker<'w> {
 
     pub fn new_entry(&mut self, entry: Entry) -> Result<EntryIdx> {
         if self.entries.len() >= MAX_ENTRIES {
-            return Err(Fault::new(
-                FaultKind::Limitation,
-                "the program has too many continuations for the interpreter",
-            ));
+            return Err(limitation("the program has too many continuations for the interpreter"));
         }
         self.entries.push(entry);
         Ok(self.entries.len() as EntryIdx - 1)
@@ -142,10 +140,11 @@ impl<'w> Linker<'w> {
         let w = self.program.w;
         let data = w.cont(k);
         let Linkage::Foreign(symbol) = &data.linkage else {
-            return Err(Fault::new(FaultKind::Undefined, format!("`{}` is no foreign function", data.name)));
+            return Err(bug(format!("`{}` is no foreign function", data.name)));
         };
-        let limitation = |what: &str| {
-            Fault::new(FaultKind::Limitation, format!("foreign function `{symbol}`: {what} cannot cross to C as yet"))
+        let limitation = |what: &str| -> Box<Fault> {
+            let message = format!("foreign function `{symbol}`: {what} cannot cross to C as yet");
+            diagnostics::limitation::error(data.origin, message, "pass it by a pointer").into()
         };
         let params = w.types.cn_params(data.ty).unwrap_or(&[]);
         let Some((&ret, args)) = params.get(1..).and_then(|p| p.split_last()) else {
@@ -173,7 +172,10 @@ impl<'w> Linker<'w> {
             "nyala_sync" => ForeignKind::Sync(nyala_runtime::nyala_sync as *const () as usize),
             _ => match find_symbol(symbol, self.libraries) {
                 Some(address) => ForeignKind::Call(address),
-                None => return Err(Fault::new(FaultKind::Symbol, format!("nobody has a function `{symbol}`"))),
+                None => {
+                    let message = format!("found no function `{symbol}`");
+                    return Err(diagnostics::undefined_symbol::error(data.origin, message).into());
+                }
             },
         };
         self.foreigns.push(Foreign { name: symbol.clone(), kind, args: arg_tys, ret });
@@ -269,7 +271,7 @@ impl<'w> Linker<'w> {
                     vec![done[&args[0]][0].wrapping_add(offset)]
                 }
                 _ => {
-                    return Err(Fault::new(FaultKind::Limitation, "an initializer that is not constant"));
+                    return Err(bug("an initializer that is not constant"));
                 }
             };
             done.insert(v, words);
@@ -301,7 +303,7 @@ impl<'w> Linker<'w> {
                 let mark = self.memory.load(address + 8, 8).map_err(memory_fault)?;
                 let known = (Closure(word).entry() as usize) < self.entries.len();
                 if mark != CLOSURE_MARK || !known {
-                    return Err(Fault::new(FaultKind::Undefined, "what is read as a function is none"));
+                    return Err(diagnostics::undefined_call::no_function_in_memory().into());
                 }
                 Ok(word)
             }
@@ -311,10 +313,15 @@ impl<'w> Linker<'w> {
 
 #[cold]
 pub fn memory_fault(fault: nyala_runtime::MemoryFault) -> Box<Fault> {
-    let kind = match fault {
-        nyala_runtime::MemoryFault::Uninitialized => FaultKind::Uninitialized,
-        nyala_runtime::MemoryFault::OutOfMemory => FaultKind::Budget,
-        _ => FaultKind::Memory,
+    use nyala_runtime::MemoryFault::*;
+    let hint = match fault {
+        Uninitialized => return diagnostics::uninitialized_read::error(fault.to_string()).into(),
+        OutOfMemory => return diagnostics::budget_spent::memory().into(),
+        Null => "test the pointer first",
+        OutOfBounds => "indices of an array of `n` elements go from `0` to `n - 1`",
+        Dangling => "variables live as long as their function runs, blocks on the heap until they are given back",
+        Wild => "look for a cast or computation that makes an address of a number",
+        NotABlock => "give back what was allocated, once, by the address that allocation gave",
     };
-    Fault::new(kind, fault.to_string())
+    diagnostics::invalid_access::error(fault.to_string(), hint).into()
 }

@@ -1,70 +1,58 @@
 //! What ends a checked execution early.
 
+use crate::diagnostics;
 use nyala_base::{Diagnostic, Span};
-
-/// The sort of a [`Fault`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FaultKind {
-    SignedOverflow,
-    DivisionByZero,
-    /// A wrong address; the text says in which way.
-    Memory,
-    Uninitialized,
-    /// A continuation whose function has returned was called.
-    DeadContinuation,
-    /// Control came where the program said it never would, or a function without a value was called.
-    Undefined,
-    /// The program says that it cannot go on.
-    Panic,
-    /// The budget of steps is spent.
-    Budget,
-    /// A foreign function that nobody has.
-    Symbol,
-    /// Something the interpreter cannot do as yet.
-    Limitation,
-}
-
-impl FaultKind {
-    /// Its name in diagnostics.
-    pub fn code(self) -> &'static str {
-        match self {
-            FaultKind::SignedOverflow => "signed-overflow",
-            FaultKind::DivisionByZero => "division-by-zero",
-            FaultKind::Memory => "invalid-access",
-            FaultKind::Uninitialized => "uninitialized-read",
-            FaultKind::DeadContinuation => "dead-continuation",
-            FaultKind::Undefined => "undefined-call",
-            FaultKind::Panic => "panic",
-            FaultKind::Budget => "budget-spent",
-            FaultKind::Symbol => "undefined-symbol",
-            FaultKind::Limitation => "limitation",
-        }
-    }
-}
 
 /// Undefined behavior or a limit, with where it happened.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    pub kind: FaultKind,
-    pub message: String,
-    pub span: Span,
+    /// What is wrong, and where if known.
+    what: Diagnostic,
     /// Function and place of the call, innermost first; at most some dozens.
     pub chain: Vec<(String, Span)>,
 }
 
+impl From<Diagnostic> for Box<Fault> {
+    fn from(what: Diagnostic) -> Box<Fault> {
+        Box::new(Fault { what, chain: Vec::new() })
+    }
+}
+
 impl Fault {
-    pub(crate) fn new(kind: FaultKind, message: impl Into<String>) -> Box<Fault> {
-        Box::new(Fault { kind, message: message.into(), span: Span::NONE, chain: Vec::new() })
+    pub fn code(&self) -> &'static str {
+        self.what.code
+    }
+
+    /// Whether it is the program's doing while it ran, as opposed to something that this compiler cannot run.
+    pub fn is_of_execution(&self) -> bool {
+        crate::diagnostics::CODES.iter().any(|c| c.name() == self.code())
+    }
+
+    /// Where it happened, unless it has a place of its own.
+    pub(crate) fn set_span(&mut self, span: Span) {
+        if self.what.primary.span.is_none() {
+            self.what.primary.span = span;
+        }
     }
 
     /// The fault as an error message; the innermost calls are labels.
     pub fn diagnostic(&self) -> Diagnostic {
-        let mut diagnostic = Diagnostic::error(self.kind.code(), self.span, self.message.clone());
+        let mut diagnostic = self.what.clone();
         for (name, span) in self.chain.iter().take(8) {
-            if !span.is_none() {
+            // A recursion comes by the same place again and again.
+            if !span.is_none() && diagnostic.others.iter().all(|l| l.span != *span) {
                 diagnostic = diagnostic.other(*span, format!("`{name}` called here"));
             }
         }
         diagnostic
     }
+}
+
+pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Fault> {
+    diagnostics::bug::error(Span::NONE, format!("in the interpreter: {message}")).into()
+}
+
+/// Something that only the interpreter cannot do.
+pub(crate) fn limitation(message: impl Into<String>) -> Box<Fault> {
+    diagnostics::limitation::error(Span::NONE, message, "run it with `--engine jit`, which compiles it").into()
 }

@@ -1,6 +1,6 @@
 //! Values as words: the scalars of a type in order, with where they lie in memory.
 
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Fault, limitation};
 use nyala_ir::{Prim, Ty, TyKind, World, layout};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -86,10 +86,8 @@ impl<'w> Layouts<'w> {
             return Ok(layout.clone());
         }
         let types = &self.w.types;
-        let too_large = || {
-            let ty = types.display(ty);
-            Fault::new(FaultKind::Limitation, format!("a value of type `{ty}` is too large for the interpreter"))
-        };
+        let too_large =
+            || limitation(format!("a value of type `{}` is too large for the interpreter", types.display(ty)));
         if self.count(ty) > MAX_LEAVES {
             return Err(too_large());
         }

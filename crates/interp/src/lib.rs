@@ -13,6 +13,7 @@
 
 mod code;
 mod compile;
+pub mod diagnostics;
 mod eval;
 mod externals;
 mod fault;
@@ -21,7 +22,7 @@ mod leaves;
 mod machine;
 mod scope;
 
-pub use fault::{Fault, FaultKind};
+pub use fault::Fault;
 
 use nyala_ir::{Cont, World};
 use nyala_runtime::Library;

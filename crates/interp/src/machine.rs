@@ -3,9 +3,11 @@
 use crate::Options;
 use crate::code::{Code, Entry, FuncIdx, Function, Inst, Leave, POISON, Reg};
 use crate::compile::compile;
+use crate::diagnostics::{budget_spent, dead_continuation, invalid_access, invalid_handle, panic};
+use crate::diagnostics::{undefined_call, uninitialized_read};
 use crate::eval;
 use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Fault, bug, limitation};
 use crate::heap::{Closure, Frame, Heap, Kind, NONE};
 use crate::leaves::Leaf;
 use nyala_base::Span;
@@ -119,13 +121,13 @@ impl Run<'_> {
             self.collect();
         }
         if self.heap.is_full() {
-            return Err(Fault::new(FaultKind::Budget, "the recursion is too deep"));
+            return Err(budget_spent::recursion().into());
         }
         let Some(Some(function)) = self.compiled.get(func as usize) else {
-            return Err(Fault::new(FaultKind::Limitation, "bug in the interpreter: no code"));
+            return Err(bug("no code"));
         };
         if (function.n_params + function.n_captured) as usize != n {
-            return Err(Fault::new(FaultKind::Undefined, format!("`{}` is called as another type", function.name)));
+            return Err(undefined_call::other_type(&function.name).into());
         }
         let frame = self.heap.allocate(Kind::Frame(func), function.n_regs);
         let base = self.heap.base(frame);
@@ -237,7 +239,7 @@ impl Run<'_> {
     /// Where a fault happened, and the calls that led there.
     fn locate(&self, mut fault: Box<Fault>) -> Box<Fault> {
         let at = self.pc.saturating_sub(1);
-        fault.span = self.code.spans.get(at).copied().unwrap_or(Span::NONE);
+        fault.set_span(self.code.spans.get(at).copied().unwrap_or(Span::NONE));
         let Some(Some(function)) = self.compiled.get(self.func as usize) else { return fault };
         let mut name = function.name.clone();
         let (mut function, mut frame) = (function.clone(), self.frame);
@@ -268,7 +270,7 @@ impl Run<'_> {
     fn step(&mut self) -> Result<()> {
         self.steps += 1;
         if self.steps > self.max_steps {
-            return Err(Fault::new(FaultKind::Budget, format!("the program takes more than {} steps", self.max_steps)));
+            return Err(budget_spent::steps(self.max_steps).into());
         }
         Ok(())
     }
@@ -287,7 +289,7 @@ impl Run<'_> {
                 Inst::CopyChecked { d, s } => {
                     let bits = self.get(s);
                     if bits == POISON {
-                        return Err(Fault::new(FaultKind::Uninitialized, "read of an uninitialized variable"));
+                        return Err(uninitialized_read::error("read of an uninitialized variable").into());
                     }
                     self.set(d, bits);
                 }
@@ -301,7 +303,7 @@ impl Run<'_> {
                 }
                 Inst::CheckInit { a } => {
                     if self.get(a) == POISON {
-                        return Err(Fault::new(FaultKind::Uninitialized, "use of an uninitialized part of a value"));
+                        return Err(uninitialized_read::error("use of an uninitialized part of a value").into());
                     }
                 }
                 Inst::AddI32 { d, a, b } => self.i32_op(Op::Add, d, a, b, i64::wrapping_add)?,
@@ -460,7 +462,7 @@ impl Run<'_> {
                 }
                 Inst::Fail { text } => {
                     let text = self.code.texts[text as usize].clone();
-                    return Err(Fault::new(FaultKind::Undefined, text));
+                    return Err(bug(text));
                 }
             }
         }
@@ -522,7 +524,7 @@ impl Run<'_> {
             let at = address.wrapping_add(offset);
             // Parts may be uninitialized as long as nobody looks at them.
             let word = match self.l.load(at, leaf) {
-                Err(fault) if fault.kind == FaultKind::Uninitialized => POISON,
+                Err(fault) if fault.code() == "uninitialized-read" => POISON,
                 other => other?,
             };
             self.set(d + i as u32, word);
@@ -542,7 +544,7 @@ impl Run<'_> {
     fn allocate(&mut self, n: i64, size: i64) -> Result<u64> {
         let bytes = n.checked_mul(size).and_then(|b| usize::try_from(b).ok());
         let Some(bytes) = bytes else {
-            return Err(Fault::new(FaultKind::Memory, format!("cannot allocate {n} elements of {size} bytes")));
+            return Err(invalid_access::allocation(n, size).into());
         };
         Ok(self.l.memory.allocate(bytes, 64).map_err(memory_fault)? as u64)
     }
@@ -621,16 +623,13 @@ impl Run<'_> {
     fn call_closure(&mut self, mut closure: Closure) -> Result<Option<Vec<u64>>> {
         loop {
             let Some(&entry) = self.l.entries.get(closure.entry() as usize) else {
-                return Err(Fault::new(FaultKind::Undefined, "what is called is no function"));
+                return Err(undefined_call::no_function().into());
             };
             if closure.0 == POISON {
-                return Err(Fault::new(FaultKind::Uninitialized, "call of an uninitialized function"));
+                return Err(uninitialized_read::error("call of an uninitialized function").into());
             }
             if !self.heap.is_alive(closure) {
-                return Err(Fault::new(
-                    FaultKind::DeadContinuation,
-                    "call of a continuation whose function has returned",
-                ));
+                return Err(dead_continuation::error().into());
             }
             match entry {
                 Entry::Halt if self.words.contains(&POISON) => return Err(eval::uninitialized()),
@@ -685,14 +684,13 @@ impl Run<'_> {
         let ret = match self.words.pop() {
             Some(ret) if self.words.len() == foreign.args.len() => Closure(ret),
             _ => {
-                let text = format!("foreign function `{}` is called as another type", foreign.name);
-                return Err(Fault::new(FaultKind::Undefined, text));
+                return Err(undefined_call::other_type(&foreign.name).into());
             }
         };
         let args: Vec<(FfiType, u64)> = foreign.args.iter().copied().zip(self.words.iter().copied()).collect();
         if let Some(i) = args.iter().position(|a| a.1 == POISON) {
             let text = format!("argument {} of foreign function `{}` is uninitialized", i + 1, foreign.name);
-            return Err(Fault::new(FaultKind::Uninitialized, text));
+            return Err(uninitialized_read::error(text).into());
         }
         let first = self.words.first().copied().unwrap_or(0);
         self.words.clear();
@@ -709,20 +707,18 @@ impl Run<'_> {
             }
             ForeignKind::Free => {
                 call_checked(&mut self.l.memory, nyala_runtime::nyala_free as *const () as usize, &args, foreign.ret)
-                    .map_err(|e| Fault::new(FaultKind::Limitation, e))?
+                    .map_err(limitation)?
             }
             ForeignKind::Panic => {
                 let text = args.last().map_or(Ok(String::new()), |a| self.text(a.1 as usize))?;
-                return Err(Fault::new(FaultKind::Panic, text));
+                return Err(panic::error(text).into());
             }
             ForeignKind::Sync(_) if !nyala_runtime::is_thread(first as i32) => {
-                let text = format!("`sync` of {}, which is no thread's handle, or was waited for before", first as i32);
-                return Err(Fault::new(FaultKind::Undefined, text));
+                return Err(invalid_handle::error(first as i32).into());
             }
             ForeignKind::Call(address) | ForeignKind::Sync(address) => {
-                call_checked(&mut self.l.memory, address, &args, foreign.ret).map_err(|e| {
-                    Fault::new(FaultKind::Limitation, format!("foreign function `{}`: {e}", foreign.name))
-                })?
+                call_checked(&mut self.l.memory, address, &args, foreign.ret)
+                    .map_err(|e| limitation(format!("foreign function `{}`: {e}", foreign.name)))?
             }
         };
         if foreign.ret != FfiType::Void {

@@ -1,7 +1,9 @@
 //! Programs as files that others link or run: objects, executables, libraries, headers. The system's compiler driver
 //! links; what it must not see of the runtime is hidden here.
 
+use crate::diagnostics::{cannot_write, link_failed, no_entry, no_linker, runtime_not_found, tail_call_not_guaranteed};
 use crate::{Reported, Session};
+use nyala_base::diagnostics::{limitation, undefined_symbol};
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::{Const, FunctionBuilder, Linkage, Module, Terminator};
 use nyala_gen_llvm::is_native;
@@ -46,10 +48,6 @@ impl Kind {
 /// The file of the runtime that programs are linked with.
 const RUNTIME: &str = "libnyala_runtime.a";
 
-fn fault(code: &'static str, message: impl Into<String>) -> Diagnostic {
-    Diagnostic::error(code, Span::NONE, message)
-}
-
 impl Session {
     /// Compiles the program to a file. `inputs` are objects and libraries that executables and shared libraries are
     /// linked with.
@@ -60,11 +58,10 @@ impl Session {
         }
         let foreign = self.options.target.clone().filter(|t| !is_native(t));
         if let Some(target) = foreign.filter(|_| kind != Kind::Obj && std::env::var_os("CC").is_none()) {
-            let d = fault("limitation", format!("{} for `{target}` needs that machine's linker", kind.about()));
-            return Err(self.report(d.hint(
-                "build an object (`-o NAME.o`) and link it there, or name a cross compiler by the environment's `CC` \
-                 and that machine's runtime by `NYALA_RUNTIME`",
-            )));
+            let message = format!("{} for `{target}` needs that machine's linker", kind.about());
+            let hint = "build an object (`-o NAME.o`) and link it there, or name a cross compiler by the environment's \
+                        `CC` and that machine's runtime by `NYALA_RUNTIME`";
+            return Err(self.report(limitation::error(Span::NONE, message, hint)));
         }
         let world = self.graph()?;
         let residual = self.residual(&world)?;
@@ -77,9 +74,7 @@ impl Session {
             let jumps =
                 |f: &&nyala_flat::Function| f.blocks.iter().any(|b| matches!(b.term, Terminator::TailCall { .. }));
             if let Some(f) = module.funcs.iter().find(jumps) {
-                let message = format!("a call in tail position may use stack on `{target}`");
-                let d = Diagnostic::warning("tail-call-not-guaranteed", f.span, message);
-                self.sink.push(d.label(format!("`{}` ends with one", f.name)));
+                self.sink.push(tail_call_not_guaranteed::warning(f.span, &f.name, target));
             }
         }
         let folder = std::env::current_dir().map(|d| d.display().to_string()).unwrap_or_default();
@@ -96,8 +91,7 @@ impl Session {
     /// Gives an executable its C `main`, which runs the program's on a large stack.
     fn add_start(&mut self, module: &mut Module) -> Result<(), Reported> {
         let Some(main) = module.exported("main") else {
-            let d = fault("no-entry", "the program has no function `main`, so it cannot be an executable");
-            return Err(self.report(d.hint("write `fn main() -> i32 { … }`, or make a library: `-o NAME.so`")));
+            return Err(self.report(no_entry::of_executable()));
         };
         let takes_args = self.check_entry(module, main)?;
         let (i32, code) = (module.types.i32(), module.types.code());
@@ -156,7 +150,7 @@ impl Session {
 
 fn temporary_folder() -> Result<tempfile::TempDir, Box<Diagnostic>> {
     let folder = tempfile::Builder::new().prefix("nyala-build-").tempdir();
-    folder.map_err(|e| Box::new(fault("io", format!("cannot make a temporary folder: {e}"))))
+    folder.map_err(|e| Box::new(cannot_write::temporary(e)))
 }
 
 fn exported(f: &nyala_flat::Function) -> Option<String> {
@@ -196,11 +190,7 @@ fn find_runtime() -> Result<PathBuf, Box<Diagnostic>> {
         return Ok(found.clone());
     }
     let tried: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
-    let d = fault("runtime-not-found", "the program needs the runtime library, which is not there");
-    Err(Box::new(d.hint(format!(
-        "looked for {}; `cargo build` makes it beside the command, or `NYALA_RUNTIME` names it",
-        tried.join(", ")
-    ))))
+    Err(Box::new(runtime_not_found::error(&tried)))
 }
 
 /// The system's compiler driver and binary tools, at work in a folder of its own.
@@ -233,18 +223,13 @@ impl Linker<'_> {
         let path = self.folder.join(name);
         match std::fs::write(&path, bytes) {
             Ok(()) => Ok(path),
-            Err(e) => Err(Box::new(fault("io", format!("cannot write {}: {e}", path.display())))),
+            Err(e) => Err(Box::new(cannot_write::temporary(e))),
         }
     }
 
     fn run(&self, variable: &str, command: &mut Command, out: &Path) -> Result<(), Box<Diagnostic>> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let output = command.output().map_err(|e| {
-            let d = fault("no-linker", format!("cannot run `{name}`, which links programs: {e}"));
-            Box::new(d.hint(format!(
-                "install gcc or clang with binutils, or name the tool by the environment's `{variable}`"
-            )))
-        })?;
+        let output = command.output().map_err(|e| Box::new(no_linker::error(&name, variable, e)))?;
         if output.status.success() {
             return Ok(());
         }
@@ -253,15 +238,10 @@ impl Linker<'_> {
         if !missing.is_empty() {
             let names: Vec<String> = missing.iter().map(|n| format!("`{n}`")).collect();
             let message = format!("cannot link {}: nobody defines {}", out.display(), names.join(", "));
-            return Err(Box::new(
-                fault("undefined-symbol", message)
-                    .hint("name the object or library with these C functions beside the program's files"),
-            ));
+            return Err(Box::new(undefined_symbol::error(Span::NONE, message)));
         }
         let said = said.trim().replace(&format!("{}/", self.folder.display()), "");
-        Err(Box::new(
-            fault("link-failed", format!("cannot link {}", out.display())).hint(format!("`{name}` says: {said}")),
-        ))
+        Err(Box::new(link_failed::error(out, &name, &said)))
     }
 
     /// An executable or a shared library.
@@ -330,7 +310,7 @@ impl Linker<'_> {
             }
             self.run("OBJCOPY", objcopy.arg(&merged).arg(&member), out)?;
         } else {
-            std::fs::rename(program, &member).map_err(|e| fault("io", format!("cannot move an object: {e}")))?;
+            std::fs::rename(program, &member).map_err(cannot_write::temporary)?;
         }
         self.run("AR", tool("AR", "ar").arg("rcsD").arg(result).arg(&member), out)
     }
@@ -364,5 +344,5 @@ fn deliver(from: &Path, out: &Path) -> Result<(), Box<Diagnostic>> {
         temporary.persist(out)?;
         Ok(())
     };
-    put().map_err(|e| Box::new(fault("io", format!("cannot write {}: {e}", out.display()))))
+    put().map_err(|e| Box::new(cannot_write::file(out, e)))
 }

@@ -1,7 +1,8 @@
 //! Programs as text, at every stage.
 
+use crate::diagnostics::no_such_function;
 use crate::{Reported, Session};
-use nyala_base::{Diagnostic, Id, Span};
+use nyala_base::Id;
 use nyala_flat::{Block, Function, Module};
 use nyala_ir::World;
 
@@ -42,8 +43,7 @@ pub fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<Stri
 }
 
 fn no_function(s: &mut Session, name: &str) -> Reported {
-    let d = Diagnostic::error("no-such-function", Span::NONE, format!("no function `{name}` is left at this stage"));
-    s.report(d.hint("it may have been inlined; leave out `--fn` to see everything"))
+    s.report(no_such_function::error(name))
 }
 
 /// The innermost loop of a function, in flat SSA, that is nested deepest; of several the one with the fewest blocks.

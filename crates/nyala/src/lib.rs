@@ -8,6 +8,7 @@
 
 pub mod build;
 pub mod cache;
+pub mod diagnostics;
 mod emit;
 mod faults;
 pub mod libraries;
@@ -17,6 +18,7 @@ pub mod testing;
 
 pub use emit::{emit, emit_deepest_loop, run_pass};
 
+use crate::diagnostics::{constant_fault, no_such_library, no_such_static};
 use nyala_base::{Diagnostic, Severity, Sink, Sources, Span};
 use nyala_ir::World;
 use nyala_syntax::ast;
@@ -90,9 +92,11 @@ pub struct Session {
     pub sources: Sources,
     pub sink: Sink,
     pub timings: Vec<Timing>,
-    /// What the interpreter found: undefined behavior, a panic, its budget spent.
-    pub faulted: Option<nyala_interp::FaultKind>,
+    /// The code of what the interpreter found: undefined behavior, a panic, its budget spent.
+    pub faulted: Option<&'static str>,
+    /// Of the program, then of the libraries found.
     files: Vec<(String, String)>,
+    n_files: usize,
 }
 
 impl Session {
@@ -104,12 +108,14 @@ impl Session {
             timings: Vec::new(),
             faulted: None,
             files: Vec::new(),
+            n_files: 0,
         }
     }
 
     /// Adds a file of the program.
     pub fn add_file(&mut self, name: impl Into<String>, text: impl Into<String>) {
-        self.files.push((name.into(), text.into()));
+        self.files.insert(self.n_files, (name.into(), text.into()));
+        self.n_files += 1;
     }
 
     /// Runs a pass, notes what it took, and the size that `size` gives its result.
@@ -128,7 +134,7 @@ impl Session {
         }
     }
 
-    /// Syntax trees of the program's files, libraries they use included.
+    /// Syntax trees of the program's files, then those of the libraries they use.
     pub fn parse(&mut self) -> Result<Vec<ast::Module>, Reported> {
         let modules = self.parse_all();
         self.checked(Some(modules))
@@ -138,6 +144,8 @@ impl Session {
         self.time(
             "parse",
             |s| {
+                // Of an earlier call.
+                s.files.truncate(s.n_files);
                 let mut modules = Vec::new();
                 let mut loaded: Vec<String> = Vec::new();
                 let mut next = 0;
@@ -152,10 +160,7 @@ impl Session {
                         }
                         match libraries::find(&library, &name, &s.options.library_folders) {
                             Ok(files) => s.files.extend(files),
-                            Err(e) => s.sink.push(
-                                Diagnostic::error("no-such-library", span, format!("cannot find library `{library}`"))
-                                    .hint(e),
-                            ),
+                            Err(searched) => s.sink.push(no_such_library::error(span, &library, &searched)),
                         }
                         loaded.push(library);
                     }
@@ -181,12 +186,9 @@ impl Session {
                     ast::ItemKind::Static(s) => Some(&*s.name.text),
                     _ => None,
                 });
-                let message = format!("the program has no top-level static `{name}` to define");
-                let d = Diagnostic::error("no-such-static", Span::new(file, 0, value.len()), message);
-                self.sink.push(match nyala_sema::closest(&name, statics) {
-                    Some(similar) => d.hint(format!("did you mean `{similar}`?")),
-                    None => d.hint(format!("write `static {name} = {value};` in the program")),
-                });
+                let span = Span::new(file, 0, value.len());
+                let similar = nyala_sema::closest(&name, statics);
+                self.sink.push(no_such_static::error(span, &name, &value, similar));
                 continue;
             };
             let init = nyala_syntax::parse_expr(file, &value, &mut modules[m], &mut self.sink);
@@ -203,12 +205,13 @@ impl Session {
     ) -> Result<T, Reported> {
         // Errors of the parser do not keep the checker from finding others.
         let modules = self.parse_all();
+        let (files, libraries) = modules.split_at(self.n_files);
         let prelude = self.options.prelude.then(|| {
             let (name, text) = libraries::PRELUDE;
             let file = self.sources.add(name, text);
             nyala_syntax::parse(file, text, &mut self.sink)
         });
-        let input = nyala_sema::Input { prelude: prelude.as_ref(), files: &modules };
+        let input = nyala_sema::Input { prelude: prelude.as_ref(), libraries, files };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
         let program = self.checked(program)?;
         f(self, &program)
@@ -231,7 +234,7 @@ impl Session {
         })?;
         nyala_ir::eta::eta_reduce(&mut world);
         for (span, what) in std::mem::take(&mut world.fold_warnings) {
-            self.sink.push(Diagnostic::warning("constant-fault", span, format!("{what} in a constant expression")));
+            self.sink.push(constant_fault::warning(span, what));
         }
         self.verify_graph("lower", &world)?;
         Ok(world)
@@ -368,8 +371,8 @@ impl Session {
     }
 
     fn bug(&mut self, pass: &str, fault: &str) -> Reported {
-        let message = format!("bug: after `{pass}` the program is not well-formed: {fault}");
-        self.report(Diagnostic::error("bug", Span::NONE, message).hint("please report this with the program"))
+        let message = format!("after `{pass}` the program is not well-formed: {fault}");
+        self.report(nyala_base::diagnostics::bug::error(Span::NONE, message))
     }
 
     /// All findings as text, most important first as they came.

@@ -1,6 +1,8 @@
 //! Running programs: compiled in memory, or by the interpreter.
 
+use crate::diagnostics::{entry_type, no_entry};
 use crate::{Reported, Session};
+use nyala_base::diagnostics::{bug, library_not_loaded};
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::Module;
 use nyala_gen_llvm::Jit;
@@ -36,14 +38,14 @@ impl Session {
     pub fn call_i32(&mut self, loaded: &Loaded, name: &str) -> Result<i32, Reported> {
         let address = loaded.jit.lookup(name).map_err(|d| self.report(*d))?;
         let result = nyala_gen_llvm::call_entry(address, false, true);
-        result.map_err(|e| self.report(Diagnostic::error("bug", Span::NONE, e)))
+        result.map_err(|e| self.report(bug::error(Span::NONE, e)))
     }
 
     /// Calls an exported function of type `fn() -> bool`.
     pub fn call_bool(&mut self, loaded: &Loaded, name: &str) -> Result<bool, Reported> {
         let address = loaded.jit.lookup(name).map_err(|d| self.report(*d))?;
         let result = nyala_gen_llvm::call_entry(address, false, true);
-        result.map(|r| r & 1 != 0).map_err(|e| self.report(Diagnostic::error("bug", Span::NONE, e)))
+        result.map(|r| r & 1 != 0).map_err(|e| self.report(bug::error(Span::NONE, e)))
     }
 
     /// The same by the interpreter.
@@ -65,8 +67,7 @@ impl Session {
             match nyala_runtime::Library::open(path) {
                 Ok(library) => options.libraries.push(library),
                 Err(e) => {
-                    let message = format!("cannot load {}: {e}", path.display());
-                    return Err(self.report(Diagnostic::error("no-such-library", Span::NONE, message)));
+                    return Err(self.report(library_not_loaded::error(path, e)));
                 }
             }
         }
@@ -92,19 +93,17 @@ impl Session {
         }
         let results = nyala_interp::run(world, k, args, options);
         results.map_err(|fault| {
-            self.faulted = Some(fault.kind).filter(|&k| k != nyala_interp::FaultKind::Limitation);
+            self.faulted = Some(fault.code()).filter(|_| fault.is_of_execution());
             self.report(fault.diagnostic())
         })
     }
 
     fn no_entry(&mut self, name: &str) -> Reported {
-        let d = Diagnostic::error("no-entry", Span::NONE, format!("the program has no function `{name}` to run"));
-        self.report(d.hint("write `fn main() -> i32 { … }`, or name an exported function by `--entry`"))
+        self.report(no_entry::error(name))
     }
 
     fn wrong_entry(&mut self, name: &str, span: Span) -> Reported {
-        let d = Diagnostic::error("entry-type", span, format!("`{name}` cannot be run as it is"));
-        self.report(d.hint("it must be `fn() -> i32`, `fn() -> ()` or `fn(argc: i32, argv: &[&[u8]]) -> i32`"))
+        self.report(entry_type::error(span, name))
     }
 
     /// Whether a function of one of the types that can be run takes arguments; an error for other types.
@@ -134,6 +133,6 @@ impl Session {
         nyala_runtime::set_args(args);
         // SAFETY of the call: `entry` was compiled from a function of one of these types, checked above.
         let result = nyala_gen_llvm::call_entry(address, takes_args, has_result);
-        result.map_err(|e| self.report(Diagnostic::error("bug", Span::NONE, e)))
+        result.map_err(|e| self.report(bug::error(Span::NONE, e)))
     }
 }

@@ -122,9 +122,7 @@ impl Suite {
             Ret::Absent | Ret::Never(_) => None,
         };
         let Some(is_bool) = is_bool.filter(|_| !matches!(f.filter, Filter::When(_)) && f.type_params.is_empty()) else {
-            let message = format!("`{name}` has the name of a test and cannot be one");
-            let d = Diagnostic::warning("not-a-test", f.name.span, message);
-            self.findings.push(d.hint("tests have the type `fn() -> ()` or `fn() -> bool`, written out"));
+            self.findings.push(crate::diagnostics::not_a_test::warning(f.name.span, name));
             return;
         };
         let entry = format!("test_function_{}", self.tests.len());

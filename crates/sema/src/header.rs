@@ -3,6 +3,7 @@
 //! It is made from the checked program, not from the graph, which knows neither parameters' names nor which pointers
 //! may be written through.
 
+use crate::diagnostics::limitation;
 use crate::program::{FnInfo, FnKind, Program};
 use crate::types::{Kind, StructId, Ty};
 use nyala_base::{Diagnostic, Sources, Span};
@@ -149,14 +150,11 @@ impl Writer<'_, '_> {
     fn check(&self, ty: Ty, span: Span, what: &str) -> Result<(), Box<Diagnostic>> {
         match self.kind(ty) {
             Kind::Prim(_) | Kind::Ptr { .. } | Kind::Struct(_) => Ok(()),
-            _ => Err(Box::new(
-                Diagnostic::error(
-                    "limitation",
-                    span,
-                    format!("{what} of type `{}` does not cross to C", self.show(ty)),
-                )
-                .hint("exported functions take and give numbers, bools, pointers and structs"),
-            )),
+            _ => {
+                let message = format!("{what} of type `{}` does not cross to C", self.show(ty));
+                let hint = "exported functions take and give numbers, bools, pointers and structs";
+                Err(Box::new(limitation::error(span, message, hint)))
+            }
         }
     }
 

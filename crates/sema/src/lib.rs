@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! check(&Input { prelude, files }, sink) -> Option<Program>     names and types, all errors
-//! lower(&program, sources, sink) -> Option<World>               the graph
+//! lower(&program, sink) -> Option<World>                        the graph
 //! ```
 
 mod check;
-mod codes;
+pub mod diagnostics;
 mod header;
 mod intrinsics;
 mod lower;
@@ -14,7 +14,6 @@ mod program;
 mod types;
 
 pub use check::{check, closest};
-pub use codes::{CODES, Code};
 pub use header::header;
 pub use lower::lower;
 pub use program::{Input, Program};

@@ -18,7 +18,7 @@ use crate::Options;
 use crate::facts::Facts;
 use crate::memory::{self, Memory};
 use crate::whistle::{self, CallKey, Diverged, Hints};
-use nyala_base::{Diagnostic, Id, Severity, SideTable, Span};
+use nyala_base::{Diagnostic, Id, SideTable, Span};
 use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BinaryHeap, VecDeque};
@@ -621,8 +621,7 @@ impl<'a> Evaluator<'a> {
         let text = String::from_utf8_lossy(&text).into_owned();
         let shown = if self.is_known(value) { whistle::show(&self.dst, value) } else { "not known".into() };
         let origin = self.dst.current_origin();
-        let mut diagnostic = Diagnostic::warning("pe-info", origin, format!("{text}: {shown}"));
-        diagnostic.severity = Severity::Info;
+        let diagnostic = crate::diagnostics::pe_info::info(origin, &text, &shown);
         if !self.reports.contains(&diagnostic) {
             self.reports.push(diagnostic);
         }

@@ -21,12 +21,14 @@
 //!
 //! Source: `001` 3 and 4, `002` 10 and 11.
 
+pub mod diagnostics;
 pub mod eval;
 pub mod facts;
 pub mod finish;
 pub mod memory;
 pub mod whistle;
 
+use crate::diagnostics::{static_assert_failed, static_assert_unknown};
 use nyala_base::{Diagnostic, Id, Sink};
 use nyala_ir::{Builtin, Cont, Node, World};
 
@@ -97,12 +99,9 @@ fn report_static_asserts(residual: &World, sink: &mut Sink) {
         let text: Vec<u8> = bytes.take_while(|&b| b != 0).collect();
         let text = String::from_utf8_lossy(&text);
         let diagnostic = if residual.as_lit(body.args[1]).is_some() {
-            Diagnostic::error("static-assert-failed", body.origin, format!("static assertion failed: {text}"))
-                .label("false here")
+            static_assert_failed::error(body.origin, &text)
         } else {
-            Diagnostic::error("static-assert-unknown", body.origin, format!("static assertion is not decided: {text}"))
-                .label("depends on what partial evaluation does not know")
-                .hint("let the function be specialized by a filter, `fn @f(…)`, or use `assert`")
+            static_assert_unknown::error(body.origin, &text)
         };
         if !found.contains(&diagnostic) {
             found.push(diagnostic);

@@ -1,6 +1,7 @@
 //! When a recursion is taken for divergent: comparison with its ancestors, hints for the next round, and the report
 //! for what nothing can stop (`specializer-notes.md`, 3).
 
+use crate::diagnostics::specialization_diverges;
 use crate::eval::Evaluator;
 use nyala_base::{Diagnostic, Span};
 use nyala_ir::{Cont, Node, Op, Val, World, print};
@@ -147,37 +148,19 @@ pub struct Diverged {
 
 /// The error for an evaluation that was given up.
 pub fn report(source: &World, d: &Diverged) -> Diagnostic {
-    let code = "specialization-diverges";
     let Some(k) = d.cont else {
-        return Diagnostic::error(
-            code,
-            d.call,
-            format!("partial evaluation exceeds its budget of {} {}", d.limit, d.what),
-        )
-        .hint("`--pe-budget N` multiplies the budget");
+        return specialization_diverges::budget(d.call, d.limit, d.what);
     };
     let data = source.cont(k);
-    let message = format!("specializing `{}` does not end: its budget of {} {} is spent", data.name, d.limit, d.what);
-    let mut diagnostic = Diagnostic::error(code, d.call, message).label("this call is specialized again and again");
-    if !data.origin.is_none() {
-        diagnostic = diagnostic.other(data.origin, "of this function");
-    }
     let mut changing = Vec::new();
     for i in 1..data.params.len() {
         let values: Vec<&str> = d.chain.iter().filter_map(|args| args.get(i)).map(|s| s.as_str()).collect();
         let changes = values.windows(2).any(|w| w[0] != w[1]);
-        let name = data.param_names.get(i).map_or("_", |s| s.as_str());
         if changes && !source.types.has_function(source.ty(data.params[i])) {
-            diagnostic = diagnostic.hint(format!("over the last calls, `{name}` was {}, …", values.join(", ")));
-            changing.push(name);
+            changing.push((data.param_names.get(i).map_or("_", |s| s.as_str()), values.join(", ")));
         }
     }
-    if let Some(name) = changing.first() {
-        diagnostic = diagnostic.hint(format!(
-            "pass `${name}` to keep it unknown, or let the filter depend on what ends the recursion, as in `@(?{name})`"
-        ));
-    }
-    diagnostic
+    specialization_diverges::recursion(d.call, &data.name, data.origin, d.limit, d.what, &changing)
 }
 
 /// A value as a message shows it.

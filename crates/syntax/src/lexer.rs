@@ -1,5 +1,6 @@
 //! Text to tokens, by hand; every byte sequence that is UTF-8 has a token list.
 
+use crate::diagnostics::{unknown_character, unterminated_char, unterminated_comment, unterminated_string};
 use nyala_base::{Diagnostic, FileId, Span};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -124,8 +125,8 @@ impl Lexer<'_> {
         self.bytes.get(self.pos + ahead).copied().unwrap_or(0)
     }
 
-    fn error(&mut self, code: &'static str, lo: usize, hi: usize, message: impl Into<String>) {
-        self.errors.push(Diagnostic::error(code, Span::new(self.file, lo, hi), message));
+    fn span(&self, lo: usize, hi: usize) -> Span {
+        Span::new(self.file, lo, hi)
     }
 
     fn run(&mut self) {
@@ -190,12 +191,7 @@ impl Lexer<'_> {
                 }
             }
         }
-        let span = Span::new(self.file, lo, lo + 2);
-        self.errors.push(
-            Diagnostic::error("unterminated-comment", span, "comment is not closed, expected `*/`")
-                .label("begins here")
-                .hint("comments nest: every `/*` inside needs its own `*/`"),
-        );
+        self.errors.push(unterminated_comment::error(self.span(lo, lo + 2)));
         newline
     }
 
@@ -277,7 +273,7 @@ impl Lexer<'_> {
         let len = rest.char_indices().find(|(i, c)| *i > 0 && known(*c)).map_or(rest.len(), |(i, _)| i);
         self.pos += len;
         let first = rest.chars().next().unwrap_or(' ');
-        self.error("unknown-character", lo, self.pos, format!("found {first:?}, which begins no word or operator"));
+        self.errors.push(unknown_character::error(self.span(lo, self.pos), first));
         Tok::Bad
     }
 
@@ -390,11 +386,7 @@ impl Lexer<'_> {
         self.pos += 1;
         loop {
             if self.pos >= self.bytes.len() {
-                let span = Span::new(self.file, lo, lo + 1);
-                self.errors.push(
-                    Diagnostic::error("unterminated-string", span, "string is not closed, expected `\"`")
-                        .label("begins here"),
-                );
+                self.errors.push(unterminated_string::error(self.span(lo, lo + 1)));
                 return Tok::Bad;
             }
             match self.peek(0) {
@@ -433,7 +425,7 @@ impl Lexer<'_> {
             }
             None => {
                 self.pos = lo + 1;
-                self.error("unterminated-char", lo, lo + 1, "character literal is not closed, expected `'`");
+                self.errors.push(unterminated_char::error(self.span(lo, lo + 1)));
                 self.skip_word();
                 Tok::Bad
             }

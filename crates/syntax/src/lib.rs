@@ -1,6 +1,7 @@
 //! Text to AST; total: never fails, reports errors as data.
 
 pub mod ast;
+pub mod diagnostics;
 mod lexer;
 mod literals;
 mod parser;

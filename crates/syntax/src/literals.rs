@@ -1,12 +1,18 @@
-//! The values of literal tokens. An error is a code, a byte range inside the token, and a message.
+//! The values of literal tokens. An error's place is a byte range inside of the token.
 
 use crate::ast::Suffix;
+use crate::diagnostics::{bad_char, bad_escape, bad_number};
+use nyala_base::{Diagnostic, Span};
+use std::ops::Range;
 
+/// What is wrong, once its place in the file is known.
 pub struct LiteralError {
-    pub code: &'static str,
-    pub range: std::ops::Range<usize>,
-    pub message: String,
-    pub hint: &'static str,
+    pub range: Range<usize>,
+    pub what: Box<dyn FnOnce(Span) -> Diagnostic>,
+}
+
+fn fault(range: Range<usize>, what: impl FnOnce(Span) -> Diagnostic + 'static) -> LiteralError {
+    LiteralError { range, what: Box::new(what) }
 }
 
 pub enum Number {
@@ -32,12 +38,6 @@ fn suffix(text: &str, float: bool) -> Option<Suffix> {
         _ => return None,
     })
 }
-
-fn bad(range: std::ops::Range<usize>, message: String, hint: &'static str) -> LiteralError {
-    LiteralError { code: "bad-number", range, message, hint }
-}
-
-const SUFFIXES: &str = "suffixes are a number type, `i`, `u`, `h` or `f`";
 
 /// The value of a number token.
 pub fn number(text: &str, float: bool) -> Result<Number, LiteralError> {
@@ -77,15 +77,18 @@ pub fn number(text: &str, float: bool) -> Result<Number, LiteralError> {
         _ => match suffix(rest, float) {
             Some(s) if !(radix != 10 && s.is_float()) => Some(s),
             _ if !float && rest.starts_with(|c: char| c.is_ascii_digit()) => {
-                let message = format!("found digit `{}` in a number of base {radix}", &rest[..1]);
-                return Err(bad(end..end + 1, message, "bases are 2 (`0b`), 8 (`0o`), 10 and 16 (`0x`)"));
+                let digit = rest[..1].to_string();
+                return Err(fault(end..end + 1, move |span| bad_number::digit(span, &digit, radix)));
             }
-            _ => return Err(bad(end..text.len(), format!("found unknown number suffix `{}`", cut(rest)), SUFFIXES)),
+            _ => {
+                let suffix = cut(rest);
+                return Err(fault(end..text.len(), move |span| bad_number::suffix(span, &suffix)));
+            }
         },
     };
     let mut clean: String = digits.chars().filter(|c| *c != '_').collect();
     if clean.is_empty() {
-        return Err(bad(0..text.len(), "found a number without digits".into(), "write at least one digit"));
+        return Err(fault(0..text.len(), bad_number::no_digits));
     }
     if float || suffix.is_some_and(Suffix::is_float) {
         if clean.ends_with('.') {
@@ -98,7 +101,7 @@ pub fn number(text: &str, float: bool) -> Result<Number, LiteralError> {
         let digit = c.to_digit(radix).unwrap_or(0);
         value = match value.checked_mul(radix.into()).and_then(|v| v.checked_add(digit.into())) {
             Some(v) => v,
-            None => return Err(bad(0..text.len(), "number fits no integer type".into(), "the largest type is `u64`")),
+            None => return Err(fault(0..text.len(), bad_number::too_large)),
         };
     }
     Ok(Number::Int(value, suffix))
@@ -112,8 +115,6 @@ pub fn cut(text: &str) -> String {
     }
     out
 }
-
-const ESCAPES: &str = r#"escapes are `\0 \n \t \r \\ \' \"` and `\x` with two hexadecimal digits"#;
 
 /// The bytes between the quotes of a string or character token.
 pub fn unescape(text: &str) -> Result<Vec<u8>, LiteralError> {
@@ -141,16 +142,13 @@ pub fn unescape(text: &str) -> Result<Vec<u8>, LiteralError> {
                 })();
                 match digits {
                     Some((high, low)) => (high * 16 + low) as u8,
-                    None => {
-                        let message = r"found `\x` without two hexadecimal digits".into();
-                        return Err(LiteralError { code: "bad-escape", range: i + 1..i + 3, message, hint: ESCAPES });
-                    }
+                    None => return Err(fault(i + 1..i + 3, bad_escape::hexadecimal)),
                 }
             }
             other => {
                 let hi = i + 2 + other.map_or(0, char::len_utf8);
-                let message = format!("found unknown escape `\\{}`", other.map(String::from).unwrap_or_default());
-                return Err(LiteralError { code: "bad-escape", range: i + 1..hi, message, hint: ESCAPES });
+                let found = other.map(String::from).unwrap_or_default();
+                return Err(fault(i + 1..hi, move |span| bad_escape::unknown(span, &found)));
             }
         });
     }
@@ -162,11 +160,6 @@ pub fn char(text: &str) -> Result<u8, LiteralError> {
     let bytes = unescape(text)?;
     match bytes[..] {
         [b] => Ok(b),
-        _ => Err(LiteralError {
-            code: "bad-char",
-            range: 0..text.len(),
-            message: format!("character literal has {} bytes, expected one", bytes.len()),
-            hint: "characters are single bytes of type `u8`; longer texts are strings, \"…\"",
-        }),
+        _ => Err(fault(0..text.len(), move |span| bad_char::error(span, bytes.len()))),
     }
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod demo;
 mod random;
+mod snippets;
 mod texts;
 mod tidy;
 

@@ -151,8 +151,8 @@ fn interpret(world: &nyala_ir::World, x: u32, y: u32) -> Result<Option<u32>, Str
     let options = nyala_interp::Options { max_steps: Some(MAX_STEPS), ..Default::default() };
     match nyala_interp::run(world, entry, &[x as u64, y as u64], &options) {
         Ok(results) => Ok(results.first().map(|&r| r as u32)),
-        Err(fault) if fault.kind == nyala_interp::FaultKind::Budget => Ok(None),
-        Err(fault) => Err(fault.message.clone()),
+        Err(fault) if fault.code() == "budget-spent" => Ok(None),
+        Err(fault) => Err(fault.diagnostic().message),
     }
 }
 

@@ -8,10 +8,10 @@
 //! | `//! residual f: "mul(" == 2` | the text occurs so often in the function at that stage; `<=` too; `*` is the whole stage |
 //! | `//! flat f loop: "load" <= 9` | the same in the deepest loop with most instructions of the function |
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
-//! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others |
+//! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
 //! | a file with `.residual` or `.stderr` for `.impala` | the whole residual program, the whole output |
 //!
-//! Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two.
+//! Programs in Markdown pages are tests as well: [`crate::snippets`]. Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two.
 
 use crate::{Tally, root};
 use nyala::{Options, Session, testing};
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a program of a text test may take at most, under one engine.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// What one file of the text tests may take in all.
 const FILE_LIMIT: Duration = Duration::from_secs(600);
@@ -35,9 +35,10 @@ pub fn run(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
     for folder in ["run", "residual", "seeds", "ui", "ir"] {
         collect(&root().join("tests").join(folder), &mut files);
     }
-    for folder in ["examples", "lib"] {
+    for folder in ["examples", "lib", "docs"] {
         collect(&root().join(folder), &mut files);
     }
+    files.extend(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root().join(page)));
     files.sort();
     files.retain(|f| filter.is_none_or(|t| f.display().to_string().contains(t)));
     if files.is_empty() {
@@ -95,14 +96,17 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() {
             collect(&path, files);
-        } else if path.extension().is_some_and(|e| e == "impala" || e == "ir") {
+        } else if path.extension().is_some_and(|e| e == "impala" || e == "ir" || e == "md") {
             files.push(path);
         }
     }
 }
 
 /// What is wrong with a test; nothing if it passes.
-fn run_file(path: &Path, bless: bool) -> Vec<String> {
+pub fn run_file(path: &Path, bless: bool) -> Vec<String> {
+    if path.extension().is_some_and(|e| e == "md") {
+        return crate::snippets::run_page(path, bless);
+    }
     let mut faults = Vec::new();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -142,7 +146,7 @@ fn run_file(path: &Path, bless: bool) -> Vec<String> {
             Err(e) => faults.push(e),
         }
     }
-    let is_program = path.starts_with(root().join("examples")) || path.starts_with(root().join("lib"));
+    let is_program = ["examples", "lib", "out"].iter().any(|folder| path.starts_with(root().join(folder)));
     if !checks_something {
         if is_program {
             if let Err(e) = stage(path, &text, "flat") {
@@ -182,7 +186,7 @@ fn compare(golden: &Path, found: &str, bless: bool, faults: &mut Vec<String>) {
 }
 
 /// Lines that are in one text only, in order; no more than a screenful.
-fn diff(expected: &str, found: &str) -> String {
+pub fn diff(expected: &str, found: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
     let start = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
     let end = a[start..].iter().rev().zip(b[start..].iter().rev()).take_while(|(x, y)| x == y).count();
@@ -360,6 +364,13 @@ fn check_diagnostics(path: &Path, text: &str, bless: bool, faults: &mut Vec<Stri
     std::mem::swap(&mut s, &mut named);
     let through = |s: &mut Session| -> Result<(), nyala::Reported> {
         let world = s.graph()?;
+        // What is only wrong when it runs.
+        if path.starts_with(root().join("tests/ui"))
+            && s.sink.diagnostics.is_empty()
+            && world.find_root("main").is_some()
+        {
+            s.interpret(&world, "main", &["main".into()], &[])?;
+        }
         let residual = s.residual(&world)?;
         s.flat(&residual).map(drop)
     };
@@ -371,6 +382,9 @@ fn check_diagnostics(path: &Path, text: &str, bless: bool, faults: &mut Vec<Stri
             let down = comment[up..].chars().take_while(|&c| c == 'v').count();
             expected.push((i + 1 + down - up, comment[up + down..].trim().to_string()));
         }
+    }
+    if expected.is_empty() {
+        faults.push("no line says which diagnostic it has".into());
     }
     for d in &s.sink.diagnostics {
         let (line, _) = s.sources.line_col(d.primary.span);

@@ -1,5 +1,5 @@
 //! What keeps the house in order: the layer table of ARCHITECTURE.md against folders, dependencies and headers, unsafe
-//! code, file lengths, promises in comments.
+//! code, file lengths, promises in comments, diagnostics and their tests.
 
 use crate::{Tally, root};
 use std::collections::BTreeMap;
@@ -19,6 +19,7 @@ pub fn run() -> Tally {
         ("headers", check_headers),
         ("unsafe", check_unsafe),
         ("promises", check_promises),
+        ("diagnostics", check_diagnostics),
         ("formatting", check_formatting),
     ];
     for (name, check) in checks {
@@ -156,6 +157,45 @@ fn check_promises(faults: &mut Vec<String>) {
             if words.iter().any(|w| line.contains(w)) {
                 faults.push(format!("{}:{}: a promise instead of code", shown(&path), i + 1));
             }
+        }
+    }
+}
+
+/// Every code is a file in the `diagnostics` folder of its crate, listed in the crate's table; its wording stands nowhere
+/// else; and a test meets it: a folder of `tests/ui`, or where no program can cause it a test of the command.
+fn check_diagnostics(faults: &mut Vec<String>) {
+    let codes: Vec<String> = nyala::diagnostics::all().iter().map(|c| c.name()).collect();
+    let mut command_tests = String::new();
+    for path in rust_files() {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let shown = shown(&path);
+        if shown.starts_with("crates/xtask/tests") {
+            command_tests += &text;
+        }
+        let in_folder = path.parent().is_some_and(|p| p.ends_with("diagnostics"));
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let own = in_folder.then(|| stem.replace('_', "-")).filter(|s| s != "mod");
+        if let Some(own) = &own
+            && !codes.contains(own)
+        {
+            faults.push(format!("{shown} is not in the table of its crate"));
+        }
+        for severity in ["error", "warning", "info"] {
+            for rest in text.split(&format!("Diagnostic::{severity}(\"")).skip(1) {
+                let code = rest.split('"').next().unwrap_or_default();
+                if own.as_deref() != Some(code) && !code.contains('{') {
+                    faults.push(format!("{shown} words `{code}`, which belongs into a file of its own"));
+                }
+            }
+        }
+    }
+    // What causes a `bug` is mended when it is known.
+    for code in codes.iter().filter(|c| *c != "bug") {
+        let folder = root().join("tests/ui").join(code);
+        let has_test = std::fs::read_dir(folder).is_ok_and(|mut d| d.next().is_some());
+        if !has_test && !command_tests.contains(&format!("[{code}]")) && !command_tests.contains(&format!("\"{code}\""))
+        {
+            faults.push(format!("nothing tests `{code}`: add tests/ui/{code}/, or a test in crates/xtask/tests"));
         }
     }
 }

@@ -340,6 +340,19 @@ fn the_runtime_defines_every_function_that_programs_may_call() {
 }
 
 #[test]
+fn calls_that_may_not_be_jumps_are_warned_of() {
+    let folder = Folder::new("tail calls");
+    let program = "extern fn even(n: i32) -> bool { if n == 0 { true } else { odd(n - 1) } }\n\
+                   extern fn odd(n: i32) -> bool { if n == 0 { false } else { even(n - 1) } }\n";
+    folder.write("p.impala", program);
+    for (target, warned) in [("riscv64gc-unknown-linux-gnu", true), ("aarch64-unknown-linux-gnu", false)] {
+        let output = build(&folder, "p.impala", "p.o", &["--target", target]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(stderr(&output).contains("warning[tail-call-not-guaranteed]"), warned, "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn what_cannot_be_built_is_an_error() {
     let folder = shapes("faults");
     let fails = |out: &str, more: &[&str], code: &str| {
@@ -347,8 +360,8 @@ fn what_cannot_be_built_is_an_error() {
         assert_eq!(output.status.code(), Some(1));
         assert!(stderr(&output).contains(&format!("error[{code}]")), "{out}: {}", stderr(&output));
     };
-    fails("no such folder/a.o", &[], "io");
-    fails("no such folder/a.so", &[], "io");
+    fails("no such folder/a.o", &[], "cannot-write");
+    fails("no such folder/a.so", &[], "cannot-write");
     fails("program", &[], "no-entry");
     let with = |variable: &str, value: &str| {
         let mut command = Command::new(common::command());

@@ -266,3 +266,40 @@ fn a_failed_assertion_names_its_place_under_every_engine() {
         }
     }
 }
+
+/// Standard error of a command line, which ends with `code`.
+fn fails(args: &[&str], code: i32) -> String {
+    let args: Vec<&std::ffi::OsStr> = args.iter().map(|a| a.as_ref()).collect();
+    let output = nyala(&args, 60);
+    let err = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{err}");
+    err
+}
+
+#[test]
+fn faults_of_the_command_line_have_codes() {
+    let folder = Folder::new("codes");
+    let program = folder.write("p.impala", "fn main(x: i32) -> i32 { x }\nextern fn start() -> i32 { 0 }\n");
+    let program = program.to_str().unwrap();
+    let missing = folder.0.join("no such folder/out.txt");
+    let missing = missing.to_str().unwrap();
+    for engine in ["jit", "interp"] {
+        let err = fails(&["run", "--engine", engine, program], 1);
+        assert!(err.contains("error[entry-type]"), "{err}");
+        let err = fails(&["run", "--engine", engine, "--entry", "start", "--load", missing, program], 1);
+        assert!(err.contains("error[library-not-loaded]"), "{err}");
+    }
+    let err = fails(&["check", missing], 1);
+    assert!(err.contains("error[cannot-read]"), "{err}");
+    let err = fails(&["emit", "-o", missing, program], 1);
+    assert!(err.contains("error[cannot-write]"), "{err}");
+    let err = fails(&["emit", "--fn", "nobody", program], 1);
+    assert!(err.contains("error[no-such-function]"), "{err}");
+}
+
+#[test]
+fn a_hundred_syntax_errors_are_enough() {
+    let err = check("syntax errors", format!("fn f() -> () {{\n{}}}\n", "let;\n".repeat(200)), 1);
+    assert!(err.contains("error[too-many-errors]: more than 100 syntax errors"), "{err}");
+    assert_eq!(err.matches("error[").count(), 101);
+}

@@ -19,10 +19,11 @@ fn a_folder_of_tests() {
         "a.impala",
         "//? twice(2) == 4\nfn twice(x: i32) -> i32 { 2 * x }\nfn test_twice() -> () { assert(twice(3) == 6) }\n",
     );
-    folder.write("deeper/b.impala", "fn test_b() -> bool { true }\nfn main() -> i32 { 0 }\n");
+    folder.write("deeper/b.impala", "fn test_b() -> bool { true }\nfn test_c() { }\nfn main() -> i32 { 0 }\n");
     folder.write("no_tests.impala", "fn main() -> i32 { nonsense }\n");
     let (code, out, err) = run(&[folder.0.as_os_str()]);
     assert_eq!((code, out.as_str()), (Some(0), "3 passed, 0 failed, 0 skipped\n"), "{err}");
+    assert!(err.contains("warning[not-a-test]"), "{err}");
     let (code, out, _) = run(&["--filter".as_ref(), "twice(2)".as_ref(), folder.0.as_os_str()]);
     assert_eq!((code, out.as_str()), (Some(0), "1 passed, 0 failed, 0 skipped\n"));
     let (code, _, err) = run(&["--filter".as_ref(), "zzz".as_ref(), folder.0.as_os_str()]);

@@ -13,7 +13,8 @@
 
 use super::{Building, Scheduler, load_env, store_env};
 use crate::data::*;
-use nyala_base::{Diagnostic, Id, Span};
+use nyala_base::diagnostics::leaves_parallel_body;
+use nyala_base::{Id, Span};
 use nyala_ir::{Cont, Node, Op, Ty, Val};
 use rustc_hash::FxHashSet;
 
@@ -72,12 +73,7 @@ impl Scheduler<'_> {
             return None;
         };
         if let Some(leaves) = self.leaves(k, next) {
-            let d = Diagnostic::error("leaves-parallel-body", leaves, "a parallel body is left by this call");
-            self.limitations.push(
-                d.label("goes on outside the body")
-                    .other(launch.origin, "the body is run by other threads here")
-                    .hint("`continue` ends one iteration; to stop early, test a flag that the iterations share"),
-            );
+            self.limitations.push(leaves_parallel_body::by_call(leaves, launch.origin));
             return None;
         }
         if let Some(code) = self.callbacks[k] {

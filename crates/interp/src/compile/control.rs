@@ -1,7 +1,8 @@
 //! How a continuation ends: calls, branches, jumps, and what becomes of the frame.
 
-use super::{Compiler, Result, bug};
+use super::{Compiler, Result};
 use crate::code::{Inst, Leave, Reg};
+use crate::fault::bug;
 use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Prim, Val};
 
 impl Compiler<'_, '_> {
@@ -13,7 +14,7 @@ impl Compiler<'_, '_> {
             // Both speak to partial evaluation.
             Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => self.call(args[3], &args[..1]),
             Node::Builtin(Builtin::Unreachable) => {
-                self.fail("control comes to a place that the program said is unreachable");
+                self.fail("control comes to a place that cannot be reached");
                 Ok(())
             }
             // One range, and one thread: a call of the body.

@@ -1,8 +1,8 @@
 //! `nyala emit`: a program as text, at a stage of its compilation.
 
 use super::{Input, with_session};
+use nyala::diagnostics::cannot_write;
 use nyala::pipelines;
-use nyala_base::{Diagnostic, Span};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -37,13 +37,13 @@ impl Emit {
         with_session(&self.input, |s| {
             let text = nyala::emit(s, &self.stage, self.function.as_deref())?;
             let written = match &self.out {
-                Some(path) => std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display())),
+                Some(path) => std::fs::write(path, text).map_err(|e| cannot_write::file(path, e)),
                 None => match std::io::stdout().write_all(text.as_bytes()) {
-                    Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(format!("cannot write: {e}")),
+                    Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(cannot_write::standard_output(e)),
                     _ => Ok(()),
                 },
             };
-            written.map(|()| 0).map_err(|e| s.report(Diagnostic::error("io", Span::NONE, e)))
+            written.map(|()| 0).map_err(|d| s.report(d))
         })
     }
 }

@@ -9,6 +9,7 @@ pub mod run;
 pub mod test;
 
 use clap::Args;
+use nyala::diagnostics::cannot_read;
 use nyala::{Options, Reported, Session};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -114,18 +115,15 @@ pub fn with_session_of(
         });
         match text {
             Ok(text) => session.add_file(path.display().to_string(), text),
-            Err(e) => {
-                eprintln!("error: cannot read {}: {e}", path.display());
-                return FAILED;
-            }
+            Err(e) => drop(session.report(cannot_read::error(path, &e))),
         }
     }
-    let result = f(&mut session);
+    let result = if session.sink.has_errors() { Err(Reported) } else { f(&mut session) };
     show(&session, input.time_passes);
     match result {
         Ok(code) => code,
         Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
-        Err(Reported) if session.faulted == Some(nyala_interp::FaultKind::Panic) => PANIC,
+        Err(Reported) if session.faulted == Some("panic") => PANIC,
         Err(Reported) if session.faulted.is_some() => CHECKED_EXECUTION,
         Err(Reported) => FAILED,
     }

@@ -275,11 +275,11 @@ impl Test {
                 let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
                 match outcome {
                     None => {
-                        let _ = write!(out, "{MARK}begin {i}\n").and_then(|()| out.flush());
-                        let _ = write!(err, "{MARK}begin {i}\n");
+                        let _ = writeln!(out, "{MARK}begin {i}").and_then(|()| out.flush());
+                        let _ = writeln!(err, "{MARK}begin {i}");
                     }
-                    Some(Outcome::Passed) => drop(write!(err, "{MARK}passed {i}\n")),
-                    Some(Outcome::Failed(text)) => drop(write!(err, "{MARK}failed {i}\n{text}\n")),
+                    Some(Outcome::Passed) => drop(writeln!(err, "{MARK}passed {i}")),
+                    Some(Outcome::Failed(text)) => drop(writeln!(err, "{MARK}failed {i}\n{text}")),
                 }
             })?;
             show(s, false);

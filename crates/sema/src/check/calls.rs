@@ -25,7 +25,11 @@ impl<'a> Checker<'a, '_> {
         let span = ast[e].span;
         self.apply(g, span, callee_ty, checked, result);
         if self.in_filter && self.p.call_kind.get(&g) == Some(&CallKind::Call) && !self.is_allowed_in_filter(callee) {
-            self.limitation(span, "calls in filters");
+            self.limitation(
+                span,
+                "calls of such functions in filters",
+                "call functions of the program that compute with numbers",
+            );
             self.p.types.unify(result, TypeTable::ERROR);
             return TypeTable::ERROR;
         }
@@ -56,7 +60,7 @@ impl<'a> Checker<'a, '_> {
                         &self.p.fns[id.0 as usize].kind
                 {
                     let message = format!("the intrinsic `{}` is not supported yet", short(name));
-                    self.error("limitation", path.span, message);
+                    self.report(limitation::error(path.span, message, "write it as a function of the program"));
                 }
                 ty
             }
@@ -105,7 +109,7 @@ impl<'a> Checker<'a, '_> {
             Kind::Error => TypeTable::ERROR,
             Kind::Fn(params, r) => {
                 self.p.call_kind.insert(e, CallKind::Call);
-                self.apply_fn(span, &params, r, &args)
+                self.apply_fn(span, target, &params, r, &args)
             }
             Kind::Array(elem, _) | Kind::Indef(elem) => {
                 self.p.call_kind.insert(e, CallKind::Index);
@@ -119,7 +123,7 @@ impl<'a> Checker<'a, '_> {
                         self.finals.push(Final::Operand { op: "an index", want: Want::Integer, ty, span });
                         elem
                     }
-                    _ => self.wrong_count(span, args.len(), "one index"),
+                    _ => self.wrong_count(span, args.len(), "one index", target),
                 }
             }
             Kind::Tuple(parts) => {
@@ -133,24 +137,19 @@ impl<'a> Checker<'a, '_> {
                         match index.lit.and_then(|i| parts.get(usize::try_from(i).ok()?)) {
                             Some(&part) => part,
                             None => {
-                                let n = parts.len();
-                                let message = match index.lit {
-                                    Some(i) => format!("found part {i} of a tuple of {n}"),
-                                    None => "found an index that is no literal, for a tuple".into(),
-                                };
-                                let hint = "parts are chosen by literals, counted from 0";
-                                self.report(Diagnostic::error("tuple-index", index.span, message).hint(hint));
+                                self.report(tuple_index::error(index.span, index.lit, parts.len()));
                                 TypeTable::ERROR
                             }
                         }
                     }
-                    _ => self.wrong_count(span, args.len(), "one index"),
+                    _ => self.wrong_count(span, args.len(), "one index", target),
                 }
             }
             Kind::Never | Kind::Param(_) => TypeTable::ERROR,
             Kind::Prim(_) | Kind::Struct(_) | Kind::Ptr { .. } => {
-                let message = format!("found `{}`, expected a function, array or tuple", self.show(target));
-                self.error("not-a-function", span, message);
+                let found = self.show(target);
+                let callee = self.callee_span(e);
+                self.report(not_a_function::error(span, &found, callee));
                 TypeTable::ERROR
             }
         };
@@ -165,14 +164,22 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn wrong_count(&mut self, span: Span, found: usize, expected: &str) -> Ty {
-        let s = if found == 1 { "" } else { "s" };
-        let message = format!("found {found} argument{s}, expected {expected}");
-        self.error("wrong-number-of-arguments", span, message);
+    /// Where what the application `e` applies stands.
+    fn callee_span(&self, e: GlobalExpr) -> Option<Span> {
+        let (module, local) = self.locate(e);
+        match &self.p.modules[module][local].kind {
+            ExprKind::Call { callee, .. } => Some(self.p.modules[module][*callee].span),
+            _ => None,
+        }
+    }
+
+    fn wrong_count(&mut self, span: Span, found: usize, expected: &str, callee: Ty) -> Ty {
+        let callee = self.show(callee);
+        self.report(wrong_number_of_arguments::of_call(span, found, expected, &callee));
         TypeTable::ERROR
     }
 
-    fn apply_fn(&mut self, span: Span, params: &[Ty], result: Ty, args: &[Arg]) -> Ty {
+    fn apply_fn(&mut self, span: Span, callee: Ty, params: &[Ty], result: Ty, args: &[Arg]) -> Ty {
         let never = self.p.types.is_never(result);
         if args.len() == params.len() {
             for (arg, to) in args.iter().zip(params) {
@@ -210,7 +217,7 @@ impl<'a> Checker<'a, '_> {
             return TypeTable::NEVER;
         }
         let expected = params.len().to_string();
-        self.wrong_count(span, args.len(), &expected);
+        self.wrong_count(span, args.len(), &expected, callee);
         if never { TypeTable::NEVER } else { result }
     }
 
@@ -243,8 +250,7 @@ impl<'a> Checker<'a, '_> {
             _ => {
                 if !self.open_names {
                     let shown = self.show(target);
-                    let message = format!("`{shown}` has no field `{}`", short(&name.text));
-                    self.error("no-such-field", span, message);
+                    self.report(no_such_field::of_other(span, &shown, &short(&name.text)));
                 }
                 TypeTable::ERROR
             }
@@ -261,8 +267,8 @@ impl<'a> Checker<'a, '_> {
             Kind::Ptr { to, .. } => to,
             Kind::Error | Kind::Never => TypeTable::ERROR,
             _ => {
-                let message = format!("found `{}`, expected a pointer", self.show(base));
-                self.error("bad-operand", span, message);
+                let found = self.show(base);
+                self.report(not_a_pointer::error(span, &found));
                 TypeTable::ERROR
             }
         };
@@ -346,7 +352,7 @@ impl<'a> Checker<'a, '_> {
 
     pub(super) fn lambda(&mut self, e: ExprId, lambda: &'a Lambda, expected: Option<Ty>) -> Ty {
         if self.in_filter {
-            self.limitation(self.ast()[e].span, "lambdas in filters");
+            self.limitation(self.ast()[e].span, "lambdas in filters", "write the condition itself");
             return TypeTable::ERROR;
         }
         let n = lambda.params.len();
@@ -426,15 +432,15 @@ impl<'a> Checker<'a, '_> {
         let mut call = looped.call;
         while let ExprKind::Unary(op @ (UnaryOp::Unfold | UnaryOp::Run | UnaryOp::Halt), inner) = &ast[call].kind {
             if *op != UnaryOp::Unfold {
-                self.limitation(ast[call].span, &format!("calls with `{}`", op.text()));
+                let what = format!("calls with `{}`", op.text());
+                self.limitation(ast[call].span, &what, "write the filter before the function's name, or leave it out");
             }
             call = *inner;
         }
         let ExprKind::Call { callee, args } = &ast[call].kind else {
             let broken = matches!(ast[call].kind, ExprKind::Error | ExprKind::Unsupported);
             if !broken {
-                let diagnostic = Diagnostic::error("not-a-function", ast[call].span, "found no call after `in`");
-                self.report(diagnostic.hint("loops run over generators: `for i in range(0, n) { … }`"));
+                self.report(not_a_generator::error(ast[call].span));
             }
             self.expr(call, None);
             return TypeTable::ERROR;
@@ -457,7 +463,7 @@ impl<'a> Checker<'a, '_> {
             Kind::Fn(params, r) if params.len() == args.len() + 1 => (params.last().copied(), r),
             Kind::Fn(params, _) => {
                 let expected = format!("{} and the body", params.len().saturating_sub(1));
-                self.wrong_count(ast[call].span, args.len(), &expected);
+                self.wrong_count(ast[call].span, args.len(), &expected, target);
                 (None, TypeTable::ERROR)
             }
             Kind::Error => (None, TypeTable::ERROR),
@@ -473,8 +479,7 @@ impl<'a> Checker<'a, '_> {
                 if params.len() != looped.params.len() && !(looped.params.len() == 1 && self.p.types.is_never(r)) {
                     let (found, expected) = (looped.params.len(), params.len());
                     let span = looped.params.first().map_or(ast[call].span, |p| p.span);
-                    let message = format!("found {found} loop variables, the generator gives {expected}");
-                    self.error("wrong-number-of-arguments", span, message);
+                    self.report(wrong_number_of_arguments::loop_variables(span, found, expected));
                     mismatched = true;
                     None
                 } else {

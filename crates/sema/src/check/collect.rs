@@ -26,21 +26,16 @@ impl<'a> Checker<'a, '_> {
             return;
         }
         self.p.declared.insert((name.span.file, name.span.lo), entity);
+        let level = self.level();
         let scope = match self.scopes.last_mut() {
             Some(scope) if !top_level => scope,
-            _ if self.module < self.p.n_prelude => &mut self.prelude,
-            _ => &mut self.globals,
+            _ => &mut self.globals[level],
         };
         if let Some(old) = scope.insert(&name.text, entity)
             && (top_level || !matches!(old, Entity::Local(_)))
         {
             let old_span = self.entity_span(old);
-            let mut diagnostic =
-                Diagnostic::error("duplicate-name", name.span, format!("`{}` is defined twice", short(&name.text)));
-            if let Some(span) = old_span {
-                diagnostic = diagnostic.other(span, "first here");
-            }
-            self.report(diagnostic);
+            self.report(duplicate_name::item(name.span, &short(&name.text), old_span));
         }
     }
 
@@ -73,7 +68,9 @@ impl<'a> Checker<'a, '_> {
                     if let Some((name, span)) = &block.convention
                         && !matches!(&name[..], "C" | "thorin" | "device")
                     {
-                        self.error("limitation", *span, format!("`extern {name:?}` blocks are not supported yet"));
+                        let message = format!("`extern {name:?}` blocks are not supported yet");
+                        let hint = "there are `extern \"C\"`, `extern \"thorin\"` and `extern \"device\"`";
+                        self.report(limitation::error(*span, message, hint));
                     }
                 }
                 ItemKind::Static(s) => {
@@ -113,7 +110,7 @@ impl<'a> Checker<'a, '_> {
 
     fn reject_type_params(&mut self, params: &[TypeParam]) -> bool {
         if let Some(first) = params.first() {
-            self.limitation(first.name.span, "type parameters");
+            self.limitation(first.name.span, "type parameters", "write it once for each type");
         }
         !params.is_empty()
     }
@@ -158,8 +155,7 @@ impl<'a> Checker<'a, '_> {
                         self.p.statics[id.0 as usize].ty = ty;
                     }
                     if s.ty.is_none() && s.init.is_none() {
-                        let message = "nothing says which type this static has";
-                        self.error("ambiguous-type", s.name.span, message);
+                        self.report(ambiguous_type::static_item(s.name.span, &short(&s.name.text)));
                         self.p.types.unify(ty, TypeTable::ERROR);
                     }
                 }
@@ -187,8 +183,9 @@ impl<'a> Checker<'a, '_> {
             let info = &mut self.p.structs[id.0 as usize];
             let old = info.index.insert(&name.text, info.fields.len() as u32);
             info.fields.push((&name.text, ty));
-            if old.is_some() && !name.is_wildcard() {
-                self.error("duplicate-name", name.span, format!("field `{}` is defined twice", short(&name.text)));
+            if let (Some(old), false) = (old, name.is_wildcard()) {
+                let first = s.fields.get(old as usize).map(|f| f.0.span);
+                self.report(duplicate_name::field(name.span, &short(&name.text), first));
             }
         }
     }
@@ -217,10 +214,8 @@ impl<'a> Checker<'a, '_> {
                             Some(1) => {
                                 let ast = self.p.structs[id as usize].ast;
                                 let span = ast.fields.get(i).map_or(ast.name.span, |f| f.0.span);
-                                let name = &self.p.structs[inner.0 as usize].ast.name.text;
-                                let message = format!("struct `{}` contains itself", short(name));
-                                let diagnostic = Diagnostic::error("recursive-type", span, message);
-                                self.report(diagnostic.hint("put a pointer between, `&T`"));
+                                let name = short(&self.p.structs[inner.0 as usize].ast.name.text);
+                                self.report(recursive_type::of_struct(span, &name));
                                 self.p.structs[id as usize].fields[i].1 = TypeTable::ERROR;
                             }
                             Some(_) => {}
@@ -282,8 +277,8 @@ impl<'a> Checker<'a, '_> {
             && !self.fits_intrinsic(&intrinsic.clone(), &params, result)
         {
             let ty = self.p.types.func(&params, result);
-            let message = format!("found `{}`, expected `{expected}`", self.show(ty));
-            self.report(Diagnostic::error("intrinsic-type", f.name.span, message).label("declared here"));
+            let found = self.show(ty);
+            self.report(intrinsic_type::error(f.name.span, &found, expected));
             self.p.fns[id.0 as usize].ty = TypeTable::ERROR;
             return;
         }
@@ -336,9 +331,8 @@ impl<'a> Checker<'a, '_> {
 
     fn sized(&mut self, ty: Ty, span: Span) -> Ty {
         if let Kind::Indef(_) = self.p.types.kind(ty) {
-            let message = format!("found `{}`, expected a type with a size", self.show(ty));
-            let diagnostic = Diagnostic::error("indefinite-array", span, message);
-            self.report(diagnostic.hint("indefinite arrays stand behind pointers: `&[T]`"));
+            let found = self.show(ty);
+            self.report(indefinite_array::error(span, &found));
             return TypeTable::ERROR;
         }
         ty
@@ -370,26 +364,26 @@ impl<'a> Checker<'a, '_> {
                 if let Some(space) = space
                     && space.text != "0"
                 {
-                    self.limitation(space.span, "address spaces");
+                    self.limitation(space.span, "address spaces", "leave it out: memory of the CPU is in space 0");
                     return TypeTable::ERROR;
                 }
                 self.p.types.ptr(*mutable, to)
             }
             TypeKind::Owned(_) => {
-                self.limitation(span, "owned pointers");
+                self.limitation(span, "owned pointers", "use a `&mut` pointer");
                 TypeTable::ERROR
             }
             TypeKind::Simd(..) => {
-                self.limitation(span, "`simd` types");
+                self.limitation(span, "`simd` types", "use an array, `[T * n]`");
                 TypeTable::ERROR
             }
             TypeKind::Typeof(_) => {
-                self.limitation(span, "`typeof` types");
+                self.limitation(span, "`typeof` types", "name the type");
                 TypeTable::ERROR
             }
             TypeKind::Fn { type_params, params, result } => {
                 if let Some(first) = type_params.first() {
-                    self.limitation(first.name.span, "generic function types");
+                    self.limitation(first.name.span, "generic function types", "write one for each type");
                     return TypeTable::ERROR;
                 }
                 let params: Vec<Ty> = params.iter().map(|p| self.value_ty(*p)).collect();
@@ -406,7 +400,7 @@ impl<'a> Checker<'a, '_> {
 
     pub(super) fn check_depth(&mut self, span: Span) {
         if std::mem::take(&mut self.p.types.too_deep) {
-            self.error("type-too-deep", span, "this type nests too deep");
+            self.report(type_too_deep::error(span));
         }
     }
 
@@ -424,7 +418,7 @@ impl<'a> Checker<'a, '_> {
                 "float" => Some(Prim::F32),
                 "double" => Some(Prim::F64),
                 "f16" | "half" => {
-                    self.error("limitation", name.span, "`f16` is not supported yet");
+                    self.report(limitation::error(name.span, "`f16` is not supported yet", "use `f32`"));
                     return TypeTable::ERROR;
                 }
                 text => Prim::from_name(text),
@@ -436,12 +430,12 @@ impl<'a> Checker<'a, '_> {
         let entity = self.resolve_name(name);
         if path.names.len() > 1 {
             if entity != Entity::Error {
-                self.limitation(path.span, "paths with `::`");
+                self.limitation(path.span, "paths with `::`", "name the type itself: all files share one scope");
             }
             return TypeTable::ERROR;
         }
         if let (Some(_), false) = (&path.type_args, entity == Entity::Error) {
-            self.limitation(path.span, "type arguments");
+            self.limitation(path.span, "type arguments", "write a struct for each type");
             return TypeTable::ERROR;
         }
         match entity {
@@ -450,7 +444,12 @@ impl<'a> Checker<'a, '_> {
             Entity::Alias(id) => self.alias(id),
             Entity::TypeParam(i) => self.p.types.mk(Kind::Param(i)),
             Entity::Local(_) | Entity::Fn(_) | Entity::Static(_) => {
-                self.error("not-a-type", name.span, format!("found `{}`, expected a type", short(&name.text)));
+                let what = match entity {
+                    Entity::Local(_) => "a variable",
+                    Entity::Fn(_) => "a function",
+                    _ => "a static",
+                };
+                self.report(not_a_type::error(name.span, &short(&name.text), what));
                 TypeTable::ERROR
             }
         }
@@ -462,16 +461,14 @@ impl<'a> Checker<'a, '_> {
             AliasState::Done(ty) => ty,
             AliasState::Busy => {
                 let name = &alias.ast.name;
-                let (message, span) = (format!("type `{}` contains itself", short(&name.text)), name.span);
                 alias.state = AliasState::Done(TypeTable::ERROR);
-                let diagnostic = Diagnostic::error("recursive-type", span, message);
-                self.report(diagnostic.hint("recursion needs a `struct`"));
+                self.report(recursive_type::alias(name.span, &short(&name.text)));
                 TypeTable::ERROR
             }
             AliasState::Fresh if self.alias_depth > MAX_CHAIN => {
                 alias.state = AliasState::Done(TypeTable::ERROR);
                 let span = alias.ast.name.span;
-                self.error("type-too-deep", span, format!("more than {MAX_CHAIN} type aliases depend on each other"));
+                self.report(type_too_deep::aliases(span, MAX_CHAIN));
                 TypeTable::ERROR
             }
             AliasState::Fresh => {
@@ -509,8 +506,7 @@ impl<'a> Checker<'a, '_> {
             }
             None if matches!(self.ast()[e].kind, ExprKind::Error | ExprKind::Unsupported) => None,
             _ => {
-                let diagnostic = Diagnostic::error("bad-array-length", span, "found no constant length for the array");
-                self.report(diagnostic.hint("lengths are integer literals or statics"));
+                self.report(bad_array_length::error(span));
                 None
             }
         }

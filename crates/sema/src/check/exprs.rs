@@ -41,8 +41,7 @@ impl<'a> Checker<'a, '_> {
 
     pub(super) fn never_value(&mut self, e: ExprId) {
         let span = self.ast()[e].span;
-        let diagnostic = Diagnostic::error("unreachable-code", span, "this never has a value");
-        self.report(diagnostic.label("has type `!`, so what needs it can never run"));
+        self.report(unreachable_code::no_value(span));
     }
 
     fn expr_inner(&mut self, e: ExprId, expected: Option<Ty>) -> Ty {
@@ -98,7 +97,7 @@ impl<'a> Checker<'a, '_> {
                 }
             }
             ExprKind::DynArray(..) => {
-                self.limitation(span, "arrays of run-time length");
+                self.limitation(span, "arrays of run-time length", "allocate with `alloc_i32(n)` or the like");
                 TypeTable::ERROR
             }
             ExprKind::Simd(_) => TypeTable::ERROR,
@@ -160,7 +159,7 @@ impl<'a> Checker<'a, '_> {
             ExprKind::Field { base, name, type_args } => {
                 let base_ty = self.operand(*base, None);
                 if type_args.is_some() {
-                    self.limitation(name.span, "type arguments");
+                    self.limitation(name.span, "type arguments", "write a function for each type");
                     return TypeTable::ERROR;
                 }
                 let result = self.var();
@@ -204,7 +203,7 @@ impl<'a> Checker<'a, '_> {
         match Prim::from_name(suffix.text()) {
             Some(prim) => self.prim(prim),
             None => {
-                self.error("limitation", span, "`f16` is not supported yet");
+                self.report(limitation::error(span, "`f16` is not supported yet", "use `f32`"));
                 TypeTable::ERROR
             }
         }
@@ -216,7 +215,7 @@ impl<'a> Checker<'a, '_> {
         let entity = self.resolve_name(name);
         if path.names.len() > 1 {
             if entity != Entity::Error {
-                self.limitation(path.span, "paths with `::`");
+                self.limitation(path.span, "paths with `::`", "name the thing itself: all files share one scope");
             }
             return TypeTable::ERROR;
         }
@@ -224,7 +223,7 @@ impl<'a> Checker<'a, '_> {
         self.p.resolved.insert(g, entity);
         let generic = matches!(entity, Entity::Fn(id) if self.p.fns[id.0 as usize].n_type_params > 0);
         if path.type_args.is_some() && !generic && entity != Entity::Error {
-            self.limitation(path.span, "type arguments");
+            self.limitation(path.span, "type arguments", "write a function or struct for each type");
             return TypeTable::ERROR;
         }
         match entity {
@@ -233,17 +232,15 @@ impl<'a> Checker<'a, '_> {
             Entity::Static(id) => self.p.statics[id.0 as usize].ty,
             Entity::Fn(id) => self.use_fn(g, id, path, called),
             Entity::Struct(_) | Entity::Alias(_) | Entity::TypeParam(_) => {
-                let message = format!("found type `{}`, expected a value", short(&name.text));
-                let diagnostic = Diagnostic::error("not-a-value", name.span, message);
-                self.report(diagnostic.hint(format!("values of structs are `{} {{ … }}`", short(&name.text))));
+                let is_struct = matches!(entity, Entity::Struct(_));
+                self.report(not_a_value::error(name.span, &short(&name.text), is_struct));
                 TypeTable::ERROR
             }
         }
     }
 
     fn not_constant(&mut self, span: Span) {
-        let diagnostic = Diagnostic::error("not-constant", span, "initializer of a static is not constant");
-        self.report(diagnostic.label("belongs to the function around the static"));
+        self.report(not_constant::error(span, "belongs to the function around the static"));
     }
 
     fn use_local(&mut self, id: LocalId, span: Span, called: bool) -> Ty {
@@ -272,7 +269,7 @@ impl<'a> Checker<'a, '_> {
         let info = &self.p.fns[id.0 as usize];
         let (ty, n, top_level) = (info.ty, info.n_type_params, info.top_level);
         if !top_level && self.static_floor.is_some() && self.p.fns[id.0 as usize].ast.body.is_some() {
-            self.limitation(path.span, "nested functions in statics");
+            self.limitation(path.span, "nested functions in statics", "put the function outside of the other one");
             return TypeTable::ERROR;
         }
         if !top_level {
@@ -282,7 +279,7 @@ impl<'a> Checker<'a, '_> {
             return ty;
         }
         if !called {
-            self.limitation(path.span, "intrinsics with type parameters as values");
+            self.limitation(path.span, "intrinsics with type parameters as values", "pass a lambda that calls it");
             return TypeTable::ERROR;
         }
         let mut args = Vec::with_capacity(n);
@@ -290,8 +287,8 @@ impl<'a> Checker<'a, '_> {
             args.push(self.value_ty(*arg));
         }
         if path.type_args.as_ref().is_some_and(|a| a.len() > n) {
-            let message = format!("found {} type arguments, expected {n}", path.type_args.as_ref().map_or(0, Vec::len));
-            self.error("wrong-number-of-arguments", path.span, message);
+            let found = path.type_args.as_ref().map_or(0, Vec::len);
+            self.report(wrong_number_of_arguments::type_arguments(path.span, found, n));
         }
         while args.len() < n {
             let ty = self.var();
@@ -317,18 +314,17 @@ impl<'a> Checker<'a, '_> {
             };
         }
         let reject = match entity {
-            Entity::Struct(_) if path.names.len() > 1 => Some("paths with `::`"),
-            Entity::Struct(_) if path.type_args.is_some() => Some("type arguments"),
+            Entity::Struct(_) if path.names.len() > 1 => Some(("paths with `::`", "name the struct itself")),
+            Entity::Struct(_) if path.type_args.is_some() => Some(("type arguments", "write a struct for each type")),
             _ => None,
         };
         let id = match entity {
             Entity::Struct(id) if reject.is_none() => id,
             _ => {
-                if let Some(what) = reject {
-                    self.limitation(path.span, what);
+                if let Some((what, hint)) = reject {
+                    self.limitation(path.span, what, hint);
                 } else if entity != Entity::Error {
-                    let message = format!("found `{}`, expected a struct", short(&name.text));
-                    self.error("not-a-type", name.span, message);
+                    self.report(not_a_struct::error(name.span, &short(&name.text)));
                 }
                 for (_, e) in fields {
                     self.operand(*e, None);
@@ -349,19 +345,17 @@ impl<'a> Checker<'a, '_> {
             };
             self.operand_to(*e, ty, Why(Some((declared, "the field's type"))));
             if let Some(first) = given.insert(idx, name.span) {
-                let message = format!("field `{}` is given twice", short(&name.text));
-                self.report(Diagnostic::error("duplicate-field", name.span, message).other(first, "first here"));
+                self.report(duplicate_field::error(name.span, &short(&name.text), first));
             }
         }
         let info = &self.p.structs[id.0 as usize];
         let missing: Vec<String> = (0..info.fields.len())
             .filter(|i| !given.contains_key(&(*i as u32)))
-            .map(|i| format!("`{}`", short(info.fields[i].0)))
+            .map(|i| short(info.fields[i].0))
             .take(5)
             .collect();
         if !missing.is_empty() && given.len() == fields.len() {
-            let message = format!("found no value for field {}", missing.join(", "));
-            self.report(Diagnostic::error("missing-field", path.span, message));
+            self.report(missing_field::error(path.span, &missing));
         }
         let _ = span;
         self.p.types.mk(Kind::Struct(id))
@@ -369,12 +363,10 @@ impl<'a> Checker<'a, '_> {
 
     pub(super) fn no_such_field(&mut self, id: StructId, name: &Name) {
         let info = &self.p.structs[id.0 as usize];
-        let message = format!("struct `{}` has no field `{}`", short(&info.ast.name.text), short(&name.text));
-        let mut diagnostic = Diagnostic::error("no-such-field", name.span, message);
-        if let Some(similar) = closest(&name.text, info.fields.iter().map(|f| f.0)) {
-            diagnostic = diagnostic.hint(format!("did you mean `{similar}`?"));
-        }
-        self.report(diagnostic);
+        let fields: Vec<&str> = info.fields.iter().map(|f| f.0).collect();
+        let similar = closest(&name.text, fields.iter().copied());
+        let of = short(&info.ast.name.text);
+        self.report(no_such_field::of_struct(name.span, &of, &short(&name.text), &fields, similar));
     }
 
     fn elem_hint(&mut self, expected: Option<Ty>) -> Option<Ty> {
@@ -435,7 +427,11 @@ impl<'a> Checker<'a, '_> {
             UnaryOp::Own => {
                 self.operand(inner, None);
                 if !matches!(ast[inner].kind, ExprKind::DynArray(..)) {
-                    self.limitation(span, "owned pointers");
+                    self.limitation(
+                        span,
+                        "owned pointers",
+                        "take memory of `alloc_bytes` and the like, a `&mut` pointer",
+                    );
                 }
                 TypeTable::ERROR
             }
@@ -448,13 +444,17 @@ impl<'a> Checker<'a, '_> {
                 let g = self.g(inner);
                 let is_call = matches!(ast[inner].kind, ExprKind::Call { .. });
                 if is_call && self.p.call_kind.get(&g) == Some(&CallKind::Call) {
-                    self.limitation(span, "calls with `$`");
+                    self.limitation(span, "calls with `$`", "give its value a name first: `let x = f(); $x`");
                 }
                 ty
             }
             UnaryOp::Unfold => self.expr(inner, expected),
             UnaryOp::Run => {
-                self.limitation(span, "calls with `@`");
+                self.limitation(
+                    span,
+                    "calls with `@`",
+                    "write the filter before the function's name, `fn @f(…)`, or call with `@@`",
+                );
                 self.expr(inner, expected)
             }
         }
@@ -487,9 +487,7 @@ impl<'a> Checker<'a, '_> {
                 && (compares(lhs) || compares(rhs))
                 && let Some(diagnostic) = self.sink.diagnostics.last_mut()
             {
-                let hint =
-                    "comparisons bind looser than `|`, `^` and `&`: put them in parentheses, or use `||` and `&&`";
-                diagnostic.hints = vec![hint.into()];
+                diagnostic.hints = vec![type_mismatch::COMPARISONS.into()];
             }
             return if op.is_comparison() { bool } else { TypeTable::ERROR };
         }
@@ -583,8 +581,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn unreachable(&mut self, span: Span, before: Span) {
-        let diagnostic = Diagnostic::error("unreachable-code", span, "this can never run");
-        self.report(diagnostic.other(before, "never returns"));
+        self.report(unreachable_code::after(span, before));
     }
 
     fn stmt_span(&self, stmt: &Stmt) -> Span {
@@ -624,9 +621,8 @@ impl<'a> Checker<'a, '_> {
                 && let (PatternKind::Tuple(parts), Kind::Tuple(found)) = (&pattern.kind, self.p.types.kind(actual))
                 && parts.len() != found.len()
             {
-                let message = format!("found a tuple of {} parts, expected {}", found.len(), parts.len());
-                let diagnostic = Diagnostic::error("bad-pattern", pattern.span, message);
-                self.report(diagnostic.other(span, format!("has type `{}`", self.show(actual))));
+                let shown = self.show(actual);
+                self.report(bad_pattern::parts(pattern.span, &shown, found.len(), parts.len(), span));
                 self.p.types.poison(ty);
             } else {
                 self.coerce(g, span, actual, ty, why);
@@ -670,8 +666,8 @@ impl<'a> Checker<'a, '_> {
                 }
                 Kind::Error => parts.iter().for_each(|p| self.bind_pattern(p, TypeTable::ERROR)),
                 _ => {
-                    let message = format!("found `{}`, expected a tuple of {} parts", self.show(ty), parts.len());
-                    self.error("bad-pattern", pattern.span, message);
+                    let found = self.show(ty);
+                    self.report(bad_pattern::no_tuple(pattern.span, &found, parts.len()));
                     parts.iter().for_each(|p| self.bind_pattern(p, TypeTable::ERROR));
                 }
             },
@@ -687,8 +683,7 @@ impl<'a> Checker<'a, '_> {
                 && !name.is_wildcard()
                 && let Some(first) = names.insert(&name.text, name.span)
             {
-                let message = format!("parameter `{}` is defined twice", short(&name.text));
-                self.report(Diagnostic::error("duplicate-name", name.span, message).other(first, "first here"));
+                self.report(duplicate_name::parameter(name.span, &short(&name.text), first));
             }
         }
     }
@@ -701,14 +696,11 @@ impl<'a> Checker<'a, '_> {
         self.in_filter = old;
         if !self.p.types.unify(ty, bool) {
             let (span, found) = (self.ast()[*e].span, self.show(ty));
-            let mut diagnostic =
-                Diagnostic::error("filter-not-bool", span, format!("filter has type `{found}`, expected `bool`"))
-                    .label("used as the filter");
-            if let ExprKind::Path(path) = &self.ast()[*e].kind {
-                let name = short(&path.names[0].text);
-                diagnostic = diagnostic.hint(format!("write `@(?{name})` to specialize when `{name}` is known"));
-            }
-            self.report(diagnostic);
+            let name = match &self.ast()[*e].kind {
+                ExprKind::Path(path) => Some(short(&path.names[0].text)),
+                _ => None,
+            };
+            self.report(filter_not_bool::error(span, &found, name.as_deref()));
         }
     }
 

@@ -112,8 +112,7 @@ impl<'a> Checker<'a, '_> {
                 }
             };
             if let Some((span, text)) = fault {
-                let diagnostic = Diagnostic::error("not-constant", span, "initializer of a static is not constant");
-                self.report(diagnostic.label(text));
+                self.report(not_constant::error(span, text));
                 return;
             }
         }
@@ -230,10 +229,8 @@ impl<'a> Checker<'a, '_> {
         if !self.p.types.has_open_var(ty) {
             return;
         }
-        let message = format!("nothing says which type {what} has");
         let found = self.show(ty);
-        let diagnostic = Diagnostic::error("ambiguous-type", span, message).label(format!("has type `{found}`"));
-        self.report(diagnostic.hint("state the type: `x: T`"));
+        self.report(ambiguous_type::error(span, what, &found));
         self.p.types.poison(ty);
     }
 
@@ -261,9 +258,8 @@ impl<'a> Checker<'a, '_> {
             Final::Operand { op, want, ty, span } => self.final_operand(op, want, ty, span),
             Final::Value { ty, span } => {
                 if let Kind::Indef(_) = self.p.types.kind(ty) {
-                    let message = format!("found `{}`, expected a type with a size", self.show(ty));
-                    let diagnostic = Diagnostic::error("indefinite-array", span, message);
-                    self.report(diagnostic.hint("indefinite arrays stand behind pointers: `&[T]`"));
+                    let found = self.show(ty);
+                    self.report(indefinite_array::error(span, &found));
                 }
             }
             Final::Known { ty, span, what } => self.ambiguous(span, ty, what),
@@ -292,19 +288,15 @@ impl<'a> Checker<'a, '_> {
             (1u128 << bits) - 1
         };
         if value > max {
-            let sign = if negative { "-" } else { "" };
-            let message = format!("literal {sign}{value} does not fit `{}`", prim.name());
-            let mut diagnostic = Diagnostic::error("literal-out-of-range", span, message);
-            if value < 1 << 64 {
-                let wider = match value {
-                    0..=0x7fff => "i16",
-                    0x8000..=0x7fff_ffff => "i32",
-                    0x8000_0000..=0x7fff_ffff_ffff_ffff => "i64",
-                    _ => "u64",
-                };
-                diagnostic = diagnostic.hint(format!("`{wider}` has room for it: `{sign}{value}{wider}`"));
-            }
-            self.report(diagnostic);
+            let literal = format!("{}{value}", if negative { "-" } else { "" });
+            let wider = match value {
+                0..=0x7fff => Some("i16"),
+                0x8000..=0x7fff_ffff => Some("i32"),
+                0x8000_0000..=0x7fff_ffff_ffff_ffff => Some("i64"),
+                _ if value < 1 << 64 && !negative => Some("u64"),
+                _ => None,
+            };
+            self.report(literal_out_of_range::error(span, &literal, prim.name(), wider));
         }
     }
 
@@ -321,9 +313,8 @@ impl<'a> Checker<'a, '_> {
             _ => matches!(self.subtype(from, to), Fit::Same | Fit::Adjusted),
         };
         if !ok {
-            let message = format!("found `{}`, which `as` cannot convert to `{}`", self.show(from), self.show(to));
-            let diagnostic = Diagnostic::error("bad-cast", span, message);
-            self.report(diagnostic.hint("`as` converts numbers, bools and pointers"));
+            let (from, to) = (self.show(from), self.show(to));
+            self.report(bad_cast::error(span, &from, &to));
         }
     }
 
@@ -351,11 +342,18 @@ impl<'a> Checker<'a, '_> {
             Want::Comparable => "a number, `bool` or pointer",
         };
         let found = self.show(ty);
-        let message = match op {
-            "an index" => format!("found an index of type `{found}`, expected {expected}"),
-            _ => format!("found operand of type `{found}` for `{op}`, expected {expected}"),
+        let hint = match kind {
+            _ if prim == Some(Prim::Bool) => "convert it with `as i32`; `&&`, `||` and `!` are for `bool`",
+            _ if prim.is_some() => "convert it with `as i32`",
+            Kind::Ptr { .. } => "`*p` is what the pointer points to",
+            Kind::Fn(..) => "call it: `f(…)`",
+            Kind::Array(..) => "arrays have no operators: compute with their elements",
+            _ => "compute with its parts",
         };
-        self.error("bad-operand", span, message);
+        self.report(match op {
+            "an index" => bad_index::error(span, &found),
+            _ => bad_operand::error(span, op, &found, expected, hint),
+        });
     }
 
     /// Functions must not run before the variables they use exist.
@@ -388,9 +386,7 @@ impl<'a> Checker<'a, '_> {
                         let name = short(&self.p.local(local).name);
                         let declared = self.p.local(local).span;
                         let callee = short(&self.p.fns[f.0 as usize].ast.name.text);
-                        let message = format!("`{callee}` is used before its variable `{name}` exists");
-                        let diagnostic = Diagnostic::error("used-before-declared", span, message);
-                        self.report(diagnostic.other(declared, "declared here"));
+                        self.report(used_before_declared::error(span, &callee, &name, declared));
                     }
                 } else if let Some(user) = user
                     && seen.insert((user, local))

@@ -171,22 +171,14 @@ impl<'p, 'a> Launches<'p, 'a> {
             }
             if let Some(Kind::Fn(_, result)) = self.p.types.known(local.ty) {
                 if *result == TypeTable::NEVER {
-                    let message = format!("`{}` is used in a body that other threads run", local.name);
-                    let d = Diagnostic::error("leaves-parallel-body", span, message)
-                        .label("goes on outside the body")
-                        .other(body.call, "the body is run by other threads here")
-                        .hint("`continue` ends one iteration; to stop early, test a flag that the iterations share");
+                    let d = leaves_parallel_body::by_name(span, &short(&local.name), body.call);
                     return self.findings.push((span, d));
                 }
                 // A function that runs here is a part of the body.
                 self.bodies.entry(id).or_insert(body.launch);
             }
             if body.launch == Launch::Thread && local.mutable {
-                let message = format!("the variable `{}` is shared with a thread that may outlive it", local.name);
-                let d = Diagnostic::error("spawn-captures-mut", span, message)
-                    .label("used in the thread")
-                    .other(local.span, "declared `mut` here")
-                    .hint("copy it before (`let copy = …`), or put what is shared into memory of the heap");
+                let d = spawn_captures_mut::error(span, &short(&local.name), local.span);
                 return self.findings.push((span, d));
             }
         }

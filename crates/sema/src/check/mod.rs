@@ -8,6 +8,7 @@ mod finish;
 mod launches;
 mod places;
 
+use crate::diagnostics::*;
 use crate::program::*;
 use crate::types::{Class, Kind, StructId, Ty, TypeTable};
 use nyala_base::{Diagnostic, Sink, Span};
@@ -125,8 +126,8 @@ struct Context {
 struct Checker<'a, 's> {
     p: Program<'a>,
     sink: &'s mut Sink,
-    globals: FxHashMap<&'a str, Entity>,
-    prelude: FxHashMap<&'a str, Entity>,
+    /// Names of the prelude, of libraries, of the program.
+    globals: [FxHashMap<&'a str, Entity>; 3],
     scopes: Vec<FxHashMap<&'a str, Entity>>,
     module: usize,
     ctx: Context,
@@ -175,7 +176,7 @@ enum AliasState {
 
 impl<'a, 's> Checker<'a, 's> {
     fn new(input: Input<'a>, sink: &'s mut Sink) -> Self {
-        let modules: Vec<&'a Module> = input.prelude.into_iter().chain(input.files).collect();
+        let modules: Vec<&'a Module> = input.prelude.into_iter().chain(input.libraries).chain(input.files).collect();
         let mut bases = Vec::with_capacity(modules.len());
         let mut n_exprs = 0u32;
         for module in &modules {
@@ -187,6 +188,7 @@ impl<'a, 's> Checker<'a, 's> {
             modules,
             bases,
             n_prelude: usize::from(input.prelude.is_some()),
+            n_libraries: usize::from(input.prelude.is_some()) + input.libraries.len(),
             types: TypeTable::new(),
             expr_ty: vec![TypeTable::ERROR; n_exprs as usize],
             adjust: FxHashMap::default(),
@@ -208,8 +210,7 @@ impl<'a, 's> Checker<'a, 's> {
         Checker {
             p,
             sink,
-            globals: FxHashMap::default(),
-            prelude: FxHashMap::default(),
+            globals: Default::default(),
             scopes: Vec::new(),
             module: 0,
             ctx: Context { owner: 0, current_loop: None, function: None },
@@ -245,12 +246,8 @@ impl<'a, 's> Checker<'a, 's> {
         self.sink.push(diagnostic);
     }
 
-    fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>) {
-        self.report(Diagnostic::error(code, span, message));
-    }
-
-    fn limitation(&mut self, span: Span, what: &str) {
-        self.error("limitation", span, format!("{what} are not supported yet"));
+    fn limitation(&mut self, span: Span, what: &str, hint: &str) {
+        self.report(limitation::not_supported(span, what, hint));
     }
 
     fn show(&self, ty: Ty) -> String {
@@ -274,12 +271,12 @@ impl<'a, 's> Checker<'a, 's> {
                 return Some(entity);
             }
         }
-        if self.module >= self.p.n_prelude
-            && let Some(&entity) = self.globals.get(name)
-        {
-            return Some(entity);
-        }
-        self.prelude.get(name).copied()
+        self.globals[..=self.level()].iter().rev().find_map(|scope| scope.get(name)).copied()
+    }
+
+    /// Which of the global scopes the module's own names are in.
+    fn level(&self) -> usize {
+        usize::from(self.module >= self.p.n_prelude) + usize::from(self.module >= self.p.n_libraries)
     }
 
     /// What `name` means; an error is reported once per function and name.
@@ -288,18 +285,14 @@ impl<'a, 's> Checker<'a, 's> {
             return entity;
         }
         if name.is_wildcard() {
-            self.error("wildcard-value", name.span, "`_` has no value: it binds nothing");
+            self.report(wildcard_value::error(name.span));
             return Entity::Error;
         }
         if self.open_names || !self.reported_names.insert((self.ctx.function, &name.text)) {
             return Entity::Error;
         }
-        let mut diagnostic =
-            Diagnostic::error("unknown-name", name.span, format!("found no `{}` in scope", short(&name.text)));
-        if let Some(similar) = self.similar_name(&name.text) {
-            diagnostic = diagnostic.hint(format!("did you mean `{similar}`?"));
-        }
-        self.report(diagnostic);
+        let similar = self.similar_name(&name.text);
+        self.report(unknown_name::error(name.span, &short(&name.text), similar));
         Entity::Error
     }
 
@@ -308,7 +301,7 @@ impl<'a, 's> Checker<'a, 's> {
         if self.n_suggestions > 20 {
             return None;
         }
-        let all = self.scopes.iter().rev().chain([&self.globals, &self.prelude]).flat_map(|scope| scope.keys());
+        let all = self.scopes.iter().rev().chain(&self.globals).flat_map(|scope| scope.keys());
         closest(name, all.copied())
     }
 
@@ -356,34 +349,29 @@ impl<'a, 's> Checker<'a, 's> {
         }
         // The faults that would follow are this one's.
         let (found, expected) = (self.show(from), self.show(to));
-        let mut diagnostic =
-            Diagnostic::error("type-mismatch", span, format!("found `{found}`, expected `{expected}`"))
-                .label(format!("has type `{found}`"));
-        if let Some((span, text)) = why.0 {
-            diagnostic = diagnostic.other(span, text);
-        }
+        let mut diagnostic = type_mismatch::error(span, &found, &expected, why.0);
         let unit = TypeTable::UNIT;
         let (f, t) = (self.p.types.shallow(from), self.p.types.shallow(to));
         let is_number = |c: &Self, t: Ty| c.p.types.as_prim(t).is_some_and(|p| p != Prim::Bool);
         if f == unit && t != unit {
-            diagnostic = diagnostic.hint("a block's value is its last expression, without `;`");
+            diagnostic = diagnostic.hint(type_mismatch::NO_VALUE);
         } else if t == unit {
-            diagnostic = diagnostic.hint("end it with `;` to drop the value");
+            diagnostic = diagnostic.hint(type_mismatch::DROP);
         } else if is_number(self, f) && is_number(self, t) {
-            diagnostic = diagnostic.hint(format!("convert it with `as {expected}`"));
+            diagnostic = diagnostic.hint(type_mismatch::convert(&expected));
         } else if let (Kind::Ptr { mutable: false, to: a, .. }, Kind::Ptr { mutable: true, to: b, .. }) =
             (self.p.types.kind(f), self.p.types.kind(t))
             && self.p.types.shallow(a) == self.p.types.shallow(b)
         {
-            diagnostic = diagnostic.hint("nothing can be changed through a `&` pointer; take the address with `&mut`");
+            diagnostic = diagnostic.hint(type_mismatch::ADDRESS_MUT);
         } else if let Kind::Ptr { mutable: true, .. } = self.p.types.kind(t)
             && !matches!(self.p.types.kind(f), Kind::Ptr { .. })
         {
-            diagnostic = diagnostic.hint("`&mut` is always written: `&mut x`");
+            diagnostic = diagnostic.hint(type_mismatch::WRITE_MUT);
         } else if self.p.types.as_var(f).is_some_and(|v| self.p.types.class(v) == Class::Int)
             && self.p.types.as_prim(t).is_some_and(Prim::is_float)
         {
-            diagnostic = diagnostic.hint("an integer literal never becomes a float: write a point, as in `1.0`");
+            diagnostic = diagnostic.hint(type_mismatch::FLOAT_LITERAL);
         }
         self.report(diagnostic);
     }
@@ -566,11 +554,6 @@ impl Fit {
             _ => Fit::Adjusted,
         }
     }
-}
-
-/// A name as errors show it.
-fn short(text: &str) -> String {
-    if text.len() <= 60 { text.into() } else { format!("{}…", &text[..60]) }
 }
 
 /// The candidate most like `name`, if one is like it at all.

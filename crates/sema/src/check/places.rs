@@ -116,16 +116,12 @@ impl<'a> Checker<'a, '_> {
             Root::Error => {}
             Root::Value => {
                 if need == Need::Assign {
-                    let diagnostic =
-                        Diagnostic::error("not-a-place", self.ast()[e].span, "found a value, expected a place");
-                    self.report(diagnostic.hint("variables, `*p`, fields and elements are places"));
+                    self.report(not_a_place::error(self.ast()[e].span));
                 }
             }
             Root::Pointer { mutable, span: pointer } => {
                 if !mutable && need != Need::Address {
-                    let diagnostic =
-                        Diagnostic::error("immutable", span, "what an immutable pointer points to is changed");
-                    self.report(diagnostic.other(pointer, "this is a `&`").hint("make it a `&mut` pointer"));
+                    self.report(immutable::pointee(span, pointer));
                 }
             }
             Root::Static(id) => {
@@ -134,10 +130,7 @@ impl<'a> Checker<'a, '_> {
                     (ast.mutable, &ast.name)
                 };
                 if !mutable && need != Need::Address {
-                    let message = format!("static `{}` is changed, but not `mut`", short(&name.text));
-                    let declared = name.span;
-                    let diagnostic = Diagnostic::error("immutable", span, message).other(declared, "declared here");
-                    self.report(diagnostic.hint(format!("declare it as `static mut {}`", short(&name.text))));
+                    self.report(immutable::static_item(span, &short(&name.text), name.span));
                 }
             }
             Root::Local(id) => self.final_local(id, e, need, loops, span),
@@ -148,9 +141,7 @@ impl<'a> Checker<'a, '_> {
         let local = self.p.local(id);
         if !local.mutable && need != Need::Address {
             let (name, declared) = (short(&local.name), local.span);
-            let message = format!("variable `{name}` is changed, but not `mut`");
-            let diagnostic = Diagnostic::error("immutable", span, message).other(declared, "declared here");
-            self.report(diagnostic.hint(format!("declare it as `mut {name}`")));
+            self.report(immutable::variable(span, &name, declared));
             // One fault, one error.
             self.p.locals[id.0 as usize].mutable = true;
             return;

@@ -53,12 +53,20 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let Kind::Fn(_, result) = self.kind(info.ty) else { return self.w.lit_bool(false) };
         self.filter_calls += 1;
         if self.filter_calls > MAX_CALLS {
-            self.error("limitation", span, "recursive calls in filters are not supported yet");
+            self.report(limitation::error(
+                span,
+                "recursive calls in filters are not supported yet",
+                "write the condition itself",
+            ));
             return self.undef(*result);
         }
         let vals: Vec<Val> = args.iter().map(|a| self.value(*a)).collect();
         let Some(body) = info.ast.body.filter(|_| vals.len() == info.ast.params.len()) else {
-            self.error("limitation", span, "this call in a filter is not supported yet");
+            self.report(limitation::error(
+                span,
+                "this call in a filter is not supported yet",
+                "write the condition itself",
+            ));
             return self.undef(*result);
         };
         let module = std::mem::replace(&mut self.module, info.module);
@@ -158,7 +166,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
             (Intrinsic::Math(op), _) => match self.w.result_ty(*op, None, vals) {
                 Ok(_) => self.w.op(*op, vals),
                 Err(_) => {
-                    self.error("limitation", span, format!("`{}` of these types is not supported yet", op.name()));
+                    let message = format!("`{}` of these types is not supported yet", op.name());
+                    self.report(limitation::error(span, message, "convert the arguments to numbers with `as`"));
                     self.w.undef(ir_ty)
                 }
             },
@@ -167,7 +176,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 let of = type_args.first().copied().unwrap_or(TypeTable::UNIT);
                 let of = self.ir_ty(of);
                 let Some((size, align)) = ir::layout::size_align(&self.w.types, of) else {
-                    self.error("limitation", span, "types of more than 128 TiB are not supported yet");
+                    let message = "types of more than 128 TiB are not supported yet";
+                    self.report(limitation::error(span, message, "use a smaller type"));
                     return self.w.undef(ir_ty);
                 };
                 self.w.lit(ir_ty, if *intrinsic == Intrinsic::Sizeof { size } else { align })
@@ -197,12 +207,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let from = self.w.ty(val);
         let size = |w: &World, t| ir::layout::size_align(&w.types, t).map(|s| s.0);
         if size(&self.w, from) != size(&self.w, to) {
-            let message = format!(
-                "`bitcast` from `{}` to `{}`, of different sizes",
-                self.w.types.display(from),
-                self.w.types.display(to)
-            );
-            self.error("bad-cast", span, message);
+            let show = |t| self.w.types.display(t).to_string();
+            let diagnostic = bad_bitcast::error(span, &show(from), &show(to));
+            self.report(diagnostic);
             return self.w.undef(to);
         }
         self.w.op_ty(Op::Bitcast, to, &[val])
@@ -233,7 +240,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let ty = self.ir_ty(info.ty);
         if let Intrinsic::Unsupported(name) = intrinsic {
             let message = format!("the intrinsic `{name}` is not supported yet");
-            self.error("limitation", self.w.current_origin(), message);
+            self.report(limitation::error(self.w.current_origin(), message, "write it as a function of the program"));
             return self.w.undef(ty);
         }
         let Kind::Fn(params, result) = self.kind(info.ty) else { return self.w.undef(ty) };

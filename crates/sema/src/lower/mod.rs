@@ -10,6 +10,7 @@ mod exprs;
 mod places;
 mod threads;
 
+use crate::diagnostics::*;
 use crate::program::*;
 use crate::types::{Kind, Ty, TypeTable};
 use nyala_base::{Diagnostic, Sink, Sources, Span};
@@ -145,8 +146,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.p.types.final_kind(ty)
     }
 
-    fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>) {
-        let diagnostic = Diagnostic::error(code, span, message);
+    fn report(&mut self, diagnostic: Diagnostic) {
         // A function may be called in several filters, each of which meets its faults.
         if self.mode != Mode::Filter || !self.sink.diagnostics.contains(&diagnostic) {
             self.sink.push(diagnostic);
@@ -158,15 +158,13 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let mut symbols = rustc_hash::FxHashMap::default();
         for id in 0..self.p.fns.len() {
             let f = &self.p.fns[id];
-            let is_main = &*f.ast.name.text == "main" && f.module >= self.p.n_prelude;
+            let is_main = &*f.ast.name.text == "main" && f.module >= self.p.n_libraries;
             if f.kind != FnKind::Defined || !f.top_level || f.rejected || !(f.ast.exported || is_main) {
                 continue;
             }
             let symbol = f.ast.symbol.as_ref().map_or(f.ast.name.text.to_string(), |s| s.0.clone());
             if let Some(first) = symbols.insert(symbol.clone(), f.ast.name.span) {
-                let message = format!("symbol {symbol:?} is exported twice");
-                let diagnostic = Diagnostic::error("duplicate-name", f.ast.name.span, message);
-                self.sink.push(diagnostic.other(first, "first here"));
+                self.sink.push(duplicate_symbol::error(f.ast.name.span, &short(&symbol), first));
                 continue;
             }
             let val = self.fn_val(FnId(id as u32));
@@ -345,12 +343,12 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         match self.mode {
             Mode::Code => self.cur.map(|c| c.mem),
             Mode::Constant => {
-                let diagnostic = Diagnostic::error("not-constant", span, "initializer of a static is not constant");
-                self.sink.push(diagnostic.label("needs memory"));
+                self.sink.push(not_constant::error(span, "needs memory"));
                 None
             }
             Mode::Filter => {
-                self.error("limitation", span, "memory in filters is not supported yet");
+                let message = "memory in filters is not supported yet";
+                self.report(limitation::error(span, message, "let filters compute with parameters and constants"));
                 None
             }
         }
@@ -590,7 +588,8 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             }
             if matches!(self.w.node(v), Node::Param(owner, _) if owner != k) {
                 let span = self.ast()[e].span;
-                self.error("limitation", span, "filters over variables from outside are not supported yet");
+                let message = "filters over variables from outside are not supported yet";
+                self.report(limitation::error(span, message, "pass the variable as a parameter"));
                 return None;
             }
             work.extend(self.w.args(v));
@@ -629,7 +628,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let info = &p.statics[id.0 as usize];
         if self.init_depth > MAX_CHAIN {
             let message = format!("more than {MAX_CHAIN} statics depend on each other");
-            self.error("limitation", info.ast.name.span, message);
+            self.report(limitation::error(info.ast.name.span, message, "make the chain shorter"));
         } else if let Some(init) = info.ast.init {
             self.init_depth += 1;
             let old = (self.cur.take(), self.mode, self.module, self.w.current_origin());
@@ -649,8 +648,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let ptr = self.global(id);
         let info = &self.p.statics[id.0 as usize];
         if self.inits[id.0 as usize] == InitState::Busy {
-            let message = format!("static `{}` depends on itself", info.ast.name.text);
-            self.error("not-constant", span, message);
+            self.report(recursive_static::error(span, &short(&info.ast.name.text)));
             return self.undef(info.ty);
         }
         let init = match self.w.node(ptr) {

@@ -214,15 +214,13 @@ impl Parser<'_> {
     }
 
     fn dot_index(&mut self, index: &str) -> Reported {
-        let message = format!("found `.{index}`, expected a field name");
-        let diagnostic = Diagnostic::error("unexpected-token", self.span(), message);
-        self.report(diagnostic.hint(format!("parts of tuples are `t({index})`")))
+        self.report(unexpected_token::dot_index(self.span(), index))
     }
 
     fn literal_error(&mut self, token: Token, e: LiteralError) -> ExprKind {
         let lo = token.lo as usize;
         let span = Span::new(self.file, lo + e.range.start, (lo + e.range.end).min(token.hi as usize));
-        self.errors.push(Diagnostic::error(e.code, span, e.message).hint(e.hint));
+        self.errors.push((e.what)(span));
         ExprKind::Error
     }
 
@@ -280,7 +278,7 @@ impl Parser<'_> {
             }
             Tok::LBracket => self.array_expr()?,
             Tok::Simd => {
-                self.limitation(self.span(), "`simd` values");
+                self.limitation(self.span(), "`simd` values", "compute with arrays, element by element");
                 self.bump();
                 let open = self.pos;
                 self.expect(Tok::LBracket, "`[`")?;
@@ -293,14 +291,14 @@ impl Parser<'_> {
             Tok::While => return self.while_expr(),
             Tok::For | Tok::With => return self.for_expr(),
             Tok::Match => {
-                self.limitation(self.span(), "`match` expressions");
+                self.limitation(self.span(), "`match` expressions", "write `if … { … } else if … { … } else { … }`");
                 self.bump();
                 self.head(|p| p.binary(1))?;
                 self.skip_group(Tok::LBrace, "`{` and arms")?;
                 ExprKind::Unsupported
             }
             Tok::Asm => {
-                self.limitation(self.span(), "`asm` expressions");
+                self.limitation(self.span(), "`asm` expressions", "write a C function and import it by `extern \"C\"`");
                 self.bump();
                 self.skip_group(Tok::LParen, "`(`")?;
                 ExprKind::Unsupported
@@ -540,10 +538,8 @@ impl Parser<'_> {
             if self.at(Tok::RBrace) {
                 return Ok(Some(e));
             }
-            let message = format!("found {}, expected `}}` after the block's result", self.describe());
             let result = self.module[e].span;
-            let diagnostic = Diagnostic::error("unexpected-token", self.span(), message);
-            return Err(self.report(diagnostic.other(result, "the result; end it with `;` if it is none")));
+            return Err(self.report(unexpected_token::after_result(self.span(), &self.describe(), result)));
         }
         stmts.push(Stmt::Expr(e));
         self.semi("the expression")?;

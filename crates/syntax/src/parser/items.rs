@@ -71,36 +71,43 @@ impl Parser<'_> {
             Tok::Static => self.static_item()?,
             Tok::Struct => self.struct_item()?,
             Tok::Type => self.alias_item()?,
-            Tok::Enum => self.unsupported_item("enums")?,
-            Tok::Trait => self.unsupported_item("traits")?,
-            Tok::Impl => self.unsupported_item("impls")?,
-            Tok::Mod => self.unsupported_item("modules")?,
+            Tok::Enum => self.unsupported_item("enums", "number the options, `static option_a = 0;`, and compare")?,
+            Tok::Trait => self.unsupported_item("traits", "pass the functions as parameters, or in a struct")?,
+            Tok::Impl => self.unsupported_item("impls", "write a function whose first parameter is the receiver")?,
+            Tok::Mod => {
+                self.unsupported_item("modules", "give several files to the compiler: they form one program")?
+            }
             Tok::Ident if self.at_use() => self.use_item()?,
             _ => return Err(self.unexpected("an item (`fn`, `struct`, `static`, `type`, `extern`, …)")),
         };
         Ok(Item { kind, private, span: self.span_from(start) })
     }
 
-    /// `use name::*;`; other forms come with modules.
+    /// `use name::*;`, `use folder::name::*;`; other forms come with modules.
     fn use_item(&mut self) -> R<ItemKind> {
-        let is_library =
-            [Tok::ColonColon, Tok::Star, Tok::Semi].iter().enumerate().all(|(i, &t)| self.peek_at(i + 2) == t);
-        if !is_library {
-            return self.unsupported_item("`use` items other than `use library::*;`");
+        let mut n = 0;
+        while self.peek_at(1 + 2 * n) == Tok::Ident && self.peek_at(2 + 2 * n) == Tok::ColonColon {
+            n += 1;
+        }
+        if n == 0 || self.peek_at(1 + 2 * n) != Tok::Star || self.peek_at(2 + 2 * n) != Tok::Semi {
+            return self.unsupported_item("`use` items other than `use library::*;`", "name the library only");
         }
         self.bump();
-        let name = self.name("a library")?;
-        for _ in 0..3 {
+        let mut path = Vec::with_capacity(n);
+        for _ in 0..n {
+            path.push(self.name("a library")?);
             self.bump();
         }
-        Ok(ItemKind::Use(name))
+        self.bump();
+        self.bump();
+        Ok(ItemKind::Use(path))
     }
 
     /// Reads over an item whose feature is not there yet, whatever is inside.
-    fn unsupported_item(&mut self, what: &str) -> R<ItemKind> {
+    fn unsupported_item(&mut self, what: &str, hint: &str) -> R<ItemKind> {
         let keyword = self.bump();
         let mut names = Vec::new();
-        self.limitation(self.span_of(keyword), what);
+        self.limitation(self.span_of(keyword), what, hint);
         if matches!(keyword.tok, Tok::Impl | Tok::Ident | Tok::Mod) {
             self.module.open_names = true;
         }
@@ -259,11 +266,9 @@ impl Parser<'_> {
             return Ok(());
         }
         let diagnostic = if self.tokens[self.pos].newline || self.at(Tok::RBrace) {
-            Diagnostic::error("missing-semicolon", self.behind(), format!("found no `;` after {after}"))
-                .hint("end it with `;`")
+            missing_semicolon::error(self.behind(), after)
         } else {
-            let message = format!("found {}, expected `;` after {after}", self.describe());
-            Diagnostic::error("unexpected-token", self.span(), message)
+            unexpected_token::error(self.span(), &self.describe(), &format!("`;` after {after}"))
         };
         let reported = self.report(diagnostic);
         if self.tokens[self.pos].newline || self.at(Tok::RBrace) { Ok(()) } else { Err(reported) }

@@ -5,6 +5,7 @@ mod items;
 mod types;
 
 use crate::ast::*;
+use crate::diagnostics::*;
 use crate::lexer::{Tok, Token, lex};
 use nyala_base::{Diagnostic, FileId, Sink, Span};
 
@@ -40,6 +41,8 @@ fn run<T>(
     let mut errors = Vec::new();
     let tokens = lex(file, text, &mut errors);
     let matching = match_brackets(&tokens);
+    // The rest of the file is lost, closing brackets with it.
+    let unclosed = errors.iter().any(|d| matches!(d.code, "unterminated-string" | "unterminated-comment"));
     let lexical: Vec<u32> = errors.iter().map(|d| d.primary.span.lo).collect();
     let mut parser = Parser {
         file,
@@ -50,7 +53,7 @@ fn run<T>(
         nesting: 0,
         no_struct: false,
         last_error: usize::MAX,
-        unclosed: false,
+        unclosed,
         errors,
         lexical,
         module,
@@ -62,7 +65,7 @@ fn run<T>(
     if errors.len() > MAX_ERRORS {
         errors.truncate(MAX_ERRORS);
         let end = Span::new(file, text.len(), text.len());
-        errors.push(Diagnostic::error("too-many-errors", end, format!("more than {MAX_ERRORS} syntax errors")));
+        errors.push(too_many_errors::error(end, MAX_ERRORS));
     }
     errors.into_iter().for_each(|d| sink.push(d));
     (module, result)
@@ -71,7 +74,7 @@ fn run<T>(
 /// So many errors per file are reported.
 const MAX_ERRORS: usize = 100;
 
-/// An error was reported; only [`Parser::error`] makes it.
+/// An error was reported; only [`Parser::report`] makes it.
 struct Reported(());
 
 type R<T> = Result<T, Reported>;
@@ -201,12 +204,8 @@ impl Parser<'_> {
         Reported(())
     }
 
-    fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>) -> Reported {
-        self.report(Diagnostic::error(code, span, message))
-    }
-
-    fn limitation(&mut self, span: Span, what: &str) {
-        self.errors.push(Diagnostic::error("limitation", span, format!("{what} are not supported yet")));
+    fn limitation(&mut self, span: Span, what: &str, hint: &str) {
+        self.errors.push(limitation::not_supported(span, what, hint));
     }
 
     fn describe(&self) -> String {
@@ -219,8 +218,7 @@ impl Parser<'_> {
     }
 
     fn unexpected(&mut self, expected: &str) -> Reported {
-        let message = format!("found {}, expected {expected}", self.describe());
-        self.error("unexpected-token", self.span(), message)
+        self.report(unexpected_token::error(self.span(), &self.describe(), expected))
     }
 
     fn expect(&mut self, tok: Tok, expected: &str) -> R<Token> {
@@ -240,23 +238,19 @@ impl Parser<'_> {
         }
         if self.at(Tok::Eof) {
             let opener = self.tokens[open];
-            let what = format!("{} is not closed, expected {expected}", format_args!("`{}`", self.text_of(opener)));
-            let span = self.span_of(opener);
-            let reported = self.report(Diagnostic::error("unclosed-delimiter", span, what).label("opened here"));
+            let diagnostic = unclosed_delimiter::error(self.span_of(opener), self.text_of(opener), expected);
+            let reported = self.report(diagnostic);
             self.unclosed = true;
             return Err(reported);
         }
-        let message = format!("found {}, expected {expected}", self.describe());
         let opener = self.span_of(self.tokens[open]);
-        Err(self.report(Diagnostic::error("unexpected-token", self.span(), message).other(opener, "to close this")))
+        Err(self.report(unexpected_token::in_brackets(self.span(), &self.describe(), expected, opener)))
     }
 
     /// Runs `f` one level deeper.
     fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
         if self.nesting >= MAX_NESTING {
-            let message = format!("nested deeper than {MAX_NESTING} levels");
-            let diagnostic = Diagnostic::error("nesting-too-deep", self.span(), message);
-            let reported = self.report(diagnostic.hint("give the inner parts names with `let` or functions"));
+            let reported = self.report(nesting_too_deep::brackets(self.span(), MAX_NESTING));
             // Brackets that are not closed behind this place were perhaps never meant to be.
             self.unclosed = true;
             return Err(reported);
@@ -294,9 +288,7 @@ impl Parser<'_> {
         let mut depth = 0;
         kind.each_child(|e| depth = depth.max(self.module[e].depth));
         if depth >= MAX_DEPTH {
-            let message = format!("expression is deeper than {MAX_DEPTH} operations");
-            let diagnostic = Diagnostic::error("nesting-too-deep", span, message);
-            return Err(self.report(diagnostic.hint("give the inner parts names with `let`")));
+            return Err(self.report(nesting_too_deep::operations(span, MAX_DEPTH)));
         }
         self.module.exprs.push(Expr { kind, span, depth: depth + 1 });
         Ok(ExprId(self.module.exprs.len() as u32 - 1))

@@ -144,9 +144,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         if matches!(self.peek(), Tok::Int | Tok::Minus) {
-            let message = format!("found {}, expected a type", self.describe());
-            let diagnostic = Diagnostic::error("unexpected-token", self.span(), message);
-            return Err(self.report(diagnostic.hint("elements of arrays are `a(i)`; brackets hold types")));
+            return Err(self.report(unexpected_token::bracket_index(self.span(), &self.describe())));
         }
         Ok(Some(self.list(open, Tok::RBracket, "`,` or `]`", |p| p.ty())?))
     }

@@ -1,7 +1,16 @@
-//! Diagnostics as plain values: what is wrong, where, and what to do about it.
+//! Diagnostics as plain values: what is wrong, where, and what to do about it; and the codes that several crates report.
+
+pub mod bug;
+pub mod duplicate_symbol;
+pub mod leaves_parallel_body;
+pub mod library_not_loaded;
+pub mod limitation;
+pub mod undefined_symbol;
 
 use crate::{Sources, Span};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+crate::codes![bug, duplicate_symbol, leaves_parallel_body, library_not_loaded, limitation, undefined_symbol];
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
@@ -47,6 +56,10 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
     }
 
+    pub fn info(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Info, ..Diagnostic::error(code, span, message) }
+    }
+
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.primary.text = text.into();
         self
@@ -60,6 +73,14 @@ impl Diagnostic {
     pub fn hint(mut self, text: impl Into<String>) -> Diagnostic {
         self.hints.push(text.into());
         self
+    }
+
+    /// Another word for a name that resembles one that exists.
+    pub fn hint_similar(self, similar: Option<&str>) -> Diagnostic {
+        match similar {
+            Some(similar) => self.hint(format!("did you mean `{similar}`?")),
+            None => self,
+        }
     }
 
     /// The diagnostic as rustc would show it, with source lines; ends with a newline.

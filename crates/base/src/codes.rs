@@ -1,0 +1,50 @@
+//! The table of a crate's diagnostics: each code is a file, whose header is the explanation.
+//!
+//! ```text
+//! //! diagnostics/mod.rs
+//! pub(crate) mod filter_not_bool;                      // error[filter-not-bool]
+//! nyala_base::codes![filter_not_bool];                 // pub const CODES: &[Code]
+//! ```
+
+/// What a code means.
+#[derive(Clone, Copy, Debug)]
+pub struct Code {
+    /// The name of its module.
+    #[doc(hidden)]
+    pub module: &'static str,
+    /// The text of its file.
+    #[doc(hidden)]
+    pub source: &'static str,
+}
+
+impl Code {
+    /// As messages show it, `filter-not-bool`.
+    pub fn name(&self) -> String {
+        self.module.replace('_', "-")
+    }
+
+    /// Markdown: a sentence, then what it means, an example, and what to write instead.
+    pub fn explanation(&self) -> String {
+        let header = self.source.lines().map_while(|l| l.strip_prefix("//!"));
+        header.map(|l| format!("{}\n", l.strip_prefix(' ').unwrap_or(l))).collect()
+    }
+
+    /// The first sentence of the explanation.
+    pub fn summary(&self) -> String {
+        self.explanation().lines().next().unwrap_or_default().to_string()
+    }
+}
+
+/// Makes `CODES` of the modules named, each a file beside the one that calls this.
+#[macro_export]
+macro_rules! codes {
+    ($($module:ident),* $(,)?) => {
+        /// Every code that this crate reports.
+        pub const CODES: &[$crate::Code] = &[
+            $($crate::Code {
+                module: stringify!($module),
+                source: include_str!(concat!(stringify!($module), ".rs")),
+            }),*
+        ];
+    };
+}

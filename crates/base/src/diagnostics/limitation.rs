@@ -1,0 +1,29 @@
+//! The language has this feature, this compiler does not yet.
+//!
+//! Your program is right as far as it could be understood. The message names what is missing and the hint a way around
+//! it. The rest of the file is checked as usual, but what depends on the missing feature is not.
+//!
+//! ```impala
+//! fn f() -> () {
+//!     asm("nop");
+//! }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! fn f() -> () {
+//! }
+//! ```
+
+use crate::{Diagnostic, Span};
+
+/// `hint` is a way around it.
+pub fn error(span: Span, message: impl Into<String>, hint: impl Into<String>) -> Diagnostic {
+    Diagnostic::error("limitation", span, message).hint(hint)
+}
+
+/// `what` in the plural.
+pub fn not_supported(span: Span, what: &str, hint: &str) -> Diagnostic {
+    error(span, format!("{what} are not supported yet"), hint)
+}

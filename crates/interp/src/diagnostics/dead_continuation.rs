@@ -1,0 +1,28 @@
+//! A continuation is called whose function has returned already.
+//!
+//! `return`, `break` and `continue` are values, and may be stored. Once the function or loop they belong to has ended
+//! there is nothing left to go on with. Compiled code would go on with memory that belongs to others by then.
+//!
+//! ```impala
+//! static mut escape: fn(i32) -> !;
+//! fn f() -> i32 { escape = return; 1 }
+//! fn g() -> i32 { f() + 1 }
+//! fn main() -> i32 { g(); escape(2) }
+//! ```
+//!
+//! ## Instead
+//!
+//! Call it while its function is under way:
+//!
+//! ```impala
+//! fn g(escape: fn(i32) -> !) -> () { escape(0) }
+//! fn f() -> i32 { g(return); 1 }
+//! fn main() -> i32 { f() }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn error() -> Diagnostic {
+    Diagnostic::error("dead-continuation", Span::NONE, "call of a continuation whose function has returned")
+        .hint("`return`, `break` and `continue` live as long as their function or loop; return a value and test it")
+}

@@ -1,0 +1,26 @@
+//! What checked execution reports, one file per code. These faults happen while the program runs: places are added as the
+//! fault travels.
+
+pub(crate) mod budget_spent;
+pub(crate) mod dead_continuation;
+pub(crate) mod division_by_zero;
+pub(crate) mod invalid_access;
+pub(crate) mod invalid_handle;
+pub(crate) mod panic;
+pub(crate) mod signed_overflow;
+pub(crate) mod undefined_call;
+pub(crate) mod uninitialized_read;
+
+pub(crate) use nyala_base::diagnostics::{bug, limitation, undefined_symbol};
+
+nyala_base::codes![
+    budget_spent,
+    dead_continuation,
+    division_by_zero,
+    invalid_access,
+    invalid_handle,
+    panic,
+    signed_overflow,
+    undefined_call,
+    uninitialized_read,
+];

@@ -1,0 +1,22 @@
+//! A source file cannot be read.
+//!
+//! The file does not exist, may not be read, or is no text in UTF-8.
+//!
+//! ```sh
+//! nyala check missing.impala
+//! ```
+//!
+//! ## Instead
+//!
+//! Give the path from the current folder:
+//!
+//! ```sh
+//! nyala check examples/01_power.impala
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn error(path: &std::path::Path, why: &str) -> Diagnostic {
+    Diagnostic::error("cannot-read", Span::NONE, format!("cannot read `{}`: {why}", path.display()))
+        .hint("sources are files of text in UTF-8, given by their paths from the current folder")
+}

@@ -1,0 +1,34 @@
+//! The output cannot be written.
+//!
+//! The folder does not exist, may not be written to, or the disk is full.
+//!
+//! ```sh
+//! nyala emit program.impala -o /no/such/folder/out.txt
+//! ```
+//!
+//! ## Instead
+//!
+//! ```sh
+//! mkdir -p out
+//! nyala emit program.impala -o out/out.txt
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+use std::path::Path;
+
+fn error(what: String, why: impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::error("cannot-write", Span::NONE, format!("cannot write {what}: {why}"))
+        .hint("the folder must exist, with room on its disk, and you need the right to write there")
+}
+
+pub fn file(path: &Path, why: impl std::fmt::Display) -> Diagnostic {
+    error(format!("`{}`", path.display()), why)
+}
+
+pub fn standard_output(why: impl std::fmt::Display) -> Diagnostic {
+    error("to standard output".into(), why)
+}
+
+pub fn temporary(why: impl std::fmt::Display) -> Diagnostic {
+    error("a temporary file".into(), why)
+}

@@ -1,0 +1,24 @@
+//! The system's linker refuses to link the program.
+//!
+//! `nyala build` calls the system's compiler driver to make executables and libraries. The hint shows what it says.
+//!
+//! ```sh
+//! nyala build program.impala not-an-object.o -o program
+//! ```
+//!
+//! ## Instead
+//!
+//! Look at what the linker says. To link by other means, build an object:
+//!
+//! ```sh
+//! nyala build program.impala -o program.o
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+use std::path::Path;
+
+/// `said` is what the tool says.
+pub fn error(out: &Path, tool: &str, said: &str) -> Diagnostic {
+    Diagnostic::error("link-failed", Span::NONE, format!("cannot link {}", out.display()))
+        .hint(format!("`{tool}` says: {said}"))
+}

@@ -1,0 +1,57 @@
+//! What the driver reports, one file per code; and the table of all crates' codes.
+
+use nyala_base::Code;
+
+pub mod cannot_read;
+pub mod cannot_write;
+pub(crate) mod constant_fault;
+pub(crate) mod division_fault;
+pub(crate) mod entry_type;
+pub(crate) mod illegal_instruction;
+pub(crate) mod link_failed;
+pub(crate) mod no_entry;
+pub(crate) mod no_linker;
+pub(crate) mod no_such_function;
+pub(crate) mod no_such_library;
+pub(crate) mod no_such_static;
+pub(crate) mod not_a_test;
+pub(crate) mod runtime_not_found;
+pub(crate) mod stack_overflow;
+pub(crate) mod tail_call_not_guaranteed;
+pub(crate) mod wild_access;
+
+nyala_base::codes![
+    cannot_read,
+    cannot_write,
+    constant_fault,
+    division_fault,
+    entry_type,
+    illegal_instruction,
+    link_failed,
+    no_entry,
+    no_linker,
+    no_such_function,
+    no_such_library,
+    no_such_static,
+    not_a_test,
+    runtime_not_found,
+    stack_overflow,
+    tail_call_not_guaranteed,
+    wild_access,
+];
+
+/// The codes of every crate, by name.
+pub fn all() -> Vec<Code> {
+    let mut all = [
+        CODES,
+        nyala_base::diagnostics::CODES,
+        nyala_syntax::diagnostics::CODES,
+        nyala_sema::diagnostics::CODES,
+        nyala_specialize::diagnostics::CODES,
+        nyala_gen_llvm::diagnostics::CODES,
+        nyala_interp::diagnostics::CODES,
+    ]
+    .concat();
+    all.sort_by_key(|c| c.module);
+    all
+}

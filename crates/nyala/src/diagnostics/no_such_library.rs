@@ -1,0 +1,23 @@
+//! A library that the program uses is not found.
+//!
+//! `use image::*;` searches for `image.impala` beside the file, in the folders given by `-L` and by the environment variable
+//! `NYALA_PATH`, then among the libraries that come with the compiler.
+//!
+//! ```impala
+//! use imgae::*;
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! use image::*;
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+/// `searched` says where.
+pub fn error(span: Span, library: &str, searched: &str) -> Diagnostic {
+    Diagnostic::error("no-such-library", span, format!("cannot find library `{library}`"))
+        .hint(searched)
+        .hint("name its folder with `-L`")
+}

@@ -1,0 +1,26 @@
+//! The runtime library that the program needs is not there.
+//!
+//! Programs that print, allocate or run threads are linked with `libnyala_runtime.a`. It is searched beside the command
+//! and in `../lib/nyala`; the environment variable `NYALA_RUNTIME` names another place.
+//!
+//! ```sh
+//! NYALA_RUNTIME=/nowhere nyala build program.impala -o program
+//! ```
+//!
+//! ## Instead
+//!
+//! ```sh
+//! cargo build --release
+//! target/release/nyala build program.impala -o program
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+/// `tried` are the places searched.
+pub fn error(tried: &[String]) -> Diagnostic {
+    let message = "the program needs the runtime library, which is not there";
+    Diagnostic::error("runtime-not-found", Span::NONE, message).hint(format!(
+        "looked for {}; `cargo build` makes it beside the command, or `NYALA_RUNTIME` names it",
+        tried.join(", ")
+    ))
+}

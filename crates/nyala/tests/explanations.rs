@@ -1,0 +1,70 @@
+//! The programs in the explanations of diagnostics: the first one has just the fault, the others have none.
+
+use nyala::{Options, Session};
+
+/// Markdown's fenced blocks: language and text.
+fn blocks(markdown: &str) -> Vec<(String, String)> {
+    let mut blocks = Vec::new();
+    let mut lines = markdown.lines();
+    while let Some(line) = lines.next() {
+        if let Some(language) = line.strip_prefix("```") {
+            let text: String = lines.by_ref().take_while(|l| *l != "```").map(|l| format!("{l}\n")).collect();
+            blocks.push((language.to_string(), text));
+        }
+    }
+    blocks
+}
+
+/// What is reported when the program is compiled, and run if it is a `main` and nothing was reported before.
+fn codes(text: &str, run: bool) -> (Vec<String>, String) {
+    // What diverges does so with any budget.
+    let mut session = Session::new(Options { pe_budget: 0.01, ..Options::default() });
+    session.add_file("example.impala", text);
+    let _: Result<(), nyala::Reported> = (|| {
+        let world = session.graph()?;
+        if run && session.sink.diagnostics.is_empty() {
+            session.interpret(&world, "main", &["example".into()], &[])?;
+        }
+        let residual = session.residual(&world)?;
+        session.flat(&residual).map(drop)
+    })();
+    (session.sink.diagnostics.iter().map(|d| d.code.to_string()).collect(), session.render(false))
+}
+
+#[test]
+fn examples_have_their_fault_and_no_other() {
+    let mut faults = Vec::new();
+    for code in nyala::diagnostics::all() {
+        let name = code.name();
+        let explanation = code.explanation();
+        let summary = code.summary();
+        if !summary.ends_with('.') || explanation.lines().nth(1) != Some("") {
+            faults.push(format!("{name}: the first line is not a sentence of its own"));
+        }
+        let Some((before, instead)) = explanation.split_once("\n## Instead\n") else {
+            faults.push(format!("{name}: no section \"Instead\""));
+            continue;
+        };
+        let (faulty, right) = (blocks(before), blocks(instead));
+        if faulty.len() != 1 || right.is_empty() {
+            faults.push(format!("{name}: not one faulty example, or none that is right"));
+        }
+        let impala = |blocks: &[(String, String)]| -> Vec<String> {
+            blocks.iter().filter(|b| b.0 == "impala").map(|b| b.1.clone()).collect()
+        };
+        for text in impala(&faulty) {
+            let run = text.contains("fn main") || name == "no-entry";
+            let (found, rendered) = codes(&text, run);
+            if found != [name.as_str()] {
+                faults.push(format!("{name}: the example gives {found:?}\n{text}{rendered}"));
+            }
+        }
+        for text in impala(&right) {
+            let (found, rendered) = codes(&text, text.contains("fn main"));
+            if !found.is_empty() {
+                faults.push(format!("{name}: what to write instead gives {found:?}\n{text}{rendered}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

@@ -1,0 +1,29 @@
+//! Nothing says which type a variable, parameter or type argument has.
+//!
+//! Types inside of functions are inferred from all uses, in any order. Where no use tells, the program must. An integer
+//! literal that nothing else decides is an `i32`, a float literal an `f64`.
+//!
+//! ```impala
+//! fn f() -> () { let x; }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! fn f() -> () { let mut x: i32; x = 1; }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+/// `found` is what is known of the type.
+pub fn error(span: Span, what: &str, found: &str) -> Diagnostic {
+    let message = format!("nothing says which type {what} has");
+    Diagnostic::error("ambiguous-type", span, message)
+        .label(format!("has type `{found}`"))
+        .hint("state the type: `x: T`")
+}
+
+pub fn static_item(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("ambiguous-type", span, "nothing says which type this static has")
+        .hint(format!("state the type, `static {name}: i32;`, or give it a value"))
+}

@@ -1,0 +1,28 @@
+//! A tuple pattern meets a value that is no tuple of as many parts.
+//!
+//! A pattern `(a, b)` takes a tuple apart that has exactly two parts. `_` stands for a part that is not needed.
+//!
+//! ```impala
+//! fn f() -> () { let (a, b) = (1, 2, 3); }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! fn f() -> () { let (a, b, _) = (1, 2, 3); }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+/// The tuple, of type `found`, stands at `value`.
+pub fn parts(span: Span, found: &str, n_found: usize, n_expected: usize, value: Span) -> Diagnostic {
+    let message = format!("found a tuple of {n_found} parts, expected {n_expected}");
+    Diagnostic::error("bad-pattern", span, message)
+        .other(value, format!("has type `{found}`"))
+        .hint("the pattern needs a name, or `_`, for each part")
+}
+
+pub fn no_tuple(span: Span, found: &str, n_expected: usize) -> Diagnostic {
+    let message = format!("found `{found}`, expected a tuple of {n_expected} parts");
+    Diagnostic::error("bad-pattern", span, message).hint("only tuples are taken apart by `( … )`")
+}

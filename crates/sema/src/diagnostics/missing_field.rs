@@ -1,0 +1,25 @@
+//! A struct value lacks a field.
+//!
+//! A value of a struct gives all of its fields; there are no defaults.
+//!
+//! ```impala
+//! struct Point { x: i32, y: i32 }
+//! fn f() -> Point { Point { x: 1 } }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! struct Point { x: i32, y: i32 }
+//! fn f() -> Point { Point { x: 1, y: 0 } }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+/// `names` are some that lack.
+pub fn error(span: Span, names: &[String]) -> Diagnostic {
+    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    let given: Vec<String> = names.iter().map(|n| format!("{n}: …")).collect();
+    Diagnostic::error("missing-field", span, format!("found no value for field {}", quoted.join(", ")))
+        .hint(format!("add `{}`", given.join(", ")))
+}

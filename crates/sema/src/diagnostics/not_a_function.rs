@@ -1,0 +1,28 @@
+//! What is applied to arguments is no function, array or tuple.
+//!
+//! `x(y)` calls a function, chooses an element of an array or a part of a tuple. Other things cannot be applied.
+//!
+//! ```impala
+//! fn f(x: i32) -> i32 { x(1) }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! fn f(x: fn(i32) -> i32) -> i32 { x(1) }
+//! fn g(x: &[i32]) -> i32 { x(1) }
+//! fn h(x: i32) -> i32 { x * (1) }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+/// `callee` is where it stands, if known.
+pub fn error(span: Span, found: &str, callee: Option<Span>) -> Diagnostic {
+    let message = format!("found `{found}`, expected a function, array or tuple");
+    let diagnostic = Diagnostic::error("not-a-function", span, message)
+        .hint("`x(y)` calls a function or chooses an element; an operator or `;` may be missing between the two");
+    match callee {
+        Some(callee) => diagnostic.other(callee, format!("has type `{found}`")),
+        None => diagnostic,
+    }
+}

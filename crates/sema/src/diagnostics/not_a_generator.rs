@@ -1,0 +1,21 @@
+//! What stands after `in` is no call of a generator.
+//!
+//! `for x in g(args) { … }` calls the function `g` with the arguments and, as its last one, the body of the loop as a
+//! function. So there must be a call; `range(a, b)` counts from `a` to `b - 1`. There are no ranges `a..b` and no iterators.
+//!
+//! ```impala
+//! fn f(a: &[i32]) -> () { for x in a { } }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! fn f(a: &[i32], n: i32) -> () { for i in range(0, n) { print_i32(a(i)); } }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn error(span: Span) -> Diagnostic {
+    Diagnostic::error("not-a-generator", span, "found no call after `in`")
+        .hint("loops run over generators: `for i in range(0, n) { … }`")
+}

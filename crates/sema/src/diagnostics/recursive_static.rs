@@ -1,0 +1,25 @@
+//! The value of a static depends on itself.
+//!
+//! Initializers of statics may use other immutable statics, whatever their order, but not in a circle. Their addresses they
+//! may use freely.
+//!
+//! ```impala
+//! static a = b + 1;
+//! static b = a + 1;
+//! extern fn f() -> i32 { a }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! static a = b + 1;
+//! static b = 1;
+//! extern fn f() -> i32 { a }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn error(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("recursive-static", span, format!("static `{name}` depends on itself"))
+        .hint("give one of the statics in this circle a value of its own")
+}

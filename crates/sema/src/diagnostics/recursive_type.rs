@@ -1,0 +1,26 @@
+//! A type contains itself without a pointer between.
+//!
+//! A struct that has a field of its own type would be larger than itself. A pointer to it has a fixed size. An alias is
+//! nothing but another name, so it cannot refer to itself at all.
+//!
+//! ```impala
+//! struct List { head: i32, tail: List }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! struct List { head: i32, tail: &List }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn of_struct(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("recursive-type", span, format!("struct `{name}` contains itself"))
+        .hint("put a pointer between, `&T`")
+}
+
+pub fn alias(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("recursive-type", span, format!("type `{name}` contains itself"))
+        .hint("recursion needs a `struct`")
+}

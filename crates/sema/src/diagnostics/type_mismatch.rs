@@ -1,0 +1,41 @@
+//! A value has another type than its place expects.
+//!
+//! Nothing converts by itself but pointers to those that can do less (`&mut T` to `&T`, `&[T * n]` to `&[T]`), and a `T` to
+//! its address where a `&T` is expected. Numbers are converted with `as`. The value of a block is its last expression; if a
+//! `;` follows it the block has the value `()`.
+//!
+//! ```impala
+//! fn f(x: i64) -> i32 { x }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! fn f(x: i64) -> i32 { x as i32 }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+/// Another place that says which type is expected, and how.
+pub fn error(span: Span, found: &str, expected: &str, why: Option<(Span, &str)>) -> Diagnostic {
+    let diagnostic = Diagnostic::error("type-mismatch", span, format!("found `{found}`, expected `{expected}`"))
+        .label(format!("has type `{found}`"));
+    match why {
+        Some((span, text)) => diagnostic.other(span, text),
+        None => diagnostic,
+    }
+}
+
+// What may be done about it, by the kinds of types.
+
+pub const NO_VALUE: &str = "a block's value is its last expression, without `;`";
+pub const DROP: &str = "end it with `;` to drop the value";
+pub const ADDRESS_MUT: &str = "nothing can be changed through a `&` pointer; take the address with `&mut`";
+pub const WRITE_MUT: &str = "`&mut` is always written: `&mut x`";
+pub const FLOAT_LITERAL: &str = "an integer literal never becomes a float: write a point, as in `1.0`";
+pub const COMPARISONS: &str =
+    "comparisons bind looser than `|`, `^` and `&`: put them in parentheses, or use `||` and `&&`";
+
+pub fn convert(expected: &str) -> String {
+    format!("convert it with `as {expected}`")
+}

@@ -1,0 +1,69 @@
+//! Nothing of this name is in scope.
+//!
+//! A name is a variable declared before in this block or one around it, a parameter, or an item (function, static, type) of
+//! the program, its blocks, the libraries it uses or the prelude. Variables are not seen outside of their block. A library's
+//! names need `use library::*;`.
+//!
+//! ```impala
+//! fn f() -> i32 {
+//!     let count = 1;
+//!     conut
+//! }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! fn f() -> i32 {
+//!     let count = 1;
+//!     count
+//! }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+/// `similar` is a name in scope that may be meant.
+pub fn error(span: Span, name: &str, similar: Option<&str>) -> Diagnostic {
+    let diagnostic = Diagnostic::error("unknown-name", span, format!("found no `{name}` in scope"));
+    match foreign(name) {
+        Some(hint) => diagnostic.hint(hint),
+        None if similar.is_some() => diagnostic.hint_similar(similar),
+        None => diagnostic.hint("declare it, or `use` the library that has it"),
+    }
+}
+
+/// Names that people bring along from other languages.
+fn foreign(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "usize" | "size_t" => "sizes and indices may be of any integer type, for instance `u64`",
+        "isize" | "ptrdiff_t" | "long" => "write `i64`",
+        "short" => "write `i16`",
+        "char" | "byte" => "characters are bytes, `u8`",
+        "void" => "nothing is `()`",
+        "str" | "String" | "string" => "texts are arrays of bytes: `&[u8]` as a parameter",
+        "Vec" | "vector" | "list" => {
+            "there is no growing array; `[T * n]` has a fixed length, `&mut [T]` points to the heap"
+        }
+        "Box" => "there is no `Box`; pointers are `&T` and `&mut T`",
+        "Option" | "Some" | "None" | "Result" | "Ok" | "Err" => {
+            "there are no such types; give back a `bool` with the value"
+        }
+        "null" | "nullptr" | "NULL" | "nil" => "a null pointer is `0u64 as &T`",
+        "printf" | "print" | "puts" | "cout" => {
+            "print with `print_i32(x)`, `print_f64(x)`, `print_string(\"…\")`, `println()`"
+        }
+        "assert" | "panic" => "there are no assertions; test with `if`, and end the program with `exit(1)`",
+        "malloc" | "new" => "memory of the heap comes from `alloc_i32(n)`, `alloc_f32(n)`, … or `alloc_bytes(n)`",
+        "free" | "delete" => "give memory back with `free_bytes(p)`",
+        "self" | "this" => "there is no receiver; pass it as a parameter",
+        "const" | "var" | "auto" => "variables are `let x = …;`, or `let mut x = …;` if they change",
+        "def" | "func" | "function" => "functions are `fn name(x: i32) -> i32 { … }`",
+        "elif" | "elsif" => "write `else if`",
+        "and" => "write `&&`",
+        "or" => "write `||`",
+        "not" => "write `!`",
+        "True" => "write `true`",
+        "False" => "write `false`",
+        _ => return None,
+    })
+}

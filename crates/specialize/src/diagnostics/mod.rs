@@ -1,0 +1,8 @@
+//! What partial evaluation reports, one file per code.
+
+pub(crate) mod pe_info;
+pub(crate) mod specialization_diverges;
+pub(crate) mod static_assert_failed;
+pub(crate) mod static_assert_unknown;
+
+nyala_base::codes![pe_info, specialization_diverges, static_assert_failed, static_assert_unknown];

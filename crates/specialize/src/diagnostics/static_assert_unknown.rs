@@ -1,0 +1,39 @@
+//! What a `static_assert` states is not decided during compilation.
+//!
+//! `static_assert(condition, "text")` demands that partial evaluation knows the condition. It depends on something that
+//! is known at run time only, or the function is not specialized where it should be.
+//!
+//! ```impala
+//! fn @scaled(x: i32, by: i32) -> i32 {
+//!     static_assert(by > 0, "the factor is positive");
+//!     x * by
+//! }
+//! extern fn times(x: i32, y: i32) -> i32 { scaled(x, y) }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! fn @scaled(x: i32, by: i32) -> i32 {
+//!     static_assert(by > 0, "the factor is positive");
+//!     x * by
+//! }
+//! extern fn twice(x: i32) -> i32 { scaled(x, 2) }
+//! ```
+//!
+//! or let the program test it when it runs:
+//!
+//! ```impala
+//! extern fn times(x: i32, by: i32) -> i32 {
+//!     assert(by > 0);
+//!     x * by
+//! }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn error(span: Span, text: &str) -> Diagnostic {
+    Diagnostic::error("static-assert-unknown", span, format!("static assertion is not decided: {text}"))
+        .label("depends on what partial evaluation does not know")
+        .hint("let the function be specialized by a filter, `fn @f(…)`, or use `assert`")
+}

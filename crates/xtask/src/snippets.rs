@@ -1,0 +1,123 @@
+//! Programs in Markdown pages, and what the pages say of them. Fenced blocks whose first line has, after the language:
+//!
+//! | words | meaning |
+//! |---|---|
+//! | `impala` | a program: a text test like a file under `tests/run` ([`crate::texts`]); it must compile |
+//! | `impala more` | goes on with the program before |
+//! | `impala fails NAME` | a program that does not compile; `NAME` is shown as its file |
+//! | `residual F`, `flat F`, `flat F loop` | what `nyala emit` prints of that function of the program before |
+//! | `errors` | the diagnostics of the program before |
+//! | `output` | what its `main` prints |
+//!
+//! `x bless` writes the blocks that show something.
+
+use crate::{root, texts};
+use nyala::{Options, Session};
+use std::path::Path;
+
+/// The program that a page has come to.
+#[derive(Default)]
+struct Program {
+    text: String,
+    /// Shown in diagnostics.
+    name: String,
+    fails: bool,
+    line: usize,
+}
+
+/// What is wrong with a page.
+pub fn run_page(path: &Path, bless: bool) -> Vec<String> {
+    let page = match std::fs::read_to_string(path) {
+        Ok(page) => page,
+        Err(e) => return vec![format!("cannot read: {e}")],
+    };
+    let mut faults = Vec::new();
+    let mut out = String::new();
+    let mut program: Option<Program> = None;
+    let mut lines = page.lines().enumerate();
+    let check = |program: Option<Program>, faults: &mut Vec<String>| {
+        if let Some(program) = program.filter(|p| !p.fails) {
+            let found = check_program(path, &program);
+            faults.extend(found.into_iter().map(|f| format!("program of line {}: {f}", program.line)));
+        }
+    };
+    while let Some((i, line)) = lines.next() {
+        out.push_str(line);
+        out.push('\n');
+        let Some(info) = line.strip_prefix("```") else { continue };
+        let body: Vec<&str> = lines.by_ref().map(|l| l.1).take_while(|l| !l.starts_with("```")).collect();
+        let mut body = body.iter().map(|l| format!("{l}\n")).collect::<String>();
+        let words: Vec<&str> = info.split_whitespace().skip(1).collect();
+        match words[..] {
+            ["impala", "more"] => {
+                if let Some(program) = &mut program {
+                    program.text.push_str(&body);
+                }
+            }
+            ["impala", ref rest @ ..] => {
+                check(program.take(), &mut faults);
+                let fails = rest.first() == Some(&"fails");
+                let name = rest.get(1).unwrap_or(&"program.impala").to_string();
+                program = Some(Program { text: body.clone(), name, fails, line: i + 1 });
+            }
+            [what, ..] => match shown(program.as_ref(), what, &words[1..]) {
+                Ok(found) if bless => body = found,
+                Ok(found) if found == body => {}
+                Ok(found) => {
+                    let diff = texts::diff(&body, &found);
+                    faults.push(format!("line {}: shows something else (`./x bless` mends it):\n{diff}", i + 1));
+                }
+                Err(e) => faults.push(format!("line {}: {e}", i + 1)),
+            },
+            [] => {}
+        }
+        out.push_str(&body);
+        out.push_str("```\n");
+    }
+    check(program.take(), &mut faults);
+    if bless
+        && out != page
+        && let Err(e) = std::fs::write(path, out)
+    {
+        faults.push(format!("cannot write: {e}"));
+    }
+    faults
+}
+
+/// A program as a text test of its own.
+fn check_program(page: &Path, program: &Program) -> Vec<String> {
+    let folder = root().join("out/snippets");
+    let stem =
+        page.strip_prefix(root()).unwrap_or(page).with_extension("").display().to_string().replace(['/', ' '], "-");
+    let file = folder.join(format!("{stem}-{}.impala", program.line));
+    match std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, &program.text)) {
+        Ok(()) => texts::run_file(&file, false),
+        Err(e) => vec![format!("cannot write {}: {e}", file.display())],
+    }
+}
+
+fn shown(program: Option<&Program>, what: &str, words: &[&str]) -> Result<String, String> {
+    let program = program.ok_or("no program stands before this block")?;
+    let mut s = Session::new(Options { verify: true, ..Options::default() });
+    s.add_file(&program.name, &program.text);
+    let text = match (what, words) {
+        ("residual" | "flat", [function]) => nyala::emit(&mut s, what, Some(function)),
+        ("flat", [function, "loop"]) => nyala::emit_deepest_loop(&mut s, function),
+        ("errors", []) => {
+            let _ = s.graph().and_then(|w| s.residual(&w)).and_then(|w| s.flat(&w));
+            return Ok(s.render(false));
+        }
+        ("output", []) => {
+            let file = root().join("out/snippets").join(&program.name);
+            let written = std::fs::create_dir_all(root().join("out/snippets"));
+            written.and_then(|()| std::fs::write(&file, &program.text)).map_err(|e| e.to_string())?;
+            let mut command = std::process::Command::new(texts::nyala());
+            let (_, out, err) = texts::output_within(command.arg("run").arg(&file), texts::TIME_LIMIT)?;
+            return Ok(out + &err);
+        }
+        _ => return Err(format!("nobody knows how to show `{what} {}`", words.join(" "))),
+    };
+    // Stages of whole programs begin with their form.
+    text.map(|t| t.strip_prefix("graph\n").or(t.strip_prefix("flat\n")).unwrap_or(&t).to_string())
+        .map_err(|_| s.render(false))
+}
