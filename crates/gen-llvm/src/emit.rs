@@ -24,6 +24,8 @@ pub(crate) struct Emitter<'m> {
     pub layouts: Layouts<'m>,
     /// Internal names of functions with a body.
     funcs: Vec<String>,
+    /// Names of their entries for C, where they are callbacks.
+    callbacks: Vec<String>,
     globals: Vec<String>,
     /// Foreign symbols, and how they were declared first.
     declared: BTreeMap<String, String>,
@@ -126,7 +128,8 @@ pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagn
 
 /// A module as LLVM text, with functions and lines of the source if these are given.
 pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> Result<Emitted, Box<Diagnostic>> {
-    let mut names = FxHashSet::default();
+    // Symbols are given; our own names keep clear of them.
+    let mut names: FxHashSet<String> = module.funcs.iter().filter_map(Function::symbol).map(String::from).collect();
     let mut pick = |prefix: &str, name: &str| {
         let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '.' }).collect();
         let mut picked = format!("{prefix}{clean}");
@@ -138,6 +141,9 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         picked
     };
     let funcs = module.funcs.iter().map(|f| pick("impala.", &f.name)).collect();
+    let callback =
+        |f: &Function| if f.linkage == Linkage::Callback { pick("callback.", &f.name) } else { String::new() };
+    let callbacks = module.funcs.iter().map(callback).collect();
     let globals = module.globals.iter().map(|g| pick("static.", &g.name)).collect();
     let mut emitter = Emitter {
         module,
@@ -145,6 +151,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         cc: if options.has_tail_calls() { "tailcc " } else { "" },
         layouts: Layouts::new(&module.types, options.arch()),
         funcs,
+        callbacks,
         globals,
         declared: BTreeMap::new(),
         thunks: Vec::new(),
@@ -250,7 +257,7 @@ impl Emitter<'_> {
                 self.declare_foreign(symbol, function)?;
                 Ok(quote(symbol))
             }
-            Linkage::Callback => Ok(quote(&format!("callback.{}", self.funcs[func.idx()]))),
+            Linkage::Callback => Ok(quote(&self.callbacks[func.idx()])),
             Linkage::Internal => Err(bug(format!("`{}` has no C symbol", function.name))),
         }
     }

@@ -193,6 +193,22 @@ bool odd_name(uint8_t n) __asm__("odd.name");
 }
 
 #[test]
+fn symbols_may_have_any_name() {
+    let folder = Folder::new("symbols");
+    let odd = r#"odd "name" #1;*"#;
+    let text =
+        format!("extern fn {odd:?} f(n: i32) -> i32 {{ print_i32(n); n }}\nextern fn g(n: i32) -> i32 {{ n }}\n");
+    folder.write("p.impala", text.replacen("extern fn", "fn", 1));
+    for (out, option) in [("p.so", "-D"), ("p.a", "-g"), ("p.o", "-g")] {
+        let file = build_well(&folder, "p.impala", out, &[]);
+        let symbols = sh(Command::new("nm").args([option, "--defined-only"]).arg(file));
+        let mut names: Vec<&str> = symbols.lines().filter_map(|l| l.split_once(" T ").map(|s| s.1)).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["g", odd], "{out}");
+    }
+}
+
+#[test]
 fn executables_get_arguments_and_a_large_stack() {
     let folder = Folder::new("executable");
     folder.write(
