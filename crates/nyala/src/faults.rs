@@ -1,6 +1,7 @@
 //! Reports of a program's own faults in machine code, with function and line.
 
 use crate::Session;
+use crate::diagnostics::{division_fault, illegal_instruction, stack_overflow, wild_access};
 use crate::run::Loaded;
 use nyala_base::{Diagnostic, Sources, Span};
 use nyala_gen_llvm::{Jit, Place};
@@ -18,38 +19,25 @@ impl Session {
 }
 
 fn describe(fault: &Fault, jit: &Jit, sources: &Sources) -> Diagnostic {
-    let mut about = fault.about().to_string();
-    let place = match jit.locate(fault.instruction) {
-        Some(place) => {
-            about.push_str(&format!(" in `{}`", place.function));
-            Some(place)
-        }
-        None => {
-            // A return address follows the call.
-            let caller = fault.stack.iter().find_map(|&word| jit.locate(word.wrapping_sub(1)));
-            if let Some(place) = &caller {
-                about.push_str(&format!(" in a foreign function called by `{}`", place.function));
-            }
-            caller
-        }
+    let (mut place, found) = match jit.locate(fault.instruction) {
+        Some(found) => (format!(" in `{}`", found.function), Some(found)),
+        // A return address follows the call.
+        None => match fault.stack.iter().find_map(|&word| jit.locate(word.wrapping_sub(1))) {
+            Some(caller) => (format!(" in a foreign function called by `{}`", caller.function), Some(caller)),
+            None => (String::new(), None),
+        },
     };
-    if let (FaultKind::Access, Some(address)) = (fault.kind, fault.address) {
-        about.push_str(&format!(": cannot access address {address:#x}"));
+    let span = found.as_ref().map_or(Span::NONE, |p| span_of(p, sources));
+    if let (true, Some(Place { file, line: line @ 1.., .. })) = (span.is_none(), &found) {
+        place.push_str(&format!(", {file}:{line}"));
     }
-    let (code, hint) = match fault.kind {
-        FaultKind::StackOverflow => {
-            let (program, thread) = (nyala_runtime::STACK >> 20, nyala_runtime::THREAD_STACK >> 20);
-            ("stack-overflow", format!("recursion goes too deep: the stack has {program} MiB, in threads {thread} MiB"))
-        }
-        FaultKind::Access => ("wild-access", "`--engine interp` stops where it goes wrong first".into()),
-        FaultKind::Arithmetic => ("division-fault", "`--engine interp` stops there and says by which calls".into()),
-        FaultKind::Instruction => ("illegal-instruction", "`--engine interp` stops where it goes wrong first".into()),
-    };
-    let span = place.as_ref().map_or(Span::NONE, |p| span_of(p, sources));
-    if let (true, Some(Place { file, line: 1.., .. })) = (span.is_none(), &place) {
-        about.push_str(&format!(", {file}"));
+    let what = fault.about();
+    match fault.kind {
+        FaultKind::StackOverflow => stack_overflow::error(span, what, &place),
+        FaultKind::Access => wild_access::error(span, what, &place, fault.address),
+        FaultKind::Arithmetic => division_fault::error(span, what, &place),
+        FaultKind::Instruction => illegal_instruction::error(span, what, &place),
     }
-    Diagnostic::error(code, span, about).hint(hint)
 }
 
 fn span_of(place: &Place, sources: &Sources) -> Span {

@@ -104,6 +104,24 @@ fn executables_say_what_fault_they_end_with() {
 }
 
 #[test]
+fn an_illegal_instruction_of_a_library_is_reported_with_its_caller() {
+    let folder = Folder::new("illegal");
+    let path = folder
+        .write("p.impala", "extern \"C\" { fn gives_up() -> (); }\nfn main() -> i32 {\n    gives_up();\n    0\n}\n");
+    let (c, library) = (folder.write("c.c", "void gives_up(void) { __builtin_trap(); }\n"), folder.path("libc.so"));
+    sh(Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(c));
+    let args = ["run".as_ref(), "--no-cache".as_ref(), path.as_os_str(), "--load".as_ref(), library.as_os_str()];
+    let output = nyala(&args, 60);
+    let err = stderr(&output);
+    // Elsewhere a trap is another signal.
+    if cfg!(target_arch = "x86_64") {
+        assert_eq!(output.status.code(), Some(132), "{err}");
+        assert!(err.contains("error[illegal-instruction]: illegal instruction in a foreign function called by `main`"));
+        assert!(err.contains("p.impala:3"), "{err}");
+    }
+}
+
+#[test]
 fn signals_from_outside_are_no_faults_of_the_program() {
     let folder = Folder::new("sent");
     let path = folder.write("p.impala", "extern \"C\" { fn raise(i32) -> i32; }\nfn main() -> i32 { raise(11) }\n");
