@@ -84,6 +84,14 @@ impl Sources {
         (line + 1, col + 1)
     }
 
+    /// A line, counted from 1, without its end.
+    pub fn line_span(&self, id: FileId, line: usize) -> Span {
+        let Some(file) = self.files.get(id.0 as usize) else { return Span::NONE };
+        let lo = file.lines.get(line.saturating_sub(1)).map_or(file.text.len(), |&l| l as usize);
+        let text = file.text.get(lo..).unwrap_or_default().lines().next().unwrap_or_default();
+        Span::new(id, lo, lo + text.len())
+    }
+
     /// `file:line:column` of a span's start.
     pub fn place(&self, span: Span) -> String {
         if span.is_none() {

@@ -9,7 +9,7 @@
 pub mod build;
 pub mod diagnostics;
 mod emit;
-mod json;
+pub mod json;
 pub mod libraries;
 pub mod pipelines;
 pub mod run;

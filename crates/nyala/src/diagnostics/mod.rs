@@ -15,6 +15,7 @@ pub(crate) mod no_such_static;
 pub(crate) mod not_a_test;
 pub(crate) mod runtime_not_found;
 pub(crate) mod tail_call_not_guaranteed;
+pub mod test_failed;
 
 nyala_base::codes![
     cannot_read,
@@ -30,6 +31,7 @@ nyala_base::codes![
     not_a_test,
     runtime_not_found,
     tail_call_not_guaranteed,
+    test_failed,
 ];
 
 /// The codes of every crate, by name.
