@@ -75,6 +75,22 @@ impl Sources {
         self.files.get(file.0 as usize).map_or("", |f| &f.text)
     }
 
+    /// Line of a span's start, from 1; 0 if it is in no file.
+    pub fn line(&self, span: Span) -> usize {
+        let Some(file) = self.files.get(span.file.0 as usize) else { return 0 };
+        file.lines.partition_point(|&l| l <= span.lo)
+    }
+
+    /// The text of a line, from 1, of the file of that name, without the space around it.
+    pub fn line_span(&self, name: &str, line: usize) -> Option<Span> {
+        let idx = self.files.iter().position(|f| f.name == name)?;
+        let file = &self.files[idx];
+        let start = *file.lines.get(line.checked_sub(1)?)? as usize;
+        let text = file.text[start..].lines().next().unwrap_or("");
+        let lo = start + (text.len() - text.trim_start().len());
+        Some(Span::new(FileId(idx as u32), lo, lo + text.trim().len()))
+    }
+
     /// Line and column of a span's start, both from 1, the column in characters.
     pub fn line_col(&self, span: Span) -> (usize, usize) {
         let Some(file) = self.files.get(span.file.0 as usize) else { return (0, 0) };
@@ -82,14 +98,6 @@ impl Sources {
         let start = file.lines[line] as usize;
         let col = file.text.get(start..span.lo as usize).map_or(0, |s| s.chars().count());
         (line + 1, col + 1)
-    }
-
-    /// A line, counted from 1, without its end.
-    pub fn line_span(&self, id: FileId, line: usize) -> Span {
-        let Some(file) = self.files.get(id.0 as usize) else { return Span::NONE };
-        let lo = file.lines.get(line.saturating_sub(1)).map_or(file.text.len(), |&l| l as usize);
-        let text = file.text.get(lo..).unwrap_or_default().lines().next().unwrap_or_default();
-        Span::new(id, lo, lo + text.len())
     }
 
     /// `file:line:column` of a span's start.

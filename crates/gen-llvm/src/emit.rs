@@ -5,6 +5,7 @@
 
 use crate::function::emit_function;
 use crate::module::{LlvmModule, Options, bug, limitation};
+use crate::origins::{Lines, Origins};
 use crate::types::{Layouts, RetClass};
 use nyala_base::diagnostics::duplicate_symbol;
 use nyala_base::{Diagnostic, Id};
@@ -33,6 +34,8 @@ pub(crate) struct Emitter<'m> {
     pub has_huge: bool,
     /// Group of mutually recursive functions that each belongs to, if one of them jumps to a function.
     pub jumping_group: Vec<Option<u32>>,
+    /// Functions and lines, where they are asked for.
+    pub origins: Option<Origins<'m>>,
     pub out: String,
 }
 
@@ -98,12 +101,31 @@ fn jumping_groups(module: &Module) -> Vec<Option<u32>> {
 }
 
 /// A module as LLVM text.
-pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagnostic>> {
-    Ok(emit_parts(module, options)?.0)
+pub struct Emitted {
+    pub text: String,
+    /// Some function is too large for the optimizing code generator.
+    has_huge: bool,
 }
 
-/// The text, and whether it must be compiled without optimization.
-fn emit_parts(module: &Module, options: &Options) -> Result<(String, bool), Box<Diagnostic>> {
+impl Emitted {
+    /// The module in LLVM, verified.
+    pub fn parse(&self, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
+        LlvmModule::new(&self.text, options, self.codegen_level(options))
+    }
+
+    /// The level for instruction selection and register allocation.
+    pub fn codegen_level(&self, options: &Options) -> u8 {
+        if self.has_huge { 0 } else { options.opt_level }
+    }
+}
+
+/// A module as LLVM text, without lines.
+pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagnostic>> {
+    Ok(emit_module(module, options, None)?.text)
+}
+
+/// A module as LLVM text, with functions and lines of the source if these are given.
+pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> Result<Emitted, Box<Diagnostic>> {
     let mut names = FxHashSet::default();
     let mut pick = |prefix: &str, name: &str| {
         let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '.' }).collect();
@@ -129,16 +151,16 @@ fn emit_parts(module: &Module, options: &Options) -> Result<(String, bool), Box<
         needs_splat: false,
         has_huge: false,
         jumping_group: jumping_groups(module),
+        origins: lines.map(|l| Origins::new(l, options.opt_level > 0)),
         out: String::new(),
     };
     emitter.emit()?;
-    Ok((emitter.out, emitter.has_huge))
+    Ok(Emitted { text: emitter.out, has_huge: emitter.has_huge })
 }
 
 /// A module in LLVM, verified.
 pub fn emit(module: &Module, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-    let (text, has_huge) = emit_parts(module, options)?;
-    LlvmModule::new(&text, options, if has_huge { 0 } else { options.opt_level })
+    emit_module(module, options, None)?.parse(options)
 }
 
 /// `name` as a symbol in LLVM text.
@@ -205,6 +227,9 @@ impl Emitter<'_> {
         self.out.push_str("attributes #2 = { nounwind willreturn memory(none) }\n");
         self.out.push_str("attributes #3 = { nounwind noinline optnone \"probe-stack\"=\"inline-asm\" }\n");
         self.out.push_str("attributes #4 = { nounwind noinline }\n");
+        if let Some(origins) = &self.origins {
+            origins.write(&mut self.out);
+        }
         Ok(())
     }
 
@@ -274,15 +299,28 @@ impl Emitter<'_> {
             return Err(limitation(format!("{what}: its result does not fit into registers")));
         };
         let name = self.internal_name(func);
-        let _ = writeln!(self.out, "define {linkage}{c_ret} {symbol}({}) #0 {{", params.join(", "));
+        // What is inlined here keeps its lines only if this has some.
+        let (scope, at) = self.scope(function);
+        let _ = writeln!(self.out, "define {linkage}{c_ret} {symbol}({}) #0{scope} {{", params.join(", "));
         let cc = self.cc;
         let call = format!("call {cc}{ret} {name}({})", args.join(", "));
         if c_ret == "void" {
-            let _ = writeln!(self.out, "  {call}\n  ret void\n}}\n");
+            let _ = writeln!(self.out, "  {call}{at}\n  ret void{at}\n}}\n");
         } else {
-            let _ = writeln!(self.out, "  %r = {call}\n  ret {ret} %r\n}}\n");
+            let _ = writeln!(self.out, "  %r = {call}{at}\n  ret {ret} %r{at}\n}}\n");
         }
         Ok(())
+    }
+
+    /// What follows the head of a function and the instructions of its wrapper.
+    fn scope(&mut self, function: &Function) -> (String, String) {
+        match &mut self.origins {
+            Some(origins) => {
+                let scope = origins.function(&function.name, function.span);
+                (scope.suffix(), origins.suffix(scope, function.span))
+            }
+            None => (String::new(), String::new()),
+        }
     }
 
     /// A `tailcc` function that calls a foreign one, for its address as a value.

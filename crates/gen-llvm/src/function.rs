@@ -6,8 +6,9 @@
 
 use crate::emit::{Emitter, address_text, prim_text};
 use crate::module::{bug, limitation};
+use crate::origins::Scope;
 use crate::types::RetClass;
-use nyala_base::{Diagnostic, Id};
+use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::analysis::Cfg;
 use nyala_flat::*;
 use nyala_ir::{Ty, TyKind, layout};
@@ -30,6 +31,9 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub operands: Vec<String>,
     attributes: &'static str,
     call_attributes: &'static str,
+    /// What follows the head of the function, and each instruction: where it comes from.
+    scope: Option<Scope>,
+    at: String,
     allocas: String,
     body: String,
     n_temps: usize,
@@ -80,6 +84,8 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         operands: vec![String::new(); function.values.len()],
         attributes: if is_huge { "#3" } else { "#0" },
         call_attributes: if many_calls { "#4" } else { "#1" },
+        scope: None,
+        at: String::new(),
         allocas: String::new(),
         body: String::new(),
         n_temps: 0,
@@ -104,6 +110,7 @@ impl FunctionEmitter<'_, '_> {
     pub fn line(&mut self, text: std::fmt::Arguments) {
         self.body.push_str("  ");
         let _ = self.body.write_fmt(text);
+        self.body.push_str(&self.at);
         self.body.push('\n');
     }
 
@@ -139,6 +146,7 @@ impl FunctionEmitter<'_, '_> {
 
     fn emit(&mut self, func: Func) -> Result<()> {
         let function = self.function;
+        self.scope = self.e.origins.as_mut().map(|o| o.function(&function.name, function.span));
         for (i, value) in function.values.iter().enumerate() {
             self.operands[i] = match value.def {
                 Def::Local => format!("%v{i}"),
@@ -166,6 +174,7 @@ impl FunctionEmitter<'_, '_> {
             self.emit_block(b)?;
             bodies.push((b, std::mem::take(&mut self.body)));
         }
+        self.go_to(Span::NONE);
         for (b, body) in bodies {
             let _ = writeln!(self.body, "b{}:", b.idx());
             self.emit_params(b)?;
@@ -173,10 +182,13 @@ impl FunctionEmitter<'_, '_> {
         }
         let name = self.e.internal_name(func);
         let (attributes, cc) = (self.attributes, self.e.cc);
+        let scope = self.scope.map_or(String::new(), Scope::suffix);
+        self.go_to(function.span);
+        let at = self.at.clone();
         let out = &mut self.e.out;
-        let _ = writeln!(out, "define internal {cc}{ret} {name}({}) {attributes} {{\nentry:", params.join(", "));
+        let _ = writeln!(out, "define internal {cc}{ret} {name}({}) {attributes}{scope} {{\nentry:", params.join(", "));
         out.push_str(&self.allocas);
-        out.push_str("  br label %b0\n");
+        let _ = writeln!(out, "  br label %b0{at}");
         out.push_str(&self.body);
         out.push_str("}\n\n");
         Ok(())
@@ -205,10 +217,19 @@ impl FunctionEmitter<'_, '_> {
         Ok(format!("{ty} {}", self.operands[v.idx()]))
     }
 
+    /// What is emitted from now on comes from `span`.
+    fn go_to(&mut self, span: Span) {
+        if let (Some(origins), Some(scope)) = (&mut self.e.origins, self.scope) {
+            self.at = origins.suffix(scope, span);
+        }
+    }
+
     fn emit_block(&mut self, b: Block) -> Result<()> {
         let function = self.function;
         let block = function.block(b);
+        self.go_to(Span::NONE);
         for inst in &block.insts {
+            self.go_to(inst.span);
             self.emit_inst(b, inst)?;
         }
         self.emit_terminator(b, &block.term)

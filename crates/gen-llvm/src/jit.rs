@@ -1,5 +1,6 @@
 //! Runs objects in this process: ORC's LLJIT with the runtime's functions, the process's and those of loaded libraries.
 
+use crate::locate::{self, Place};
 use crate::module::{LlvmModule, bug};
 use crate::targets;
 use llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
@@ -17,6 +18,8 @@ pub struct Jit {
     jit: LLVMOrcLLJITRef,
     /// What the session reported; boxed because the session holds its address.
     reports: Box<Mutex<Vec<String>>>,
+    /// What was linked in.
+    objects: Mutex<Vec<Vec<u8>>>,
 }
 
 extern "C" fn report(context: *mut c_void, error: LLVMErrorRef) {
@@ -57,7 +60,7 @@ impl Jit {
         let mut jit = std::ptr::null_mut();
         // SAFETY: a null builder asks for the defaults.
         check(unsafe { LLVMOrcCreateLLJIT(&mut jit, std::ptr::null_mut()) }).map_err(bug)?;
-        let jit = Jit { jit, reports: Box::default() };
+        let jit = Jit { jit, reports: Box::default(), objects: Mutex::default() };
         // SAFETY: the reports are boxed and dropped after the session.
         unsafe {
             let session = LLVMOrcLLJITGetExecutionSession(jit.jit);
@@ -136,6 +139,7 @@ impl Jit {
 
     /// Links an object file in.
     pub fn add_object(&self, object: &[u8]) -> Result<(), Box<Diagnostic>> {
+        self.objects.lock().unwrap_or_else(|e| e.into_inner()).push(object.to_vec());
         // SAFETY: the buffer copies the bytes and becomes the JIT's own.
         check(unsafe {
             let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
@@ -146,6 +150,18 @@ impl Jit {
             LLVMOrcLLJITAddObjectFile(self.jit, LLVMOrcLLJITGetMainJITDylib(self.jit), buffer)
         })
         .map_err(bug)
+    }
+
+    /// The place in the source of the instruction at `address`, if it is one of an object that was linked and has
+    /// lines.
+    pub fn locate(&self, address: usize) -> Option<Place> {
+        let objects = self.objects.lock().unwrap_or_else(|e| e.into_inner());
+        objects.iter().find_map(|object| {
+            let (size, anchor, anchor_offset) = locate::code(object)?;
+            let start = (self.lookup(&anchor).ok()? as u64).wrapping_sub(anchor_offset);
+            let offset = (address as u64).wrapping_sub(start);
+            if offset < size { locate::find(object, offset) } else { None }
+        })
     }
 
     /// The address of a symbol; links what it needs. An error names the symbols that nobody defines.

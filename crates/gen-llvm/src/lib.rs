@@ -5,15 +5,19 @@ mod emit;
 mod frames;
 mod function;
 mod jit;
+mod locate;
 mod module;
 mod ops;
+mod origins;
 mod targets;
 mod types;
 
-pub use emit::{emit, emit_text};
+pub use emit::{Emitted, emit, emit_module, emit_text};
 pub use jit::{Jit, call_entry};
+pub use locate::Place;
 pub use module::{LlvmModule, Options};
-pub use targets::{default_triple, is_native};
+pub use origins::Lines;
+pub use targets::{default_triple, is_native, machine_name};
 
 /// The shared library of LLVM that this crate was linked with.
 pub const LLVM_LIBRARY: &str = env!("NYALA_LLVM_LIBRARY");

@@ -125,15 +125,7 @@ pub(crate) fn machine(options: &Options, level: u8) -> Result<TargetMachine, Box
     };
     let text = triple.as_str().to_string_lossy().into_owned();
     let target = Target::from_triple(&triple).map_err(|e| bug(e.to_string()))?;
-    let foreign = options.target.as_deref().is_some_and(|t| !is_native(t));
-    let (cpu, features) = match &options.cpu {
-        Some(cpu) if cpu != "native" => (cpu.clone(), String::new()),
-        _ if foreign => (default_cpu(&text).into(), default_features(&text).into()),
-        _ => (
-            TargetMachine::get_host_cpu_name().to_string_lossy().into_owned(),
-            TargetMachine::get_host_cpu_features().to_string_lossy().into_owned(),
-        ),
-    };
+    let (cpu, features) = cpu_and_features(options, &text);
     let level = match level {
         0 => OptimizationLevel::None,
         1 => OptimizationLevel::Less,
@@ -149,6 +141,28 @@ pub(crate) fn machine(options: &Options, level: u8) -> Result<TargetMachine, Box
         return Err(Box::new(limitation::error(Span::NONE, message, "build for another target")));
     }
     Ok(machine)
+}
+
+fn cpu_and_features(options: &Options, triple: &str) -> (String, String) {
+    let foreign = options.target.as_deref().is_some_and(|t| !is_native(t));
+    match &options.cpu {
+        Some(cpu) if cpu != "native" => (cpu.clone(), String::new()),
+        _ if foreign => (default_cpu(triple).into(), default_features(triple).into()),
+        _ => (
+            TargetMachine::get_host_cpu_name().to_string_lossy().into_owned(),
+            TargetMachine::get_host_cpu_features().to_string_lossy().into_owned(),
+        ),
+    }
+}
+
+/// Everything about the machine, and about LLVM, that decides which code it makes.
+pub fn machine_name(options: &Options) -> String {
+    let triple = options.target.clone().unwrap_or_else(default_triple);
+    let (cpu, features) = cpu_and_features(options, &triple);
+    let (mut major, mut minor, mut patch) = (0, 0, 0);
+    // SAFETY: writes three numbers.
+    unsafe { llvm_sys::core::LLVMGetVersion(&mut major, &mut minor, &mut patch) };
+    format!("LLVM {major}.{minor}.{patch} {triple} {cpu} {features}")
 }
 
 /// The CPU of a foreign target when none is named.

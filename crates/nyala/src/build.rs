@@ -69,8 +69,7 @@ impl Session {
         if kind == Kind::Exe {
             self.add_start(&mut module)?;
         }
-        let target = self.options.target.clone();
-        let options = nyala_gen_llvm::Options { target, ..Default::default() };
+        let options = self.llvm_options();
         if let (false, Some(target)) = (options.has_tail_calls(), &options.target) {
             let jumps =
                 |f: &&nyala_flat::Function| f.blocks.iter().any(|b| matches!(b.term, Terminator::TailCall { .. }));
@@ -78,9 +77,9 @@ impl Session {
                 self.sink.push(tail_call_not_guaranteed::warning(f.span, &f.name, target));
             }
         }
-        let llvm = self.llvm(&module)?;
-        let object = self.time("llvm-codegen", |_| llvm.object(), |o| o.as_ref().map_or(0, Vec::len));
-        let object = object.map_err(|d| self.report(*d))?;
+        let folder = std::env::current_dir().map(|d| d.display().to_string()).unwrap_or_default();
+        let emitted = self.emit_llvm(&module, self.options.debug.then_some(&*folder))?;
+        let object = self.fresh_object(&emitted)?;
         if kind == Kind::Obj {
             return self.deliver_bytes(&object, out);
         }

@@ -7,8 +7,10 @@
 //! ```
 
 pub mod build;
+pub mod cache;
 pub mod diagnostics;
 mod emit;
+mod faults;
 pub mod json;
 pub mod libraries;
 pub mod pipelines;
@@ -48,6 +50,8 @@ pub struct Options {
     pub defines: Vec<(String, String)>,
     /// Folders with libraries (`-L`, `NYALA_PATH`).
     pub library_folders: Vec<PathBuf>,
+    /// Where native code is kept between runs.
+    pub cache: Option<cache::Cache>,
     /// Verify after every pass.
     pub verify: bool,
 }
@@ -64,6 +68,7 @@ impl Default for Options {
             debug: false,
             defines: Vec::new(),
             library_folders: Vec::new(),
+            cache: None,
             verify: cfg!(debug_assertions),
         }
     }
@@ -90,7 +95,9 @@ pub struct Session {
     pub timings: Vec<Timing>,
     /// The code of what the interpreter found: undefined behavior, a panic, its budget spent.
     pub faulted: Option<&'static str>,
+    /// Of the program, then of the libraries found.
     files: Vec<(String, String)>,
+    n_files: usize,
 }
 
 impl Session {
@@ -102,12 +109,14 @@ impl Session {
             timings: Vec::new(),
             faulted: None,
             files: Vec::new(),
+            n_files: 0,
         }
     }
 
     /// Adds a file of the program.
     pub fn add_file(&mut self, name: impl Into<String>, text: impl Into<String>) {
-        self.files.push((name.into(), text.into()));
+        self.files.insert(self.n_files, (name.into(), text.into()));
+        self.n_files += 1;
     }
 
     /// Runs a pass, notes what it took, and the size that `size` gives its result.
@@ -126,7 +135,7 @@ impl Session {
         }
     }
 
-    /// Syntax trees of the program's files, libraries they use included.
+    /// Syntax trees of the program's files, then those of the libraries they use.
     pub fn parse(&mut self) -> Result<Vec<ast::Module>, Reported> {
         let modules = self.parse_all();
         self.checked(Some(modules))
@@ -136,6 +145,8 @@ impl Session {
         self.time(
             "parse",
             |s| {
+                // Of an earlier call.
+                s.files.truncate(s.n_files);
                 let mut modules = Vec::new();
                 let mut loaded: Vec<String> = Vec::new();
                 let mut next = 0;
@@ -195,12 +206,13 @@ impl Session {
     ) -> Result<T, Reported> {
         // Errors of the parser do not keep the checker from finding others.
         let modules = self.parse_all();
+        let (files, libraries) = modules.split_at(self.n_files);
         let prelude = self.options.prelude.then(|| {
             let (name, text) = libraries::PRELUDE;
             let file = self.sources.add(name, text);
             nyala_syntax::parse(file, text, &mut self.sink)
         });
-        let input = nyala_sema::Input { prelude: prelude.as_ref(), files: &modules };
+        let input = nyala_sema::Input { prelude: prelude.as_ref(), libraries, files };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
         let program = self.checked(program)?;
         f(self, &program)
@@ -265,19 +277,71 @@ impl Session {
         Ok(module)
     }
 
-    /// The LLVM module of a flat one, optimized.
-    pub fn llvm(&mut self, module: &nyala_flat::Module) -> Result<nyala_gen_llvm::LlvmModule, Reported> {
-        let options = nyala_gen_llvm::Options {
+    fn llvm_options(&self) -> nyala_gen_llvm::Options {
+        nyala_gen_llvm::Options {
             opt_level: self.options.opt_level,
             target: self.options.target.clone(),
             cpu: self.options.cpu.clone(),
             ..Default::default()
-        };
-        let emitted = self.time("emit", |_| nyala_gen_llvm::emit(module, &options), |_| 0);
-        let mut llvm = emitted.map_err(|d| self.report(*d))?;
+        }
+    }
+
+    /// The LLVM module of a flat one, optimized.
+    pub fn llvm(&mut self, module: &nyala_flat::Module) -> Result<nyala_gen_llvm::LlvmModule, Reported> {
+        let emitted = self.emit_llvm(module, None)?;
+        self.optimize(&emitted)
+    }
+
+    /// The text that LLVM gets; with functions and lines if there is a folder that names of files start from.
+    fn emit_llvm(
+        &mut self,
+        module: &nyala_flat::Module,
+        folder: Option<&str>,
+    ) -> Result<nyala_gen_llvm::Emitted, Reported> {
+        let options = self.llvm_options();
+        let emitted = self.time(
+            "emit",
+            |s| {
+                let lines = folder.map(|folder| nyala_gen_llvm::Lines { sources: &s.sources, folder });
+                nyala_gen_llvm::emit_module(module, &options, lines)
+            },
+            |_| 0,
+        );
+        emitted.map_err(|d| self.report(*d))
+    }
+
+    fn optimize(&mut self, emitted: &nyala_gen_llvm::Emitted) -> Result<nyala_gen_llvm::LlvmModule, Reported> {
+        let options = self.llvm_options();
+        let parsed = self.time("llvm-read", |_| emitted.parse(&options), |_| 0);
+        let mut llvm = parsed.map_err(|d| self.report(*d))?;
         let optimized = self.time("llvm-optimize", |_| llvm.optimize(), |_| 0);
         optimized.map_err(|d| self.report(*d))?;
         Ok(llvm)
+    }
+
+    /// The object of a module: kept from an earlier run, or made now.
+    fn object(&mut self, emitted: &nyala_gen_llvm::Emitted) -> Result<Vec<u8>, Reported> {
+        let Some(cache) = self.options.cache.clone() else { return self.fresh_object(emitted) };
+        let options = self.llvm_options();
+        // In the table of times a size of 0 is a miss.
+        let lookup = |_: &mut Session| {
+            let key = cache::Cache::key(emitted, &options);
+            let object = cache.get(&key);
+            (key, object)
+        };
+        let (key, kept) = self.time("native-cache", lookup, |(_, o)| o.as_ref().map_or(0, Vec::len));
+        if let Some(object) = kept {
+            return Ok(object);
+        }
+        let object = self.fresh_object(emitted)?;
+        self.time("native-cache-store", |_| cache.put(&key, &object), |_| 0);
+        Ok(object)
+    }
+
+    fn fresh_object(&mut self, emitted: &nyala_gen_llvm::Emitted) -> Result<Vec<u8>, Reported> {
+        let llvm = self.optimize(emitted)?;
+        let object = self.time("llvm-codegen", |_| llvm.object(), |o| o.as_ref().map_or(0, Vec::len));
+        object.map_err(|d| self.report(*d))
     }
 
     /// Notes a finding.

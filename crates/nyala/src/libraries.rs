@@ -1,4 +1,5 @@
-//! Libraries written in Impala: the prelude, and those that a program names by `use image::*;`. They are searched
+//! Libraries written in Impala: the prelude, and those that a program names, by `use image::*;` or `use std::text::*;`
+//! (`std/text.impala`). They are searched
 //! beside the file, in the folders of `-L` and `NYALA_PATH`, then among those embedded in the binary.
 
 use nyala_base::Span;
@@ -15,7 +16,11 @@ const EMBEDDED: &[(&str, &str, &str)] =
 /// Libraries that a module uses, with the place.
 pub fn used(module: &ast::Module) -> Vec<(String, Span)> {
     let library = |item: &ast::Item| match &item.kind {
-        ast::ItemKind::Use(name) => Some((name.text.to_string(), name.span)),
+        ast::ItemKind::Use(path) => {
+            let name = path.iter().map(|n| &*n.text).collect::<Vec<_>>().join("::");
+            let span = path.iter().map(|n| n.span).reduce(Span::to)?;
+            Some((name, span))
+        }
         _ => None,
     };
     module.items.iter().filter_map(library).collect()
@@ -26,7 +31,7 @@ pub fn find(library: &str, from: &str, folders: &[PathBuf]) -> Result<Vec<(Strin
     let mut tried = Vec::new();
     let beside = Path::new(from).parent().map(Path::to_path_buf);
     for folder in beside.iter().chain(folders) {
-        let path = folder.join(format!("{library}.impala"));
+        let path = folder.join(format!("{}.impala", library.replace("::", "/")));
         if let Ok(text) = std::fs::read_to_string(&path) {
             return Ok(vec![(path.display().to_string(), text)]);
         }

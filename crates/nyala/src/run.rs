@@ -8,27 +8,30 @@ use nyala_flat::Module;
 use nyala_gen_llvm::Jit;
 use nyala_ir::World;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A compiled program in memory.
 pub struct Loaded {
-    jit: Jit,
+    pub(crate) jit: Arc<Jit>,
 }
 
 impl Session {
     /// Compiles a flat module to native code in memory.
     pub fn load(&mut self, module: &Module, libraries: &[PathBuf]) -> Result<Loaded, Reported> {
-        let llvm = self.llvm(module)?;
+        // With lines, for reports of the program's own faults.
+        let emitted = self.emit_llvm(module, Some(""))?;
+        let object = self.object(&emitted)?;
         let jit = self.time(
-            "llvm-codegen",
+            "load",
             |_| -> Result<Jit, Box<Diagnostic>> {
                 let jit = Jit::new(libraries)?;
-                jit.add(&llvm)?;
+                jit.add_object(&object)?;
                 Ok(jit)
             },
             |_| 0,
         );
         let jit = jit.map_err(|d| self.report(*d))?;
-        Ok(Loaded { jit })
+        Ok(Loaded { jit: Arc::new(jit) })
     }
 
     /// Calls an exported function without parameters whose result is an integer of 32 bits.

@@ -4,6 +4,7 @@
 //! finds it by name. Nothing here aborts because of what a program passes: errors are statuses.
 
 mod checked;
+mod faults;
 mod foreign;
 mod image;
 mod memory;
@@ -13,13 +14,16 @@ mod system;
 mod threads;
 
 pub use checked::{CheckedMemory, MemoryFault};
+pub use faults::{Describe, Fault, FaultKind, report_faults};
 pub use foreign::{FfiType, Library, call_checked, call_foreign, find_symbol};
 pub use image::{nyala_image_error, nyala_image_load, nyala_image_save};
 pub use memory::{nyala_alloc, nyala_alloc_array, nyala_free};
 pub use print::*;
 pub use stack::{STACK, call_on_large_stack, nyala_start};
 pub use system::{nyala_argc, nyala_argv, nyala_exit, nyala_panic, nyala_panic_at, nyala_time_ns, set_args};
-pub use threads::{is_thread, nyala_num_threads, nyala_parallel, nyala_spawn, nyala_spawn_handle, nyala_sync};
+pub use threads::{
+    THREAD_STACK, is_thread, nyala_num_threads, nyala_parallel, nyala_spawn, nyala_spawn_handle, nyala_sync,
+};
 
 /// Name and address of every function that programs may call, sorted by name: the runtime's own, and the C library's
 /// mathematics, so that every engine computes with the same code.

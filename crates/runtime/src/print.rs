@@ -26,6 +26,22 @@ pub extern "C" fn nyala_flush() {
     }
 }
 
+unsafe extern "C" {
+    fn ftrylockfile(file: *mut libc::FILE) -> libc::c_int;
+    fn fflush_unlocked(file: *mut libc::FILE) -> libc::c_int;
+}
+
+/// The same, unless some thread is in the midst of printing.
+pub(crate) fn flush_if_free() {
+    // SAFETY: `stdout` is the C library's open stream, whose lock is held while it is flushed. It stays locked: the
+    // process ends.
+    unsafe {
+        if ftrylockfile(stdout) == 0 {
+            fflush_unlocked(stdout);
+        }
+    }
+}
+
 /// `value` as programs print it, in a buffer on the stack (no number is longer than 400 bytes).
 fn put_display(value: impl std::fmt::Display) {
     let mut buffer = [0u8; 512];

@@ -1,6 +1,7 @@
 //! The stack that programs run on, the same for compiled and JIT-compiled ones: a thread of its own with a gigabyte of
 //! address space, of which only the touched pages are used, and a guard below it.
 
+use crate::faults::{Fault, FaultKind, prepare_thread, report_faults};
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -28,6 +29,7 @@ extern "C" fn thread(call: *mut c_void) -> *mut c_void {
     // SAFETY: `call_on_large_stack` passes a call, and waits for this thread before it touches it again.
     let call = unsafe { &mut *call.cast::<Call>() };
     IS_PROGRAM.set(true);
+    let _handler = prepare_thread();
     if let Some(f) = call.f.take() {
         call.result = f();
     }
@@ -76,6 +78,12 @@ pub unsafe extern "C" fn nyala_start(
     argc: i32,
     argv: *const *const c_char,
 ) -> i32 {
+    let describe = |fault: &Fault| match fault.address.filter(|_| fault.kind == FaultKind::Access) {
+        Some(address) => format!("error: {} at address {address:#x}\n", fault.about()),
+        None => format!("error: {}\n", fault.about()),
+    };
+    // Without reports the program runs as well.
+    let _ = report_faults(Box::new(describe), false);
     // SAFETY: the caller's promise.
     unsafe { crate::system::set_argv(argc, argv) };
     let result = call_on_large_stack(Box::new(move || {

@@ -20,7 +20,7 @@ pub type LoopBody = unsafe extern "C" fn(*mut c_void, i64, i64);
 pub type ThreadBody = unsafe extern "C" fn(*mut c_void);
 
 /// Address space for the stack of a thread; touched pages only are used.
-const STACK: usize = 256 << 20;
+pub const THREAD_STACK: usize = 256 << 20;
 
 /// A thread takes the n-th part of what is left of its lane.
 const FRACTION: u64 = 4;
@@ -44,7 +44,13 @@ pub extern "C" fn nyala_num_threads() -> i32 {
 
 /// A pool of `n` threads, the calling one among them.
 fn build(n: usize, joins: bool) -> Option<ThreadPool> {
-    let builder = || ThreadPoolBuilder::new().stack_size(STACK).thread_name(|i| format!("parallel {i}"));
+    let builder = || {
+        ThreadPoolBuilder::new()
+            .stack_size(THREAD_STACK)
+            .thread_name(|i| format!("parallel {i}"))
+            // The pool's threads live as long as the process.
+            .start_handler(|_| std::mem::forget(crate::faults::prepare_thread()))
+    };
     if joins && let Ok(pool) = builder().num_threads(n).use_current_thread().build() {
         return Some(pool);
     }
@@ -263,13 +269,14 @@ pub unsafe extern "C" fn nyala_spawn(handle: i32, body: ThreadBody, env: *mut c_
     let env = Env(env);
     let run = move || {
         let env = env;
+        let _handler = crate::faults::prepare_thread();
         // SAFETY: the caller's promise.
         unsafe {
             body(env.0);
             crate::nyala_free(env.0.cast());
         }
     };
-    match std::thread::Builder::new().name("spawned".into()).stack_size(STACK).spawn(run) {
+    match std::thread::Builder::new().name("spawned".into()).stack_size(THREAD_STACK).spawn(run) {
         Ok(thread) => with_threads(|threads| drop(threads.insert(handle, Some(thread)))),
         Err(e) => fail(&format!("cannot start a thread: {e}")),
     }

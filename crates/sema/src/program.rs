@@ -27,10 +27,12 @@ nyala_base::define_id!(
     pub struct LoopId, "loop"
 );
 
-/// What the compiler is given: files that form one program, and the prelude, whose names they may redefine.
+/// What the compiler is given: the prelude, libraries, and the files of a program. Names of the later win where they are
+/// seen: a program's own everywhere in the program, but not in a library.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     pub prelude: Option<&'a Module>,
+    pub libraries: &'a [Module],
     pub files: &'a [Module],
 }
 
@@ -155,6 +157,8 @@ pub struct Program<'a> {
     pub(crate) modules: Vec<&'a Module>,
     pub(crate) bases: Vec<u32>,
     pub(crate) n_prelude: usize,
+    /// Modules of the prelude and of libraries, which come first.
+    pub(crate) n_libraries: usize,
     pub(crate) types: TypeTable,
     pub(crate) expr_ty: Vec<Ty>,
     pub(crate) adjust: FxHashMap<GlobalExpr, Adjust>,

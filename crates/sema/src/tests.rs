@@ -32,7 +32,7 @@ fn run(text: &str) -> (String, Option<nyala_ir::World>) {
     let prelude = nyala_syntax::parse(prelude_id, PRELUDE, &mut sink);
     let file = sources.add("t.impala", text);
     let files = [nyala_syntax::parse(file, text, &mut sink)];
-    let program = crate::check(&Input { prelude: Some(&prelude), files: &files }, &mut sink);
+    let program = crate::check(&Input { prelude: Some(&prelude), libraries: &[], files: &files }, &mut sink);
     let world = program.and_then(|p| crate::lower(&p, &sources, &mut sink));
     let mut out = String::new();
     for d in &sink.diagnostics {

@@ -79,8 +79,8 @@ pub enum ItemKind {
     Static(Static),
     Struct(Struct),
     Alias(Alias),
-    /// `use name::*;`: all of a library.
-    Use(Name),
+    /// `use name::*;`, `use folder::name::*;`: all of a library.
+    Use(Vec<Name>),
     /// A feature that was reported as a limitation already; the names it would have defined.
     Unsupported(Vec<Name>),
 }

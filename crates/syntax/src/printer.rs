@@ -82,8 +82,9 @@ impl Printer<'_> {
                 self.ty(a.ty);
                 self.put(")");
             }
-            ItemKind::Use(name) => {
-                let _ = write!(self.out, "(use {})", name.text);
+            ItemKind::Use(path) => {
+                let path: Vec<&str> = path.iter().map(|n| &*n.text).collect();
+                let _ = write!(self.out, "(use {})", path.join("::"));
             }
             ItemKind::Unsupported(names) => {
                 self.put("(unsupported");

@@ -146,7 +146,7 @@ fn reads_other_items() {
         "#]],
     );
     check(
-        "enum E { A, B(i32) } trait T { fn f() -> (); } impl T for i32 { } mod m; mod n { fn f() { } } use a::b::*; fn f() { }",
+        "enum E { A, B(i32) } trait T { fn f() -> (); } impl T for i32 { } mod m; mod n { fn f() { } } use a::b; fn f() { }",
         expect![[r#"
             1:1 error[limitation]: enums are not supported yet
             1:22 error[limitation]: traits are not supported yet

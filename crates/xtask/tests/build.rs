@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, nyala, stderr};
+use common::{Folder, nyala, sh, stderr};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -50,14 +50,6 @@ fn build_well(folder: &Folder, source: &str, out: &str, more: &[&str]) -> PathBu
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
     folder.path(out)
-}
-
-/// What a command says; it must succeed.
-fn sh(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{command:?}: {said}{}", stderr(&output));
-    said
 }
 
 fn shapes(name: &str) -> Folder {
@@ -275,6 +267,88 @@ fn calls_that_may_not_be_jumps_are_warned_of() {
         let output = build(&folder, "p.impala", "p.o", &["--target", target]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert_eq!(stderr(&output).contains("warning[tail-call-not-guaranteed]"), warned, "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn debug_information_names_functions_and_lines() {
+    let folder = shapes("debug");
+    for level in ["-O0", "-O3"] {
+        let object = build_well(&folder, "shapes.impala", "shapes.o", &[level, "-g"]);
+        let lines = sh(Command::new("readelf").arg("--debug-dump=decodedline").arg(&object));
+        let stands = |file: &str, line: &str| {
+            lines.lines().any(|l| l.contains(file) && l.split_whitespace().nth(1) == Some(line))
+        };
+        // `twice` and, after it, `width`.
+        assert!(stands("shapes.impala", "12") && stands("shapes.impala", "13"), "{lines}");
+        let names = sh(Command::new("readelf").arg("--debug-dump=info").arg(&object));
+        assert!(["add", "twice", "width"].iter().all(|n| names.contains(n)), "{names}");
+        let plain = std::fs::read(build_well(&folder, "shapes.impala", "plain.o", &[level])).unwrap();
+        assert!(plain.len() < std::fs::read(object).unwrap().len());
+    }
+}
+
+#[test]
+fn native_code_is_kept_between_runs() {
+    let folder = Folder::new("native cache");
+    let program = folder.write("p.impala", "static N = 42;\nfn main() -> i32 { print_i32(N); N }\n");
+    let cache = folder.path("cache");
+    let run = |args: &[&str]| {
+        let mut command = Command::new(common::command());
+        command.env("XDG_CACHE_HOME", &cache).env_remove("HOME").args(&args[..1]);
+        let output = if args[0] == "cache" {
+            command.args(&args[1..]).output().unwrap()
+        } else {
+            command.arg(&program).args(&args[1..]).output().unwrap()
+        };
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), out, stderr(&output))
+    };
+    let entries = || run(&["cache"]).1.split(": ").last().unwrap().split(' ').next().unwrap().parse::<usize>().unwrap();
+    let ran = (Some(42), "42".to_string(), String::new());
+    let compiled = |args: &[&str]| {
+        let mut all = vec!["run", "--time-passes"];
+        all.extend(args);
+        let (code, out, err) = run(&all);
+        assert_eq!((code, out.is_empty()), (if args.contains(&"-D") { Some(7) } else { Some(42) }, false));
+        err.contains("llvm-codegen")
+    };
+    assert_eq!(run(&["run", "--no-cache"]), ran);
+    assert_eq!(entries(), 0);
+    assert!(compiled(&[]));
+    assert!(!compiled(&[]));
+    assert_eq!(entries(), 1);
+    assert!(compiled(&["--no-cache"]));
+    // What the code depends on makes another entry.
+    assert!(compiled(&["-O1"]));
+    assert!(compiled(&["-D", "N=7"]));
+    assert!(compiled(&["--cpu", "x86-64"]) || cfg!(not(target_arch = "x86_64")));
+    assert_eq!(entries(), if cfg!(target_arch = "x86_64") { 4 } else { 3 });
+    // Entries that were damaged are as if not there.
+    for entry in std::fs::read_dir(cache.join("nyala/native")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x55;
+        std::fs::write(&path, bytes).unwrap();
+    }
+    assert!(compiled(&[]));
+    assert!(!compiled(&[]));
+    assert!(run(&["cache", "--clear"]).1.starts_with("removed"));
+    assert_eq!(entries(), 0);
+    // A folder that cannot be made.
+    std::fs::remove_dir_all(&cache).unwrap();
+    std::fs::write(&cache, "a file").unwrap();
+    assert_eq!(run(&["run"]), ran);
+}
+
+#[test]
+fn the_runtime_defines_every_function_that_programs_may_call() {
+    let runtime = common::command().with_file_name("libnyala_runtime.a");
+    let symbols = sh(Command::new("nm").args(["-g", "--defined-only"]).arg(runtime));
+    let defined: Vec<&str> = symbols.lines().filter_map(|l| l.split(" T ").nth(1)).collect();
+    for (name, _) in nyala_runtime::symbols().iter().filter(|s| s.0.starts_with("nyala_")) {
+        assert!(defined.contains(name), "`{name}` is not in the static library");
     }
 }
 

@@ -2,6 +2,7 @@
 //! compiler has to say.
 
 pub mod build;
+pub mod cache;
 pub mod check;
 pub mod emit;
 pub mod explain_error;
@@ -133,14 +134,21 @@ pub fn with_session_of(
     }
 }
 
+fn has_color() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+fn render(d: &Diagnostic, sources: &Sources, json: bool, color: bool) -> String {
+    if json { nyala::json::line(d, sources) + "\n" } else { d.render(sources, color) }
+}
+
 /// Prints findings: as text for people, or as lines of JSON.
 pub fn show_all(diagnostics: &[Diagnostic], sources: &Sources, input: &Input) {
-    let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let color = has_color();
     let mut err = std::io::stderr().lock();
     let mut codes: Vec<&str> = Vec::new();
     for d in diagnostics {
-        let text = if input.json { nyala::json::line(d, sources) + "\n" } else { d.render(sources, color) };
-        let _ = err.write_all(text.as_bytes());
+        let _ = err.write_all(render(d, sources, input.json, color).as_bytes());
         if d.severity == Severity::Error && !codes.contains(&d.code) {
             codes.push(d.code);
         }

@@ -1,6 +1,6 @@
 //! `nyala run`: a program is compiled in memory, or interpreted, and runs.
 
-use super::{Input, show, with_session};
+use super::{Input, show, with_session_of};
 use clap::ValueEnum;
 use std::path::PathBuf;
 
@@ -17,6 +17,9 @@ pub struct Run {
     entry: String,
     #[arg(long, value_enum, default_value = "jit")]
     engine: Engine,
+    /// Neither use nor keep native code of earlier runs
+    #[arg(long)]
+    no_cache: bool,
     /// Arguments of the program
     #[arg(last = true)]
     args: Vec<String>,
@@ -32,7 +35,9 @@ enum Engine {
 
 impl Run {
     pub fn run(&self) -> u8 {
-        with_session(&self.input, |s| {
+        let options =
+            |o: &mut nyala::Options| o.cache = if self.no_cache { None } else { nyala::cache::Cache::of_user() };
+        with_session_of(&self.input, options, |s| {
             let mut args = vec![self.input.files[0].display().to_string()];
             args.extend(self.args.iter().cloned());
             let world = s.graph()?;
@@ -49,6 +54,8 @@ impl Run {
             show(s, &self.input);
             s.sink.diagnostics.clear();
             s.timings.clear();
+            let (json, color) = (self.input.json, super::has_color());
+            s.report_faults(&loaded, move |d, sources| super::render(d, sources, json, color));
             let result = s.run_entry(&module, &loaded, &self.entry, &args)?;
             Ok((result & 255) as u8)
         })

@@ -4,7 +4,7 @@
 use super::{FAILED, Input, USAGE, show, show_all, with_session};
 use nyala::diagnostics::{cannot_read, test_failed};
 use nyala::testing::{self, ENGINES, Engine, Outcome, Suite};
-use nyala_base::{FileId, Sources};
+use nyala_base::Sources;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -43,7 +43,6 @@ const MARK: char = '\u{1e}';
 struct File {
     path: PathBuf,
     sources: Sources,
-    id: FileId,
     suite: Suite,
     wanted: Vec<bool>,
 }
@@ -79,10 +78,10 @@ impl Test {
             };
             let wanted: Vec<bool> = suite.tests.iter().map(matches).collect();
             let mut sources = Sources::new();
-            let id = sources.add(&name, &text);
+            sources.add(&name, &text);
             show_all(&suite.findings, &sources, &self.input);
             if wanted.contains(&true) {
-                files.push(File { path, sources, id, suite, wanted });
+                files.push(File { path, sources, suite, wanted });
             }
         }
         if files.is_empty() {
@@ -159,7 +158,8 @@ impl Test {
     /// A failure as data, where that is wanted.
     fn note(&self, file: &File, test: Option<&testing::Test>, how: &str) {
         if self.input.json {
-            let span = file.sources.line_span(file.id, test.map_or(1, |t| t.line));
+            let name = file.path.display().to_string();
+            let span = file.sources.line_span(&name, test.map_or(1, |t| t.line)).unwrap_or_default();
             show_all(&[test_failed::error(span, test.map(|t| &*t.name), how)], &file.sources, &self.input);
         }
     }

@@ -5,7 +5,9 @@ use nyala_base::Code;
 pub mod cannot_read;
 pub mod cannot_write;
 pub(crate) mod constant_fault;
+pub(crate) mod division_fault;
 pub(crate) mod entry_type;
+pub(crate) mod illegal_instruction;
 pub(crate) mod link_failed;
 pub(crate) mod no_entry;
 pub(crate) mod no_linker;
@@ -14,14 +16,18 @@ pub(crate) mod no_such_library;
 pub(crate) mod no_such_static;
 pub(crate) mod not_a_test;
 pub(crate) mod runtime_not_found;
+pub(crate) mod stack_overflow;
 pub(crate) mod tail_call_not_guaranteed;
 pub mod test_failed;
+pub(crate) mod wild_access;
 
 nyala_base::codes![
     cannot_read,
     cannot_write,
     constant_fault,
+    division_fault,
     entry_type,
+    illegal_instruction,
     link_failed,
     no_entry,
     no_linker,
@@ -30,8 +36,10 @@ nyala_base::codes![
     no_such_static,
     not_a_test,
     runtime_not_found,
+    stack_overflow,
     tail_call_not_guaranteed,
     test_failed,
+    wild_access,
 ];
 
 /// The codes of every crate, by name.

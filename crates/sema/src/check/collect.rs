@@ -26,10 +26,10 @@ impl<'a> Checker<'a, '_> {
             return;
         }
         self.p.declared.insert((name.span.file, name.span.lo), entity);
+        let level = self.level();
         let scope = match self.scopes.last_mut() {
             Some(scope) if !top_level => scope,
-            _ if self.module < self.p.n_prelude => &mut self.prelude,
-            _ => &mut self.globals,
+            _ => &mut self.globals[level],
         };
         if let Some(old) = scope.insert(&name.text, entity)
             && (top_level || !matches!(old, Entity::Local(_)))

@@ -126,8 +126,8 @@ struct Context {
 struct Checker<'a, 's> {
     p: Program<'a>,
     sink: &'s mut Sink,
-    globals: FxHashMap<&'a str, Entity>,
-    prelude: FxHashMap<&'a str, Entity>,
+    /// Names of the prelude, of libraries, of the program.
+    globals: [FxHashMap<&'a str, Entity>; 3],
     scopes: Vec<FxHashMap<&'a str, Entity>>,
     module: usize,
     ctx: Context,
@@ -176,7 +176,7 @@ enum AliasState {
 
 impl<'a, 's> Checker<'a, 's> {
     fn new(input: Input<'a>, sink: &'s mut Sink) -> Self {
-        let modules: Vec<&'a Module> = input.prelude.into_iter().chain(input.files).collect();
+        let modules: Vec<&'a Module> = input.prelude.into_iter().chain(input.libraries).chain(input.files).collect();
         let mut bases = Vec::with_capacity(modules.len());
         let mut n_exprs = 0u32;
         for module in &modules {
@@ -188,6 +188,7 @@ impl<'a, 's> Checker<'a, 's> {
             modules,
             bases,
             n_prelude: usize::from(input.prelude.is_some()),
+            n_libraries: usize::from(input.prelude.is_some()) + input.libraries.len(),
             types: TypeTable::new(),
             expr_ty: vec![TypeTable::ERROR; n_exprs as usize],
             adjust: FxHashMap::default(),
@@ -209,8 +210,7 @@ impl<'a, 's> Checker<'a, 's> {
         Checker {
             p,
             sink,
-            globals: FxHashMap::default(),
-            prelude: FxHashMap::default(),
+            globals: Default::default(),
             scopes: Vec::new(),
             module: 0,
             ctx: Context { owner: 0, current_loop: None, function: None },
@@ -271,12 +271,12 @@ impl<'a, 's> Checker<'a, 's> {
                 return Some(entity);
             }
         }
-        if self.module >= self.p.n_prelude
-            && let Some(&entity) = self.globals.get(name)
-        {
-            return Some(entity);
-        }
-        self.prelude.get(name).copied()
+        self.globals[..=self.level()].iter().rev().find_map(|scope| scope.get(name)).copied()
+    }
+
+    /// Which of the global scopes the module's own names are in.
+    fn level(&self) -> usize {
+        usize::from(self.module >= self.p.n_prelude) + usize::from(self.module >= self.p.n_libraries)
     }
 
     /// What `name` means; an error is reported once per function and name.
@@ -301,7 +301,7 @@ impl<'a, 's> Checker<'a, 's> {
         if self.n_suggestions > 20 {
             return None;
         }
-        let all = self.scopes.iter().rev().chain([&self.globals, &self.prelude]).flat_map(|scope| scope.keys());
+        let all = self.scopes.iter().rev().chain(&self.globals).flat_map(|scope| scope.keys());
         closest(name, all.copied())
     }
 

@@ -158,7 +158,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let mut symbols = rustc_hash::FxHashMap::default();
         for id in 0..self.p.fns.len() {
             let f = &self.p.fns[id];
-            let is_main = &*f.ast.name.text == "main" && f.module >= self.p.n_prelude;
+            let is_main = &*f.ast.name.text == "main" && f.module >= self.p.n_libraries;
             if f.kind != FnKind::Defined || !f.top_level || f.rejected || !(f.ast.exported || is_main) {
                 continue;
             }

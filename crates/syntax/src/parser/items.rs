@@ -83,19 +83,24 @@ impl Parser<'_> {
         Ok(Item { kind, private, span: self.span_from(start) })
     }
 
-    /// `use name::*;`; other forms come with modules.
+    /// `use name::*;`, `use folder::name::*;`; other forms come with modules.
     fn use_item(&mut self) -> R<ItemKind> {
-        let is_library =
-            [Tok::ColonColon, Tok::Star, Tok::Semi].iter().enumerate().all(|(i, &t)| self.peek_at(i + 2) == t);
-        if !is_library {
+        let mut n = 0;
+        while self.peek_at(1 + 2 * n) == Tok::Ident && self.peek_at(2 + 2 * n) == Tok::ColonColon {
+            n += 1;
+        }
+        if n == 0 || self.peek_at(1 + 2 * n) != Tok::Star || self.peek_at(2 + 2 * n) != Tok::Semi {
             return self.unsupported_item("`use` items other than `use library::*;`", "name the library only");
         }
         self.bump();
-        let name = self.name("a library")?;
-        for _ in 0..3 {
+        let mut path = Vec::with_capacity(n);
+        for _ in 0..n {
+            path.push(self.name("a library")?);
             self.bump();
         }
-        Ok(ItemKind::Use(name))
+        self.bump();
+        self.bump();
+        Ok(ItemKind::Use(path))
     }
 
     /// Reads over an item whose feature is not there yet, whatever is inside.

@@ -86,6 +86,14 @@ pub fn nyala(args: &[&std::ffi::OsStr], limit: u64) -> Output {
     })
 }
 
+/// What a command says; it must succeed.
+pub fn sh(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{command:?}: {said}{}", stderr(&output));
+    said
+}
+
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

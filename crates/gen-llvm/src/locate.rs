@@ -1,0 +1,68 @@
+//! Which function and line of the source a machine address belongs to: the debug information of an object that the JIT
+//! has linked.
+
+use addr2line::Context;
+use addr2line::gimli::{DwarfSections, EndianSlice, LittleEndian, SectionId};
+use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
+
+/// A place in the source. The line is 0 where nothing is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub function: String,
+    pub file: String,
+    pub line: u32,
+}
+
+/// Size of an object's code, and the offset of one of its exported functions in it.
+pub(crate) fn code(object: &[u8]) -> Option<(u64, String, u64)> {
+    let file = object::File::parse(object).ok()?;
+    let text = file.section_by_name(".text")?;
+    let anchor =
+        file.symbols().find(|s| s.is_definition() && s.is_global() && s.section_index() == Some(text.index()))?;
+    Some((text.size(), anchor.name().ok()?.to_string(), anchor.address() - text.address()))
+}
+
+/// The place of the instruction at `offset` of an object's code.
+pub(crate) fn find(object: &[u8], offset: u64) -> Option<Place> {
+    let file = object::File::parse(object).ok()?;
+    let load = |id: SectionId| match file.section_by_name(id.name()) {
+        Some(section) => relocated(&file, &section),
+        None => Ok(Vec::new()),
+    };
+    let sections = DwarfSections::load(load).ok()?;
+    let context = Context::from_dwarf(sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian))).ok()?;
+    let mut frames = context.find_frames(offset).skip_all_loads().ok()?;
+    let mut best: Option<Place> = None;
+    // From the innermost of inlined functions outward, up to one whose line is known.
+    while let Ok(Some(frame)) = frames.next() {
+        let Some(name) = frame.function.as_ref().and_then(|f| f.raw_name().ok().map(|n| n.into_owned())) else {
+            continue;
+        };
+        let line = frame.location.as_ref().and_then(|l| l.line).unwrap_or(0);
+        let known = frame.location.as_ref().and_then(|l| l.file).unwrap_or("").to_string();
+        if best.is_none() || line != 0 {
+            best = Some(Place { function: name, file: known, line });
+        }
+        if line != 0 {
+            break;
+        }
+    }
+    best
+}
+
+/// A section's bytes with what a linker would put into them; code starts at 0.
+fn relocated(file: &object::File, section: &object::Section) -> Result<Vec<u8>, object::Error> {
+    let mut bytes = section.uncompressed_data()?.into_owned();
+    for (offset, relocation) in section.relocations() {
+        let target = match relocation.target() {
+            RelocationTarget::Symbol(s) => file.symbol_by_index(s)?.address(),
+            _ => 0,
+        };
+        let value = target.wrapping_add(relocation.addend() as u64).to_le_bytes();
+        let size = usize::from(relocation.size()) / 8;
+        if let Some(place) = bytes.get_mut(offset as usize..).and_then(|b| b.get_mut(..size.min(8))) {
+            place.copy_from_slice(&value[..size.min(8)]);
+        }
+    }
+    Ok(bytes)
+}

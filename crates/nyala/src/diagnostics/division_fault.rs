@@ -1,0 +1,23 @@
+//! A compiled program divides an integer by zero, or the least number by -1.
+//!
+//! Neither has a result. Some processors stop the program, others go on with any number. The interpreter reports it as
+//! `division-by-zero` or `signed-overflow` and shows the calls that led there.
+//!
+//! ```text
+//! static mut n = 0;
+//! fn main() -> i32 { 10 / n }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! static mut n = 0;
+//! fn main() -> i32 { if n == 0 { 0 } else { 10 / n } }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn error(span: Span, about: String) -> Diagnostic {
+    Diagnostic::error("division-fault", span, about)
+        .hint("test the divisor first; `--engine interp` stops there and says by which calls")
+}

@@ -1,0 +1,145 @@
+//! What a program's own faults in machine code end with: under `nyala run` a report with function and line, in executables
+//! a report and the signal.
+
+mod common;
+
+use common::{Folder, command, nyala, sh, stderr};
+use std::ffi::OsStr;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+const PROGRAM: &str = r#"fn @(false) deep(n: i32) -> i32 {
+    if n == 0 { 0 } else {
+        1 + deep(n + 1) % 7
+    }
+}
+fn @(false) wild(p: &mut [i32], i: i64) -> () {
+    p(i) = 7;
+}
+fn @(false) divide(a: i32, b: i32) -> i32 {
+    a / b
+}
+extern "C" { fn strlen(&[u8]) -> i64; }
+fn @(false) foreign(address: i64) -> i32 {
+    strlen(address as &[u8]) as i32
+}
+fn main(argc: i32, argv: &[&[u8]]) -> i32 {
+    print_string("before");
+    let what = argv(1)(0);
+    if what == 'o' {
+        deep(argc)
+    } else if what == 'w' {
+        wild((argc as i64 - 2i64) as &mut [i32], 1234i64);
+        0
+    } else if what == 'f' {
+        foreign(argc as i64)
+    } else if what == 'd' {
+        divide(100, argc - 2)
+    } else if what == 't' {
+        let h = spawn(|| { print_i32(deep(argc)) });
+        sync(h);
+        0
+    } else if what == 'p' {
+        for i in par(0, 100) { if i == 77 { print_i32(deep(argc)); } }
+        0
+    } else {
+        42
+    }
+}
+"#;
+
+/// Argument; signal; what the report says, and where; what that of an executable says.
+const FAULTS: &[(&str, i32, &str, &str, &str)] = &[
+    ("overflow", 11, "error[stack-overflow]: stack overflow in `deep`", "p.impala:3", "stack overflow"),
+    ("wild", 11, "error[wild-access]: wild memory access in `", "p.impala:7", "wild memory access at address 0x1348"),
+    ("wild", 11, "cannot access address 0x1348", "p.impala:7", "wild memory access"),
+    ("foreign", 11, "in a foreign function called by `", "p.impala:14", "wild memory access at address 0x2"),
+    ("thread", 11, "error[stack-overflow]: stack overflow in `deep`", "p.impala:3", "stack overflow"),
+    ("parallel", 11, "error[stack-overflow]: stack overflow in `deep`", "p.impala:3", "stack overflow"),
+    #[cfg(target_arch = "x86_64")]
+    ("divide", 8, "error[division-fault]: division by zero", "p.impala:10", "division by zero"),
+];
+
+#[test]
+fn faults_are_reported_with_function_and_line() {
+    let folder = Folder::new("faults");
+    let path = folder.write("p.impala", PROGRAM);
+    for level in ["-O0", "-O3"] {
+        let run = |what: &str| {
+            let args = [
+                "run".as_ref(),
+                "--no-cache".as_ref(),
+                level.as_ref(),
+                path.as_os_str(),
+                "--".as_ref(),
+                OsStr::new(what),
+            ];
+            nyala(&args, 60)
+        };
+        assert_eq!(run("nothing").status.code(), Some(42));
+        for (what, signal, about, place, _) in FAULTS {
+            let output = run(what);
+            let err = stderr(&output);
+            assert_eq!(output.status.code(), Some(128 + signal), "{level} {what}: {err}");
+            assert!(err.contains(about) && err.contains(place), "{level} {what}: {err}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "before");
+        }
+    }
+}
+
+#[test]
+fn executables_say_what_fault_they_end_with() {
+    let folder = Folder::new("faults of executables");
+    let (path, program) = (folder.write("p.impala", PROGRAM), folder.path("p"));
+    for level in ["-O0", "-O3"] {
+        sh(Command::new(command()).args(["build", level, "-o"]).arg(&program).arg(&path));
+        for (what, signal, _, _, about) in FAULTS {
+            let output = Command::new(&program).arg(what).output().unwrap();
+            let err = stderr(&output);
+            assert_eq!(output.status.signal(), Some(*signal), "{level} {what}: {err}");
+            assert!(err.starts_with(&format!("error: {about}")), "{level} {what}: {err}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "before");
+        }
+    }
+}
+
+#[test]
+fn signals_from_outside_are_no_faults_of_the_program() {
+    let folder = Folder::new("sent");
+    let path = folder.write("p.impala", "extern \"C\" { fn raise(i32) -> i32; }\nfn main() -> i32 { raise(11) }\n");
+    let output = nyala(&["run".as_ref(), "--no-cache".as_ref(), path.as_os_str()], 60);
+    assert_eq!((output.status.signal(), stderr(&output)), (Some(11), String::new()));
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn an_illegal_instruction_is_reported() {
+    // `ud2` as the function by which C's `qsort` compares.
+    let program = r#"extern "C" {
+    fn mmap(i64, i64, i32, i32, i32, i64) -> &mut [u8];
+    fn qsort(&mut [i32], i64, i64, &mut [u8]) -> ();
+}
+fn main() -> i32 {
+    let code = mmap(0i64, 4096i64, 7, 34, -1, 0i64);
+    code(0) = 0x0fu8;
+    code(1) = 0x0bu8;
+    let a = alloc_i32(2i64);
+    a(0) = 2;
+    a(1) = 1;
+    qsort(a, 2i64, 4i64, code);
+    0
+}
+"#;
+    let folder = Folder::new("illegal");
+    let path = folder.write("p.impala", program);
+    let output = nyala(&["run".as_ref(), "--no-cache".as_ref(), path.as_os_str()], 60);
+    assert_eq!(output.status.code(), Some(128 + 4), "{}", stderr(&output));
+    assert!(stderr(&output).contains("error[illegal-instruction]"), "{}", stderr(&output));
+    // As data, where that is asked for.
+    let output = nyala(&["run".as_ref(), "--json".as_ref(), "--no-cache".as_ref(), path.as_os_str()], 60);
+    assert!(
+        stderr(&output).starts_with("{\"severity\":\"error\",\"code\":\"illegal-instruction\""),
+        "{}",
+        stderr(&output)
+    );
+}
