@@ -363,6 +363,11 @@ fn findings_as_json() {
         assert!(d["rendered"].as_str().unwrap().starts_with("error[immutable]: variable"));
         assert_eq!(found[1]["code"], "unknown-name");
     }
+    let tests = folder.write("t.impala", "//? 1 == 1\n\n//? 1 == 2\n");
+    let failures = lines(&["test", "--json", tests.to_str().unwrap()]);
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    assert!(failures.iter().all(|d| d["code"] == "test-failed" && d["line"] == 3));
+    assert_eq!(failures[0]["message"], "the test `1 == 2` fails (every engine)");
     let missing = &lines(&["check", "--json", "no-such-file.impala"])[0];
     assert_eq!(missing["code"], "cannot-read");
     assert!(missing["file"].is_null() && missing["line"].is_null());
