@@ -11,6 +11,7 @@ pub mod cache;
 pub mod diagnostics;
 mod emit;
 mod faults;
+mod json;
 pub mod libraries;
 pub mod pipelines;
 pub mod run;

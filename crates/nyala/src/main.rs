@@ -21,6 +21,7 @@ enum Command {
     Build(commands::build::Build),
     Emit(commands::emit::Emit),
     Cache(commands::cache::CacheCommand),
+    ExplainError(commands::explain_error::ExplainError),
 }
 
 fn main() -> ExitCode {
@@ -44,5 +45,6 @@ fn command(command: Command) -> u8 {
         Command::Build(build) => build.run(),
         Command::Emit(emit) => emit.run(),
         Command::Cache(cache) => cache.run(),
+        Command::ExplainError(explain) => explain.run(),
     }
 }

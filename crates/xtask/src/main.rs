@@ -2,6 +2,7 @@
 
 mod bench;
 mod demo;
+mod pages;
 mod random;
 mod snippets;
 mod texts;
@@ -31,7 +32,7 @@ enum Task {
         /// Only text tests whose path contains this
         filter: Option<String>,
     },
-    /// Accept changed expected outputs of text tests
+    /// Accept changed expected outputs of text tests; make the pages of docs/ that come from the sources
     Bless { filter: Option<String> },
     /// Run random programs under all engines
     Fuzz {
@@ -79,7 +80,7 @@ fn main() -> ExitCode {
         Task::Demo => demo::run(),
         Task::Test { quick, filter } => test(quick, filter.as_deref()),
         Task::Bless { .. } if std::env::var_os("CI").is_some() => Err("expected outputs are not accepted in CI".into()),
-        Task::Bless { filter } => texts::run(filter.as_deref(), true).map(|t| t.failed == 0),
+        Task::Bless { filter } => texts_and_pages(filter.as_deref(), true).map(|t| t.failed == 0),
         Task::Fuzz { file: Some(file), .. } => random::run_file(&file),
         Task::Fuzz { seed, seconds, programs, .. } => {
             let tally = random::run(seed, std::time::Duration::from_secs(seconds), programs);
@@ -100,6 +101,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Text tests, and pages that are made from the sources.
+fn texts_and_pages(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
+    let mut tally = pages::run(filter, bless);
+    tally.add(texts::run(filter, bless)?);
+    if tally.passed + tally.failed == 0 {
+        return Err(format!("no text test has `{}` in its path", filter.unwrap_or_default()));
+    }
+    Ok(tally)
 }
 
 /// Runs a command of the build, its output shown.
@@ -130,7 +141,7 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
         tally.add(tidy::run());
     }
     eprintln!("text tests");
-    tally.add(texts::run(filter, false)?);
+    tally.add(texts_and_pages(filter, false)?);
     if filter.is_none() {
         eprintln!("random programs");
         let seconds = if quick { 5 } else { 60 };

@@ -41,9 +41,6 @@ pub fn run(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
     files.extend(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root().join(page)));
     files.sort();
     files.retain(|f| filter.is_none_or(|t| f.display().to_string().contains(t)));
-    if files.is_empty() {
-        return Err(format!("no text test has `{}` in its path", filter.unwrap_or_default()));
-    }
     let running: Mutex<Vec<(usize, Instant)>> = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<(usize, Vec<String>)>> = Mutex::new(Vec::new());

@@ -303,3 +303,69 @@ fn a_hundred_syntax_errors_are_enough() {
     assert!(err.contains("error[too-many-errors]: more than 100 syntax errors"), "{err}");
     assert_eq!(err.matches("error[").count(), 101);
 }
+
+#[test]
+fn codes_are_explained() {
+    let explain = |args: &[&str]| {
+        let args: Vec<&std::ffi::OsStr> =
+            std::iter::once("explain-error").chain(args.iter().copied()).map(|a| a.as_ref()).collect();
+        nyala(&args, 20)
+    };
+    let stdout = |o: &std::process::Output| String::from_utf8_lossy(&o.stdout).into_owned();
+    let one = explain(&["filter-not-bool"]);
+    assert_eq!(one.status.code(), Some(0));
+    assert!(stdout(&one).starts_with("# filter-not-bool\n\nA filter has a type other than `bool`.\n"));
+    assert!(stdout(&one).contains("\n## Instead\n"));
+    let two = stdout(&explain(&["immutable", "not-a-place"]));
+    assert!(two.contains("# immutable\n") && two.contains("\n# not-a-place\n"));
+    let all = stdout(&explain(&[]));
+    for code in nyala::diagnostics::all() {
+        assert!(all.lines().any(|l| l.starts_with(&format!("{} ", code.name()))), "{}", code.name());
+    }
+    let unknown = explain(&["filter-no-bool"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("did you mean `filter-not-bool`?"));
+    // Errors say how to learn more, warnings alone don't.
+    let err = check("more", "fn f() -> i32 { x }\nfn g() -> i32 { true }\n", 1);
+    assert!(err.ends_with("\nfor more: nyala explain-error unknown-name type-mismatch\n"), "{err}");
+    let err = check("no more", "extern fn f() -> i32 { 1 / 0 }\n", 0);
+    assert!(err.contains("warning[constant-fault]") && !err.contains("for more"), "{err}");
+}
+
+#[test]
+fn findings_as_json() {
+    let folder = Folder::new("json");
+    let program = folder.write(
+        "p.impala",
+        "// ä\nfn f() -> i32 { /* ö */ let x = 1;\n    x = 2; x + y }\nfn main() -> i32 { 10 / 0 }\n",
+    );
+    let program = program.to_str().unwrap();
+    let lines = |args: &[&str]| -> Vec<serde_json::Value> {
+        let err = fails(args, 1);
+        err.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect()
+    };
+    for verb in ["check", "run", "emit"] {
+        let mut found = lines(&[verb, "--json", program]);
+        found.sort_by_key(|d| d["line"].as_u64().zip(d["column"].as_u64()));
+        assert_eq!(found.len(), 2, "{found:?}");
+        let d = &found[0];
+        assert_eq!((&d["severity"], &d["code"]), (&"error".into(), &"immutable".into()));
+        assert_eq!(d["message"], "variable `x` is changed, but not `mut`");
+        assert_eq!(d["file"], program);
+        assert_eq!([&d["line"], &d["column"], &d["end_line"], &d["end_column"]], [&3, &5, &3, &10]);
+        // Columns count characters, not bytes.
+        let other = &d["others"][0];
+        assert_eq!(
+            (&other["line"], &other["column"], &other["label"]),
+            (&2.into(), &29.into(), &"declared here".into())
+        );
+        assert_eq!(d["hints"][0], "declare it as `mut x`");
+        assert!(d["rendered"].as_str().unwrap().starts_with("error[immutable]: variable"));
+        assert_eq!(found[1]["code"], "unknown-name");
+    }
+    let missing = &lines(&["check", "--json", "no-such-file.impala"])[0];
+    assert_eq!(missing["code"], "cannot-read");
+    assert!(missing["file"].is_null() && missing["line"].is_null());
+    let build = &lines(&["build", "--json", "-o", folder.0.join("p").to_str().unwrap(), program])[0];
+    assert_eq!(build["severity"], "error");
+}

@@ -5,12 +5,14 @@ pub mod build;
 pub mod cache;
 pub mod check;
 pub mod emit;
+pub mod explain_error;
 pub mod run;
 pub mod test;
 
 use clap::Args;
 use nyala::diagnostics::cannot_read;
 use nyala::{Options, Reported, Session};
+use nyala_base::Severity;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -42,7 +44,10 @@ pub struct Input {
     library_folders: Vec<PathBuf>,
     /// Say what each pass took
     #[arg(long)]
-    pub time_passes: bool,
+    time_passes: bool,
+    /// Show diagnostics as JSON, an object a line, on standard error (docs/diagnostics.md)
+    #[arg(long, conflicts_with = "time_passes")]
+    json: bool,
 }
 
 impl Input {
@@ -119,7 +124,7 @@ pub fn with_session_of(
         }
     }
     let result = if session.sink.has_errors() { Err(Reported) } else { f(&mut session) };
-    show(&session, input.time_passes);
+    show(&session, input);
     match result {
         Ok(code) => code,
         Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
@@ -133,11 +138,26 @@ pub fn has_color() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-pub fn show(session: &Session, time_passes: bool) {
-    let color = has_color();
+/// Prints what there is to say.
+pub fn show(session: &Session, input: &Input) {
     let mut err = std::io::stderr().lock();
+    if input.json {
+        let _ = err.write_all(session.render_json().as_bytes());
+        return;
+    }
+    let color = has_color();
     let _ = err.write_all(session.render(color).as_bytes());
-    if time_passes && !session.timings.is_empty() {
+    let mut codes: Vec<&str> = Vec::new();
+    for d in session.sink.diagnostics.iter().filter(|d| d.severity == Severity::Error) {
+        if !codes.contains(&d.code) {
+            codes.push(d.code);
+        }
+    }
+    if !codes.is_empty() {
+        codes.truncate(3);
+        let _ = writeln!(err, "for more: nyala explain-error {}", codes.join(" "));
+    }
+    if input.time_passes && !session.timings.is_empty() {
         let total: f64 = session.timings.iter().map(|t| t.time.as_secs_f64()).sum();
         for t in &session.timings {
             let _ = writeln!(err, "{:>10.3} ms  {:<20} {:>9}", t.time.as_secs_f64() * 1e3, t.pass, t.size);

@@ -42,7 +42,7 @@ impl Run {
             args.extend(self.args.iter().cloned());
             let world = s.graph()?;
             if self.engine == Engine::Interp {
-                show(s, self.input.time_passes);
+                show(s, &self.input);
                 s.sink.diagnostics.clear();
                 s.timings.clear();
                 return s.interpret(&world, &self.entry, &args, &self.load).map(|code| (code & 255) as u8);
@@ -51,7 +51,7 @@ impl Run {
             let module = s.flat(&residual)?;
             let loaded = s.load(&module, &self.load)?;
             // What the compiler has to say comes before what the program says.
-            show(s, self.input.time_passes);
+            show(s, &self.input);
             s.sink.diagnostics.clear();
             s.timings.clear();
             s.report_faults(&loaded, super::has_color());

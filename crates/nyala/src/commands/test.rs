@@ -282,7 +282,7 @@ impl Test {
                     Some(Outcome::Failed(text)) => drop(writeln!(err, "{MARK}failed {i}\n{text}")),
                 }
             })?;
-            show(s, false);
+            show(s, &self.input);
             s.sink.diagnostics.clear();
             Ok(0)
         })
