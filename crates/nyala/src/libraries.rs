@@ -13,6 +13,11 @@ pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../.
 const EMBEDDED: &[(&str, &str, &str)] =
     &[("image", "<image>/image.impala", include_str!("../../../lib/image/src/image.impala"))];
 
+/// Names of the libraries in the binary.
+pub fn embedded() -> impl Iterator<Item = &'static str> {
+    std::iter::once("std (prelude)").chain(EMBEDDED.iter().map(|e| e.0))
+}
+
 /// Libraries that a module uses, with the place.
 pub fn used(module: &ast::Module) -> Vec<(String, Span)> {
     let library = |item: &ast::Item| match &item.kind {

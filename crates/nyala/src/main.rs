@@ -21,6 +21,7 @@ enum Command {
     Build(commands::build::Build),
     Emit(commands::emit::Emit),
     ExplainError(commands::explain_error::ExplainError),
+    Doctor(commands::doctor::Doctor),
     Cache(commands::cache::CacheCommand),
 }
 
@@ -45,6 +46,7 @@ fn command(command: Command) -> u8 {
         Command::Build(build) => build.run(),
         Command::Emit(emit) => emit.run(),
         Command::ExplainError(explain) => explain.run(),
+        Command::Doctor(doctor) => doctor.run(),
         Command::Cache(cache) => cache.run(),
     }
 }

@@ -374,3 +374,29 @@ fn findings_as_json() {
     let build = &lines(&["build", "--json", "-o", folder.0.join("p").to_str().unwrap(), program])[0];
     assert_eq!(build["severity"], "error");
 }
+
+#[test]
+fn doctor_tries_out_what_it_says() {
+    let run = |path: Option<&str>| {
+        let mut command = Command::new(command());
+        command.arg("doctor");
+        if let Some(path) = path {
+            command.env("PATH", path).env_remove("CC");
+        }
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let line = |text: &str, what: &str| {
+        text.lines().find(|l| l.contains(what)).map(|l| l.split_whitespace().next().unwrap_or_default().to_string())
+    };
+    let (code, out) = run(None);
+    assert_eq!(code, Some(0), "{out}");
+    for what in ["interpreter", "native code in memory", "executables", "shared libraries", "C headers"] {
+        assert_eq!(line(&out, what).as_deref(), Some("works"), "{what}\n{out}");
+    }
+    // Without a linker what needs none works still.
+    let (code, out) = run(Some("/nonexistent"));
+    assert_eq!(code, Some(0), "{out}");
+    assert_eq!(line(&out, "native code in memory").as_deref(), Some("works"), "{out}");
+    assert_eq!(line(&out, "executables").as_deref(), Some("missing"), "{out}");
+}

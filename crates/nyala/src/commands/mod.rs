@@ -4,6 +4,7 @@
 pub mod build;
 pub mod cache;
 pub mod check;
+pub mod doctor;
 pub mod emit;
 pub mod explain_error;
 pub mod run;
