@@ -291,6 +291,14 @@ impl Function {
         }
     }
 
+    /// The name by which the linker knows it, if it does.
+    pub fn symbol(&self) -> Option<&str> {
+        match &self.linkage {
+            Linkage::Exported(symbol) | Linkage::Foreign(symbol) => Some(symbol),
+            Linkage::Internal | Linkage::Callback => None,
+        }
+    }
+
     pub fn is_foreign(&self) -> bool {
         matches!(self.linkage, Linkage::Foreign(_))
     }

@@ -6,7 +6,7 @@
 use crate::function::emit_function;
 use crate::module::{LlvmModule, Options, bug, limitation};
 use crate::origins::{Lines, Origins};
-use crate::types::{Layouts, RetClass};
+use crate::types::Layouts;
 use nyala_base::diagnostics::duplicate_symbol;
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
@@ -24,6 +24,8 @@ pub(crate) struct Emitter<'m> {
     pub layouts: Layouts<'m>,
     /// Internal names of functions with a body.
     funcs: Vec<String>,
+    /// Names of their entries for C, where they are callbacks.
+    callbacks: Vec<String>,
     globals: Vec<String>,
     /// Foreign symbols, and how they were declared first.
     declared: BTreeMap<String, String>,
@@ -126,7 +128,8 @@ pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagn
 
 /// A module as LLVM text, with functions and lines of the source if these are given.
 pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> Result<Emitted, Box<Diagnostic>> {
-    let mut names = FxHashSet::default();
+    // Symbols are given; our own names keep clear of them.
+    let mut names: FxHashSet<String> = module.funcs.iter().filter_map(Function::symbol).map(String::from).collect();
     let mut pick = |prefix: &str, name: &str| {
         let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '.' }).collect();
         let mut picked = format!("{prefix}{clean}");
@@ -138,6 +141,9 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         picked
     };
     let funcs = module.funcs.iter().map(|f| pick("impala.", &f.name)).collect();
+    let callback =
+        |f: &Function| if f.linkage == Linkage::Callback { pick("callback.", &f.name) } else { String::new() };
+    let callbacks = module.funcs.iter().map(callback).collect();
     let globals = module.globals.iter().map(|g| pick("static.", &g.name)).collect();
     let mut emitter = Emitter {
         module,
@@ -145,6 +151,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         cc: if options.has_tail_calls() { "tailcc " } else { "" },
         layouts: Layouts::new(&module.types, options.arch()),
         funcs,
+        callbacks,
         globals,
         declared: BTreeMap::new(),
         thunks: Vec::new(),
@@ -200,10 +207,10 @@ impl Emitter<'_> {
             }
             emit_function(self, Func::from_idx(i))?;
             match &function.linkage {
-                Linkage::Exported(symbol) => self.emit_wrapper("", &quote(symbol), Func::from_idx(i))?,
+                Linkage::Exported(symbol) => self.emit_entry("", &quote(symbol), Func::from_idx(i))?,
                 Linkage::Callback => {
                     let symbol = self.c_name(Func::from_idx(i))?;
-                    self.emit_wrapper("internal ", &symbol, Func::from_idx(i))?;
+                    self.emit_entry("internal ", &symbol, Func::from_idx(i))?;
                 }
                 Linkage::Internal | Linkage::Foreign(_) => {}
             }
@@ -250,7 +257,7 @@ impl Emitter<'_> {
                 self.declare_foreign(symbol, function)?;
                 Ok(quote(symbol))
             }
-            Linkage::Callback => Ok(quote(&format!("callback.{}", self.funcs[func.idx()]))),
+            Linkage::Callback => Ok(quote(&self.callbacks[func.idx()])),
             Linkage::Internal => Err(bug(format!("`{}` has no C symbol", function.name))),
         }
     }
@@ -272,48 +279,8 @@ impl Emitter<'_> {
         });
     }
 
-    fn declare_foreign(&mut self, symbol: &str, function: &Function) -> Result<(), Box<Diagnostic>> {
-        let what = format!("foreign function `{}`", function.name);
-        let ret = self.layouts.c_ret(&function.rets, &what)?;
-        let params = self.c_params(function, &what)?;
-        self.declare(symbol, || format!("declare {ret} {}({}) #1", quote(symbol), params.join(", ")));
-        Ok(())
-    }
-
-    pub fn c_params(&mut self, function: &Function, what: &str) -> Result<Vec<String>, Box<Diagnostic>> {
-        function.params.iter().map(|&t| self.layouts.c_type(t, what)).collect()
-    }
-
-    /// The C-convention entry of an exported function or callback.
-    fn emit_wrapper(&mut self, linkage: &str, symbol: &str, func: Func) -> Result<(), Box<Diagnostic>> {
-        let function = self.module.func(func);
-        let what = format!("exported function `{}`", function.name);
-        let c_ret = self.layouts.c_ret(&function.rets, &what)?;
-        let params = self.c_params(function, &what)?;
-        let params: Vec<String> = params.iter().enumerate().map(|(i, p)| format!("{p} %a{i}")).collect();
-        let mut args = Vec::new();
-        for (i, &ty) in function.params.iter().enumerate() {
-            args.push(format!("{} %a{i}", self.layouts.register(ty)?));
-        }
-        let RetClass::Direct(ret) = self.layouts.ret_class(&function.rets)? else {
-            return Err(limitation(format!("{what}: its result does not fit into registers")));
-        };
-        let name = self.internal_name(func);
-        // What is inlined here keeps its lines only if this has some.
-        let (scope, at) = self.scope(function);
-        let _ = writeln!(self.out, "define {linkage}{c_ret} {symbol}({}) #0{scope} {{", params.join(", "));
-        let cc = self.cc;
-        let call = format!("call {cc}{ret} {name}({})", args.join(", "));
-        if c_ret == "void" {
-            let _ = writeln!(self.out, "  {call}{at}\n  ret void{at}\n}}\n");
-        } else {
-            let _ = writeln!(self.out, "  %r = {call}{at}\n  ret {ret} %r{at}\n}}\n");
-        }
-        Ok(())
-    }
-
-    /// What follows the head of a function and the instructions of its wrapper.
-    fn scope(&mut self, function: &Function) -> (String, String) {
+    /// What follows the head of a function and the instructions of its entry.
+    pub fn scope(&mut self, function: &Function) -> (String, String) {
         match &mut self.origins {
             Some(origins) => {
                 let scope = origins.function(&function.name, function.span);
@@ -321,33 +288,6 @@ impl Emitter<'_> {
             }
             None => (String::new(), String::new()),
         }
-    }
-
-    /// A `tailcc` function that calls a foreign one, for its address as a value.
-    fn emit_thunk(&mut self, func: Func) -> Result<(), Box<Diagnostic>> {
-        let function = self.module.func(func);
-        let symbol = self.c_name(func)?;
-        let what = format!("foreign function `{}`", function.name);
-        let c_ret = self.layouts.c_ret(&function.rets, &what)?;
-        let params = self.c_params(function, &what)?;
-        let args: Vec<String> = params.iter().enumerate().map(|(i, p)| format!("{p} %a{i}")).collect();
-        let mut plain = Vec::new();
-        for (i, &ty) in function.params.iter().enumerate() {
-            plain.push(format!("{} %a{i}", self.layouts.register(ty)?));
-        }
-        let RetClass::Direct(ret) = self.layouts.ret_class(&function.rets)? else {
-            return Err(limitation(format!("{what}: its result does not fit into registers")));
-        };
-        let name = self.internal_name(func);
-        let cc = self.cc;
-        let _ = writeln!(self.out, "define internal {cc}{ret} {name}({}) #0 {{", plain.join(", "));
-        let call = format!("call {c_ret} {symbol}({})", args.join(", "));
-        let _ = match (ret.as_str(), c_ret.as_str()) {
-            ("void", _) => writeln!(self.out, "  {call}\n  ret void\n}}\n"),
-            (_, "void") => writeln!(self.out, "  {call}\n  ret {ret} zeroinitializer\n}}\n"),
-            _ => writeln!(self.out, "  %r = {call}\n  ret {ret} %r\n}}\n"),
-        };
-        Ok(())
     }
 
     fn emit_global(&mut self, id: GlobalId) -> Result<(), Box<Diagnostic>> {

@@ -473,9 +473,9 @@ impl FunctionEmitter<'_, '_> {
 
     fn emit_call(&mut self, result: Value, callee: Callee, args: &[Value], rets: &[Ty]) -> Result<()> {
         if let Callee::Func(func) = callee
-            && self.e.module.func(func).is_foreign()
+            && let Some((ret, params)) = self.e.plain_foreign(func)?
         {
-            return self.emit_foreign_call(result, func, args);
+            return self.emit_foreign_call(result, func, args, &ret, &params);
         }
         let target = match callee {
             Callee::Func(func) => self.e.internal_name(func),
@@ -509,12 +509,15 @@ impl FunctionEmitter<'_, '_> {
         Ok(())
     }
 
-    fn emit_foreign_call(&mut self, result: Value, func: Func, args: &[Value]) -> Result<()> {
-        let callee = self.e.module.func(func);
-        let what = format!("foreign function `{}`", callee.name);
+    fn emit_foreign_call(
+        &mut self,
+        result: Value,
+        func: Func,
+        args: &[Value],
+        ret: &str,
+        params: &[String],
+    ) -> Result<()> {
         let symbol = self.e.c_name(func)?;
-        let ret = self.e.layouts.c_ret(&callee.rets, &what)?;
-        let params = self.e.c_params(callee, &what)?;
         let texts: Vec<String> = params.iter().zip(args).map(|(p, &a)| format!("{p} {}", self.op(a))).collect();
         let name = self.op(result);
         if ret == "void" {
@@ -528,7 +531,7 @@ impl FunctionEmitter<'_, '_> {
 
     fn emit_tail_call(&mut self, b: Block, callee: Callee, args: &[Value]) -> Result<()> {
         let by_address = args.iter().any(|&a| self.in_memory(a));
-        let foreign = matches!(callee, Callee::Func(f) if self.e.module.func(f).is_foreign());
+        let foreign = matches!(callee, Callee::Func(f) if self.e.plain_foreign(f)?.is_some());
         if by_address || foreign || self.keeps_frame[b.idx()] {
             return self.emit_plain_tail_call(callee, args);
         }
@@ -583,13 +586,9 @@ impl FunctionEmitter<'_, '_> {
     /// A call in tail position that the frame must outlive.
     fn emit_plain_tail_call(&mut self, callee: Callee, args: &[Value]) -> Result<()> {
         if let Callee::Func(func) = callee
-            && self.e.module.func(func).is_foreign()
+            && let Some((ret, params)) = self.e.plain_foreign(func)?
         {
-            let callee = self.e.module.func(func);
-            let what = format!("foreign function `{}`", callee.name);
             let symbol = self.e.c_name(func)?;
-            let ret = self.e.layouts.c_ret(&callee.rets, &what)?;
-            let params = self.e.c_params(callee, &what)?;
             let texts: Vec<String> = params.iter().zip(args).map(|(p, &a)| format!("{p} {}", self.op(a))).collect();
             let call = format!("call {ret} {symbol}({}) #1", texts.join(", "));
             match self.ret.clone() {

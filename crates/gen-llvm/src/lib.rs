@@ -1,5 +1,6 @@
 //! Flat SSA to LLVM: JIT, object files, device code.
 
+mod abi;
 pub mod diagnostics;
 mod emit;
 mod frames;

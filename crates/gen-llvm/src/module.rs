@@ -35,6 +35,15 @@ impl Options {
         self.target.as_deref().and_then(|t| t.split('-').next()).unwrap_or("")
     }
 
+    /// Whether C's convention is that of System V on x86-64.
+    pub(crate) fn is_system_v(&self) -> bool {
+        let here = cfg!(all(target_arch = "x86_64", not(windows)));
+        match &self.target {
+            None => here,
+            Some(triple) => triple.starts_with("x86_64") && !triple.contains("windows"),
+        }
+    }
+
     /// Whether LLVM makes every call in tail position a jump on this target; elsewhere it does where it can.
     pub fn has_tail_calls(&self) -> bool {
         let is_windows = self.target.as_deref().is_some_and(|t| t.contains("windows"));

@@ -164,25 +164,11 @@ impl<'m> Layouts<'m> {
             TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => "",
             _ => {
                 let ty = self.types.display(ty);
-                return Err(limitation(format!("{what} of type `{ty}`: only scalars and pointers cross to C as yet")));
+                return Err(limitation(format!(
+                    "{what} of type `{ty}`: only scalars, pointers and structs cross to C"
+                )));
             }
         };
         Ok(format!("{}{extension}", self.register(ty)?))
-    }
-
-    /// Result type in C's convention, its attributes first, as LLVM wants them there.
-    pub fn c_ret(&mut self, rets: &[Ty], what: &str) -> Result<String, Box<Diagnostic>> {
-        match rets {
-            [] => Ok("void".into()),
-            [ty] if self.types.n_parts(*ty) == Some(0) => Ok("void".into()),
-            [ty] => {
-                let text = self.c_type(*ty, what)?;
-                Ok(match text.split_once(' ') {
-                    Some((ty, attribute)) => format!("{attribute} {ty}"),
-                    None => text,
-                })
-            }
-            _ => Err(limitation(format!("{what}: a C function has one result at most"))),
-        }
     }
 }

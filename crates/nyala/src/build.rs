@@ -257,7 +257,7 @@ impl Linker<'_> {
     ) -> Result<(), Box<Diagnostic>> {
         let mut cc = tool("CC", "cc");
         if kind == Kind::SharedLib {
-            let names: String = exports.iter().map(|s| format!("    \"{s}\";\n")).collect();
+            let names: String = exports.iter().map(|s| format!("    {};\n", in_version_script(s))).collect();
             let global = if exports.is_empty() { String::new() } else { format!("  global:\n{names}") };
             let script = self.write("exports.map", format!("{{\n{global}  local: *;\n}};\n").as_bytes())?;
             cc.args(["-shared", "-Xlinker", "--version-script", "-Xlinker"]).arg(script);
@@ -297,12 +297,14 @@ impl Linker<'_> {
                 cc.args(["-Xlinker", "-u", "-Xlinker", symbol]);
             }
             self.run("CC", &mut cc, out)?;
-            let names: String = exports.iter().map(|s| format!("{s}\n")).collect();
+            // A line of the file is a name without spaces or `#`.
+            let (plain, odd): (Vec<_>, Vec<_>) = exports.iter().partition(|s| is_plain(s));
+            let names: String = plain.iter().map(|s| format!("{s}\n")).collect();
             let names = self.write("exports.txt", names.as_bytes())?;
             let mut objcopy = tool("OBJCOPY", "objcopy");
             let mut keep = OsString::from("--keep-global-symbols=");
             keep.push(names);
-            objcopy.arg(keep);
+            objcopy.arg(keep).args(odd.iter().map(|s| format!("--keep-global-symbol={s}")));
             // Rust's own objects carry bitcode too, which is none any more when merged, and confuses binary tools.
             objcopy.args(["--remove-section=.llvmbc", "--remove-section=.llvmcmd"]);
             if !self.debug {
@@ -314,6 +316,19 @@ impl Linker<'_> {
         }
         self.run("AR", tool("AR", "ar").arg("rcsD").arg(result).arg(&member), out)
     }
+}
+
+/// Whether a symbol can stand in the files of binary tools as it is.
+fn is_plain(symbol: &str) -> bool {
+    symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.$".contains(&b))
+}
+
+/// A symbol in a version script, which has no escapes but patterns.
+fn in_version_script(symbol: &str) -> String {
+    if is_plain(symbol) {
+        return format!("\"{symbol}\"");
+    }
+    symbol.bytes().map(|b| if b.is_ascii_alphanumeric() || b == b'_' { b as char } else { '?' }).collect()
 }
 
 /// Names that a linker says nobody defines, each once.

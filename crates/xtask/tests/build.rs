@@ -193,6 +193,22 @@ bool odd_name(uint8_t n) __asm__("odd.name");
 }
 
 #[test]
+fn symbols_may_have_any_name() {
+    let folder = Folder::new("symbols");
+    let odd = r#"odd "name" #1;*"#;
+    let text =
+        format!("extern fn {odd:?} f(n: i32) -> i32 {{ print_i32(n); n }}\nextern fn g(n: i32) -> i32 {{ n }}\n");
+    folder.write("p.impala", text.replacen("extern fn", "fn", 1));
+    for (out, option) in [("p.so", "-D"), ("p.a", "-g"), ("p.o", "-g")] {
+        let file = build_well(&folder, "p.impala", out, &[]);
+        let symbols = sh(Command::new("nm").args([option, "--defined-only"]).arg(file));
+        let mut names: Vec<&str> = symbols.lines().filter_map(|l| l.split_once(" T ").map(|s| s.1)).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["g", odd], "{out}");
+    }
+}
+
+#[test]
 fn executables_get_arguments_and_a_large_stack() {
     let folder = Folder::new("executable");
     folder.write(
@@ -254,19 +270,6 @@ fn objects_for_other_machines() {
         let output = build(&folder, "shapes.impala", out, &["--target", target]);
         assert_eq!(output.status.code(), Some(1));
         assert!(stderr(&output).contains(&format!("error[{code}]")), "{}", stderr(&output));
-    }
-}
-
-#[test]
-fn calls_that_may_not_be_jumps_are_warned_of() {
-    let folder = Folder::new("tail calls");
-    let program = "extern fn even(n: i32) -> bool { if n == 0 { true } else { odd(n - 1) } }\n\
-                   extern fn odd(n: i32) -> bool { if n == 0 { false } else { even(n - 1) } }\n";
-    folder.write("p.impala", program);
-    for (target, warned) in [("riscv64gc-unknown-linux-gnu", true), ("aarch64-unknown-linux-gnu", false)] {
-        let output = build(&folder, "p.impala", "p.o", &["--target", target]);
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        assert_eq!(stderr(&output).contains("warning[tail-call-not-guaranteed]"), warned, "{}", stderr(&output));
     }
 }
 
@@ -349,6 +352,19 @@ fn the_runtime_defines_every_function_that_programs_may_call() {
     let defined: Vec<&str> = symbols.lines().filter_map(|l| l.split(" T ").nth(1)).collect();
     for (name, _) in nyala_runtime::symbols().iter().filter(|s| s.0.starts_with("nyala_")) {
         assert!(defined.contains(name), "`{name}` is not in the static library");
+    }
+}
+
+#[test]
+fn calls_that_may_not_be_jumps_are_warned_of() {
+    let folder = Folder::new("tail calls");
+    let program = "extern fn even(n: i32) -> bool { if n == 0 { true } else { odd(n - 1) } }\n\
+                   extern fn odd(n: i32) -> bool { if n == 0 { false } else { even(n - 1) } }\n";
+    folder.write("p.impala", program);
+    for (target, warned) in [("riscv64gc-unknown-linux-gnu", true), ("aarch64-unknown-linux-gnu", false)] {
+        let output = build(&folder, "p.impala", "p.o", &["--target", target]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(stderr(&output).contains("warning[tail-call-not-guaranteed]"), warned, "{}", stderr(&output));
     }
 }
 

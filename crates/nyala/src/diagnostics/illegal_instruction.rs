@@ -1,22 +1,23 @@
-//! A compiled program came to something that is no instruction of this processor.
+//! The processor met an instruction that it does not have.
 //!
-//! Either the program did something undefined before, such as calling what is no function, or code was made for another
-//! CPU by `--cpu`.
+//! The program called an address that is no function, or it was compiled for another CPU than this one (`--cpu`), or a
+//! foreign function ended itself so. Reported by `nyala run`; the exit code is 132.
 //!
-//! ```sh
-//! nyala run --cpu sapphirerapids program.impala
+//! ```text
+//! extern "C" { fn gives_up() -> (); }    // calls __builtin_trap()
+//! fn main() -> i32 { gives_up(); 0 }
 //! ```
 //!
 //! ## Instead
 //!
-//! Leave out `--cpu`, and let the interpreter find what is undefined:
-//!
 //! ```sh
-//! nyala run --engine interp program.impala
+//! nyala run program.impala --cpu native
 //! ```
 
 use nyala_base::{Diagnostic, Span};
 
-pub fn error(span: Span, about: String) -> Diagnostic {
-    Diagnostic::error("illegal-instruction", span, about).hint("`--engine interp` stops where it goes wrong first")
+/// `place` says where, as ` in f`.
+pub fn error(span: Span, what: &str, place: &str) -> Diagnostic {
+    Diagnostic::error("illegal-instruction", span, format!("{what}{place}"))
+        .hint("`--cpu native` makes code for this machine; `--engine interp` stops where it goes wrong first")
 }

@@ -119,6 +119,14 @@ impl<'a> Checker<'a, '_> {
         let id = FnId(self.p.fns.len() as u32);
         let generic_ok = matches!(kind, FnKind::Intrinsic(_));
         let rejected = !generic_ok && self.reject_type_params(&f.type_params);
+        let symbol = match &f.symbol {
+            Some((symbol, span)) => Some((&**symbol, *span)),
+            None => f.exported.then_some((&*f.name.text, f.name.span)),
+        };
+        let fault = symbol.and_then(|(s, span)| bad_symbol::check(s, span, kind == FnKind::Defined));
+        if let Some(fault) = fault.filter(|_| !generic_ok) {
+            self.sink.push(fault);
+        }
         self.p.fns.push(FnInfo {
             ast: f,
             module: self.module,

@@ -7,6 +7,7 @@ pub(crate) mod bad_cast;
 pub(crate) mod bad_index;
 pub(crate) mod bad_operand;
 pub(crate) mod bad_pattern;
+pub(crate) mod bad_symbol;
 pub(crate) mod duplicate_field;
 pub(crate) mod duplicate_name;
 pub(crate) mod filter_not_bool;
@@ -49,6 +50,7 @@ nyala_base::codes![
     bad_index,
     bad_operand,
     bad_pattern,
+    bad_symbol,
     duplicate_field,
     duplicate_name,
     filter_not_bool,
