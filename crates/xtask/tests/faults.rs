@@ -129,35 +129,13 @@ fn signals_from_outside_are_no_faults_of_the_program() {
     assert_eq!((output.status.signal(), stderr(&output)), (Some(11), String::new()));
 }
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
-fn an_illegal_instruction_is_reported() {
-    // `ud2` as the function by which C's `qsort` compares.
-    let program = r#"extern "C" {
-    fn mmap(i64, i64, i32, i32, i32, i64) -> &mut [u8];
-    fn qsort(&mut [i32], i64, i64, &mut [u8]) -> ();
-}
-fn main() -> i32 {
-    let code = mmap(0i64, 4096i64, 7, 34, -1, 0i64);
-    code(0) = 0x0fu8;
-    code(1) = 0x0bu8;
-    let a = alloc_i32(2i64);
-    a(0) = 2;
-    a(1) = 1;
-    qsort(a, 2i64, 4i64, code);
-    0
-}
-"#;
-    let folder = Folder::new("illegal code");
-    let path = folder.write("p.impala", program);
-    let output = nyala(&["run".as_ref(), "--no-cache".as_ref(), path.as_os_str()], 60);
-    assert_eq!(output.status.code(), Some(128 + 4), "{}", stderr(&output));
-    assert!(stderr(&output).contains("error[illegal-instruction]"), "{}", stderr(&output));
-    // As data, where that is asked for.
-    let output = nyala(&["run".as_ref(), "--json".as_ref(), "--no-cache".as_ref(), path.as_os_str()], 60);
-    assert!(
-        stderr(&output).starts_with("{\"severity\":\"error\",\"code\":\"illegal-instruction\""),
-        "{}",
-        stderr(&output)
-    );
+fn faults_are_data_where_that_is_asked_for() {
+    let folder = Folder::new("faults as data");
+    let path = folder.write("p.impala", PROGRAM);
+    let args = ["run", "--json", "--no-cache"].map(OsStr::new);
+    let output = nyala(&[&args[..], &[path.as_os_str(), "--".as_ref(), "wild".as_ref()]].concat(), 60);
+    let err = stderr(&output);
+    assert!(err.starts_with("{\"severity\":\"error\",\"code\":\"wild-access\""), "{err}");
+    assert!(err.contains("\"line\":7"), "{err}");
 }
