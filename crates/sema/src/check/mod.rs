@@ -382,10 +382,20 @@ impl<'a, 's> Checker<'a, 's> {
             && !matches!(self.p.types.kind(f), Kind::Ptr { .. })
         {
             diagnostic = diagnostic.hint(type_mismatch::WRITE_MUT);
-        } else if is_literal(self, f, Class::Int) && is_like(self, t, Class::Float, Prim::is_float)
-            || is_literal(self, f, Class::Float) && is_literal(self, t, Class::Int)
-        {
+        } else if let [Some(int), _] | [_, Some(int)] = [(f, t), (t, f)].map(|(int, float)| {
+            let wrong = is_literal(self, int, Class::Int) && is_like(self, float, Class::Float, Prim::is_float);
+            wrong.then_some(int)
+        }) {
             diagnostic = diagnostic.hint(type_mismatch::FLOAT_LITERAL);
+            // The literal may stand far away; what else has its type is not to blame.
+            let literal = self.finals.iter().find_map(|f| match f {
+                Final::Literal { ty, span, .. } if self.p.types.shallow(*ty) == int => Some(*span),
+                _ => None,
+            });
+            if let Some(literal) = literal.filter(|&l| l != span) {
+                diagnostic = diagnostic.other(literal, type_mismatch::INTEGER);
+            }
+            self.p.types.unify(int, TypeTable::ERROR);
         } else if is_literal(self, f, Class::Float) && is_like(self, t, Class::Int, Prim::is_int) {
             diagnostic = diagnostic.hint(type_mismatch::INT_LITERAL);
         }
