@@ -576,7 +576,7 @@ impl FunctionEmitter<'_, '_> {
             }
             ints <= 6 && floats <= 8
         };
-        if callee == function.params || (in_registers(&callee) && in_registers(&function.params)) {
+        if in_registers(&callee) && in_registers(&function.params) {
             "musttail"
         } else {
             "tail"
@@ -658,9 +658,9 @@ impl FunctionEmitter<'_, '_> {
 // Note [Tail calls and stack arguments]
 //
 // `tailcc` guarantees that a call in tail position is a jump, whether it is marked `musttail` or only `tail`. The first
-// mark keeps LLVM's passes from separating the call from its return. But LLVM 22 on x86-64 does not make room for the
-// callee's stack arguments if they need more space than the caller's own and the call is `musttail`: it writes no such
-// argument at all (seen with eight integers called from one). So that mark is used only where the stack areas are equal.
+// mark keeps LLVM's passes from separating the call from its return. But LLVM 22 on x86-64 does not write stack arguments
+// of a `musttail` call where they need more space than the caller's own (seen with eight integers called from one), and
+// at -O0 not even where they need the same. So that mark is used only where there are none.
 
 // Note [Huge functions]
 //

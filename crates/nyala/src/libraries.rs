@@ -10,8 +10,16 @@ use std::path::{Path, PathBuf};
 pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../../lib/std/src/prelude.impala"));
 
 /// Name, file name, text.
-const EMBEDDED: &[(&str, &str, &str)] =
-    &[("image", "<image>/image.impala", include_str!("../../../lib/image/src/image.impala"))];
+const EMBEDDED: &[(&str, &str, &str)] = &[
+    ("image", "<image>/image.impala", include_str!("../../../lib/image/src/image.impala")),
+    ("std::buffer", "<std>/buffer.impala", include_str!("../../../lib/std/src/buffer.impala")),
+    ("std::files", "<std>/files.impala", include_str!("../../../lib/std/src/files.impala")),
+    ("std::random", "<std>/random.impala", include_str!("../../../lib/std/src/random.impala")),
+    ("std::sort", "<std>/sort.impala", include_str!("../../../lib/std/src/sort.impala")),
+    ("std::system", "<std>/system.impala", include_str!("../../../lib/std/src/system.impala")),
+    ("std::text", "<std>/text.impala", include_str!("../../../lib/std/src/text.impala")),
+    ("std::view", "<std>/view.impala", include_str!("../../../lib/std/src/view.impala")),
+];
 
 /// Names of the libraries in the binary.
 pub fn embedded() -> impl Iterator<Item = &'static str> {

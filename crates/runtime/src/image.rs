@@ -1,5 +1,6 @@
 //! Image files: PNG, JPEG, PNM, as 8-bit gray, RGB or RGBA in rows without padding.
 
+use crate::files::replace_file;
 use crate::memory::nyala_alloc;
 use image::{DynamicImage, ImageFormat, ImageReader};
 use std::cell::RefCell;
@@ -128,18 +129,7 @@ fn save(path: &Path, pixels: Vec<u8>, width: u32, height: u32, channels: i32) ->
     let image = image.ok_or_else(|| fail(&"wrong number of pixels"))?;
     // JPEG has no transparency.
     let image = if format == ImageFormat::Jpeg && channels == 4 { image.into_rgb8().into() } else { image };
-    let name = path.file_name().ok_or_else(|| fail(&"it has no file name"))?;
-    let mut temporary_name = std::ffi::OsString::from(".");
-    temporary_name.push(name);
-    temporary_name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(temporary_name);
-    let written =
-        write(&image, format, &temporary).and_then(|()| std::fs::rename(&temporary, path).map_err(|e| e.to_string()));
-    if let Err(e) = written {
-        let _ = std::fs::remove_file(&temporary);
-        return Err(fail(&e));
-    }
-    Ok(())
+    replace_file(path, |to| write(&image, format, to)).map_err(|e| fail(&e))
 }
 
 fn write(image: &DynamicImage, format: ImageFormat, path: &Path) -> Result<(), String> {

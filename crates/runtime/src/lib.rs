@@ -5,22 +5,32 @@
 
 mod checked;
 mod faults;
+mod files;
 mod foreign;
 mod image;
 mod memory;
 mod print;
 mod stack;
 mod system;
+mod text;
 mod threads;
 
 pub use checked::{CheckedMemory, MemoryFault};
 pub use faults::{Describe, Fault, FaultKind, report_faults};
+pub use files::{
+    nyala_file_append, nyala_file_error, nyala_file_exists, nyala_file_read, nyala_file_remove, nyala_file_size,
+    nyala_file_write, nyala_stdin_line, nyala_stdin_read,
+};
 pub use foreign::{FfiType, Library, call_checked, call_foreign, find_symbol};
 pub use image::{nyala_image_error, nyala_image_load, nyala_image_save};
 pub use memory::{nyala_alloc, nyala_alloc_array, nyala_free};
 pub use print::*;
 pub use stack::{STACK, call_on_large_stack, nyala_start};
-pub use system::{nyala_argc, nyala_argv, nyala_exit, nyala_panic, nyala_panic_at, nyala_time_ns, set_args};
+pub use system::{
+    nyala_arg, nyala_argc, nyala_argv, nyala_env, nyala_exit, nyala_panic, nyala_panic_at, nyala_sleep_ns,
+    nyala_time_ns, nyala_unix_time_ns, set_args,
+};
+pub use text::{nyala_format_f64, nyala_parse_f32, nyala_parse_f64};
 pub use threads::{
     THREAD_STACK, is_thread, nyala_num_threads, nyala_parallel, nyala_spawn, nyala_spawn_handle, nyala_sync,
 };
@@ -34,10 +44,15 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ($($f:ident)*) => { vec![$((stringify!($f), $f as *const () as usize)),*] };
         }
         let mut table = table!(
-            nyala_alloc nyala_alloc_array nyala_argc nyala_argv nyala_exit nyala_flush nyala_free nyala_image_error nyala_image_load
-            nyala_image_save nyala_num_threads nyala_panic nyala_panic_at nyala_parallel nyala_print_bool nyala_print_char nyala_print_f32 nyala_print_f64
-            nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8 nyala_print_string nyala_print_u16
-            nyala_print_u32 nyala_print_u64 nyala_print_u8 nyala_spawn nyala_spawn_handle nyala_sync nyala_time_ns
+            nyala_alloc nyala_alloc_array nyala_arg nyala_argc nyala_argv nyala_env nyala_exit
+            nyala_file_append nyala_file_error nyala_file_exists nyala_file_read nyala_file_remove
+            nyala_file_size nyala_file_write nyala_flush nyala_format_f64 nyala_free nyala_image_error
+            nyala_image_load nyala_image_save nyala_num_threads nyala_panic nyala_panic_at nyala_parallel
+            nyala_parse_f32 nyala_parse_f64 nyala_print_bool nyala_print_bytes nyala_print_char
+            nyala_print_f32 nyala_print_f64 nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8
+            nyala_print_string nyala_print_u16 nyala_print_u32 nyala_print_u64 nyala_print_u8 nyala_sleep_ns
+            nyala_spawn nyala_spawn_handle nyala_stdin_line nyala_stdin_read nyala_sync nyala_time_ns
+            nyala_unix_time_ns
         );
         table.extend(foreign::math_symbols());
         table.sort_unstable();

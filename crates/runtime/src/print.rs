@@ -120,6 +120,19 @@ pub unsafe extern "C" fn nyala_print_string(text: *const u8) {
     }
 }
 
+/// Prints so many bytes as they are; nothing of null or a negative number.
+///
+/// # Safety
+/// `bytes` is null or readable at that length.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_print_bytes(bytes: *const u8, n: i64) {
+    let n = usize::try_from(n).unwrap_or(0);
+    if !bytes.is_null() && n > 0 {
+        // SAFETY: the caller's promise.
+        put(unsafe { std::slice::from_raw_parts(bytes, n) });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,6 +13,34 @@ pub extern "C" fn nyala_time_ns() -> i64 {
     START.get_or_init(Instant::now).elapsed().as_nanos() as i64
 }
 
+/// Nanoseconds since 1970-01-01 00:00 UTC, leap seconds not counted; negative before.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_unix_time_ns() -> i64 {
+    match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
+        Ok(since) => since.as_nanos() as i64,
+        Err(before) => -(before.duration().as_nanos() as i64),
+    }
+}
+
+/// Lets this thread rest for at least so many nanoseconds; not at all if the number is negative.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_sleep_ns(ns: i64) {
+    std::thread::sleep(std::time::Duration::from_nanos(u64::try_from(ns).unwrap_or(0)));
+}
+
+/// The value of a variable of the environment; null if it is not set.
+///
+/// # Safety
+/// `name` is null or points to bytes that end with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_env(name: *const u8) -> *const u8 {
+    if name.is_null() {
+        return std::ptr::null();
+    }
+    // SAFETY: the caller's promise. Nothing here changes the environment.
+    unsafe { libc::getenv(name.cast()) as *const u8 }
+}
+
 /// Says `message` on standard error and ends the process with the signal of `abort`.
 ///
 /// # Safety
@@ -98,6 +126,14 @@ pub extern "C" fn nyala_argc() -> i32 {
     (ARGS.lock().unwrap_or_else(|e| e.into_inner()).pointers.len() as i32 - 1).max(0)
 }
 
+/// The text of an argument, of the program's name if `i` is 0; the empty text if there are not so many.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_arg(i: i32) -> *const c_char {
+    let args = ARGS.lock().unwrap_or_else(|e| e.into_inner());
+    let found = usize::try_from(i).ok().and_then(|i| args.pointers.get(i).copied());
+    found.filter(|p| !p.is_null()).unwrap_or(c"".as_ptr())
+}
+
 /// The arguments' texts, a null after the last.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_argv() -> *const *const c_char {
@@ -122,6 +158,10 @@ mod tests {
             let argv = nyala_argv();
             assert_eq!(CStr::from_ptr(*argv.add(1)), c"a b");
             assert!((*argv.add(2)).is_null());
+            assert_eq!(CStr::from_ptr(nyala_arg(1)), c"a b");
+            for i in [-1, 2, 3] {
+                assert_eq!(CStr::from_ptr(nyala_arg(i)), c"");
+            }
         }
     }
 
@@ -130,5 +170,19 @@ mod tests {
         let start = nyala_time_ns();
         std::thread::sleep(std::time::Duration::from_millis(2));
         assert!(nyala_time_ns() - start >= 2_000_000);
+        nyala_sleep_ns(-5);
+        nyala_sleep_ns(1_000_000);
+        assert!(nyala_time_ns() - start >= 3_000_000);
+        assert!(nyala_unix_time_ns() > 1_700_000_000_000_000_000);
+    }
+
+    #[test]
+    fn variables_are_found() {
+        // SAFETY: the names end with a zero byte.
+        unsafe {
+            assert!(!nyala_env(c"PATH".as_ptr().cast()).is_null());
+            assert!(nyala_env(c"NYALA NO SUCH VARIABLE".as_ptr().cast()).is_null());
+            assert!(nyala_env(std::ptr::null()).is_null());
+        }
     }
 }

@@ -1,0 +1,303 @@
+//! Files and standard input for programs: whole files at once, statuses instead of ends, texts of errors that name the
+//! file and the system's reason.
+
+use crate::memory::nyala_alloc;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, OsStr, c_char};
+use std::io::{BufRead, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+thread_local! {
+    static ERROR: RefCell<CString> = RefCell::default();
+    static LINE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What the last failed file function of this thread has to say; empty if none failed.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_file_error() -> *const u8 {
+    ERROR.with_borrow(|e| e.as_ptr().cast())
+}
+
+fn set_error(text: String) {
+    let bytes: Vec<u8> = text.into_bytes().into_iter().filter(|&b| b != 0).collect();
+    ERROR.set(CString::new(bytes).unwrap_or_default());
+}
+
+/// # Safety
+/// `path` is null or points to bytes that end with a zero byte.
+unsafe fn path_of(path: *const u8) -> Result<PathBuf, String> {
+    if path.is_null() {
+        return Err("null as the name of a file".into());
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { CStr::from_ptr(path.cast::<c_char>()) }.to_bytes();
+    Ok(PathBuf::from(OsStr::from_bytes(bytes)))
+}
+
+/// # Safety
+/// `data` is null or readable for so many bytes.
+unsafe fn bytes_of<'a>(data: *const u8, size: i64) -> Result<&'a [u8], String> {
+    let size = usize::try_from(size).map_err(|_| format!("{size} bytes to write"))?;
+    if size == 0 {
+        return Ok(&[]);
+    }
+    if data.is_null() {
+        return Err("null as what to write".into());
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(data, size) })
+}
+
+/// 0, or 1 and the text of the error.
+fn status(result: Result<(), String>) -> i32 {
+    result.map_or_else(
+        |text| {
+            set_error(text);
+            1
+        },
+        |()| 0,
+    )
+}
+
+/// A copy of the bytes with a zero byte behind them, in memory of [`nyala_alloc`]; null if there is none.
+fn hand_over(bytes: &[u8]) -> *mut u8 {
+    let memory = nyala_alloc(bytes.len() as i64 + 1);
+    if memory.is_null() {
+        set_error("out of memory".into());
+        return memory;
+    }
+    // SAFETY: the memory is as large as the bytes and one more.
+    unsafe {
+        memory.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        memory.add(bytes.len()).write(0);
+    }
+    memory
+}
+
+/// The bytes of a file, a zero byte behind them, in memory of [`nyala_alloc`]; their number goes to `out_size`. Null on
+/// an error, which [`nyala_file_error`] tells; then nothing is written.
+///
+/// # Safety
+/// `path` ends with a zero byte; `out_size` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_file_read(path: *const u8, out_size: *mut i64) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    let read = unsafe { path_of(path) }
+        .and_then(|p| std::fs::read(&p).map_err(|e| format!("cannot read `{}`: {e}", p.display())));
+    // SAFETY: the caller's promise.
+    unsafe { deliver(read, out_size) }
+}
+
+/// The rest of standard input, as [`nyala_file_read`] gives a file.
+///
+/// # Safety
+/// `out_size` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_stdin_read(out_size: *mut i64) -> *mut u8 {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().read_to_end(&mut bytes);
+    // SAFETY: the caller's promise.
+    unsafe { deliver(read.map(|_| bytes).map_err(|e| format!("cannot read standard input: {e}")), out_size) }
+}
+
+/// # Safety
+/// `out_size` can be written.
+unsafe fn deliver(read: Result<Vec<u8>, String>, out_size: *mut i64) -> *mut u8 {
+    match read {
+        Ok(bytes) => {
+            let memory = hand_over(&bytes);
+            if !memory.is_null() {
+                // SAFETY: the caller's promise.
+                unsafe { *out_size = bytes.len() as i64 };
+            }
+            memory
+        }
+        Err(text) => {
+            set_error(text);
+            std::ptr::null_mut()
+        }
+    }
+}
+
+/// The next line of standard input without its end, a zero byte behind it; null at the end of input or on an error. It
+/// is overwritten by this thread's next call.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_stdin_line() -> *const u8 {
+    LINE.with_borrow_mut(|line| {
+        line.clear();
+        match std::io::stdin().lock().read_until(b'\n', line) {
+            Ok(0) => std::ptr::null(),
+            Ok(_) => {
+                if line.last() == Some(&b'\n') {
+                    line.pop();
+                    if line.last() == Some(&b'\r') {
+                        line.pop();
+                    }
+                }
+                line.push(0);
+                line.as_ptr()
+            }
+            Err(e) => {
+                set_error(format!("cannot read standard input: {e}"));
+                std::ptr::null()
+            }
+        }
+    })
+}
+
+/// Makes or replaces a file: `write` makes one of another name beside it, which takes its place when it is complete. So
+/// the file is as it was, or whole.
+pub(crate) fn replace_file(path: &Path, write: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
+    let name = path.file_name().ok_or("it has no file name")?;
+    let mut temporary_name = std::ffi::OsString::from(".");
+    temporary_name.push(name);
+    temporary_name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(temporary_name);
+    let written = write(&temporary).and_then(|()| std::fs::rename(&temporary, path).map_err(|e| e.to_string()));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Makes or replaces a file with these bytes; it appears whole or not at all. 0, or 1 on an error, which
+/// [`nyala_file_error`] tells.
+///
+/// # Safety
+/// `path` ends with a zero byte; `data` is readable for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_file_write(path: *const u8, data: *const u8, size: i64) -> i32 {
+    // SAFETY: the caller's promise.
+    let write = || unsafe {
+        let path = path_of(path)?;
+        let fail = |e: String| format!("cannot write `{}`: {e}", path.display());
+        let bytes = bytes_of(data, size).map_err(fail)?;
+        let write = |to: &Path| {
+            let mut file = std::fs::File::create(to)?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        };
+        replace_file(&path, |to| write(to).map_err(|e| e.to_string())).map_err(fail)
+    };
+    status(write())
+}
+
+/// Adds these bytes to the end of a file, which is made if there is none. 0, or 1 on an error, which
+/// [`nyala_file_error`] tells.
+///
+/// # Safety
+/// `path` ends with a zero byte; `data` is readable for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_file_append(path: *const u8, data: *const u8, size: i64) -> i32 {
+    // SAFETY: the caller's promise.
+    let append = || unsafe {
+        let path = path_of(path)?;
+        let fail = |e: String| format!("cannot append to `{}`: {e}", path.display());
+        let bytes = bytes_of(data, size).map_err(fail)?;
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(&path);
+        file.and_then(|mut f| f.write_all(bytes)).map_err(|e| fail(e.to_string()))
+    };
+    status(append())
+}
+
+/// 1 if there is a file or folder of this name, else 0.
+///
+/// # Safety
+/// `path` is null or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_file_exists(path: *const u8) -> i32 {
+    // SAFETY: the caller's promise.
+    i32::from(unsafe { path_of(path) }.is_ok_and(|p| p.exists()))
+}
+
+/// Removes a file. 0, or 1 on an error, which [`nyala_file_error`] tells.
+///
+/// # Safety
+/// `path` is null or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_file_remove(path: *const u8) -> i32 {
+    // SAFETY: the caller's promise.
+    let path = unsafe { path_of(path) };
+    status(path.and_then(|p| std::fs::remove_file(&p).map_err(|e| format!("cannot remove `{}`: {e}", p.display()))))
+}
+
+/// Bytes of a file; -1 on an error, which [`nyala_file_error`] tells.
+///
+/// # Safety
+/// `path` is null or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_file_size(path: *const u8) -> i64 {
+    // SAFETY: the caller's promise.
+    let size = unsafe { path_of(path) }.and_then(|p| {
+        let found = std::fs::metadata(&p).map_err(|e| format!("cannot look at `{}`: {e}", p.display()))?;
+        if found.is_file() { Ok(found.len() as i64) } else { Err(format!("`{}` is no file", p.display())) }
+    });
+    size.unwrap_or_else(|text| {
+        set_error(text);
+        -1
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::nyala_free;
+
+    fn c(path: &Path) -> CString {
+        CString::new(path.as_os_str().as_bytes()).expect("no zero")
+    }
+
+    fn error() -> String {
+        // SAFETY: the text ends with a zero byte.
+        unsafe { CStr::from_ptr(nyala_file_error().cast()) }.to_string_lossy().into_owned()
+    }
+
+    #[test]
+    fn files_are_written_appended_read_and_removed() {
+        let folder = std::env::temp_dir().join(format!("nyala files {}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("folder");
+        let path = c(&folder.join("a b.txt"));
+        let p = path.as_ptr().cast();
+        let mut size = 7;
+        // SAFETY: the arguments are what the functions ask for.
+        unsafe {
+            assert_eq!(nyala_file_exists(p), 0);
+            assert_eq!(nyala_file_write(p, b"one\0two".as_ptr(), 7), 0, "{}", error());
+            assert_eq!(nyala_file_append(p, b"!".as_ptr(), 1), 0, "{}", error());
+            assert_eq!((nyala_file_exists(p), nyala_file_size(p)), (1, 8));
+            let data = nyala_file_read(p, &mut size);
+            assert!(!data.is_null(), "{}", error());
+            assert_eq!(std::slice::from_raw_parts(data, 9), b"one\0two!\0");
+            assert_eq!(size, 8);
+            nyala_free(data);
+            assert_eq!(nyala_file_write(p, std::ptr::null(), 0), 0, "{}", error());
+            assert_eq!(nyala_file_size(p), 0);
+            assert_eq!(nyala_file_remove(p), 0, "{}", error());
+        }
+        assert_eq!(std::fs::read_dir(&folder).expect("folder").count(), 0, "no temporary file stays");
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn faults_name_the_file_and_the_reason() {
+        let path = c(Path::new("no/such/folder/x.txt"));
+        let p = path.as_ptr().cast();
+        let mut size = 7;
+        // SAFETY: the arguments are what the functions ask for.
+        unsafe {
+            assert!(nyala_file_read(p, &mut size).is_null());
+            assert!(error().contains("no/such/folder/x.txt") && error().contains("No such file"), "{}", error());
+            assert_eq!(size, 7);
+            assert_eq!(nyala_file_write(p, b"x".as_ptr(), 1), 1);
+            assert!(error().starts_with("cannot write `no/such"), "{}", error());
+            assert_eq!(nyala_file_append(p, b"x".as_ptr(), 1), 1);
+            assert_eq!(nyala_file_remove(p), 1);
+            assert_eq!(nyala_file_size(p), -1);
+            assert_eq!(nyala_file_size(c"/".as_ptr().cast()), -1);
+            assert_eq!(nyala_file_write(p, b"x".as_ptr(), -1), 1);
+            assert_eq!(nyala_file_read(std::ptr::null(), &mut size), std::ptr::null_mut());
+            assert_eq!(error(), "null as the name of a file");
+        }
+    }
+}
