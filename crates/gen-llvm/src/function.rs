@@ -576,11 +576,7 @@ impl FunctionEmitter<'_, '_> {
             }
             ints <= 6 && floats <= 8
         };
-        if in_registers(&callee) && in_registers(&function.params) {
-            "musttail"
-        } else {
-            "tail"
-        }
+        if in_registers(&callee) && in_registers(&function.params) { "musttail" } else { "tail" }
     }
 
     /// A call in tail position that the frame must outlive.
