@@ -400,3 +400,11 @@ fn doctor_tries_out_what_it_says() {
     assert_eq!(line(&out, "native code in memory").as_deref(), Some("works"), "{out}");
     assert_eq!(line(&out, "executables").as_deref(), Some("missing"), "{out}");
 }
+
+#[test]
+fn a_library_that_is_not_found_is_one_error() {
+    let err = check("no library", "use nonsense::tools::*;\nfn main() -> i32 { tool(1) + other(2) }\n", 1);
+    assert!(err.contains("error[no-such-library]: cannot find library `nonsense::tools`"), "{err}");
+    assert!(err.contains("nonsense/tools.impala"), "{err}");
+    assert_eq!(err.matches("error[").count(), 1, "{err}");
+}
