@@ -258,7 +258,10 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
                 .then_some(())
                 .ok_or("`alloc` takes an `i64` and gives the address of an indefinite array")
         }
-        Op::Sqrt
+        Op::Popcount
+        | Op::Clz
+        | Op::Ctz
+        | Op::Sqrt
         | Op::Abs
         | Op::Floor
         | Op::Ceil

@@ -83,6 +83,7 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
             Ok(())
         }
         Op::Known | Op::Hlt | Op::Run | Op::Store => Err(bug(format!("`{}` in machine code", op.name()))),
+        Op::Popcount | Op::Clz | Op::Ctz => count(f, op, &name, ty, args[0]),
         Op::Sqrt
         | Op::Abs
         | Op::Floor
@@ -113,6 +114,22 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         | Op::Pow
         | Op::Atan2 => library_function(f, op, &name, ty, args),
     }
+}
+
+/// Counts bits.
+fn count(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, arg: Value) -> Result<()> {
+    let text = f.e.layouts.register(ty)?;
+    let (intrinsic, poison) = match op {
+        Op::Popcount => ("ctpop", ""),
+        Op::Clz => ("ctlz", ", i1 false"),
+        _ => ("cttz", ", i1 false"),
+    };
+    let flag = if poison.is_empty() { "" } else { ", i1 immarg" };
+    let symbol = format!("llvm.{intrinsic}.{text}");
+    f.e.declare(&symbol, || format!("declare {text} @{symbol}({text}{flag})"));
+    let arg = f.typed(arg)?;
+    f.line(format_args!("{name} = call {text} @{symbol}({arg}{poison})"));
+    Ok(())
 }
 
 fn prim(f: &FunctionEmitter, ty: Ty) -> Option<Prim> {

@@ -470,7 +470,10 @@ impl Compiler<'_, '_> {
                 self.copy(d + at, s, n);
             }
             Op::Lea => self.lea(d, v)?,
-            Op::Sqrt
+            Op::Popcount
+            | Op::Clz
+            | Op::Ctz
+            | Op::Sqrt
             | Op::Abs
             | Op::Floor
             | Op::Ceil

@@ -56,8 +56,11 @@ pub fn overflow(op: Op, prim: Prim, a: u64, b: u64) -> Box<Fault> {
     signed_overflow::error(&format!("{} {sign} {}", show(prim, a), show(prim, b)), prim.name()).into()
 }
 
-/// Math functions: the exact ones, and the C library's.
+/// Functions of numbers: those of bits, the exact ones, and the C library's.
 pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
+    if prim.is_int() {
+        return nyala_ir::fold::eval_count(op, prim, args[0]);
+    }
     macro_rules! library {
         ($x:expr, $y:expr) => {
             match op {

@@ -354,6 +354,9 @@ impl Run<'_> {
                 }
                 Inst::Renormalize { from, to, d, a } => self.set(d, eval::renormalize(from, to, self.get(a))),
                 Inst::Math { op, prim, d, a, b, c } => {
+                    if prim.is_int() && self.get(a) == POISON {
+                        return Err(eval::uninitialized());
+                    }
                     let r = eval::math(op, prim, [self.get(a), self.get(b), self.get(c)]);
                     self.set(d, r);
                 }

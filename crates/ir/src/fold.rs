@@ -32,8 +32,23 @@ pub fn fold(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
         Op::Run => w.is_op(args[0], Op::Run).then_some(args[0]),
         Op::Hlt => w.is_op(args[0], Op::Hlt).then_some(args[0]),
         Op::Lea | Op::Slot | Op::Alloc | Op::Known => None,
+        Op::Popcount | Op::Clz | Op::Ctz => {
+            let (prim, bits) = (w.prim(args[0])?, w.as_lit(args[0])?);
+            Some(w.lit_prim(prim, eval_count(op, prim, bits)))
+        }
         _ if op.is_exact_math() => fold_exact_math(w, op, ty, args),
         _ => None,
+    }
+}
+
+/// Counts bits of an integer.
+pub fn eval_count(op: Op, prim: Prim, bits: u64) -> u64 {
+    let width = u64::from(prim.bits());
+    let bits = if width == 64 { bits } else { bits & ((1 << width) - 1) };
+    match op {
+        Op::Popcount => u64::from(bits.count_ones()),
+        Op::Clz => u64::from(bits.leading_zeros()) - (64 - width),
+        _ => u64::from(bits.trailing_zeros()).min(width),
     }
 }
 

@@ -92,6 +92,9 @@ ops! {
     Known "known" 1 Bool, Total, "`?e`: whether partial evaluation knows `e`; false when nobody evaluates it partially.";
     Hlt "hlt" 1 Same(0), Total, "`$e`: the value, unknown to partial evaluation.";
     Run "run" 1 Same(0), Total, "`@@f`: the callee, to be unfolded whatever its filters say.";
+    Popcount "popcount" 1 Same(0), Total, "Number of one bits of an integer.";
+    Clz "clz" 1 Same(0), Total, "Number of zero bits above the highest one bit; the width for 0.";
+    Ctz "ctz" 1 Same(0), Total, "Number of zero bits below the lowest one bit; the width for 0.";
     Sqrt "sqrt" 1 Same(0), Total, "Square root; exact.";
     Abs "abs" 1 Same(0), Total, "Absolute value of a float.";
     Floor "floor" 1 Same(0), Total, "Rounds down.";

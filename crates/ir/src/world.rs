@@ -529,6 +529,9 @@ impl World {
             }
             _ => {}
         }
+        if matches!(op, Op::Popcount | Op::Clz | Op::Ctz) && !prim(0)?.is_int() {
+            return Err(format!("operand 0 is {}", show(ty(0))));
+        }
         if op.is_math() && !prim(0)?.is_float() {
             return Err(format!("operand 0 is {}", show(ty(0))));
         }

@@ -9,34 +9,49 @@ use nyala_runtime::{Fault, FaultKind};
 
 impl Session {
     /// Faults of the loaded program, which is about to run, are reported; the process then ends with exit code 128 +
-    /// signal.
-    pub fn report_faults(&self, loaded: &Loaded, color: bool) {
+    /// signal. `render` makes their text.
+    pub fn report_faults(
+        &self,
+        loaded: &Loaded,
+        render: impl Fn(&Diagnostic, &Sources) -> String + Send + Sync + 'static,
+    ) {
         let (jit, sources) = (loaded.jit.clone(), self.sources.clone());
-        let describe = move |fault: &Fault| describe(fault, &jit, &sources).render(&sources, color);
+        let describe = move |fault: &Fault| render(&describe(fault, &jit, &sources), &sources);
         // Without reports the program runs as well.
         let _ = nyala_runtime::report_faults(Box::new(describe), true);
     }
 }
 
 fn describe(fault: &Fault, jit: &Jit, sources: &Sources) -> Diagnostic {
-    let (mut place, found) = match jit.locate(fault.instruction) {
-        Some(found) => (format!(" in `{}`", found.function), Some(found)),
-        // A return address follows the call.
-        None => match fault.stack.iter().find_map(|&word| jit.locate(word.wrapping_sub(1))) {
-            Some(caller) => (format!(" in a foreign function called by `{}`", caller.function), Some(caller)),
-            None => (String::new(), None),
-        },
+    let mut about = fault.about().to_string();
+    let place = match jit.locate(fault.instruction) {
+        Some(place) => {
+            about.push_str(&format!(" in `{}`", place.function));
+            Some(place)
+        }
+        None => {
+            // A return address follows the call.
+            let caller = fault.stack.iter().find_map(|&word| jit.locate(word.wrapping_sub(1)));
+            if let Some(place) = &caller {
+                about.push_str(&format!(" in a foreign function called by `{}`", place.function));
+            }
+            caller
+        }
     };
-    let span = found.as_ref().map_or(Span::NONE, |p| span_of(p, sources));
-    if let (true, Some(Place { file, line: line @ 1.., .. })) = (span.is_none(), &found) {
-        place.push_str(&format!(", {file}:{line}"));
+    if let (FaultKind::Access, Some(address)) = (fault.kind, fault.address) {
+        about.push_str(&format!(": cannot access address {address:#x}"));
     }
-    let what = fault.about();
+    let span = place.as_ref().map_or(Span::NONE, |p| span_of(p, sources));
+    if let (true, Some(Place { file, line: line @ 1.., .. })) = (span.is_none(), &place) {
+        about.push_str(&format!(", {file}:{line}"));
+    }
     match fault.kind {
-        FaultKind::StackOverflow => stack_overflow::error(span, what, &place),
-        FaultKind::Access => wild_access::error(span, what, &place, fault.address),
-        FaultKind::Arithmetic => division_fault::error(span, what, &place),
-        FaultKind::Instruction => illegal_instruction::error(span, what, &place),
+        FaultKind::StackOverflow => {
+            stack_overflow::error(span, about, nyala_runtime::STACK >> 20, nyala_runtime::THREAD_STACK >> 20)
+        }
+        FaultKind::Access => wild_access::error(span, about),
+        FaultKind::Arithmetic => division_fault::error(span, about),
+        FaultKind::Instruction => illegal_instruction::error(span, about),
     }
 }
 

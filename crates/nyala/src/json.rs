@@ -1,8 +1,7 @@
 //! Findings as data for editors and other programs (`--json`): an object on each line. What the fields mean is described
 //! in `docs/diagnostics.md`; they are apart from `Diagnostic` so that its form may change without theirs.
 
-use crate::Session;
-use nyala_base::{Diagnostic, Label, Severity, Span};
+use nyala_base::{Diagnostic, Label, Severity, Sources, Span};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -30,41 +29,35 @@ struct Place<'a> {
     label: &'a str,
 }
 
-impl Session {
-    /// All findings as lines of JSON.
-    pub fn render_json(&self) -> String {
-        self.sink.diagnostics.iter().map(|d| self.finding(d) + "\n").collect()
-    }
+/// A finding as one line of JSON, its end not counted.
+pub fn line(d: &Diagnostic, sources: &Sources) -> String {
+    let finding = Finding {
+        severity: match d.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "info",
+        },
+        code: d.code,
+        message: &d.message,
+        place: place(&d.primary, sources),
+        others: d.others.iter().map(|l| place(l, sources)).collect(),
+        hints: &d.hints,
+        rendered: d.render(sources, false),
+    };
+    // Strings and numbers only: nothing here cannot be written.
+    serde_json::to_string(&finding).unwrap_or_default()
+}
 
-    fn finding(&self, d: &Diagnostic) -> String {
-        let finding = Finding {
-            severity: match d.severity {
-                Severity::Error => "error",
-                Severity::Warning => "warning",
-                Severity::Info => "info",
-            },
-            code: d.code,
-            message: &d.message,
-            place: self.place(&d.primary),
-            others: d.others.iter().map(|l| self.place(l)).collect(),
-            hints: &d.hints,
-            rendered: d.render(&self.sources, false),
-        };
-        // Strings and numbers only: nothing here cannot be written.
-        serde_json::to_string(&finding).unwrap_or_default()
-    }
-
-    fn place<'a>(&'a self, label: &'a Label) -> Place<'a> {
-        let known = (!label.span.is_none()).then_some(label.span);
-        let start = known.map(|s| self.sources.line_col(s));
-        let end = known.map(|s| self.sources.line_col(Span { lo: s.hi, ..s }));
-        Place {
-            file: known.map(|s| self.sources.name(s.file)),
-            line: start.map(|p| p.0),
-            column: start.map(|p| p.1),
-            end_line: end.map(|p| p.0),
-            end_column: end.map(|p| p.1),
-            label: &label.text,
-        }
+fn place<'a>(label: &'a Label, sources: &'a Sources) -> Place<'a> {
+    let known = (!label.span.is_none()).then_some(label.span);
+    let start = known.map(|s| sources.line_col(s));
+    let end = known.map(|s| sources.line_col(Span { lo: s.hi, ..s }));
+    Place {
+        file: known.map(|s| sources.name(s.file)),
+        line: start.map(|p| p.0),
+        column: start.map(|p| p.1),
+        end_line: end.map(|p| p.0),
+        end_column: end.map(|p| p.1),
+        label: &label.text,
     }
 }

@@ -11,7 +11,7 @@ pub mod cache;
 pub mod diagnostics;
 mod emit;
 mod faults;
-mod json;
+pub mod json;
 pub mod libraries;
 pub mod pipelines;
 pub mod run;
@@ -154,14 +154,18 @@ impl Session {
                     let (name, text) = s.files[next].clone();
                     next += 1;
                     let file = s.sources.add(name.clone(), text.clone());
-                    let module = nyala_syntax::parse(file, &text, &mut s.sink);
+                    let mut module = nyala_syntax::parse(file, &text, &mut s.sink);
                     for (library, span) in libraries::used(&module) {
                         if loaded.contains(&library) {
                             continue;
                         }
                         match libraries::find(&library, &name, &s.options.library_folders) {
                             Ok(files) => s.files.extend(files),
-                            Err(searched) => s.sink.push(no_such_library::error(span, &library, &searched)),
+                            Err(searched) => {
+                                s.sink.push(no_such_library::error(span, &library, &searched));
+                                // Names that it would have given are not unknown.
+                                module.open_names = true;
+                            }
                         }
                         loaded.push(library);
                     }

@@ -21,6 +21,11 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("std::view", "<std>/view.impala", include_str!("../../../lib/std/src/view.impala")),
 ];
 
+/// Names of the libraries in the binary.
+pub fn embedded() -> impl Iterator<Item = &'static str> {
+    std::iter::once("std (prelude)").chain(EMBEDDED.iter().map(|e| e.0))
+}
+
 /// Libraries that a module uses, with the place.
 pub fn used(module: &ast::Module) -> Vec<(String, Span)> {
     let library = |item: &ast::Item| match &item.kind {

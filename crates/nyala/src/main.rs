@@ -20,8 +20,9 @@ enum Command {
     Test(commands::test::Test),
     Build(commands::build::Build),
     Emit(commands::emit::Emit),
-    Cache(commands::cache::CacheCommand),
     ExplainError(commands::explain_error::ExplainError),
+    Doctor(commands::doctor::Doctor),
+    Cache(commands::cache::CacheCommand),
 }
 
 fn main() -> ExitCode {
@@ -44,7 +45,8 @@ fn command(command: Command) -> u8 {
         Command::Test(test) => test.run(),
         Command::Build(build) => build.run(),
         Command::Emit(emit) => emit.run(),
-        Command::Cache(cache) => cache.run(),
         Command::ExplainError(explain) => explain.run(),
+        Command::Doctor(doctor) => doctor.run(),
+        Command::Cache(cache) => cache.run(),
     }
 }

@@ -3,15 +3,19 @@
 //! A loop is divided into one *lane* per thread, each a contiguous part, so that successive loops over the same data meet
 //! it in the same caches. A thread takes ranges from the front of its lane, each a fraction of what is left; when the
 //! lane is empty it takes the back half of another. So a body gets few, long ranges, and work that is uneven is evened
-//! out. Lanes are handed out by `rayon`, whose workers find other work while they wait, so loops may nest.
+//! out. Lanes of nested loops are handed out by `rayon`, whose workers find other work while they wait. A loop that is in no
+//! other one has a *team*: workers of the same pool that look out for the next such loop for a while before they go, because to
+//! wake a thread takes longer than many a loop. See Note [The team].
 
 use crate::system::fail;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
+use std::time::{Duration, Instant};
 
 /// The body of a loop: environment, first iteration, the one after the last.
 pub type LoopBody = unsafe extern "C" fn(*mut c_void, i64, i64);
@@ -22,11 +26,17 @@ pub type ThreadBody = unsafe extern "C" fn(*mut c_void);
 /// Address space for the stack of a thread; touched pages only are used.
 pub const THREAD_STACK: usize = 256 << 20;
 
-/// A thread takes the n-th part of what is left of its lane.
+/// A thread takes the n-th part of what is left of its lane; first less, to see what an iteration costs, and all at once if
+/// that is done in a moment: then no other thread could do any of it earlier.
 const FRACTION: u64 = 4;
+const FIRST_FRACTION: u64 = 8;
+const MOMENT: Duration = Duration::from_micros(2);
 
-/// How often a thread that is done looks whether the others are, before it waits.
+/// How often a thread that is done looks whether the others are, before it lets others have the processor.
 const SPINS: u32 = 200;
+
+/// How long a member of the team looks out for the next loop.
+const LINGER: Duration = Duration::from_micros(200);
 
 /// More threads than this are not asked for.
 const MAX_THREADS: usize = 1024;
@@ -118,29 +128,38 @@ impl Lane {
         Some(taken)
     }
 
+    /// How many units are left.
+    fn left(&self) -> u64 {
+        let (from, to) = Lane::bounds(self.0.load(Ordering::Relaxed));
+        to.saturating_sub(from)
+    }
+
     /// Makes an empty lane this part. Only its owner does, so that nobody else makes it anything but empty meanwhile.
     fn refill(&self, (from, to): (u64, u64)) {
         self.0.store(from << 32 | to, Ordering::Relaxed);
     }
 }
 
-/// One loop under way.
-struct Loop {
-    lanes: Box<[Lane]>,
+/// One loop under way. Aligned, so that its address has room for a count.
+#[repr(align(64))]
+struct Loop<'l> {
+    lanes: &'l [Lane],
     lo: i64,
     hi: i64,
     /// Iterations in a unit.
     unit: u64,
     /// Threads at work.
     busy: AtomicUsize,
+    /// The lane of the next thread that joins the team.
+    next_lane: AtomicUsize,
     body: LoopBody,
     env: *mut c_void,
 }
 
 // SAFETY: the environment belongs to the program, which says by `parallel` that its iterations may run at once.
-unsafe impl Sync for Loop {}
+unsafe impl Sync for Loop<'_> {}
 
-impl Loop {
+impl Loop<'_> {
     fn run(&self, (from, to): (u64, u64)) {
         // In i64 the ends may be 2^64 - 1 apart; products wrap to the right iteration.
         let at = |unit: u64| self.lo.wrapping_add(unit.wrapping_mul(self.unit) as i64);
@@ -152,23 +171,36 @@ impl Loop {
 
     /// What the thread with lane `own` does.
     fn work(&self, own: usize) {
-        self.busy.fetch_add(1, Ordering::Relaxed);
         let lane = &self.lanes[own];
+        let mut each = None;
         loop {
-            while let Some(range) = lane.take(FRACTION, true) {
-                self.run(range);
+            let fraction = match each {
+                None => FIRST_FRACTION,
+                Some(each) if each * (lane.left() as f64) < MOMENT.as_secs_f64() => 1,
+                Some(_) => FRACTION,
+            };
+            if let Some(range) = lane.take(fraction, true) {
+                if each.is_none() {
+                    let start = Instant::now();
+                    self.run(range);
+                    each = Some(start.elapsed().as_secs_f64() / (range.1 - range.0) as f64);
+                } else {
+                    self.run(range);
+                }
+                continue;
             }
             let others = (1..self.lanes.len()).map(|i| &self.lanes[(own + i) % self.lanes.len()]);
-            let largest = others.max_by_key(|l| {
-                let (from, to) = Lane::bounds(l.0.load(Ordering::Relaxed));
-                to.saturating_sub(from)
-            });
-            match largest.and_then(|l| l.take(2, false)) {
+            match others.max_by_key(|l| l.left()).and_then(|l| l.take(2, false)) {
                 Some(range) => lane.refill(range),
-                None => break,
+                None => return,
             }
         }
-        // Others are about to end: to wait by asking the system takes longer than most such waits.
+    }
+
+    /// Works on a lane, then waits a moment for the others: to wait by asking the system takes longer than most such waits.
+    fn work_and_linger(&self, own: usize) {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        self.work(own);
         self.busy.fetch_sub(1, Ordering::Release);
         let mut patience = SPINS;
         while patience > 0 && self.busy.load(Ordering::Acquire) > 0 {
@@ -180,10 +212,155 @@ impl Loop {
     /// Works on the lanes of `first .. end` at once, as far as threads are free.
     fn share(&self, first: usize, end: usize) {
         if end - first == 1 {
-            return self.work(first);
+            return self.work_and_linger(first);
         }
         let middle = first + (end - first) / 2;
         rayon::join(|| self.share(first, middle), || self.share(middle, end));
+    }
+}
+
+/// On a cache line of its own.
+#[repr(align(128))]
+struct Padded<T>(T);
+
+/// What the threads of a team share.
+struct Team {
+    /// The loop that can be joined, its address and in the lowest bits a count; 0 if there is none.
+    current: Padded<AtomicUsize>,
+    /// Threads that may be using `current`.
+    n_inside: Padded<AtomicUsize>,
+    /// Whether a loop has the team.
+    is_taken: Padded<AtomicBool>,
+    /// How many loops had the team; changed by who has it.
+    n_loops: AtomicUsize,
+    /// Threads that look out for loops, those that are about to start included.
+    n_members: AtomicUsize,
+    /// Whom to wake when nobody is inside any more.
+    waiting: Mutex<Option<Thread>>,
+    is_waiting: AtomicBool,
+}
+
+/// The bits of an address that have room for a count.
+const COUNT: usize = std::mem::align_of::<Loop>() - 1;
+
+static TEAM: Team = Team {
+    current: Padded(AtomicUsize::new(0)),
+    n_inside: Padded(AtomicUsize::new(0)),
+    is_taken: Padded(AtomicBool::new(false)),
+    n_loops: AtomicUsize::new(0),
+    n_members: AtomicUsize::new(0),
+    waiting: Mutex::new(None),
+    is_waiting: AtomicBool::new(false),
+};
+
+thread_local! {
+    /// Whether this thread has, or is a member of, the team.
+    static IN_TEAM: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Team {
+    /// Runs a loop on this thread and the team's members. False if another loop has the team.
+    fn run(&self, work: &Loop, pool: &ThreadPool) -> bool {
+        if IN_TEAM.get() || self.is_taken.0.swap(true, Ordering::Acquire) {
+            return false;
+        }
+        IN_TEAM.set(true);
+        let count = self.n_loops.fetch_add(1, Ordering::Relaxed) & COUNT;
+        self.current.0.store((&raw const *work).expose_provenance() | count, Ordering::SeqCst);
+        let wanted = work.lanes.len() - 1;
+        while self.n_members.load(Ordering::SeqCst) < wanted {
+            self.n_members.fetch_add(1, Ordering::SeqCst);
+            pool.spawn(|| TEAM.look_out());
+        }
+        work.work(0);
+        self.current.0.store(0, Ordering::SeqCst);
+        self.wait();
+        IN_TEAM.set(false);
+        self.is_taken.0.store(false, Ordering::Release);
+        true
+    }
+
+    /// Until nobody is inside.
+    fn wait(&self) {
+        let is_done = || self.n_inside.0.load(Ordering::SeqCst) == 0;
+        for _ in 0..SPINS {
+            if is_done() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        let waiting = || self.waiting.lock().unwrap_or_else(|e| e.into_inner());
+        *waiting() = Some(std::thread::current());
+        self.is_waiting.store(true, Ordering::SeqCst);
+        while !is_done() {
+            // Others may have nested loops to share.
+            if rayon::yield_now() != Some(rayon::Yield::Executed) {
+                std::thread::park_timeout(LINGER);
+            }
+        }
+        self.is_waiting.store(false, Ordering::SeqCst);
+        *waiting() = None;
+    }
+
+    /// A member: joins loops as they come, until none has come for a while.
+    fn look_out(&self) {
+        // The one who has the team may find this among its own work.
+        if IN_TEAM.get() {
+            self.n_members.fetch_sub(1, Ordering::SeqCst);
+            return;
+        }
+        IN_TEAM.set(true);
+        let mut seen = 0;
+        let next = |seen: usize| Some(self.current.0.load(Ordering::SeqCst)).filter(|&c| c != 0 && c != seen);
+        loop {
+            let mut looks = 0;
+            let mut start = None;
+            let found = loop {
+                if let Some(found) = next(seen) {
+                    break Some(found);
+                }
+                looks += 1;
+                if looks < SPINS {
+                    std::hint::spin_loop();
+                } else if start.get_or_insert_with(Instant::now).elapsed() < LINGER {
+                    std::thread::yield_now();
+                } else {
+                    break None;
+                }
+            };
+            let found = match found {
+                Some(found) => found,
+                None => {
+                    self.n_members.fetch_sub(1, Ordering::SeqCst);
+                    // A loop that came just now counted on this thread.
+                    let Some(found) = next(seen) else { break };
+                    self.n_members.fetch_add(1, Ordering::SeqCst);
+                    found
+                }
+            };
+            seen = found;
+            self.join(found);
+        }
+        IN_TEAM.set(false);
+    }
+
+    /// Works on a loop, if it can be joined still.
+    fn join(&self, current: usize) {
+        self.n_inside.0.fetch_add(1, Ordering::SeqCst);
+        if self.current.0.load(Ordering::SeqCst) == current {
+            // SAFETY: whoever has the team keeps the loop until `n_inside`, raised before this was read, is 0.
+            let work = unsafe { &*std::ptr::with_exposed_provenance::<Loop>(current & !COUNT) };
+            let lane = work.next_lane.fetch_add(1, Ordering::Relaxed);
+            if lane < work.lanes.len() {
+                work.work(lane);
+            }
+        }
+        if self.n_inside.0.fetch_sub(1, Ordering::SeqCst) == 1
+            && self.is_waiting.load(Ordering::SeqCst)
+            && let Some(thread) = &*self.waiting.lock().unwrap_or_else(|e| e.into_inner())
+        {
+            thread.unpark();
+        }
     }
 }
 
@@ -208,27 +385,34 @@ pub unsafe extern "C" fn nyala_parallel(n: i32, lo: i64, hi: i64, body: LoopBody
         // SAFETY: the caller's promise.
         return unsafe { body(env, lo, hi) };
     }
-    let lanes = (0..threads as u64).map(|i| Lane::new(lane(i), lane(i + 1))).collect();
-    let work = Loop { lanes, lo, hi, unit, busy: AtomicUsize::new(0), body, env };
-    let is_member = || rayon::current_thread_index().is_some() && threads <= rayon::current_num_threads();
-    if is_member() {
-        return work.share(0, threads);
+    // For few threads in this frame.
+    let mut few = [const { Lane(AtomicU64::new(0)) }; 8];
+    let mut many = Vec::new();
+    let lanes = if threads <= few.len() {
+        &mut few[..threads]
+    } else {
+        many.resize_with(threads, || Lane(AtomicU64::new(0)));
+        &mut many[..]
+    };
+    for (i, l) in (0..).zip(lanes.iter_mut()) {
+        *l = Lane::new(lane(i), lane(i + 1));
     }
-    let pool = if threads <= all { main_pool() } else { None };
-    if pool.is_some() && is_member() {
-        // It has become one.
+    let work = Loop { lanes, lo, hi, unit, busy: AtomicUsize::new(0), next_lane: AtomicUsize::new(1), body, env };
+    if threads <= all
+        && let Some(pool) = main_pool()
+        && TEAM.run(&work, pool)
+    {
+        return;
+    }
+    if rayon::current_thread_index().is_some() && threads <= rayon::current_num_threads() {
         return work.share(0, threads);
     }
     let large = if threads > all { large_pool(threads) } else { None };
-    match pool.or(large.as_deref()) {
+    match if threads <= all { main_pool() } else { large.as_deref() } {
         Some(pool) => pool.in_place_scope(|scope| {
-            (1..threads).for_each(|i| {
-                scope.spawn({
-                    let work = &work;
-                    move |_| work.work(i)
-                })
-            });
-            work.work(0);
+            let work = &work;
+            (1..threads).for_each(|i| scope.spawn(move |_| work.work(i)));
+            work.work_and_linger(0);
         }),
         // No threads to be had: one does it all.
         None => work.work(0),
@@ -298,6 +482,13 @@ pub extern "C" fn nyala_sync(handle: i32) {
     }
 }
 
+// Note [The team]
+//
+// A member says that it is inside before it reads `current`, and the owner takes `current` away before it asks whether anyone
+// is inside: so nobody has the loop when its frame goes. A member that gives up says so before it looks for a new loop for the last
+// time, and the owner announces the loop before it counts the members: so one that is counted comes. Who comes late finds no
+// lane, or no loop; the owner waits for those only who have begun.
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -345,6 +536,27 @@ mod tests {
         check(0, 0, 200, true);
         check(5, 0, 200, true);
         std::thread::scope(|s| (0..4).for_each(|_| drop(s.spawn(|| check(0, 0, 200, true)))));
+    }
+
+    /// Members of the team leave and come back, and several threads want it.
+    #[test]
+    fn loops_come_and_go() {
+        let many = |seed: u64| {
+            let mut state = seed;
+            for _ in 0..2000 {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let pause = LINGER.mul_f64((state >> 60) as f64 / 8.0);
+                if state >> 55 & 15 == 0 {
+                    std::thread::sleep(pause);
+                } else {
+                    let start = Instant::now();
+                    while start.elapsed() < pause / 100 {}
+                }
+                check((state >> 40 & 3) as i32, 0, (state >> 32 & 127) as i64, state >> 24 & 15 == 0);
+            }
+        };
+        many(1);
+        std::thread::scope(|s| (2..5).for_each(|seed| drop(s.spawn(move || many(seed)))));
     }
 
     #[test]

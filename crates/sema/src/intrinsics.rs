@@ -61,10 +61,18 @@ pub fn expected_type(intrinsic: &Intrinsic) -> Option<&'static str> {
 /// Math functions by their C names, LLVM's included.
 fn math(name: &str) -> Option<Op> {
     let base = match name.strip_prefix("llvm.") {
-        Some(rest) => rest.strip_suffix(".f32").or(rest.strip_suffix(".f64"))?,
+        Some(rest) => {
+            let (base, ty) = rest.rsplit_once('.')?;
+            let is_int = matches!(base, "ctpop" | "ctlz" | "cttz");
+            let wanted = if is_int { &["i8", "i16", "i32", "i64"][..] } else { &["f32", "f64"] };
+            wanted.contains(&ty).then_some(base)?
+        }
         None => name,
     };
     Some(match base {
+        "popcount" | "ctpop" => Op::Popcount,
+        "clz" | "ctlz" => Op::Clz,
+        "ctz" | "cttz" => Op::Ctz,
         "sqrt" => Op::Sqrt,
         "fabs" => Op::Abs,
         "floor" => Op::Floor,

@@ -297,7 +297,7 @@ fn lowers_statics() {
         struct Ops { add: fn(i32, i32) -> i32, twice: fn(i32) -> i32 }
         "#,
         expect![[r#"
-            5:53 unexpected-token: found `}`, expected `:` and the field's value
+            5:53 unexpected-token: found `}`, expected `:` and the field's value (every field has its value: `x: x`)
         "#]],
     );
     check(
@@ -472,7 +472,7 @@ fn finds_the_common_type_of_branches() {
     check_errors(
         "fn f(x: i32, w: i32) -> bool { let y: u8 = -1; x < 0 | x >= w }",
         expect![[r#"
-            1:61 type-mismatch: found `i32`, expected `bool` (comparisons bind looser than `|`, `^` and `&`: put them in parentheses, or use `||` and `&&`)
+            1:61 type-mismatch: found `i32`, expected `bool` (comparisons do not chain, and bind looser than `|`, `^` and `&`: join them by `&&` and `||`)
             1:45 literal-out-of-range: literal -1 does not fit `u8` (`i16` has room for it: `-1i16`)
         "#]],
     );
@@ -547,9 +547,9 @@ fn reports_faults_once() {
     check_errors(
         "fn f(x: i32) -> i32 { if x == 1 { true } else { 1.5 } }",
         expect![[r#"
-        1:35 type-mismatch: found `bool`, expected `i32`
-        1:49 type-mismatch: found `float`, expected `i32`
-    "#]],
+            1:35 type-mismatch: found `bool`, expected `i32`
+            1:49 type-mismatch: found `float`, expected `i32` (a literal with a point is a float: leave out the point, or convert it with `as`)
+        "#]],
     );
     check_errors(
         "fn f(x: i32) -> () { if x { } while 1 { } f(1, 2); f(1.5) }",
@@ -557,7 +557,7 @@ fn reports_faults_once() {
             1:25 type-mismatch: found `i32`, expected `bool`
             1:37 type-mismatch: found `integer`, expected `bool`
             1:43 wrong-number-of-arguments: found 2 arguments, expected 1 (what is applied here is a `fn(i32) -> ()`)
-            1:54 type-mismatch: found `float`, expected `i32`
+            1:54 type-mismatch: found `float`, expected `i32` (a literal with a point is a float: leave out the point, or convert it with `as`)
         "#]],
     );
     check_errors(

@@ -210,6 +210,9 @@ struct Maker {
     depth: usize,
     /// `break` and `continue` mean a loop's without result.
     in_loop: bool,
+    /// Directly in the body of a parallel loop: there is no `break`; somewhere in one: no `return`.
+    is_parallel: bool,
+    in_parallel: bool,
     /// The function being made, for recursive calls, and how many it has.
     own: Option<Function>,
     n_recursive: usize,
@@ -229,6 +232,8 @@ fn generate(seed: u64) -> String {
         indent: 0,
         depth: 0,
         in_loop: false,
+        is_parallel: false,
+        in_parallel: false,
         own: None,
         n_recursive: 0,
     };
@@ -395,12 +400,16 @@ impl Maker {
             }
             8 | 9 => {
                 let i = self.name("it");
-                let gen_name = ["range", "unroll", "range_rev"][self.rng.below(3)];
+                // On one thread a parallel loop's iterations are in order.
+                let generator = ["range(", "unroll(", "range_rev(", "parallel(1, "][self.rng.below(4)];
                 let n = self.rng.below(5);
                 let bound =
                     if self.rng.chance(50) { format!("{n}") } else { format!("({} % 5u32) as i32", self.atom()) };
-                self.line(&format!("for {i} in {gen_name}(0, {bound}) {{"));
+                self.line(&format!("for {i} in {generator}0, {bound}) {{"));
                 let in_loop = std::mem::replace(&mut self.in_loop, true);
+                let parallel = generator.starts_with("parallel");
+                let outer = (self.is_parallel, self.in_parallel);
+                (self.is_parallel, self.in_parallel) = (parallel, parallel || self.in_parallel);
                 // As in a lambda.
                 let own = self.own.take();
                 let value = self.name("w");
@@ -413,6 +422,7 @@ impl Maker {
                 self.values.pop();
                 self.own = own;
                 self.in_loop = in_loop;
+                (self.is_parallel, self.in_parallel) = outer;
                 self.line("}");
             }
             10 => {
@@ -425,6 +435,7 @@ impl Maker {
                 self.line(&format!("let mut {i} = {n};"));
                 self.line(&format!("while {i} > 0u32 {{"));
                 let in_loop = std::mem::replace(&mut self.in_loop, true);
+                let is_parallel = std::mem::replace(&mut self.is_parallel, false);
                 let own = self.own.take();
                 self.indent += 1;
                 self.line(&format!("{i} -= 1u32;"));
@@ -433,13 +444,15 @@ impl Maker {
                 self.block(2);
                 self.own = own;
                 self.in_loop = in_loop;
+                self.is_parallel = is_parallel;
                 self.line("}");
             }
             11 => {
                 let c = self.cond();
                 let how = match self.rng.below(3) {
-                    0 if self.in_loop => "break()".to_string(),
+                    0 if self.in_loop && !self.is_parallel => "break()".to_string(),
                     1 if self.in_loop => "continue()".to_string(),
+                    _ if self.in_parallel => return,
                     _ => format!("return({})", self.expr(2)),
                 };
                 self.line(&format!("if {c} {{ {how} }}"));

@@ -1,9 +1,11 @@
 //! What keeps the house in order: the layer table of ARCHITECTURE.md against folders, dependencies and headers, unsafe
-//! code, file lengths, promises in comments, diagnostics and their tests, documentation and tests of the libraries.
+//! code, file lengths, promises in comments, diagnostics and their tests, documentation and tests of the libraries,
+//! licenses and sources of dependencies.
 
 use crate::{Tally, root};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Files longer than this need a reason in their header.
 const MAX_LINES: usize = 900;
@@ -21,6 +23,7 @@ pub fn run() -> Tally {
         ("promises", check_promises),
         ("diagnostics", check_diagnostics),
         ("libraries", check_libraries),
+        ("dependencies", check_dependencies),
         ("formatting", check_formatting),
     ];
     for (name, check) in checks {
@@ -266,6 +269,50 @@ fn check_formatting(faults: &mut Vec<String>) {
         Ok(o) if String::from_utf8_lossy(&o.stderr).contains("not installed") => {}
         Ok(_) => faults.push("`cargo fmt` changes files".into()),
         Err(e) => faults.push(format!("cannot run cargo fmt: {e}")),
+    }
+}
+
+/// Where dependencies may come from.
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Licenses and sources of all dependencies, by the list in `deny.toml`; `cargo deny`, where it is installed, checks more.
+fn check_dependencies(faults: &mut Vec<String>) {
+    let config = std::fs::read_to_string(root().join("deny.toml")).unwrap_or_default();
+    let allowed: Vec<&str> = match config.lines().find_map(|l| l.strip_prefix("allow = [")) {
+        Some(list) => list.split('"').skip(1).step_by(2).collect(),
+        None => return faults.push("deny.toml has no line `allow = [\"LICENSE\", …]`".into()),
+    };
+    let output = Command::new("cargo").current_dir(root()).args(["metadata", "--format-version", "1"]).output();
+    let metadata: serde_json::Value = match output.map(|o| serde_json::from_slice(&o.stdout)) {
+        Ok(Ok(metadata)) => metadata,
+        _ => return faults.push("`cargo metadata` does not run".into()),
+    };
+    let packages = metadata["packages"].as_array().map_or(&[][..], |p| p);
+    if packages.is_empty() {
+        faults.push("`cargo metadata` knows no packages".into());
+    }
+    for package in packages {
+        let text = |key: &str| package[key].as_str().unwrap_or_default();
+        let (name, license) = (text("name"), text("license"));
+        let fits = spdx::Expression::parse_mode(license, spdx::ParseMode::LAX)
+            .is_ok_and(|e| e.evaluate(|requirement| allowed.contains(&requirement.to_string().as_str())));
+        if !fits {
+            faults.push(format!("`{name}` has the license `{license}`, which deny.toml does not allow"));
+        }
+        if !package["source"].is_null() && text("source") != REGISTRY {
+            faults.push(format!("`{name}` comes from {}", text("source")));
+        }
+    }
+    let deny = Command::new("cargo")
+        .current_dir(root())
+        .args(["deny", "--offline", "check", "licenses", "bans", "sources"])
+        .output();
+    // Without the tool cargo says that there is no such command.
+    if let Ok(output) = deny
+        && !output.status.success()
+        && !String::from_utf8_lossy(&output.stderr).contains("no such command")
+    {
+        faults.push(format!("`cargo deny check` fails:\n{}", String::from_utf8_lossy(&output.stderr)));
     }
 }
 

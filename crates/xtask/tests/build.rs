@@ -390,3 +390,23 @@ fn what_cannot_be_built_is_an_error() {
     assert!(with("CC", "false").contains("error[link-failed]"));
     assert!(with("NYALA_RUNTIME", "/nowhere").contains("error[runtime-not-found]"));
 }
+
+#[test]
+fn lesson_9_is_called_from_c() {
+    let folder = Folder::new("lesson 9");
+    for name in ["09_called_from_c.impala", "09_called_from_c.c"] {
+        std::fs::copy(common::root().join("examples").join(name), folder.path(name)).unwrap();
+    }
+    let library = build_well(&folder, "09_called_from_c.impala", "libpoly.so", &[]);
+    build_well(&folder, "09_called_from_c.impala", "poly.h", &[]);
+    let program = folder.path("poly");
+    sh(Command::new("cc")
+        .args(["-Wall", "-Werror", "-std=c11", "-I"])
+        .arg(&folder.0)
+        .arg(folder.path("09_called_from_c.c"))
+        .arg("-o")
+        .arg(&program)
+        .arg(&library)
+        .arg("-Wl,-rpath,$ORIGIN"));
+    assert_eq!(sh(&mut Command::new(&program)), "1 0 11 46 -0.25\n");
+}

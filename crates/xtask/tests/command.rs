@@ -363,9 +363,48 @@ fn findings_as_json() {
         assert!(d["rendered"].as_str().unwrap().starts_with("error[immutable]: variable"));
         assert_eq!(found[1]["code"], "unknown-name");
     }
+    let tests = folder.write("t.impala", "//? 1 == 1\n\n//? 1 == 2\n");
+    let failures = lines(&["test", "--json", tests.to_str().unwrap()]);
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    assert!(failures.iter().all(|d| d["code"] == "test-failed" && d["line"] == 3));
+    assert_eq!(failures[0]["message"], "the test `1 == 2` fails (every engine)");
     let missing = &lines(&["check", "--json", "no-such-file.impala"])[0];
     assert_eq!(missing["code"], "cannot-read");
     assert!(missing["file"].is_null() && missing["line"].is_null());
     let build = &lines(&["build", "--json", "-o", folder.0.join("p").to_str().unwrap(), program])[0];
     assert_eq!(build["severity"], "error");
+}
+
+#[test]
+fn doctor_tries_out_what_it_says() {
+    let run = |path: Option<&str>| {
+        let mut command = Command::new(command());
+        command.arg("doctor");
+        if let Some(path) = path {
+            command.env("PATH", path).env_remove("CC");
+        }
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let line = |text: &str, what: &str| {
+        text.lines().find(|l| l.contains(what)).map(|l| l.split_whitespace().next().unwrap_or_default().to_string())
+    };
+    let (code, out) = run(None);
+    assert_eq!(code, Some(0), "{out}");
+    for what in ["interpreter", "native code in memory", "executables", "shared libraries", "C headers"] {
+        assert_eq!(line(&out, what).as_deref(), Some("works"), "{what}\n{out}");
+    }
+    // Without a linker what needs none works still.
+    let (code, out) = run(Some("/nonexistent"));
+    assert_eq!(code, Some(0), "{out}");
+    assert_eq!(line(&out, "native code in memory").as_deref(), Some("works"), "{out}");
+    assert_eq!(line(&out, "executables").as_deref(), Some("missing"), "{out}");
+}
+
+#[test]
+fn a_library_that_is_not_found_is_one_error() {
+    let err = check("no library", "use nonsense::tools::*;\nfn main() -> i32 { tool(1) + other(2) }\n", 1);
+    assert!(err.contains("error[no-such-library]: cannot find library `nonsense::tools`"), "{err}");
+    assert!(err.contains("nonsense/tools.impala"), "{err}");
+    assert_eq!(err.matches("error[").count(), 1, "{err}");
 }

@@ -128,3 +128,14 @@ fn signals_from_outside_are_no_faults_of_the_program() {
     let output = nyala(&["run".as_ref(), "--no-cache".as_ref(), path.as_os_str()], 60);
     assert_eq!((output.status.signal(), stderr(&output)), (Some(11), String::new()));
 }
+
+#[test]
+fn faults_are_data_where_that_is_asked_for() {
+    let folder = Folder::new("faults as data");
+    let path = folder.write("p.impala", PROGRAM);
+    let args = ["run", "--json", "--no-cache"].map(OsStr::new);
+    let output = nyala(&[&args[..], &[path.as_os_str(), "--".as_ref(), "wild".as_ref()]].concat(), 60);
+    let err = stderr(&output);
+    assert!(err.starts_with("{\"severity\":\"error\",\"code\":\"wild-access\""), "{err}");
+    assert!(err.contains("\"line\":7"), "{err}");
+}

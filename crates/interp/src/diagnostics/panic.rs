@@ -20,5 +20,6 @@
 use nyala_base::{Diagnostic, Span};
 
 pub fn error(text: String) -> Diagnostic {
-    Diagnostic::error("panic", Span::NONE, text).hint("the program says so itself, by `assert` or `panic`")
+    Diagnostic::error("panic", Span::NONE, text)
+        .hint("the program checks this itself, by `assert` or `panic`; see what leads here")
 }

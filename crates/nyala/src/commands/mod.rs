@@ -4,6 +4,7 @@
 pub mod build;
 pub mod cache;
 pub mod check;
+pub mod doctor;
 pub mod emit;
 pub mod explain_error;
 pub mod run;
@@ -12,7 +13,7 @@ pub mod test;
 use clap::Args;
 use nyala::diagnostics::cannot_read;
 use nyala::{Options, Reported, Session};
-use nyala_base::Severity;
+use nyala_base::{Diagnostic, Severity, Sources};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -134,29 +135,35 @@ pub fn with_session_of(
     }
 }
 
-pub fn has_color() -> bool {
+fn has_color() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Prints what there is to say.
-pub fn show(session: &Session, input: &Input) {
-    let mut err = std::io::stderr().lock();
-    if input.json {
-        let _ = err.write_all(session.render_json().as_bytes());
-        return;
-    }
+fn render(d: &Diagnostic, sources: &Sources, json: bool, color: bool) -> String {
+    if json { nyala::json::line(d, sources) + "\n" } else { d.render(sources, color) }
+}
+
+/// Prints findings: as text for people, or as lines of JSON.
+pub fn show_all(diagnostics: &[Diagnostic], sources: &Sources, input: &Input) {
     let color = has_color();
-    let _ = err.write_all(session.render(color).as_bytes());
+    let mut err = std::io::stderr().lock();
     let mut codes: Vec<&str> = Vec::new();
-    for d in session.sink.diagnostics.iter().filter(|d| d.severity == Severity::Error) {
-        if !codes.contains(&d.code) {
+    for d in diagnostics {
+        let _ = err.write_all(render(d, sources, input.json, color).as_bytes());
+        if d.severity == Severity::Error && !codes.contains(&d.code) {
             codes.push(d.code);
         }
     }
-    if !codes.is_empty() {
+    if !codes.is_empty() && !input.json {
         codes.truncate(3);
         let _ = writeln!(err, "for more: nyala explain-error {}", codes.join(" "));
     }
+}
+
+/// Prints what a session has found, and what its passes took.
+pub fn show(session: &Session, input: &Input) {
+    show_all(&session.sink.diagnostics, &session.sources, input);
+    let mut err = std::io::stderr().lock();
     if input.time_passes && !session.timings.is_empty() {
         let total: f64 = session.timings.iter().map(|t| t.time.as_secs_f64()).sum();
         for t in &session.timings {

@@ -54,7 +54,8 @@ impl Run {
             show(s, &self.input);
             s.sink.diagnostics.clear();
             s.timings.clear();
-            s.report_faults(&loaded, super::has_color());
+            let (json, color) = (self.input.json, super::has_color());
+            s.report_faults(&loaded, move |d, sources| super::render(d, sources, json, color));
             let result = s.run_entry(&module, &loaded, &self.entry, &args)?;
             Ok((result & 255) as u8)
         })

@@ -1,8 +1,10 @@
 //! `nyala test`: the tests in Impala files, under every engine. Tests run in processes of their own, which print a mark
 //! before and after each, so that one that ends its process, or does not end, is one failed test.
 
-use super::{FAILED, Input, USAGE, show, with_session};
+use super::{FAILED, Input, USAGE, show, show_all, with_session};
+use nyala::diagnostics::{cannot_read, test_failed};
 use nyala::testing::{self, ENGINES, Engine, Outcome, Suite};
+use nyala_base::Sources;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -40,6 +42,7 @@ const MARK: char = '\u{1e}';
 /// A file with tests that are wanted.
 struct File {
     path: PathBuf,
+    sources: Sources,
     suite: Suite,
     wanted: Vec<bool>,
 }
@@ -55,7 +58,7 @@ impl Test {
         let mut paths = Vec::new();
         for path in &self.input.files {
             if let Err(e) = collect(path, &mut paths) {
-                eprintln!("error: cannot read {}: {e}", path.display());
+                show_all(&[cannot_read::error(path, &e.to_string())], &Sources::new(), &self.input);
                 return FAILED;
             }
         }
@@ -64,7 +67,7 @@ impl Test {
             let text = match std::fs::read_to_string(&path) {
                 Ok(text) => text,
                 Err(e) => {
-                    eprintln!("error: cannot read {}: {e}", path.display());
+                    show_all(&[cannot_read::error(&path, &e.to_string())], &Sources::new(), &self.input);
                     return FAILED;
                 }
             };
@@ -74,13 +77,11 @@ impl Test {
                 self.filter.as_ref().is_none_or(|f| name.contains(f.as_str()) || t.name.contains(f.as_str()))
             };
             let wanted: Vec<bool> = suite.tests.iter().map(matches).collect();
-            for d in &suite.findings {
-                let mut sources = nyala_base::Sources::new();
-                sources.add(&name, &text);
-                eprint!("{}", d.render(&sources, false));
-            }
+            let mut sources = Sources::new();
+            sources.add(&name, &text);
+            show_all(&suite.findings, &sources, &self.input);
             if wanted.contains(&true) {
-                files.push(File { path, suite, wanted });
+                files.push(File { path, sources, suite, wanted });
             }
         }
         if files.is_empty() {
@@ -134,12 +135,14 @@ impl Test {
             }
             if !whole.is_empty() && !whole.iter().all(is_limitation) {
                 failed += total;
+                group(&whole).iter().for_each(|how| self.note(file, None, how));
                 continue;
             }
             for (i, test) in file.suite.tests.iter().enumerate().filter(|t| file.wanted[t.0]) {
                 let own: Vec<_> = failures.iter().filter(|f| f.0 == Some(i)).collect();
                 for group in group(&own) {
                     println!("FAILED {}:{}: `{}`: {group}", file.path.display(), test.line, test.name);
+                    self.note(file, Some(test), &group);
                 }
                 match (own.is_empty(), whole.is_empty()) {
                     (false, _) => failed += 1,
@@ -150,6 +153,15 @@ impl Test {
         }
         println!("{passed} passed, {failed} failed, {skipped} skipped");
         if failed == 0 { 0 } else { FAILED }
+    }
+
+    /// A failure as data, where that is wanted.
+    fn note(&self, file: &File, test: Option<&testing::Test>, how: &str) {
+        if self.input.json {
+            let name = file.path.display().to_string();
+            let span = file.sources.line_span(&name, test.map_or(1, |t| t.line)).unwrap_or_default();
+            show_all(&[test_failed::error(span, test.map(|t| &*t.name), how)], &file.sources, &self.input);
+        }
     }
 
     /// What is wrong in a file.

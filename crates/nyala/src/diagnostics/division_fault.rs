@@ -1,22 +1,23 @@
-//! An integer is divided by zero, or the least one by -1, in compiled code.
+//! A compiled program divides an integer by zero, or the least number by -1.
 //!
-//! Such quotients and remainders are undefined: compiled code may do anything, and on some processors it ends with this
-//! fault. Reported by `nyala run`; the exit code is 136.
+//! Neither has a result. Some processors stop the program, others go on with any number. The interpreter reports it as
+//! `division-by-zero` or `signed-overflow` and shows the calls that led there.
 //!
 //! ```text
-//! fn main(argc: i32, argv: &[&[u8]]) -> i32 { 10 / (argc - 1) }
+//! static mut n = 0;
+//! fn main() -> i32 { 10 / n }
 //! ```
 //!
 //! ## Instead
 //!
 //! ```impala
-//! fn main(argc: i32, argv: &[&[u8]]) -> i32 { if argc == 1 { 0 } else { 10 / (argc - 1) } }
+//! static mut n = 0;
+//! fn main() -> i32 { if n == 0 { 0 } else { 10 / n } }
 //! ```
 
 use nyala_base::{Diagnostic, Span};
 
-/// `place` says where, as ` in f`.
-pub fn error(span: Span, what: &str, place: &str) -> Diagnostic {
-    Diagnostic::error("division-fault", span, format!("{what}{place}"))
-        .hint("`--engine interp` stops there and says by which calls")
+pub fn error(span: Span, about: String) -> Diagnostic {
+    Diagnostic::error("division-fault", span, about)
+        .hint("test the divisor first; `--engine interp` stops there and says by which calls")
 }

@@ -1,23 +1,22 @@
-//! The processor met an instruction that it does not have.
+//! A compiled program came to something that is no instruction of this processor.
 //!
-//! The program called an address that is no function, or it was compiled for another CPU than this one (`--cpu`), or a
-//! foreign function ended itself so. Reported by `nyala run`; the exit code is 132.
+//! Either the program did something undefined before, such as calling what is no function, or code was made for another
+//! CPU by `--cpu`.
 //!
-//! ```text
-//! extern "C" { fn gives_up() -> (); }    // calls __builtin_trap()
-//! fn main() -> i32 { gives_up(); 0 }
+//! ```sh
+//! nyala run --cpu sapphirerapids program.impala
 //! ```
 //!
 //! ## Instead
 //!
+//! Leave out `--cpu`, and let the interpreter find what is undefined:
+//!
 //! ```sh
-//! nyala run program.impala --cpu native
+//! nyala run --engine interp program.impala
 //! ```
 
 use nyala_base::{Diagnostic, Span};
 
-/// `place` says where, as ` in f`.
-pub fn error(span: Span, what: &str, place: &str) -> Diagnostic {
-    Diagnostic::error("illegal-instruction", span, format!("{what}{place}"))
-        .hint("`--cpu native` makes code for this machine; `--engine interp` stops where it goes wrong first")
+pub fn error(span: Span, about: String) -> Diagnostic {
+    Diagnostic::error("illegal-instruction", span, about).hint("`--engine interp` stops where it goes wrong first")
 }

@@ -18,6 +18,7 @@ pub(crate) mod not_a_test;
 pub(crate) mod runtime_not_found;
 pub(crate) mod stack_overflow;
 pub(crate) mod tail_call_not_guaranteed;
+pub mod test_failed;
 pub(crate) mod wild_access;
 
 nyala_base::codes![
@@ -37,6 +38,7 @@ nyala_base::codes![
     runtime_not_found,
     stack_overflow,
     tail_call_not_guaranteed,
+    test_failed,
     wild_access,
 ];
 

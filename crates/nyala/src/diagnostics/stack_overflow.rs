@@ -1,28 +1,25 @@
-//! The program's recursion goes too deep for its stack.
+//! A recursion goes so deep that the stack is full.
 //!
-//! Each call that is not in tail position takes some of the stack until it returns. There is much of it, but recursion
-//! that never ends uses up any. Reported by `nyala run` for compiled code, with the function whose frame did not fit; the
-//! exit code is 139.
+//! Every call that has not returned takes a piece of the stack, which has a fixed size. A call in tail position, whose
+//! result is the function's own, takes none. Reported by compiled programs; the interpreter reports `budget-spent`.
 //!
 //! ```text
-//! fn @(false) count(n: i32) -> i32 { 1 + count(n + 1) }
-//! fn main() -> i32 { count(0) }
+//! fn count(n: i32) -> i32 { 1 + count(n + 1) % 7 }
 //! ```
 //!
 //! ## Instead
 //!
-//! See to it that the recursion ends, or make the call the last thing that the function does, which takes no stack:
+//! See what ends the recursion, or carry the result along, so that the call stands in tail position:
 //!
 //! ```impala
-//! fn @(false) count(n: i32, sum: i32) -> i32 { if n == 0 { sum } else { count(n - 1, sum + 1) } }
-//! fn main() -> i32 { count(10, 0) }
+//! fn count(n: i32, sum: i32) -> i32 { if n == 0 { sum } else { count(n - 1, sum + 1) } }
+//! fn main() -> i32 { count(1000000, 0) - 1000000 }
 //! ```
 
 use nyala_base::{Diagnostic, Span};
 
-/// `place` says where, as ` in f`.
-pub fn error(span: Span, what: &str, place: &str) -> Diagnostic {
-    let (program, thread) = (nyala_runtime::STACK >> 20, nyala_runtime::THREAD_STACK >> 20);
-    Diagnostic::error("stack-overflow", span, format!("{what}{place}"))
+/// Sizes of stacks in MiB.
+pub fn error(span: Span, about: String, program: usize, thread: usize) -> Diagnostic {
+    Diagnostic::error("stack-overflow", span, about)
         .hint(format!("recursion goes too deep: the stack has {program} MiB, in threads {thread} MiB"))
 }

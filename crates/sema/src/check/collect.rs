@@ -268,6 +268,7 @@ impl<'a> Checker<'a, '_> {
         let mut params = Vec::with_capacity(f.params.len());
         for param in &f.params {
             let ty = match param.pattern.ty {
+                Some(_) if f.body.is_some() && self.lacks_type(param, id) => TypeTable::ERROR,
                 Some(ty) => self.value_ty(ty),
                 None => TypeTable::ERROR,
             };
@@ -327,6 +328,20 @@ impl<'a> Checker<'a, '_> {
             (Sync, [handle]) => types.as_prim(*handle) == Some(Prim::I32) && result == TypeTable::UNIT,
             _ => false,
         }
+    }
+
+    /// `fn f(x)`: the name of a parameter, where its type stands alone; this is reported once for its uses, too.
+    fn lacks_type(&mut self, param: &'a ast::Param, function: FnId) -> bool {
+        let (ast::PatternKind::Unnamed, Some(ty)) = (&param.pattern.kind, param.pattern.ty) else { return false };
+        let TypeKind::Path(ast::Path { names, type_args: None, .. }) = &self.ast()[ty].kind else { return false };
+        let [name] = &names[..] else { return false };
+        let begins_small = name.text.starts_with(|c: char| c.is_ascii_lowercase());
+        if !begins_small || self.open_names || self.lookup(&name.text).is_some() || primitive(&name.text).is_some() {
+            return false;
+        }
+        self.report(unknown_name::parameter(name.span, &short(&name.text)));
+        self.reported_names.insert((Some(function), &name.text));
+        true
     }
 
     // Types as written.
@@ -421,21 +436,17 @@ impl<'a> Checker<'a, '_> {
         );
         if path.names.len() == 1 && !hidden {
             let prim = match &*name.text {
-                "int" => Some(Prim::I32),
-                "uint" => Some(Prim::U32),
-                "float" => Some(Prim::F32),
-                "double" => Some(Prim::F64),
                 "f16" | "half" => {
                     self.report(limitation::error(name.span, "`f16` is not supported yet", "use `f32`"));
                     return TypeTable::ERROR;
                 }
-                text => Prim::from_name(text),
+                text => primitive(text),
             };
             if let Some(prim) = prim {
                 return self.prim(prim);
             }
         }
-        let entity = self.resolve_name(name);
+        let entity = self.resolve(name, true);
         if path.names.len() > 1 {
             if entity != Entity::Error {
                 self.limitation(path.span, "paths with `::`", "name the type itself: all files share one scope");
@@ -557,5 +568,15 @@ impl<'a> Checker<'a, '_> {
             },
             _ => None,
         }
+    }
+}
+
+fn primitive(name: &str) -> Option<Prim> {
+    match name {
+        "int" => Some(Prim::I32),
+        "uint" => Some(Prim::U32),
+        "float" => Some(Prim::F32),
+        "double" => Some(Prim::F64),
+        _ => Prim::from_name(name),
     }
 }

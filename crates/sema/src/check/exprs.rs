@@ -168,7 +168,7 @@ impl<'a> Checker<'a, '_> {
                 self.p.types.shallow(result)
             }
             ExprKind::Lambda(lambda) => self.lambda(e, lambda, expected),
-            ExprKind::If { arms, otherwise } => self.if_expr(arms, *otherwise, expected),
+            ExprKind::If { arms, otherwise } => self.if_expr(arms, *otherwise, expected, span),
             ExprKind::While { cond, body } => self.while_expr(e, *cond, *body),
             ExprKind::For(looped) => self.for_expr(e, looped),
         }
@@ -222,6 +222,16 @@ impl<'a> Checker<'a, '_> {
         let g = self.g(e);
         self.p.resolved.insert(g, entity);
         let generic = matches!(entity, Entity::Fn(id) if self.p.fns[id.0 as usize].n_type_params > 0);
+        let what = match entity {
+            Entity::Local(_) => Some("a variable"),
+            Entity::Static(_) => Some("a static"),
+            Entity::Fn(_) if !generic => Some("a function without type parameters"),
+            _ => None,
+        };
+        if let (Some(_), Some(what)) = (&path.type_args, what) {
+            self.report(not_generic::error(path.span, &short(&name.text), what));
+            return TypeTable::ERROR;
+        }
         if path.type_args.is_some() && !generic && entity != Entity::Error {
             self.limitation(path.span, "type arguments", "write a function or struct for each type");
             return TypeTable::ERROR;
@@ -232,8 +242,11 @@ impl<'a> Checker<'a, '_> {
             Entity::Static(id) => self.p.statics[id.0 as usize].ty,
             Entity::Fn(id) => self.use_fn(g, id, path, called),
             Entity::Struct(_) | Entity::Alias(_) | Entity::TypeParam(_) => {
-                let is_struct = matches!(entity, Entity::Struct(_));
-                self.report(not_a_value::error(name.span, &short(&name.text), is_struct));
+                let fields: Option<Vec<&str>> = match entity {
+                    Entity::Struct(id) => Some(self.p.structs[id.0 as usize].fields.iter().map(|f| f.0).collect()),
+                    _ => None,
+                };
+                self.report(not_a_value::error(name.span, &short(&name.text), fields.as_deref()));
                 TypeTable::ERROR
             }
         }
@@ -304,7 +317,7 @@ impl<'a> Checker<'a, '_> {
 
     fn struct_expr(&mut self, path: &'a ast::Path, fields: &'a [(Name, ExprId)], span: Span) -> Ty {
         let name = &path.names[0];
-        let mut entity = self.resolve_name(name);
+        let mut entity = self.resolve(name, true);
         if let Entity::Alias(id) = entity {
             let ty = self.alias(id);
             entity = match self.p.types.kind(ty) {
@@ -540,6 +553,9 @@ impl<'a> Checker<'a, '_> {
                 Stmt::Let { pattern, init, .. } => self.let_stmt(pattern, *init),
                 Stmt::Expr(e) => {
                     let ty = self.dropped(*e);
+                    if let (ExprKind::Path(path), Kind::Fn(..)) = (&self.ast()[*e].kind, self.p.types.kind(ty)) {
+                        self.report(not_called::warning(path.span, &short(&path.names[0].text)));
+                    }
                     if self.p.types.is_never(ty) {
                         ended = ended.or(Some(self.ast()[*e].span));
                     }
@@ -704,8 +720,34 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn if_expr(&mut self, arms: &'a [(ExprId, ExprId)], otherwise: Option<ExprId>, expected: Option<Ty>) -> Ty {
+    /// Whether `()` is no value of this type.
+    fn needs_value(&mut self, ty: Ty) -> bool {
+        let ty = self.p.types.shallow(ty);
+        match self.p.types.kind(ty) {
+            Kind::Var(_) | Kind::Error | Kind::Never | Kind::Ptr { .. } => false,
+            _ => ty != TypeTable::UNIT,
+        }
+    }
+
+    fn if_expr(
+        &mut self,
+        arms: &'a [(ExprId, ExprId)],
+        otherwise: Option<ExprId>,
+        expected: Option<Ty>,
+        span: Span,
+    ) -> Ty {
         let bool = self.prim(Prim::Bool);
+        if let (None, Some(expected)) = (otherwise, expected)
+            && self.needs_value(expected)
+        {
+            for (cond, then) in arms {
+                self.operand_to(*cond, bool, NO_WHY);
+                self.expr(*then, Some(expected));
+            }
+            let shown = self.show(expected);
+            self.report(missing_else::error(span, &shown));
+            return TypeTable::ERROR;
+        }
         let fixed = match otherwise {
             None => Some(TypeTable::UNIT),
             Some(_) => expected.filter(|t| self.p.types.as_var(*t).is_none()),

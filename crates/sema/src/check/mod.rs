@@ -281,6 +281,11 @@ impl<'a, 's> Checker<'a, 's> {
 
     /// What `name` means; an error is reported once per function and name.
     fn resolve_name(&mut self, name: &'a Name) -> Entity {
+        self.resolve(name, false)
+    }
+
+    /// The same of a name that should be a type's, if `as_type`, else a value's.
+    fn resolve(&mut self, name: &'a Name, as_type: bool) -> Entity {
         if let Some(entity) = self.lookup(&name.text) {
             return entity;
         }
@@ -291,18 +296,21 @@ impl<'a, 's> Checker<'a, 's> {
         if self.open_names || !self.reported_names.insert((self.ctx.function, &name.text)) {
             return Entity::Error;
         }
-        let similar = self.similar_name(&name.text);
+        let similar = self.similar_name(&name.text, as_type);
         self.report(unknown_name::error(name.span, &short(&name.text), similar));
         Entity::Error
     }
 
-    fn similar_name(&mut self, name: &str) -> Option<&'a str> {
+    fn similar_name(&mut self, name: &str, as_type: bool) -> Option<&'a str> {
         self.n_suggestions += 1;
         if self.n_suggestions > 20 {
             return None;
         }
-        let all = self.scopes.iter().rev().chain(&self.globals).flat_map(|scope| scope.keys());
-        closest(name, all.copied())
+        let all = self.scopes.iter().rev().chain(&self.globals).flat_map(|scope| scope.iter());
+        let is_type = |e: &Entity| matches!(e, Entity::Struct(_) | Entity::Alias(_) | Entity::TypeParam(_));
+        let fitting = all.filter(|(_, e)| !as_type || is_type(e)).map(|(name, _)| *name);
+        let primitive = Prim::ALL.iter().filter(|_| as_type).map(|p| p.name());
+        closest(name, fitting.chain(primitive))
     }
 
     /// Enters a name into the innermost scope.
@@ -352,8 +360,14 @@ impl<'a, 's> Checker<'a, 's> {
         let mut diagnostic = type_mismatch::error(span, &found, &expected, why.0);
         let unit = TypeTable::UNIT;
         let (f, t) = (self.p.types.shallow(from), self.p.types.shallow(to));
+        let is_literal = |c: &Self, t: Ty, class| c.p.types.as_var(t).is_some_and(|v| c.p.types.class(v) == class);
+        let is_like = |c: &Self, t: Ty, class, like: fn(Prim) -> bool| {
+            is_literal(c, t, class) || c.p.types.as_prim(t).is_some_and(like)
+        };
         let is_number = |c: &Self, t: Ty| c.p.types.as_prim(t).is_some_and(|p| p != Prim::Bool);
-        if f == unit && t != unit {
+        if matches!(self.p.types.kind(f), Kind::Fn(..)) && !matches!(self.p.types.kind(t), Kind::Fn(..)) {
+            diagnostic = diagnostic.hint(type_mismatch::CALL);
+        } else if f == unit && t != unit {
             diagnostic = diagnostic.hint(type_mismatch::NO_VALUE);
         } else if t == unit {
             diagnostic = diagnostic.hint(type_mismatch::DROP);
@@ -361,17 +375,29 @@ impl<'a, 's> Checker<'a, 's> {
             diagnostic = diagnostic.hint(type_mismatch::convert(&expected));
         } else if let (Kind::Ptr { mutable: false, to: a, .. }, Kind::Ptr { mutable: true, to: b, .. }) =
             (self.p.types.kind(f), self.p.types.kind(t))
-            && self.p.types.shallow(a) == self.p.types.shallow(b)
+            && (self.p.types.shallow(a) == self.p.types.shallow(b) || self.p.types.as_var(a).is_some())
         {
             diagnostic = diagnostic.hint(type_mismatch::ADDRESS_MUT);
         } else if let Kind::Ptr { mutable: true, .. } = self.p.types.kind(t)
             && !matches!(self.p.types.kind(f), Kind::Ptr { .. })
         {
             diagnostic = diagnostic.hint(type_mismatch::WRITE_MUT);
-        } else if self.p.types.as_var(f).is_some_and(|v| self.p.types.class(v) == Class::Int)
-            && self.p.types.as_prim(t).is_some_and(Prim::is_float)
-        {
+        } else if let [Some(int), _] | [_, Some(int)] = [(f, t), (t, f)].map(|(int, float)| {
+            let wrong = is_literal(self, int, Class::Int) && is_like(self, float, Class::Float, Prim::is_float);
+            wrong.then_some(int)
+        }) {
             diagnostic = diagnostic.hint(type_mismatch::FLOAT_LITERAL);
+            // The literal may stand far away; what else has its type is not to blame.
+            let literal = self.finals.iter().find_map(|f| match f {
+                Final::Literal { ty, span, .. } if self.p.types.shallow(*ty) == int => Some(*span),
+                _ => None,
+            });
+            if let Some(literal) = literal.filter(|&l| l != span) {
+                diagnostic = diagnostic.other(literal, type_mismatch::INTEGER);
+            }
+            self.p.types.unify(int, TypeTable::ERROR);
+        } else if is_literal(self, f, Class::Float) && is_like(self, t, Class::Int, Prim::is_int) {
+            diagnostic = diagnostic.hint(type_mismatch::INT_LITERAL);
         }
         self.report(diagnostic);
     }

@@ -15,6 +15,7 @@ pub(crate) mod immutable;
 pub(crate) mod indefinite_array;
 pub(crate) mod intrinsic_type;
 pub(crate) mod literal_out_of_range;
+pub(crate) mod missing_else;
 pub(crate) mod missing_field;
 pub(crate) mod no_such_field;
 pub(crate) mod not_a_function;
@@ -24,7 +25,9 @@ pub(crate) mod not_a_pointer;
 pub(crate) mod not_a_struct;
 pub(crate) mod not_a_type;
 pub(crate) mod not_a_value;
+pub(crate) mod not_called;
 pub(crate) mod not_constant;
+pub(crate) mod not_generic;
 pub(crate) mod recursive_static;
 pub(crate) mod recursive_type;
 pub(crate) mod spawn_captures_mut;
@@ -55,6 +58,7 @@ nyala_base::codes![
     indefinite_array,
     intrinsic_type,
     literal_out_of_range,
+    missing_else,
     missing_field,
     no_such_field,
     not_a_function,
@@ -64,7 +68,9 @@ nyala_base::codes![
     not_a_struct,
     not_a_type,
     not_a_value,
+    not_called,
     not_constant,
+    not_generic,
     recursive_static,
     recursive_type,
     spawn_captures_mut,

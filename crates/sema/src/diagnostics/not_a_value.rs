@@ -16,10 +16,16 @@
 
 use nyala_base::{Diagnostic, Span};
 
-pub fn error(span: Span, name: &str, is_struct: bool) -> Diagnostic {
-    let hint = match is_struct {
-        true => format!("values of structs are `{name} {{ … }}`"),
-        false => format!("`x as {name}` converts a value; types are no functions"),
+/// `fields` are those of a struct.
+pub fn error(span: Span, name: &str, fields: Option<&[&str]>) -> Diagnostic {
+    let hint = match fields {
+        Some([]) => format!("values of structs are `{name} {{ }}`"),
+        Some(fields) if fields.len() <= 6 => {
+            let fields: Vec<String> = fields.iter().map(|f| format!("{}: …", super::short(f))).collect();
+            format!("values of structs are `{name} {{ {} }}`", fields.join(", "))
+        }
+        Some(_) => format!("values of structs are `{name} {{ field: …, … }}`"),
+        None => format!("`x as {name}` converts a value; types are no functions"),
     };
     Diagnostic::error("not-a-value", span, format!("found type `{name}`, expected a value")).hint(hint)
 }

@@ -33,8 +33,11 @@ pub const DROP: &str = "end it with `;` to drop the value";
 pub const ADDRESS_MUT: &str = "nothing can be changed through a `&` pointer; take the address with `&mut`";
 pub const WRITE_MUT: &str = "`&mut` is always written: `&mut x`";
 pub const FLOAT_LITERAL: &str = "an integer literal never becomes a float: write a point, as in `1.0`";
+pub const INTEGER: &str = "an integer because of this literal";
+pub const INT_LITERAL: &str = "a literal with a point is a float: leave out the point, or convert it with `as`";
+pub const CALL: &str = "functions are called with `()`, `return`, `break` and `continue` too";
 pub const COMPARISONS: &str =
-    "comparisons bind looser than `|`, `^` and `&`: put them in parentheses, or use `||` and `&&`";
+    "comparisons do not chain, and bind looser than `|`, `^` and `&`: join them by `&&` and `||`";
 
 pub fn convert(expected: &str) -> String {
     format!("convert it with `as {expected}`")

@@ -32,6 +32,12 @@ pub fn error(span: Span, name: &str, similar: Option<&str>) -> Diagnostic {
     }
 }
 
+/// A parameter that is nothing but a name, which was taken for its type.
+pub fn parameter(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("unknown-name", span, format!("found no type `{name}` in scope"))
+        .hint(format!("parameters have a name and a type: `{name}: i32`"))
+}
+
 /// Names that people bring along from other languages.
 fn foreign(name: &str) -> Option<&'static str> {
     Some(match name {

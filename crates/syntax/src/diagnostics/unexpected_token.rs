@@ -27,27 +27,130 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `found` and `expected` in words, tokens in backticks.
-pub fn error(span: Span, found: &str, expected: &str) -> Diagnostic {
-    Diagnostic::error("unexpected-token", span, format!("found {found}, expected {expected}"))
+/// What stands at a place of the file: a description of the token, and its text between those of its neighbors.
+pub struct Found<'a> {
+    pub shown: String,
+    pub before: &'a str,
+    pub text: &'a str,
+    pub next: &'a str,
+}
+
+pub fn error(span: Span, found: &Found, expected: &str) -> Diagnostic {
+    let message = format!("found {}, expected {expected}", found.shown);
+    let diagnostic = Diagnostic::error("unexpected-token", span, message);
+    match remedy(found, expected) {
+        Some(hint) => diagnostic.hint(hint),
+        None => diagnostic,
+    }
 }
 
 /// A bracket is closed by something else.
-pub fn in_brackets(span: Span, found: &str, expected: &str, opener: Span) -> Diagnostic {
+pub fn in_brackets(span: Span, found: &Found, expected: &str, opener: Span) -> Diagnostic {
     error(span, found, expected).other(opener, "to close this")
 }
 
 /// `t.0`.
 pub fn dot_index(span: Span, index: &str) -> Diagnostic {
-    error(span, &format!("`.{index}`"), "a field name").hint(format!("parts of tuples are `t({index})`"))
+    Diagnostic::error("unexpected-token", span, format!("found `.{index}`, expected a field name"))
+        .hint(format!("parts of tuples are `t({index})`"))
 }
 
 /// `a[1]`.
-pub fn bracket_index(span: Span, found: &str) -> Diagnostic {
-    error(span, found, "a type").hint("elements of arrays are `a(i)`; brackets hold types")
+pub fn bracket_index(span: Span, found: &Found) -> Diagnostic {
+    Diagnostic::error("unexpected-token", span, format!("found {}, expected a type", found.shown))
+        .hint("elements of arrays are `a(i)`; brackets hold types")
+}
+
+/// `loop { … }`.
+pub fn endless_loop(span: Span) -> Diagnostic {
+    Diagnostic::error("unexpected-token", span, "found `loop`, expected an expression")
+        .hint("write `while true { … }`; `break()` leaves it")
 }
 
 /// Something follows what was taken for the value of a block.
-pub fn after_result(span: Span, found: &str, result: Span) -> Diagnostic {
-    error(span, found, "`}` after the block's result").other(result, "the result; end it with `;` if it is none")
+pub fn after_result(span: Span, found: &Found, result: Span) -> Diagnostic {
+    Diagnostic::error(
+        "unexpected-token",
+        span,
+        format!("found {}, expected `}}` after the block's result", found.shown),
+    )
+    .other(result, "the result; end it with `;` if it is none")
+}
+
+/// What people mean who write it in other languages.
+fn remedy(found: &Found, expected: &str) -> Option<&'static str> {
+    let needs_value = expected == "an expression";
+    let ends_statement = expected.starts_with("`;` after");
+    let is_let = expected == "`;` after `let`";
+    Some(match (found.before, found.text) {
+        (_, "..") => "there are no ranges; loops count with `for i in range(0, n) { … }`",
+        ("return", _) if ends_statement => "`return` is a function: `return(x)`",
+        (_, "=") if needs_value || expected == "`{`" => "comparison is `==`",
+        (_, "==") if is_let => "`=` gives a variable its value",
+        (macro_name, "!") if ends_statement => match macro_name {
+            "assert" | "panic" => "there are no macros: it is a function, called without `!`",
+            "print" | "println" | "printf" | "eprintln" | "dbg" => {
+                "there are no macros; print with `print_i32(x)`, `print_string(\"…\")`, `println()`"
+            }
+            _ => "there are no macros; functions are called as `f(x)`",
+        },
+        (_, "<") if expected == "`(` and parameters" => "type parameters stand in brackets: `fn id[T](x: T) -> T`",
+        (_, "<") => "type arguments stand in brackets: `Name[T]`",
+        (_, text) if expected.starts_with("an item") => return item_remedy(text),
+        (_, ":") if expected == "a body in `{ … }`" => "the type of the result stands after `->`",
+        (_, "=" | "=>") if expected == "a body in `{ … }`" => "the body is a block: `{ x + 1 }`",
+        (_, "=") if expected == "`:` and the field's value" => "fields are `name: value`",
+        (_, "," | "}") if expected == "`:` and the field's value" => "every field has its value: `x: x`",
+        ("{" | ",", _) if expected == "a field name" => "fields are given by name: `x: 1`",
+        (_, ";") if expected == "`,` or `}`" => "fields end with `,`",
+        (_, ";") if expected == "`,` or `]`" => "an array of the same value `n` times is `[0, .. n]`",
+        (_, ";") if expected == "`]`" => "the type of an array of `n` elements is `[T * n]`",
+        (_, "fn") if needs_value => "functions without a name are `|x| x + 1`",
+        (_, "=>") => "functions without a name are `|x| x + 1`",
+        (_, "?") => "write `if c { a } else { b }`",
+        (_, "and") => "write `&&`",
+        (_, "or") => "write `||`",
+        ("not", _) => "write `!`",
+        (_, "elif" | "elsif" | "elseif") => "write `else if`",
+        (_, "else") => "`else` stands after the `}` of an `if`",
+        (_, "let") if needs_value => "`let` is a statement of its own; loops count with `for i in range(0, n) { … }`",
+        (_, "->") => "`.` follows pointers by itself: `p.x`",
+        (_, ":") if ends_statement && found.next == "=" => "variables are `let x = …;`",
+        (_, ":") if ends_statement => "variables are `let x: i32 = …;`",
+        ("const" | "var" | "auto" | "val", _) if ends_statement => {
+            "variables are `let x = …;`, or `let mut x = …;` if they change"
+        }
+        ("new", _) if ends_statement => "values of structs are `Name { field: value }`",
+        (ty, _) if ends_statement && is_type(ty) => "the name comes before the type: `let x: i32 = …;`",
+        (ty, _) if expected == "`,` or `)`" && is_type(ty) => "the name comes before the type: `x: i32`",
+        (_, text) if ends_statement && text.starts_with(|c: char| c.is_alphanumeric() || c == '_') => {
+            "end the statement before it with `;`"
+        }
+        _ => return None,
+    })
+}
+
+/// At the top level of a file.
+fn item_remedy(text: &str) -> Option<&'static str> {
+    Some(match text {
+        "let" | "const" | "var" | "auto" => "outside of functions there are statics: `static NAME = 5;`",
+        "import" | "include" | "from" | "require" => "libraries are used by `use name::*;`",
+        "def" | "func" | "function" | "async" | "unsafe" | "inline" | "public" => {
+            "functions are `fn name(x: i32) -> i32 { … }`"
+        }
+        "class" | "interface" | "union" | "record" => "types are `struct Name { field: i32 }`",
+        "typedef" | "using" => "other names of types are `type Name = i32;`",
+        "if" | "for" | "while" | "return" | "match" | "with" => {
+            "statements stand in functions: `fn main() -> i32 { … }`"
+        }
+        _ if is_type(text) => "functions are `fn name(x: i32) -> i32 { … }`",
+        _ => return None,
+    })
+}
+
+/// Names of types, here or in C.
+fn is_type(text: &str) -> bool {
+    let types = "i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 bool int uint float double char void long short unsigned size_t str \
+                 String string usize isize";
+    types.split(' ').any(|t| t == text)
 }

@@ -330,6 +330,14 @@ impl Parser<'_> {
     fn path_expr(&mut self) -> R<ExprId> {
         let start = self.pos;
         let path = self.path(true)?;
+        // `loop` is no keyword, but no struct is called so either.
+        if self.at(Tok::LBrace)
+            && matches!(&path.names[..], [name] if &*name.text == "loop")
+            && self.peek_at(2) != Tok::Colon
+        {
+            self.pos = start;
+            return Err(self.report(unexpected_token::endless_loop(self.span())));
+        }
         let field_follows = self.peek_at(1) == Tok::Ident && self.peek_at(2) == Tok::Colon;
         if self.at(Tok::LBrace) && (!self.no_struct || field_follows) {
             let open = self.pos;
@@ -400,6 +408,9 @@ impl Parser<'_> {
             }
             let then = self.nested(|p| p.bracketed(|p| p.block()))?;
             arms.push((cond, then));
+            if self.at(Tok::Ident) && matches!(self.text_of(self.tokens[self.pos]), "elif" | "elsif" | "elseif") {
+                return Err(self.unexpected("`else`"));
+            }
             if !self.eat(Tok::Else) {
                 break;
             }
@@ -512,9 +523,12 @@ impl Parser<'_> {
         if self.eat(Tok::Let) {
             let pattern = self.pattern()?;
             let init = if self.eat(Tok::Eq) { Some(self.expr()?) } else { None };
-            stmts.push(Stmt::Let { pattern, init, span: self.span_from(start) });
-            self.semi("`let`")?;
-            return Ok(None);
+            let span = self.span_from(start);
+            let ended = self.semi("`let`");
+            // What follows may belong to the value.
+            let init = if ended.is_err() { Some(self.mk(ExprKind::Error, span)?) } else { init };
+            stmts.push(Stmt::Let { pattern, init, span });
+            return ended.map(|()| None);
         }
         let ends_itself = matches!(self.peek(), Tok::If | Tok::While | Tok::For | Tok::With | Tok::Match | Tok::LBrace);
         let e = if ends_itself { self.primary()? } else { self.expr()? };
@@ -539,10 +553,11 @@ impl Parser<'_> {
                 return Ok(Some(e));
             }
             let result = self.module[e].span;
-            return Err(self.report(unexpected_token::after_result(self.span(), &self.describe(), result)));
+            return Err(self.report(unexpected_token::after_result(self.span(), &self.found(), result)));
         }
-        stmts.push(Stmt::Expr(e));
+        // Without its `;` it may be something else than it looks like.
         self.semi("the expression")?;
+        stmts.push(Stmt::Expr(e));
         Ok(None)
     }
 }

@@ -90,7 +90,7 @@ impl Parser<'_> {
             n += 1;
         }
         if n == 0 || self.peek_at(1 + 2 * n) != Tok::Star || self.peek_at(2 + 2 * n) != Tok::Semi {
-            return self.unsupported_item("`use` items other than `use library::*;`", "name the library only");
+            return self.unsupported_item("`use` items other than `use library::*;`", "write `use library::*;`");
         }
         self.bump();
         let mut path = Vec::with_capacity(n);
@@ -268,7 +268,7 @@ impl Parser<'_> {
         let diagnostic = if self.tokens[self.pos].newline || self.at(Tok::RBrace) {
             missing_semicolon::error(self.behind(), after)
         } else {
-            unexpected_token::error(self.span(), &self.describe(), &format!("`;` after {after}"))
+            unexpected_token::error(self.span(), &self.found(), &format!("`;` after {after}"))
         };
         let reported = self.report(diagnostic);
         if self.tokens[self.pos].newline || self.at(Tok::RBrace) { Ok(()) } else { Err(reported) }

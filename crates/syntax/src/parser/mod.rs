@@ -217,8 +217,18 @@ impl Parser<'_> {
         }
     }
 
+    fn found(&self) -> unexpected_token::Found<'_> {
+        let text = |i: usize| self.tokens.get(i).map_or("", |&t| self.text_of(t));
+        unexpected_token::Found {
+            shown: self.describe(),
+            before: self.pos.checked_sub(1).map_or("", text),
+            text: text(self.pos),
+            next: text(self.pos + 1),
+        }
+    }
+
     fn unexpected(&mut self, expected: &str) -> Reported {
-        self.report(unexpected_token::error(self.span(), &self.describe(), expected))
+        self.report(unexpected_token::error(self.span(), &self.found(), expected))
     }
 
     fn expect(&mut self, tok: Tok, expected: &str) -> R<Token> {
@@ -244,7 +254,7 @@ impl Parser<'_> {
             return Err(reported);
         }
         let opener = self.span_of(self.tokens[open]);
-        Err(self.report(unexpected_token::in_brackets(self.span(), &self.describe(), expected, opener)))
+        Err(self.report(unexpected_token::in_brackets(self.span(), &self.found(), expected, opener)))
     }
 
     /// Runs `f` one level deeper.

@@ -144,7 +144,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         if matches!(self.peek(), Tok::Int | Tok::Minus) {
-            return Err(self.report(unexpected_token::bracket_index(self.span(), &self.describe())));
+            return Err(self.report(unexpected_token::bracket_index(self.span(), &self.found())));
         }
         Ok(Some(self.list(open, Tok::RBracket, "`,` or `]`", |p| p.ty())?))
     }

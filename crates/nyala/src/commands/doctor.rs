@@ -1,0 +1,153 @@
+//! `nyala doctor`: what works on this machine, tried out, and how to get what does not.
+
+use super::FAILED;
+use nyala::build::Kind;
+use nyala::{Options, Reported, Session};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Say which targets and devices work here, and how to get the others
+#[derive(clap::Args)]
+pub struct Doctor {}
+
+/// Adds on several threads what it is given, so that loops, calls and the runtime are tried.
+const PROGRAM: &str = "extern fn main() -> i32 { let mut cells = [0, .. 7]; for i in par(0, 7) { cells(i) = i * 2; } \
+                       let mut sum = 0; for i in range(0, 7) { sum += cells(i); } sum }";
+const RESULT: i32 = 42;
+
+/// Processors that objects are made for as a test.
+const TARGETS: &[&str] = &[
+    "x86_64-unknown-linux-gnu",
+    "aarch64-unknown-linux-gnu",
+    "riscv64gc-unknown-linux-gnu",
+    "powerpc64le-unknown-linux-gnu",
+];
+
+/// What is looked for of devices: what it is, and the driver's library.
+const DRIVERS: &[(&str, &str)] =
+    &[("NVIDIA GPUs", "libcuda.so.1"), ("OpenCL devices", "libOpenCL.so.1"), ("Vulkan devices", "libvulkan.so.1")];
+
+enum State {
+    Works,
+    Missing,
+    Planned,
+}
+
+fn line(state: State, what: &str, about: &str) {
+    let word = match state {
+        State::Works => "works",
+        State::Missing => "missing",
+        State::Planned => "planned",
+    };
+    println!("{word:<8}  {what:<28}  {about}");
+}
+
+/// The line of a trial; whether it went well.
+fn tried(what: &str, result: Result<String, String>) -> bool {
+    match &result {
+        Ok(about) => line(State::Works, what, about),
+        Err(why) => line(State::Missing, what, why),
+    }
+    result.is_ok()
+}
+
+impl Doctor {
+    pub fn run(&self) -> u8 {
+        let machine = nyala_gen_llvm::machine_name(&nyala_gen_llvm::Options::default());
+        let machine: Vec<&str> = machine.split(' ').take(4).collect();
+        println!("nyala {}, {}\n", env!("CARGO_PKG_VERSION"), machine.join(" "));
+        let mut well = tried("interpreter", interpret());
+        well &= tried("native code in memory", compile_in_memory());
+        match tempfile::tempdir() {
+            Ok(folder) => build_all(folder.path()),
+            Err(e) => line(State::Missing, "files", &format!("cannot make a temporary folder: {e}")),
+        }
+        let n = nyala_runtime::nyala_num_threads();
+        line(State::Works, "threads", &format!("{n}; the environment's NYALA_NUM_THREADS sets another number"));
+        match nyala::cache::Cache::of_user() {
+            Some(cache) => line(State::Works, "cache of native code", &cache.folder().display().to_string()),
+            None => line(State::Missing, "cache of native code", "set XDG_CACHE_HOME or HOME to an absolute path"),
+        }
+        let libraries = nyala::libraries::embedded().collect::<Vec<_>>().join(", ");
+        line(State::Works, "libraries", &libraries);
+        for (what, driver) in DRIVERS {
+            let found = nyala_runtime::Library::open(Path::new(driver)).is_ok();
+            let driver = if found { format!("{driver} is there") } else { format!("{driver} is not there") };
+            line(State::Planned, what, &format!("no code is made for them yet; {driver}"));
+        }
+        if well { 0 } else { FAILED }
+    }
+}
+
+fn session(options: Options) -> Session {
+    let mut s = Session::new(options);
+    s.add_file("doctor.impala", PROGRAM);
+    s
+}
+
+/// The first finding in a line of text.
+fn first_error(s: &Session) -> String {
+    s.sink.diagnostics.first().map_or("failed".into(), |d| {
+        let hints = d.hints.iter().map(|h| format!("; {h}")).collect::<String>();
+        d.message.clone() + &hints
+    })
+}
+
+fn expect(result: i32) -> Result<String, String> {
+    if result == RESULT { Ok("a program was run".into()) } else { Err(format!("gives {result} for {RESULT}")) }
+}
+
+fn interpret() -> Result<String, String> {
+    let mut s = session(Options::default());
+    let result = s.graph().and_then(|world| s.interpret(&world, "main", &[], &[]));
+    result.map_err(|Reported| first_error(&s)).and_then(expect)
+}
+
+fn compile_in_memory() -> Result<String, String> {
+    let mut s = session(Options::default());
+    let run = |s: &mut Session| {
+        let world = s.graph()?;
+        let residual = s.residual(&world)?;
+        let module = s.flat(&residual)?;
+        let loaded = s.load(&module, &[])?;
+        s.run_entry(&module, &loaded, "main", &[])
+    };
+    run(&mut s).map_err(|Reported| first_error(&s)).and_then(expect)
+}
+
+/// A version line of a tool.
+fn version(tool: &str) -> String {
+    let output = Command::new(tool).arg("--version").stderr(Stdio::null()).output();
+    let text = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
+    text.lines().next().unwrap_or_default().to_string()
+}
+
+fn build_all(folder: &Path) {
+    let build = |kind: Kind, name: &str, target: Option<&str>| {
+        let mut s = session(Options { target: target.map(str::to_string), ..Options::default() });
+        let out = folder.join(name);
+        s.build(kind, &out, &[]).map(|()| out).map_err(|Reported| first_error(&s))
+    };
+    let linker = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let ran = build(Kind::Exe, "program", None).and_then(|program| {
+        let status = Command::new(&program).status().map_err(|e| format!("cannot run what was built: {e}"))?;
+        expect(status.code().unwrap_or(-1)).map(|_| format!("linked by `{linker}`, {}", version(&linker)))
+    });
+    tried("executables", ran);
+    tried("shared libraries", build(Kind::SharedLib, "libprogram.so", None).map(|_| format!("linked by `{linker}`")));
+    tried("static libraries", build(Kind::StaticLib, "libprogram.a", None).map(|_| version("ar")));
+    tried("C headers", build(Kind::Header, "program.h", None).map(|_| String::new()));
+    let results: Vec<(&str, bool)> =
+        TARGETS.iter().map(|&t| (t, build(Kind::Obj, &format!("{t}.o"), Some(t)).is_ok())).collect();
+    let names = |well: bool| {
+        let those: Vec<&str> =
+            results.iter().filter(|r| r.1 == well).map(|r| r.0.split('-').next().unwrap_or(r.0)).collect();
+        those.join(", ")
+    };
+    if results.iter().any(|r| r.1) {
+        line(State::Works, "objects for processors", &names(true));
+    }
+    if results.iter().any(|r| !r.1) {
+        line(State::Missing, "objects for processors", &format!("{}: not in this LLVM", names(false)));
+    }
+}
