@@ -1,9 +1,11 @@
-//! `x bench`: compile times by pass, their growth with the program's size, the blur against C, parallel loops.
+//! `x bench`: compile times by pass, their growth with the program's size, the blur against C, parallel loops,
+//! sorting.
 //!
 //! Each figure is the median of several runs. A whole run writes a file into `bench/results/`; nothing here fails because
 //! something is slow.
 
 mod parallel;
+mod sort;
 
 use crate::root;
 use nyala::{Options, Session};
@@ -72,6 +74,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     }
     if wanted("parallel loops") {
         let block = parallel::run()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
+    if wanted("sort") {
+        let block = sort::run()?;
         print!("{block}");
         out.push_str(&block);
     }

@@ -1,5 +1,6 @@
 //! What keeps the house in order: the layer table of ARCHITECTURE.md against folders, dependencies and headers, unsafe
-//! code, file lengths, promises in comments, diagnostics and their tests, licenses and sources of dependencies.
+//! code, file lengths, promises in comments, diagnostics and their tests, documentation and tests of the libraries, licenses
+//! and sources of dependencies.
 
 use crate::{Tally, root};
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub fn run() -> Tally {
         ("promises", check_promises),
         ("diagnostics", check_diagnostics),
         ("dependencies", check_dependencies),
+        ("libraries", check_libraries),
         ("formatting", check_formatting),
     ];
     for (name, check) in checks {
@@ -94,18 +96,22 @@ fn check_map(faults: &mut Vec<String>) {
 }
 
 fn rust_files() -> Vec<PathBuf> {
-    fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    files_in("crates", "rs")
+}
+
+fn files_in(folder: &str, extension: &str) -> Vec<PathBuf> {
+    fn walk(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.is_dir() {
-                walk(&path, files);
-            } else if path.extension().is_some_and(|e| e == "rs") {
+                walk(&path, extension, files);
+            } else if path.extension().is_some_and(|e| e == extension) {
                 files.push(path);
             }
         }
     }
     let mut files = Vec::new();
-    walk(&root().join("crates"), &mut files);
+    walk(&root().join(folder), extension, &mut files);
     files.sort();
     files
 }
@@ -202,6 +208,60 @@ fn check_diagnostics(faults: &mut Vec<String>) {
     }
 }
 
+/// Every function of a library that programs may call has a comment above it, or is in a row of one-line functions that has
+/// one; and a query `//? …` or a test under `lib` uses it. Others are `priv`.
+fn check_libraries(faults: &mut Vec<String>) {
+    let mut uses = std::collections::BTreeSet::new();
+    let mut functions = Vec::new();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    for path in files_in("lib", "impala") {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let is_source = path.parent().is_some_and(|p| p.ends_with("src"));
+        let mut documented = false;
+        for (i, line) in text.lines().enumerate() {
+            if !is_source || line.starts_with("//?") {
+                uses.extend(line.split(|c| !is_word(c)).map(str::to_string));
+            }
+            if line.starts_with("//") {
+                documented = true;
+                continue;
+            }
+            let name = is_source.then(|| function_name(line)).flatten();
+            if let Some(name) = name {
+                let at = format!("{}:{}: `{name}`", shown(&path), i + 1);
+                if !documented {
+                    faults.push(format!("{at} has no comment that says what it does"));
+                }
+                if !line.starts_with("priv ") {
+                    functions.push((name.to_string(), at));
+                }
+            }
+            // The next line of a row goes on with its comment.
+            documented &= name.is_some() && line.ends_with('}');
+        }
+    }
+    for (name, at) in functions {
+        if !uses.contains(&name) {
+            faults.push(format!("{at} is used in no test or `//?` line under lib; add one, or make it `priv`"));
+        }
+    }
+}
+
+/// The function that begins in a line of Impala, outside of blocks.
+fn function_name(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("priv ").unwrap_or(line).strip_prefix("fn ")?;
+    let mut rest = rest.strip_prefix('@').unwrap_or(rest);
+    if rest.starts_with('(') {
+        let mut depth = 0;
+        let end = rest.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        })?;
+        rest = rest[end + 1..].trim_start();
+    }
+    rest.split(['(', '[']).next()
+}
+
 fn check_formatting(faults: &mut Vec<String>) {
     let output = std::process::Command::new("cargo").current_dir(root()).args(["fmt", "--all", "--check"]).output();
     match output {
@@ -253,5 +313,18 @@ fn check_dependencies(faults: &mut Vec<String>) {
         && !String::from_utf8_lossy(&output.stderr).contains("no such command")
     {
         faults.push(format!("`cargo deny check` fails:\n{}", String::from_utf8_lossy(&output.stderr)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::function_name;
+
+    #[test]
+    fn finds_functions_of_libraries() {
+        assert_eq!(function_name("fn f(a: i32) -> i32 { a }"), Some("f"));
+        assert_eq!(function_name("priv fn @g() -> () {"), Some("g"));
+        assert_eq!(function_name("fn @(?c & (?d)) h(c: u8) -> () {"), Some("h"));
+        assert_eq!(function_name("    fn inner() -> () {"), None);
     }
 }

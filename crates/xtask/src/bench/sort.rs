@@ -1,0 +1,57 @@
+//! `x bench sort`: `std::sort` of the libraries beside C++'s, in turns. The programs lie in `bench/peers/sort`; each prints
+//! names and nanoseconds, medians of 15 repetitions.
+
+use super::{RUNS, median, output_of};
+use crate::{root, sh};
+use std::fmt::Write as _;
+use std::process::Command;
+
+/// What the programs measure.
+const WORKLOADS: &[(&str, &str)] = &[
+    ("i32", "sort_i32, std::sort of 1,000,000 random elements"),
+    ("f64", "sort_f64, std::sort of 1,000,000 random elements"),
+    ("stable", "sort_stable_i32, std::stable_sort of 1,000,000 random elements"),
+];
+
+pub fn run() -> Result<String, String> {
+    let (peers, out) = (root().join("bench/peers/sort"), root().join("out/bench"));
+    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+    let program = out.join("sort");
+    let mut compiler = Command::new("c++");
+    compiler.args(["-std=c++17", "-O3", "-march=native", "-o"]).arg(&program).arg(peers.join("sort.cpp"));
+    if !compiler.output().is_ok_and(|o| o.status.success()) {
+        return Err("cannot compile bench/peers/sort/sort.cpp with `c++`".into());
+    }
+    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
+    let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
+    let mut ours = Command::new(nyala);
+    ours.arg("run").arg(peers.join("sort.impala"));
+    let mut programs = [("C++", Command::new(&program)), ("ours", ours)];
+    // By program, workload, run.
+    let mut times = vec![vec![Vec::new(); WORKLOADS.len()]; programs.len()];
+    for _ in 0..RUNS {
+        for ((name, command), times) in programs.iter_mut().zip(&mut times) {
+            let output = command.output().map_err(|e| format!("cannot run the program of {name}: {e}"))?;
+            if !output.status.success() {
+                return Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr)));
+            }
+            for line in String::from_utf8_lossy(&output.stdout).lines() {
+                let found = line.split_once(' ').and_then(|(n, t)| {
+                    let i = WORKLOADS.iter().position(|w| w.0 == n)?;
+                    Some((i, t.parse::<f64>().ok()?))
+                });
+                if let Some((i, time)) = found {
+                    times[i].push(time / 1e6);
+                }
+            }
+        }
+    }
+    let version = output_of("c++", &["--version"]);
+    let mut text = format!("sort, ms, medians of {RUNS} runs in turns; {}\n", version.lines().next().unwrap_or(""));
+    for (i, (name, about)) in WORKLOADS.iter().enumerate() {
+        let (peer, ours) = (median(&mut times[0][i]), median(&mut times[1][i]));
+        let _ = writeln!(text, "  {name:<8} C++ {peer:>8.2} ours {ours:>8.2} (ours/C++ {:.2})   {about}", ours / peer);
+    }
+    text.push('\n');
+    Ok(text)
+}
