@@ -1,6 +1,6 @@
 //! What keeps the house in order: the layer table of ARCHITECTURE.md against folders, dependencies and headers, unsafe
-//! code, file lengths, promises in comments, diagnostics and their tests, documentation and tests of the libraries,
-//! licenses and sources of dependencies.
+//! code, file lengths, promises in comments, diagnostics and their tests, documentation and tests of the libraries, licenses
+//! and sources of dependencies.
 
 use crate::{Tally, root};
 use std::collections::BTreeMap;
@@ -22,8 +22,8 @@ pub fn run() -> Tally {
         ("unsafe", check_unsafe),
         ("promises", check_promises),
         ("diagnostics", check_diagnostics),
-        ("libraries", check_libraries),
         ("dependencies", check_dependencies),
+        ("libraries", check_libraries),
         ("formatting", check_formatting),
     ];
     for (name, check) in checks {
