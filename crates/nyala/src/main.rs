@@ -26,6 +26,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    nyala_runtime::end_by_closed_pipes();
     let cli = Cli::parse();
     // Passes may recurse as deep as sources nest, which is limited; give them room for that.
     let worker =

@@ -41,6 +41,15 @@ pub unsafe extern "C" fn nyala_env(name: *const u8) -> *const u8 {
     unsafe { libc::getenv(name.cast()) as *const u8 }
 }
 
+/// Lets a closed pipe end this process, as it ends C programs; Rust's start made it an error of each write.
+#[cfg(unix)]
+pub fn end_by_closed_pipes() {
+    // SAFETY: sets the system's own handling.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+}
+
 /// Says `message` on standard error and ends the process with the signal of `abort`.
 ///
 /// # Safety

@@ -411,3 +411,25 @@ fn a_library_that_is_not_found_is_one_error() {
     assert!(err.contains("nonsense/tools.impala"), "{err}");
     assert_eq!(err.matches("error[").count(), 1, "{err}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_ends_the_command() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new("closed pipe");
+    let program = "fn main() -> i32 { for i in range(0, 100000) { print_i32(i); println(); } 0 }\n";
+    let file = folder.write("p.impala", program);
+    for args in [&["run"][..], &["run", "--engine", "interp"], &["emit", "--stage", "graph"], &["explain-error"]] {
+        let mut command = Command::new(command());
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if args[0] != "explain-error" {
+            command.arg(&file);
+        }
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let code = output.status.code().or(output.status.signal());
+        assert!(matches!(code, Some(0 | 13)), "{args:?}: {} {}", output.status, stderr(&output));
+        assert_eq!(stderr(&output), "", "{args:?}");
+    }
+}
