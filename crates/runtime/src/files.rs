@@ -19,14 +19,14 @@ pub extern "C" fn nyala_file_error() -> *const u8 {
     ERROR.with_borrow(|e| e.as_ptr().cast())
 }
 
-fn set_error(text: String) {
+pub(crate) fn set_error(text: String) {
     let bytes: Vec<u8> = text.into_bytes().into_iter().filter(|&b| b != 0).collect();
     ERROR.set(CString::new(bytes).unwrap_or_default());
 }
 
 /// # Safety
 /// `path` is null or points to bytes that end with a zero byte.
-unsafe fn path_of(path: *const u8) -> Result<PathBuf, String> {
+pub(crate) unsafe fn path_of(path: *const u8) -> Result<PathBuf, String> {
     if path.is_null() {
         return Err("null as the name of a file".into());
     }

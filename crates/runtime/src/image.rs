@@ -1,36 +1,14 @@
 //! Image files: PNG, JPEG, PNM, as 8-bit gray, RGB or RGBA in rows without padding.
 
-use crate::files::replace_file;
+use crate::files::{nyala_file_error, path_of, replace_file, set_error};
 use crate::memory::nyala_alloc;
 use image::{DynamicImage, ImageFormat, ImageReader};
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-thread_local! {
-    static ERROR: RefCell<CString> = RefCell::default();
-}
-
-/// What the last failed image function of this thread has to say; empty if none failed.
+/// What the last failed image or file function of this thread has to say; empty if none failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_image_error() -> *const u8 {
-    ERROR.with_borrow(|e| e.as_ptr().cast())
-}
-
-fn set_error(text: String) {
-    let bytes: Vec<u8> = text.into_bytes().into_iter().filter(|&b| b != 0).collect();
-    ERROR.set(CString::new(bytes).unwrap_or_default());
-}
-
-/// # Safety
-/// `path` is null or points to bytes that end with a zero byte.
-unsafe fn path_of(path: *const u8) -> Result<PathBuf, String> {
-    if path.is_null() {
-        return Err("null as the name of an image".into());
-    }
-    // SAFETY: the caller's promise.
-    let text = unsafe { CStr::from_ptr(path.cast::<c_char>()) };
-    text.to_str().map(PathBuf::from).map_err(|_| format!("`{}` is no UTF-8", text.to_string_lossy()))
+    nyala_file_error()
 }
 
 /// Loads an image with 1 (gray), 3 (RGB) or 4 (RGBA) bytes per pixel, converted if the file has others. The memory is
@@ -148,6 +126,7 @@ fn write(image: &DynamicImage, format: ImageFormat, path: &Path) -> Result<(), S
 mod tests {
     use super::*;
     use crate::memory::nyala_free;
+    use std::ffi::{CStr, CString};
 
     fn c(path: &Path) -> CString {
         CString::new(path.to_str().expect("UTF-8")).expect("no zero")

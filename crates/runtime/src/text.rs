@@ -35,22 +35,32 @@ pub unsafe extern "C" fn nyala_format_f64(out: *mut u8, value: f64, digits: i32,
     n as i32
 }
 
+/// # Safety
+/// `text` is null or ends with a zero byte; `out` can be written.
+unsafe fn parse<T: std::str::FromStr>(text: *const u8, out: *mut T) -> i32 {
+    if text.is_null() {
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    let parsed = unsafe { CStr::from_ptr(text.cast()) }.to_str().ok().and_then(|t| t.parse().ok());
+    match parsed {
+        // SAFETY: the caller's promise.
+        Some(value) => unsafe {
+            *out = value;
+            1
+        },
+        None => 0,
+    }
+}
+
 /// Reads all of `text` as a number, correctly rounded; 1 and the value in `out`, or 0 and `out` as it was.
 ///
 /// # Safety
 /// `text` ends with a zero byte; `out` can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_parse_f64(text: *const u8, out: *mut f64) -> i32 {
-    if text.is_null() {
-        return 0;
-    }
     // SAFETY: the caller's promise.
-    let parsed = unsafe { CStr::from_ptr(text.cast()) }.to_str().ok().and_then(|t| t.parse().ok());
-    if let Some(value) = parsed {
-        // SAFETY: the caller's promise.
-        unsafe { *out = value };
-    }
-    i32::from(parsed.is_some())
+    unsafe { parse(text, out) }
 }
 
 /// [`nyala_parse_f64`] of single precision, rounded once.
@@ -59,16 +69,8 @@ pub unsafe extern "C" fn nyala_parse_f64(text: *const u8, out: *mut f64) -> i32 
 /// `text` ends with a zero byte; `out` can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_parse_f32(text: *const u8, out: *mut f32) -> i32 {
-    if text.is_null() {
-        return 0;
-    }
     // SAFETY: the caller's promise.
-    let parsed = unsafe { CStr::from_ptr(text.cast()) }.to_str().ok().and_then(|t| t.parse().ok());
-    if let Some(value) = parsed {
-        // SAFETY: the caller's promise.
-        unsafe { *out = value };
-    }
-    i32::from(parsed.is_some())
+    unsafe { parse(text, out) }
 }
 
 #[cfg(test)]

@@ -105,6 +105,29 @@ fn llvm(times: &Times) -> Duration {
     times.iter().filter(|t| LLVM.contains(&t.0)).map(|t| t.1).sum()
 }
 
+/// Runs programs in turns that print names of workloads and nanoseconds; the medians by program and workload.
+fn in_turns(programs: &mut [(&str, Command)], workloads: &[(&str, &str)]) -> Result<Vec<Vec<f64>>, String> {
+    let mut times = vec![vec![Vec::new(); workloads.len()]; programs.len()];
+    for _ in 0..RUNS {
+        for ((name, command), times) in programs.iter_mut().zip(&mut times) {
+            let output = command.output().map_err(|e| format!("cannot run the program of {name}: {e}"))?;
+            if !output.status.success() {
+                return Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr)));
+            }
+            for line in String::from_utf8_lossy(&output.stdout).lines() {
+                let found = line.split_once(' ').and_then(|(n, t)| {
+                    let i = workloads.iter().position(|w| w.0 == n)?;
+                    Some((i, t.parse::<f64>().ok()?))
+                });
+                if let Some((i, time)) = found {
+                    times[i].push(time);
+                }
+            }
+        }
+    }
+    Ok(times.iter_mut().map(|program| program.iter_mut().map(|t| median(t)).collect()).collect())
+}
+
 fn median(all: &mut [f64]) -> f64 {
     all.sort_by(f64::total_cmp);
     all.get(all.len() / 2).copied().unwrap_or(f64::NAN)

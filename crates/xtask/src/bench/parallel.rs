@@ -1,7 +1,7 @@
 //! `x bench parallel`: what a parallel loop costs, beside OpenMP and TBB, in turns. The programs lie in
 //! `bench/peers/parallel`; each prints names and nanoseconds, medians of 15 repetitions.
 
-use super::{RUNS, median, output_of};
+use super::{RUNS, in_turns, output_of};
 use crate::{root, sh};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -43,25 +43,7 @@ pub fn run() -> Result<String, String> {
     let mut ours = Command::new(nyala);
     ours.arg("run").arg("--load").arg(&library).arg(peers.join("parallel.impala"));
     programs.push(("ours", ours));
-    // By program, workload, run.
-    let mut times = vec![vec![Vec::new(); WORKLOADS.len()]; programs.len()];
-    for _ in 0..RUNS {
-        for ((name, command), times) in programs.iter_mut().zip(&mut times) {
-            let output = command.output().map_err(|e| format!("cannot run the program of {name}: {e}"))?;
-            if !output.status.success() {
-                return Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr)));
-            }
-            for line in String::from_utf8_lossy(&output.stdout).lines() {
-                let found = line.split_once(' ').and_then(|(n, t)| {
-                    let i = WORKLOADS.iter().position(|w| w.0 == n)?;
-                    Some((i, t.parse().ok()?))
-                });
-                if let Some((i, time)) = found {
-                    times[i].push(time);
-                }
-            }
-        }
-    }
+    let times = in_turns(&mut programs, WORKLOADS)?;
     let version = output_of("cc", &["--version"]);
     let mut text =
         format!("parallel loops, medians of {RUNS} runs in turns; {}\n", version.lines().next().unwrap_or(""));
@@ -70,7 +52,7 @@ pub fn run() -> Result<String, String> {
         let _ = writeln!(text, "  {wanted} is not installed: not measured");
     }
     for (i, (name, about)) in WORKLOADS.iter().enumerate() {
-        let medians: Vec<f64> = times.iter_mut().map(|t| median(&mut t[i])).collect();
+        let medians: Vec<f64> = times.iter().map(|t| t[i]).collect();
         let ours = medians[medians.len() - 1];
         let _ = write!(text, "  {name:<8}");
         for (peer, &time) in peers.iter().zip(&medians) {

@@ -1,7 +1,7 @@
 //! `x bench sort`: `std::sort` of the libraries beside C++'s, in turns. The programs lie in `bench/peers/sort`; each prints
 //! names and nanoseconds, medians of 15 repetitions.
 
-use super::{RUNS, median, output_of};
+use super::{RUNS, in_turns, output_of};
 use crate::{root, sh};
 use std::fmt::Write as _;
 use std::process::Command;
@@ -27,29 +27,11 @@ pub fn run() -> Result<String, String> {
     let mut ours = Command::new(nyala);
     ours.arg("run").arg(peers.join("sort.impala"));
     let mut programs = [("C++", Command::new(&program)), ("ours", ours)];
-    // By program, workload, run.
-    let mut times = vec![vec![Vec::new(); WORKLOADS.len()]; programs.len()];
-    for _ in 0..RUNS {
-        for ((name, command), times) in programs.iter_mut().zip(&mut times) {
-            let output = command.output().map_err(|e| format!("cannot run the program of {name}: {e}"))?;
-            if !output.status.success() {
-                return Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr)));
-            }
-            for line in String::from_utf8_lossy(&output.stdout).lines() {
-                let found = line.split_once(' ').and_then(|(n, t)| {
-                    let i = WORKLOADS.iter().position(|w| w.0 == n)?;
-                    Some((i, t.parse::<f64>().ok()?))
-                });
-                if let Some((i, time)) = found {
-                    times[i].push(time / 1e6);
-                }
-            }
-        }
-    }
+    let times = in_turns(&mut programs, WORKLOADS)?;
     let version = output_of("c++", &["--version"]);
     let mut text = format!("sort, ms, medians of {RUNS} runs in turns; {}\n", version.lines().next().unwrap_or(""));
     for (i, (name, about)) in WORKLOADS.iter().enumerate() {
-        let (peer, ours) = (median(&mut times[0][i]), median(&mut times[1][i]));
+        let (peer, ours) = (times[0][i] / 1e6, times[1][i] / 1e6);
         let _ = writeln!(text, "  {name:<8} C++ {peer:>8.2} ours {ours:>8.2} (ours/C++ {:.2})   {about}", ours / peer);
     }
     text.push('\n');
