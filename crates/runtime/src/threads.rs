@@ -475,8 +475,16 @@ pub fn is_thread(handle: i32) -> bool {
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_sync(handle: i32) {
     match with_threads(|threads| threads.remove(&handle)) {
-        // A thread's function does not unwind.
-        Some(Some(thread)) => drop(thread.join()),
+        Some(Some(thread)) => {
+            // A worker that waits helps meanwhile: the thread may have a loop that waits for workers.
+            while rayon::current_thread_index().is_some() && !thread.is_finished() {
+                if rayon::yield_now() != Some(rayon::Yield::Executed) {
+                    std::thread::sleep(LINGER / 4);
+                }
+            }
+            // A thread's function does not unwind.
+            drop(thread.join())
+        }
         Some(None) => {}
         None => fail(&format!("`sync` of {handle}, which is no handle of a thread, or was waited for before")),
     }
