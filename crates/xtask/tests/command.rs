@@ -433,3 +433,16 @@ fn a_closed_pipe_ends_the_command() {
         assert_eq!(stderr(&output), "", "{args:?}");
     }
 }
+
+#[test]
+fn a_source_is_not_overwritten() {
+    let folder = Folder::new("overwrite");
+    let text = "fn main() -> i32 { 0 }\n";
+    let file = folder.write("p.impala", text);
+    for verb in ["build", "emit"] {
+        let output = nyala(&[verb.as_ref(), file.as_os_str(), "-o".as_ref(), file.as_os_str()], 20);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains("is a file of the program itself"), "{}", stderr(&output));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    }
+}

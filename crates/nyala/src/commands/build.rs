@@ -60,6 +60,9 @@ impl Build {
             return super::USAGE;
         }
         self.input.files = files;
+        if self.input.would_lose(&self.out) {
+            return super::USAGE;
+        }
         let options = |o: &mut nyala::Options| {
             o.target = self.target.clone();
             o.debug = self.debug;

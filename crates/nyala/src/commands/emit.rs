@@ -34,6 +34,9 @@ fn parse_stage(name: &str) -> Result<String, String> {
 
 impl Emit {
     pub fn run(&self) -> u8 {
+        if self.out.as_ref().is_some_and(|out| self.input.would_lose(out)) {
+            return super::USAGE;
+        }
         with_session(&self.input, |s| {
             let text = nyala::emit(s, &self.stage, self.function.as_deref())?;
             let written = match &self.out {

@@ -52,6 +52,16 @@ pub struct Input {
 }
 
 impl Input {
+    /// Whether writing `out` would overwrite a file of the program; then it says so.
+    pub fn would_lose(&self, out: &std::path::Path) -> bool {
+        let same = |f: &PathBuf| out.canonicalize().is_ok_and(|out| f.canonicalize().is_ok_and(|f| f == out));
+        let lost = self.files.iter().any(same);
+        if lost {
+            eprintln!("error: {} is a file of the program itself: name another one by `-o`", out.display());
+        }
+        lost
+    }
+
     /// The options, but for the level, as arguments for another process.
     pub fn worker_args(&self) -> Vec<std::ffi::OsString> {
         let mut args: Vec<std::ffi::OsString> = vec!["--pe-budget".into(), self.pe_budget.to_string().into()];
