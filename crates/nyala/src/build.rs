@@ -68,6 +68,9 @@ impl Session {
         let mut module = self.flat(&residual)?;
         if kind == Kind::Exe {
             self.add_start(&mut module)?;
+        } else if let (Kind::StaticLib | Kind::SharedLib, Some(main)) = (kind, module.exported("main")) {
+            // Who uses a library has a `main`.
+            module.funcs[nyala_base::Id::idx(main)].linkage = Linkage::Internal;
         }
         let options = self.llvm_options();
         if let (false, Some(target)) = (options.has_tail_calls(), &options.target) {

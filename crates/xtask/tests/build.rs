@@ -409,4 +409,14 @@ fn lesson_9_is_called_from_c() {
         .arg(&library)
         .arg("-Wl,-rpath,$ORIGIN"));
     assert_eq!(sh(&mut Command::new(&program)), "1 0 11 46 -0.25\n");
+    // The lesson's own `main` is not in the way.
+    let library = build_well(&folder, "09_called_from_c.impala", "libpoly.a", &[]);
+    sh(Command::new("cc")
+        .arg("-I")
+        .arg(&folder.0)
+        .arg(folder.path("09_called_from_c.c"))
+        .arg("-o")
+        .arg(&program)
+        .args([library.as_os_str(), "-lm".as_ref(), "-lpthread".as_ref(), "-ldl".as_ref()]));
+    assert_eq!(sh(&mut Command::new(&program)), "1 0 11 46 -0.25\n");
 }
