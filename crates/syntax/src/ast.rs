@@ -57,10 +57,15 @@ impl Name {
     }
 }
 
-/// `a::b::c[T, U]`.
+/// `a::b::c[T, U]`, `S[T]::f`.
 #[derive(Debug, Clone)]
 pub struct Path {
+    /// It begins with `::`.
+    pub root: bool,
     pub names: Vec<Name>,
+    /// Type arguments of names before the last, by their places.
+    pub inner_args: Vec<(u32, Vec<TypeId>)>,
+    /// Those of the last name.
     pub type_args: Option<Vec<TypeId>>,
     pub span: Span,
 }
@@ -78,11 +83,12 @@ pub enum ItemKind {
     Extern(ExternBlock),
     Static(Static),
     Struct(Struct),
+    Enum(Enum),
     Alias(Alias),
-    /// `use name::*;`, `use folder::name::*;`: all of a library.
-    Use(Vec<Name>),
-    /// A feature that was reported as a limitation already; the names it would have defined.
-    Unsupported(Vec<Name>),
+    Trait(Trait),
+    Impl(Impl),
+    Mod(Mod),
+    Use(Use),
 }
 
 /// `@`, `@(e)` or nothing.
@@ -149,7 +155,66 @@ pub struct Static {
 pub struct Struct {
     pub name: Name,
     pub type_params: Vec<TypeParam>,
-    pub fields: Vec<(Name, TypeId)>,
+    pub fields: Vec<Field>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Field {
+    pub name: Name,
+    pub ty: TypeId,
+    pub private: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Enum {
+    pub name: Name,
+    pub type_params: Vec<TypeParam>,
+    pub options: Vec<EnumOption>,
+}
+
+/// `A`, `B(T, i32)`.
+#[derive(Debug, Clone)]
+pub struct EnumOption {
+    pub name: Name,
+    pub parts: Vec<TypeId>,
+}
+
+/// `trait T[A: B]: Super { fn m(self: &Self) -> …; }`
+#[derive(Debug, Clone)]
+pub struct Trait {
+    pub name: Name,
+    pub type_params: Vec<TypeParam>,
+    pub supers: Vec<TypeId>,
+    /// Those with a body are default methods.
+    pub fns: Vec<Fn>,
+}
+
+/// `impl[T: Bound] Trait[T] for Type { … }`, `impl Type { … }`
+#[derive(Debug, Clone)]
+pub struct Impl {
+    pub type_params: Vec<TypeParam>,
+    pub of: Option<TypeId>,
+    pub ty: TypeId,
+    pub fns: Vec<Fn>,
+    /// The head, up to the brace.
+    pub span: Span,
+}
+
+/// `mod m { … }`; without items `mod m;`, from a file.
+#[derive(Debug, Clone)]
+pub struct Mod {
+    pub name: Name,
+    pub items: Option<Vec<Item>>,
+}
+
+/// `use a::b::c;`, `use a::b as c;`, `use a::*;`
+#[derive(Debug, Clone)]
+pub struct Use {
+    /// It begins with `::`.
+    pub root: bool,
+    pub names: Vec<Name>,
+    pub all: bool,
+    pub alias: Option<Name>,
 }
 
 #[derive(Debug, Clone)]
@@ -175,6 +240,19 @@ pub enum PatternKind {
         name: Name,
     },
     Tuple(Vec<Pattern>),
+    /// A literal, perhaps with a minus: a number, a char, a bool.
+    Literal(ExprId),
+    /// `E::A`, `E::B(p, q)`; a name alone only if parts follow.
+    Option {
+        path: Path,
+        parts: Option<Vec<Pattern>>,
+    },
+    /// `S { a: p, b }`; `..` leaves the other fields out.
+    Struct {
+        path: Path,
+        fields: Vec<(Name, Pattern)>,
+        rest: bool,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -284,8 +362,29 @@ pub enum ExprKind {
         body: ExprId,
     },
     For(Box<For>),
-    /// A feature that was reported as a limitation already.
-    Unsupported,
+    Match {
+        scrutinee: ExprId,
+        arms: Vec<Arm>,
+    },
+    Asm(Box<Asm>),
+}
+
+/// `pattern if guard => body`
+#[derive(Debug, Clone)]
+pub struct Arm {
+    pub pattern: Pattern,
+    pub guard: Option<ExprId>,
+    pub body: ExprId,
+}
+
+/// `asm("…" : outs : ins : clobbers : options)`, each operand with its constraint.
+#[derive(Debug, Clone)]
+pub struct Asm {
+    pub template: String,
+    pub outs: Vec<(String, ExprId)>,
+    pub ins: Vec<(String, ExprId)>,
+    pub clobbers: Vec<String>,
+    pub options: Vec<(String, Span)>,
 }
 
 #[derive(Debug, Clone)]
@@ -448,7 +547,8 @@ impl Suffix {
 }
 
 impl ExprKind {
-    /// Calls `f` with each direct subexpression, in source order, lengths of array types and items excepted.
+    /// Calls `f` with each direct subexpression, in source order; lengths of array types, items, and literals of
+    /// patterns excepted.
     pub fn each_child(&self, mut f: impl FnMut(ExprId)) {
         let filter = |filter: &Filter, f: &mut dyn FnMut(ExprId)| {
             if let Filter::When(e) = filter {
@@ -462,8 +562,7 @@ impl ExprKind {
             | ExprKind::Bool(_)
             | ExprKind::Char(_)
             | ExprKind::Str(_)
-            | ExprKind::Path(_)
-            | ExprKind::Unsupported => {}
+            | ExprKind::Path(_) => {}
             ExprKind::Struct { fields, .. } => fields.iter().for_each(|(_, e)| f(*e)),
             ExprKind::Tuple(es) | ExprKind::Array(es) | ExprKind::Simd(es) => es.iter().for_each(|e| f(*e)),
             ExprKind::Repeat(a, b) => {
@@ -521,6 +620,16 @@ impl ExprKind {
                 looped.params.iter().for_each(|p| filter(&p.filter, &mut f));
                 f(looped.body);
             }
+            ExprKind::Match { scrutinee, arms } => {
+                f(*scrutinee);
+                for arm in arms {
+                    if let Some(e) = arm.guard {
+                        f(e)
+                    }
+                    f(arm.body);
+                }
+            }
+            ExprKind::Asm(asm) => asm.outs.iter().chain(&asm.ins).for_each(|(_, e)| f(*e)),
         }
     }
 }
