@@ -101,6 +101,8 @@ pub enum Filter {
 
 #[derive(Debug, Clone)]
 pub struct Fn {
+    /// `priv`, in an `impl`; elsewhere the item says it.
+    pub private: bool,
     pub name: Name,
     pub filter: Filter,
     /// `extern fn`: exported.
@@ -378,7 +380,7 @@ pub struct Arm {
 }
 
 /// `asm("…" : outs : ins : clobbers : options)`, each operand with its constraint.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Asm {
     pub template: String,
     pub outs: Vec<(String, ExprId)>,

@@ -438,7 +438,7 @@ impl<'a> Checker<'a, '_> {
             call = *inner;
         }
         let ExprKind::Call { callee, args } = &ast[call].kind else {
-            let broken = matches!(ast[call].kind, ExprKind::Error | ExprKind::Unsupported);
+            let broken = matches!(ast[call].kind, ExprKind::Error);
             if !broken {
                 self.report(not_a_generator::error(ast[call].span));
             }

@@ -98,11 +98,28 @@ impl<'a> Checker<'a, '_> {
                     self.aliases.push(Alias { ast: a, module: self.module, top_level, state });
                     self.declare(&a.name, Entity::Alias(id), top_level);
                 }
-                ItemKind::Use(_) => {}
-                ItemKind::Unsupported(names) => {
-                    for name in names {
-                        self.declare(name, Entity::Error, top_level);
+                ItemKind::Use(u) => {
+                    if !u.all || u.root {
+                        let what = "`use` items other than `use library::*;`";
+                        self.limitation(item.span, what, "write `use library::*;`");
                     }
+                }
+                ItemKind::Enum(e) => {
+                    self.limitation(item.span, "enums", "number the options, `static option_a = 0;`, and compare");
+                    self.declare(&e.name, Entity::Error, top_level);
+                }
+                ItemKind::Trait(t) => {
+                    self.limitation(item.span, "traits", "pass the functions as parameters, or in a struct");
+                    self.declare(&t.name, Entity::Error, top_level);
+                }
+                ItemKind::Impl(_) => {
+                    let hint = "write a function whose first parameter is the receiver";
+                    self.limitation(item.span, "impls", hint);
+                }
+                ItemKind::Mod(m) => {
+                    let hint = "give several files to the compiler: they form one program";
+                    self.limitation(item.span, "modules", hint);
+                    self.declare(&m.name, Entity::Error, top_level);
                 }
             }
         }
@@ -173,7 +190,7 @@ impl<'a> Checker<'a, '_> {
                         self.alias(id);
                     }
                 }
-                ItemKind::Use(_) | ItemKind::Unsupported(_) => {}
+                _ => {}
             }
         }
         if !top_level {
@@ -186,13 +203,13 @@ impl<'a> Checker<'a, '_> {
         if self.p.structs[id.0 as usize].rejected {
             return;
         }
-        for (name, ty) in &s.fields {
+        for ast::Field { name, ty, .. } in &s.fields {
             let ty = self.value_ty(*ty);
             let info = &mut self.p.structs[id.0 as usize];
             let old = info.index.insert(&name.text, info.fields.len() as u32);
             info.fields.push((&name.text, ty));
             if let (Some(old), false) = (old, name.is_wildcard()) {
-                let first = s.fields.get(old as usize).map(|f| f.0.span);
+                let first = s.fields.get(old as usize).map(|f| f.name.span);
                 self.report(duplicate_name::field(name.span, &short(&name.text), first));
             }
         }
@@ -221,7 +238,7 @@ impl<'a> Checker<'a, '_> {
                         match state.get(&inner.0) {
                             Some(1) => {
                                 let ast = self.p.structs[id as usize].ast;
-                                let span = ast.fields.get(i).map_or(ast.name.span, |f| f.0.span);
+                                let span = ast.fields.get(i).map_or(ast.name.span, |f| f.name.span);
                                 let name = short(&self.p.structs[inner.0 as usize].ast.name.text);
                                 self.report(recursive_type::of_struct(span, &name));
                                 self.p.structs[id as usize].fields[i].1 = TypeTable::ERROR;
@@ -523,7 +540,7 @@ impl<'a> Checker<'a, '_> {
                 self.p.array_len.insert(g, n as u64);
                 Some(n as u64)
             }
-            None if matches!(self.ast()[e].kind, ExprKind::Error | ExprKind::Unsupported) => None,
+            None if matches!(self.ast()[e].kind, ExprKind::Error) => None,
             _ => {
                 self.report(bad_array_length::error(span));
                 None

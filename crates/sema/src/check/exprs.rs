@@ -49,7 +49,7 @@ impl<'a> Checker<'a, '_> {
         let node = &ast[e];
         let span = node.span;
         match &node.kind {
-            ExprKind::Error | ExprKind::Unsupported => TypeTable::ERROR,
+            ExprKind::Error => TypeTable::ERROR,
             ExprKind::Int { value, suffix } => self.int_literal(*value, *suffix, false, expected, span),
             ExprKind::Float { suffix, .. } => self.float_literal(*suffix, expected, span),
             ExprKind::Bool(_) => self.prim(Prim::Bool),
@@ -100,7 +100,18 @@ impl<'a> Checker<'a, '_> {
                 self.limitation(span, "arrays of run-time length", "allocate with `alloc_i32(n)` or the like");
                 TypeTable::ERROR
             }
-            ExprKind::Simd(_) => TypeTable::ERROR,
+            ExprKind::Simd(_) => {
+                self.limitation(span, "`simd` values", "compute with arrays, element by element");
+                TypeTable::ERROR
+            }
+            ExprKind::Match { .. } => {
+                self.limitation(span, "`match` expressions", "write `if … { … } else if … { … } else { … }`");
+                TypeTable::ERROR
+            }
+            ExprKind::Asm(_) => {
+                self.limitation(span, "`asm` expressions", "write a C function and import it by `extern \"C\"`");
+                TypeTable::ERROR
+            }
             ExprKind::Block(block) => self.block(block, expected),
             ExprKind::Unary(op, inner) => self.unary(*op, *inner, expected, span),
             ExprKind::AddrOf { mutable, place } => {
@@ -354,7 +365,7 @@ impl<'a> Checker<'a, '_> {
             };
             let (ty, declared) = {
                 let info = &self.p.structs[id.0 as usize];
-                (info.fields[idx as usize].1, info.ast.fields[idx as usize].0.span)
+                (info.fields[idx as usize].1, info.ast.fields[idx as usize].name.span)
             };
             self.operand_to(*e, ty, Why(Some((declared, "the field's type"))));
             if let Some(first) = given.insert(idx, name.span) {
@@ -661,13 +672,20 @@ impl<'a> Checker<'a, '_> {
                 ty
             }
             PatternKind::Unnamed | PatternKind::Name { .. } => stated.unwrap_or_else(|| self.var()),
+            _ => {
+                self.limitation(pattern.span, "such patterns", "compare in an `if`");
+                TypeTable::ERROR
+            }
         }
     }
 
     /// Enters the names of a pattern, which is given a value of type `ty`.
     pub(super) fn bind_pattern(&mut self, pattern: &'a Pattern, ty: Ty) {
         match &pattern.kind {
-            PatternKind::Unnamed => {}
+            PatternKind::Unnamed
+            | PatternKind::Literal(_)
+            | PatternKind::Option { .. }
+            | PatternKind::Struct { .. } => {}
             PatternKind::Name { mutable, name } => {
                 let id = self.new_local(&name.text, name.span, ty, *mutable);
                 // Even `_` is looked up by the lowering.

@@ -60,7 +60,6 @@ impl<'a> Checker<'a, '_> {
             let node = &ast[e];
             let fault = match &node.kind {
                 ExprKind::Error
-                | ExprKind::Unsupported
                 | ExprKind::Int { .. }
                 | ExprKind::Float { .. }
                 | ExprKind::Bool(_)

@@ -161,7 +161,10 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     fn bind_undefined(&mut self, pattern: &Pattern) {
         match &pattern.kind {
-            PatternKind::Unnamed => {}
+            PatternKind::Unnamed
+            | PatternKind::Literal(_)
+            | PatternKind::Option { .. }
+            | PatternKind::Struct { .. } => {}
             PatternKind::Name { name, .. } => {
                 if let Some(id) = self.p.local_at(name.span) {
                     let val = self.undef(self.p.local(id).ty);

@@ -102,7 +102,11 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.w.set_origin(span);
         let ty = self.ty_of(e);
         match &node.kind {
-            ExprKind::Error | ExprKind::Unsupported | ExprKind::DynArray(..) | ExprKind::Simd(_) => self.undef(ty),
+            ExprKind::Error
+            | ExprKind::DynArray(..)
+            | ExprKind::Simd(_)
+            | ExprKind::Match { .. }
+            | ExprKind::Asm(_) => self.undef(ty),
             ExprKind::Int { value, .. } => {
                 let ty = self.ir_ty(ty);
                 self.w.lit(ty, *value as u64)

@@ -404,7 +404,10 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
 
     fn bind_pattern(&mut self, pattern: &Pattern, ty: Ty, val: Val) {
         match &pattern.kind {
-            PatternKind::Unnamed => {}
+            PatternKind::Unnamed
+            | PatternKind::Literal(_)
+            | PatternKind::Option { .. }
+            | PatternKind::Struct { .. } => {}
             PatternKind::Name { name, .. } => {
                 if let Some(id) = self.p.local_at(name.span) {
                     self.bind(id, val);
@@ -553,7 +556,10 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
 
     fn bind_for_filter(&mut self, pattern: &Pattern, ty: Ty, val: Val) {
         match &pattern.kind {
-            PatternKind::Unnamed => {}
+            PatternKind::Unnamed
+            | PatternKind::Literal(_)
+            | PatternKind::Option { .. }
+            | PatternKind::Struct { .. } => {}
             PatternKind::Name { name, .. } => {
                 if let Some(id) = self.p.local_at(name.span) {
                     self.set_var(id, Var { val: Some(val), ptr: None });
