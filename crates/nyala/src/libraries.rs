@@ -29,7 +29,7 @@ pub fn embedded() -> impl Iterator<Item = &'static str> {
 /// Libraries that a module uses, with the place.
 pub fn used(module: &ast::Module) -> Vec<(String, Span)> {
     let library = |item: &ast::Item| match &item.kind {
-        ast::ItemKind::Use(path) => {
+        ast::ItemKind::Use(ast::Use { names: path, all: true, .. }) => {
             let name = path.iter().map(|n| &*n.text).collect::<Vec<_>>().join("::");
             let span = path.iter().map(|n| n.span).reduce(Span::to)?;
             Some((name, span))

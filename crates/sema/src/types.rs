@@ -286,6 +286,11 @@ impl TypeTable {
         &self.kinds[ty.0 as usize]
     }
 
+    /// Whether the type nests deeper than instances may.
+    pub fn is_deep(&self, ty: Ty) -> bool {
+        self.depths[ty.0 as usize] > MAX_TYPE_DEPTH / 3
+    }
+
     pub fn has_param(&self, ty: Ty) -> bool {
         self.has_param[ty.0 as usize]
     }

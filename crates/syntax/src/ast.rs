@@ -21,6 +21,8 @@ pub const MAX_DEPTH: u16 = 2000;
 #[derive(Debug, Clone, Default)]
 pub struct Module {
     pub file: Option<FileId>,
+    /// The module that its items are in: empty for files of the program itself, the path of `use` for libraries.
+    pub path: Vec<Box<str>>,
     pub items: Vec<Item>,
     pub exprs: Vec<Expr>,
     pub types: Vec<Type>,
@@ -101,6 +103,8 @@ pub enum Filter {
 
 #[derive(Debug, Clone)]
 pub struct Fn {
+    /// `priv`, in an `impl`; elsewhere the item says it.
+    pub private: bool,
     pub name: Name,
     pub filter: Filter,
     /// `extern fn`: exported.
@@ -378,7 +382,7 @@ pub struct Arm {
 }
 
 /// `asm("…" : outs : ins : clobbers : options)`, each operand with its constraint.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Asm {
     pub template: String,
     pub outs: Vec<(String, ExprId)>,

@@ -45,13 +45,7 @@ impl Printer<'_> {
             ItemKind::Extern(block) => {
                 let convention = block.convention.as_ref().map_or("C", |c| &c.0);
                 let _ = write!(self.out, "(extern {convention:?}");
-                self.indent += 1;
-                for f in &block.fns {
-                    self.line();
-                    self.function(f);
-                }
-                self.indent -= 1;
-                self.put(")");
+                self.functions(&block.fns);
             }
             ItemKind::Static(s) => {
                 let _ = write!(self.out, "(static {}{}", if s.mutable { "mut " } else { "" }, s.name.text);
@@ -68,9 +62,19 @@ impl Printer<'_> {
             ItemKind::Struct(s) => {
                 let _ = write!(self.out, "(struct {}", s.name.text);
                 self.type_params(&s.type_params);
-                for (name, ty) in &s.fields {
-                    let _ = write!(self.out, " ({} ", name.text);
-                    self.ty(*ty);
+                for field in &s.fields {
+                    let _ = write!(self.out, " ({}{} ", if field.private { "priv " } else { "" }, field.name.text);
+                    self.ty(field.ty);
+                    self.put(")");
+                }
+                self.put(")");
+            }
+            ItemKind::Enum(e) => {
+                let _ = write!(self.out, "(enum {}", e.name.text);
+                self.type_params(&e.type_params);
+                for option in &e.options {
+                    let _ = write!(self.out, " ({}", option.name.text);
+                    self.types(&option.parts);
                     self.put(")");
                 }
                 self.put(")");
@@ -82,18 +86,59 @@ impl Printer<'_> {
                 self.ty(a.ty);
                 self.put(")");
             }
-            ItemKind::Use(path) => {
-                let path: Vec<&str> = path.iter().map(|n| &*n.text).collect();
-                let _ = write!(self.out, "(use {})", path.join("::"));
+            ItemKind::Trait(t) => {
+                let _ = write!(self.out, "(trait {}", t.name.text);
+                self.type_params(&t.type_params);
+                if !t.supers.is_empty() {
+                    self.put(" :");
+                    self.types(&t.supers);
+                }
+                self.functions(&t.fns);
             }
-            ItemKind::Unsupported(names) => {
-                self.put("(unsupported");
-                for name in names {
-                    let _ = write!(self.out, " {}", name.text);
+            ItemKind::Impl(i) => {
+                self.put("(impl");
+                self.type_params(&i.type_params);
+                self.put(" ");
+                if let Some(of) = i.of {
+                    self.ty(of);
+                    self.put(" for ");
+                }
+                self.ty(i.ty);
+                self.functions(&i.fns);
+            }
+            ItemKind::Mod(m) => {
+                let _ = write!(self.out, "({} {}", if m.items.is_some() { "mod" } else { "mod-file" }, m.name.text);
+                self.indent += 1;
+                for item in m.items.iter().flatten() {
+                    self.line();
+                    self.item(item);
+                }
+                self.indent -= 1;
+                self.put(")");
+            }
+            ItemKind::Use(u) => {
+                let path: Vec<&str> = u.names.iter().map(|n| &*n.text).collect();
+                let root = if u.root { "::" } else { "" };
+                let all = if u.all { "::*" } else { "" };
+                let _ = write!(self.out, "(use {root}{}{all}", path.join("::"));
+                if let Some(alias) = &u.alias {
+                    let _ = write!(self.out, " as {}", alias.text);
                 }
                 self.put(")");
             }
         }
+    }
+
+    /// With the closing parenthesis.
+    fn functions(&mut self, fns: &[Fn]) {
+        self.indent += 1;
+        for f in fns {
+            self.line();
+            self.put(if f.private { "priv " } else { "" });
+            self.function(f);
+        }
+        self.indent -= 1;
+        self.put(")");
     }
 
     fn function(&mut self, f: &Fn) {
@@ -171,11 +216,24 @@ impl Printer<'_> {
             }
             PatternKind::Tuple(parts) => {
                 self.put("(tuple");
-                for part in parts {
-                    self.put(" ");
-                    self.pattern(part);
+                self.patterns(parts);
+            }
+            PatternKind::Literal(e) => self.expr(*e),
+            PatternKind::Option { path, parts: None } => self.path(path),
+            PatternKind::Option { path, parts: Some(parts) } => {
+                self.put("(");
+                self.path(path);
+                self.patterns(parts);
+            }
+            PatternKind::Struct { path, fields, rest } => {
+                self.put("(struct ");
+                self.path(path);
+                for (name, pattern) in fields {
+                    let _ = write!(self.out, " ({} ", name.text);
+                    self.pattern(pattern);
+                    self.put(")");
                 }
-                self.put(")");
+                self.put(if *rest { " ..)" } else { ")" });
             }
         }
         if let Some(ty) = pattern.ty {
@@ -183,6 +241,15 @@ impl Printer<'_> {
             self.ty(ty);
             self.put(")");
         }
+    }
+
+    /// With the closing parenthesis.
+    fn patterns(&mut self, patterns: &[Pattern]) {
+        for pattern in patterns {
+            self.put(" ");
+            self.pattern(pattern);
+        }
+        self.put(")");
     }
 
     fn ret(&mut self, ret: Ret) {
@@ -197,13 +264,31 @@ impl Printer<'_> {
     }
 
     fn path(&mut self, path: &Path) {
-        let names: Vec<&str> = path.names.iter().map(|n| &*n.text).collect();
-        self.put(&names.join("::"));
+        let mut inner = path.inner_args.iter().peekable();
+        for (i, name) in path.names.iter().enumerate() {
+            self.put(if i > 0 || path.root { "::" } else { "" });
+            self.put(&name.text);
+            if let Some((_, args)) = inner.next_if(|(at, _)| *at as usize == i) {
+                self.bracketed(args);
+            }
+        }
         self.type_args(&path.type_args);
     }
 
     fn type_args(&mut self, args: &Option<Vec<TypeId>>) {
-        let Some(args) = args else { return };
+        if let Some(args) = args {
+            self.bracketed(args);
+        }
+    }
+
+    fn types(&mut self, types: &[TypeId]) {
+        for ty in types {
+            self.put(" ");
+            self.ty(*ty);
+        }
+    }
+
+    fn bracketed(&mut self, args: &[TypeId]) {
         self.put("[");
         for (i, arg) in args.iter().enumerate() {
             self.put(if i > 0 { " " } else { "" });
@@ -290,7 +375,6 @@ impl Printer<'_> {
         let module = self.module;
         match &module[id].kind {
             ExprKind::Error => self.put("error"),
-            ExprKind::Unsupported => self.put("unsupported"),
             ExprKind::Int { value, suffix } => {
                 let _ = write!(self.out, "{value}{}", suffix.map_or("", Suffix::text));
             }
@@ -406,7 +490,46 @@ impl Printer<'_> {
                 self.expr(looped.body);
                 self.put(")");
             }
+            ExprKind::Match { scrutinee, arms } => {
+                self.put("(match ");
+                self.expr(*scrutinee);
+                self.indent += 1;
+                for arm in arms {
+                    self.line();
+                    self.put("(");
+                    self.pattern(&arm.pattern);
+                    if let Some(guard) = arm.guard {
+                        self.put(" if ");
+                        self.expr(guard);
+                    }
+                    self.put(" => ");
+                    self.expr(arm.body);
+                    self.put(")");
+                }
+                self.indent -= 1;
+                self.put(")");
+            }
+            ExprKind::Asm(asm) => self.asm(asm),
         }
+    }
+
+    fn asm(&mut self, asm: &Asm) {
+        let _ = write!(self.out, "(asm {:?}", asm.template);
+        for operands in [&asm.outs, &asm.ins] {
+            self.put(" :");
+            for (constraint, e) in operands {
+                let _ = write!(self.out, " ({constraint:?} ");
+                self.expr(*e);
+                self.put(")");
+            }
+        }
+        for texts in [asm.clobbers.iter().collect::<Vec<_>>(), asm.options.iter().map(|o| &o.0).collect()] {
+            self.put(" :");
+            for text in texts {
+                let _ = write!(self.out, " {text:?}");
+            }
+        }
+        self.put(")");
     }
 
     fn block(&mut self, block: &Block) {

@@ -145,25 +145,359 @@ fn reads_other_items() {
             priv (static t (struct S (a 1)))
         "#]],
     );
+}
+
+#[test]
+fn reads_enums_traits_and_impls() {
     check(
-        "enum E { A, B(i32) } trait T { fn f() -> (); } impl T for i32 { } mod m; mod n { fn f() { } } use a::b; fn f() { }",
+        "enum E[T] { A, B(T, i32), C(), } priv enum F { }",
         expect![[r#"
-            1:1 error[limitation]: enums are not supported yet
-            1:22 error[limitation]: traits are not supported yet
-            1:48 error[limitation]: impls are not supported yet
-            1:67 error[limitation]: modules are not supported yet
-            1:74 error[limitation]: modules are not supported yet
-            1:95 error[limitation]: `use` items other than `use library::*;` are not supported yet
-            (unsupported E)
-            (unsupported T)
-            (unsupported)
-            (unsupported m)
-            (unsupported n)
-            (unsupported)
-            (fn f ()
-              {})
+        (enum E[T] (A) (B T i32) (C))
+        priv (enum F)
+    "#]],
+    );
+    check(
+        "trait T[A: B + C[A]]: Super, Other[X] + More { fn m(self: &Self) -> i32; fn d(Self, A) -> i32 { 1 } } trait U { }",
+        expect![[r#"
+            (trait T[A:B:C[A]] : Super Other[X] More
+              (fn m ((self &Self)) i32)
+              (fn d ((_ Self) (_ A)) i32
+                {1}))
+            (trait U)
         "#]],
     );
+    check(
+        "impl[T: Bound] Trait[T] for Vec[T] { fn f() -> () { } priv fn g(self: &mut Self) { } pub fn h[U](U) { } }
+impl &[i32] { }
+impl T for fn(i32) -> i32 { }",
+        expect![[r#"
+            (impl[T:Bound] Trait[T] for Vec[T]
+              (fn f () (tuple)
+                {})
+              priv (fn g ((self &mut Self))
+                {})
+              (fn h[U] ((_ U))
+                {}))
+            (impl &[i32])
+            (impl T for (fn (i32) i32))
+        "#]],
+    );
+    check(
+        "struct S { a: i32, priv b: i32, pub c: i32 }",
+        expect![[r#"
+        (struct S (a i32) (priv b i32) (c i32))
+    "#]],
+    );
+}
+
+#[test]
+fn reads_modules() {
+    check(
+        "mod m { priv fn f() { } mod n { } extern { fn g(i32) -> (); } use super::x; } mod o; pub mod p { ; }",
+        expect![[r#"
+            (mod m
+              priv (fn f ()
+                {})
+              (mod n)
+              (extern "C"
+                (fn g ((_ i32)) (tuple)))
+              (use super::x))
+            (mod-file o)
+            (mod p)
+        "#]],
+    );
+    check(
+        "use a; use a::b::c; use a::b as c; use ::a::*; pub use self::a::*; fn f() { use a::*; use + 1 }",
+        expect![[r#"
+        (use a)
+        (use a::b::c)
+        (use a::b as c)
+        (use ::a::*)
+        (use self::a::*)
+        (fn f ()
+          {(use a::*)
+            (+ use 1)})
+    "#]],
+    );
+    check(
+        "mod a { fn f( { } fn g() { 1 } } fn h() { }",
+        expect![[r#"
+        1:15 error[unexpected-token]: found `{`, expected a type
+        (mod a)
+        (fn h ()
+          {})
+    "#]],
+    );
+    check(
+        "mod a { fn f() { } } } mod b { 1 fn g() { } } fn h() { }",
+        expect![[r#"
+        1:22 error[unexpected-token]: found `}`, expected an item
+        1:32 error[unexpected-token]: found `1`, expected an item (`fn`, `struct`, `static`, `type`, `extern`, …)
+        (mod a
+          (fn f ()
+            {}))
+        (mod b)
+        (fn h ()
+          {})
+    "#]],
+    );
+    check_errors(
+        "mod a { mod b { fn f() { } }",
+        expect![[r#"
+        1:7 error[unclosed-delimiter]: `{` is not closed, expected an item or `}`
+    "#]],
+    );
+}
+
+#[test]
+fn reads_paths() {
+    check_expr(
+        "(::a::b, Vec[f32]::new(), E[i32]::A, a::E[i32, f32]::B[i8](1), S[i32] { a: 1 })",
+        expect!["(tuple ::a::b (Vec[f32]::new) E[i32]::A (a::E[i32 f32]::B[i8] 1) (struct S[i32] (a 1)))"],
+    );
+    check_expr("((f)[i32](1), x.m[i32](y), (a.b)[i32])", expect!["(tuple (f[i32] 1) ((. x m[i32]) y) (. a b[i32]))"]);
+    check(
+        "type T = (::a::B[C], V[i32]::Item, self::x::Y, super::Z);",
+        expect![[r#"
+        (type T (tuple ::a::B[C] V[i32]::Item self::x::Y super::Z))
+    "#]],
+    );
+    check_errors(
+        "static a = f(1)[2]; static b = f(x)[i32](2); static c = f::<i32>(1);",
+        expect![[r#"
+        1:17 error[unexpected-token]: found `2`, expected a type
+        1:32 error[limitation]: type arguments of values other than names are not supported yet
+        1:60 error[unexpected-token]: found `<`, expected a name
+    "#]],
+    );
+}
+
+#[test]
+fn reads_patterns() {
+    check(
+        "fn f((a, b): (i32, i32), T, mut c: i32) {
+    match x {
+        1 => a,
+        -1 => b, -2.5f => c,
+        'a' => d, true => e,
+        E::A => f, ::E::B(p, (q, _)) => g,
+        Some(x) if x > 1 => h,
+        S { a: p, b, mut c, d: T::U { .. }, .. } => i,
+        E[i32]::A => j,
+        x: i32 => k,
+        () => l,
+        ((x)) => m,
+        _ => n
+    }
+    let S { a, b } = s;
+    let (E::B(x): E, mut y) = t;
+    for (i, Some(j)), S { k } in g() { }
+    for in g() { }
+    match y { z: i32 => 1, w => 2 }
+    |(a, B(c)), S { d }: S| 1
+}",
+        expect![[r#"
+            (fn f (((tuple a b) (tuple i32 i32)) (_ T) (mut c i32))
+              {(match x
+                  (1 => a)
+                  ((- 1) => b)
+                  ((- 2.5f32) => c)
+                  ('a' => d)
+                  (true => e)
+                  (E::A => f)
+                  ((::E::B p (tuple q _)) => g)
+                  ((Some x) if (> x 1) => h)
+                  ((struct S (a p) (b b) (c mut c) (d (struct T::U ..)) ..) => i)
+                  (E[i32]::A => j)
+                  ((x i32) => k)
+                  ((tuple) => l)
+                  (x => m)
+                  (_ => n));
+                (let (struct S (a a) (b b)) s)
+                (let (tuple ((E::B x) E) mut y) t)
+                (for ((tuple i (Some j)) (struct S (k k))) (g) {});
+                (for () (g) {});
+                (match y
+                  ((z i32) => 1)
+                  (w => 2));
+                (lambda ((tuple a (B c)) ((struct S (d d)) S)) 1)})
+        "#]],
+    );
+}
+
+#[test]
+fn reads_matches() {
+    check(
+        "fn f() {
+    match x { }
+    match s { A => { 1 } B => { 2 } (a, b) => { } -1 => if a { } else { } 'a' => match y { } C(x) => { }.x, D => { } (1), E => { } - 1 }
+    let y = match x { _ if a == S { x: 1 } => |x| { x }, _ => x = 2, } + 1;
+    match (S { a: 1 }) { _ => 1 }
+}",
+        expect![[r#"
+            (fn f ()
+              {(match x);
+                (match s
+                  (A => {1})
+                  (B => {2})
+                  ((tuple a b) => {})
+                  ((- 1) => (if a {} else {}))
+                  ('a' => (match y))
+                  ((C x) => (. {} x))
+                  (D => ({} 1))
+                  (E => (- {} 1)));
+                (let y (+ (match x
+                  (_ if (== a (struct S (x 1))) => (lambda (x) {x}))
+                  (_ => (= x 2))) 1))
+                (match (struct S (a 1))
+                  (_ => 1))})
+        "#]],
+    );
+    check_errors(
+        "fn f() {
+    match x { 1 -> 2 };
+    match x { 1 | 2 => 3 };
+    match x { 1..5 => 3 };
+    match x { 1 => 2; 2 => 3 };
+    match x { 1 => 2 2 => 3 };
+    match x { case 1: 2 };
+    match x { default: 2 };
+    match x { else => 2 };
+    match x { &y => 2 };
+    match x { \"a\" => 2 };
+    match x { -a => 2 };
+    match x { S { .., a } => 2 };
+    if let A(x) = y { }
+    match x { 1 => 2
+}
+fn g() { let a = ; }",
+        expect![[r#"
+            1:8 error[unclosed-delimiter]: `{` is not closed, expected `}`
+            2:17 error[unexpected-token]: found `->`, expected `=>` after the pattern
+            3:17 error[unexpected-token]: found `|`, expected `=>` after the pattern
+            4:16 error[unexpected-token]: found `..`, expected `=>` after the pattern
+            5:21 error[unexpected-token]: found `;`, expected `,` or `}` after the arm
+            6:22 error[unexpected-token]: found `2`, expected `,` or `}` after the arm
+            7:20 error[unexpected-token]: found `1`, expected `=>` after the pattern
+            8:27 error[unexpected-token]: found `;`, expected `{` and arms
+            9:15 error[unexpected-token]: found `else`, expected a name or a pattern
+            10:15 error[unexpected-token]: found `&`, expected a name or a pattern
+            11:15 error[unexpected-token]: found a string, expected a name or a pattern
+            12:16 error[unexpected-token]: found `a`, expected a number
+            13:23 error[unexpected-token]: found `a`, expected `}` after `..`
+            14:8 error[unexpected-token]: found `let`, expected an expression
+            17:18 error[unexpected-token]: found `;`, expected an expression
+        "#]],
+    );
+}
+
+#[test]
+fn reads_asm() {
+    check(
+        r#"fn f() {
+    asm("nop");
+    asm("a" "b" : "=r"(x), "=r"(y) : "r"(e + 1), : "memory", "cc" : "volatile");
+    asm("nop" :: "r"(x)); asm("nop" ::: "memory"); asm("nop" :::: "volatile"); asm("nop" : : : );
+}"#,
+        expect![[r#"
+            (fn f ()
+              {(asm "nop" : : : :);
+                (asm "ab" : ("=r" x) ("=r" y) : ("r" (+ e 1)) : "memory" "cc" : "volatile");
+                (asm "nop" : : ("r" x) : :);
+                (asm "nop" : : : "memory" :);
+                (asm "nop" : : : : "volatile");
+                (asm "nop" : : : :);})
+        "#]],
+    );
+    check_errors(
+        r#"fn f() { asm(x); asm("a" : x); asm("a" : "=r" x); asm("a" ::::: "b"); asm("a" : "=r"(x) "r"(y)); asm("a" "#,
+        expect![[r#"
+            1:14 error[unexpected-token]: found `x`, expected the instructions in `"…"`
+            1:28 error[unexpected-token]: found `x`, expected `:`, `)`, or an output `"=r"(place)`
+            1:47 error[unexpected-token]: found `x`, expected `(` and the operand
+            1:63 error[unexpected-token]: found `:`, expected `)`; options are the last part
+            1:89 error[unexpected-token]: found a string, expected `:`, `)`, or an output `"=r"(place)`
+            1:101 error[unclosed-delimiter]: `(` is not closed, expected `:` or `)`
+        "#]],
+    );
+}
+
+#[test]
+fn hints_at_what_other_languages_write() {
+    let mut out = String::new();
+    for text in [
+        "enum E { A; B }",
+        "enum E { A = 1 }",
+        "enum E { A { x: i32 } }",
+        "enum E<T> { A(T) }",
+        "struct S<T> { a: T }",
+        "struct S(i32);",
+        "trait T<A> { }",
+        "impl<T> S[T] { }",
+        "type A<T> = T;",
+        "fn f<T>(x: T) { }",
+        "fn f[T](x: T) where T: A { }",
+        "trait T { fn f(&self); }",
+        "impl S { fn f(&mut self, x: i32) { } }",
+        "impl S { fn f(self) { } }",
+        "trait T { type A; }",
+        "use a::{b, c};",
+        "use a, b;",
+        "pub(crate) fn f() { }",
+        "fn f() { let x = match a { A => 1 } let y = 2; }",
+        "fn f() { while let A = b { } }",
+    ] {
+        let mut sources = Sources::new();
+        let file = sources.add("t.impala", text);
+        let mut sink = Sink::default();
+        crate::parse(file, text, &mut sink);
+        for d in &sink.diagnostics {
+            out += &format!("{text}\n    {} ({})\n", d.message, d.hints.join("; "));
+        }
+    }
+    expect![[r#"
+        enum E { A; B }
+            found `;`, expected `,` or `}` after the option (options end with `,`)
+        enum E { A = 1 }
+            found `=`, expected `,` or `}` after the option (options have no numbers)
+        enum E { A { x: i32 } }
+            found `{`, expected `,` or `}` after the option (what an option holds stands in parentheses: `B(i32)`)
+        enum E<T> { A(T) }
+            found `<`, expected `{` and options (type parameters stand in brackets: `Name[T]`)
+        struct S<T> { a: T }
+            found `<`, expected `{` and fields (type parameters stand in brackets: `Name[T]`)
+        struct S(i32);
+            found `(`, expected `{` and fields (fields have names: `struct S { x: i32 }`)
+        trait T<A> { }
+            found `<`, expected `{` and functions (type parameters stand in brackets: `Name[T]`)
+        impl<T> S[T] { }
+            found `<`, expected a type (type parameters stand in brackets: `impl[T] …`)
+        type A<T> = T;
+            found `<`, expected `=` and a type (type parameters stand in brackets: `Name[T]`)
+        fn f<T>(x: T) { }
+            found `<`, expected `(` and parameters (type parameters stand in brackets: `fn id[T](x: T) -> T`)
+        fn f[T](x: T) where T: A { }
+            found `where`, expected a body in `{ … }` (bounds stand with the type parameters: `[T: Bound]`)
+        trait T { fn f(&self); }
+            found `&`, expected a parameter (the receiver has a type: `self: &Self`, `self: &mut Self`)
+        impl S { fn f(&mut self, x: i32) { } }
+            found `&`, expected a parameter (the receiver has a type: `self: &Self`, `self: &mut Self`)
+        impl S { fn f(self) { } }
+            found `self`, expected a parameter (the receiver has a type: `self: &Self`)
+        trait T { type A; }
+            found `type`, expected `fn` (functions only)
+        use a::{b, c};
+            found `{`, expected a name or `*` (each name has a `use` of its own)
+        use a, b;
+            found `,`, expected `;` after the `use` (each name has a `use` of its own)
+        pub(crate) fn f() { }
+            found `(`, expected an item (`fn`, `struct`, `static`, `type`, `extern`, …) (`pub` stands alone)
+        fn f() { let x = match a { A => 1 } let y = 2; }
+            found `let`, expected `;` after `let` (end the statement before it with `;`)
+        fn f() { while let A = b { } }
+            found `let`, expected an expression (patterns are for `match`: `match e { p => …, _ => … }`)
+    "#]]
+    .assert_eq(&out);
 }
 
 #[test]
@@ -237,19 +571,7 @@ fn reads_control_flow() {
             x})
     "#]],
     );
-    check(
-        "fn f() { match x { 1 => 2, _ => 3 } + simd[1, 2]; asm(\"nop\" : : : ); ~[n: f32] }",
-        expect![[r#"
-        1:10 error[limitation]: `match` expressions are not supported yet
-        1:39 error[limitation]: `simd` values are not supported yet
-        1:51 error[limitation]: `asm` expressions are not supported yet
-        (fn f ()
-          {unsupported;
-            (+ unsupported);
-            unsupported;
-            (~ (array-of n f32))})
-    "#]],
-    );
+    check_expr("(simd[1, 2, 3,], ~[n: f32], simd[])", expect!["(tuple (simd 1 2 3) (~ (array-of n f32)) (simd))"]);
 }
 
 #[test]
@@ -405,6 +727,53 @@ fn survives_bad_input() {
         1:1160 error[nesting-too-deep]: nested deeper than 256 levels
     "#]]
     .assert_eq(&quick(&format!("fn f() {{ {} }}", "fn g() { ".repeat(n))));
+    expect![[r#"
+        1:2057 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&quick(&"mod a { ".repeat(n)));
+    expect![[r#"
+        1:269 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&format!("let {} = 1", "(".repeat(n))));
+    expect![[r#"
+        1:524 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&format!("let {} = 1", "A(".repeat(n))));
+    expect![[r#"
+        1:1799 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&format!("let {} = 1", "S { a: ".repeat(n))));
+    expect![[r#"
+        1:1925 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&"match x { _ => ".repeat(n)));
+    expect![[r#"
+        1:1925 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&"match x { _ if ".repeat(n)));
+    expect![[r#"
+        1:1546 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&"match ".repeat(n)));
+    expect![[r#"
+        1:1534 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&"asm(\"\" : \"\"(".repeat(n)));
+    expect![[r#"
+        1:2800 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&body(&"a[a::b[c]::".repeat(n)));
+    expect![[r#"
+        1:2063 error[nesting-too-deep]: nested deeper than 256 levels
+    "#]]
+    .assert_eq(&quick(&"impl T for S { fn f() { ".repeat(n)));
+    expect![[r#"
+        1:9 error[unclosed-delimiter]: `{` is not closed, expected `}`
+        1:16 error[unexpected-token]: found `enum`, expected a type
+    "#]]
+    .assert_eq(&quick(&"trait T { fn f(enum E { A(fn[A: ".repeat(n)));
+    expect![[""]].assert_eq(&quick(&format!("fn f() {{ match x {{ {} }} }}", "1 => { } ".repeat(n))));
+    expect![[""]].assert_eq(&quick(&format!("use {}a;", "a::".repeat(n))));
     quick(&"(".repeat(n));
     quick(&"/*".repeat(n));
     quick(&"fn ".repeat(n));

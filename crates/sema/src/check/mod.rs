@@ -88,7 +88,7 @@ struct Arg {
 }
 
 /// What is checked when all types are known.
-enum Final {
+enum Final<'a> {
     Literal {
         value: u128,
         negative: bool,
@@ -126,6 +126,16 @@ enum Final {
         module: usize,
         e: ExprId,
     },
+    Match {
+        module: usize,
+        e: ExprId,
+        ty: Ty,
+    },
+    Irrefutable {
+        module: usize,
+        pattern: &'a ast::Pattern,
+        ty: Ty,
+    },
     /// An array is indexed by something that is no literal.
     IndexAddress {
         module: usize,
@@ -140,6 +150,10 @@ enum Want {
     Integer,
     IntegerOrBool,
     Comparable,
+    /// A number or `bool`.
+    Lane,
+    /// What `asm` takes.
+    Register,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -191,7 +205,7 @@ struct Checker<'a, 's> {
     pending: Vec<Option<Pending>>,
     /// Number of entries of earlier units.
     pending_base: u32,
-    finals: Vec<Final>,
+    finals: Vec<Final<'a>>,
     /// Locals and pending entries of earlier units end here.
     unit_locals: usize,
     /// Variables of earlier units end here.

@@ -4,11 +4,11 @@
 //! it, and in the prelude. What a module defines itself wins over what it uses, silently; so does a program over the
 //! prelude.
 
+use super::collect::primitive;
 use super::*;
 use nyala_syntax::ast::{Path, TypeId, Use};
 
 /// The names of a module.
-#[derive(Default)]
 pub(super) struct Namespace<'a> {
     pub parent: Option<NsId>,
     /// The program, library or prelude that it belongs to.
@@ -18,6 +18,12 @@ pub(super) struct Namespace<'a> {
     uses: FxHashMap<&'a str, Used<'a>>,
     /// `use a::*;`
     globs: Vec<Glob<'a>>,
+}
+
+impl Namespace<'_> {
+    fn new(parent: Option<NsId>, root: NsId) -> Self {
+        Namespace { parent, root, names: FxHashMap::default(), uses: FxHashMap::default(), globs: Vec::new() }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -55,7 +61,7 @@ pub(super) enum Found<'a> {
 impl<'a> Checker<'a, '_> {
     /// Makes the modules of the prelude, the libraries and the program.
     pub(super) fn make_namespaces(&mut self) {
-        self.namespaces.push(Namespace::default());
+        self.new_root();
         let program = self.new_root();
         for module in 0..self.p.modules.len() {
             let ast = self.p.modules[module];
@@ -92,14 +98,14 @@ impl<'a> Checker<'a, '_> {
 
     fn new_root(&mut self) -> NsId {
         let id = NsId(self.namespaces.len() as u32);
-        self.namespaces.push(Namespace { root: id, ..Namespace::default() });
+        self.namespaces.push(Namespace::new(None, id));
         id
     }
 
     pub(super) fn new_namespace(&mut self, parent: NsId) -> NsId {
         let id = NsId(self.namespaces.len() as u32);
         let root = self.namespaces[parent.0 as usize].root;
-        self.namespaces.push(Namespace { parent: Some(parent), root, ..Namespace::default() });
+        self.namespaces.push(Namespace::new(Some(parent), root));
         id
     }
 

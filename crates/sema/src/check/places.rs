@@ -30,7 +30,7 @@ impl<'a> Checker<'a, '_> {
                         Some(Entity::Local(_) | Entity::Static(_) | Entity::Error) | None
                     );
                 }
-                ExprKind::Unary(UnaryOp::Deref, _) | ExprKind::Error | ExprKind::Unsupported => return true,
+                ExprKind::Unary(UnaryOp::Deref, _) | ExprKind::Error => return true,
                 ExprKind::Field { base, .. } => e = *base,
                 // An element, if it is no call.
                 ExprKind::Call { callee, .. } => match self.p.call_kind.get(&self.g(e)) {
@@ -58,7 +58,7 @@ impl<'a> Checker<'a, '_> {
     fn root(&mut self, mut e: ExprId) -> Root {
         loop {
             match &self.ast()[e].kind {
-                ExprKind::Error | ExprKind::Unsupported => return Root::Error,
+                ExprKind::Error => return Root::Error,
                 ExprKind::Path(_) => {
                     return match self.p.resolved.get(&self.g(e)) {
                         Some(Entity::Local(id)) => Root::Local(*id),
@@ -102,8 +102,8 @@ impl<'a> Checker<'a, '_> {
         let (g, span) = (self.g(base), self.ast()[base].span);
         let mut ty = self.p.expr_ty[g as usize];
         let mut root = Root::Error;
-        while let Kind::Ptr { mutable, to, .. } = self.p.types.kind(ty) {
-            root = Root::Pointer { mutable, span };
+        while let Kind::Ptr { access, to, .. } = self.p.types.kind(ty) {
+            root = Root::Pointer { mutable: access.is_mut(), span };
             ty = to;
         }
         root

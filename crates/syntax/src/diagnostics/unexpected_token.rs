@@ -82,7 +82,38 @@ fn remedy(found: &Found, expected: &str) -> Option<&'static str> {
     let needs_value = expected == "an expression";
     let ends_statement = expected.starts_with("`;` after");
     let is_let = expected == "`;` after `let`";
+    let is_arm = expected == "`=>` after the pattern";
     Some(match (found.before, found.text) {
+        (_, ".." | ".") if is_arm => "patterns have no ranges: `n if n >= 1 && n < 5 => …`",
+        (_, "|") if is_arm => "each pattern has an arm of its own",
+        (_, "@") if is_arm => "a name and a guard: `n if n == 1 => …`",
+        ("case", _) if is_arm => "arms are `pattern => value`",
+        ("default", _) if is_arm => "what is left is `_ => value`",
+        (_, "->" | ":" | "=" | "," | "{") if is_arm => "arms are `pattern => value`",
+        (_, ";") if expected == "`,` or `}` after the arm" => "arms end with `,`; statements stand in `{ … }`",
+        (_, "else") if expected == "a name or a pattern" => "what is left is `_ => value`",
+        (_, "&") if expected == "a name or a pattern" => "patterns have no pointers: match the value, `match *p { … }`",
+        (_, text) if expected == "a name or a pattern" && text.starts_with('"') => {
+            "strings are compared byte by byte, in a guard"
+        }
+        (_, ";") if expected == "`,` or `}` after the option" => "options end with `,`",
+        (_, "=") if expected == "`,` or `}` after the option" => "options have no numbers",
+        (_, "{") if expected == "`,` or `}` after the option" => "what an option holds stands in parentheses: `B(i32)`",
+        ("impl", "<") => "type parameters stand in brackets: `impl[T] …`",
+        (_, "<")
+            if matches!(expected, "`{` and fields" | "`{` and options" | "`{` and functions" | "`=` and a type") =>
+        {
+            "type parameters stand in brackets: `Name[T]`"
+        }
+        (_, "where") => "bounds stand with the type parameters: `[T: Bound]`",
+        (_, "(") if expected == "`{` and fields" => "fields have names: `struct S { x: i32 }`",
+        ("self", _) | (_, "self") if expected == "a parameter" => "the receiver has a type: `self: &Self`",
+        (_, "&") if expected == "a parameter" => "the receiver has a type: `self: &Self`, `self: &mut Self`",
+        ("if" | "while", "let") => "patterns are for `match`: `match e { p => …, _ => … }`",
+        ("::", "{") => "each name has a `use` of its own",
+        (_, "," | "as") if expected == "`;` after the `use`" => "each name has a `use` of its own",
+        ("pub", "(") => "`pub` stands alone",
+        (_, "static" | "type" | "const" | "let") if expected == "`fn`" => "functions only",
         (_, "..") => "there are no ranges; loops count with `for i in range(0, n) { … }`",
         ("return", _) if ends_statement => "`return` is a function: `return(x)`",
         (_, "=") if needs_value || expected == "`{`" => "comparison is `==`",

@@ -207,6 +207,23 @@ impl Parser<'_> {
                     self.bump();
                     ExprKind::IncDec { inc: false, prefix: false, place: e }
                 }
+                Tok::LBracket => {
+                    // `(f)[i32](x)`; the arguments of paths and methods are read with their names.
+                    match (self.type_args()?, &mut self.module.exprs[e.0 as usize].kind) {
+                        (
+                            args,
+                            ExprKind::Path(Path { type_args: of @ None, .. })
+                            | ExprKind::Field { type_args: of @ None, .. },
+                        ) => *of = args,
+                        _ => {
+                            let hint = "leave them out, the arguments of the call say them";
+                            let span = self.span_from(start);
+                            self.limitation(span, "type arguments of values other than names", hint);
+                        }
+                    }
+                    self.module.exprs[e.0 as usize].span = self.span_from(start);
+                    continue;
+                }
                 _ => return Ok(e),
             };
             e = self.mk(kind, self.span_from(start))?;
@@ -239,7 +256,7 @@ impl Parser<'_> {
         Ok(bytes)
     }
 
-    fn primary(&mut self) -> R<ExprId> {
+    pub(super) fn primary(&mut self) -> R<ExprId> {
         let start = self.pos;
         let token = self.tokens[self.pos];
         let kind = match token.tok {
@@ -278,46 +295,142 @@ impl Parser<'_> {
             }
             Tok::LBracket => self.array_expr()?,
             Tok::Simd => {
-                self.limitation(self.span(), "`simd` values", "compute with arrays, element by element");
                 self.bump();
                 let open = self.pos;
                 self.expect(Tok::LBracket, "`[`")?;
-                self.list(open, Tok::RBracket, "`,` or `]`", |p| p.expr())?;
-                ExprKind::Unsupported
+                ExprKind::Simd(self.list(open, Tok::RBracket, "`,` or `]`", |p| p.expr())?)
             }
             Tok::LBrace => return self.nested(|p| p.bracketed(|p| p.block())),
             Tok::Or | Tok::OrOr => return self.lambda(start, Filter::Never),
             Tok::If => return self.if_expr(),
             Tok::While => return self.while_expr(),
             Tok::For | Tok::With => return self.for_expr(),
-            Tok::Match => {
-                self.limitation(self.span(), "`match` expressions", "write `if … { … } else if … { … } else { … }`");
-                self.bump();
-                self.head(|p| p.binary(1))?;
-                self.skip_group(Tok::LBrace, "`{` and arms")?;
-                ExprKind::Unsupported
-            }
-            Tok::Asm => {
-                self.limitation(self.span(), "`asm` expressions", "write a C function and import it by `extern \"C\"`");
-                self.bump();
-                self.skip_group(Tok::LParen, "`(`")?;
-                ExprKind::Unsupported
-            }
+            Tok::Match => return self.match_expr(),
+            Tok::Asm => ExprKind::Asm(Box::new(self.nested(|p| p.asm())?)),
             _ => return Err(self.unexpected("an expression")),
         };
         self.mk(kind, self.span_from(start))
     }
 
-    /// Reads over a bracket with all that is inside.
-    fn skip_group(&mut self, open: Tok, expected: &str) -> R<()> {
+    /// `asm("…" : outs : ins : clobbers : options)`; `::` leaves a part empty.
+    fn asm(&mut self) -> R<Asm> {
+        self.bump();
+        let open = self.pos;
+        self.expect(Tok::LParen, "`(` and the instructions in `\"…\"`")?;
+        self.bracketed(|p| {
+            let mut asm = Asm::default();
+            asm.template = p.required_string("the instructions in `\"…\"`")?.0;
+            let mut part = 0;
+            loop {
+                part += match p.peek() {
+                    Tok::Colon => 1,
+                    Tok::ColonColon => 2,
+                    _ => break,
+                };
+                if part > 4 {
+                    return Err(p.unexpected("`)`; options are the last part"));
+                }
+                p.bump();
+                while p.at(Tok::Str) {
+                    let (text, span) = p.required_string("`\"…\"`")?;
+                    match part {
+                        1 => asm.outs.push((text, p.asm_operand()?)),
+                        2 => asm.ins.push((text, p.asm_operand()?)),
+                        3 => asm.clobbers.push(text),
+                        _ => asm.options.push((text, span)),
+                    }
+                    if !p.eat(Tok::Comma) {
+                        break;
+                    }
+                }
+            }
+            let expected = match part {
+                0 => "`:` or `)`",
+                1 => "`:`, `)`, or an output `\"=r\"(place)`",
+                2 => "`:`, `)`, or an input `\"r\"(value)`",
+                3 => "`:`, `)`, or a clobber in `\"…\"`",
+                _ => "`)` or an option in `\"…\"`",
+            };
+            p.close(Tok::RParen, expected, open)?;
+            Ok(asm)
+        })
+    }
+
+    /// What stands in parentheses behind a constraint.
+    fn asm_operand(&mut self) -> R<ExprId> {
+        let open = self.pos;
+        self.expect(Tok::LParen, "`(` and the operand")?;
+        let e = self.expr()?;
+        self.close(Tok::RParen, "`)`", open)?;
+        Ok(e)
+    }
+
+    /// `match e { p => e, p if guard => { … } }`
+    fn match_expr(&mut self) -> R<ExprId> {
         let start = self.pos;
-        self.expect(open, expected)?;
-        if self.matching[start] == NO_MATCH {
-            self.pos = self.tokens.len() - 1;
-            return self.close(Tok::Bad, "its end", start);
+        self.bump();
+        let scrutinee = self.head(|p| p.binary(1))?;
+        let open = self.pos;
+        self.expect(Tok::LBrace, "`{` and arms")?;
+        let arms = self.nested(|p| p.bracketed(|p| p.arms(open)))?;
+        self.mk(ExprKind::Match { scrutinee, arms }, self.span_from(start))
+    }
+
+    /// Up to the `}`, which is read too.
+    fn arms(&mut self, open: usize) -> R<Vec<Arm>> {
+        let mut arms = Vec::new();
+        while !self.at(Tok::RBrace) && !self.at(Tok::Eof) {
+            let pattern = self.pattern()?;
+            let guard = if self.eat(Tok::If) { Some(self.nested(|p| p.binary(1))?) } else { None };
+            self.expect(Tok::FatArrow, if guard.is_some() { "`=>`" } else { "`=>` after the pattern" })?;
+            let (body, ended) = self.arm_body()?;
+            arms.push(Arm { pattern, guard, body });
+            if !self.eat(Tok::Comma) && !ended {
+                break;
+            }
         }
-        self.pos = self.matching[start] as usize + 1;
-        Ok(())
+        self.close(Tok::RBrace, "`,` or `}` after the arm", open)?;
+        Ok(arms)
+    }
+
+    /// The value of an arm, and whether the next one may follow without comma.
+    fn arm_body(&mut self) -> R<(ExprId, bool)> {
+        if !self.at_block_like() {
+            return Ok((self.expr()?, false));
+        }
+        let start = self.pos;
+        let e = self.nested(|p| p.primary())?;
+        if self.tokens[self.pos - 1].tok == Tok::RBrace && self.arm_follows() {
+            return Ok((e, true));
+        }
+        Ok((self.expr_rest(start, e)?, false))
+    }
+
+    /// Behind the `}` of an arm's value: does the next pattern follow, or more of the value?
+    fn arm_follows(&self) -> bool {
+        let behind = match self.peek() {
+            Tok::LParen if self.matching[self.pos] != NO_MATCH => self.matching[self.pos] as usize + 1,
+            Tok::Minus => self.pos + 2,
+            Tok::Float => return self.tokens[self.pos - 1].hi != self.tokens[self.pos].lo,
+            Tok::Ident | Tok::ColonColon | Tok::Mut | Tok::Int | Tok::Char | Tok::True | Tok::False => return true,
+            _ => return false,
+        };
+        matches!(self.tokens.get(behind).map(|t| t.tok), Some(Tok::FatArrow | Tok::If | Tok::Colon))
+    }
+
+    /// What may follow an operand.
+    fn expr_rest(&mut self, start: usize, e: ExprId) -> R<ExprId> {
+        self.nested(|p| {
+            let e = p.postfix(start, e)?;
+            let e = p.cast_rest(start, e)?;
+            let e = p.binary_rest(start, e, 1)?;
+            p.assignments(start, e)
+        })
+    }
+
+    /// At what ends with its `}` as a statement.
+    fn at_block_like(&self) -> bool {
+        matches!(self.peek(), Tok::If | Tok::While | Tok::For | Tok::With | Tok::Match | Tok::LBrace)
     }
 
     fn head<T>(&mut self, f: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
@@ -329,7 +442,7 @@ impl Parser<'_> {
 
     fn path_expr(&mut self) -> R<ExprId> {
         let start = self.pos;
-        let path = self.path(true)?;
+        let path = self.path()?;
         // `loop` is no keyword, but no struct is called so either.
         if self.at(Tok::LBrace)
             && matches!(&path.names[..], [name] if &*name.text == "loop")
@@ -338,8 +451,7 @@ impl Parser<'_> {
             self.pos = start;
             return Err(self.report(unexpected_token::endless_loop(self.span())));
         }
-        let field_follows = self.peek_at(1) == Tok::Ident && self.peek_at(2) == Tok::Colon;
-        if self.at(Tok::LBrace) && (!self.no_struct || field_follows) {
+        if self.at(Tok::LBrace) && (!self.no_struct || self.fields_follow()) {
             let open = self.pos;
             self.bump();
             let fields = self.list(open, Tok::RBrace, "`,` or `}`", |p| {
@@ -350,6 +462,25 @@ impl Parser<'_> {
             return self.mk(ExprKind::Struct { path, fields }, self.span_from(start));
         }
         self.mk(ExprKind::Path(path), self.span_from(start))
+    }
+
+    /// At the `{` behind a name in a head: are there fields, and not arms (`n: i32 => …`)?
+    fn fields_follow(&self) -> bool {
+        if self.peek_at(1) != Tok::Ident || self.peek_at(2) != Tok::Colon || self.matching[self.pos] == NO_MATCH {
+            return self.peek_at(1) == Tok::Ident && self.peek_at(2) == Tok::Colon;
+        }
+        let end = self.matching[self.pos] as usize;
+        let mut i = self.pos + 3;
+        while i < end {
+            match self.tokens[i].tok {
+                Tok::FatArrow => return false,
+                Tok::LParen | Tok::LBracket | Tok::LBrace if self.matching[i] != NO_MATCH => {
+                    i = self.matching[i] as usize + 1;
+                }
+                _ => i += 1,
+            }
+        }
+        true
     }
 
     /// `[a, b]`, `[e, .. n]`, `[n: T]`.
@@ -440,9 +571,9 @@ impl Parser<'_> {
         let with = self.bump().tok == Tok::With;
         let mut params = Vec::new();
         if self.in_follows() {
-            loop {
+            while !self.at(Tok::In) {
                 params.push(self.param(false)?);
-                if !self.eat(Tok::Comma) || self.at(Tok::In) {
+                if !self.eat(Tok::Comma) {
                     break;
                 }
             }
@@ -462,6 +593,14 @@ impl Parser<'_> {
             match self.tokens[i].tok {
                 Tok::In => return true,
                 Tok::LParen | Tok::LBracket if self.matching[i] != NO_MATCH => i = self.matching[i] as usize + 1,
+                // The fields of a pattern; otherwise the body, and no `in` behind it means this loop.
+                Tok::LBrace if self.matching[i] != NO_MATCH => {
+                    i = self.matching[i] as usize + 1;
+                    if !matches!(self.tokens[i].tok, Tok::Comma | Tok::Colon | Tok::In) {
+                        return false;
+                    }
+                }
+                Tok::Minus | Tok::Int | Tok::Float | Tok::Char | Tok::True | Tok::False => i += 1,
                 Tok::Ident | Tok::Mut | Tok::Colon | Tok::ColonColon | Tok::Comma | Tok::At | Tok::Question => i += 1,
                 Tok::And | Tok::Fn | Tok::Arrow | Tok::Tilde | Tok::Simd => i += 1,
                 _ => return false,
@@ -530,7 +669,7 @@ impl Parser<'_> {
             stmts.push(Stmt::Let { pattern, init, span });
             return ended.map(|()| None);
         }
-        let ends_itself = matches!(self.peek(), Tok::If | Tok::While | Tok::For | Tok::With | Tok::Match | Tok::LBrace);
+        let ends_itself = self.at_block_like();
         let e = if ends_itself { self.primary()? } else { self.expr()? };
         let is_block_like = ends_itself && self.tokens[self.pos - 1].tok == Tok::RBrace;
         if self.at(Tok::RBrace) {

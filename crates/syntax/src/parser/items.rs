@@ -5,21 +5,35 @@ use super::*;
 impl Parser<'_> {
     pub(super) fn module(&mut self) {
         loop {
+            let items = self.items();
+            self.module.items.extend(items);
+            if self.at(Tok::Eof) {
+                return;
+            }
+            self.unexpected("an item");
+            self.bump();
+            self.last_error = self.pos;
+        }
+    }
+
+    /// Items up to a `}` or the end.
+    fn items(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        let nesting = self.nesting;
+        loop {
             match self.peek() {
-                Tok::Eof => return,
+                Tok::Eof | Tok::RBrace => return items,
                 Tok::Semi => {
                     self.bump();
-                }
-                Tok::RBrace => {
-                    self.unexpected("an item");
-                    self.bump();
-                    self.last_error = self.pos;
                 }
                 _ => {
                     let start = self.pos;
                     match self.item() {
-                        Ok(item) => self.module.items.push(item),
-                        Err(Reported(())) => self.sync_item(start),
+                        Ok(item) => items.push(item),
+                        Err(Reported(())) => {
+                            (self.nesting, self.no_struct) = (nesting, false);
+                            self.sync_item(start);
+                        }
                     }
                 }
             }
@@ -28,16 +42,14 @@ impl Parser<'_> {
 
     /// Recovery between items: up to the next word that begins one.
     fn sync_item(&mut self, start: usize) {
-        self.nesting = 0;
-        self.no_struct = false;
         self.sync(start);
-        if self.pos == start {
+        if self.pos == start && !self.at(Tok::RBrace) {
             self.bump();
         }
         loop {
             match self.peek() {
                 Tok::Eof | Tok::RBrace => return,
-                tok if begins_item(tok) && tok != Tok::Let => return,
+                tok if begins_item(tok) && tok != Tok::Let || self.at_use() => return,
                 Tok::LParen | Tok::LBracket | Tok::LBrace if self.matching[self.pos] != NO_MATCH => {
                     self.pos = self.matching[self.pos] as usize + 1;
                 }
@@ -56,95 +68,82 @@ impl Parser<'_> {
 
     /// `use` is no keyword, but two words in a row are nothing else.
     fn at_use(&self) -> bool {
-        self.at(Tok::Ident) && self.text_of(self.tokens[self.pos]) == "use" && self.peek_at(1) == Tok::Ident
+        self.at(Tok::Ident)
+            && matches!(self.peek_at(1), Tok::Ident | Tok::ColonColon)
+            && self.text_of(self.tokens[self.pos]) == "use"
     }
 
     pub(super) fn item(&mut self) -> R<Item> {
         let start = self.pos;
-        let private = self.at(Tok::Priv);
-        if matches!(self.peek(), Tok::Pub | Tok::Priv) {
-            self.bump();
-        }
+        let private = self.visibility();
         let kind = match self.peek() {
             Tok::Fn => ItemKind::Fn(Box::new(self.with_body(false)?)),
             Tok::Extern => self.extern_item()?,
             Tok::Static => self.static_item()?,
             Tok::Struct => self.struct_item()?,
+            Tok::Enum => self.enum_item()?,
             Tok::Type => self.alias_item()?,
-            Tok::Enum => self.unsupported_item("enums", "number the options, `static option_a = 0;`, and compare")?,
-            Tok::Trait => self.unsupported_item("traits", "pass the functions as parameters, or in a struct")?,
-            Tok::Impl => self.unsupported_item("impls", "write a function whose first parameter is the receiver")?,
-            Tok::Mod => {
-                self.unsupported_item("modules", "give several files to the compiler: they form one program")?
-            }
+            Tok::Trait => self.trait_item()?,
+            Tok::Impl => self.impl_item()?,
+            Tok::Mod => self.mod_item()?,
             Tok::Ident if self.at_use() => self.use_item()?,
             _ => return Err(self.unexpected("an item (`fn`, `struct`, `static`, `type`, `extern`, …)")),
         };
         Ok(Item { kind, private, span: self.span_from(start) })
     }
 
-    /// `use name::*;`, `use folder::name::*;`; other forms come with modules.
-    fn use_item(&mut self) -> R<ItemKind> {
-        let mut n = 0;
-        while self.peek_at(1 + 2 * n) == Tok::Ident && self.peek_at(2 + 2 * n) == Tok::ColonColon {
-            n += 1;
-        }
-        if n == 0 || self.peek_at(1 + 2 * n) != Tok::Star || self.peek_at(2 + 2 * n) != Tok::Semi {
-            return self.unsupported_item("`use` items other than `use library::*;`", "write `use library::*;`");
-        }
-        self.bump();
-        let mut path = Vec::with_capacity(n);
-        for _ in 0..n {
-            path.push(self.name("a library")?);
+    /// `pub`, `priv` or nothing; whether it is `priv`.
+    fn visibility(&mut self) -> bool {
+        let private = self.at(Tok::Priv);
+        if matches!(self.peek(), Tok::Pub | Tok::Priv) {
             self.bump();
         }
-        self.bump();
-        self.bump();
-        Ok(ItemKind::Use(path))
+        private
     }
 
-    /// Reads over an item whose feature is not there yet, whatever is inside.
-    fn unsupported_item(&mut self, what: &str, hint: &str) -> R<ItemKind> {
-        let keyword = self.bump();
-        let mut names = Vec::new();
-        self.limitation(self.span_of(keyword), what, hint);
-        if matches!(keyword.tok, Tok::Impl | Tok::Ident | Tok::Mod) {
-            self.module.open_names = true;
-        }
-        if matches!(keyword.tok, Tok::Enum | Tok::Trait | Tok::Mod) && self.at(Tok::Ident) {
-            names.push(self.name("a name")?);
-        }
-        loop {
-            match self.peek() {
-                Tok::Eof | Tok::RBrace => break,
-                Tok::Semi => {
-                    self.bump();
-                    break;
-                }
-                Tok::LBrace => {
-                    if self.matching[self.pos] == NO_MATCH {
-                        let open = self.pos;
-                        self.pos = self.tokens.len() - 1;
-                        return Err(self.close(Tok::RBrace, "`}`", open).err().unwrap_or(Reported(())));
-                    }
-                    self.pos = self.matching[self.pos] as usize + 1;
-                    break;
-                }
-                _ => {
-                    self.bump();
-                }
+    /// `use a::b::c;`, `use a::b as c;`, `use ::a::*;`
+    fn use_item(&mut self) -> R<ItemKind> {
+        self.bump();
+        let root = self.eat(Tok::ColonColon);
+        let mut names = vec![self.name("a name")?];
+        let mut all = false;
+        while !all && self.eat(Tok::ColonColon) {
+            if self.eat(Tok::Star) {
+                all = true;
+            } else {
+                names.push(self.name("a name or `*`")?);
             }
         }
-        Ok(ItemKind::Unsupported(names))
+        let alias = if !all && self.eat(Tok::As) { Some(self.name("a name")?) } else { None };
+        self.semi("the `use`")?;
+        Ok(ItemKind::Use(Use { root, names, all, alias }))
+    }
+
+    /// `mod m { … }`, `mod m;`
+    fn mod_item(&mut self) -> R<ItemKind> {
+        self.bump();
+        let name = self.name("a name")?;
+        if self.eat(Tok::Semi) {
+            return Ok(ItemKind::Mod(Mod { name, items: None }));
+        }
+        let open = self.pos;
+        self.expect(Tok::LBrace, "`;`, or `{` and items")?;
+        let items = self.nested(|p| p.bracketed(|p| Ok(p.items())))?;
+        self.close(Tok::RBrace, "an item or `}`", open)?;
+        Ok(ItemKind::Mod(Mod { name, items: Some(items) }))
     }
 
     fn string_literal(&mut self) -> R<Option<(String, Span)>> {
-        if !self.at(Tok::Str) {
-            return Ok(None);
-        }
+        if self.at(Tok::Str) { Ok(Some(self.required_string("a string")?)) } else { Ok(None) }
+    }
+
+    pub(super) fn required_string(&mut self, expected: &str) -> R<(String, Span)> {
         let span = self.span();
+        if !self.at(Tok::Str) {
+            return Err(self.unexpected(expected));
+        }
         let bytes = self.string_bytes()?;
-        Ok(Some((String::from_utf8_lossy(&bytes).into_owned(), span)))
+        Ok((String::from_utf8_lossy(&bytes).into_owned(), span))
     }
 
     fn with_body(&mut self, exported: bool) -> R<Fn> {
@@ -171,7 +170,8 @@ impl Parser<'_> {
         let result = self.ret()?;
         let exported = exported || symbol.is_some();
         let span = self.span_from(start);
-        let mut f = Fn { name, filter, exported, symbol, type_params, params, result, body: None, span };
+        let mut f =
+            Fn { private: false, name, filter, exported, symbol, type_params, params, result, body: None, span };
         if self.at(Tok::LBrace) {
             f.body = Some(self.nested(|p| p.bracketed(|p| p.block()))?);
         } else if !self.at(Tok::Semi) {
@@ -186,8 +186,18 @@ impl Parser<'_> {
             return Ok(ItemKind::Fn(Box::new(self.with_body(true)?)));
         }
         let convention = self.string_literal()?;
+        if self.at(Tok::Fn) && convention.as_ref().is_some_and(|(c, _)| c == "C") {
+            return Ok(ItemKind::Fn(Box::new(self.with_body(true)?)));
+        }
         let open = self.pos;
         self.expect(Tok::LBrace, "`{` or `fn`")?;
+        let fns = self.functions(open)?;
+        Ok(ItemKind::Extern(ExternBlock { convention, fns }))
+    }
+
+    /// Functions with or without body up to the `}`; errors give up one each.
+    fn functions(&mut self, open: usize) -> R<Vec<Fn>> {
+        let nesting = self.nesting;
         let mut fns = Vec::new();
         while !matches!(self.peek(), Tok::RBrace | Tok::Eof) {
             if self.eat(Tok::Semi) {
@@ -197,6 +207,7 @@ impl Parser<'_> {
             match self.prototype() {
                 Ok(f) => fns.push(f),
                 Err(Reported(())) => {
+                    (self.nesting, self.no_struct) = (nesting, false);
                     self.sync(start);
                     if self.pos == start {
                         self.bump();
@@ -205,18 +216,68 @@ impl Parser<'_> {
             }
         }
         self.close(Tok::RBrace, "`}`", open)?;
-        Ok(ItemKind::Extern(ExternBlock { convention, fns }))
+        Ok(fns)
     }
 
     fn prototype(&mut self) -> R<Fn> {
+        let private = self.visibility();
         if !self.at(Tok::Fn) {
             return Err(self.unexpected("`fn`"));
         }
-        let f = self.fn_item(false)?;
+        let mut f = self.fn_item(false)?;
+        f.private = private;
         if f.body.is_none() {
             self.expect(Tok::Semi, "`;`")?;
         }
         Ok(f)
+    }
+
+    /// `trait T[A]: Super + Other { fn m(self: &Self) -> (); }`
+    fn trait_item(&mut self) -> R<ItemKind> {
+        self.bump();
+        let name = self.name("a name")?;
+        let type_params = self.type_params()?;
+        let supers = if self.eat(Tok::Colon) { self.bounds(&[Tok::Comma, Tok::Plus])? } else { Vec::new() };
+        let open = self.pos;
+        self.expect(Tok::LBrace, "`{` and functions")?;
+        let fns = self.nested(|p| p.bracketed(|p| p.functions(open)))?;
+        Ok(ItemKind::Trait(Trait { name, type_params, supers, fns }))
+    }
+
+    /// `impl[T] Trait for Type { … }`, `impl Type { … }`
+    fn impl_item(&mut self) -> R<ItemKind> {
+        let start = self.pos;
+        self.bump();
+        let type_params = self.type_params()?;
+        let mut ty = self.ty()?;
+        let mut of = None;
+        if self.eat(Tok::For) {
+            of = Some(std::mem::replace(&mut ty, self.ty()?));
+        }
+        let span = self.span_from(start);
+        let open = self.pos;
+        self.expect(Tok::LBrace, "`{` and functions")?;
+        let fns = self.nested(|p| p.bracketed(|p| p.functions(open)))?;
+        Ok(ItemKind::Impl(Impl { type_params, of, ty, fns, span }))
+    }
+
+    /// `enum E[T] { A, B(T, i32) }`
+    fn enum_item(&mut self) -> R<ItemKind> {
+        self.bump();
+        let name = self.name("a name")?;
+        let type_params = self.type_params()?;
+        let open = self.pos;
+        self.expect(Tok::LBrace, "`{` and options")?;
+        let options = self.list(open, Tok::RBrace, "`,` or `}` after the option", |p| {
+            let name = p.name("an option's name")?;
+            let open = p.pos;
+            let parts = match p.eat(Tok::LParen) {
+                true => p.list(open, Tok::RParen, "`,` or `)`", |p| p.ty())?,
+                false => Vec::new(),
+            };
+            Ok(EnumOption { name, parts })
+        })?;
+        Ok(ItemKind::Enum(Enum { name, type_params, options }))
     }
 
     fn static_item(&mut self) -> R<ItemKind> {
@@ -239,12 +300,10 @@ impl Parser<'_> {
         }
         self.expect(Tok::LBrace, "`{` and fields")?;
         let fields = self.list(open, Tok::RBrace, "`,` or `}`", |p| {
-            if matches!(p.peek(), Tok::Pub | Tok::Priv) {
-                p.bump();
-            }
+            let private = p.visibility();
             let name = p.name("a field name")?;
             p.expect(Tok::Colon, "`:` and the field's type")?;
-            Ok((name, p.ty()?))
+            Ok(Field { name, ty: p.ty()?, private })
         })?;
         Ok(ItemKind::Struct(Struct { name, type_params, fields }))
     }
@@ -306,13 +365,16 @@ impl Parser<'_> {
             }
             let name = Name { text: self.text_of(token).into(), span: self.span_of(token) };
             let span = name.span;
-            let path = Path { names: vec![name], type_args: None, span };
+            let path = Path { root: false, names: vec![name], inner_args: Vec::new(), type_args: None, span };
             let value = self.mk(ExprKind::Path(path), span)?;
             filter = Filter::When(self.mk(ExprKind::Unary(UnaryOp::Known, value), span)?);
         } else if self.at(Tok::At) {
             filter = self.filter()?;
         }
-        let named = self.at(Tok::Mut) || self.at(Tok::Ident) && self.peek_at(1) == Tok::Colon || !typed;
+        if typed && self.at_bare_receiver() {
+            return Err(self.unexpected("a parameter"));
+        }
+        let named = !typed || self.pattern_follows();
         let pattern = if named {
             self.pattern()?
         } else {
@@ -325,29 +387,25 @@ impl Parser<'_> {
         Ok(Param { filter, pattern, span: self.span_from(start) })
     }
 
-    pub(super) fn pattern(&mut self) -> R<Pattern> {
-        self.nested(|p| {
-            let start = p.pos;
-            let kind = match p.peek() {
-                Tok::LParen => {
-                    let open = p.pos;
-                    p.bump();
-                    let mut parts = p.list(open, Tok::RParen, "`,` or `)`", |p| p.pattern())?;
-                    if parts.len() == 1
-                        && let Some(part) = parts.pop()
-                    {
-                        return Ok(part);
-                    }
-                    PatternKind::Tuple(parts)
-                }
-                Tok::Mut | Tok::Ident => {
-                    let mutable = p.eat(Tok::Mut);
-                    PatternKind::Name { mutable, name: p.name("a name")? }
-                }
-                _ => return Err(p.unexpected("a name or a pattern")),
-            };
-            let ty = if p.eat(Tok::Colon) { Some(p.ty()?) } else { None };
-            Ok(Pattern { kind, ty, span: p.span_from(start) })
-        })
+    /// `self`, `&self`, `&mut self` without a type.
+    fn at_bare_receiver(&self) -> bool {
+        let mut ahead = usize::from(self.at(Tok::And));
+        ahead += usize::from(self.peek_at(ahead) == Tok::Mut);
+        self.peek_at(ahead) == Tok::Ident
+            && matches!(self.peek_at(ahead + 1), Tok::Comma | Tok::RParen)
+            && self.text_of(self.tokens[self.pos + ahead]) == "self"
+    }
+
+    /// Of a function's parameter: does a pattern with its type begin here, and not a mere type?
+    fn pattern_follows(&self) -> bool {
+        match self.peek() {
+            Tok::Mut => true,
+            Tok::Ident => self.peek_at(1) == Tok::Colon,
+            Tok::LParen => {
+                let end = self.matching[self.pos];
+                end != NO_MATCH && self.tokens[end as usize + 1].tok == Tok::Colon
+            }
+            _ => false,
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod exprs;
 mod items;
+mod patterns;
 mod types;
 
 use crate::ast::*;

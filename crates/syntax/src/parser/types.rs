@@ -10,7 +10,7 @@ impl Parser<'_> {
     fn ty_inner(&mut self) -> R<TypeId> {
         let start = self.pos;
         let kind = match self.peek() {
-            Tok::Ident | Tok::ColonColon => TypeKind::Path(self.path(true)?),
+            Tok::Ident | Tok::ColonColon => TypeKind::Path(self.path()?),
             Tok::LParen => {
                 self.bump();
                 let mut parts = self.list(start, Tok::RParen, "`,` or `)`", |p| p.ty())?;
@@ -94,7 +94,18 @@ impl Parser<'_> {
             self.bump();
             space = Some(Space { text: self.text_of(token).into(), span: self.span_of(token) });
         } else if self.at(Tok::Ident)
-            && matches!(self.peek_at(1), Tok::Ident | Tok::LBracket | Tok::LParen | Tok::And | Tok::Fn | Tok::Simd)
+            && matches!(
+                self.peek_at(1),
+                Tok::Ident
+                    | Tok::LBracket
+                    | Tok::LParen
+                    | Tok::And
+                    | Tok::AndAnd
+                    | Tok::Tilde
+                    | Tok::Fn
+                    | Tok::Simd
+                    | Tok::Typeof
+            )
         {
             let token = self.tokens[self.pos];
             let text = self.text_of(token);
@@ -128,13 +139,20 @@ impl Parser<'_> {
             let name = p.name("a type parameter")?;
             let mut bounds = Vec::new();
             if p.eat(Tok::Colon) {
-                bounds.push(p.ty()?);
-                while p.eat(Tok::Plus) {
-                    bounds.push(p.ty()?);
-                }
+                bounds = p.bounds(&[Tok::Plus])?;
             }
             Ok(TypeParam { name, bounds })
         })
+    }
+
+    /// Traits with `separators` between them.
+    pub(super) fn bounds(&mut self, separators: &[Tok]) -> R<Vec<TypeId>> {
+        let mut bounds = vec![self.ty()?];
+        while separators.contains(&self.peek()) {
+            self.bump();
+            bounds.push(self.ty()?);
+        }
+        Ok(bounds)
     }
 
     /// `[T, U]` if it stands here.
@@ -149,15 +167,21 @@ impl Parser<'_> {
         Ok(Some(self.list(open, Tok::RBracket, "`,` or `]`", |p| p.ty())?))
     }
 
-    /// `a::b[T]`.
-    pub(super) fn path(&mut self, with_args: bool) -> R<Path> {
+    /// `a::b[T]`, `S[T]::f`.
+    pub(super) fn path(&mut self) -> R<Path> {
         let start = self.pos;
-        self.eat(Tok::ColonColon);
+        let root = self.eat(Tok::ColonColon);
         let mut names = vec![self.name("a name")?];
-        while self.eat(Tok::ColonColon) {
+        let mut inner_args = Vec::new();
+        loop {
+            let type_args = self.type_args()?;
+            if !self.eat(Tok::ColonColon) {
+                return Ok(Path { root, names, inner_args, type_args, span: self.span_from(start) });
+            }
+            if let Some(args) = type_args {
+                inner_args.push((names.len() as u32 - 1, args));
+            }
             names.push(self.name("a name")?);
         }
-        let type_args = if with_args { self.type_args()? } else { None };
-        Ok(Path { names, type_args, span: self.span_from(start) })
     }
 }
