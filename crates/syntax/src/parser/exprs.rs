@@ -318,8 +318,8 @@ impl Parser<'_> {
         let open = self.pos;
         self.expect(Tok::LParen, "`(` and the instructions in `\"…\"`")?;
         self.bracketed(|p| {
-            let mut asm = Asm::default();
-            asm.template = p.required_string("the instructions in `\"…\"`")?.0;
+            let template = p.required_string("the instructions in `\"…\"`")?.0;
+            let mut asm = Asm { template, ..Asm::default() };
             let mut part = 0;
             loop {
                 part += match p.peek() {
