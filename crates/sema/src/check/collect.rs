@@ -116,6 +116,7 @@ impl<'a> Checker<'a, '_> {
                     let hint = "write a function whose first parameter is the receiver";
                     self.limitation(item.span, "impls", hint);
                 }
+                ItemKind::Mod(m) if m.items.is_none() => {}
                 ItemKind::Mod(m) => {
                     let hint = "give several files to the compiler: they form one program";
                     self.limitation(item.span, "modules", hint);

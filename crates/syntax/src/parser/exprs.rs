@@ -610,6 +610,13 @@ impl Parser<'_> {
 
     /// `{ … }`; errors inside give up one statement each.
     pub(super) fn block(&mut self) -> R<ExprId> {
+        self.blocks += 1;
+        let result = self.block_inner();
+        self.blocks -= 1;
+        result
+    }
+
+    fn block_inner(&mut self) -> R<ExprId> {
         let open = self.pos;
         self.expect(Tok::LBrace, "`{`")?;
         let mut stmts = Vec::new();
