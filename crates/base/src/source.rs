@@ -71,6 +71,10 @@ impl Sources {
         self.files.get(file.0 as usize).map_or("<generated>", |f| &f.name)
     }
 
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|f| &*f.name)
+    }
+
     pub fn text(&self, file: FileId) -> &str {
         self.files.get(file.0 as usize).map_or("", |f| &f.text)
     }

@@ -54,6 +54,7 @@ impl Session {
     pub fn build(&mut self, kind: Kind, out: &Path, inputs: &[PathBuf]) -> Result<(), Reported> {
         if kind == Kind::Header {
             let text = self.header(&guard_name(out))?;
+            self.check_output(out)?;
             return self.deliver_bytes(text.as_bytes(), out);
         }
         let foreign = self.options.target.clone().filter(|t| !is_native(t));
@@ -64,6 +65,7 @@ impl Session {
             return Err(self.report(limitation::error(Span::NONE, message, hint)));
         }
         let world = self.graph()?;
+        self.check_output(out)?;
         let residual = self.residual(&world)?;
         let mut module = self.flat(&residual)?;
         if kind == Kind::Exe {

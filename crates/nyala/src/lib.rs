@@ -11,6 +11,7 @@ pub mod cache;
 pub mod diagnostics;
 mod emit;
 mod faults;
+mod files;
 pub mod json;
 pub mod libraries;
 pub mod pipelines;
@@ -19,7 +20,7 @@ pub mod testing;
 
 pub use emit::{emit, emit_deepest_loop, run_pass};
 
-use crate::diagnostics::{constant_fault, no_such_library, no_such_static};
+use crate::diagnostics::{constant_fault, no_such_static};
 use nyala_base::{Diagnostic, Severity, Sink, Sources, Span};
 use nyala_ir::World;
 use nyala_syntax::ast;
@@ -95,9 +96,8 @@ pub struct Session {
     pub timings: Vec<Timing>,
     /// The code of what the interpreter found: undefined behavior, a panic, its budget spent.
     pub faulted: Option<&'static str>,
-    /// Of the program, then of the libraries found.
+    /// Name and text of those given.
     files: Vec<(String, String)>,
-    n_files: usize,
 }
 
 impl Session {
@@ -109,14 +109,12 @@ impl Session {
             timings: Vec::new(),
             faulted: None,
             files: Vec::new(),
-            n_files: 0,
         }
     }
 
     /// Adds a file of the program.
     pub fn add_file(&mut self, name: impl Into<String>, text: impl Into<String>) {
-        self.files.insert(self.n_files, (name.into(), text.into()));
-        self.n_files += 1;
+        self.files.push((name.into(), text.into()));
     }
 
     /// Runs a pass, notes what it took, and the size that `size` gives its result.
@@ -137,44 +135,19 @@ impl Session {
 
     /// Syntax trees of the program's files, then those of the libraries they use.
     pub fn parse(&mut self) -> Result<Vec<ast::Module>, Reported> {
-        let modules = self.parse_all();
-        self.checked(Some(modules))
+        let loaded = self.parse_all();
+        self.checked(Some(loaded.modules))
     }
 
-    fn parse_all(&mut self) -> Vec<ast::Module> {
+    fn parse_all(&mut self) -> files::Loaded {
         self.time(
             "parse",
             |s| {
-                // Of an earlier call.
-                s.files.truncate(s.n_files);
-                let mut modules = Vec::new();
-                let mut loaded: Vec<String> = Vec::new();
-                let mut next = 0;
-                while next < s.files.len() {
-                    let (name, text) = s.files[next].clone();
-                    next += 1;
-                    let file = s.sources.add(name.clone(), text.clone());
-                    let mut module = nyala_syntax::parse(file, &text, &mut s.sink);
-                    for (library, span) in libraries::used(&module) {
-                        if loaded.contains(&library) {
-                            continue;
-                        }
-                        match libraries::find(&library, &name, &s.options.library_folders) {
-                            Ok(files) => s.files.extend(files),
-                            Err(searched) => {
-                                s.sink.push(no_such_library::error(span, &library, &searched));
-                                // Names that it would have given are not unknown.
-                                module.open_names = true;
-                            }
-                        }
-                        loaded.push(library);
-                    }
-                    modules.push(module);
-                }
-                s.define_statics(&mut modules);
-                modules
+                let mut loaded = s.read_files();
+                s.define_statics(&mut loaded.modules);
+                loaded
             },
-            Vec::len,
+            |loaded| loaded.modules.len(),
         )
     }
 
@@ -209,12 +182,12 @@ impl Session {
         f: impl FnOnce(&mut Session, &nyala_sema::Program) -> Result<T, Reported>,
     ) -> Result<T, Reported> {
         // Errors of the parser do not keep the checker from finding others.
-        let modules = self.parse_all();
-        let (files, libraries) = modules.split_at(self.n_files);
+        let loaded = self.parse_all();
+        let (files, libraries) = loaded.modules.split_at(loaded.n_program);
         let prelude = self.options.prelude.then(|| {
             let (name, text) = libraries::PRELUDE;
             let file = self.sources.add(name, text);
-            nyala_syntax::parse(file, text, &mut self.sink)
+            ast::Module { library: true, ..nyala_syntax::parse(file, text, &mut self.sink) }
         });
         let input = nyala_sema::Input { prelude: prelude.as_ref(), libraries, files };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);

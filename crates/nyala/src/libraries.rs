@@ -2,8 +2,6 @@
 //! (`std/text.impala`). They are searched
 //! beside the file, in the folders of `-L` and `NYALA_PATH`, then among those embedded in the binary.
 
-use nyala_base::Span;
-use nyala_syntax::ast;
 use std::path::{Path, PathBuf};
 
 /// In scope of every program, unless `--no-prelude`.
@@ -23,24 +21,16 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
 
 /// Names of the libraries in the binary.
 pub fn embedded() -> impl Iterator<Item = &'static str> {
-    std::iter::once("std (prelude)").chain(EMBEDDED.iter().map(|e| e.0))
+    std::iter::once("std (prelude)").chain(names())
 }
 
-/// Libraries that a module uses, with the place.
-pub fn used(module: &ast::Module) -> Vec<(String, Span)> {
-    let library = |item: &ast::Item| match &item.kind {
-        ast::ItemKind::Use(ast::Use { names: path, all: true, .. }) => {
-            let name = path.iter().map(|n| &*n.text).collect::<Vec<_>>().join("::");
-            let span = path.iter().map(|n| n.span).reduce(Span::to)?;
-            Some((name, span))
-        }
-        _ => None,
-    };
-    module.items.iter().filter_map(library).collect()
+/// Libraries in the binary that a program names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    EMBEDDED.iter().map(|e| e.0)
 }
 
 /// Name and text of the library's files, or where it was searched.
-pub fn find(library: &str, from: &str, folders: &[PathBuf]) -> Result<Vec<(String, String)>, String> {
+pub fn find(library: &str, from: &str, folders: &[PathBuf]) -> Result<Vec<(String, String)>, Vec<String>> {
     let mut tried = Vec::new();
     let beside = Path::new(from).parent().map(Path::to_path_buf);
     for folder in beside.iter().chain(folders) {
@@ -55,9 +45,5 @@ pub fn find(library: &str, from: &str, folders: &[PathBuf]) -> Result<Vec<(Strin
         .filter(|(name, ..)| *name == library)
         .map(|(_, file, text)| (file.to_string(), text.to_string()))
         .collect();
-    if !embedded.is_empty() {
-        return Ok(embedded);
-    }
-    let known: Vec<&str> = EMBEDDED.iter().map(|e| e.0).collect();
-    Err(format!("looked for {}; embedded are: {}", tried.join(", "), known.join(", ")))
+    if embedded.is_empty() { Err(tried) } else { Ok(embedded) }
 }

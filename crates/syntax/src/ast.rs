@@ -21,8 +21,11 @@ pub const MAX_DEPTH: u16 = 2000;
 #[derive(Debug, Clone, Default)]
 pub struct Module {
     pub file: Option<FileId>,
-    /// The module that its items are in: empty for files of the program itself, the path of `use` for libraries.
+    /// The module whose items these are: `["a", "m"]` for the file of `mod m;` in `mod a { … }`, `["std", "text"]` for
+    /// that library. A file given to the compiler has none: its items stand outside of modules.
     pub path: Vec<Box<str>>,
+    /// It is a file of a library, or the prelude.
+    pub library: bool,
     pub items: Vec<Item>,
     pub exprs: Vec<Expr>,
     pub types: Vec<Type>,

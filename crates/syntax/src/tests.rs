@@ -242,6 +242,13 @@ fn reads_modules() {
     "#]],
     );
     check_errors(
+        "fn f() { mod m; mod a { mod b; } } mod c { fn g() { mod d { fn h() { } } } mod e; }",
+        expect![[r#"
+        1:15 error[unexpected-token]: found `;`, expected `{` and items
+        1:30 error[unexpected-token]: found `;`, expected `{` and items
+    "#]],
+    );
+    check_errors(
         "mod a { mod b { fn f() { } }",
         expect![[r#"
         1:7 error[unclosed-delimiter]: `{` is not closed, expected an item or `}`

@@ -1,5 +1,6 @@
 //! All automation, the text-test runner included.
 
+mod bad_input;
 mod bench;
 mod demo;
 mod pages;
@@ -34,8 +35,17 @@ enum Task {
     },
     /// Accept changed expected outputs of text tests; make the pages of docs/ that come from the sources
     Bless { filter: Option<String> },
-    /// Run random programs under all engines
+    /// Run random programs under all engines; or read bad input (`--front`)
     Fuzz {
+        /// Random bytes and changed programs, for the lexer, the parser and the checker
+        #[arg(long)]
+        front: bool,
+        /// In the process that reads them
+        #[arg(long, hide = true)]
+        child: bool,
+        /// Where that process notes the seeds
+        #[arg(long, hide = true)]
+        note: Option<PathBuf>,
         /// First seed; else a fresh one
         #[arg(long)]
         seed: Option<u64>,
@@ -81,6 +91,15 @@ fn main() -> ExitCode {
         Task::Test { quick, filter } => test(quick, filter.as_deref()),
         Task::Bless { .. } if std::env::var_os("CI").is_some() => Err("expected outputs are not accepted in CI".into()),
         Task::Bless { filter } => texts_and_pages(filter.as_deref(), true).map(|t| t.failed == 0),
+        Task::Fuzz { front: true, child, note, seed, file, seconds, .. } => {
+            let time = std::time::Duration::from_secs(seconds);
+            match (child, file, note) {
+                (true, Some(file), _) => bad_input::read_file(&file),
+                (true, None, Some(note)) => bad_input::read_inputs(seed.unwrap_or(0), time, &note),
+                (_, Some(file), _) => bad_input::run_file(&file),
+                _ => Ok(bad_input::run(seed, time).failed == 0),
+            }
+        }
         Task::Fuzz { file: Some(file), .. } => random::run_file(&file),
         Task::Fuzz { seed, seconds, programs, .. } => {
             let tally = random::run(seed, std::time::Duration::from_secs(seconds), programs);
@@ -146,6 +165,8 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
         eprintln!("random programs");
         let seconds = if quick { 5 } else { 60 };
         tally.add(random::run(None, std::time::Duration::from_secs(seconds), 4000));
+        eprintln!("bad input");
+        tally.add(bad_input::run(None, std::time::Duration::from_secs(seconds)));
     }
     println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
     Ok(tally.failed == 0)

@@ -15,9 +15,7 @@ const NATIVE_EVERY: u64 = 4;
 
 /// Makes and checks programs until the time is up; prints the seed, and every program that disagrees.
 pub fn run(seed: Option<u64>, time: Duration, max_programs: u64) -> Tally {
-    let fresh =
-        || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64);
-    let first = seed.unwrap_or_else(fresh);
+    let first = seed.unwrap_or_else(fresh_seed);
     println!("random programs from seed {first} (repeat one with `./x fuzz --seed SEED --programs 1`)");
     let start = Instant::now();
     let (mut tally, mut diverged, mut too_long, mut limited) = (Tally::default(), 0, 0, 0);
@@ -54,6 +52,11 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64) -> Tally {
     );
     // Programs of one run count as one test: their number depends on the machine.
     Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
+}
+
+/// Another one each time.
+pub fn fresh_seed() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64)
 }
 
 /// Checks one program as if it were random.
@@ -168,10 +171,13 @@ fn run_native(s: &mut Session, residual: &nyala_ir::World) -> Result<Vec<u32>, n
 
 // Making programs.
 
-struct Rng(u64);
+pub struct Rng(u64);
 
 impl Rng {
-    fn next(&mut self) -> u64 {
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed)
+    }
+    pub fn next(&mut self) -> u64 {
         // splitmix64
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -179,10 +185,10 @@ impl Rng {
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
     }
-    fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
-    fn chance(&mut self, percent: usize) -> bool {
+    pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 }

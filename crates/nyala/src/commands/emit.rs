@@ -39,6 +39,7 @@ impl Emit {
         }
         with_session(&self.input, |s| {
             let text = nyala::emit(s, &self.stage, self.function.as_deref())?;
+            self.out.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
             let written = match &self.out {
                 Some(path) => std::fs::write(path, text).map_err(|e| cannot_write::file(path, e)),
                 None => match std::io::stdout().write_all(text.as_bytes()) {

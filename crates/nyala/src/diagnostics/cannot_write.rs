@@ -1,6 +1,6 @@
 //! The output cannot be written.
 //!
-//! The folder does not exist, may not be written to, or the disk is full.
+//! The folder does not exist, may not be written to, or the disk is full; or it would overwrite a file of the program.
 //!
 //! ```sh
 //! nyala emit program.impala -o /no/such/folder/out.txt
@@ -23,6 +23,11 @@ fn error(what: String, why: impl std::fmt::Display) -> Diagnostic {
 
 pub fn file(path: &Path, why: impl std::fmt::Display) -> Diagnostic {
     error(format!("`{}`", path.display()), why)
+}
+
+pub fn source(path: &Path) -> Diagnostic {
+    let what = format!("cannot write `{}`: it is a file of the program itself", path.display());
+    Diagnostic::error("cannot-write", Span::NONE, what).hint("name another one by `-o`")
 }
 
 pub fn standard_output(why: impl std::fmt::Display) -> Diagnostic {

@@ -9,10 +9,12 @@ pub(crate) mod division_fault;
 pub(crate) mod entry_type;
 pub(crate) mod illegal_instruction;
 pub(crate) mod link_failed;
+pub(crate) mod module_twice;
 pub(crate) mod no_entry;
 pub(crate) mod no_linker;
 pub(crate) mod no_such_function;
 pub(crate) mod no_such_library;
+pub(crate) mod no_such_module;
 pub(crate) mod no_such_static;
 pub(crate) mod not_a_test;
 pub(crate) mod runtime_not_found;
@@ -29,10 +31,12 @@ nyala_base::codes![
     entry_type,
     illegal_instruction,
     link_failed,
+    module_twice,
     no_entry,
     no_linker,
     no_such_function,
     no_such_library,
+    no_such_module,
     no_such_static,
     not_a_test,
     runtime_not_found,

@@ -1,7 +1,7 @@
 //! A library that the program uses is not found.
 //!
 //! `use image::*;` searches for `image.impala` beside the file, in the folders given by `-L` and by the environment variable
-//! `NYALA_PATH`, then among the libraries that come with the compiler.
+//! `NYALA_PATH`, then among the libraries that come with the compiler; unless `image` is a module of the program.
 //!
 //! ```impala
 //! use imgae::*;
@@ -16,8 +16,9 @@
 use nyala_base::{Diagnostic, Span};
 
 /// `searched` says where.
-pub fn error(span: Span, library: &str, searched: &str) -> Diagnostic {
+pub fn error(span: Span, library: &str, searched: &[String]) -> Diagnostic {
+    let embedded: Vec<&str> = crate::libraries::names().collect();
     Diagnostic::error("no-such-library", span, format!("cannot find library `{library}`"))
-        .hint(searched)
+        .hint(format!("looked for {}; embedded are: {}", searched.join(", "), embedded.join(", ")))
         .hint("name its folder with `-L`")
 }

@@ -259,12 +259,8 @@ impl<'a> Checker<'a, '_> {
         self.namespaces[0].names.get(name).map(|n| n.entity)
     }
 
-    /// What `name` means; an error is reported once per function and name.
-    pub(super) fn resolve_name(&mut self, name: &'a Name) -> Entity {
-        self.resolve(name, false)
-    }
-
-    /// The same of a name that should be a type's, if `as_type`, else a value's.
+    /// What `name` means, which should be a type's if `as_type`, else a value's; an error is reported once per function
+    /// and name.
     pub(super) fn resolve(&mut self, name: &'a Name, as_type: bool) -> Entity {
         if let Some(entity) = self.lookup(&name.text) {
             return entity;
@@ -381,6 +377,9 @@ impl<'a> Checker<'a, '_> {
             entity = match entity {
                 Entity::Module(ns) if &*name.text == "super" => self.around(ns, name)?,
                 Entity::Module(ns) => match self.member(ns, &name.text) {
+                    None if self.file_modules.contains_key(&(ns, &*name.text)) => {
+                        Entity::Module(self.file_modules[&(ns, &*name.text)])
+                    }
                     Some(named) => {
                         if named.private && !self.is_inside(self.ns, ns) {
                             self.report(private_name::error(name.span, &short(&name.text)));

@@ -99,6 +99,7 @@ fn remedy(found: &Found, expected: &str) -> Option<&'static str> {
         (_, ";") if expected == "`,` or `}` after the option" => "options end with `,`",
         (_, "=") if expected == "`,` or `}` after the option" => "options have no numbers",
         (_, "{") if expected == "`,` or `}` after the option" => "what an option holds stands in parentheses: `B(i32)`",
+        (_, ";") if expected == "`{` and items" => "modules from files stand outside of functions",
         ("impl", "<") => "type parameters stand in brackets: `impl[T] …`",
         (_, "<")
             if matches!(expected, "`{` and fields" | "`{` and options" | "`{` and functions" | "`=` and a type") =>

@@ -318,8 +318,8 @@ impl Parser<'_> {
         let open = self.pos;
         self.expect(Tok::LParen, "`(` and the instructions in `\"…\"`")?;
         self.bracketed(|p| {
-            let mut asm = Asm::default();
-            asm.template = p.required_string("the instructions in `\"…\"`")?.0;
+            let template = p.required_string("the instructions in `\"…\"`")?.0;
+            let mut asm = Asm { template, ..Asm::default() };
             let mut part = 0;
             loop {
                 part += match p.peek() {
@@ -610,6 +610,13 @@ impl Parser<'_> {
 
     /// `{ … }`; errors inside give up one statement each.
     pub(super) fn block(&mut self) -> R<ExprId> {
+        self.blocks += 1;
+        let result = self.block_inner();
+        self.blocks -= 1;
+        result
+    }
+
+    fn block_inner(&mut self) -> R<ExprId> {
         let open = self.pos;
         self.expect(Tok::LBrace, "`{`")?;
         let mut stmts = Vec::new();

@@ -123,11 +123,12 @@ impl Parser<'_> {
     fn mod_item(&mut self) -> R<ItemKind> {
         self.bump();
         let name = self.name("a name")?;
-        if self.eat(Tok::Semi) {
+        // Modules of functions have no place beside the file.
+        if self.blocks == 0 && self.eat(Tok::Semi) {
             return Ok(ItemKind::Mod(Mod { name, items: None }));
         }
         let open = self.pos;
-        self.expect(Tok::LBrace, "`;`, or `{` and items")?;
+        self.expect(Tok::LBrace, if self.blocks == 0 { "`;`, or `{` and items" } else { "`{` and items" })?;
         let items = self.nested(|p| p.bracketed(|p| Ok(p.items())))?;
         self.close(Tok::RBrace, "an item or `}`", open)?;
         Ok(ItemKind::Mod(Mod { name, items: Some(items) }))

@@ -52,6 +52,7 @@ fn run<T>(
         matching,
         pos: 0,
         nesting: 0,
+        blocks: 0,
         no_struct: false,
         last_error: usize::MAX,
         unclosed,
@@ -88,6 +89,8 @@ struct Parser<'a> {
     matching: Vec<u32>,
     pos: usize,
     nesting: u32,
+    /// How many blocks are around.
+    blocks: u32,
     /// In the head of an `if`, `for`, … a `{` after a name begins the body.
     no_struct: bool,
     /// The token at which the last error was reported.

@@ -1,0 +1,25 @@
+//! The file of a module is not found, or cannot be read.
+//!
+//! `mod m;` stands for the items of `m.impala` beside the file that says so; inside of `mod a { … }` it is `a/m.impala`.
+//!
+//! ```impala
+//! mod geometry_of_the_world;
+//! ```
+//!
+//! ## Instead
+//!
+//! Make that file, or write the module in place:
+//!
+//! ```impala
+//! mod geometry_of_the_world {
+//!     fn area(a: i32, b: i32) -> i32 { a * b }
+//! }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+use std::path::Path;
+
+pub fn error(span: Span, module: &str, path: &Path, why: &str) -> Diagnostic {
+    let message = format!("cannot read the file of module `{module}`");
+    Diagnostic::error("no-such-module", span, message).hint(format!("{}: {why}", path.display()))
+}

@@ -1,0 +1,283 @@
+//! Bad input: random bytes and changed programs must give a program or errors with places of their own, in time.
+//!
+//! Inputs are read in a process of their own, which notes the seed of each; when it dies or takes too long, this one makes
+//! the input again, makes it smaller as long as it fails in the same way, and writes it to `target/bad_input/`.
+
+mod mutate;
+mod reduce;
+
+use crate::{Tally, root};
+use mutate::Corpus;
+use nyala::{Options, Session};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What one input may take.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+const MEMORY_LIMIT: u64 = 4 << 30;
+const MAX_FAULTS: usize = 5;
+/// What the `nyala` command works with.
+const STACK: usize = 256 << 20;
+
+/// Makes and reads inputs until the time is up; prints the seed and every input that fails.
+pub fn run(seed: Option<u64>, time: Duration) -> Tally {
+    let first = seed.unwrap_or_else(crate::random::fresh_seed);
+    println!("bad input from seed {first} (repeat one with `./x fuzz --front --seed SEED --seconds 0`)");
+    let folder = root().join("target/bad_input");
+    let mut tally = Tally::default();
+    match watch(first, time, &folder, &mut tally) {
+        Ok(n) => println!("{n} bad inputs read, {} of them with faults", tally.failed),
+        Err(e) => {
+            tally.failed += 1;
+            println!("FAILED bad input: {e}");
+        }
+    }
+    // Inputs of one run count as one test: their number depends on the machine.
+    Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
+}
+
+/// Number of inputs read.
+fn watch(first: u64, time: Duration, folder: &Path, tally: &mut Tally) -> Result<u64, String> {
+    let io = |e: std::io::Error| format!("{}: {e}", folder.display());
+    std::fs::create_dir_all(folder).map_err(io)?;
+    let corpus = Corpus::of_the_project();
+    let start = Instant::now();
+    let mut seed = first;
+    loop {
+        let seconds = time.saturating_sub(start.elapsed()).as_secs();
+        let note = folder.join(format!("seed-{first}"));
+        let args = ["--seed", &seed.to_string(), "--seconds", &seconds.to_string(), "--note"];
+        let Some(fault) = child(|c| c.args(args).arg(&note))? else {
+            seed = read_note(&note).unwrap_or(seed) + 1;
+            std::fs::remove_file(&note).map_err(io)?;
+            return Ok(seed - first);
+        };
+        seed = read_note(&note).ok_or("the process that reads bad input does not start")?;
+        let kind = kind(&fault);
+        let input = mutate::input(seed, &corpus);
+        let path = folder.join(format!("{seed}.impala"));
+        let fails = |text: &str| {
+            let written = std::fs::write(&path, text);
+            written.is_ok() && run_once(&path).is_some_and(|f| self::kind(&f) == kind)
+        };
+        let reduced = if fails(&input) { reduce::reduce(input, fails) } else { input };
+        std::fs::write(&path, &reduced).map_err(io)?;
+        tally.failed += 1;
+        println!("FAILED bad input, seed {seed}: {fault}\n{}: {} bytes", path.display(), reduced.len());
+        if reduced.len() < 2000 {
+            println!("{reduced}");
+        }
+        seed += 1;
+        if tally.failed >= MAX_FAULTS || start.elapsed() >= time {
+            let _ = std::fs::remove_file(&note);
+            return Ok(seed - first);
+        }
+    }
+}
+
+/// The first line of a fault, which says where in the compiler it is, without the names of the program.
+fn kind(fault: &str) -> String {
+    let line = fault.lines().next().unwrap_or_default();
+    let outside: Vec<&str> = line.split('`').step_by(2).collect();
+    if fault.starts_with("reports a bug") {
+        outside.concat().replace(|c: char| c.is_ascii_digit(), "")
+    } else {
+        line.into()
+    }
+}
+
+fn read_note(note: &Path) -> Option<u64> {
+    std::fs::read_to_string(note).ok()?.trim().parse().ok()
+}
+
+/// What is wrong with a file; nothing if it is read well.
+fn run_once(path: &Path) -> Option<String> {
+    child(|c| c.arg("--file").arg(path)).unwrap_or_else(Some)
+}
+
+/// Runs this program on inputs: the fault it ends with.
+fn child(args: impl FnOnce(&mut Command) -> &mut Command) -> Result<Option<String>, String> {
+    let mut command = Command::new(std::env::current_exe().map_err(|e| e.to_string())?);
+    command.args(["fuzz", "--front", "--child"]).current_dir(root());
+    args(&mut command).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output().map_err(|e| format!("cannot start {command:?}: {e}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(match output.status.code() {
+        Some(0) => None,
+        Some(FAULT) => Some(text),
+        _ => Some(format!("the process ends with {}", output.status)),
+    })
+}
+
+/// Exit code of a process that has printed what is wrong.
+const FAULT: i32 = 10;
+
+/// In the process that reads them: inputs of seeds from `seed` on.
+pub fn read_inputs(seed: u64, time: Duration, note: &Path) -> Result<bool, String> {
+    let corpus = Corpus::of_the_project();
+    let start = Instant::now();
+    let note = note.to_path_buf();
+    watched(move |started| {
+        for seed in seed.. {
+            let _ = std::fs::write(&note, seed.to_string());
+            let input = mutate::input(seed, &corpus);
+            started();
+            examine_or_exit(&input);
+            if start.elapsed() >= time {
+                break;
+            }
+        }
+    })
+}
+
+/// In a process of its own: one file.
+pub fn read_file(path: &Path) -> Result<bool, String> {
+    let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    watched(move |started| {
+        started();
+        examine_or_exit(&text);
+    })
+}
+
+/// Checks one file and says what is wrong.
+pub fn run_file(path: &Path) -> Result<bool, String> {
+    let fault = run_once(&path.canonicalize().map_err(|e| format!("cannot read {}: {e}", path.display()))?);
+    println!("{}", fault.as_deref().unwrap_or("no fault"));
+    Ok(fault.is_none())
+}
+
+fn fail(fault: &str) -> ! {
+    println!("{fault}");
+    std::process::exit(FAULT)
+}
+
+fn examine_or_exit(text: &str) {
+    static PANIC: Mutex<String> = Mutex::new(String::new());
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|l| l.to_string()).unwrap_or_default();
+        let what = info.payload_as_str().unwrap_or_default();
+        *PANIC.lock().unwrap_or_else(|e| e.into_inner()) = format!("panic at {place}\n{what}");
+    }));
+    match std::panic::catch_unwind(|| examine(text)) {
+        Ok(Ok(())) => {}
+        Ok(Err(fault)) => fail(&fault),
+        Err(_) => fail(&PANIC.lock().unwrap_or_else(|e| e.into_inner())),
+    }
+}
+
+/// Runs `f`, which says when it begins with an input, beside a watch of its time and memory.
+fn watched(f: impl FnOnce(&dyn Fn()) + Send + 'static) -> Result<bool, String> {
+    static STARTED: AtomicU64 = AtomicU64::new(u64::MAX);
+    let birth = Instant::now();
+    let started = move || STARTED.store(birth.elapsed().as_millis() as u64, Ordering::Relaxed);
+    let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || f(&started)).map_err(|e| e.to_string())?;
+    while !worker.is_finished() {
+        std::thread::sleep(Duration::from_millis(2));
+        let taken = (birth.elapsed().as_millis() as u64).saturating_sub(STARTED.load(Ordering::Relaxed));
+        if taken > TIME_LIMIT.as_millis() as u64 {
+            fail(&format!("takes more than {} s", TIME_LIMIT.as_secs()));
+        }
+        if taken > 100 && memory().is_some_and(|m| m > MEMORY_LIMIT) {
+            fail(&format!("takes more than {} GiB of memory", MEMORY_LIMIT >> 30));
+        }
+    }
+    worker.join().map(|()| true).map_err(|_| "the worker panics".into())
+}
+
+/// Bytes of memory of this process, where the system says it.
+fn memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    Some(text.split(' ').nth(1)?.parse::<u64>().ok()? * 4096)
+}
+
+/// What the parser, the checker and the lowering do wrong.
+fn examine(text: &str) -> Result<(), String> {
+    const NAME: &str = "bad_input.impala";
+    let mut s = Session::new(Options { verify: true, ..Options::default() });
+    s.add_file(NAME, text);
+    let trees = s.parse();
+    for tree in trees.iter().flatten() {
+        nyala_syntax::print(tree);
+    }
+    let has_syntax_errors = trees.is_err();
+    s = Session::new(s.options);
+    s.add_file(NAME, text);
+    let graph = s.graph();
+    if graph.is_err() != s.sink.has_errors() {
+        return Err(format!("has errors: {}, but a graph: {}", s.sink.has_errors(), graph.is_ok()));
+    }
+    if has_syntax_errors && graph.is_ok() {
+        return Err("errors of syntax are lost".into());
+    }
+    for d in &s.sink.diagnostics {
+        let shown = || format!("{}: {}", d.code, d.message);
+        if d.code == "bug" {
+            return Err(format!("reports a bug: {}", shown()));
+        }
+        for label in std::iter::once(&d.primary).chain(&d.others) {
+            let text = s.sources.text(label.span.file);
+            if !label.span.is_none() && text.get(label.span.lo as usize..label.span.hi as usize).is_none() {
+                return Err(format!("`{}` has a place that is none\n{} {:?}", d.code, shown(), label.span));
+            }
+        }
+        // What a library has wrong is not the fault of who uses it.
+        if d.primary.span.is_none() || s.sources.name(d.primary.span.file) != NAME {
+            let place = s.sources.place(d.primary.span);
+            return Err(format!("`{}` is about a place the user did not write\n{}: {place}", d.code, shown()));
+        }
+    }
+    s.render(false);
+    Ok(())
+}
+
+/// The programs that inputs are made of.
+fn programs() -> Vec<PathBuf> {
+    fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                collect(&path, out);
+            } else if path.extension().is_some_and(|e| e == "impala") {
+                out.push(path);
+            }
+        }
+    }
+    let mut out = Vec::new();
+    for folder in ["tests", "examples", "lib", "crates/xtask/src/bad_input"] {
+        collect(&root().join(folder), &mut out);
+    }
+    out.sort();
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn all_of_the_grammar_is_read() {
+        let text = include_str!("bad_input/syntax.impala");
+        let mut s = nyala::Session::new(nyala::Options::default());
+        s.add_file("syntax.impala", text);
+        assert!(s.parse().is_ok(), "{}", s.render(false));
+    }
+
+    #[test]
+    fn pieces_are_the_text() {
+        let text = "fn f(a: &[i32]) -> () { \"x y\" <<= 'ä' // z\n }\n\"open";
+        let pieces = super::mutate::pieces(text);
+        assert_eq!(pieces.concat(), text);
+        for piece in ["fn", " ", "->", "\"x y\"", "// z", "\"open"] {
+            assert!(pieces.iter().any(|p| p == piece), "{piece} in {pieces:?}");
+        }
+    }
+
+    #[test]
+    fn reduces_to_what_fails() {
+        let text = (0..50).map(|i| format!("let x{i} = {i} + 1;\n")).collect::<String>();
+        let reduced = super::reduce::reduce(text, |t| t.contains("x17") && t.contains("x33"));
+        assert_eq!(reduced, "x17x33");
+    }
+}

@@ -1,0 +1,208 @@
+//! Making inputs: random characters, random tokens, programs with a few changes.
+
+use crate::random::Rng;
+
+pub struct Corpus {
+    programs: Vec<Vec<String>>,
+}
+
+/// Larger programs are cut to so many pieces.
+const MAX_PIECES: usize = 6000;
+
+/// Words and symbols that programs consist of.
+const TOKENS: &str = "as asm do else enum extern false fn for if impl in let match mod mut priv pub simd static struct \
+    trait true type typeof while with use self super Self return break continue _ i32 u8 u64 f32 f16 bool main T x \
+    ( ) [ ] { } , ; : :: . .. -> => @ @@ $ ? ~ ! = += -= <<= || && == != < <= > >= | ^ & << >> + - * / % ++ -- \
+    0 1 -1 2147483648 340282366920938463463374607431768211455 1.5 1e999 0x 'a' \"text\" \"C\" \"thorin\" \"device\" \
+    // /* */ \" ' \\ # ä";
+
+impl Corpus {
+    pub fn of_the_project() -> Corpus {
+        let texts = super::programs().into_iter().filter_map(|p| std::fs::read_to_string(p).ok());
+        Corpus { programs: texts.map(|t| pieces(&t)).filter(|p| !p.is_empty()).collect() }
+    }
+}
+
+/// Words, numbers, strings, comments, symbols and the space between them.
+pub fn pieces(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let until = |from: usize, f: &dyn Fn(char) -> bool| rest[from..].find(f).map_or(rest.len(), |i| i + from);
+        let len = if word(c) {
+            until(0, &|c| !word(c))
+        } else if c.is_whitespace() {
+            until(0, &|c| !c.is_whitespace())
+        } else if c == '"' {
+            rest[1..].find(['"', '\n']).map_or(rest.len(), |i| i + 2)
+        } else if rest.starts_with("//") {
+            until(0, &|c| c == '\n')
+        } else {
+            let two = rest.get(..2).filter(|t| TOKENS.split_whitespace().any(|known| known == *t));
+            two.map_or(c.len_utf8(), str::len)
+        };
+        out.push(rest[..len].to_string());
+        rest = &rest[len..];
+    }
+    out
+}
+
+/// The input of a seed.
+pub fn input(seed: u64, corpus: &Corpus) -> String {
+    let mut rng = Rng::new(seed);
+    match rng.below(20) {
+        0 => characters(&mut rng),
+        1 => tokens(&mut rng),
+        2 => bytes(&mut rng, corpus),
+        _ => changed(&mut rng, corpus),
+    }
+}
+
+fn characters(rng: &mut Rng) -> String {
+    let n = rng.below(2000);
+    let random = |rng: &mut Rng| match rng.below(10) {
+        0 => char::from_u32(rng.below(0x11_0000) as u32).unwrap_or('\u{fffd}'),
+        1 => ['\0', '\n', '\r', '\u{feff}', '"', '\'', '\\', 'ä'][rng.below(8)],
+        _ => (32 + rng.below(95) as u8) as char,
+    };
+    (0..n).map(|_| random(rng)).collect()
+}
+
+fn tokens(rng: &mut Rng) -> String {
+    let n = rng.below(600);
+    let mut out = String::new();
+    for _ in 0..n {
+        out.push_str(token(rng));
+        out.push_str(["", " ", " ", " ", "\n"][rng.below(5)]);
+    }
+    out
+}
+
+fn token(rng: &mut Rng) -> &'static str {
+    let n = TOKENS.split_whitespace().count();
+    TOKENS.split_whitespace().nth(rng.below(n)).unwrap_or(";")
+}
+
+/// A program with changed bytes.
+fn bytes(rng: &mut Rng, corpus: &Corpus) -> String {
+    let mut bytes = program(rng, corpus).concat().into_bytes();
+    for _ in 0..1 + rng.below(8) {
+        let at = rng.below(bytes.len());
+        match rng.below(4) {
+            0 => bytes.truncate(at),
+            1 => bytes.insert(at, rng.below(256) as u8),
+            _ if bytes.is_empty() => {}
+            2 => bytes[at] ^= 1 << rng.below(8),
+            _ => drop(bytes.remove(at)),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn program(rng: &mut Rng, corpus: &Corpus) -> Vec<String> {
+    let Some(all) = corpus.programs.get(rng.below(corpus.programs.len())) else { return vec![";".into()] };
+    let start = if all.len() > MAX_PIECES { rng.below(all.len() - MAX_PIECES) } else { 0 };
+    all[start..].iter().take(MAX_PIECES).cloned().collect()
+}
+
+fn is_space(piece: &str) -> bool {
+    piece.starts_with(char::is_whitespace)
+}
+
+/// The place of a token, a piece that is no space.
+fn place(rng: &mut Rng, pieces: &[String]) -> usize {
+    let at = rng.below(pieces.len());
+    let next = pieces.iter().enumerate().skip(at).find(|(_, p)| !is_space(p) && !p.starts_with("//"));
+    next.map_or(at, |(i, _)| i)
+}
+
+/// The pieces of the line of a place.
+fn line(pieces: &[String], at: usize) -> std::ops::Range<usize> {
+    let ends = |p: &&String| p.contains('\n');
+    let start = pieces[..at].iter().rev().take_while(|p| !ends(p)).count();
+    let end = pieces[at..].iter().take_while(|p| !ends(p)).count();
+    at - start..(at + end + 1).min(pieces.len())
+}
+
+/// From an opening bracket to its closing one.
+fn group(rng: &mut Rng, pieces: &[String]) -> std::ops::Range<usize> {
+    let from = rng.below(pieces.len());
+    let is = |p: &String, brackets: &[&str]| brackets.contains(&p.as_str());
+    let Some(open) = (from..pieces.len()).find(|&i| is(&pieces[i], &["(", "[", "{"])) else { return from..from };
+    let mut depth = 0;
+    for i in open..pieces.len() {
+        depth += is(&pieces[i], &["(", "[", "{"]) as i32 - is(&pieces[i], &[")", "]", "}"]) as i32;
+        if depth == 0 {
+            return open..i + 1;
+        }
+    }
+    open..open + 1
+}
+
+fn changed(rng: &mut Rng, corpus: &Corpus) -> String {
+    let mut pieces = program(rng, corpus);
+    // Most have one fault or two.
+    let n = [1, 1, 1, 2, 2, 3, 5, 10][rng.below(8)];
+    for _ in 0..n {
+        if pieces.is_empty() {
+            break;
+        }
+        change(rng, &mut pieces, corpus);
+    }
+    pieces.concat()
+}
+
+fn change(rng: &mut Rng, pieces: &mut Vec<String>, corpus: &Corpus) {
+    let at = place(rng, pieces);
+    let is_word = |p: &&String| p.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    match rng.below(16) {
+        0 => drop(pieces.remove(at)),
+        1 => pieces.insert(at, pieces[at].clone()),
+        2 => {
+            let other = place(rng, pieces);
+            pieces.swap(at, other);
+        }
+        3 | 4 => pieces[at] = token(rng).into(),
+        5 => pieces.insert(at, format!(" {} ", token(rng))),
+        // One name for another, one number for another: what the checker looks at.
+        6..=8 => {
+            let words: Vec<&String> = pieces.iter().filter(is_word).collect();
+            let new = words.get(rng.below(words.len())).map_or_else(String::new, |w| w.to_string());
+            if let Some(old) = (at..pieces.len()).find(|&i| is_word(&&pieces[i])) {
+                pieces[old] = new;
+            }
+        }
+        9 => {
+            let words: Vec<usize> = (0..pieces.len()).filter(|&i| is_word(&&pieces[i])).collect();
+            if let (Some(&a), Some(&b)) = (words.get(rng.below(words.len())), words.get(rng.below(words.len()))) {
+                pieces[a] = pieces[b].clone();
+            }
+        }
+        10 => drop(pieces.drain(line(pieces, at))),
+        11 => {
+            let copy: Vec<String> = pieces[line(pieces, at)].to_vec();
+            let to = line(pieces, place(rng, pieces)).start;
+            pieces.splice(to..to, copy);
+        }
+        12 => drop(pieces.drain(group(rng, pieces))),
+        13 => {
+            let copy: Vec<String> = pieces[group(rng, pieces)].to_vec();
+            let over = group(rng, pieces);
+            pieces.splice(over, copy);
+        }
+        14 => {
+            let other = program(rng, corpus);
+            let from = line(&other, rng.below(other.len()));
+            let to = line(pieces, at).start;
+            pieces.splice(to..to, other[from].to_vec());
+        }
+        // The beginning of one and the end of another.
+        _ => {
+            let other = program(rng, corpus);
+            let from = line(&other, rng.below(other.len())).start;
+            pieces.truncate(line(pieces, at).start);
+            pieces.extend_from_slice(&other[from..]);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Programs of several files: `mod m;`, and libraries that `use` names.
+
+mod common;
+
+use common::{Folder, nyala, stderr};
+use std::ffi::OsStr;
+
+/// Writes the files; what `nyala ARGS` in that folder says.
+fn run(name: &str, files: &[(&str, &str)], args: &[&str]) -> (i32, String, String) {
+    let folder = Folder::new(name);
+    for (file, text) in files {
+        if let Some(parent) = folder.path(file).parent() {
+            std::fs::create_dir_all(parent).unwrap();
+        }
+        folder.write(file, text);
+    }
+    let place = |arg: &&str| if arg.ends_with(".impala") { folder.path(arg).into_os_string() } else { arg.into() };
+    let args: Vec<_> = args.iter().map(place).collect();
+    let args: Vec<&OsStr> = args.iter().map(|a| &**a).collect();
+    let output = nyala(&args, 20);
+    let root = folder.path("").display().to_string();
+    let err = stderr(&output).replace(&root, "").lines().collect::<Vec<_>>().join("\n");
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned(), err)
+}
+
+/// The trees of the files that a program consists of.
+fn trees(name: &str, files: &[(&str, &str)]) -> String {
+    let (code, out, err) = run(name, files, &["emit", "--stage", "ast", "main.impala"]);
+    assert_eq!((code, &*err), (0, ""));
+    out
+}
+
+#[test]
+fn modules_are_files_beside() {
+    let files = [
+        ("main.impala", "mod m; mod a { mod b; mod c { mod d; } } static main = 0;"),
+        ("m.impala", "mod n; static m = 0;"),
+        ("n.impala", "static n = 0;"),
+        ("a/b.impala", "mod e; static b = 0;"),
+        ("a/e.impala", "static e = 0;"),
+        ("a/c/d.impala", "static d = 0;"),
+        ("a/c.impala", "static unused = 0;"),
+    ];
+    let out = trees("beside", &files);
+    for name in ["main", "m", "n", "b", "e", "d"] {
+        assert_eq!(out.matches(&format!("(static {name} 0)")).count(), 1, "{out}");
+    }
+    assert!(!out.contains("unused"), "{out}");
+}
+
+#[test]
+fn a_use_names_the_longest_library_there_is() {
+    let files = [
+        ("main.impala", "use x::y::z::f; use x::g; use std::text::find; static main = 0;"),
+        ("x/y.impala", "static y = 0;"),
+        ("x.impala", "static x = 0;"),
+    ];
+    let out = trees("longest", &files);
+    for what in ["(static y 0)", "(static x 0)", "(fn format_fill "] {
+        assert_eq!(out.matches(what).count(), 1, "{what} in {out}");
+    }
+}
+
+#[test]
+fn a_use_of_the_programs_names_asks_for_no_library() {
+    // What stands in these files would not even parse.
+    let traps = ["m", "n", "e", "o", "p", "q", "r", "self"].map(|name| (format!("{name}.impala"), "}".to_string()));
+    let mut files: Vec<(&str, &str)> = traps.iter().map(|(n, t)| (&**n, &**t)).collect();
+    files.push((
+        "main.impala",
+        "mod m { mod n { use m::f; use n::g; use ::m::h; use self::f; use super::f; } use n::*; fn f() { } }
+         enum e { a } use e::a; use m::n as o; use o::b;
+         fn f() { mod p { } use p::x; enum q { } { use q::*; } }
+         mod sub;",
+    ));
+    files.push(("sub.impala", "use m::f; use r::f; mod r { } static sub = 0;"));
+    assert!(trees("own", &files).contains("(static sub 0)"));
+}
+
+#[test]
+fn libraries_do_not_see_the_programs_names() {
+    let files = [
+        ("main.impala", "mod tools { } use lib::*; static main = 0;"),
+        ("lib.impala", "use tools::*; static lib = 0;"),
+        ("tools.impala", "static tools = 0;"),
+    ];
+    assert!(trees("apart", &files).contains("(static tools 0)"));
+}
+
+#[test]
+fn names_from_other_uses_are_no_missing_libraries() {
+    let files = [("main.impala", "mod m { mod n { } } use m::*; use n::f;")];
+    let (_, _, err) = run("other", &files, &["check", "main.impala"]);
+    assert!(!err.contains("no-such-library"), "{err}");
+    let (_, _, err) = run("gone", &[("main.impala", "use x::n::f;")], &["check", "main.impala"]);
+    for what in ["cannot find library `x::n::f`", "x/n/f.impala, ", "x/n.impala, ", "x.impala; "] {
+        assert!(err.contains(what), "{what} in {err}");
+    }
+}
+
+#[test]
+fn a_file_is_one_module() {
+    let check = |name: &str, files: &[(&str, &str)], args: &[&str]| {
+        let (code, _, err) = run(name, files, &[&["check"], args].concat());
+        assert_eq!(code, 1);
+        assert_eq!(err.matches("error[").count(), 1, "{err}");
+        assert!(err.contains("error[module-twice]"), "{err}");
+    };
+    check("itself", &[("main.impala", "mod main;")], &["main.impala"]);
+    check("circle", &[("main.impala", "mod a;"), ("a.impala", "mod b;"), ("b.impala", "mod a;")], &["main.impala"]);
+    check("given", &[("main.impala", "mod a;"), ("a.impala", "")], &["main.impala", "a.impala"]);
+    check("twice", &[("main.impala", "mod a; mod b;"), ("a.impala", "mod b;"), ("b.impala", "")], &["main.impala"]);
+}
+
+#[test]
+fn files_that_cannot_be_read_are_errors() {
+    let (code, _, err) = run("missing", &[("main.impala", "mod a { mod b; }")], &["check", "main.impala"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("main.impala:1:13") && err.contains("a/b.impala: there is no such file"), "{err}");
+    let folder = Folder::new("bytes");
+    folder.write("m.impala", b"\xff");
+    let output = nyala(&["check".as_ref(), folder.write("main.impala", "mod m;").as_os_str()], 20);
+    assert!(stderr(&output).contains("m.impala: not UTF-8"), "{}", stderr(&output));
+}
+
+#[test]
+fn modules_are_not_overwritten() {
+    let files = [("main.impala", "mod m; fn main() -> i32 { 0 }"), ("m.impala", "static part = 0;")];
+    for args in [&["build", "main.impala", "-o", "m.impala"][..], &["emit", "main.impala", "-o", "m.impala"]] {
+        let (code, _, err) = run("overwritten", &files, args);
+        assert_eq!(code, 1);
+        assert!(err.contains("it is a file of the program itself"), "{err}");
+    }
+}
