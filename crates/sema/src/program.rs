@@ -141,6 +141,8 @@ pub struct TypeParamInfo {
     pub name: Box<str>,
     pub span: Span,
     pub bounds: Vec<TraitRef>,
+    /// Some bound is an error: what it would allow is unknown.
+    pub broken: bool,
 }
 
 #[derive(Debug)]

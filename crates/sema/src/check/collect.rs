@@ -169,7 +169,7 @@ impl<'a> Checker<'a, '_> {
     // Type parameters.
 
     pub(super) fn new_type_param(&mut self, name: &str, span: Span) -> ParamId {
-        self.p.type_params.push(TypeParamInfo { name: name.into(), span, bounds: Vec::new() });
+        self.p.type_params.push(TypeParamInfo { name: name.into(), span, bounds: Vec::new(), broken: false });
         ParamId(self.p.type_params.len() as u32 - 1)
     }
 
@@ -224,7 +224,9 @@ impl<'a> Checker<'a, '_> {
     pub(super) fn define_bounds(&mut self, own: &'a [TypeParam], generics: &[ParamId], first: usize) {
         for (param, id) in own.iter().zip(&generics[first..]) {
             let bounds: Vec<TraitRef> = param.bounds.iter().filter_map(|b| self.trait_ref(*b)).collect();
-            self.p.type_params[id.0 as usize].bounds = bounds;
+            let info = &mut self.p.type_params[id.0 as usize];
+            info.broken = bounds.len() < param.bounds.len();
+            info.bounds = bounds;
         }
     }
 

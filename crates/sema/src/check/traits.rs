@@ -608,8 +608,16 @@ impl<'a> Checker<'a, '_> {
         out
     }
 
+    /// Whether it is a type parameter with an erroneous bound.
+    fn is_broken(&mut self, ty: Ty) -> bool {
+        matches!(self.p.types.kind(ty), Kind::Param(p) if self.p.type_params[p.0 as usize].broken)
+    }
+
     /// Whether operators of this kind are there for the type parameter.
     pub(super) fn has_lang(&mut self, param: ParamId, wanted: &[Lang]) -> bool {
+        if self.p.type_params[param.0 as usize].broken {
+            return true;
+        }
         let bounds = self.bounds_of(param);
         bounds.iter().any(|b| self.p.traits[b.id.0 as usize].lang.is_some_and(|l| wanted.contains(&l)))
     }
@@ -631,6 +639,7 @@ impl<'a> Checker<'a, '_> {
                 g.args.iter().zip(of.args.iter()).all(|(x, y)| self.p.types.may_match(*x, *y, &mut none))
             });
             match given.len() {
+                0 if self.p.type_params[param.0 as usize].broken => return Meets::Builtin,
                 0 => {}
                 1 => return Meets::Given(given.remove(0)),
                 _ => return Meets::Open,
@@ -750,7 +759,7 @@ impl<'a> Checker<'a, '_> {
         let method = match found[..] {
             [method] => method,
             [] => {
-                if !self.open_names {
+                if !self.open_names && !self.is_broken(target) {
                     self.no_method(target, &name);
                 }
                 self.p.types.unify(result, TypeTable::ERROR);
@@ -935,7 +944,7 @@ impl<'a> Checker<'a, '_> {
         match found[..] {
             [method] => self.method_instance(g, method, ty, path.type_args.as_deref(), name.span),
             [] => {
-                if !self.open_names {
+                if !self.open_names && !self.is_broken(ty) {
                     self.no_method(ty, name);
                 }
                 TypeTable::ERROR

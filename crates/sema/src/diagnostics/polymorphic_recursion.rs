@@ -20,11 +20,19 @@ use nyala_base::{Diagnostic, Span};
 /// `ty` is the instance asked for.
 pub fn of_function(span: Span, name: &str, ty: &str) -> Diagnostic {
     Diagnostic::error("polymorphic-recursion", span, format!("`{name}` needs itself for ever larger types"))
-        .label(format!("one of them is `{ty}`"))
+        .label(format!("one of them is `{}`", cut(ty)))
         .hint("pass what grows as a value: in a list of known type, or behind a pointer")
 }
 
 pub fn of_type(span: Span, ty: &str) -> Diagnostic {
     Diagnostic::error("polymorphic-recursion", span, format!("`{ty}` contains itself with ever larger types"))
         .hint("let it contain itself with the same type arguments")
+}
+
+/// The beginning of a type without end.
+fn cut(ty: &str) -> String {
+    match ty.char_indices().nth(60) {
+        Some((at, _)) => format!("{}…", &ty[..at]),
+        None => ty.into(),
+    }
 }

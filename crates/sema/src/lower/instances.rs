@@ -231,7 +231,7 @@ impl Lowerer<'_, '_, '_> {
     fn fill(&mut self, generics: &[ParamId], first: usize, holes: &mut FxHashMap<ParamId, Ty>, depth: usize) -> bool {
         let p = self.p;
         // Parameters may be determined in any order: one more each round.
-        for _ in 0..generics.len() {
+        for _ in first..=generics.len() {
             for param in &generics[first..] {
                 let ty = holes[param];
                 if ty == TypeTable::ERROR {
