@@ -9,6 +9,7 @@ mod reduce;
 use crate::{Tally, root};
 use mutate::Corpus;
 use nyala::{Options, Session};
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -119,10 +120,10 @@ const FAULT: i32 = 10;
 pub fn read_inputs(seed: u64, time: Duration, note: &Path) -> Result<bool, String> {
     let corpus = Corpus::of_the_project();
     let start = Instant::now();
-    let note = note.to_path_buf();
+    let mut note = std::fs::File::create(note).map_err(|e| format!("cannot write {}: {e}", note.display()))?;
     watched(move |started| {
         for seed in seed.. {
-            let _ = std::fs::write(&note, seed.to_string());
+            let _ = note.rewind().and_then(|()| write!(note, "{seed:020}"));
             let input = mutate::input(seed, &corpus);
             started();
             examine_or_exit(&input);
