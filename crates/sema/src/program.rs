@@ -226,6 +226,8 @@ pub struct LambdaInfo {
     pub return_local: Option<LocalId>,
     /// `break` of a `for`.
     pub break_local: Option<LocalId>,
+    /// Type parameters, where a generic function is expected; `ty` is the type of one instance then.
+    pub generics: Vec<ParamId>,
 }
 
 /// What happens to an expression's value before it is used.

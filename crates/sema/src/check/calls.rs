@@ -401,6 +401,26 @@ impl<'a> Checker<'a, '_> {
             self.limitation(self.ast()[e].span, "lambdas in filters", "write the condition itself");
             return TypeTable::ERROR;
         }
+        if let Some(ty) = expected
+            && let Kind::Generic(bounds, _) = self.p.types.kind(ty)
+        {
+            let generics = self.skolems(bounds.len());
+            let args: Vec<Ty> = generics.iter().map(|p| self.p.types.mk(Kind::Param(*p))).collect();
+            let (bounds, body) = self.p.types.open(ty, &args);
+            for (param, bounds) in generics.iter().zip(bounds) {
+                self.p.type_params[param.0 as usize].bounds = bounds;
+            }
+            let own = self.lambda(e, lambda, Some(body));
+            let fits = self.subtype_inside(own, body);
+            let (g, span) = (self.g(e), self.ast()[e].span);
+            if fits == Fit::No {
+                self.mismatch(span, own, body, NO_WHY);
+            }
+            if let Some(info) = self.p.lambdas.get_mut(&g) {
+                info.generics = generics;
+            }
+            return ty;
+        }
         let n = lambda.params.len();
         let mut never = matches!(lambda.result, Ret::Never(_));
         let absent = matches!(lambda.result, Ret::Absent);
@@ -462,7 +482,7 @@ impl<'a> Checker<'a, '_> {
         self.leave(old);
         let ty = self.p.types.func(&tys, result);
         let g = self.g(e);
-        let info = LambdaInfo { ty, param_tys: tys, return_local, break_local: None };
+        let info = LambdaInfo { ty, param_tys: tys, return_local, break_local: None, generics: Vec::new() };
         self.p.lambdas.insert(g, info);
         ty
     }
@@ -555,8 +575,13 @@ impl<'a> Checker<'a, '_> {
         let old = self.enter(None);
         self.bind_params(&looped.params, &tys);
         let cont = if never { TypeTable::NEVER } else { self.p.types.cont(body_result) };
-        let mut info =
-            LambdaInfo { ty: TypeTable::ERROR, param_tys: tys.clone(), return_local: None, break_local: None };
+        let mut info = LambdaInfo {
+            ty: TypeTable::ERROR,
+            param_tys: tys.clone(),
+            return_local: None,
+            break_local: None,
+            generics: Vec::new(),
+        };
         if looped.with {
             info.return_local = (!never).then(|| self.implicit("break", span, cont));
         } else {

@@ -584,17 +584,11 @@ impl<'a, 's> Checker<'a, 's> {
 
     /// A generic function as one of another generic type with `n` parameters.
     fn subtype_generic(&mut self, from: Ty, to: Ty, n: usize) -> Fit {
-        let skolems: Vec<Ty> = (0..n)
-            .map(|i| {
-                let param = self.new_type_param(&format!("T{i}"), Span::NONE);
-                self.p.types.mk(Kind::Param(param))
-            })
-            .collect();
+        let generics = self.skolems(n);
+        let skolems: Vec<Ty> = generics.iter().map(|p| self.p.types.mk(Kind::Param(*p))).collect();
         let (bounds, to) = self.p.types.open(to, &skolems);
-        for (skolem, bounds) in skolems.iter().zip(bounds) {
-            if let Kind::Param(param) = self.p.types.kind(*skolem) {
-                self.p.type_params[param.0 as usize].bounds = bounds;
-            }
+        for (param, bounds) in generics.iter().zip(bounds) {
+            self.p.type_params[param.0 as usize].bounds = bounds;
         }
         let args: Vec<Ty> = skolems.iter().map(|_| self.var()).collect();
         let (bounds, from) = self.p.types.open(from, &args);
@@ -603,8 +597,13 @@ impl<'a, 's> Checker<'a, 's> {
         if !args.iter().zip(bounds).all(|(ty, bounds)| bounds.into_iter().all(|b| holds(self, ty, b))) {
             return Fit::No;
         }
-        // What it is made of differs, but not how it is called.
-        if fit == Fit::Same { Fit::Same } else { Fit::No }
+        if fit == Fit::Same { Fit::Adjusted } else { Fit::No }
+    }
+
+    /// New type parameters, to stand for any types.
+    fn skolems(&mut self, n: usize) -> Vec<ParamId> {
+        let name = |i: usize| ((b'A' + (i % 26) as u8) as char).to_string();
+        (0..n).map(|i| self.new_type_param(&name(i), Span::NONE)).collect()
     }
 
     /// Inside of tuples, arrays and functions no address is taken.

@@ -29,6 +29,13 @@ pub fn of_type(span: Span, ty: &str) -> Diagnostic {
         .hint("let it contain itself with the same type arguments")
 }
 
+/// Generic functions as values were used with ever more types.
+pub fn of_values(rounds: usize) -> Diagnostic {
+    let message = format!("generic functions as values are used with ever more types, after {rounds} rounds");
+    Diagnostic::error("polymorphic-recursion", Span::NONE, message)
+        .hint("a generic function value that gets to itself by its own argument has no end of instances")
+}
+
 /// The beginning of a type without end.
 fn cut(ty: &str) -> String {
     match ty.char_indices().nth(60) {

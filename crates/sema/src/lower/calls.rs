@@ -129,15 +129,15 @@ impl<'a> Lowerer<'_, 'a, '_> {
         }
         let mut val = self.value(callee);
         let mut ty = self.adjusted_ty(callee);
+        if let (Some(args), Kind::Generic(..)) = (self.p.instantiated.get(&self.g(callee)), self.kind(ty)) {
+            let args = self.mono_all(args);
+            ty = self.types.open(ty, &args).1;
+        }
         while let Kind::Ptr { to, .. } = self.kind(ty) {
             ty = to;
             if let Some(mem) = self.mem(span) {
                 val = self.w.op(Op::Load, &[mem, val]);
             }
-        }
-        if let Some(args) = self.p.instantiated.get(&self.g(callee)) {
-            let args = self.mono_all(args);
-            (val, ty) = self.instance_of(val, ty, &args);
         }
         (val, ty, None)
     }

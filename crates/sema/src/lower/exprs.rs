@@ -2,7 +2,7 @@
 
 use super::*;
 use nyala_ir::Prim;
-use nyala_syntax::ast::{BinaryOp, ExprKind, UnaryOp};
+use nyala_syntax::ast::{BinaryOp, ExprKind, Lambda, UnaryOp};
 
 impl<'a> Lowerer<'_, 'a, '_> {
     /// The value of `e`, as what it is used for; anything if it has none.
@@ -13,9 +13,10 @@ impl<'a> Lowerer<'_, 'a, '_> {
             return self.undef(ty);
         }
         match self.adjust_of(e) {
-            None => self.raw(e),
+            None => self.instance(e).0,
             Some(Adjust { to, derefs, address: false }) => {
-                let val = self.raw(e);
+                let (val, instance) = self.instance(e);
+                let from = instance.unwrap_or(from);
                 let (val, from) = self.follow(val, from, derefs, e);
                 self.convert(val, from, to)
             }
@@ -25,6 +26,20 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 let ty = self.ir_ty(to);
                 self.w.op_ty(Op::Bitcast, ty, &[ptr])
             }
+        }
+    }
+
+    /// The value of `e`; of a generic function, other than by its name, the instance that is meant, and its type.
+    fn instance(&mut self, e: ExprId) -> (Val, Option<Ty>) {
+        let val = self.raw(e);
+        let p = self.p;
+        match p.instantiated.get(&self.g(e)) {
+            Some(args) if !matches!(self.ast()[e].kind, ExprKind::Path(_)) => {
+                let (ty, args) = (self.ty_of(e), self.mono_all(args));
+                let (val, ty) = self.instance_of(val, ty, &args);
+                (val, Some(ty))
+            }
+            _ => (val, None),
         }
     }
 
@@ -76,6 +91,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 }
                 self.w.op_ty(Op::Array, b, &parts)
             }
+            (Kind::Generic(..), Kind::Generic(..)) => self.convert_generic(val, from, to),
             (Kind::Fn(..), Kind::Fn(..)) => self.convert_fn(val, from, to, b),
             _ => self.w.undef(b),
         }
@@ -234,25 +250,32 @@ impl<'a> Lowerer<'_, 'a, '_> {
             ExprKind::Lambda(lambda) => {
                 let p = self.p;
                 let Some(info) = p.lambdas.get(&self.g(e)) else { return self.undef(ty) };
-                let (fn_ty, param_tys) = (self.mono(info.ty), self.mono_all(&info.param_tys));
-                let ir_ty = self.ir_ty(fn_ty);
-                let k = self.declare_fn("lambda", ir_ty, &lambda.params);
-                let def = Def {
-                    k,
-                    ty: fn_ty,
-                    params: &lambda.params,
-                    param_tys: &param_tys,
-                    filter: lambda.filter,
-                    return_local: info.return_local,
-                    body: lambda.body,
-                };
-                self.lower_def(def);
-                self.w.cont_val(k)
+                if !info.generics.is_empty() && matches!(self.kind(ty), Kind::Generic(..)) {
+                    return self.for_each_instance(ty, &info.generics, |l| l.lambda(lambda, info));
+                }
+                self.lambda(lambda, info)
             }
             ExprKind::If { arms, otherwise } => self.if_value(arms, *otherwise, e),
             ExprKind::While { cond, body } => self.while_loop(e, *cond, *body),
             ExprKind::For(looped) => self.for_loop(e, looped, None),
         }
+    }
+
+    fn lambda(&mut self, lambda: &'a Lambda, info: &LambdaInfo) -> Val {
+            let (fn_ty, param_tys) = (self.mono(info.ty), self.mono_all(&info.param_tys));
+            let ir_ty = self.ir_ty(fn_ty);
+            let k = self.declare_fn("lambda", ir_ty, &lambda.params);
+            let def = Def {
+                k,
+                ty: fn_ty,
+                params: &lambda.params,
+                param_tys: &param_tys,
+                filter: lambda.filter,
+                return_local: info.return_local,
+                body: lambda.body,
+            };
+            self.lower_def(def);
+            self.w.cont_val(k)
     }
 
     fn float(&mut self, text: &str, ty: Ty) -> Val {
@@ -270,6 +293,10 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     fn path(&mut self, e: ExprId, span: Span) -> Val {
         match self.p.resolved.get(&self.g(e)) {
+            Some(Entity::Fn(id)) if matches!(self.kind(self.p.expr_ty[self.g(e) as usize]), Kind::Generic(..)) => {
+                let ty = self.ty_of(e);
+                self.generic_fn(*id, ty, span)
+            }
             Some(Entity::Fn(id)) => {
                 let args = self.args_of(self.g(e));
                 self.fn_val(*id, args, span)
@@ -282,7 +309,17 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 }
             }
             Some(Entity::Static(id)) if self.mode != Mode::Code => self.static_value(*id, span),
-            Some(Entity::Local(_) | Entity::Static(_)) => self.read_expr(e),
+            Some(entity @ (Entity::Local(_) | Entity::Static(_))) => {
+                let val = self.read_expr(e);
+                let Some(args) = self.p.instantiated.get(&self.g(e)) else { return val };
+                let ty = match *entity {
+                    Entity::Local(id) => self.p.local(id).ty,
+                    Entity::Static(id) => self.p.statics[id.0 as usize].ty,
+                    _ => return val,
+                };
+                let (ty, args) = (self.mono(ty), self.mono_all(args));
+                self.instance_of(val, ty, &args).0
+            }
             _ => {
                 let ty = self.ty_of(e);
                 self.undef(ty)

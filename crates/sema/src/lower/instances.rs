@@ -1,5 +1,9 @@
 //! Instances: functions with types for their type parameters, made when somebody needs them, and which impl a method of a
 //! trait is for given types.
+//!
+//! A generic function as a value (`f: fn[A](A) -> A`) is the tuple of its instances for all types that values of this
+//! generic type are used with anywhere in the program. When lowering meets a use that the tuple lacks, it notes that and
+//! everything is lowered again ([`Demands`]).
 
 use super::*;
 use crate::types::TraitRef;
@@ -7,6 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Instances of one function inside of each other.
 const MAX_NESTED: usize = 64;
+
+/// The types that values of each generic function type are used with.
+pub(super) type Demands = FxHashMap<Ty, Vec<Arc<[Ty]>>>;
 
 #[derive(Default)]
 pub(super) struct Instances {
@@ -177,6 +184,88 @@ impl Lowerer<'_, '_, '_> {
         self.instances.current = old_current;
         self.env = old_env;
         self.module = module;
+    }
+
+    // Generic functions as values.
+
+    /// The instances that a value of a generic function type consists of.
+    fn demanded(&self, ty: Ty) -> Vec<Arc<[Ty]>> {
+        self.demands.get(&ty).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn generic_ty(&mut self, ty: Ty) -> ir::Ty {
+        let mut parts = Vec::new();
+        for args in self.demanded(ty) {
+            let (_, instance) = self.types.open(ty, &args);
+            parts.push(self.ir_ty(instance));
+        }
+        self.w.types.tuple(&parts)
+    }
+
+    /// A generic function as one for these types.
+    pub(super) fn instance_of(&mut self, val: Val, ty: Ty, args: &[Ty]) -> (Val, Ty) {
+        let (_, instance) = self.types.open(ty, args);
+        let known = self.demands.entry(ty).or_default();
+        match known.iter().position(|a| **a == *args) {
+            Some(i) if self.w.types.n_parts(self.w.ty(val)).is_some_and(|n| (i as u64) < n) => {
+                (self.w.extract(val, i as u64), instance)
+            }
+            at => {
+                if at.is_none() {
+                    known.push(args.into());
+                }
+                self.missed_instance = true;
+                (self.undef(instance), instance)
+            }
+        }
+    }
+
+    /// The function as a value of generic type.
+    pub(super) fn generic_fn(&mut self, id: FnId, ty: Ty, span: Span) -> Val {
+        let info = &self.p.fns[id.0 as usize];
+        let outer: Vec<Ty> = info.generics[..info.n_outer].iter().map(|p| self.param_arg(*p)).collect();
+        let mut parts = Vec::new();
+        for args in self.demanded(ty) {
+            let all = outer.iter().chain(args.iter()).copied().collect();
+            parts.push(self.fn_val(id, all, span));
+        }
+        self.w.op(Op::Tuple, &parts)
+    }
+
+    /// What `instance` makes for each of the types that a value of generic type is used with, `generics` being these.
+    pub(super) fn for_each_instance(
+        &mut self,
+        ty: Ty,
+        generics: &[ParamId],
+        mut instance: impl FnMut(&mut Self) -> Val,
+    ) -> Val {
+        let mut parts = Vec::new();
+        for args in self.demanded(ty) {
+            let params: Arc<[ParamId]> = self.env.params.iter().chain(generics).copied().collect();
+            let all: Arc<[Ty]> = self.env.args.iter().chain(args.iter()).copied().collect();
+            let old = self.enter_env(&params, &all);
+            parts.push(instance(self));
+            self.env = old;
+        }
+        self.w.op(Op::Tuple, &parts)
+    }
+
+    /// A generic function as one of another generic type.
+    pub(super) fn convert_generic(&mut self, val: Val, from: Ty, to: Ty) -> Val {
+        let Kind::Generic(bounds, _) = self.kind(from) else { return val };
+        let holes: Vec<ParamId> = (0..bounds.len()).map(|i| ParamId(u32::MAX - i as u32)).collect();
+        let hole_tys: Vec<Ty> = holes.iter().map(|p| self.types.mk(Kind::Param(*p))).collect();
+        let (_, pattern) = self.types.open(from, &hole_tys);
+        let mut parts = Vec::new();
+        for args in self.demanded(to) {
+            let (_, wanted) = self.types.open(to, &args);
+            let mut found: FxHashMap<ParamId, Ty> = holes.iter().map(|p| (*p, TypeTable::ERROR)).collect();
+            self.types.may_match(pattern, wanted, &mut found);
+            let own: Vec<Ty> = holes.iter().map(|p| found[p]).collect();
+            let (part, part_ty) = self.instance_of(val, from, &own);
+            parts.push(self.convert(part, part_ty, wanted));
+        }
+        self.w.op(Op::Tuple, &parts)
     }
 
     // Methods of traits.

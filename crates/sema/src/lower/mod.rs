@@ -24,13 +24,25 @@ use nyala_syntax::ast::{self, ExprId, Module, Param, Pattern, PatternKind};
 /// The graph of everything that exported functions and `main` reach. `None` if `sink` has errors then.
 pub fn lower(program: &Program, sources: &Sources, sink: &mut Sink) -> Option<World> {
     crate::on_big_stack(move || {
-        let mut lowerer = Lowerer::new(program, sources, sink);
-        lowerer.run();
-        let world = lowerer.w;
-        (!sink.has_errors()).then_some(world)
+        let before = sink.diagnostics.len();
+        let mut demands = instances::Demands::default();
+        for _ in 0..MAX_ROUNDS {
+            let mut lowerer = Lowerer::new(program, sources, sink, std::mem::take(&mut demands));
+            lowerer.run();
+            if !lowerer.missed_instance {
+                let world = lowerer.w;
+                return (!sink.has_errors()).then_some(world);
+            }
+            demands = lowerer.demands;
+            sink.diagnostics.truncate(before);
+        }
+        sink.push(polymorphic_recursion::of_values(MAX_ROUNDS));
+        None
     })
 }
 
+/// Rounds of lowering, each of which has found more types that generic functions as values are used with.
+const MAX_ROUNDS: usize = 64;
 /// So many statics may have initializers that need each other.
 const MAX_CHAIN: u32 = 10_000;
 
@@ -111,6 +123,9 @@ struct Lowerer<'p, 'a, 's> {
     filter_calls: u32,
     fn_vals: rustc_hash::FxHashMap<InstanceKey, Val>,
     instances: instances::Instances,
+    demands: instances::Demands,
+    /// A generic function value was used with types that it has no instance for yet.
+    missed_instance: bool,
     globals: Vec<Option<Global>>,
     inits: Vec<InitState>,
     vars: Vec<Var>,
@@ -121,7 +136,7 @@ struct Lowerer<'p, 'a, 's> {
 }
 
 impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
-    fn new(p: &'p Program<'a>, sources: &'p Sources, sink: &'s mut Sink) -> Self {
+    fn new(p: &'p Program<'a>, sources: &'p Sources, sink: &'s mut Sink, demands: instances::Demands) -> Self {
         let mut in_memory: Vec<bool> = p.locals.iter().map(|l| l.addressed || (l.mutable && l.captured)).collect();
         for looped in p.loops.iter().filter(|l| l.first_class) {
             for local in &looped.assigned {
@@ -147,6 +162,8 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             filter_calls: 0,
             fn_vals: rustc_hash::FxHashMap::default(),
             instances: instances::Instances::default(),
+            demands,
+            missed_instance: false,
             globals: vec![None; p.statics.len()],
             inits: vec![InitState::Fresh; p.statics.len()],
             vars: vec![Var::default(); p.locals.len()],

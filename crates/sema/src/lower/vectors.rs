@@ -59,14 +59,4 @@ impl Lowerer<'_, '_, '_> {
         self.report(limitation::not_supported(span, "`asm`", "write a C function and import it by `extern \"C\"`"));
         self.w.unit()
     }
-
-    /// The type of a generic function as a value.
-    pub(super) fn generic_ty(&mut self, _: Ty) -> ir::Ty {
-        self.w.types.unit()
-    }
-
-    /// A generic function as one for these types.
-    pub(super) fn instance_of(&mut self, val: Val, ty: Ty, _: &[Ty]) -> (Val, Ty) {
-        (val, ty)
-    }
 }
