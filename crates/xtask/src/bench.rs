@@ -1,9 +1,10 @@
-//! `x bench`: compile times by pass, their growth with the program's size, the blur against C, parallel loops,
-//! sorting.
+//! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the blur
+//! against C, parallel loops, sorting.
 //!
 //! Each figure is the median of several runs. A whole run writes a file into `bench/results/`; nothing here fails because
 //! something is slow.
 
+mod front;
 mod parallel;
 mod sort;
 
@@ -66,6 +67,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         let _ = writeln!(block, "  slopes of log time over log size: {}\n", slopes.join(", "));
         out.push_str(&block);
         print!("{block}");
+    }
+    if wanted("front end") {
+        let block = front::run()?;
+        print!("{block}");
+        out.push_str(&block);
     }
     if wanted("blur throughput") {
         let block = throughput()?;

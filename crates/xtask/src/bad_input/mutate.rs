@@ -131,8 +131,8 @@ fn group(rng: &mut Rng, pieces: &[String]) -> std::ops::Range<usize> {
     let is = |p: &String, brackets: &[&str]| brackets.contains(&p.as_str());
     let Some(open) = (from..pieces.len()).find(|&i| is(&pieces[i], &["(", "[", "{"])) else { return from..from };
     let mut depth = 0;
-    for i in open..pieces.len() {
-        depth += is(&pieces[i], &["(", "[", "{"]) as i32 - is(&pieces[i], &[")", "]", "}"]) as i32;
+    for (i, piece) in pieces.iter().enumerate().skip(open) {
+        depth += is(piece, &["(", "[", "{"]) as i32 - is(piece, &[")", "]", "}"]) as i32;
         if depth == 0 {
             return open..i + 1;
         }

@@ -1,0 +1,82 @@
+//! Parsing and checking long programs: time and memory of `nyala check`.
+
+use super::{median, ms};
+use crate::texts::nyala;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const LINES: &[usize] = &[10_000, 100_000, 1_000_000];
+const RUNS: usize = 3;
+
+/// What one run took.
+struct Run {
+    parse: f64,
+    check: f64,
+    whole: f64,
+    /// MiB.
+    memory: f64,
+}
+
+pub fn run() -> Result<String, String> {
+    let mut block =
+        String::from("front end, lines\n  lines, thousands   parse, ms   check, ms   whole, ms   memory, MiB\n");
+    let folder = std::env::temp_dir().join(format!("nyala-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let result = LINES.iter().try_for_each(|&lines| {
+        let file = folder.join(format!("{lines}.impala"));
+        std::fs::write(&file, program(lines)).map_err(|e| format!("{}: {e}", file.display()))?;
+        let runs = (0..RUNS).map(|_| check(&file)).collect::<Result<Vec<Run>, String>>()?;
+        let of = |f: fn(&Run) -> f64| median(&mut runs.iter().map(f).collect::<Vec<f64>>());
+        let (parse, check, whole, memory) = (of(|r| r.parse), of(|r| r.check), of(|r| r.whole), of(|r| r.memory));
+        let _ = writeln!(block, "  {:>16} {parse:>11.1} {check:>11.1} {whole:>11.1} {memory:>13.0}", lines / 1000);
+        Ok(())
+    });
+    let _ = std::fs::remove_dir_all(&folder);
+    block.push('\n');
+    result.map(|()| block)
+}
+
+fn check(file: &Path) -> Result<Run, String> {
+    let start = Instant::now();
+    let mut command = Command::new(nyala());
+    command.args(["check", "--time-passes"]).arg(file).stdin(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("cannot start {command:?}: {e}"))?;
+    // The highest so far, as long as the process is there; what it prints fits into the pipe.
+    let status = format!("/proc/{}/status", child.id());
+    let mut memory = 0.0;
+    let code = loop {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let peak = text.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse().ok());
+        memory = f64::max(memory, peak.unwrap_or(0.0) / 1024.0);
+        match child.try_wait().map_err(|e| e.to_string())? {
+            Some(code) => break code,
+            None => std::thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    let whole = ms(start.elapsed());
+    let output = child.wait_with_output().map_err(|e| e.to_string())?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    if !code.success() {
+        return Err(format!("{command:?}: {text:.2000}"));
+    }
+    let pass = |name: &str| {
+        let line = text.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).find(|w| w.get(2) == Some(&name));
+        line.and_then(|w| w[0].parse().ok()).unwrap_or(f64::NAN)
+    };
+    Ok(Run { parse: pass("parse"), check: pass("check"), whole, memory })
+}
+
+/// About so many lines of functions and structs, each unit with names of its own and calls into those before.
+fn program(lines: usize) -> String {
+    let unit = UNIT.lines().count();
+    let mut out = String::new();
+    for k in 0..lines / unit {
+        let text = UNIT.replace("_K", &format!("_{k}")).replace("_J", &format!("_{}", k.saturating_sub(1 + k % 7)));
+        out.push_str(&text);
+    }
+    out
+}
+
+const UNIT: &str = include_str!("front.txt");
