@@ -2,6 +2,7 @@
 
 mod bench;
 mod demo;
+mod evaluate;
 mod pages;
 mod random;
 mod snippets;
