@@ -11,7 +11,7 @@ use crate::fault::{Fault, bug, limitation};
 use crate::heap::{Closure, Frame, Heap, Kind, NONE};
 use crate::leaves::Leaf;
 use nyala_base::Span;
-use nyala_ir::fold::{eval_cast, eval_comparison};
+use nyala_ir::scalar::{eval_cast, eval_comparison};
 use nyala_ir::{Cont, Op, Prim, World};
 use nyala_runtime::{FfiType, call_checked};
 use rustc_hash::FxHashSet;

@@ -547,7 +547,9 @@ impl World {
     fn intern(&mut self, node: Node, ty: Ty, args: &[Val]) -> Val {
         let mut hasher = FxHasher::default();
         hash_entry(node, ty, args, &mut hasher);
-        let hash = (hasher.finish() >> 32) as u32;
+        // Literals that differ in their upper bits only (doubles do) differ in either half.
+        let hash = hasher.finish();
+        let hash = (hash ^ (hash >> 32)) as u32;
         let (entries, pool) = (&self.entries, &self.pool);
         let args_of = |e: &Entry| &pool[e.start as usize..(e.start + e.len) as usize];
         let found = self.index.find(spread(hash), |&(v, h)| {

@@ -100,6 +100,7 @@ fn prim_name(prim: Prim) -> &'static str {
         Prim::U16 => "uint16_t",
         Prim::U32 => "uint32_t",
         Prim::U64 => "uint64_t",
+        Prim::F16 => "_Float16",
         Prim::F32 => "float",
         Prim::F64 => "double",
     }
