@@ -463,6 +463,11 @@ impl Run<'_> {
                         return Ok(result);
                     }
                 }
+                Inst::Limited { text } => {
+                    let hint = "do without it, or write it as a function of the program";
+                    let text = self.code.texts[text as usize].clone();
+                    return Err(crate::diagnostics::limitation::error(Span::NONE, text, hint).into());
+                }
                 Inst::Fail { text } => {
                     let text = self.code.texts[text as usize].clone();
                     return Err(bug(text));

@@ -55,13 +55,6 @@ impl<'a> Checker<'a, '_> {
                 let ty = self.path_expr(callee, path, true, None);
                 let g = self.g(callee);
                 self.p.expr_ty[g as usize] = ty;
-                if let Some(Entity::Fn(id)) = self.p.resolved.get(&g)
-                    && let FnKind::Intrinsic(crate::intrinsics::Intrinsic::Unsupported(name)) =
-                        &self.p.fns[id.0 as usize].kind
-                {
-                    let message = format!("the intrinsic `{}` is not supported yet", short(name));
-                    self.report(limitation::error(path.span, message, "write it as a function of the program"));
-                }
                 ty
             }
             ExprKind::Field { base, name, .. } => {

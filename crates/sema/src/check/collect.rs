@@ -152,6 +152,7 @@ impl<'a> Checker<'a, '_> {
             let symbol = f.symbol.as_ref().map_or(&*f.name.text, |s| &s.0);
             let kind = match convention {
                 "thorin" | "device" => FnKind::Intrinsic(intrinsics::find(symbol)),
+                _ if symbol.starts_with("rv_") => FnKind::Intrinsic(intrinsics::find(symbol)),
                 _ => FnKind::Foreign(symbol.to_string()),
             };
             let id = self.declare_fn(f, kind, FnOwner::None, top_level);

@@ -1,7 +1,7 @@
 //! Calls, loops over generators, intrinsics.
 
 use super::*;
-use crate::intrinsics::Intrinsic;
+use crate::intrinsics::{Intrinsic, Test};
 use nyala_syntax::ast::{ExprKind, For, UnaryOp};
 
 impl<'a> Lowerer<'_, 'a, '_> {
@@ -98,7 +98,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     /// Calls `f` and goes on with the result, or leaves that to `ret`.
-    fn call_with(&mut self, f: Val, mut args: Vec<Val>, result: Ty, ret: Option<Val>) -> Val {
+    pub(super) fn call_with(&mut self, f: Val, mut args: Vec<Val>, result: Ty, ret: Option<Val>) -> Val {
         let ret_ty = self.ret_ty(result);
         if let Some(ret) = ret
             && self.w.ty(ret) == ret_ty
@@ -242,6 +242,36 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 }
                 self.w.unit()
             }
+            (Intrinsic::Insert, [agg, idx, val, ..]) => match self.w.as_lit(*idx) {
+                Some(i) if self.w.types.n_parts(self.w.ty(*agg)).is_some_and(|n| i < n) => self.w.insert(*agg, i, *val),
+                _ => {
+                    self.limit("insert", false, span);
+                    self.w.undef(ir_ty)
+                }
+            },
+            (Intrinsic::Test(test), [x, ..]) => {
+                let bits = self.w.types.as_prim(self.w.ty(*x)).unwrap_or(ir::Prim::F64);
+                let infinite = match bits {
+                    ir::Prim::F32 => self.w.lit_prim(bits, f32::INFINITY.to_bits().into()),
+                    ir::Prim::F16 => self.w.lit_prim(bits, 0x7c00),
+                    _ => self.w.lit_prim(bits, f64::INFINITY.to_bits()),
+                };
+                let size = self.w.op(Op::Abs, &[*x]);
+                match test {
+                    Test::Nan => self.w.op(Op::Ne, &[*x, *x]),
+                    Test::Infinite => self.w.op(Op::Eq, &[size, infinite]),
+                    Test::Finite => self.w.op(Op::Lt, &[size, infinite]),
+                }
+            }
+            (Intrinsic::Vectorize | Intrinsic::Pipeline, _) => self.loop_intrinsic(vals, span),
+            (Intrinsic::Fibers, _) => self.fibers(vals, span),
+            (Intrinsic::Launch(name), _) => self.launch_device(name, vals, span),
+            (Intrinsic::Index { name, what, axis }, _) => self.index(name, *what, *axis, vals, ir_ty, span),
+            (Intrinsic::ReserveShared, [n, ..]) => self.reserve_shared(*n, ir_ty, span),
+            (Intrinsic::Unsupported(name), _) => {
+                self.limit(name, false, span);
+                self.w.undef(ir_ty)
+            }
             _ => self.w.undef(ir_ty),
         }
     }
@@ -282,11 +312,6 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let info = &p.fns[id.0 as usize];
         let fn_ty = self.mono(info.ty);
         let ty = self.ir_ty(fn_ty);
-        if let Intrinsic::Unsupported(name) = intrinsic {
-            let message = format!("the intrinsic `{name}` is not supported yet");
-            self.report(limitation::error(self.w.current_origin(), message, "write it as a function of the program"));
-            return self.w.undef(ty);
-        }
         let Kind::Fn(params, result) = self.kind(fn_ty) else { return self.w.undef(ty) };
         if result == TypeTable::NEVER {
             return self.w.undef(ty);

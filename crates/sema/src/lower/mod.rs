@@ -6,6 +6,7 @@
 mod asserts;
 mod calls;
 mod control;
+mod devices;
 mod enums;
 mod exprs;
 mod instances;
@@ -133,6 +134,8 @@ struct Lowerer<'p, 'a, 's> {
     log: Vec<(LocalId, Var)>,
     in_memory: Vec<bool>,
     loops: Vec<LoopState>,
+    /// Where loops that stand for devices keep the numbers of the work item.
+    work_item: Option<Global>,
 }
 
 impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
@@ -170,6 +173,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             log: Vec::new(),
             in_memory,
             loops: vec![LoopState::default(); p.loops.len()],
+            work_item: None,
         }
     }
 
@@ -596,7 +600,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         }
     }
 
-    fn zero(&mut self, ty: ir::Ty) -> Val {
+    pub(super) fn zero(&mut self, ty: ir::Ty) -> Val {
         match self.w.types.kind(ty).clone() {
             ir::TyKind::Prim(_) | ir::TyKind::Ptr { .. } => self.w.lit(ty, 0),
             ir::TyKind::Array(elem, _) => {
