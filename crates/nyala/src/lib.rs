@@ -53,6 +53,10 @@ pub struct Options {
     pub library_folders: Vec<PathBuf>,
     /// Where native code is kept between runs.
     pub cache: Option<cache::Cache>,
+    /// Codes of warnings that are not reported (`--allow`).
+    pub allow: Vec<String>,
+    /// Codes of warnings that are errors; `warnings` stands for all (`--deny`).
+    pub deny: Vec<String>,
     /// Verify after every pass.
     pub verify: bool,
 }
@@ -70,6 +74,8 @@ impl Default for Options {
             defines: Vec::new(),
             library_folders: Vec::new(),
             cache: None,
+            allow: Vec::new(),
+            deny: Vec::new(),
             verify: cfg!(debug_assertions),
         }
     }
@@ -126,7 +132,24 @@ impl Session {
         result
     }
 
+    /// Does with warnings what `--allow` and `--deny` say.
+    pub fn judge_warnings(&mut self) {
+        let (allow, deny) = (&self.options.allow, &self.options.deny);
+        if allow.is_empty() && deny.is_empty() {
+            return;
+        }
+        let is = |list: &[String], code: &str| list.iter().any(|c| c == code);
+        let found = &mut self.sink.diagnostics;
+        found.retain(|d| d.severity != Severity::Warning || !is(allow, d.code));
+        for d in found.iter_mut().filter(|d| d.severity == Severity::Warning) {
+            if is(deny, "warnings") || is(deny, d.code) {
+                d.severity = Severity::Error;
+            }
+        }
+    }
+
     fn checked<T>(&mut self, result: Option<T>) -> Result<T, Reported> {
+        self.judge_warnings();
         match result {
             Some(value) if !self.sink.has_errors() => Ok(value),
             _ => Err(Reported),

@@ -84,6 +84,18 @@ pub struct Local {
     /// The continuation of a loop: the loop, and whether it is `break`.
     pub loop_cont: Option<(LoopId, bool)>,
     pub used: bool,
+    pub declared: Declared,
+    /// It is assigned, or an address to write through is taken.
+    pub changed: bool,
+}
+
+/// How a local comes to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Declared {
+    Let,
+    Parameter,
+    /// `return`, `break`, `continue`.
+    Implicit,
 }
 
 #[derive(Debug, Default)]
@@ -176,7 +188,6 @@ pub struct EnumInfo<'a> {
 #[derive(Debug)]
 pub struct TraitInfo<'a> {
     pub ast: &'a ast::Trait,
-    pub ns: NsId,
     /// `Self`, then the trait's own; before them those of the function around it.
     pub generics: Arc<[ParamId]>,
     pub n_outer: usize,

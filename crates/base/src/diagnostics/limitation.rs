@@ -24,6 +24,11 @@ pub fn error(span: Span, message: impl Into<String>, hint: impl Into<String>) ->
 }
 
 /// `what` in the plural.
+/// Something is done, but not as it says.
+pub fn warning(span: Span, message: impl Into<String>, hint: impl Into<String>) -> Diagnostic {
+    Diagnostic::warning("limitation", span, message).hint(hint)
+}
+
 pub fn not_supported(span: Span, what: &str, hint: &str) -> Diagnostic {
     error(span, format!("{what} are not supported yet"), hint)
 }

@@ -43,6 +43,12 @@ pub struct Input {
     /// Folder to search libraries in
     #[arg(short = 'L', value_name = "DIR")]
     library_folders: Vec<PathBuf>,
+    /// Do not report warnings of this code
+    #[arg(long, value_name = "CODE", value_parser = parse_warning)]
+    allow: Vec<String>,
+    /// Make warnings of this code errors; `warnings` is all of them
+    #[arg(long, value_name = "CODE", value_parser = parse_denied)]
+    deny: Vec<String>,
     /// Say what each pass took
     #[arg(long)]
     time_passes: bool,
@@ -87,6 +93,22 @@ fn parse_define(text: &str) -> Result<(String, String), String> {
     if is_name { Ok((name.into(), value.into())) } else { Err(format!("`{name}` is no name of a static")) }
 }
 
+/// A code of a diagnostic.
+fn parse_warning(code: &str) -> Result<String, String> {
+    let codes: Vec<String> = nyala::diagnostics::all().iter().map(nyala_base::Code::name).collect();
+    if codes.iter().any(|c| c == code) {
+        return Ok(code.into());
+    }
+    match nyala_sema::closest(code, codes.iter().map(String::as_str)) {
+        Some(similar) => Err(format!("there is no code `{code}`; did you mean `{similar}`?")),
+        None => Err(format!("there is no code `{code}`: see `nyala explain-error`")),
+    }
+}
+
+fn parse_denied(code: &str) -> Result<String, String> {
+    if code == "warnings" { Ok(code.into()) } else { parse_warning(code) }
+}
+
 /// Exit codes of `system.md`.
 pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
@@ -119,6 +141,8 @@ pub fn with_session_of(
         prelude: !input.no_prelude,
         cpu: input.cpu.clone(),
         defines: input.defines.clone(),
+        allow: input.allow.clone(),
+        deny: input.deny.clone(),
         library_folders,
         ..Options::default()
     };
@@ -135,8 +159,10 @@ pub fn with_session_of(
         }
     }
     let result = if session.sink.has_errors() { Err(Reported) } else { f(&mut session) };
+    session.judge_warnings();
     show(&session, input);
     match result {
+        Ok(_) if session.sink.has_errors() => FAILED,
         Ok(code) => code,
         Err(Reported) if session.sink.diagnostics.iter().any(|d| d.code == "bug") => BUG,
         Err(Reported) if session.faulted == Some("panic") => PANIC,

@@ -311,6 +311,7 @@ impl<'a> Checker<'a, '_> {
     /// Starts the body of a function: gives back the context to restore.
     fn enter(&mut self, function: Option<FnId>) -> Context {
         self.n_owners += 1;
+        self.owner_parents.insert(self.n_owners, self.ctx.owner);
         let function = function.or(self.ctx.function);
         self.function_of.push(function);
         let new = Context { owner: self.n_owners, current_loop: None, function };
@@ -338,6 +339,11 @@ impl<'a> Checker<'a, '_> {
             scope.insert("Self", Entity::Type(self.p.impls[id.0 as usize].ty));
         }
         let old = self.enter(Some(id));
+        let old_floor = self.method_floor;
+        if is_method {
+            self.method_floor = Some(self.ctx.owner);
+        }
+        self.fn_owners.insert((f.name.span.file, f.name.span.lo), self.ctx.owner);
         self.bind_params(&f.params, &tys);
         if !never {
             let cont = self.p.types.cont(result);
@@ -354,6 +360,7 @@ impl<'a> Checker<'a, '_> {
         let return_local = self.p.fns[id.0 as usize].return_local;
         self.body(body, result, never, tys.last().copied(), return_local, why);
         self.leave(old);
+        self.method_floor = old_floor;
         self.leave_generics(old_generics);
         self.ns = old_ns;
         self.solve();
@@ -464,6 +471,8 @@ impl<'a> Checker<'a, '_> {
             Ret::Absent => NO_WHY,
         };
         let old = self.enter(None);
+        let g = self.g(e);
+        self.lambda_owners.insert(g, self.ctx.owner);
         self.bind_params(&lambda.params, &tys);
         let span = self.ast()[e].span;
         let return_local = (!never).then(|| {
@@ -490,9 +499,10 @@ impl<'a> Checker<'a, '_> {
         let span = ast[e].span;
         let mut call = looped.call;
         while let ExprKind::Unary(op @ (UnaryOp::Unfold | UnaryOp::Run | UnaryOp::Halt), inner) = &ast[call].kind {
-            if *op != UnaryOp::Unfold {
-                let what = format!("calls with `{}`", op.text());
-                self.limitation(ast[call].span, &what, "write the filter before the function's name, or leave it out");
+            match op {
+                UnaryOp::Run => self.report(exprs::run_call(ast[call].span)),
+                UnaryOp::Halt => self.report(exprs::halted_call(ast[call].span)),
+                _ => {}
             }
             call = *inner;
         }

@@ -343,8 +343,16 @@ impl<'a> Checker<'a, '_> {
             self.p.loops[looped.0 as usize].first_class = true;
         }
         let ty = local.ty;
+        if outside && local.mutable {
+            self.shared.push((owner, id));
+        }
         if self.static_floor.is_some_and(|floor| self.p.local(id).owner < floor) {
             self.not_constant(span);
+            return TypeTable::ERROR;
+        }
+        if self.method_floor.is_some_and(|floor| self.p.local(id).owner < floor) {
+            let hint = "pass it to the method as an argument, or keep it in a field";
+            self.limitation(span, "variables of the function around an `impl` in its methods", hint);
             return TypeTable::ERROR;
         }
         if outside && let Some(function) = self.ctx.function {
@@ -356,6 +364,9 @@ impl<'a> Checker<'a, '_> {
     fn use_fn(&mut self, g: GlobalExpr, id: FnId, path: &'a ast::Path, called: bool, expected: Option<Ty>) -> Ty {
         let info = &self.p.fns[id.0 as usize];
         let (generics, n_outer, top_level) = (info.generics.clone(), info.n_outer, info.top_level);
+        if self.ctx.function != Some(id) {
+            self.used_fns.insert(id);
+        }
         if !top_level && self.static_floor.is_some() && self.p.fns[id.0 as usize].ast.body.is_some() {
             self.limitation(path.span, "nested functions in statics", "put the function outside of the other one");
             return TypeTable::ERROR;
@@ -541,6 +552,7 @@ impl<'a> Checker<'a, '_> {
             }
             UnaryOp::Known => {
                 self.operand(inner, None);
+                self.warn_known(inner, span);
                 self.prim(Prim::Bool)
             }
             UnaryOp::Halt => {
@@ -548,17 +560,13 @@ impl<'a> Checker<'a, '_> {
                 let g = self.g(inner);
                 let is_call = matches!(ast[inner].kind, ExprKind::Call { .. });
                 if is_call && self.p.call_kind.get(&g) == Some(&CallKind::Call) {
-                    self.limitation(span, "calls with `$`", "give its value a name first: `let x = f(); $x`");
+                    self.report(halted_call(span));
                 }
                 ty
             }
             UnaryOp::Unfold => self.expr(inner, expected),
             UnaryOp::Run => {
-                self.limitation(
-                    span,
-                    "calls with `@`",
-                    "write the filter before the function's name, `fn @f(…)`, or call with `@@`",
-                );
+                self.report(run_call(span));
                 self.expr(inner, expected)
             }
         }
@@ -823,13 +831,21 @@ impl<'a> Checker<'a, '_> {
             }
             self.finals.push(Final::Value { ty, span });
         }
+        let first = self.p.locals.len();
         self.bind_pattern(pattern, ty);
+        if init.is_none() {
+            // What it is comes later.
+            self.p.locals[first..].iter_mut().for_each(|l| l.changed = true);
+        }
         self.irrefutable(pattern, ty);
     }
 
     pub(super) fn filter(&mut self, filter: &Filter) {
         let Filter::When(e) = filter else { return };
         let bool = self.prim(Prim::Bool);
+        if !self.in_filter {
+            self.warn_filter(*e);
+        }
         let old = std::mem::replace(&mut self.in_filter, true);
         let ty = self.expr(*e, Some(bool));
         self.in_filter = old;
@@ -951,6 +967,18 @@ impl<'a> Checker<'a, '_> {
         self.ctx.current_loop = old;
         TypeTable::UNIT
     }
+}
+
+/// A call with `@`, which is more than it does so far.
+pub(super) fn run_call(span: Span) -> Diagnostic {
+    let message = "a call with `@` is evaluated like one with `@@` so far: this call, not those inside";
+    limitation::warning(span, message, "write the filter before the function's name, `fn @f(…)`, or call with `@@`")
+}
+
+/// A call with `$`, which is more than it does so far.
+pub(super) fn halted_call(span: Span) -> Diagnostic {
+    let message = "a call with `$` keeps only its result unknown so far: the call may be specialized";
+    limitation::warning(span, message, "write the filter before the function's name: `fn @(false) f(…)`")
 }
 
 /// The common type of branches.

@@ -12,6 +12,7 @@ mod patterns;
 mod places;
 mod traits;
 mod types;
+mod warnings;
 
 use crate::diagnostics::*;
 use crate::program::*;
@@ -30,6 +31,9 @@ pub fn check<'a>(input: &Input<'a>, sink: &mut Sink) -> Option<Program<'a>> {
         let mut checker = Checker::new(input, sink);
         checker.collect_all();
         checker.check_all();
+        if !checker.sink.has_errors() {
+            checker.warn();
+        }
         let program = checker.finish();
         launches::check_launches(&program, sink);
         (!sink.has_errors()).then_some(program)
@@ -196,6 +200,17 @@ struct Checker<'a, 's> {
     collecting: bool,
     impl_at: FxHashMap<(nyala_base::FileId, u32), ImplId>,
     supers_checked: FxHashSet<TraitId>,
+    /// In a method: bodies numbered from here are inside of it.
+    method_floor: Option<u32>,
+    declaring: Declared,
+    /// Functions that something else uses.
+    used_fns: FxHashSet<FnId>,
+    /// Bodies and the `mut` variables from outside that they use.
+    shared: Vec<(u32, LocalId)>,
+    /// The bodies around bodies, and those of lambdas and functions.
+    owner_parents: FxHashMap<u32, u32>,
+    lambda_owners: FxHashMap<GlobalExpr, u32>,
+    fn_owners: FxHashMap<(nyala_base::FileId, u32), u32>,
     /// How many impls are being looked through for a bound.
     bound_depth: u32,
     scopes: Vec<FxHashMap<&'a str, Entity>>,
@@ -304,6 +319,13 @@ impl<'a, 's> Checker<'a, 's> {
             collecting: true,
             impl_at: FxHashMap::default(),
             supers_checked: FxHashSet::default(),
+            method_floor: None,
+            declaring: Declared::Let,
+            used_fns: FxHashSet::default(),
+            shared: Vec::new(),
+            owner_parents: FxHashMap::default(),
+            lambda_owners: FxHashMap::default(),
+            fn_owners: FxHashMap::default(),
             bound_depth: 0,
             scopes: Vec::new(),
             module: 0,
@@ -385,6 +407,8 @@ impl<'a, 's> Checker<'a, 's> {
             addressed: false,
             loop_cont: None,
             used: false,
+            declared: self.declaring,
+            changed: false,
         });
         LocalId(self.p.locals.len() as u32 - 1)
     }
@@ -392,6 +416,7 @@ impl<'a, 's> Checker<'a, 's> {
     /// A continuation that the user did not name: `return`, `break`, `continue`.
     fn implicit(&mut self, name: &'static str, span: Span, ty: Ty) -> LocalId {
         let id = self.new_local(name, span, ty, false);
+        self.p.locals[id.0 as usize].declared = Declared::Implicit;
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(name, Entity::Local(id));
         }

@@ -35,6 +35,8 @@ pub(super) struct Named {
 struct Used<'a> {
     ast: &'a Use,
     state: UseState,
+    /// Something means what it brings.
+    needed: bool,
 }
 
 struct Glob<'a> {
@@ -116,7 +118,7 @@ impl<'a> Checker<'a, '_> {
             return;
         }
         let Some(name) = used.alias.as_ref().or(used.names.last()) else { return };
-        let old = ns.uses.insert(&name.text, Used { ast: used, state: UseState::Fresh });
+        let old = ns.uses.insert(&name.text, Used { ast: used, state: UseState::Fresh, needed: false });
         if let Some(old) = old {
             let first = old.ast.alias.as_ref().or(old.ast.names.last()).map(|n| n.span);
             self.report(duplicate_name::item(name.span, &short(&name.text), first));
@@ -138,6 +140,15 @@ impl<'a> Checker<'a, '_> {
             }
             for i in 0..self.namespaces[ns.0 as usize].globs.len() {
                 self.glob(ns, i);
+            }
+        }
+    }
+
+    /// `use a::b;` whose name nobody means.
+    pub(super) fn unused_uses(&self, found: &mut Vec<Diagnostic>) {
+        for used in self.namespaces.iter().flat_map(|ns| ns.uses.values()).filter(|u| !u.needed) {
+            if let Some(name) = used.ast.alias.as_ref().or(used.ast.names.last()) {
+                found.push(unused_name::import(name.span, &short(&name.text)));
             }
         }
     }
@@ -208,6 +219,9 @@ impl<'a> Checker<'a, '_> {
             return Some(named);
         }
         if let Some(entity) = self.used(ns, name) {
+            if let Some(used) = self.namespaces[ns.0 as usize].uses.get_mut(name) {
+                used.needed = true;
+            }
             return Some(Named { entity, private: false });
         }
         for i in 0..self.namespaces[ns.0 as usize].globs.len() {

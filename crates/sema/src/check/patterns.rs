@@ -158,6 +158,7 @@ impl<'a> Checker<'a, '_> {
                 if self.p.patterns.contains_key(&(pattern.span.file, pattern.span.lo, pattern.span.hi)) {
                     return;
                 }
+                self.warn_shadowed(name);
                 let id = self.new_local(&name.text, name.span, ty, *mutable);
                 // Even `_` is looked up by the lowering.
                 self.p.declared.insert((name.span.file, name.span.lo), Entity::Local(id));
@@ -202,10 +203,12 @@ impl<'a> Checker<'a, '_> {
 
     /// Enters parameters; two of one name are an error.
     pub(super) fn bind_params(&mut self, params: &'a [Param], tys: &[Ty]) {
+        self.declaring = Declared::Parameter;
         for (param, ty) in params.iter().zip(tys) {
             self.bind_pattern(&param.pattern, *ty);
             self.irrefutable(&param.pattern, *ty);
         }
+        self.declaring = Declared::Let;
         self.check_names(params.iter().map(|p| &p.pattern));
     }
 

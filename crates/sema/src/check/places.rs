@@ -146,6 +146,7 @@ impl<'a> Checker<'a, '_> {
             self.p.locals[id.0 as usize].mutable = true;
             return;
         }
+        self.p.locals[id.0 as usize].changed |= need != Need::Address;
         if need != Need::Assign || self.has_dynamic_index(e) {
             self.p.locals[id.0 as usize].addressed = true;
         }

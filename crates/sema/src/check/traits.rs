@@ -39,7 +39,6 @@ impl<'a> Checker<'a, '_> {
         };
         self.p.traits.push(TraitInfo {
             ast: t,
-            ns: self.ns,
             generics: generics.clone(),
             n_outer,
             supers: Vec::new(),

@@ -12,6 +12,7 @@ pub(crate) mod bad_operand;
 pub(crate) mod bad_pattern;
 pub(crate) mod bad_simd_type;
 pub(crate) mod bad_symbol;
+pub(crate) mod constant_filter;
 pub(crate) mod duplicate_field;
 pub(crate) mod duplicate_impl;
 pub(crate) mod duplicate_name;
@@ -24,6 +25,7 @@ pub(crate) mod method_type;
 pub(crate) mod missing_else;
 pub(crate) mod missing_field;
 pub(crate) mod missing_method;
+pub(crate) mod never_known;
 pub(crate) mod no_such_field;
 pub(crate) mod no_such_member;
 pub(crate) mod no_such_method;
@@ -39,10 +41,12 @@ pub(crate) mod not_called;
 pub(crate) mod not_constant;
 pub(crate) mod not_exhaustive;
 pub(crate) mod not_generic;
+pub(crate) mod outlived_variable;
 pub(crate) mod polymorphic_recursion;
 pub(crate) mod private_name;
 pub(crate) mod recursive_static;
 pub(crate) mod recursive_type;
+pub(crate) mod shadowed_name;
 pub(crate) mod spawn_captures_mut;
 pub(crate) mod tuple_index;
 pub(crate) mod type_mismatch;
@@ -51,6 +55,8 @@ pub(crate) mod undetermined_parameter;
 pub(crate) mod unknown_name;
 pub(crate) mod unmet_bound;
 pub(crate) mod unreachable_code;
+pub(crate) mod unused_mut;
+pub(crate) mod unused_name;
 pub(crate) mod used_before_declared;
 pub(crate) mod useless_arm;
 pub(crate) mod wildcard_value;
@@ -71,6 +77,7 @@ nyala_base::codes![
     bad_pattern,
     bad_simd_type,
     bad_symbol,
+    constant_filter,
     duplicate_field,
     duplicate_impl,
     duplicate_name,
@@ -83,6 +90,7 @@ nyala_base::codes![
     missing_else,
     missing_field,
     missing_method,
+    never_known,
     no_such_field,
     no_such_member,
     no_such_method,
@@ -98,10 +106,12 @@ nyala_base::codes![
     not_constant,
     not_exhaustive,
     not_generic,
+    outlived_variable,
     polymorphic_recursion,
     private_name,
     recursive_static,
     recursive_type,
+    shadowed_name,
     spawn_captures_mut,
     tuple_index,
     type_mismatch,
@@ -110,6 +120,8 @@ nyala_base::codes![
     unknown_name,
     unmet_bound,
     unreachable_code,
+    unused_mut,
+    unused_name,
     used_before_declared,
     useless_arm,
     wildcard_value,

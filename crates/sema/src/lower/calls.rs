@@ -338,7 +338,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let mut call = looped.call;
         let mut unfold = false;
         while let ExprKind::Unary(op, inner) = &ast[call].kind {
-            unfold |= *op == UnaryOp::Unfold;
+            unfold |= matches!(op, UnaryOp::Unfold | UnaryOp::Run);
             call = *inner;
         }
         let p = self.p;

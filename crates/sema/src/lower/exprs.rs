@@ -357,9 +357,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 let val = self.value(inner);
                 self.w.op(Op::Hlt, &[val])
             }
-            UnaryOp::Unfold => self.unfold(inner, None),
+            UnaryOp::Unfold | UnaryOp::Run => self.unfold(inner, None),
             UnaryOp::Own => self.own(inner, ty, e),
-            UnaryOp::Run => self.undef(ty),
         }
     }
 

@@ -1,0 +1,245 @@
+//! What is no fault but looks like one: names that nobody uses, names hidden by others, filters that say nothing, functions
+//! that outlive a variable they share.
+
+use super::*;
+use nyala_syntax::ast::{Block, ExprKind, Stmt, UnaryOp};
+
+/// A function value that leaves the function that made it.
+#[derive(Clone, Copy)]
+struct Escape {
+    owner: u32,
+    span: Span,
+}
+
+impl<'a> Checker<'a, '_> {
+    /// Of the program's own files, in the order of the source.
+    pub(super) fn warn(&mut self) {
+        let first = self.p.n_libraries;
+        let mut found = Vec::new();
+        self.unused_locals(&mut found);
+        self.unused_functions(&mut found);
+        self.unused_uses(&mut found);
+        self.escapes(&mut found);
+        let Some(files) = self.p.modules.get(first..) else { return };
+        let own: FxHashSet<_> = files.iter().filter_map(|m| m.file).collect();
+        found.retain(|d: &Diagnostic| own.contains(&d.primary.span.file));
+        found.sort_by_key(|d| (d.primary.span.file, d.primary.span.lo));
+        self.sink.diagnostics.extend(found);
+    }
+
+    fn unused_locals(&mut self, found: &mut Vec<Diagnostic>) {
+        for local in &self.p.locals {
+            if local.declared == Declared::Implicit || local.name.starts_with('_') {
+                continue;
+            }
+            let name = short(&local.name);
+            if !local.used && local.declared == Declared::Let {
+                found.push(unused_name::variable(local.span, &name));
+            } else if local.mutable && !local.changed && local.used {
+                found.push(unused_mut::warning(local.span, &name));
+            }
+        }
+    }
+
+    /// Nested and private ones; all of a program with `main`.
+    fn unused_functions(&mut self, found: &mut Vec<Diagnostic>) {
+        let own = |f: &&FnInfo| f.module >= self.p.n_libraries;
+        let has_main = self.p.fns.iter().filter(own).any(|f| f.top_level && &*f.ast.name.text == "main");
+        for (i, f) in self.p.fns.iter().enumerate() {
+            let name = &*f.ast.name.text;
+            let exempt = f.owner != FnOwner::None
+                || f.ast.exported
+                || f.kind != FnKind::Defined
+                || name.starts_with('_')
+                || f.top_level && (name == "main" || name.starts_with("test"));
+            let named = self.namespaces[f.ns.0 as usize].names.get(name);
+            let private = named.is_some_and(|n| n.private && n.entity == Entity::Fn(FnId(i as u32)));
+            if !exempt && !self.used_fns.contains(&FnId(i as u32)) && (!f.top_level || private || has_main) {
+                found.push(unused_name::function(f.ast.name.span, &short(name)));
+            }
+        }
+    }
+
+    /// Function values with a `mut` variable in them that leave the variable's function.
+    fn escapes(&mut self, found: &mut Vec<Diagnostic>) {
+        // What each body shares with bodies around it.
+        let mut shared: FxHashMap<u32, Vec<LocalId>> = FxHashMap::default();
+        for &(owner, local) in &self.shared {
+            let mut at = Some(owner);
+            let of = self.p.local(local).owner;
+            while let Some(o) = at.filter(|o| *o != of) {
+                let locals = shared.entry(o).or_default();
+                if !locals.contains(&local) {
+                    locals.push(local);
+                }
+                at = self.owner_parents.get(&o).copied();
+            }
+        }
+        if shared.is_empty() {
+            return;
+        }
+        let mut bodies: Vec<(u32, usize, ExprId)> = Vec::new();
+        for f in &self.p.fns {
+            if let (Some(body), Some(owner)) = (f.ast.body, self.fn_owners.get(&(f.ast.name.span.file, f.ast.name.span.lo))) {
+                bodies.push((*owner, f.module, body));
+            }
+        }
+        for (&g, owner) in &self.lambda_owners {
+            let (module, e) = self.locate(g);
+            if let ExprKind::Lambda(lambda) = &self.p.modules[module][e].kind {
+                bodies.push((*owner, module, lambda.body));
+            }
+        }
+        bodies.sort_unstable();
+        let mut reported: FxHashSet<Span> = FxHashSet::default();
+        for (owner, module, body) in bodies {
+            for escape in self.escaping(module, body, owner) {
+                for local in shared.get(&escape.owner).into_iter().flatten() {
+                    let local = self.p.local(*local);
+                    if local.owner == owner && reported.insert(escape.span) {
+                        found.push(outlived_variable::warning(escape.span, &short(&local.name), local.span));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Function values in what the body of `owner` gives back or returns early.
+    fn escaping(&self, module: usize, body: ExprId, owner: u32) -> Vec<Escape> {
+        let ast = self.p.modules[module];
+        let mut out = Vec::new();
+        let mut seen: FxHashSet<ExprId> = FxHashSet::default();
+        let mut inits: FxHashMap<LocalId, ExprId> = FxHashMap::default();
+        // All of the body, for early returns and for what variables begin with.
+        let mut values = vec![body];
+        let mut work = vec![body];
+        while let Some(e) = work.pop() {
+            match &ast[e].kind {
+                ExprKind::Lambda(_) => continue,
+                ExprKind::Call { callee, args } => {
+                    let returns = match self.p.resolved.get(&self.p.global(module, *callee)) {
+                        Some(Entity::Local(id)) => {
+                            let local = self.p.local(*id);
+                            local.owner == owner && &*local.name == "return"
+                        }
+                        _ => false,
+                    };
+                    if returns {
+                        values.extend(args);
+                    }
+                }
+                ExprKind::Assign { place, value, .. } => {
+                    if let Some(Entity::Static(_)) = self.p.resolved.get(&self.p.global(module, *place)) {
+                        values.push(*value);
+                    }
+                }
+                ExprKind::Block(Block { stmts, .. }) => {
+                    for stmt in stmts {
+                        if let Stmt::Let { pattern, init: Some(init), .. } = stmt
+                            && let ast::PatternKind::Name { mutable: false, name } = &pattern.kind
+                            && let Some(id) = self.p.local_at(name.span)
+                        {
+                            inits.insert(id, *init);
+                        }
+                    }
+                }
+                _ => {}
+            }
+            ast[e].kind.each_child(|c| work.push(c));
+        }
+        while let Some(e) = values.pop() {
+            if !seen.insert(e) {
+                continue;
+            }
+            let node = &ast[e];
+            match &node.kind {
+                ExprKind::Block(Block { result, .. }) => values.extend(*result),
+                ExprKind::If { arms, otherwise } => values.extend(arms.iter().map(|a| a.1).chain(*otherwise)),
+                ExprKind::Match { arms, .. } => values.extend(arms.iter().map(|a| a.body)),
+                ExprKind::Tuple(parts) | ExprKind::Array(parts) => values.extend(parts),
+                ExprKind::Struct { fields, .. } => values.extend(fields.iter().map(|f| f.1)),
+                ExprKind::Repeat(e, _) | ExprKind::Cast(e, _) | ExprKind::Unary(UnaryOp::Own, e) => values.push(*e),
+                ExprKind::Lambda(_) => {
+                    if let Some(&owner) = self.lambda_owners.get(&self.p.global(module, e)) {
+                        out.push(Escape { owner, span: node.span });
+                    }
+                }
+                ExprKind::Path(_) => match self.p.resolved.get(&self.p.global(module, e)) {
+                    Some(Entity::Local(id)) => values.extend(inits.get(id)),
+                    Some(Entity::Fn(id)) if !self.p.fns[id.0 as usize].top_level => {
+                        let name = self.p.fns[id.0 as usize].ast.name.span;
+                        if let Some(&owner) = self.fn_owners.get(&(name.file, name.lo)) {
+                            out.push(Escape { owner, span: node.span });
+                        }
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        out
+    }
+
+    /// A name that hides another of the same function, but not one that goes on with its own.
+    pub(super) fn warn_shadowed(&mut self, name: &'a Name) {
+        if self.module < self.p.n_libraries || name.is_wildcard() {
+            return;
+        }
+        let owner = self.ctx.owner;
+        let n = self.scopes.len().saturating_sub(1);
+        let hidden = self.scopes[..n].iter().rev().find_map(|scope| match scope.get(&*name.text) {
+            Some(Entity::Local(id)) if self.p.local(*id).owner == owner => Some(*id),
+            _ => None,
+        });
+        if let Some(id) = hidden
+            && self.p.local(id).declared != Declared::Implicit
+        {
+            let first = self.p.local(id).span;
+            self.report(shadowed_name::warning(name.span, &short(&name.text), first));
+        }
+    }
+
+    /// A filter without any name, or with a `?` whose answer is no.
+    pub(super) fn warn_filter(&mut self, filter: ExprId) {
+        if self.module < self.p.n_libraries {
+            return;
+        }
+        let ast = self.ast();
+        let (mut has_name, mut work) = (false, vec![filter]);
+        while let Some(e) = work.pop() {
+            has_name |= matches!(ast[e].kind, ExprKind::Path(_) | ExprKind::Error);
+            ast[e].kind.each_child(|c| work.push(c));
+        }
+        if !has_name {
+            let span = ast[filter].span;
+            self.report(constant_filter::warning(span));
+        }
+    }
+
+    /// `?e` of something that partial evaluation never knows.
+    pub(super) fn warn_known(&mut self, e: ExprId, span: Span) {
+        if self.module < self.p.n_libraries {
+            return;
+        }
+        let ast = self.ast();
+        let why = match &ast[e].kind {
+            ExprKind::Unary(UnaryOp::Halt, _) => Some("`$` makes it unknown"),
+            ExprKind::Path(_) => match self.p.resolved.get(&self.g(e)) {
+                Some(Entity::Static(id)) if self.p.statics[id.0 as usize].ast.mutable => {
+                    Some("a `static mut` may change while the program runs")
+                }
+                _ => None,
+            },
+            ExprKind::Call { callee, .. } => match self.p.resolved.get(&self.g(*callee)) {
+                Some(Entity::Fn(id)) if matches!(self.p.fns[id.0 as usize].kind, FnKind::Foreign(_)) => {
+                    Some("what C gives back is known when the program runs")
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(why) = why {
+            self.report(never_known::warning(span, why));
+        }
+    }
+}
