@@ -4,16 +4,15 @@
 //! it. The rest of the file is checked as usual, but what depends on the missing feature is not.
 //!
 //! ```impala
-//! fn f() -> () {
-//!     asm("nop");
-//! }
+//! extern "Rust" { fn square(i32) -> i32; }
+//! fn f() -> i32 { square(2) }
 //! ```
 //!
 //! ## Instead
 //!
 //! ```impala
-//! fn f() -> () {
-//! }
+//! extern "C" { fn abs(i32) -> i32; }
+//! fn f() -> i32 { abs(-2) }
 //! ```
 
 use crate::{Diagnostic, Span};
