@@ -2,6 +2,7 @@
 
 use crate::data::*;
 use nyala_base::Id;
+use nyala_ir::scalar::float_value;
 use nyala_ir::{Prim, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::{self, Write};
@@ -86,13 +87,14 @@ pub fn print_functions(module: &Module) -> String {
 fn print_bits(prim: Prim, bits: u64, out: &mut String) {
     let _ = match prim {
         Prim::Bool => write!(out, "{}", bits != 0),
-        Prim::F32 => {
-            let x = f32::from_bits(bits as u32);
-            if x.is_finite() { write!(out, "{x:?}f32") } else { write!(out, "0x{bits:x}_f32") }
-        }
-        Prim::F64 => {
-            let x = f64::from_bits(bits);
-            if x.is_finite() { write!(out, "{x:?}f64") } else { write!(out, "0x{bits:x}_f64") }
+        _ if prim.is_float() => {
+            let x = float_value(prim, bits);
+            match prim {
+                _ if !x.is_finite() => write!(out, "0x{bits:x}_{}", prim.name()),
+                Prim::F64 => write!(out, "{x:?}f64"),
+                // Single precision shows a half, too, so that it reads back.
+                _ => write!(out, "{:?}{}", x as f32, prim.name()),
+            }
         }
         _ if prim.is_signed() => write!(out, "{}{}", bits as i64, prim.name()),
         _ => write!(out, "{bits}{}", prim.name()),

@@ -2,6 +2,7 @@
 
 use crate::data::*;
 use nyala_base::{Id, Span};
+use nyala_ir::scalar::float_bits;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 
@@ -423,7 +424,7 @@ impl Reader {
         } else {
             match prim {
                 Prim::F32 => digits.parse::<f32>().ok().map(|x| x.to_bits() as u64),
-                Prim::F64 => digits.parse::<f64>().ok().map(f64::to_bits),
+                _ if prim.is_float() => digits.parse().ok().map(|x| float_bits(prim, x)),
                 _ => digits.parse::<i128>().ok().map(|x| x as u64),
             }
         };

@@ -258,10 +258,10 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
                 .then_some(())
                 .ok_or("`alloc` takes an `i64` and gives the address of an indefinite array")
         }
-        Op::Popcount
-        | Op::Clz
-        | Op::Ctz
-        | Op::Sqrt
+        Op::Popcount | Op::Clz | Op::Ctz => {
+            (ty(0) == result && is_int(types, result)).then_some(()).ok_or("a count of bits takes and gives an integer")
+        }
+        Op::Sqrt
         | Op::Abs
         | Op::Floor
         | Op::Ceil

@@ -108,7 +108,7 @@ impl Emitter<'_> {
         // At most 16 parts have a size; others are not followed.
         while let Some((ty, at)) = parts.pop() {
             match types.kind(ty) {
-                TyKind::Prim(Prim::F32 | Prim::F64) => {}
+                TyKind::Prim(Prim::F16 | Prim::F32 | Prim::F64) => {}
                 TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) => {
                     for i in 0..types.n_parts(ty).unwrap_or(0) {
                         let part = types.part(ty, i).zip(layout::offset(types, ty, i));

@@ -386,6 +386,7 @@ pub(crate) fn prim_text(prim: Prim, bits: u64) -> String {
             format!("0x{wide:016X}")
         }
         Prim::F64 => format!("0x{bits:016X}"),
+        Prim::F16 => format!("0xH{bits:04X}"),
         _ if prim.is_signed() => (bits as i64).to_string(),
         _ => bits.to_string(),
     }

@@ -93,8 +93,8 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         | Op::Fmin
         | Op::Fmax
         | Op::Fma
-        | Op::Copysign => intrinsic(f, op, &name, ty, args),
-        Op::Sin
+        | Op::Copysign
+        | Op::Sin
         | Op::Cos
         | Op::Tan
         | Op::Asin
@@ -112,7 +112,7 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         | Op::Log1p
         | Op::Cbrt
         | Op::Pow
-        | Op::Atan2 => library_function(f, op, &name, ty, args),
+        | Op::Atan2 => math(f, op, &name, ty, args),
     }
 }
 
@@ -197,54 +197,73 @@ fn compare(f: &mut FunctionEmitter, op: Op, name: &str, args: &[Value]) -> Resul
     Ok(())
 }
 
+/// A number in a register.
+fn number_text(prim: Prim) -> &'static str {
+    match prim {
+        Prim::Bool => "i1",
+        Prim::I8 | Prim::U8 => "i8",
+        Prim::I16 | Prim::U16 => "i16",
+        Prim::I32 | Prim::U32 => "i32",
+        Prim::I64 | Prim::U64 => "i64",
+        Prim::F16 => "half",
+        Prim::F32 => "float",
+        Prim::F64 => "double",
+    }
+}
+
+/// A float's type in the names of intrinsics.
+fn float_suffix(prim: Prim) -> &'static str {
+    match prim {
+        Prim::F16 => "f16",
+        Prim::F32 => "f32",
+        _ => "f64",
+    }
+}
+
 fn cast(f: &mut FunctionEmitter, name: &str, arg: Value, to: Ty) -> Result<()> {
     let (Some(from), Some(to)) = (prim(f, f.ty(arg)), prim(f, to)) else { return Err(bug("a cast of no primitive")) };
-    let value = f.typed(arg)?;
-    let to_text = f.e.layouts.register(f.e.module.types.prim(to))?;
-    let from_text = f.e.layouts.register(f.e.module.types.prim(from))?;
+    let value = f.op(arg);
+    f.operands[name_idx(name)] = convert(f, value, from, to);
+    Ok(())
+}
+
+/// The operand `value` as another number. Between halves and integers it goes through single precision, which loses
+/// nothing.
+fn convert(f: &mut FunctionEmitter, value: String, from: Prim, to: Prim) -> String {
+    let (from_text, to_text) = (number_text(from), number_text(to));
+    if from_text == to_text {
+        // Same bits, another sign.
+        return value;
+    }
+    if (from == Prim::F16 && to.is_int()) || (to == Prim::F16 && !from.is_float()) {
+        let single = convert(f, value, from, Prim::F32);
+        return convert(f, single, Prim::F32, to);
+    }
     let wider = to.bits() > from.bits();
-    let text = match (from, to) {
-        _ if from_text == to_text => {
-            // Same bits, another sign.
-            f.operands[name_idx(name)] = f.op(arg);
-            return Ok(());
-        }
-        (_, Prim::Bool) if from.is_float() => {
-            f.line(format_args!("{name} = fcmp une {value}, 0.0"));
-            return Ok(());
-        }
+    let result = f.temp();
+    let op = match (from, to) {
         (_, Prim::Bool) => {
-            f.line(format_args!("{name} = icmp ne {value}, 0"));
-            return Ok(());
+            let (op, zero) = if from.is_float() { ("fcmp une", "0.0") } else { ("icmp ne", "0") };
+            f.line(format_args!("{result} = {op} {from_text} {value}, {zero}"));
+            return result;
         }
-        _ if from.is_float() && to.is_float() => {
-            if wider {
-                "fpext"
-            } else {
-                "fptrunc"
-            }
-        }
+        _ if from.is_float() && to.is_float() && wider => "fpext",
+        _ if from.is_float() && to.is_float() => "fptrunc",
         _ if from.is_float() => {
             let op = if to.is_signed() { "fptosi" } else { "fptoui" };
-            let suffix = if from == Prim::F32 { "f32" } else { "f64" };
-            let symbol = format!("llvm.{op}.sat.{to_text}.{suffix}");
+            let symbol = format!("llvm.{op}.sat.{to_text}.{}", float_suffix(from));
             f.e.declare(&symbol, || format!("declare {to_text} @{symbol}({from_text})"));
-            f.line(format_args!("{name} = call {to_text} @{symbol}({value})"));
-            return Ok(());
+            f.line(format_args!("{result} = call {to_text} @{symbol}({from_text} {value})"));
+            return result;
         }
-        _ if to.is_float() => {
-            if from.is_signed() {
-                "sitofp"
-            } else {
-                "uitofp"
-            }
-        }
+        _ if to.is_float() && from.is_signed() => "sitofp",
+        _ if to.is_float() => "uitofp",
         _ if !wider => "trunc",
         _ if from.is_signed() => "sext",
         _ => "zext",
     };
-    f.line(format_args!("{name} = {text} {value} to {to_text}"));
-    Ok(())
+    f.line(format_args!("{result} = {op} {from_text} {value} to {to_text}"));
+    result
 }
 
 /// The value that a register `%v7` stands for.
@@ -440,44 +459,50 @@ fn insert(f: &mut FunctionEmitter, b: Block, name: &str, result: Value, args: &[
     }
 }
 
-fn suffix(f: &FunctionEmitter, ty: Ty) -> Result<(&'static str, &'static str)> {
-    match prim(f, ty) {
-        Some(Prim::F32) => Ok(("float", "f32")),
-        Some(Prim::F64) => Ok(("double", "f64")),
-        _ => Err(bug("a math function of no float")),
-    }
+/// A call of a function of floats, with `values` of type `prim`; its result.
+fn call_math(f: &mut FunctionEmitter, symbol: &str, prim: Prim, values: &[String], attributes: &str) -> String {
+    let ty = number_text(prim);
+    let params = vec![ty; values.len()].join(", ");
+    f.e.declare(symbol, || format!("declare {ty} @{symbol}({params}){attributes}"));
+    let args: Vec<String> = values.iter().map(|v| format!("{ty} {v}")).collect();
+    let (result, fast) = (f.temp(), fast(f));
+    f.line(format_args!("{result} = call{fast} {ty} @{symbol}({}){attributes}", args.join(", ")));
+    result
 }
 
-fn call_math(
-    f: &mut FunctionEmitter,
-    symbol: &str,
-    name: &str,
-    ty: &str,
-    args: &[Value],
-    attributes: &str,
-) -> Result<()> {
-    let params = vec![ty; args.len()].join(", ");
-    f.e.declare(symbol, || format!("declare {ty} @{symbol}({params}){attributes}"));
-    let args: Vec<String> = args.iter().map(|&a| format!("{ty} {}", f.op(a))).collect();
-    let fast = fast(f);
-    f.line(format_args!("{name} = call{fast} {ty} @{symbol}({}){attributes}", args.join(", ")));
+fn math(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
+    let prim = prim(f, ty).filter(|p| p.is_float()).ok_or_else(|| bug("a math function of no float"))?;
+    let values: Vec<String> = args.iter().map(|&a| f.op(a)).collect();
+    f.operands[name_idx(name)] = math_value(f, op, prim, values);
     Ok(())
 }
 
-fn intrinsic(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
-    let (text, suffix) = suffix(f, ty)?;
-    let base = match op {
-        Op::Abs => "fabs",
-        // The other operand if one is NaN; -0 is less than +0, as everywhere.
-        Op::Fmin => "minimumnum",
-        Op::Fmax => "maximumnum",
-        _ => op.name(),
-    };
-    call_math(f, &format!("llvm.{base}.{suffix}"), name, text, args, "")
-}
-
-fn library_function(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
-    let (text, suffix) = suffix(f, ty)?;
-    let symbol = format!("{}{}", op.name(), if suffix == "f32" { "f" } else { "" });
-    call_math(f, &symbol, name, text, args, " #2")
+/// Halves are computed in single precision, and rounded once (see `nyala_ir::scalar`).
+fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, values: Vec<String>) -> String {
+    if prim == Prim::F16 {
+        let wide = if op == Op::Fma { Prim::F64 } else { Prim::F32 };
+        let values: Vec<String> = values.into_iter().map(|v| convert(f, v, prim, wide)).collect();
+        let result = match &values[..] {
+            [a, b, c] => {
+                let (product, sum) = (f.temp(), f.temp());
+                f.line(format_args!("{product} = fmul double {a}, {b}"));
+                f.line(format_args!("{sum} = fadd double {product}, {c}"));
+                sum
+            }
+            _ => math_value(f, op, wide, values),
+        };
+        return convert(f, result, wide, prim);
+    }
+    if op.is_exact_math() {
+        let base = match op {
+            Op::Abs => "fabs",
+            // The other operand if one is NaN; -0 is less than +0, as everywhere.
+            Op::Fmin => "minimumnum",
+            Op::Fmax => "maximumnum",
+            _ => op.name(),
+        };
+        return call_math(f, &format!("llvm.{base}.{}", float_suffix(prim)), prim, &values, "");
+    }
+    let symbol = format!("{}{}", op.name(), if prim == Prim::F32 { "f" } else { "" });
+    call_math(f, &symbol, prim, &values, " #2")
 }

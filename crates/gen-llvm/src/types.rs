@@ -82,6 +82,7 @@ impl<'m> Layouts<'m> {
                 Prim::I16 | Prim::U16 => "i16",
                 Prim::I32 | Prim::U32 => "i32",
                 Prim::I64 | Prim::U64 => "i64",
+                Prim::F16 => "half",
                 Prim::F32 => "float",
                 Prim::F64 => "double",
             }

@@ -502,3 +502,47 @@ fn text_is_the_same_each_time_and_limits_are_told() {
     let error = emit_text(&read(text).expect("reads"), &Options::default()).expect_err("same symbol");
     assert_eq!(error.code, "duplicate-symbol");
 }
+
+/// Objects of the text for every architecture.
+fn objects(text: &str) {
+    let module = read(text).unwrap_or_else(|e| panic!("{e}"));
+    verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    for arch in nyala_gen_llvm::ARCHITECTURES {
+        for opt_level in [0, 3] {
+            let target = Some(format!("{arch}-unknown-linux-gnu"));
+            let options = Options { opt_level, target, ..Options::default() };
+            let mut llvm = emit(&module, &options).unwrap_or_else(|e| panic!("{arch}: {}", e.message));
+            llvm.optimize().unwrap_or_else(|e| panic!("{arch}: {}", e.message));
+            assert!(!llvm.object().unwrap_or_else(|e| panic!("{arch}: {}", e.message)).is_empty());
+        }
+    }
+}
+
+#[test]
+fn halves_on_every_machine() {
+    objects(
+        "flat
+struct S { a: f16, b: i32 }
+foreign show(f16, f64) -> (f16)
+export f(f16, i64, f64) -> (f16) {
+entry(x, i, d):
+  a: f16 = cast(i)
+  b: f16 = cast(d)
+  c: f16 = fma(a, b, x)
+  s: f16 = sin(c)
+  q: f16 = sqrt(s)
+  p: f16 = rem(q, 3.5f16)
+  k: i64 = cast(p)
+  y: f16 = cast(k)
+  r: f16 = call show(y, d)
+  n: i32 = cast(r)
+  z: S = struct(r, n)
+  at: &S = slot()
+  store(at, z)
+  e: &f16 = lea(at, 0i32)
+  o: f16 = load(e)
+  return(o)
+}
+",
+    );
+}

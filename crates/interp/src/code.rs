@@ -276,6 +276,10 @@ pub enum Inst {
     Fail {
         text: u32,
     },
+    /// Something that nobody implements.
+    Limited {
+        text: u32,
+    },
 }
 
 /// What becomes of the frame at a call.
@@ -336,7 +340,7 @@ impl Code {
                     *then += start;
                     *els += start;
                 }
-                Inst::Fail { text } => *text += texts,
+                Inst::Fail { text } | Inst::Limited { text } => *text += texts,
                 _ => {}
             }
             inst

@@ -3,7 +3,7 @@
 use crate::code::POISON;
 use crate::diagnostics::{division_by_zero, signed_overflow, uninitialized_read};
 use crate::fault::Fault;
-use nyala_ir::fold::{eval_arith, eval_exact_math};
+use nyala_ir::scalar::{eval_arith, eval_exact_math, half_bits, half_value};
 use nyala_ir::{Op, Prim};
 
 /// Arithmetic of any type; faults where the language leaves the result undefined.
@@ -28,6 +28,7 @@ pub fn arith(op: Op, prim: Prim, a: u64, b: u64, wrap: bool) -> Result<u64, Box<
 pub fn show(prim: Prim, bits: u64) -> String {
     match prim {
         Prim::Bool => (bits != 0).to_string(),
+        Prim::F16 => nyala_runtime::float16_text(bits as u16),
         Prim::F32 => nyala_runtime::float32_text(f32::from_bits(bits as u32)),
         Prim::F64 => nyala_runtime::float_text(f64::from_bits(bits)),
         _ if prim.is_signed() => (bits as i64).to_string(),
@@ -59,7 +60,7 @@ pub fn overflow(op: Op, prim: Prim, a: u64, b: u64) -> Box<Fault> {
 /// Functions of numbers: those of bits, the exact ones, and the C library's.
 pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
     if prim.is_int() {
-        return nyala_ir::fold::eval_count(op, prim, args[0]);
+        return nyala_ir::scalar::eval_count(op, prim, args[0]);
     }
     macro_rules! library {
         ($x:expr, $y:expr) => {
@@ -107,14 +108,23 @@ pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
     {
         return bits;
     }
-    if prim == Prim::F32 {
-        let (x, y) = (f32::from_bits(args[0] as u32), f32::from_bits(args[1] as u32));
-        let r: f32 = library!(x, y);
-        r.to_bits() as u64
-    } else {
-        let (x, y) = (f64::from_bits(args[0]), f64::from_bits(args[1]));
-        let r: f64 = library!(x, y);
-        r.to_bits()
+    match prim {
+        // In single precision, as compiled code does it.
+        Prim::F16 => {
+            let (x, y) = (half_value(args[0]), half_value(args[1]));
+            let r: f32 = library!(x, y);
+            half_bits(r)
+        }
+        Prim::F32 => {
+            let (x, y) = (f32::from_bits(args[0] as u32), f32::from_bits(args[1] as u32));
+            let r: f32 = library!(x, y);
+            r.to_bits() as u64
+        }
+        _ => {
+            let (x, y) = (f64::from_bits(args[0]), f64::from_bits(args[1]));
+            let r: f64 = library!(x, y);
+            r.to_bits()
+        }
     }
 }
 

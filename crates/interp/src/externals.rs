@@ -70,6 +70,7 @@ fn ffi_type(w: &World, ty: Ty) -> Option<FfiType> {
             Prim::U16 => FfiType::U16,
             Prim::U32 => FfiType::U32,
             Prim::U64 => FfiType::U64,
+            Prim::F16 => FfiType::F16,
             Prim::F32 => FfiType::F32,
             Prim::F64 => FfiType::F64,
         },

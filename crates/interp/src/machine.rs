@@ -11,7 +11,7 @@ use crate::fault::{Fault, bug, limitation};
 use crate::heap::{Closure, Frame, Heap, Kind, NONE};
 use crate::leaves::Leaf;
 use nyala_base::Span;
-use nyala_ir::fold::{eval_cast, eval_comparison};
+use nyala_ir::scalar::{eval_cast, eval_comparison};
 use nyala_ir::{Cont, Op, Prim, World};
 use nyala_runtime::{FfiType, call_checked};
 use rustc_hash::FxHashSet;
@@ -462,6 +462,11 @@ impl Run<'_> {
                     if let Some(result) = self.call_closure(done)? {
                         return Ok(result);
                     }
+                }
+                Inst::Limited { text } => {
+                    let hint = "do without it, or write it as a function of the program";
+                    let text = self.code.texts[text as usize].clone();
+                    return Err(crate::diagnostics::limitation::error(Span::NONE, text, hint).into());
                 }
                 Inst::Fail { text } => {
                     let text = self.code.texts[text as usize].clone();

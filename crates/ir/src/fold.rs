@@ -3,6 +3,7 @@
 //! computes changes (floats: bit for bit).
 
 use crate::ops::Op;
+use crate::scalar::{eval_arith, eval_cast, eval_comparison, eval_count, eval_exact_math, float_value};
 use crate::types::{Prim, Ty, TyKind};
 use crate::world::{Node, Val, World};
 
@@ -39,83 +40,6 @@ pub fn fold(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
         _ if op.is_exact_math() => fold_exact_math(w, op, ty, args),
         _ => None,
     }
-}
-
-/// Counts bits of an integer.
-pub fn eval_count(op: Op, prim: Prim, bits: u64) -> u64 {
-    let width = u64::from(prim.bits());
-    let bits = if width == 64 { bits } else { bits & ((1 << width) - 1) };
-    match op {
-        Op::Popcount => u64::from(bits.count_ones()),
-        Op::Clz => u64::from(bits.leading_zeros()) - (64 - width),
-        _ => u64::from(bits.trailing_zeros()).min(width),
-    }
-}
-
-/// Arithmetic on literals, integers modulo 2^n. `None` where the result is undefined. The flag tells whether a signed
-/// result overflowed.
-pub fn eval_arith(op: Op, prim: Prim, a: u64, b: u64) -> Option<(u64, bool)> {
-    if prim == Prim::F32 {
-        let (x, y) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
-        let r = match op {
-            Op::Add => x + y,
-            Op::Sub => x - y,
-            Op::Mul => x * y,
-            Op::Div => x / y,
-            Op::Rem => x % y,
-            _ => return None,
-        };
-        return Some((r.to_bits() as u64, false));
-    }
-    if prim == Prim::F64 {
-        let (x, y) = (f64::from_bits(a), f64::from_bits(b));
-        let r = match op {
-            Op::Add => x + y,
-            Op::Sub => x - y,
-            Op::Mul => x * y,
-            Op::Div => x / y,
-            Op::Rem => x % y,
-            _ => return None,
-        };
-        return Some((r.to_bits(), false));
-    }
-    let amount = (b as u32) & (prim.bits().max(8) - 1);
-    if prim.is_signed() {
-        let (x, y) = (a as i64 as i128, b as i64 as i128);
-        let r = match op {
-            Op::Add => x + y,
-            Op::Sub => x - y,
-            Op::Mul => x * y,
-            Op::Div => x.checked_div(y)?,
-            Op::Rem => x.checked_rem(y)?,
-            Op::And => x & y,
-            Op::Or => x | y,
-            Op::Xor => x ^ y,
-            Op::Shl => ((a as i64) << amount) as i128,
-            Op::Shr => ((a as i64) >> amount) as i128,
-            _ => return None,
-        };
-        let bits = prim.normalize(r as u64);
-        let overflow = bits as i64 as i128 != r;
-        if overflow && matches!(op, Op::Div | Op::Rem) {
-            return None;
-        }
-        return Some((bits, overflow && op != Op::Shl));
-    }
-    let r = match op {
-        Op::Add => a.wrapping_add(b),
-        Op::Sub => a.wrapping_sub(b),
-        Op::Mul => a.wrapping_mul(b),
-        Op::Div => a.checked_div(b)?,
-        Op::Rem => a.checked_rem(b)?,
-        Op::And => a & b,
-        Op::Or => a | b,
-        Op::Xor => a ^ b,
-        Op::Shl => a << amount,
-        Op::Shr => a >> amount,
-        _ => return None,
-    };
-    Some((prim.normalize(r), false))
 }
 
 fn is_commutative(op: Op) -> bool {
@@ -205,10 +129,7 @@ fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
 }
 
 fn fold_float_identity(w: &World, op: Op, prim: Prim, a: Val, b: Val) -> Option<Val> {
-    let value = |v: Val| {
-        let bits = w.as_lit(v)?;
-        Some(if prim == Prim::F32 { f32::from_bits(bits as u32) as f64 } else { f64::from_bits(bits) })
-    };
+    let value = |v: Val| Some(float_value(prim, w.as_lit(v)?));
     let is = |v: Option<f64>, x: f64| v.is_some_and(|v| v.to_bits() == x.to_bits());
     match op {
         Op::Mul | Op::Div if is(value(b), 1.0) => Some(a),
@@ -241,25 +162,6 @@ fn fold_partial_div(w: &mut World, op: Op, args: &[Val]) -> Option<Val> {
     }
 }
 
-/// A comparison of literals.
-pub fn eval_comparison(op: Op, prim: Prim, a: u64, b: u64) -> bool {
-    use std::cmp::Ordering::*;
-    let ord = match prim {
-        Prim::F32 => f32::from_bits(a as u32).partial_cmp(&f32::from_bits(b as u32)),
-        Prim::F64 => f64::from_bits(a).partial_cmp(&f64::from_bits(b)),
-        p if p.is_signed() => Some((a as i64).cmp(&(b as i64))),
-        _ => Some(a.cmp(&b)),
-    };
-    match op {
-        Op::Eq => ord == Some(Equal),
-        Op::Ne => ord != Some(Equal),
-        Op::Lt => ord == Some(Less),
-        Op::Le => matches!(ord, Some(Less | Equal)),
-        Op::Gt => ord == Some(Greater),
-        _ => matches!(ord, Some(Greater | Equal)),
-    }
-}
-
 fn fold_comparison(w: &mut World, op: Op, a: Val, b: Val) -> Option<Val> {
     let prim = w.prim(a);
     if let (Some(x), Some(y)) = (w.as_lit(a), w.as_lit(b)) {
@@ -284,40 +186,6 @@ fn fold_comparison(w: &mut World, op: Op, a: Val, b: Val) -> Option<Val> {
         return Some(if (c == 1) == (op == Op::Eq) { a } else { w.not(a) });
     }
     None
-}
-
-/// Conversion of a literal: integers wrap, floats round to nearest, float to integer saturates, to bool tests `!= 0`.
-pub fn eval_cast(from: Prim, to: Prim, bits: u64) -> u64 {
-    if to == Prim::Bool {
-        let zero = match from {
-            Prim::F32 => f32::from_bits(bits as u32) == 0.0,
-            Prim::F64 => f64::from_bits(bits) == 0.0,
-            _ => bits == 0,
-        };
-        return !zero as u64;
-    }
-    if from.is_float() {
-        let x = if from == Prim::F32 { f32::from_bits(bits as u32) as f64 } else { f64::from_bits(bits) };
-        return match to {
-            Prim::F32 => (x as f32).to_bits() as u64,
-            Prim::F64 => x.to_bits(),
-            Prim::I8 => x as i8 as i64 as u64,
-            Prim::I16 => x as i16 as i64 as u64,
-            Prim::I32 => x as i32 as i64 as u64,
-            Prim::I64 => x as i64 as u64,
-            Prim::U8 => x as u8 as u64,
-            Prim::U16 => x as u16 as u64,
-            Prim::U32 => x as u32 as u64,
-            Prim::U64 | Prim::Bool => x as u64,
-        };
-    }
-    match (to, from.is_signed()) {
-        (Prim::F32, true) => (bits as i64 as f32).to_bits() as u64,
-        (Prim::F32, false) => (bits as f32).to_bits() as u64,
-        (Prim::F64, true) => (bits as i64 as f64).to_bits(),
-        (Prim::F64, false) => (bits as f64).to_bits(),
-        _ => to.normalize(bits),
-    }
 }
 
 fn fold_cast(w: &mut World, ty: Ty, a: Val) -> Option<Val> {
@@ -471,47 +339,6 @@ pub fn is_array_decay(w: &World, v: Val) -> bool {
         (Some(TyKind::Array(a, _)), Some(TyKind::IndefArray(b))) => a == b,
         _ => false,
     }
-}
-
-/// An exact math function of literals. `None` for other operations.
-pub fn eval_exact_math(op: Op, prim: Prim, args: &[u64]) -> Option<u64> {
-    macro_rules! eval {
-        ($x:expr) => {
-            match op {
-                Op::Sqrt => $x(0).sqrt(),
-                Op::Abs => $x(0).abs(),
-                Op::Floor => $x(0).floor(),
-                Op::Ceil => $x(0).ceil(),
-                Op::Trunc => $x(0).trunc(),
-                Op::Round => $x(0).round(),
-                // Of two zeros the negative one is the smaller, as in compiled code.
-                Op::Fmin if $x(0) == $x(1) => {
-                    if $x(0).is_sign_negative() {
-                        $x(0)
-                    } else {
-                        $x(1)
-                    }
-                }
-                Op::Fmax if $x(0) == $x(1) => {
-                    if $x(0).is_sign_negative() {
-                        $x(1)
-                    } else {
-                        $x(0)
-                    }
-                }
-                Op::Fmin => $x(0).min($x(1)),
-                Op::Fmax => $x(0).max($x(1)),
-                Op::Fma => $x(0).mul_add($x(1), $x(2)),
-                Op::Copysign => $x(0).copysign($x(1)),
-                _ => return None,
-            }
-        };
-    }
-    Some(if prim == Prim::F32 {
-        eval!(|i: usize| f32::from_bits(args[i] as u32)).to_bits() as u64
-    } else {
-        eval!(|i: usize| f64::from_bits(args[i])).to_bits()
-    })
 }
 
 fn fold_exact_math(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {

@@ -38,6 +38,7 @@ pub mod layout;
 pub mod ops;
 pub mod print;
 pub mod read;
+pub mod scalar;
 pub mod types;
 pub mod verify;
 pub mod world;

@@ -10,6 +10,7 @@
 
 use crate::facts::Nest;
 use crate::ops::{Effect, Op, Rule};
+use crate::scalar::float_value;
 use crate::types::{Prim, Ty, TyKind};
 use crate::world::{Cont, Global, Linkage, Node, Val, World};
 use nyala_base::SideTable;
@@ -46,10 +47,14 @@ pub fn print_roots(w: &World, roots: &[Cont]) -> String {
 pub fn literal(types: &crate::Types, ty: Ty, bits: u64) -> String {
     match types.as_prim(ty) {
         Some(Prim::Bool) => if bits == 1 { "true" } else { "false" }.into(),
-        Some(Prim::F32) => {
-            float_text(f32::from_bits(bits as u32) as f64, format!("{:?}", f32::from_bits(bits as u32)), bits, "f32")
+        Some(p) if p.is_float() => {
+            // Single precision shows a half, too, so that it reads back.
+            let text = match p {
+                Prim::F64 => format!("{:?}", f64::from_bits(bits)),
+                _ => format!("{:?}", float_value(p, bits) as f32),
+            };
+            float_text(float_value(p, bits), text, bits, p.name())
         }
-        Some(Prim::F64) => float_text(f64::from_bits(bits), format!("{:?}", f64::from_bits(bits)), bits, "f64"),
         Some(Prim::I32) => format!("{}", bits as i64),
         Some(p) if p.is_signed() => format!("{}{}", bits as i64, p.name()),
         Some(p) => format!("{bits}{}", p.name()),

@@ -2,6 +2,7 @@
 
 use crate::layout;
 use crate::ops::{Op, Rule};
+use crate::scalar::float_bits;
 use crate::types::{Prim, StructId, Ty, TyKind};
 use crate::world::{Builtin, Cont, Filter, Global, Linkage, Val, World};
 use rustc_hash::FxHashMap;
@@ -396,8 +397,8 @@ impl Reader {
             u64::from_str_radix(hex, 16).ok()
         } else if prim == Prim::F32 {
             number.parse::<f32>().ok().map(|x| x.to_bits() as u64)
-        } else if prim == Prim::F64 {
-            number.parse::<f64>().ok().map(f64::to_bits)
+        } else if prim.is_float() {
+            number.parse().ok().map(|x| float_bits(prim, x))
         } else {
             number.parse::<i128>().ok().map(|n| n as u64).filter(|&b| prim.normalize(b) == b)
         };

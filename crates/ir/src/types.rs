@@ -28,12 +28,13 @@ pub enum Prim {
     U16,
     U32,
     U64,
+    F16,
     F32,
     F64,
 }
 
 impl Prim {
-    pub const ALL: [Prim; 11] = [
+    pub const ALL: [Prim; 12] = [
         Prim::Bool,
         Prim::I8,
         Prim::I16,
@@ -43,6 +44,7 @@ impl Prim {
         Prim::U16,
         Prim::U32,
         Prim::U64,
+        Prim::F16,
         Prim::F32,
         Prim::F64,
     ];
@@ -58,6 +60,7 @@ impl Prim {
             Prim::U16 => "u16",
             Prim::U32 => "u32",
             Prim::U64 => "u64",
+            Prim::F16 => "f16",
             Prim::F32 => "f32",
             Prim::F64 => "f64",
         }
@@ -72,14 +75,14 @@ impl Prim {
         match self {
             Prim::Bool => 1,
             Prim::I8 | Prim::U8 => 8,
-            Prim::I16 | Prim::U16 => 16,
+            Prim::I16 | Prim::U16 | Prim::F16 => 16,
             Prim::I32 | Prim::U32 | Prim::F32 => 32,
             Prim::I64 | Prim::U64 | Prim::F64 => 64,
         }
     }
 
     pub fn is_float(self) -> bool {
-        matches!(self, Prim::F32 | Prim::F64)
+        matches!(self, Prim::F16 | Prim::F32 | Prim::F64)
     }
 
     pub fn is_signed(self) -> bool {
@@ -100,7 +103,7 @@ impl Prim {
             Prim::I16 => bits as i16 as i64 as u64,
             Prim::I32 => bits as i32 as i64 as u64,
             Prim::U8 => bits as u8 as u64,
-            Prim::U16 => bits as u16 as u64,
+            Prim::U16 | Prim::F16 => bits as u16 as u64,
             Prim::U32 | Prim::F32 => bits as u32 as u64,
             Prim::I64 | Prim::U64 | Prim::F64 => bits,
         }

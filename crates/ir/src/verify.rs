@@ -76,6 +76,7 @@ fn check_call(w: &World, callee: Val, args: &[Val], fault: &mut impl FnMut(Strin
                 Builtin::Branch => args.len() == 4 && tys[1] == w.types.bool() && is_block(2) && is_block(3),
                 Builtin::PeInfo => args.len() == 4 && is_block(3),
                 Builtin::StaticAssert => args.len() == 4 && tys[1] == w.types.bool() && is_block(3),
+                Builtin::Limited => args.len() == 4 && tys[2] == w.types.bool() && is_block(3),
                 Builtin::Unreachable => args.len() == 1,
                 Builtin::Parallel => {
                     args.len() == 6

@@ -44,16 +44,20 @@ pub enum Builtin {
     /// `spawn(mem, handle, body, next)`: goes on with `next: cn(mem)` while `body: cn(mem, cn(mem))` runs as the thread
     /// `handle` (i32), which the runtime gave.
     Spawn,
+    /// `limited(mem, text, interpreted, next)`: what follows at `next: cn(mem)` is not implemented but by the interpreter,
+    /// or, if `interpreted` is false, by nobody; who gets here says so with `text`, an array of bytes that a zero ends.
+    Limited,
 }
 
 impl Builtin {
-    pub const ALL: [Builtin; 6] = [
+    pub const ALL: [Builtin; 7] = [
         Builtin::Branch,
         Builtin::PeInfo,
         Builtin::StaticAssert,
         Builtin::Unreachable,
         Builtin::Parallel,
         Builtin::Spawn,
+        Builtin::Limited,
     ];
 
     pub fn name(self) -> &'static str {
@@ -64,6 +68,7 @@ impl Builtin {
             Builtin::Unreachable => "unreachable",
             Builtin::Parallel => "parallel",
             Builtin::Spawn => "spawn",
+            Builtin::Limited => "limited",
         }
     }
 }
@@ -182,6 +187,13 @@ impl World {
     }
 
     // Reading.
+
+    /// The text that an array of literal bytes is, up to its zero byte.
+    pub fn text(&self, array: Val) -> String {
+        let bytes = self.args(array).iter().map_while(|&b| self.as_lit(b)).map(|b| b as u8);
+        let bytes: Vec<u8> = bytes.take_while(|&b| b != 0).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
 
     pub fn node(&self, val: Val) -> Node {
         self.entries[val.idx()].node
@@ -547,7 +559,9 @@ impl World {
     fn intern(&mut self, node: Node, ty: Ty, args: &[Val]) -> Val {
         let mut hasher = FxHasher::default();
         hash_entry(node, ty, args, &mut hasher);
-        let hash = (hasher.finish() >> 32) as u32;
+        // Literals that differ in their upper bits only (doubles do) differ in either half.
+        let hash = hasher.finish();
+        let hash = (hash ^ (hash >> 32)) as u32;
         let (entries, pool) = (&self.entries, &self.pool);
         let args_of = |e: &Entry| &pool[e.start as usize..(e.start + e.len) as usize];
         let found = self.index.find(spread(hash), |&(v, h)| {

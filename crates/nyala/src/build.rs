@@ -45,6 +45,9 @@ impl Kind {
     }
 }
 
+/// Conversions of halves, which not every C compiler's library has.
+const HALVES: [&str; 3] = ["__extendhfsf2", "__truncdfhf2", "__truncsfhf2"];
+
 /// The file of the runtime that programs are linked with.
 const RUNTIME: &str = "libnyala_runtime.a";
 
@@ -176,7 +179,8 @@ fn guard_name(out: &Path) -> String {
 fn needs_runtime(object: &[u8]) -> bool {
     // What cannot be read is left to the linker.
     let Ok(file) = object::File::parse(object) else { return true };
-    file.symbols().any(|s| s.is_undefined() && s.name().is_ok_and(|n| n.trim_start_matches('_').starts_with("nyala_")))
+    let is_ours = |name: &str| name.trim_start_matches('_').starts_with("nyala_") || HALVES.contains(&name);
+    file.symbols().any(|s| s.is_undefined() && s.name().is_ok_and(is_ours))
 }
 
 /// The runtime as a static library: where the environment says, beside the command, or in `../lib/nyala`.

@@ -22,6 +22,7 @@ pub enum FfiType {
     U16,
     U32,
     U64,
+    F16,
     F32,
     F64,
     Ptr,
@@ -29,7 +30,7 @@ pub enum FfiType {
 
 impl FfiType {
     fn is_float(self) -> bool {
-        matches!(self, FfiType::F32 | FfiType::F64)
+        matches!(self, FfiType::F16 | FfiType::F32 | FfiType::F64)
     }
 
     /// The value as the conventions want it in 64 bits: extended by its sign or by zeros.
@@ -41,7 +42,7 @@ impl FfiType {
             FfiType::I16 => bits as i16 as u64,
             FfiType::I32 => bits as i32 as u64,
             FfiType::U8 => bits as u8 as u64,
-            FfiType::U16 => bits as u16 as u64,
+            FfiType::U16 | FfiType::F16 => bits as u16 as u64,
             FfiType::U32 | FfiType::F32 => bits as u32 as u64,
             FfiType::I64 | FfiType::U64 | FfiType::F64 | FfiType::Ptr => bits,
         }
@@ -56,7 +57,7 @@ const INT_REGS: usize = 6;
 const INT_REGS: usize = 8;
 const FLOAT_REGS: usize = 8;
 
-/// Calls the C function at `addr`; arguments and result are bits, floats in the low half if single. `None` if it has
+/// Calls the C function at `addr`; arguments and result are bits, floats in the low bits. `None` if it has
 /// too many arguments.
 ///
 /// # Safety

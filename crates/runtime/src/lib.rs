@@ -1,12 +1,13 @@
 //! Threads, images, devices, memory, kernels, behind a C ABI; knows no compiler.
 //!
 //! Every function that programs may call is named `nyala_…` and listed by [`symbols`], so that a JIT or an interpreter
-//! finds it by name. Nothing here aborts because of what a program passes: errors are statuses.
+//! finds it by name, but for those that compilers expect by other names. Nothing here aborts because of what a program passes: errors are statuses.
 
 mod checked;
 mod faults;
 mod files;
 mod foreign;
+mod halves;
 mod image;
 mod memory;
 mod print;
@@ -22,6 +23,7 @@ pub use files::{
     nyala_file_write, nyala_stdin_line, nyala_stdin_read,
 };
 pub use foreign::{FfiType, Library, call_checked, call_foreign, find_symbol};
+pub use halves::HalfArg;
 pub use image::{nyala_image_error, nyala_image_load, nyala_image_save};
 pub use memory::{nyala_alloc, nyala_alloc_array, nyala_free};
 pub use print::*;
@@ -49,12 +51,13 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             nyala_file_size nyala_file_write nyala_flush nyala_format_f64 nyala_free nyala_image_error
             nyala_image_load nyala_image_save nyala_num_threads nyala_panic nyala_panic_at nyala_parallel
             nyala_parse_f32 nyala_parse_f64 nyala_print_bool nyala_print_bytes nyala_print_char
-            nyala_print_f32 nyala_print_f64 nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8
+            nyala_print_f16 nyala_print_f32 nyala_print_f64 nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8
             nyala_print_string nyala_print_u16 nyala_print_u32 nyala_print_u64 nyala_print_u8 nyala_sleep_ns
             nyala_spawn nyala_spawn_handle nyala_stdin_line nyala_stdin_read nyala_sync nyala_time_ns
             nyala_unix_time_ns
         );
         table.extend(foreign::math_symbols());
+        table.extend(halves::symbols());
         table.sort_unstable();
         table
     })

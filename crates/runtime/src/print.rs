@@ -3,6 +3,8 @@
 //! It goes through the C library's `stdout`: locked, buffered, flushed at exit, and in order with what foreign functions
 //! print themselves.
 
+use crate::halves::{HalfArg, half_arg};
+use half::f16;
 use std::ffi::CStr;
 use std::io::Write;
 
@@ -82,6 +84,19 @@ pub fn float32_text(value: f32) -> String {
     if value.is_nan() { "nan".into() } else { value.to_string() }
 }
 
+/// As [`float_text`], for the half precision number of these bits.
+pub fn float16_text(bits: u16) -> String {
+    let value = f16::from_bits(bits);
+    if !value.is_finite() {
+        return float32_text(value.to_f32());
+    }
+    // Five digits tell all halves apart.
+    let shorter = (0..4).map(|n| format!("{:.n$e}", value.to_f32()));
+    let text = shorter.into_iter().find(|t| t.parse().is_ok_and(|x| f16::from_f32(x) == value));
+    let text = text.unwrap_or_else(|| format!("{:.4e}", value.to_f32()));
+    text.parse().map_or(text, |x: f64| x.to_string())
+}
+
 /// Prints the shortest decimal text that reads back as `value`, without a newline.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_print_f64(value: f64) {
@@ -92,6 +107,12 @@ pub extern "C" fn nyala_print_f64(value: f64) {
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_print_f32(value: f32) {
     put(float32_text(value).as_bytes());
+}
+
+/// Prints the shortest decimal text that reads back as `value`, without a newline.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_print_f16(value: HalfArg) {
+    put(float16_text(half_arg(value)).as_bytes());
 }
 
 /// Prints `true` or `false`.
@@ -145,5 +166,13 @@ mod tests {
         assert_eq!(float_text(-f64::NAN), "nan");
         assert_eq!(float32_text(f32::NEG_INFINITY), "-inf");
         assert_eq!(float32_text(0.1), "0.1");
+        for bits in 0..=u16::MAX {
+            let (value, text) = (f16::from_bits(bits), float16_text(bits));
+            let back = f16::from_f64(text.parse().unwrap());
+            assert!(if value.is_nan() { text == "nan" } else { back == value }, "{bits:x}: {text}");
+        }
+        assert_eq!(float16_text(f16::from_f32(0.1).to_bits()), "0.1");
+        assert_eq!(float16_text(f16::MAX.to_bits()), "65500");
+        assert_eq!(float16_text(0x8000), "-0");
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::diagnostics::limitation;
 use crate::program::{FnInfo, FnKind, Program};
-use crate::types::{Kind, StructId, Ty};
+use crate::types::{Kind, Ty, TypeTable};
 use nyala_base::{Diagnostic, Sources, Span};
 use nyala_ir::Prim;
 use nyala_syntax::ast::PatternKind;
@@ -24,7 +24,9 @@ const KEYWORDS: &str = " alignas alignof and and_eq asm auto bitand bitor bool b
 struct Writer<'p, 'a> {
     p: &'p Program<'a>,
     sources: &'p Sources,
-    struct_names: FxHashMap<StructId, String>,
+    /// The program's types, and those of fields of generic structs.
+    types: TypeTable,
+    struct_names: FxHashMap<Ty, String>,
     /// Names of structs and functions given away.
     taken: FxHashSet<String>,
     /// Tuples as structs.
@@ -36,7 +38,7 @@ struct Writer<'p, 'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Aggregate {
-    Struct(StructId),
+    Struct(Ty),
     Tuple(Ty),
 }
 
@@ -45,10 +47,11 @@ enum Aggregate {
 /// # Errors
 /// A function has a type that does not cross to C.
 pub fn header(p: &Program, sources: &Sources, guard: &str) -> Result<String, Box<Diagnostic>> {
-    let exported = |f: &&FnInfo| f.kind == FnKind::Defined && f.top_level && !f.rejected && f.ast.exported;
+    let exported = |f: &&FnInfo| f.kind == FnKind::Defined && f.top_level && f.ast.exported;
     let mut w = Writer {
         p,
         sources,
+        types: p.types.clone(),
         struct_names: FxHashMap::default(),
         taken: FxHashSet::default(),
         tuples: FxHashMap::default(),
@@ -97,6 +100,7 @@ fn prim_name(prim: Prim) -> &'static str {
         Prim::U16 => "uint16_t",
         Prim::U32 => "uint32_t",
         Prim::U64 => "uint64_t",
+        Prim::F16 => "_Float16",
         Prim::F32 => "float",
         Prim::F64 => "double",
     }
@@ -104,11 +108,11 @@ fn prim_name(prim: Prim) -> &'static str {
 
 impl Writer<'_, '_> {
     fn kind(&self, ty: Ty) -> &Kind {
-        self.p.types.final_kind(ty)
+        self.types.final_kind(ty)
     }
 
     fn show(&self, ty: Ty) -> String {
-        self.p.types.show(ty, &|s| self.p.structs[s.0 as usize].ast.name.text.to_string())
+        self.types.show(ty, self.p)
     }
 
     fn function(&mut self, f: &FnInfo, out: &mut String) -> Result<(), Box<Diagnostic>> {
@@ -149,7 +153,7 @@ impl Writer<'_, '_> {
     /// An error if a value of this type does not cross to C.
     fn check(&self, ty: Ty, span: Span, what: &str) -> Result<(), Box<Diagnostic>> {
         match self.kind(ty) {
-            Kind::Prim(_) | Kind::Ptr { .. } | Kind::Struct(_) => Ok(()),
+            Kind::Prim(_) | Kind::Ptr { .. } | Kind::Struct(..) => Ok(()),
             _ => {
                 let message = format!("{what} of type `{}` does not cross to C", self.show(ty));
                 let hint = "exported functions take and give numbers, bools, pointers and structs";
@@ -164,7 +168,7 @@ impl Writer<'_, '_> {
         let space = if name.is_empty() { "" } else { " " };
         match self.kind(ty).clone() {
             Kind::Prim(prim) => format!("{qualifier}{}{space}{name}", prim_name(prim)),
-            Kind::Ptr { mutable, to, .. } => {
+            Kind::Ptr { access, to, .. } => {
                 let star = if is_const && !name.is_empty() { "*const " } else { "*" };
                 let to = match *self.kind(to) {
                     Kind::Indef(elem) => elem,
@@ -174,11 +178,11 @@ impl Writer<'_, '_> {
                     Kind::Array(..) => format!("({star}{name})"),
                     _ => format!("{star}{name}"),
                 };
-                self.declaration(to, name, !mutable)
+                self.declaration(to, name, !access.is_mut())
             }
             Kind::Array(elem, n) => self.declaration(elem, format!("{name}[{n}]"), is_const),
             Kind::Indef(elem) => self.declaration(elem, format!("{name}[]"), is_const),
-            Kind::Struct(id) => format!("{qualifier}struct {}{space}{name}", self.struct_name(id)),
+            Kind::Struct(..) => format!("{qualifier}struct {}{space}{name}", self.struct_name(ty)),
             Kind::Tuple(parts) if parts.is_empty() => format!("{qualifier}void{space}{name}"),
             Kind::Tuple(_) => format!("{qualifier}struct {}{space}{name}", self.tuple_name(ty)),
             // A function value in memory: code and what it captures.
@@ -196,13 +200,15 @@ impl Writer<'_, '_> {
         name
     }
 
-    fn struct_name(&mut self, id: StructId) -> String {
-        if let Some(name) = self.struct_names.get(&id) {
+    fn struct_name(&mut self, ty: Ty) -> String {
+        if let Some(name) = self.struct_names.get(&ty) {
             return name.clone();
         }
-        let name = self.fresh(&self.p.structs[id.0 as usize].ast.name.text);
-        self.struct_names.insert(id, name.clone());
-        self.seen.push(Aggregate::Struct(id));
+        // `Vec[f32]` is `Vec_f32`.
+        let shown = self.show(ty);
+        let name = self.fresh(shown.trim_end_matches(']'));
+        self.struct_names.insert(ty, name.clone());
+        self.seen.push(Aggregate::Struct(ty));
         name
     }
 
@@ -217,15 +223,16 @@ impl Writer<'_, '_> {
         name
     }
 
-    fn parts(&self, aggregate: Aggregate) -> Vec<(String, Ty)> {
-        match aggregate {
-            Aggregate::Struct(id) => {
-                self.p.structs[id.0 as usize].fields.iter().map(|&(name, ty)| (c_name(name), ty)).collect()
+    fn parts(&mut self, aggregate: Aggregate) -> Vec<(String, Ty)> {
+        let (Aggregate::Struct(ty) | Aggregate::Tuple(ty)) = aggregate;
+        match self.kind(ty).clone() {
+            Kind::Struct(id, args) => {
+                let info = &self.p.structs[id.0 as usize];
+                let of = |&(name, ty): &(&str, Ty)| (c_name(name), self.types.instantiate(ty, &info.generics, &args));
+                info.fields.iter().map(of).collect()
             }
-            Aggregate::Tuple(ty) => match self.kind(ty) {
-                Kind::Tuple(parts) => parts.iter().enumerate().map(|(i, &t)| (format!("_{i}"), t)).collect(),
-                _ => Vec::new(),
-            },
+            Kind::Tuple(parts) => parts.iter().enumerate().map(|(i, &t)| (format!("_{i}"), t)).collect(),
+            _ => Vec::new(),
         }
     }
 
@@ -234,7 +241,7 @@ impl Writer<'_, '_> {
         loop {
             match self.kind(ty) {
                 Kind::Array(elem, _) => ty = *elem,
-                Kind::Struct(id) => return Some(Aggregate::Struct(*id)),
+                Kind::Struct(..) => return Some(Aggregate::Struct(ty)),
                 Kind::Tuple(parts) if !parts.is_empty() => return Some(Aggregate::Tuple(ty)),
                 _ => return None,
             }
@@ -263,7 +270,7 @@ impl Writer<'_, '_> {
             let _ = writeln!(out, "{}typedef struct {name} {name};", if out.is_empty() { "\n" } else { "" });
         }
         let mut done: FxHashSet<Aggregate> = FxHashSet::default();
-        for &root in &self.seen {
+        for root in self.seen.clone() {
             let mut stack = vec![root];
             while let Some(&aggregate) = stack.last() {
                 let parts = self.parts(aggregate);
@@ -275,8 +282,10 @@ impl Writer<'_, '_> {
                         stack.pop();
                         if done.insert(aggregate) {
                             match aggregate {
-                                Aggregate::Struct(id) => {
-                                    self.comment(self.p.structs[id.0 as usize].ast.name.span, &mut out);
+                                Aggregate::Struct(ty) => {
+                                    if let Kind::Struct(id, _) = self.kind(ty) {
+                                        self.comment(self.p.structs[id.0 as usize].ast.name.span, &mut out);
+                                    }
                                 }
                                 Aggregate::Tuple(_) => out.push('\n'),
                             }
@@ -292,7 +301,7 @@ impl Writer<'_, '_> {
 
     fn name_of(&self, aggregate: Aggregate) -> &str {
         match aggregate {
-            Aggregate::Struct(id) => self.struct_names.get(&id),
+            Aggregate::Struct(ty) => self.struct_names.get(&ty),
             Aggregate::Tuple(ty) => self.tuples.get(&ty),
         }
         .map_or("", |n| n)

@@ -11,7 +11,21 @@ pub enum Intrinsic {
     Alignof,
     Bitcast,
     Select,
+    Insert,
     Undef,
+    Test(Test),
+    Vectorize,
+    Pipeline,
+    Fibers,
+    /// A kernel on a device, by the name of the platform.
+    Launch(&'static str),
+    /// A number of the work item; the axis is part of the name or the argument.
+    Index {
+        name: String,
+        what: Index,
+        axis: Option<u64>,
+    },
+    ReserveShared,
     Parallel,
     Spawn,
     Sync,
@@ -20,6 +34,65 @@ pub enum Intrinsic {
     StaticAssert,
     /// Known or not, nothing of ours implements it yet.
     Unsupported(String),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Test {
+    Nan,
+    Infinite,
+    Finite,
+}
+
+/// What a work item can ask for of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Index {
+    /// The thread in its block.
+    Thread,
+    Block,
+    BlockSize,
+    /// How many blocks there are.
+    Blocks,
+    /// The thread in all.
+    Item,
+    /// How many threads there are in all.
+    Items,
+}
+
+/// Platforms with a launch of their own (`anydsl.md` A.6).
+const PLATFORMS: [&str; 8] =
+    ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls"];
+
+/// Indices of CUDA, NVVM, OpenCL and AMDGPU by the beginnings of their names; then the axis, or nothing where it is an
+/// argument.
+const INDICES: [(&str, Index); 16] = [
+    ("threadIdx.", Index::Thread),
+    ("blockIdx.", Index::Block),
+    ("blockDim.", Index::BlockSize),
+    ("gridDim.", Index::Blocks),
+    ("llvm.nvvm.read.ptx.sreg.tid.", Index::Thread),
+    ("llvm.nvvm.read.ptx.sreg.ctaid.", Index::Block),
+    ("llvm.nvvm.read.ptx.sreg.ntid.", Index::BlockSize),
+    ("llvm.nvvm.read.ptx.sreg.nctaid.", Index::Blocks),
+    ("llvm.amdgcn.workitem.id.", Index::Thread),
+    ("llvm.amdgcn.workgroup.id.", Index::Block),
+    ("get_local_id", Index::Thread),
+    ("get_group_id", Index::Block),
+    ("get_local_size", Index::BlockSize),
+    ("get_num_groups", Index::Blocks),
+    ("get_global_id", Index::Item),
+    ("get_global_size", Index::Items),
+];
+
+fn index(name: &str) -> Option<Intrinsic> {
+    let (begin, what) = INDICES.iter().find(|(begin, _)| name.starts_with(begin))?;
+    let axis = match &name[begin.len()..] {
+        "" => None,
+        "x" => Some(0),
+        "y" => Some(1),
+        "z" => Some(2),
+        _ => return None,
+    };
+    Some(Intrinsic::Index { name: name.into(), what: *what, axis })
 }
 
 /// The intrinsic of this name.
@@ -31,17 +104,28 @@ pub fn find(name: &str) -> Intrinsic {
         "alignof" => Intrinsic::Alignof,
         "bitcast" => Intrinsic::Bitcast,
         "select" => Intrinsic::Select,
+        "insert" => Intrinsic::Insert,
         "undef" => Intrinsic::Undef,
+        "isnan" => Intrinsic::Test(Test::Nan),
+        "isinf" => Intrinsic::Test(Test::Infinite),
+        "isfinite" => Intrinsic::Test(Test::Finite),
+        "vectorize" => Intrinsic::Vectorize,
+        "pipeline" => Intrinsic::Pipeline,
+        "fibers" => Intrinsic::Fibers,
+        "reserve_shared" => Intrinsic::ReserveShared,
         "parallel" => Intrinsic::Parallel,
         "spawn" => Intrinsic::Spawn,
         "sync" => Intrinsic::Sync,
         "assert" => Intrinsic::Assert,
         "panic" => Intrinsic::Panic,
         "static_assert" => Intrinsic::StaticAssert,
-        _ => match math(name) {
-            Some(op) => Intrinsic::Math(op),
-            None => Intrinsic::Unsupported(name.into()),
-        },
+        _ => {
+            if let Some(platform) = PLATFORMS.iter().find(|p| **p == name) {
+                return Intrinsic::Launch(platform);
+            }
+            let known = math(name).map(Intrinsic::Math).or_else(|| index(name));
+            known.unwrap_or_else(|| Intrinsic::Unsupported(name.into()))
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! A checked program: the trees, and in side tables what names mean and which types expressions have.
 
 use crate::intrinsics::Intrinsic;
-use crate::types::{StructId, Ty, TypeTable};
+use crate::types::{EnumId, Names, ParamId, StructId, TraitId, TraitRef, Ty, TypeTable};
 use nyala_base::{FileId, Span};
 use nyala_syntax::ast::{self, ExprId, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 
 nyala_base::define_id!(
     /// A function, with or without body.
@@ -21,6 +22,14 @@ nyala_base::define_id!(
 nyala_base::define_id!(
     /// A type alias.
     pub struct AliasId, "alias"
+);
+nyala_base::define_id!(
+    /// An `impl`.
+    pub struct ImplId, "impl"
+);
+nyala_base::define_id!(
+    /// A module: the names of items of the program, of a library, of the prelude, of a `mod`.
+    pub struct NsId, "ns"
 );
 nyala_base::define_id!(
     /// A `while` loop.
@@ -45,9 +54,14 @@ pub enum Entity {
     Fn(FnId),
     Static(StaticId),
     Struct(StructId),
+    Enum(EnumId),
+    /// An option of an enum.
+    Option(EnumId, u32),
     Alias(AliasId),
-    /// Of an intrinsic's declaration.
-    TypeParam(u32),
+    Trait(TraitId),
+    Module(NsId),
+    /// A type parameter, `Self`.
+    Type(Ty),
 }
 
 /// An expression of the whole program: that of a module, shifted by the module's base.
@@ -105,24 +119,102 @@ pub struct FnInfo<'a> {
     /// The implicit `return`.
     pub return_local: Option<LocalId>,
     pub top_level: bool,
-    /// Number of type parameters (intrinsics only).
-    pub n_type_params: usize,
-    pub rejected: bool,
+    pub ns: NsId,
+    /// All type parameters that its type may mention: those of what is around it, then its own.
+    pub generics: Arc<[ParamId]>,
+    /// How many of them are not its own.
+    pub n_outer: usize,
+    pub owner: FnOwner,
+}
+
+/// Where a function stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FnOwner {
+    None,
+    /// A method that the trait asks for, with its default if it has a body.
+    Trait(TraitId),
+    Impl(ImplId),
+}
+
+#[derive(Debug)]
+pub struct TypeParamInfo {
+    pub name: Box<str>,
+    pub span: Span,
+    pub bounds: Vec<TraitRef>,
+    /// Some bound is an error: what it would allow is unknown.
+    pub broken: bool,
 }
 
 #[derive(Debug)]
 pub struct StaticInfo<'a> {
     pub ast: &'a ast::Static,
     pub module: usize,
+    pub ns: NsId,
     pub ty: Ty,
 }
 
 #[derive(Debug)]
 pub struct StructInfo<'a> {
     pub ast: &'a ast::Struct,
+    pub ns: NsId,
+    pub generics: Arc<[ParamId]>,
+    pub n_outer: usize,
     pub fields: Vec<(&'a str, Ty)>,
     pub index: FxHashMap<&'a str, u32>,
-    pub rejected: bool,
+}
+
+#[derive(Debug)]
+pub struct EnumInfo<'a> {
+    pub ast: &'a ast::Enum,
+    pub generics: Arc<[ParamId]>,
+    pub n_outer: usize,
+    /// The types of the parts of each option.
+    pub options: Vec<Vec<Ty>>,
+    pub index: FxHashMap<&'a str, u32>,
+}
+
+#[derive(Debug)]
+pub struct TraitInfo<'a> {
+    pub ast: &'a ast::Trait,
+    pub ns: NsId,
+    /// `Self`, then the trait's own; before them those of the function around it.
+    pub generics: Arc<[ParamId]>,
+    pub n_outer: usize,
+    pub supers: Vec<TraitRef>,
+    pub methods: FxHashMap<&'a str, FnId>,
+    /// Its operators, if it is one of the prelude's traits of numbers.
+    pub lang: Option<Lang>,
+}
+
+/// The prelude's traits that allow operators (`language.md`, Items); each allows what those before it do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lang {
+    /// Comparisons.
+    Ord,
+    /// Arithmetic, casts.
+    Num,
+    /// Bits, shifts, indices.
+    Int,
+    Float,
+}
+
+impl TraitInfo<'_> {
+    pub fn self_param(&self) -> ParamId {
+        self.generics[self.n_outer]
+    }
+}
+
+#[derive(Debug)]
+pub struct ImplInfo<'a> {
+    pub ast: &'a ast::Impl,
+    pub module: usize,
+    pub ns: NsId,
+    pub generics: Arc<[ParamId]>,
+    /// How many of them are those of the function around it.
+    pub n_outer: usize,
+    pub of: Option<TraitRef>,
+    pub ty: Ty,
+    pub methods: FxHashMap<&'a str, FnId>,
 }
 
 /// A lambda or the body of a `for`.
@@ -134,12 +226,16 @@ pub struct LambdaInfo {
     pub return_local: Option<LocalId>,
     /// `break` of a `for`.
     pub break_local: Option<LocalId>,
+    /// Type parameters, where a generic function is expected; `ty` is the type of one instance then.
+    pub generics: Vec<ParamId>,
 }
 
 /// What happens to an expression's value before it is used.
 #[derive(Debug, Clone, Copy)]
 pub struct Adjust {
     pub to: Ty,
+    /// So many pointers are followed first: the receiver of a method.
+    pub derefs: u32,
     /// Its address is taken.
     pub address: bool,
 }
@@ -175,8 +271,38 @@ pub struct Program<'a> {
     pub(crate) fns: Vec<FnInfo<'a>>,
     pub(crate) statics: Vec<StaticInfo<'a>>,
     pub(crate) structs: Vec<StructInfo<'a>>,
+    pub(crate) enums: Vec<EnumInfo<'a>>,
+    pub(crate) traits: Vec<TraitInfo<'a>>,
+    pub(crate) impls: Vec<ImplInfo<'a>>,
+    /// The impls of each trait.
+    pub(crate) impls_of: FxHashMap<TraitId, Vec<ImplId>>,
+    pub(crate) type_params: Vec<TypeParamInfo>,
+    /// Type arguments of generic function values where they are used.
+    pub(crate) instantiated: FxHashMap<GlobalExpr, Vec<Ty>>,
+    /// What patterns that name an option or a struct mean, by their places: the option's number, 0 for a struct.
+    pub(crate) patterns: FxHashMap<(FileId, u32, u32), u32>,
+    /// Whether the last arm of a `match` need not be tested.
+    pub(crate) exhaustive: FxHashSet<GlobalExpr>,
     /// Locals and items by the place of their name.
     pub(crate) declared: FxHashMap<(FileId, u32), Entity>,
+}
+
+impl Names for Program<'_> {
+    fn struct_name(&self, id: StructId) -> String {
+        self.structs[id.0 as usize].ast.name.text.to_string()
+    }
+
+    fn enum_name(&self, id: EnumId) -> String {
+        self.enums[id.0 as usize].ast.name.text.to_string()
+    }
+
+    fn trait_name(&self, id: TraitId) -> String {
+        self.traits[id.0 as usize].ast.name.text.to_string()
+    }
+
+    fn param(&self, id: ParamId) -> String {
+        self.type_params[id.0 as usize].name.to_string()
+    }
 }
 
 impl<'a> Program<'a> {

@@ -5,6 +5,7 @@
 
 use nyala_ir::Prim;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 nyala_base::define_id!(
     /// A type of a [`TypeTable`].
@@ -14,6 +15,44 @@ nyala_base::define_id!(
     /// A struct of the program.
     pub struct StructId, "struct"
 );
+nyala_base::define_id!(
+    /// An enum of the program.
+    pub struct EnumId, "enum"
+);
+nyala_base::define_id!(
+    /// A trait of the program.
+    pub struct TraitId, "trait"
+);
+nyala_base::define_id!(
+    /// A type parameter of an item, `Self` of a trait included.
+    pub struct ParamId, "param"
+);
+
+/// A trait with its type arguments, `Self` excluded: what a bound asks for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TraitRef {
+    pub id: TraitId,
+    pub args: Arc<[Ty]>,
+}
+
+/// What may be done through a pointer; each may do what those before it may.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Access {
+    Shared,
+    Mut,
+    /// `~T`.
+    Owned,
+}
+
+impl Access {
+    pub fn of(mutable: bool) -> Access {
+        if mutable { Access::Mut } else { Access::Shared }
+    }
+
+    pub fn is_mut(self) -> bool {
+        self != Access::Shared
+    }
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
@@ -22,19 +61,27 @@ pub enum Kind {
     /// Of what does not return; as a result it makes a continuation of a function.
     Never,
     Var(u32),
-    /// Type parameter of an intrinsic's declaration.
-    Param(u32),
+    /// A type parameter inside of its item.
+    Param(ParamId),
+    /// A parameter of the [`Kind::Generic`] of this level around it, by its place.
+    Bound(u8, u32),
     Prim(Prim),
-    Tuple(Box<[Ty]>),
-    Struct(StructId),
+    Tuple(Arc<[Ty]>),
+    Struct(StructId, Arc<[Ty]>),
+    Enum(EnumId, Arc<[Ty]>),
     Array(Ty, u64),
     Indef(Ty),
+    /// Lanes of a number or `bool`.
+    Simd(Ty, u64),
     Ptr {
-        mutable: bool,
+        access: Access,
         space: u8,
         to: Ty,
     },
-    Fn(Box<[Ty]>, Ty),
+    Fn(Arc<[Ty]>, Ty),
+    /// `fn[A: Bound](A) -> A`: the bounds of each parameter, and the function type, in which the parameters are
+    /// [`Kind::Bound`] of this type's level: one more than the levels inside, so that equal types have one form.
+    Generic(Arc<[Arc<[TraitRef]>]>, Ty),
 }
 
 /// What is known of a variable that has no type yet.
@@ -60,11 +107,14 @@ const MAX_TYPE_DEPTH: u16 = 200;
 /// So many steps one unification takes at most.
 const MAX_STEPS: u32 = 100_000;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TypeTable {
     kinds: Vec<Kind>,
     depths: Vec<u16>,
     has_var: Vec<bool>,
+    has_param: Vec<bool>,
+    /// How deep generic function types nest in each.
+    levels: Vec<u8>,
     index: FxHashMap<Kind, Ty>,
     vars: Vec<Var>,
     /// Heights of the trees of equal variables: the lower one is hung below the higher, so that none gets long.
@@ -94,6 +144,8 @@ impl TypeTable {
             kinds: Vec::new(),
             depths: Vec::new(),
             has_var: Vec::new(),
+            has_param: Vec::new(),
+            levels: Vec::new(),
             index: FxHashMap::default(),
             vars: Vec::new(),
             ranks: Vec::new(),
@@ -104,7 +156,7 @@ impl TypeTable {
         };
         table.mk(Kind::Error);
         table.mk(Kind::Never);
-        table.mk(Kind::Tuple(Box::new([])));
+        table.mk(Kind::Tuple(Arc::new([])));
         for prim in Prim::ALL {
             table.mk(Kind::Prim(prim));
         }
@@ -115,11 +167,15 @@ impl TypeTable {
         Ty(3 + prim as u32)
     }
 
-    fn children(kind: &Kind, f: &mut dyn FnMut(Ty)) {
+    pub fn children(kind: &Kind, f: &mut dyn FnMut(Ty)) {
         match kind {
-            Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) | Kind::Prim(_) | Kind::Struct(_) => {}
-            Kind::Tuple(parts) => parts.iter().for_each(|p| f(*p)),
-            Kind::Array(t, _) | Kind::Indef(t) | Kind::Ptr { to: t, .. } => f(*t),
+            Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) | Kind::Prim(_) => {}
+            Kind::Tuple(parts) | Kind::Struct(_, parts) | Kind::Enum(_, parts) => parts.iter().for_each(|p| f(*p)),
+            Kind::Array(t, _) | Kind::Indef(t) | Kind::Simd(t, _) | Kind::Ptr { to: t, .. } => f(*t),
+            Kind::Generic(bounds, t) => {
+                bounds.iter().flat_map(|b| b.iter()).flat_map(|b| b.args.iter()).for_each(|t| f(*t));
+                f(*t);
+            }
             Kind::Fn(params, result) => {
                 params.iter().for_each(|p| f(*p));
                 f(*result);
@@ -133,10 +189,17 @@ impl TypeTable {
         }
         let mut depth = 0;
         let mut has_var = matches!(kind, Kind::Var(_));
+        let mut has_param = matches!(kind, Kind::Param(_));
+        let mut level = 0;
         Self::children(&kind, &mut |t| {
             depth = depth.max(self.depths[t.0 as usize] + 1);
             has_var |= self.has_var[t.0 as usize];
+            has_param |= self.has_param[t.0 as usize];
+            level = level.max(self.levels[t.0 as usize]);
         });
+        if let Kind::Generic(..) = kind {
+            level += 1;
+        }
         if depth > MAX_TYPE_DEPTH {
             self.too_deep = true;
             return TypeTable::ERROR;
@@ -145,6 +208,8 @@ impl TypeTable {
         self.kinds.push(kind.clone());
         self.depths.push(depth);
         self.has_var.push(has_var);
+        self.has_param.push(has_param);
+        self.levels.push(level);
         self.index.insert(kind, ty);
         ty
     }
@@ -156,8 +221,8 @@ impl TypeTable {
         }
     }
 
-    pub fn ptr(&mut self, mutable: bool, to: Ty) -> Ty {
-        self.mk(Kind::Ptr { mutable, space: 0, to })
+    pub fn ptr(&mut self, access: Access, to: Ty) -> Ty {
+        self.mk(Kind::Ptr { access, space: 0, to })
     }
 
     /// `fn(params) -> result`, in its one form.
@@ -219,6 +284,15 @@ impl TypeTable {
     /// The kind of a type without variables.
     pub fn final_kind(&self, ty: Ty) -> &Kind {
         &self.kinds[ty.0 as usize]
+    }
+
+    /// Whether the type nests deeper than instances may.
+    pub fn is_deep(&self, ty: Ty) -> bool {
+        self.depths[ty.0 as usize] > MAX_TYPE_DEPTH / 3
+    }
+
+    pub fn has_param(&self, ty: Ty) -> bool {
+        self.has_param[ty.0 as usize]
     }
 
     pub fn is_error(&self, ty: Ty) -> bool {
@@ -366,6 +440,14 @@ impl TypeTable {
         self.unify_step(a, b)
     }
 
+    /// Makes both types equal if they may be.
+    pub fn unify_if_equal(&mut self, a: Ty, b: Ty) -> bool {
+        let (a, b) = (self.shallow(a), self.shallow(b));
+        // A pointer must not become the type of what it points to.
+        let head = |t: &Self, ty: Ty| matches!(t.kinds[ty.0 as usize], Kind::Ptr { .. });
+        head(self, a) == head(self, b) && self.unify(a, b)
+    }
+
     fn unify_step(&mut self, a: Ty, b: Ty) -> bool {
         let (a, b) = (self.shallow(a), self.shallow(b));
         self.steps += 1;
@@ -384,11 +466,16 @@ impl TypeTable {
             (Kind::Var(v), _) => self.bind(v, b),
             (_, Kind::Var(v)) => self.bind(v, a),
             (Kind::Tuple(x), Kind::Tuple(y)) if x.len() == y.len() => self.unify_all(&x, &y),
-            (Kind::Array(x, n), Kind::Array(y, m)) => n == m && self.unify_step(x, y),
+            (Kind::Struct(i, x), Kind::Struct(j, y)) if i == j && x.len() == y.len() => self.unify_all(&x, &y),
+            (Kind::Enum(i, x), Kind::Enum(j, y)) if i == j && x.len() == y.len() => self.unify_all(&x, &y),
+            (Kind::Array(x, n), Kind::Array(y, m)) | (Kind::Simd(x, n), Kind::Simd(y, m)) => {
+                n == m && self.unify_step(x, y)
+            }
             (Kind::Indef(x), Kind::Indef(y)) => self.unify_step(x, y),
-            (Kind::Ptr { mutable: m, space: s, to: x }, Kind::Ptr { mutable: n, space: t, to: y }) => {
+            (Kind::Ptr { access: m, space: s, to: x }, Kind::Ptr { access: n, space: t, to: y }) => {
                 m == n && s == t && self.unify_step(x, y)
             }
+            (Kind::Generic(b, x), Kind::Generic(c, y)) => b == c && self.unify_step(x, y),
             (Kind::Fn(p, r), Kind::Fn(q, s)) => {
                 if p.len() == q.len() {
                     return self.unify_all(&p, &q) && self.unify_step(r, s);
@@ -440,71 +527,233 @@ impl TypeTable {
     /// The type with all variables replaced that have one.
     pub fn resolve(&mut self, ty: Ty) -> Ty {
         let mut memo = FxHashMap::default();
-        self.resolve_memo(ty, &mut memo)
+        self.map(ty, &mut memo, &|t, ty| !t.has_var[ty.0 as usize], &|_, _| None)
     }
 
-    fn resolve_memo(&mut self, ty: Ty, memo: &mut FxHashMap<Ty, Ty>) -> Ty {
-        let ty = self.shallow(ty);
-        if !self.has_var[ty.0 as usize] {
+    /// The type with `args` for the type parameters `params`.
+    pub fn instantiate(&mut self, ty: Ty, params: &[ParamId], args: &[Ty]) -> Ty {
+        if params.is_empty() || !self.has_param(ty) {
             return ty;
         }
-        if let Some(&done) = memo.get(&ty) {
-            return done;
-        }
-        let done = match self.kind(ty) {
-            Kind::Tuple(parts) => {
-                let parts: Vec<Ty> = parts.iter().map(|p| self.resolve_memo(*p, memo)).collect();
-                self.mk(Kind::Tuple(parts.into()))
-            }
-            Kind::Array(t, n) => {
-                let t = self.resolve_memo(t, memo);
-                self.mk(Kind::Array(t, n))
-            }
-            Kind::Indef(t) => {
-                let t = self.resolve_memo(t, memo);
-                self.mk(Kind::Indef(t))
-            }
-            Kind::Ptr { mutable, space, to } => {
-                let to = self.resolve_memo(to, memo);
-                self.mk(Kind::Ptr { mutable, space, to })
-            }
-            Kind::Fn(params, result) => {
-                let params: Vec<Ty> = params.iter().map(|p| self.resolve_memo(*p, memo)).collect();
-                let result = self.resolve_memo(result, memo);
-                self.func(&params, result)
-            }
-            _ => ty,
-        };
-        memo.insert(ty, done);
-        done
+        let mut memo = FxHashMap::default();
+        self.map(ty, &mut memo, &|t, ty| !t.has_param[ty.0 as usize] && !t.has_var[ty.0 as usize], &|_, kind| {
+            let Kind::Param(p) = kind else { return None };
+            let place = params.iter().position(|q| q == p)?;
+            Some(args.get(place).copied().unwrap_or(TypeTable::ERROR))
+        })
     }
 
-    /// The type with `args` for the type parameters.
-    pub fn instantiate(&mut self, ty: Ty, args: &[Ty]) -> Ty {
-        match self.kinds[ty.0 as usize].clone() {
-            Kind::Param(i) => args.get(i as usize).copied().unwrap_or(TypeTable::ERROR),
-            Kind::Tuple(parts) => {
-                let parts: Vec<Ty> = parts.iter().map(|p| self.instantiate(*p, args)).collect();
-                self.mk(Kind::Tuple(parts.into()))
+    /// The generic function type over `params`, with these bounds, of a function type that contains them.
+    pub fn generic(&mut self, params: &[ParamId], bounds: &[Vec<TraitRef>], ty: Ty) -> Ty {
+        let of_bounds = bounds.iter().flatten().flat_map(|b| b.args.iter());
+        let level = of_bounds.chain([&ty]).map(|t| self.levels[t.0 as usize]).max().unwrap_or(0).saturating_add(1);
+        let args: Vec<Ty> = (0..params.len()).map(|i| self.mk(Kind::Bound(level, i as u32))).collect();
+        let ty = self.instantiate(ty, params, &args);
+        let bounds = bounds.iter().map(|b| self.instantiate_bounds(b, params, &args).into()).collect();
+        self.mk(Kind::Generic(bounds, ty))
+    }
+
+    pub fn instantiate_bounds(&mut self, bounds: &[TraitRef], params: &[ParamId], args: &[Ty]) -> Vec<TraitRef> {
+        let of = |t: &mut Self, b: &TraitRef| {
+            let args = b.args.iter().map(|a| t.instantiate(*a, params, args)).collect();
+            TraitRef { id: b.id, args }
+        };
+        bounds.iter().map(|b| of(self, b)).collect()
+    }
+
+    /// The function type that the generic type `ty` is for these arguments, and the bounds of each.
+    pub fn open(&mut self, ty: Ty, args: &[Ty]) -> (Vec<Vec<TraitRef>>, Ty) {
+        let Kind::Generic(bounds, body) = self.kind(ty) else { return (Vec::new(), ty) };
+        let level = self.levels[self.shallow(ty).0 as usize];
+        let mut memo = FxHashMap::default();
+        let mut of = |t: &mut Self, ty: Ty| {
+            t.map(ty, &mut memo, &|t, ty| t.levels[ty.0 as usize] == 0 && !t.mentions_bound(ty), &|_, kind| match kind {
+                Kind::Bound(l, i) if *l == level => Some(args.get(*i as usize).copied().unwrap_or(TypeTable::ERROR)),
+                _ => None,
+            })
+        };
+        let body = of(self, body);
+        let one = |t: &mut Self, b: &TraitRef, of: &mut dyn FnMut(&mut Self, Ty) -> Ty| TraitRef {
+            id: b.id,
+            args: b.args.iter().map(|a| of(t, *a)).collect(),
+        };
+        let bounds = bounds.iter().map(|bs| bs.iter().map(|b| one(self, b, &mut of)).collect()).collect();
+        (bounds, body)
+    }
+
+    fn mentions_bound(&self, ty: Ty) -> bool {
+        let mut work = vec![ty];
+        while let Some(ty) = work.pop() {
+            if let Kind::Bound(..) = self.kinds[ty.0 as usize] {
+                return true;
             }
-            Kind::Array(t, n) => {
-                let t = self.instantiate(t, args);
-                self.mk(Kind::Array(t, n))
+            Self::children(&self.kinds[ty.0 as usize], &mut |t| work.push(t));
+        }
+        false
+    }
+
+    /// The type with parts replaced: `done` says of which types nothing is, `f` what a kind becomes.
+    fn map(
+        &mut self,
+        ty: Ty,
+        memo: &mut FxHashMap<Ty, Ty>,
+        done: &dyn Fn(&Self, Ty) -> bool,
+        f: &dyn Fn(&Self, &Kind) -> Option<Ty>,
+    ) -> Ty {
+        let ty = self.shallow(ty);
+        if done(self, ty) {
+            return ty;
+        }
+        if let Some(&new) = memo.get(&ty) {
+            return new;
+        }
+        let kind = self.kind(ty);
+        let new = match f(self, &kind) {
+            Some(new) => new,
+            None => {
+                let mut each = |t: &mut Self, ts: &[Ty]| -> Arc<[Ty]> {
+                    ts.iter().map(|ty| t.map(*ty, memo, done, f)).collect()
+                };
+                match kind {
+                    Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) | Kind::Prim(_) => ty,
+                    Kind::Tuple(parts) => {
+                        let parts = each(self, &parts);
+                        self.mk(Kind::Tuple(parts))
+                    }
+                    Kind::Struct(id, args) => {
+                        let args = each(self, &args);
+                        self.mk(Kind::Struct(id, args))
+                    }
+                    Kind::Enum(id, args) => {
+                        let args = each(self, &args);
+                        self.mk(Kind::Enum(id, args))
+                    }
+                    Kind::Array(t, n) => {
+                        let t = self.map(t, memo, done, f);
+                        self.mk(Kind::Array(t, n))
+                    }
+                    Kind::Simd(t, n) => {
+                        let t = self.map(t, memo, done, f);
+                        self.mk(Kind::Simd(t, n))
+                    }
+                    Kind::Indef(t) => {
+                        let t = self.map(t, memo, done, f);
+                        self.mk(Kind::Indef(t))
+                    }
+                    Kind::Ptr { access, space, to } => {
+                        let to = self.map(to, memo, done, f);
+                        self.mk(Kind::Ptr { access, space, to })
+                    }
+                    Kind::Fn(params, result) => {
+                        let params = each(self, &params);
+                        let result = self.map(result, memo, done, f);
+                        self.func(&params, result)
+                    }
+                    Kind::Generic(bounds, body) => {
+                        let level = self.levels[ty.0 as usize];
+                        let new_body = self.map(body, memo, done, f);
+                        let mut new_bounds = Vec::with_capacity(bounds.len());
+                        for bs in bounds.iter() {
+                            let one = |t: &mut Self, b: &TraitRef, memo: &mut FxHashMap<Ty, Ty>| TraitRef {
+                                id: b.id,
+                                args: b.args.iter().map(|a| t.map(*a, memo, done, f)).collect(),
+                            };
+                            new_bounds.push(bs.iter().map(|b| one(self, b, memo)).collect::<Arc<[TraitRef]>>());
+                        }
+                        self.relevel(level, new_bounds, new_body)
+                    }
+                }
             }
-            Kind::Indef(t) => {
-                let t = self.instantiate(t, args);
-                self.mk(Kind::Indef(t))
+        };
+        memo.insert(ty, new);
+        new
+    }
+
+    /// The generic type of parts in which its parameters have this level, which may not be the right one any more.
+    fn relevel(&mut self, old: u8, bounds: Vec<Arc<[TraitRef]>>, body: Ty) -> Ty {
+        let args = bounds.iter().flat_map(|b| b.iter()).flat_map(|b| b.args.iter());
+        let new = args.chain([&body]).map(|t| self.levels[t.0 as usize]).max().unwrap_or(0).saturating_add(1);
+        if new == old {
+            return self.mk(Kind::Generic(bounds.into(), body));
+        }
+        let rename: Vec<Ty> = (0..bounds.len()).map(|i| self.mk(Kind::Bound(new, i as u32))).collect();
+        let mut memo = FxHashMap::default();
+        let mut of = |t: &mut Self, ty: Ty| {
+            t.map(ty, &mut memo, &|t, ty| !t.mentions_bound(ty), &|_, kind| match kind {
+                Kind::Bound(l, i) if *l == old => rename.get(*i as usize).copied(),
+                _ => None,
+            })
+        };
+        let body = of(self, body);
+        let mut new_bounds = Vec::with_capacity(bounds.len());
+        for bs in &bounds {
+            let mut renamed = Vec::with_capacity(bs.len());
+            for b in bs.iter() {
+                renamed.push(TraitRef { id: b.id, args: b.args.iter().map(|a| of(self, *a)).collect() });
             }
-            Kind::Ptr { mutable, space, to } => {
-                let to = self.instantiate(to, args);
-                self.mk(Kind::Ptr { mutable, space, to })
+            new_bounds.push(Arc::from(renamed));
+        }
+        self.mk(Kind::Generic(new_bounds.into(), body))
+    }
+
+    /// The variables that are open in `ty`.
+    pub fn open_vars(&self, ty: Ty) -> Vec<u32> {
+        let mut out = Vec::new();
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut work = vec![ty];
+        while let Some(ty) = work.pop() {
+            let ty = self.shallow(ty);
+            if !self.has_var[ty.0 as usize] || !seen.insert(ty) {
+                continue;
             }
-            Kind::Fn(params, result) => {
-                let params: Vec<Ty> = params.iter().map(|p| self.instantiate(*p, args)).collect();
-                let result = self.instantiate(result, args);
-                self.func(&params, result)
+            match self.kinds[ty.0 as usize] {
+                Kind::Var(v) => out.push(v),
+                _ => Self::children(&self.kinds[ty.0 as usize], &mut |t| work.push(t)),
             }
-            _ => ty,
+        }
+        out
+    }
+
+    /// Whether `ty` may be an instance of `pattern`, in which `holes` stand for any types. Variables of `ty` may get types
+    /// that fit; nothing is bound.
+    pub fn may_match(&mut self, pattern: Ty, ty: Ty, holes: &mut FxHashMap<ParamId, Ty>) -> bool {
+        let (pattern, ty) = (self.shallow(pattern), self.shallow(ty));
+        if ty == TypeTable::ERROR || pattern == TypeTable::ERROR {
+            return true;
+        }
+        let all = |t: &mut Self, xs: &[Ty], ys: &[Ty], holes: &mut FxHashMap<ParamId, Ty>| {
+            xs.len() == ys.len() && xs.iter().zip(ys).all(|(x, y)| t.may_match(*x, *y, holes))
+        };
+        match (self.kind(pattern), self.kind(ty)) {
+            (Kind::Param(p), _) if holes.contains_key(&p) => {
+                let old = holes[&p];
+                if old == TypeTable::ERROR {
+                    holes.insert(p, ty);
+                    return true;
+                }
+                let open = self.has_var[old.0 as usize] || self.has_var[ty.0 as usize];
+                open || self.resolve(old) == self.resolve(ty)
+            }
+            (kind, Kind::Var(v)) => match (self.class(v), kind) {
+                (Class::Any, _) => true,
+                (Class::Num, Kind::Prim(p)) => p != Prim::Bool,
+                (Class::Int, Kind::Prim(p)) => p.is_int(),
+                (Class::Float, Kind::Prim(p)) => p.is_float(),
+                _ => false,
+            },
+            (Kind::Var(_), _) => true,
+            (Kind::Tuple(x), Kind::Tuple(y)) => all(self, &x, &y, holes),
+            (Kind::Struct(i, x), Kind::Struct(j, y)) => i == j && all(self, &x, &y, holes),
+            (Kind::Enum(i, x), Kind::Enum(j, y)) => i == j && all(self, &x, &y, holes),
+            (Kind::Array(x, n), Kind::Array(y, m)) | (Kind::Simd(x, n), Kind::Simd(y, m)) => {
+                n == m && self.may_match(x, y, holes)
+            }
+            (Kind::Indef(x), Kind::Indef(y)) => self.may_match(x, y, holes),
+            (Kind::Ptr { access: m, space: s, to: x }, Kind::Ptr { access: n, space: t, to: y }) => {
+                m == n && s == t && self.may_match(x, y, holes)
+            }
+            (Kind::Fn(p, r), Kind::Fn(q, s)) => all(self, &p, &q, holes) && self.may_match(r, s, holes),
+            (x, y) => x == y,
         }
     }
 
@@ -514,13 +763,13 @@ impl TypeTable {
     }
 
     /// The type as a user writes it, `_` for what is open; long ones are cut.
-    pub fn show(&self, ty: Ty, struct_name: &dyn Fn(StructId) -> String) -> String {
+    pub fn show(&self, ty: Ty, names: &dyn Names) -> String {
         let mut out = String::new();
-        self.write(ty, struct_name, &mut out);
+        self.write(ty, names, &mut out);
         out
     }
 
-    fn write(&self, ty: Ty, struct_name: &dyn Fn(StructId) -> String, out: &mut String) {
+    fn write(&self, ty: Ty, names: &dyn Names, out: &mut String) {
         if out.len() > 200 {
             if !out.ends_with('…') {
                 out.push('…');
@@ -532,7 +781,15 @@ impl TypeTable {
                 if i > 0 {
                     out.push_str(", ");
                 }
-                self.write(p, struct_name, out);
+                self.write(p, names, out);
+            }
+        };
+        let named = |name: String, args: &[Ty], out: &mut String| {
+            out.push_str(&name);
+            if !args.is_empty() {
+                out.push('[');
+                list(args, out);
+                out.push(']');
             }
         };
         let ty = self.shallow(ty);
@@ -545,37 +802,78 @@ impl TypeTable {
                 Class::Int => "integer",
                 Class::Float => "float",
             }),
-            Kind::Param(i) => out.push_str(&format!("T{i}")),
+            Kind::Param(id) => out.push_str(&names.param(*id)),
+            Kind::Bound(level, i) => out.push_str(&bound_name(*level, *i)),
             Kind::Prim(p) => out.push_str(p.name()),
             Kind::Tuple(parts) => {
                 out.push('(');
                 list(parts, out);
                 out.push(')');
             }
-            Kind::Struct(id) => out.push_str(&struct_name(*id)),
-            Kind::Array(t, n) => {
+            Kind::Struct(id, args) => named(names.struct_name(*id), args, out),
+            Kind::Enum(id, args) => named(names.enum_name(*id), args, out),
+            Kind::Array(t, n) | Kind::Simd(t, n) => {
+                if let Kind::Simd(..) = self.kinds[ty.0 as usize] {
+                    out.push_str("simd");
+                }
                 out.push('[');
-                self.write(*t, struct_name, out);
+                self.write(*t, names, out);
                 out.push_str(&format!(" * {n}]"));
             }
             Kind::Indef(t) => {
                 out.push('[');
-                self.write(*t, struct_name, out);
+                self.write(*t, names, out);
                 out.push(']');
             }
-            Kind::Ptr { mutable, space, to } => {
-                out.push_str(if *mutable { "&mut " } else { "&" });
+            Kind::Ptr { access, space, to } => {
+                out.push_str(match (access, *space) {
+                    (Access::Owned, _) => "~",
+                    (Access::Mut, 0) => "&mut ",
+                    (Access::Mut, _) => "&mut",
+                    (Access::Shared, _) => "&",
+                });
                 if *space != 0 {
                     out.push_str(&format!("[{space}]"));
                 }
-                self.write(*to, struct_name, out);
+                self.write(*to, names, out);
             }
             Kind::Fn(params, result) => {
                 out.push_str("fn(");
                 list(params, out);
                 out.push_str(") -> ");
-                self.write(*result, struct_name, out);
+                self.write(*result, names, out);
+            }
+            Kind::Generic(bounds, body) => {
+                out.push_str("fn[");
+                let level = self.levels[ty.0 as usize];
+                for (i, bounds) in bounds.iter().enumerate() {
+                    if i > 0 {
+                        out.push_str(", ");
+                    }
+                    out.push_str(&bound_name(level, i as u32));
+                    for (j, bound) in bounds.iter().enumerate() {
+                        out.push_str(if j == 0 { ": " } else { " + " });
+                        named(names.trait_name(bound.id), &bound.args, out);
+                    }
+                }
+                out.push(']');
+                let mut inner = String::new();
+                self.write(*body, names, &mut inner);
+                out.push_str(inner.strip_prefix("fn").unwrap_or(&inner));
             }
         }
     }
+}
+
+/// What the things that types mention are called.
+pub trait Names {
+    fn struct_name(&self, id: StructId) -> String;
+    fn enum_name(&self, id: EnumId) -> String;
+    fn trait_name(&self, id: TraitId) -> String;
+    fn param(&self, id: ParamId) -> String;
+}
+
+fn bound_name(level: u8, i: u32) -> String {
+    let letter = (b'A' + (i % 26) as u8) as char;
+    if level == 1 && i < 26 { letter.to_string() } else { format!("{letter}{}", u32::from(level) + i / 26) }
 }

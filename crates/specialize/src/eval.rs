@@ -473,7 +473,7 @@ impl<'a> Evaluator<'a> {
                 self.residual_call(site, callee, &args);
             }
             // The bodies are built like any function that escapes, where they stand.
-            Builtin::Parallel | Builtin::Spawn => self.residual_call(site, callee, &args),
+            Builtin::Parallel | Builtin::Spawn | Builtin::Limited => self.residual_call(site, callee, &args),
             Builtin::Branch => {
                 let known = self.dst.as_lit(args[1]).map(|bit| if bit == 1 { args[2] } else { args[3] });
                 if let Some(target) = known.or((args[2] == args[3]).then_some(args[2])) {
@@ -616,9 +616,7 @@ impl<'a> Evaluator<'a> {
         if !self.options.annotations {
             return;
         }
-        let bytes = self.dst.args(text).iter().map_while(|&b| self.dst.as_lit(b)).map(|b| b as u8);
-        let text: Vec<u8> = bytes.take_while(|&b| b != 0).collect();
-        let text = String::from_utf8_lossy(&text).into_owned();
+        let text = self.dst.text(text);
         let shown = if self.is_known(value) { whistle::show(&self.dst, value) } else { "not known".into() };
         let origin = self.dst.current_origin();
         let diagnostic = crate::diagnostics::pe_info::info(origin, &text, &shown);

@@ -95,9 +95,7 @@ fn report_static_asserts(residual: &World, sink: &mut Sink) {
         if residual.node(body.callee) != Node::Builtin(Builtin::StaticAssert) {
             continue;
         }
-        let bytes = residual.args(body.args[2]).iter().map_while(|&b| residual.as_lit(b)).map(|b| b as u8);
-        let text: Vec<u8> = bytes.take_while(|&b| b != 0).collect();
-        let text = String::from_utf8_lossy(&text);
+        let text = residual.text(body.args[2]);
         let diagnostic = if residual.as_lit(body.args[1]).is_some() {
             static_assert_failed::error(body.origin, &text)
         } else {

@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod demo;
+mod evaluate;
 mod pages;
 mod random;
 mod snippets;

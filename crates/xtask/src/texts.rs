@@ -11,7 +11,7 @@
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
 //! | a file with `.residual` or `.stderr` for `.impala` | the whole residual program, the whole output |
 //!
-//! Programs in Markdown pages are tests as well: [`crate::snippets`]. Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two.
+//! Programs in Markdown pages are tests as well: [`crate::snippets`]. Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two. `; test run`: [`crate::evaluate`].
 
 use crate::{Tally, root};
 use nyala::{Options, Session, testing};
@@ -410,6 +410,9 @@ fn run_ir(path: &Path, text: &str, bless: bool, faults: &mut Vec<String>) {
     let Some(pass) = input.lines().next().and_then(|l| l.strip_prefix("; test ")) else {
         return faults.push("the first line is not `; test PASS`".into());
     };
+    if pass.trim() == "run" {
+        return crate::evaluate::run(text, faults);
+    }
     let found = match nyala::run_pass(pass.trim(), input) {
         Ok(found) => found,
         Err(e) => return faults.push(e),

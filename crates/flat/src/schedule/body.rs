@@ -104,7 +104,9 @@ impl Scheduler<'_> {
         let block = |v: Val| w.as_cont(v).filter(|&t| !self.is_function(t) && t != b.cont);
         match w.node(body.callee) {
             Node::Builtin(Builtin::Branch) => [body.args[2], body.args[3]].into_iter().filter_map(block).collect(),
-            Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => block(body.args[3]).into_iter().collect(),
+            Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert | Builtin::Limited) => {
+                block(body.args[3]).into_iter().collect()
+            }
             Node::Builtin(Builtin::Unreachable) => Vec::new(),
             Node::Builtin(Builtin::Parallel) => block(body.args[5]).into_iter().collect(),
             Node::Builtin(Builtin::Spawn) => block(body.args[3]).into_iter().collect(),
@@ -363,6 +365,14 @@ impl Scheduler<'_> {
         let Some(body) = w.body(c) else { return };
         let term = match w.node(body.callee) {
             Node::Builtin(Builtin::Unreachable) => Terminator::Unreachable,
+            Node::Builtin(Builtin::Limited) => {
+                let hint = match w.as_lit(body.args[2]) {
+                    Some(1) => "`nyala run --engine interp` executes it",
+                    _ => "do without it, or write it as a function of the program",
+                };
+                self.limitation(body.origin, &w.text(body.args[1]), hint);
+                Terminator::Jump(self.edge(b, body.args[3]))
+            }
             Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => Terminator::Jump(self.edge(b, body.args[3])),
             Node::Builtin(Builtin::Parallel) => self.launch_parallel(b, block, body),
             Node::Builtin(Builtin::Spawn) => self.launch_thread(b, block, body),

@@ -13,6 +13,13 @@ impl Compiler<'_, '_> {
             Node::Builtin(Builtin::Branch) => self.branch(args[1], args[2], args[3]),
             // Both speak to partial evaluation.
             Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => self.call(args[3], &args[..1]),
+            Node::Builtin(Builtin::Limited) if self.w.as_lit(args[2]) == Some(1) => self.call(args[3], &args[..1]),
+            Node::Builtin(Builtin::Limited) => {
+                self.code.texts.push(self.w.text(args[1]));
+                let text = self.code.texts.len() as u32 - 1;
+                self.emit(Inst::Limited { text });
+                Ok(())
+            }
             Node::Builtin(Builtin::Unreachable) => {
                 self.fail("control comes to a place that cannot be reached");
                 Ok(())

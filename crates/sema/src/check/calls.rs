@@ -52,17 +52,18 @@ impl<'a> Checker<'a, '_> {
     fn callee(&mut self, callee: ExprId) -> Ty {
         match &self.ast()[callee].kind {
             ExprKind::Path(path) => {
-                let ty = self.path_expr(callee, path, true);
+                let ty = self.path_expr(callee, path, true, None);
                 let g = self.g(callee);
                 self.p.expr_ty[g as usize] = ty;
-                if let Some(Entity::Fn(id)) = self.p.resolved.get(&g)
-                    && let FnKind::Intrinsic(crate::intrinsics::Intrinsic::Unsupported(name)) =
-                        &self.p.fns[id.0 as usize].kind
-                {
-                    let message = format!("the intrinsic `{}` is not supported yet", short(name));
-                    self.report(limitation::error(path.span, message, "write it as a function of the program"));
-                }
                 ty
+            }
+            ExprKind::Field { base, name, .. } => {
+                let base_ty = self.operand(*base, None);
+                let result = self.var();
+                let (g, from) = (self.g(callee), self.asker());
+                self.method(g, base_ty, name.clone(), result, from);
+                self.p.expr_ty[g as usize] = result;
+                self.p.types.shallow(result)
             }
             _ => self.expr(callee, None),
         }
@@ -77,7 +78,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// Behind pointers, what is applied.
-    fn through_pointers(&mut self, mut ty: Ty) -> Ty {
+    pub(super) fn through_pointers(&mut self, mut ty: Ty) -> Ty {
         while let Kind::Ptr { to, .. } = self.p.types.kind(ty) {
             ty = to;
         }
@@ -145,8 +146,30 @@ impl<'a> Checker<'a, '_> {
                     _ => self.wrong_count(span, args.len(), "one index", target),
                 }
             }
-            Kind::Never | Kind::Param(_) => TypeTable::ERROR,
-            Kind::Prim(_) | Kind::Struct(_) | Kind::Ptr { .. } => {
+            Kind::Generic(..) => {
+                let Some(callee) = self.callee_expr(e) else { return };
+                let (module, local) = self.locate(callee);
+                let span_of_callee = self.p.modules[module][local].span;
+                let ty = self.instantiate_value(callee, target, None, span_of_callee);
+                return self.apply(e, span, ty, args, result);
+            }
+            Kind::Never => TypeTable::ERROR,
+            Kind::Simd(elem, _) => {
+                self.p.call_kind.insert(e, CallKind::Index);
+                match args[..] {
+                    [index] => {
+                        self.p.types.make_number(index.ty);
+                        let (ty, span) = (index.ty, index.span);
+                        if index.lit.is_none() {
+                            self.indexed(e);
+                        }
+                        self.finals.push(Final::Operand { op: "an index", want: Want::Integer, ty, span });
+                        elem
+                    }
+                    _ => self.wrong_count(span, args.len(), "one index", target),
+                }
+            }
+            Kind::Prim(_) | Kind::Struct(..) | Kind::Enum(..) | Kind::Ptr { .. } | Kind::Param(_) | Kind::Bound(..) => {
                 let found = self.show(target);
                 let callee = self.callee_span(e);
                 self.report(not_a_function::error(span, &found, callee));
@@ -161,6 +184,15 @@ impl<'a> Checker<'a, '_> {
         let (module, local) = self.locate(e);
         if let ExprKind::Call { callee, .. } = &self.p.modules[module][local].kind {
             self.finals.push(Final::IndexAddress { module, e: *callee });
+        }
+    }
+
+    /// What the application `e` applies.
+    fn callee_expr(&self, e: GlobalExpr) -> Option<GlobalExpr> {
+        let (module, local) = self.locate(e);
+        match &self.p.modules[module][local].kind {
+            ExprKind::Call { callee, .. } => Some(self.p.global(module, *callee)),
+            _ => None,
         }
     }
 
@@ -223,30 +255,29 @@ impl<'a> Checker<'a, '_> {
 
     // Fields and pointers.
 
-    pub(super) fn field_of(&mut self, e: GlobalExpr, span: Span, base: Ty, name: Name, result: Ty) {
+    pub(super) fn field_of(&mut self, e: GlobalExpr, span: Span, base: Ty, name: Name, result: Ty, from: Asker) {
         let target = self.through_pointers(base);
         let ty = match self.p.types.kind(target) {
             Kind::Var(var) => {
-                self.wait(var, Pending::Field { e, span, base, name, result });
+                self.wait(var, Pending::Field { e, span, base, name, result, from });
                 return;
             }
-            Kind::Struct(id) => {
-                let info = &self.p.structs[id.0 as usize];
-                match info.index.get(&*name.text) {
-                    Some(&idx) => {
-                        let ty = info.fields[idx as usize].1;
-                        self.p.field_idx.insert(e, idx);
-                        ty
-                    }
-                    None => {
-                        if !self.open_names {
-                            self.no_such_field(id, &name);
-                        }
-                        TypeTable::ERROR
-                    }
+            Kind::Struct(id, args) => match self.p.structs[id.0 as usize].index.get(&*name.text) {
+                Some(&idx) => {
+                    self.check_field_access(id, idx, span, from.ns);
+                    let info = &self.p.structs[id.0 as usize];
+                    let (ty, generics) = (info.fields[idx as usize].1, info.generics.clone());
+                    self.p.field_idx.insert(e, idx);
+                    self.p.types.instantiate(ty, &generics, &args)
                 }
-            }
-            Kind::Error | Kind::Never | Kind::Param(_) => TypeTable::ERROR,
+                None => {
+                    if !self.open_names {
+                        self.no_such_field(id, &name);
+                    }
+                    TypeTable::ERROR
+                }
+            },
+            Kind::Error | Kind::Never => TypeTable::ERROR,
             _ => {
                 if !self.open_names {
                     let shown = self.show(target);
@@ -294,11 +325,17 @@ impl<'a> Checker<'a, '_> {
 
     pub(super) fn check_fn(&mut self, id: FnId) {
         let info = &self.p.fns[id.0 as usize];
-        let (f, tys, result, never, rejected) =
-            (info.ast, info.param_tys.clone(), info.result, info.never, info.rejected);
+        let (f, tys, result, never) = (info.ast, info.param_tys.clone(), info.result, info.never);
+        let (generics, n_outer, owner, ns, top_level) =
+            (info.generics.clone(), info.n_outer, info.owner, info.ns, info.top_level);
         let Some(body) = f.body else { return };
-        if rejected {
-            return;
+        let old_ns = std::mem::replace(&mut self.ns, ns);
+        let is_method = owner != FnOwner::None;
+        let old_generics = self.enter_generics(&generics, if top_level || is_method { 0 } else { n_outer });
+        if let FnOwner::Impl(id) = owner
+            && let Some(scope) = self.scopes.last_mut()
+        {
+            scope.insert("Self", Entity::Type(self.p.impls[id.0 as usize].ty));
         }
         let old = self.enter(Some(id));
         self.bind_params(&f.params, &tys);
@@ -317,6 +354,8 @@ impl<'a> Checker<'a, '_> {
         let return_local = self.p.fns[id.0 as usize].return_local;
         self.body(body, result, never, tys.last().copied(), return_local, why);
         self.leave(old);
+        self.leave_generics(old_generics);
+        self.ns = old_ns;
         self.solve();
     }
 
@@ -354,6 +393,26 @@ impl<'a> Checker<'a, '_> {
         if self.in_filter {
             self.limitation(self.ast()[e].span, "lambdas in filters", "write the condition itself");
             return TypeTable::ERROR;
+        }
+        if let Some(ty) = expected
+            && let Kind::Generic(bounds, _) = self.p.types.kind(ty)
+        {
+            let generics = self.skolems(bounds.len());
+            let args: Vec<Ty> = generics.iter().map(|p| self.p.types.mk(Kind::Param(*p))).collect();
+            let (bounds, body) = self.p.types.open(ty, &args);
+            for (param, bounds) in generics.iter().zip(bounds) {
+                self.p.type_params[param.0 as usize].bounds = bounds;
+            }
+            let own = self.lambda(e, lambda, Some(body));
+            let fits = self.subtype_inside(own, body);
+            let (g, span) = (self.g(e), self.ast()[e].span);
+            if fits == Fit::No {
+                self.mismatch(span, own, body, NO_WHY);
+            }
+            if let Some(info) = self.p.lambdas.get_mut(&g) {
+                info.generics = generics;
+            }
+            return ty;
         }
         let n = lambda.params.len();
         let mut never = matches!(lambda.result, Ret::Never(_));
@@ -416,7 +475,7 @@ impl<'a> Checker<'a, '_> {
         self.leave(old);
         let ty = self.p.types.func(&tys, result);
         let g = self.g(e);
-        let info = LambdaInfo { ty, param_tys: tys, return_local, break_local: None };
+        let info = LambdaInfo { ty, param_tys: tys, return_local, break_local: None, generics: Vec::new() };
         self.p.lambdas.insert(g, info);
         ty
     }
@@ -509,8 +568,13 @@ impl<'a> Checker<'a, '_> {
         let old = self.enter(None);
         self.bind_params(&looped.params, &tys);
         let cont = if never { TypeTable::NEVER } else { self.p.types.cont(body_result) };
-        let mut info =
-            LambdaInfo { ty: TypeTable::ERROR, param_tys: tys.clone(), return_local: None, break_local: None };
+        let mut info = LambdaInfo {
+            ty: TypeTable::ERROR,
+            param_tys: tys.clone(),
+            return_local: None,
+            break_local: None,
+            generics: Vec::new(),
+        };
         if looped.with {
             info.return_local = (!never).then(|| self.implicit("break", span, cont));
         } else {

@@ -2,36 +2,40 @@
 
 use super::*;
 use crate::intrinsics;
-use nyala_syntax::ast::{ExprKind, ItemKind, Ret, TypeId, TypeKind, TypeParam};
-
-/// So many aliases may follow each other.
-const MAX_CHAIN: u32 = 10_000;
+use nyala_syntax::ast::{ExprKind, ItemKind, Ret, TypeParam};
 
 impl<'a> Checker<'a, '_> {
     /// Enters the items of all files, then their types.
     pub(super) fn collect_all(&mut self) {
+        self.make_namespaces();
         for module in 0..self.p.modules.len() {
-            self.module = module;
+            (self.module, self.ns) = (module, self.module_ns[module]);
             self.declare_items(self.p.modules[module].items.iter(), true);
         }
+        self.check_uses();
         for module in 0..self.p.modules.len() {
-            self.module = module;
+            (self.module, self.ns) = (module, self.module_ns[module]);
             self.define_items(self.p.modules[module].items.iter(), true);
         }
-        self.check_recursive_structs(0);
+        self.collecting = false;
+        self.finish_impls(0);
+        self.check_recursive_types(0, 0);
+        self.check_deferred();
     }
 
-    fn declare(&mut self, name: &'a Name, entity: Entity, top_level: bool) {
+    pub(super) fn declare(&mut self, name: &'a Name, entity: Entity, private: bool, top_level: bool) {
         if name.is_wildcard() {
             return;
         }
         self.p.declared.insert((name.span.file, name.span.lo), entity);
-        let level = self.level();
-        let scope = match self.scopes.last_mut() {
-            Some(scope) if !top_level => scope,
-            _ => &mut self.globals[level],
+        let old = match self.scopes.last_mut() {
+            Some(scope) if !top_level => scope.insert(&name.text, entity),
+            _ => {
+                let names = &mut self.namespaces[self.ns.0 as usize].names;
+                names.insert(&name.text, names::Named { entity, private }).map(|n| n.entity)
+            }
         };
-        if let Some(old) = scope.insert(&name.text, entity)
+        if let Some(old) = old
             && (top_level || !matches!(old, Entity::Local(_)))
         {
             let old_span = self.entity_span(old);
@@ -39,111 +43,212 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn entity_span(&self, entity: Entity) -> Option<Span> {
+    fn entity_span(&mut self, entity: Entity) -> Option<Span> {
         Some(match entity {
-            Entity::Error | Entity::TypeParam(_) => return None,
+            Entity::Error | Entity::Module(_) => return None,
+            Entity::Type(ty) => match self.p.types.kind(ty) {
+                Kind::Param(id) => self.p.type_params[id.0 as usize].span,
+                _ => return None,
+            },
             Entity::Local(id) => self.p.local(id).span,
             Entity::Fn(id) => self.p.fns[id.0 as usize].ast.name.span,
             Entity::Static(id) => self.p.statics[id.0 as usize].ast.name.span,
             Entity::Struct(id) => self.p.structs[id.0 as usize].ast.name.span,
+            Entity::Enum(id) => self.p.enums[id.0 as usize].ast.name.span,
+            Entity::Option(id, i) => self.p.enums[id.0 as usize].ast.options[i as usize].name.span,
             Entity::Alias(id) => self.aliases[id.0 as usize].ast.name.span,
+            Entity::Trait(id) => self.p.traits[id.0 as usize].ast.name.span,
         })
     }
 
     /// First round: names.
     pub(super) fn declare_items(&mut self, items: impl Iterator<Item = &'a ast::Item>, top_level: bool) {
         for item in items {
+            let private = item.private;
             match &item.kind {
-                ItemKind::Fn(f) => self.declare_fn(f, FnKind::Defined, top_level),
-                ItemKind::Extern(block) => {
-                    let convention = block.convention.as_ref().map_or("C", |c| &c.0);
-                    for f in &block.fns {
-                        let symbol = f.symbol.as_ref().map_or(&*f.name.text, |s| &s.0);
-                        let kind = match convention {
-                            "thorin" | "device" => FnKind::Intrinsic(intrinsics::find(symbol)),
-                            _ => FnKind::Foreign(symbol.to_string()),
-                        };
-                        self.declare_fn(f, kind, top_level);
-                    }
-                    if let Some((name, span)) = &block.convention
-                        && !matches!(&name[..], "C" | "thorin" | "device")
-                    {
-                        let message = format!("`extern {name:?}` blocks are not supported yet");
-                        let hint = "there are `extern \"C\"`, `extern \"thorin\"` and `extern \"device\"`";
-                        self.report(limitation::error(*span, message, hint));
-                    }
+                ItemKind::Fn(f) => {
+                    let id = self.declare_fn(f, FnKind::Defined, FnOwner::None, top_level);
+                    self.declare(&f.name, Entity::Fn(id), private, top_level);
                 }
+                ItemKind::Extern(block) => self.declare_extern(block, private, top_level),
                 ItemKind::Static(s) => {
                     let id = StaticId(self.p.statics.len() as u32);
-                    self.p.statics.push(StaticInfo { ast: s, module: self.module, ty: TypeTable::ERROR });
-                    self.declare(&s.name, Entity::Static(id), top_level);
+                    let (module, ns) = (self.module, self.ns);
+                    self.p.statics.push(StaticInfo { ast: s, module, ns, ty: TypeTable::ERROR });
+                    self.declare(&s.name, Entity::Static(id), private, top_level);
                 }
                 ItemKind::Struct(s) => {
                     let id = StructId(self.p.structs.len() as u32);
-                    let rejected = self.reject_type_params(&s.type_params);
+                    let generics = self.declare_generics(&s.type_params, None);
                     self.p.structs.push(StructInfo {
                         ast: s,
+                        ns: self.ns,
+                        n_outer: self.generics.len(),
+                        generics,
                         fields: Vec::new(),
                         index: FxHashMap::default(),
-                        rejected,
                     });
-                    self.declare(&s.name, if rejected { Entity::Error } else { Entity::Struct(id) }, top_level);
-                    // Errors or not, its fields are looked at.
-                    self.p.declared.insert((s.name.span.file, s.name.span.lo), Entity::Struct(id));
+                    self.declare(&s.name, Entity::Struct(id), private, top_level);
+                }
+                ItemKind::Enum(e) => {
+                    let id = EnumId(self.p.enums.len() as u32);
+                    let generics = self.declare_generics(&e.type_params, None);
+                    let mut index: FxHashMap<&'a str, u32> = FxHashMap::default();
+                    for (i, option) in e.options.iter().enumerate() {
+                        if let Some(old) = index.insert(&option.name.text, i as u32) {
+                            let (name, first) = (&option.name, e.options[old as usize].name.span);
+                            self.report(duplicate_name::option(name.span, &short(&name.text), first));
+                        }
+                    }
+                    let n_outer = self.generics.len();
+                    self.p.enums.push(EnumInfo { ast: e, generics, n_outer, options: Vec::new(), index });
+                    self.declare(&e.name, Entity::Enum(id), private, top_level);
                 }
                 ItemKind::Alias(a) => {
                     let id = AliasId(self.aliases.len() as u32);
-                    let rejected = self.reject_type_params(&a.type_params);
-                    let state = if rejected { AliasState::Done(TypeTable::ERROR) } else { AliasState::Fresh };
-                    self.aliases.push(Alias { ast: a, module: self.module, top_level, state });
-                    self.declare(&a.name, Entity::Alias(id), top_level);
+                    let generics = self.declare_generics(&a.type_params, None);
+                    self.aliases.push(Alias {
+                        ast: a,
+                        module: self.module,
+                        ns: self.ns,
+                        top_level,
+                        n_outer: self.generics.len(),
+                        generics,
+                        state: AliasState::Fresh,
+                    });
+                    self.declare(&a.name, Entity::Alias(id), private, top_level);
                 }
+                ItemKind::Trait(t) => self.declare_trait(t, private, top_level),
+                ItemKind::Impl(i) => self.declare_impl(i, top_level),
+                ItemKind::Mod(m) => self.declare_mod(m, private, top_level),
                 ItemKind::Use(u) => {
-                    if !u.all || u.root {
-                        let what = "`use` items other than `use library::*;`";
-                        self.limitation(item.span, what, "write `use library::*;`");
+                    if top_level {
+                        self.declare_use(u);
                     }
-                }
-                ItemKind::Enum(e) => {
-                    self.limitation(item.span, "enums", "number the options, `static option_a = 0;`, and compare");
-                    self.declare(&e.name, Entity::Error, top_level);
-                }
-                ItemKind::Trait(t) => {
-                    self.limitation(item.span, "traits", "pass the functions as parameters, or in a struct");
-                    self.declare(&t.name, Entity::Error, top_level);
-                }
-                ItemKind::Impl(_) => {
-                    let hint = "write a function whose first parameter is the receiver";
-                    self.limitation(item.span, "impls", hint);
-                }
-                ItemKind::Mod(m) if m.items.is_none() => {}
-                ItemKind::Mod(m) => {
-                    let hint = "give several files to the compiler: they form one program";
-                    self.limitation(item.span, "modules", hint);
-                    self.declare(&m.name, Entity::Error, top_level);
                 }
             }
         }
     }
 
-    fn reject_type_params(&mut self, params: &[TypeParam]) -> bool {
-        if let Some(first) = params.first() {
-            self.limitation(first.name.span, "type parameters", "write it once for each type");
-        }
-        !params.is_empty()
+    fn declare_mod(&mut self, m: &'a ast::Mod, private: bool, top_level: bool) {
+        let Some(items) = &m.items else {
+            // Its file's items are entered with the file.
+            let entity = match self.file_modules.get(&(self.ns, &*m.name.text)) {
+                Some(&ns) => Entity::Module(ns),
+                None => Entity::Error,
+            };
+            return self.declare(&m.name, entity, private, top_level);
+        };
+        let inner = self.new_namespace(self.ns);
+        self.declare(&m.name, Entity::Module(inner), private, top_level);
+        let old = std::mem::replace(&mut self.ns, inner);
+        self.declare_items(items.iter(), true);
+        self.ns = old;
     }
 
-    fn declare_fn(&mut self, f: &'a ast::Fn, kind: FnKind, top_level: bool) {
+    fn declare_extern(&mut self, block: &'a ast::ExternBlock, private: bool, top_level: bool) {
+        let convention = block.convention.as_ref().map_or("C", |c| &c.0);
+        for f in &block.fns {
+            let symbol = f.symbol.as_ref().map_or(&*f.name.text, |s| &s.0);
+            let kind = match convention {
+                "thorin" | "device" => FnKind::Intrinsic(intrinsics::find(symbol)),
+                _ if symbol.starts_with("rv_") => FnKind::Intrinsic(intrinsics::find(symbol)),
+                _ => FnKind::Foreign(symbol.to_string()),
+            };
+            let id = self.declare_fn(f, kind, FnOwner::None, top_level);
+            self.declare(&f.name, Entity::Fn(id), private, top_level);
+        }
+        if let Some((name, span)) = &block.convention
+            && !matches!(&name[..], "C" | "thorin" | "device")
+        {
+            let message = format!("`extern {name:?}` blocks are not supported yet");
+            let hint = "there are `extern \"C\"`, `extern \"thorin\"` and `extern \"device\"`";
+            self.report(limitation::error(*span, message, hint));
+        }
+    }
+
+    // Type parameters.
+
+    pub(super) fn new_type_param(&mut self, name: &str, span: Span) -> ParamId {
+        self.p.type_params.push(TypeParamInfo { name: name.into(), span, bounds: Vec::new(), broken: false });
+        ParamId(self.p.type_params.len() as u32 - 1)
+    }
+
+    /// The type parameters that an item's types may mention: those around it, `Self` of a trait, its own.
+    pub(super) fn declare_generics(&mut self, own: &'a [TypeParam], receiver: Option<Span>) -> Arc<[ParamId]> {
+        if own.is_empty() && receiver.is_none() {
+            return self.generics.clone();
+        }
+        let mut all = self.generics.to_vec();
+        if let Some(span) = receiver {
+            let id = self.new_type_param("Self", span);
+            self.param_names.insert(id, "Self");
+            all.push(id);
+        }
+        let mut names: FxHashMap<&str, Span> = FxHashMap::default();
+        for param in own {
+            let (name, span): (&'a str, Span) = (&param.name.text, param.name.span);
+            if let Some(first) = names.insert(name, span) {
+                self.report(duplicate_name::parameter(span, &short(name), first));
+            }
+            let id = self.new_type_param(name, span);
+            self.param_names.insert(id, name);
+            all.push(id);
+        }
+        all.into()
+    }
+
+    /// A scope with these type parameters, which are also those around what is declared in it.
+    pub(super) fn enter_generics(&mut self, generics: &Arc<[ParamId]>, from: usize) -> Arc<[ParamId]> {
+        let mut scope = FxHashMap::default();
+        for &id in &generics[from..] {
+            let ty = self.p.types.mk(Kind::Param(id));
+            if let Some(name) = self.param_name(id) {
+                scope.insert(name, Entity::Type(ty));
+            }
+        }
+        self.scopes.push(scope);
+        std::mem::replace(&mut self.generics, generics.clone())
+    }
+
+    pub(super) fn leave_generics(&mut self, old: Arc<[ParamId]>) {
+        self.scopes.pop();
+        self.generics = old;
+    }
+
+    /// The name of a type parameter as the source has it.
+    fn param_name(&self, id: ParamId) -> Option<&'a str> {
+        self.param_names.get(&id).copied()
+    }
+
+    /// The bounds of an item's own type parameters, from the place `first` in `generics`.
+    pub(super) fn define_bounds(&mut self, own: &'a [TypeParam], generics: &[ParamId], first: usize) {
+        for (param, id) in own.iter().zip(&generics[first..]) {
+            let bounds: Vec<TraitRef> = param.bounds.iter().filter_map(|b| self.trait_ref(*b)).collect();
+            let info = &mut self.p.type_params[id.0 as usize];
+            info.broken = bounds.len() < param.bounds.len();
+            info.bounds = bounds;
+        }
+    }
+
+    pub(super) fn declare_fn(&mut self, f: &'a ast::Fn, kind: FnKind, owner: FnOwner, top_level: bool) -> FnId {
         let id = FnId(self.p.fns.len() as u32);
-        let generic_ok = matches!(kind, FnKind::Intrinsic(_));
-        let rejected = !generic_ok && self.reject_type_params(&f.type_params);
+        let intrinsic = matches!(kind, FnKind::Intrinsic(_));
         let symbol = match &f.symbol {
             Some((symbol, span)) => Some((&**symbol, *span)),
             None => f.exported.then_some((&*f.name.text, f.name.span)),
         };
         let fault = symbol.and_then(|(s, span)| bad_symbol::check(s, span, kind == FnKind::Defined));
-        if let Some(fault) = fault.filter(|_| !generic_ok) {
+        if let Some(fault) = fault.filter(|_| !intrinsic) {
             self.sink.push(fault);
+        }
+        let n_outer = self.generics.len();
+        let generics = self.declare_generics(&f.type_params, None);
+        if let (Some(first), false) = (f.type_params.first(), intrinsic)
+            && (symbol.is_some() || matches!(kind, FnKind::Foreign(_)))
+        {
+            let what = "functions with type parameters and a symbol";
+            self.limitation(first.name.span, what, "give the symbol to a function for one type, which calls it");
         }
         self.p.fns.push(FnInfo {
             ast: f,
@@ -155,19 +260,21 @@ impl<'a> Checker<'a, '_> {
             never: false,
             return_local: None,
             top_level,
-            n_type_params: if generic_ok { f.type_params.len() } else { 0 },
-            rejected,
+            ns: self.ns,
+            generics,
+            n_outer,
+            owner,
         });
         if let (false, Some(parent)) = (top_level, self.ctx.function) {
             self.parents.insert(id, parent);
         }
-        self.declare(&f.name, if rejected { Entity::Error } else { Entity::Fn(id) }, top_level);
         self.p.declared.insert((f.name.span.file, f.name.span.lo), Entity::Fn(id));
+        id
     }
 
     /// Second round: types.
     pub(super) fn define_items(&mut self, items: impl Iterator<Item = &'a ast::Item>, top_level: bool) {
-        let first_struct = self.p.structs.len();
+        let (first_struct, first_enum) = (self.p.structs.len(), self.p.enums.len());
         for item in items {
             match &item.kind {
                 ItemKind::Fn(f) => self.define_fn(f),
@@ -186,27 +293,39 @@ impl<'a> Checker<'a, '_> {
                     }
                 }
                 ItemKind::Struct(s) => self.define_struct(s),
+                ItemKind::Enum(e) => self.define_enum(e),
                 ItemKind::Alias(a) => {
                     if let Some(Entity::Alias(id)) = self.p.declared_at(a.name.span) {
                         self.alias(id);
                     }
                 }
-                _ => {}
+                ItemKind::Trait(t) => self.define_trait(t),
+                ItemKind::Impl(i) => self.define_impl(i),
+                ItemKind::Mod(m) => {
+                    if let (Some(items), Some(Entity::Module(ns))) = (&m.items, self.p.declared_at(m.name.span)) {
+                        let old = std::mem::replace(&mut self.ns, ns);
+                        self.define_items(items.iter(), true);
+                        self.ns = old;
+                    }
+                }
+                ItemKind::Use(_) => {}
             }
         }
         if !top_level {
-            self.check_recursive_structs(first_struct.min(self.p.structs.len()));
+            self.check_recursive_types(first_struct, first_enum);
         }
     }
 
     fn define_struct(&mut self, s: &'a ast::Struct) {
         let Some(Entity::Struct(id)) = self.p.declared_at(s.name.span) else { return };
-        if self.p.structs[id.0 as usize].rejected {
-            return;
-        }
-        for ast::Field { name, ty, .. } in &s.fields {
-            let ty = self.value_ty(*ty);
+        let info = &self.p.structs[id.0 as usize];
+        let (generics, n_outer) = (info.generics.clone(), info.n_outer);
+        let old = self.enter_generics(&generics, n_outer);
+        self.define_bounds(&s.type_params, &generics, n_outer);
+        for field in &s.fields {
+            let ty = self.value_ty(field.ty);
             let info = &mut self.p.structs[id.0 as usize];
+            let name = &field.name;
             let old = info.index.insert(&name.text, info.fields.len() as u32);
             info.fields.push((&name.text, ty));
             if let (Some(old), false) = (old, name.is_wildcard()) {
@@ -214,46 +333,130 @@ impl<'a> Checker<'a, '_> {
                 self.report(duplicate_name::field(name.span, &short(&name.text), first));
             }
         }
+        self.leave_generics(old);
     }
 
-    /// Structs that contain themselves by value.
-    fn check_recursive_structs(&mut self, first: usize) {
-        // 0: not seen, 1: on the path, 2: done.
-        let n = self.p.structs.len();
-        let mut state: FxHashMap<u32, u8> = FxHashMap::default();
-        for start in first..n {
-            let mut stack = vec![(start as u32, false)];
-            while let Some((id, done)) = stack.pop() {
+    fn define_enum(&mut self, e: &'a ast::Enum) {
+        let Some(Entity::Enum(id)) = self.p.declared_at(e.name.span) else { return };
+        let info = &self.p.enums[id.0 as usize];
+        let (generics, n_outer) = (info.generics.clone(), info.n_outer);
+        let old = self.enter_generics(&generics, n_outer);
+        self.define_bounds(&e.type_params, &generics, n_outer);
+        for option in &e.options {
+            let parts = option.parts.iter().map(|ty| self.value_ty(*ty)).collect();
+            self.p.enums[id.0 as usize].options.push(parts);
+        }
+        self.leave_generics(old);
+    }
+
+    /// Structs and enums that contain themselves by value.
+    fn check_recursive_types(&mut self, first_struct: usize, first_enum: usize) {
+        /// Types inside of each other by value, type arguments changing on the way.
+        const MAX_DEPTH: usize = 10_000;
+        let mut starts = Vec::new();
+        let params = |c: &mut Self, generics: &[ParamId]| -> Arc<[Ty]> {
+            generics.iter().map(|p| c.p.types.mk(Kind::Param(*p))).collect()
+        };
+        for id in first_struct..self.p.structs.len() {
+            let args = params(self, &self.p.structs[id].generics.clone());
+            starts.push(self.p.types.mk(Kind::Struct(StructId(id as u32), args)));
+        }
+        for id in first_enum..self.p.enums.len() {
+            let args = params(self, &self.p.enums[id].generics.clone());
+            starts.push(self.p.types.mk(Kind::Enum(EnumId(id as u32), args)));
+        }
+        // 1: on the path, 2: done.
+        let mut state: FxHashMap<Ty, u8> = FxHashMap::default();
+        for start in starts {
+            let mut stack = vec![(start, false)];
+            let mut n_open = 0;
+            while let Some((ty, done)) = stack.pop() {
                 if done {
-                    state.insert(id, 2);
+                    n_open -= 1;
+                    state.insert(ty, 2);
                     continue;
                 }
-                if state.contains_key(&id) {
+                if state.contains_key(&ty) {
                     continue;
                 }
-                state.insert(id, 1);
-                stack.push((id, true));
-                let fields = self.p.structs[id as usize].fields.clone();
-                for (i, (_, ty)) in fields.iter().enumerate() {
-                    for inner in self.structs_inside(*ty) {
-                        match state.get(&inner.0) {
-                            Some(1) => {
-                                let ast = self.p.structs[id as usize].ast;
-                                let span = ast.fields.get(i).map_or(ast.name.span, |f| f.name.span);
-                                let name = short(&self.p.structs[inner.0 as usize].ast.name.text);
-                                self.report(recursive_type::of_struct(span, &name));
-                                self.p.structs[id as usize].fields[i].1 = TypeTable::ERROR;
-                            }
-                            Some(_) => {}
-                            None => stack.push((inner.0, false)),
+                state.insert(ty, 1);
+                n_open += 1;
+                stack.push((ty, true));
+                for (span, part) in self.parts_of(ty) {
+                    for inner in self.named_inside(part) {
+                        let on_path = state.get(&inner) == Some(&1);
+                        if on_path || n_open > MAX_DEPTH {
+                            let name = self.show(inner);
+                            self.report(recursive_type::of_struct(span, &short(&name)));
+                            self.cut(ty, part);
+                        } else if !state.contains_key(&inner) {
+                            stack.push((inner, false));
                         }
                     }
+                }
+                if n_open > MAX_DEPTH {
+                    break;
                 }
             }
         }
     }
 
-    fn structs_inside(&mut self, ty: Ty) -> Vec<StructId> {
+    /// What a struct or enum is made of, and where that is declared.
+    fn parts_of(&mut self, ty: Ty) -> Vec<(Span, Ty)> {
+        match self.p.types.kind(ty) {
+            Kind::Struct(id, args) => {
+                let info = &self.p.structs[id.0 as usize];
+                let (generics, ast) = (info.generics.clone(), info.ast);
+                let tys: Vec<Ty> = info.fields.iter().map(|f| f.1).collect();
+                let tys = tys.into_iter().map(|t| self.p.types.instantiate(t, &generics, &args));
+                ast.fields.iter().map(|f| f.name.span).zip(tys).collect()
+            }
+            Kind::Enum(id, args) => {
+                let info = &self.p.enums[id.0 as usize];
+                let (generics, ast, options) = (info.generics.clone(), info.ast, info.options.clone());
+                let mut out = Vec::new();
+                for (option, parts) in ast.options.iter().zip(options) {
+                    for part in parts {
+                        out.push((option.name.span, self.p.types.instantiate(part, &generics, &args)));
+                    }
+                }
+                out
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What makes a type infinite becomes an error type.
+    fn cut(&mut self, ty: Ty, part: Ty) {
+        let generics = match self.p.types.kind(ty) {
+            Kind::Struct(id, _) => self.p.structs[id.0 as usize].generics.clone(),
+            Kind::Enum(id, _) => self.p.enums[id.0 as usize].generics.clone(),
+            _ => return,
+        };
+        let fits = |c: &mut Self, declared: Ty, args: &[Ty]| c.p.types.instantiate(declared, &generics, args) == part;
+        match self.p.types.kind(ty) {
+            Kind::Struct(id, args) => {
+                for i in 0..self.p.structs[id.0 as usize].fields.len() {
+                    if fits(self, self.p.structs[id.0 as usize].fields[i].1, &args) {
+                        self.p.structs[id.0 as usize].fields[i].1 = TypeTable::ERROR;
+                    }
+                }
+            }
+            Kind::Enum(id, args) => {
+                for i in 0..self.p.enums[id.0 as usize].options.len() {
+                    for j in 0..self.p.enums[id.0 as usize].options[i].len() {
+                        if fits(self, self.p.enums[id.0 as usize].options[i][j], &args) {
+                            self.p.enums[id.0 as usize].options[i][j] = TypeTable::ERROR;
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Structs and enums that a value of this type contains.
+    fn named_inside(&mut self, ty: Ty) -> Vec<Ty> {
         let mut out = Vec::new();
         let mut seen = FxHashSet::default();
         let mut work = vec![ty];
@@ -262,7 +465,7 @@ impl<'a> Checker<'a, '_> {
                 continue;
             }
             match self.p.types.kind(ty) {
-                Kind::Struct(id) => out.push(id),
+                Kind::Struct(..) | Kind::Enum(..) => out.push(ty),
                 Kind::Tuple(parts) => work.extend(parts.iter()),
                 Kind::Array(t, _) => work.push(t),
                 _ => {}
@@ -271,18 +474,12 @@ impl<'a> Checker<'a, '_> {
         out
     }
 
-    fn define_fn(&mut self, f: &'a ast::Fn) {
+    pub(super) fn define_fn(&mut self, f: &'a ast::Fn) {
         let Some(Entity::Fn(id)) = self.p.declared_at(f.name.span) else { return };
-        let intrinsic = matches!(self.p.fns[id.0 as usize].kind, FnKind::Intrinsic(_));
-        if self.p.fns[id.0 as usize].rejected {
-            return;
-        }
-        self.scopes.push(FxHashMap::default());
-        if intrinsic && let Some(scope) = self.scopes.last_mut() {
-            for (i, param) in f.type_params.iter().enumerate() {
-                scope.insert(&param.name.text, Entity::TypeParam(i as u32));
-            }
-        }
+        let info = &self.p.fns[id.0 as usize];
+        let (generics, n_outer) = (info.generics.clone(), info.n_outer);
+        let old = self.enter_generics(&generics, n_outer);
+        self.define_bounds(&f.type_params, &generics, n_outer);
         let mut params = Vec::with_capacity(f.params.len());
         for param in &f.params {
             let ty = match param.pattern.ty {
@@ -298,7 +495,7 @@ impl<'a> Checker<'a, '_> {
             Ret::Absent if f.body.is_some() => (self.var(), false),
             Ret::Absent => (TypeTable::UNIT, false),
         };
-        self.scopes.pop();
+        self.leave_generics(old);
         if let FnKind::Intrinsic(intrinsic) = &self.p.fns[id.0 as usize].kind
             && let Some(expected) = intrinsics::expected_type(intrinsic)
             && !self.fits_intrinsic(&intrinsic.clone(), &params, result)
@@ -351,7 +548,7 @@ impl<'a> Checker<'a, '_> {
     /// `fn f(x)`: the name of a parameter, where its type stands alone; this is reported once for its uses, too.
     fn lacks_type(&mut self, param: &'a ast::Param, function: FnId) -> bool {
         let (ast::PatternKind::Unnamed, Some(ty)) = (&param.pattern.kind, param.pattern.ty) else { return false };
-        let TypeKind::Path(ast::Path { names, type_args: None, .. }) = &self.ast()[ty].kind else { return false };
+        let ast::TypeKind::Path(ast::Path { names, type_args: None, root: false, .. }) = &self.ast()[ty].kind else { return false };
         let [name] = &names[..] else { return false };
         let begins_small = name.text.starts_with(|c: char| c.is_ascii_lowercase());
         if !begins_small || self.open_names || self.lookup(&name.text).is_some() || primitive(&name.text).is_some() {
@@ -360,174 +557,6 @@ impl<'a> Checker<'a, '_> {
         self.report(unknown_name::parameter(name.span, &short(&name.text)));
         self.reported_names.insert((Some(function), &name.text));
         true
-    }
-
-    // Types as written.
-
-    /// A type of values: no indefinite array.
-    pub(super) fn value_ty(&mut self, id: TypeId) -> Ty {
-        let ty = self.ty(id);
-        self.sized(ty, self.ast()[id].span)
-    }
-
-    fn sized(&mut self, ty: Ty, span: Span) -> Ty {
-        if let Kind::Indef(_) = self.p.types.kind(ty) {
-            let found = self.show(ty);
-            self.report(indefinite_array::error(span, &found));
-            return TypeTable::ERROR;
-        }
-        ty
-    }
-
-    pub(super) fn ty(&mut self, id: TypeId) -> Ty {
-        let node = &self.ast()[id];
-        let span = node.span;
-        let ty = match &node.kind {
-            TypeKind::Error => TypeTable::ERROR,
-            TypeKind::Path(path) => self.path_ty(path),
-            TypeKind::Tuple(parts) => {
-                let parts: Vec<Ty> = parts.iter().map(|p| self.value_ty(*p)).collect();
-                self.p.types.tuple(&parts)
-            }
-            TypeKind::Array(elem, n) => {
-                let elem = self.value_ty(*elem);
-                match self.length(*n) {
-                    Some(n) => self.p.types.mk(Kind::Array(elem, n)),
-                    None => TypeTable::ERROR,
-                }
-            }
-            TypeKind::Indefinite(elem) => {
-                let elem = self.value_ty(*elem);
-                self.p.types.mk(Kind::Indef(elem))
-            }
-            TypeKind::Pointer { mutable, space, to } => {
-                let to = self.ty(*to);
-                if let Some(space) = space
-                    && space.text != "0"
-                {
-                    self.limitation(space.span, "address spaces", "leave it out: memory of the CPU is in space 0");
-                    return TypeTable::ERROR;
-                }
-                self.p.types.ptr(*mutable, to)
-            }
-            TypeKind::Owned(_) => {
-                self.limitation(span, "owned pointers", "use a `&mut` pointer");
-                TypeTable::ERROR
-            }
-            TypeKind::Simd(..) => {
-                self.limitation(span, "`simd` types", "use an array, `[T * n]`");
-                TypeTable::ERROR
-            }
-            TypeKind::Typeof(_) => {
-                self.limitation(span, "`typeof` types", "name the type");
-                TypeTable::ERROR
-            }
-            TypeKind::Fn { type_params, params, result } => {
-                if let Some(first) = type_params.first() {
-                    self.limitation(first.name.span, "generic function types", "write one for each type");
-                    return TypeTable::ERROR;
-                }
-                let params: Vec<Ty> = params.iter().map(|p| self.value_ty(*p)).collect();
-                let result = match result {
-                    Ret::Absent | Ret::Never(_) => TypeTable::NEVER,
-                    Ret::Type(ty) => self.value_ty(*ty),
-                };
-                self.p.types.func(&params, result)
-            }
-        };
-        self.check_depth(span);
-        ty
-    }
-
-    pub(super) fn check_depth(&mut self, span: Span) {
-        if std::mem::take(&mut self.p.types.too_deep) {
-            self.report(type_too_deep::error(span));
-        }
-    }
-
-    fn path_ty(&mut self, path: &'a ast::Path) -> Ty {
-        let name = &path.names[0];
-        // Only other types hide the primitive ones.
-        let hidden = matches!(
-            self.lookup(&name.text),
-            Some(Entity::Error | Entity::Struct(_) | Entity::Alias(_) | Entity::TypeParam(_))
-        );
-        if path.names.len() == 1 && !hidden {
-            let prim = match &*name.text {
-                "f16" | "half" => {
-                    self.report(limitation::error(name.span, "`f16` is not supported yet", "use `f32`"));
-                    return TypeTable::ERROR;
-                }
-                text => primitive(text),
-            };
-            if let Some(prim) = prim {
-                return self.prim(prim);
-            }
-        }
-        let entity = self.resolve(name, true);
-        if path.names.len() > 1 {
-            if entity != Entity::Error {
-                self.limitation(path.span, "paths with `::`", "name the type itself: all files share one scope");
-            }
-            return TypeTable::ERROR;
-        }
-        if let (Some(_), false) = (&path.type_args, entity == Entity::Error) {
-            self.limitation(path.span, "type arguments", "write a struct for each type");
-            return TypeTable::ERROR;
-        }
-        match entity {
-            Entity::Error => TypeTable::ERROR,
-            Entity::Struct(id) => self.p.types.mk(Kind::Struct(id)),
-            Entity::Alias(id) => self.alias(id),
-            Entity::TypeParam(i) => self.p.types.mk(Kind::Param(i)),
-            Entity::Local(_) | Entity::Fn(_) | Entity::Static(_) => {
-                let what = match entity {
-                    Entity::Local(_) => "a variable",
-                    Entity::Fn(_) => "a function",
-                    _ => "a static",
-                };
-                self.report(not_a_type::error(name.span, &short(&name.text), what));
-                TypeTable::ERROR
-            }
-        }
-    }
-
-    pub(super) fn alias(&mut self, id: AliasId) -> Ty {
-        let alias = &mut self.aliases[id.0 as usize];
-        match alias.state {
-            AliasState::Done(ty) => ty,
-            AliasState::Busy => {
-                let name = &alias.ast.name;
-                alias.state = AliasState::Done(TypeTable::ERROR);
-                self.report(recursive_type::alias(name.span, &short(&name.text)));
-                TypeTable::ERROR
-            }
-            AliasState::Fresh if self.alias_depth > MAX_CHAIN => {
-                alias.state = AliasState::Done(TypeTable::ERROR);
-                let span = alias.ast.name.span;
-                self.report(type_too_deep::aliases(span, MAX_CHAIN));
-                TypeTable::ERROR
-            }
-            AliasState::Fresh => {
-                alias.state = AliasState::Busy;
-                self.alias_depth += 1;
-                let (ast, module, top_level) = (alias.ast, alias.module, alias.top_level);
-                let old_module = std::mem::replace(&mut self.module, module);
-                let scopes = if top_level { std::mem::take(&mut self.scopes) } else { Vec::new() };
-                let ty = self.ty(ast.ty);
-                if top_level {
-                    self.scopes = scopes;
-                }
-                self.module = old_module;
-                self.alias_depth -= 1;
-                let alias = &mut self.aliases[id.0 as usize];
-                if let AliasState::Done(ty) = alias.state {
-                    return ty;
-                }
-                alias.state = AliasState::Done(ty);
-                ty
-            }
-        }
     }
 
     // Lengths of arrays.
@@ -571,28 +600,38 @@ impl<'a> Checker<'a, '_> {
                     _ => None,
                 }
             }
-            ExprKind::Path(path) if path.names.len() == 1 => match self.lookup(&path.names[0].text)? {
-                Entity::Static(id) => {
-                    let (ast, module) = (self.p.statics[id.0 as usize].ast, self.p.statics[id.0 as usize].module);
-                    if ast.mutable {
-                        return None;
-                    }
-                    let old = std::mem::replace(&mut self.module, module);
-                    let value = ast.init.and_then(|init| self.const_int(init, depth + 1));
-                    self.module = old;
-                    value
+            ExprKind::Path(path) => {
+                let entity = match &path.names[..] {
+                    [name] if !path.root => self.lookup(&name.text)?,
+                    _ => match self.find(path, false) {
+                        Found::Entity(entity) => entity,
+                        Found::Of(..) | Found::OfTrait(..) => return None,
+                    },
+                };
+                let Entity::Static(id) = entity else { return None };
+                let info = &self.p.statics[id.0 as usize];
+                let (ast, module, ns) = (info.ast, info.module, info.ns);
+                if ast.mutable {
+                    return None;
                 }
-                _ => None,
-            },
+                let old = (self.module, self.ns);
+                (self.module, self.ns) = (module, ns);
+                let value = ast.init.and_then(|init| self.const_int(init, depth + 1));
+                (self.module, self.ns) = old;
+                value
+            }
             _ => None,
         }
     }
 }
 
-fn primitive(name: &str) -> Option<Prim> {
+
+/// The primitive type of this name.
+pub(super) fn primitive(name: &str) -> Option<Prim> {
     match name {
         "int" => Some(Prim::I32),
         "uint" => Some(Prim::U32),
+        "half" => Prim::from_name("f16"),
         "float" => Some(Prim::F32),
         "double" => Some(Prim::F64),
         _ => Prim::from_name(name),

@@ -1,7 +1,7 @@
 //! Expressions, statements, patterns.
 
 use super::*;
-use nyala_syntax::ast::{BinaryOp, Block, ExprKind, Filter, Param, Pattern, PatternKind, Stmt, Suffix, UnaryOp};
+use nyala_syntax::ast::{BinaryOp, Block, ExprKind, Filter, Pattern, PatternKind, Stmt, Suffix, UnaryOp};
 
 impl<'a> Checker<'a, '_> {
     /// The type of `e`, which is recorded. What is expected is a hint, and the caller makes sure of it.
@@ -30,7 +30,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// `e` as an operand: it must have a value.
-    fn operand(&mut self, e: ExprId, expected: Option<Ty>) -> Ty {
+    pub(super) fn operand(&mut self, e: ExprId, expected: Option<Ty>) -> Ty {
         let ty = self.expr(e, expected);
         if self.p.types.is_never(ty) {
             self.never_value(e);
@@ -58,8 +58,8 @@ impl<'a> Checker<'a, '_> {
                 let elem = self.prim(Prim::U8);
                 self.p.types.mk(Kind::Array(elem, bytes.len() as u64))
             }
-            ExprKind::Path(path) => self.path_expr(e, path, false),
-            ExprKind::Struct { path, fields } => self.struct_expr(path, fields, span),
+            ExprKind::Path(path) => self.path_expr(e, path, false, expected),
+            ExprKind::Struct { path, fields } => self.struct_expr(path, fields, expected),
             ExprKind::Tuple(parts) => {
                 let hints = match expected.map(|t| self.p.types.kind(t)) {
                     Some(Kind::Tuple(hints)) if hints.len() == parts.len() => Some(hints),
@@ -96,22 +96,14 @@ impl<'a> Checker<'a, '_> {
                     None => TypeTable::ERROR,
                 }
             }
-            ExprKind::DynArray(..) => {
-                self.limitation(span, "arrays of run-time length", "allocate with `alloc_i32(n)` or the like");
+            ExprKind::DynArray(n, elem) => {
+                self.dyn_array(*n, *elem);
+                self.report(indefinite_array::value(span));
                 TypeTable::ERROR
             }
-            ExprKind::Simd(_) => {
-                self.limitation(span, "`simd` values", "compute with arrays, element by element");
-                TypeTable::ERROR
-            }
-            ExprKind::Match { .. } => {
-                self.limitation(span, "`match` expressions", "write `if … { … } else if … { … } else { … }`");
-                TypeTable::ERROR
-            }
-            ExprKind::Asm(_) => {
-                self.limitation(span, "`asm` expressions", "write a C function and import it by `extern \"C\"`");
-                TypeTable::ERROR
-            }
+            ExprKind::Simd(parts) => self.simd_expr(parts, expected, span),
+            ExprKind::Match { scrutinee, arms } => self.match_expr(e, *scrutinee, arms, expected),
+            ExprKind::Asm(asm) => self.asm_expr(asm),
             ExprKind::Block(block) => self.block(block, expected),
             ExprKind::Unary(op, inner) => self.unary(*op, *inner, expected, span),
             ExprKind::AddrOf { mutable, place } => {
@@ -127,7 +119,7 @@ impl<'a> Checker<'a, '_> {
                     let need = if *mutable { Need::MutAddress } else { Need::Address };
                     self.need_place(*place, need, span);
                 }
-                self.p.types.ptr(*mutable, ty)
+                self.p.types.ptr(Access::of(*mutable), ty)
             }
             ExprKind::IncDec { place, .. } => {
                 let ty = self.operand(*place, None);
@@ -170,12 +162,12 @@ impl<'a> Checker<'a, '_> {
             ExprKind::Field { base, name, type_args } => {
                 let base_ty = self.operand(*base, None);
                 if type_args.is_some() {
-                    self.limitation(name.span, "type arguments", "write a function for each type");
+                    self.report(not_generic::error(name.span, &short(&name.text), "a field"));
                     return TypeTable::ERROR;
                 }
                 let result = self.var();
-                let g = self.g(e);
-                self.field_of(g, name.span, base_ty, name.clone(), result);
+                let (g, from) = (self.g(e), self.asker());
+                self.field_of(g, name.span, base_ty, name.clone(), result, from);
                 self.p.types.shallow(result)
             }
             ExprKind::Lambda(lambda) => self.lambda(e, lambda, expected),
@@ -185,7 +177,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn operand_to(&mut self, e: ExprId, to: Ty, why: Why) {
+    pub(super) fn operand_to(&mut self, e: ExprId, to: Ty, why: Why) {
         let ty = self.expr_to(e, to, why);
         if self.p.types.is_never(ty) {
             self.never_value(e);
@@ -220,47 +212,119 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// What a name is worth. `called`: it is applied at once.
-    pub(super) fn path_expr(&mut self, e: ExprId, path: &'a ast::Path, called: bool) -> Ty {
-        let name = &path.names[0];
-        let entity = self.resolve_name(name);
-        if path.names.len() > 1 {
-            if entity != Entity::Error {
-                self.limitation(path.span, "paths with `::`", "name the thing itself: all files share one scope");
-            }
-            return TypeTable::ERROR;
-        }
+    /// What a path is worth. `called`: it is applied at once.
+    pub(super) fn path_expr(&mut self, e: ExprId, path: &'a ast::Path, called: bool, expected: Option<Ty>) -> Ty {
+        let name = &path.names[path.names.len() - 1];
         let g = self.g(e);
-        self.p.resolved.insert(g, entity);
-        let generic = matches!(entity, Entity::Fn(id) if self.p.fns[id.0 as usize].n_type_params > 0);
-        let what = match entity {
-            Entity::Local(_) => Some("a variable"),
-            Entity::Static(_) => Some("a static"),
-            Entity::Fn(_) if !generic => Some("a function without type parameters"),
-            _ => None,
+        let entity = match self.find(path, false) {
+            Found::Entity(entity) => entity,
+            Found::Of(ty, name) => return self.of_type(g, ty, name, path),
+            Found::OfTrait(id, name) => return self.of_trait(g, id, name, path),
         };
-        if let (Some(_), Some(what)) = (&path.type_args, what) {
-            self.report(not_generic::error(path.span, &short(&name.text), what));
-            return TypeTable::ERROR;
-        }
-        if path.type_args.is_some() && !generic && entity != Entity::Error {
-            self.limitation(path.span, "type arguments", "write a function or struct for each type");
-            return TypeTable::ERROR;
+        self.p.resolved.insert(g, entity);
+        if let (Some(args), Entity::Error) = (&path.type_args, entity) {
+            args.iter().for_each(|arg| {
+                self.ty(*arg);
+            });
         }
         match entity {
             Entity::Error => TypeTable::ERROR,
-            Entity::Local(id) => self.use_local(id, name.span, called),
-            Entity::Static(id) => self.p.statics[id.0 as usize].ty,
-            Entity::Fn(id) => self.use_fn(g, id, path, called),
-            Entity::Struct(_) | Entity::Alias(_) | Entity::TypeParam(_) => {
+            Entity::Local(id) => {
+                let ty = self.use_local(id, name.span, called);
+                self.value_of(g, ty, path, expected, "a variable")
+            }
+            Entity::Static(id) => {
+                let ty = self.p.statics[id.0 as usize].ty;
+                self.value_of(g, ty, path, expected, "a static")
+            }
+            Entity::Fn(id) => self.use_fn(g, id, path, called, expected),
+            Entity::Option(id, i) => {
+                let info = &self.p.enums[id.0 as usize];
+                let (generics, n_outer) = (info.generics.clone(), info.n_outer);
+                let given = self.option_args(path);
+                let args = self.type_args(&generics, n_outer, given, path.span, Arity::Open, &name.text);
+                self.option_value(g, id, i, args)
+            }
+            _ => {
                 let fields: Option<Vec<&str>> = match entity {
                     Entity::Struct(id) => Some(self.p.structs[id.0 as usize].fields.iter().map(|f| f.0).collect()),
                     _ => None,
                 };
-                self.report(not_a_value::error(name.span, &short(&name.text), fields.as_deref()));
+                let what = match entity {
+                    Entity::Trait(_) => "a trait",
+                    Entity::Module(_) => "a module",
+                    _ => "a type",
+                };
+                self.report(not_a_value::error(name.span, &short(&name.text), what, fields.as_deref()));
                 TypeTable::ERROR
             }
         }
+    }
+
+    /// The value `E::A`, the function `E::B`.
+    pub(super) fn option_value(&mut self, g: GlobalExpr, id: EnumId, i: u32, args: Arc<[Ty]>) -> Ty {
+        self.p.resolved.insert(g, Entity::Option(id, i));
+        let parts = self.option_parts(id, i, &args);
+        let ty = self.p.types.mk(Kind::Enum(id, args));
+        let has_parts = !self.p.enums[id.0 as usize].ast.options[i as usize].parts.is_empty();
+        if has_parts { self.p.types.func(&parts, ty) } else { ty }
+    }
+
+    /// The types of an option's parts.
+    pub(super) fn option_parts(&mut self, id: EnumId, i: u32, args: &[Ty]) -> Vec<Ty> {
+        let info = &self.p.enums[id.0 as usize];
+        let (generics, parts) = (info.generics.clone(), info.options.get(i as usize).cloned().unwrap_or_default());
+        parts.into_iter().map(|p| self.p.types.instantiate(p, &generics, args)).collect()
+    }
+
+    /// A value of a generic function type becomes that of an instance, unless a generic function is expected.
+    fn value_of(&mut self, g: GlobalExpr, ty: Ty, path: &'a ast::Path, expected: Option<Ty>, what: &'static str) -> Ty {
+        let is_generic = matches!(self.p.types.kind(ty), Kind::Generic(..));
+        if !is_generic {
+            if path.type_args.is_some() {
+                let name = &path.names[path.names.len() - 1];
+                self.report(not_generic::error(path.span, &short(&name.text), what));
+                return TypeTable::ERROR;
+            }
+            return ty;
+        }
+        let wants_generic = expected.is_some_and(|t| matches!(self.p.types.kind(t), Kind::Generic(..)));
+        if wants_generic && path.type_args.is_none() {
+            return ty;
+        }
+        self.instantiate_value(g, ty, path.type_args.as_deref(), path.span)
+    }
+
+    /// The function type that a value of generic type is here.
+    pub(super) fn instantiate_value(
+        &mut self,
+        g: GlobalExpr,
+        ty: Ty,
+        given: Option<&'a [ast::TypeId]>,
+        span: Span,
+    ) -> Ty {
+        let Kind::Generic(params, _) = self.p.types.kind(ty) else { return ty };
+        let mut args = Vec::with_capacity(params.len());
+        for arg in given.unwrap_or(&[]) {
+            args.push(self.value_ty(*arg));
+        }
+        if args.len() > params.len() {
+            self.report(wrong_number_of_arguments::type_arguments(span, args.len(), params.len(), false));
+            args.truncate(params.len());
+        }
+        while args.len() < params.len() {
+            let ty = self.var();
+            self.finals.push(Final::Known { ty, span, what: "this type argument" });
+            args.push(ty);
+        }
+        let (bounds, body) = self.p.types.open(ty, &args);
+        for (&arg, bounds) in args.iter().zip(bounds) {
+            for bound in bounds {
+                self.require(span, arg, bound);
+            }
+        }
+        self.p.instantiated.insert(g, args);
+        body
     }
 
     fn not_constant(&mut self, span: Span) {
@@ -289,9 +353,9 @@ impl<'a> Checker<'a, '_> {
         ty
     }
 
-    fn use_fn(&mut self, g: GlobalExpr, id: FnId, path: &'a ast::Path, called: bool) -> Ty {
+    fn use_fn(&mut self, g: GlobalExpr, id: FnId, path: &'a ast::Path, called: bool, expected: Option<Ty>) -> Ty {
         let info = &self.p.fns[id.0 as usize];
-        let (ty, n, top_level) = (info.ty, info.n_type_params, info.top_level);
+        let (generics, n_outer, top_level) = (info.generics.clone(), info.n_outer, info.top_level);
         if !top_level && self.static_floor.is_some() && self.p.fns[id.0 as usize].ast.body.is_some() {
             self.limitation(path.span, "nested functions in statics", "put the function outside of the other one");
             return TypeTable::ERROR;
@@ -299,63 +363,23 @@ impl<'a> Checker<'a, '_> {
         if !top_level {
             self.nested_uses.push((self.ctx.function, id, self.p.locals.len() as u32, path.span));
         }
-        if n == 0 {
-            return ty;
+        let wants_generic = expected.is_some_and(|t| matches!(self.p.types.kind(t), Kind::Generic(..)));
+        if wants_generic && !called && generics.len() > n_outer && path.type_args.is_none() {
+            let ty = self.p.fns[id.0 as usize].ty;
+            return self.generic_ty(&generics[n_outer..], ty);
         }
-        if !called {
-            self.limitation(path.span, "intrinsics with type parameters as values", "pass a lambda that calls it");
-            return TypeTable::ERROR;
-        }
-        let mut args = Vec::with_capacity(n);
-        for arg in path.type_args.iter().flatten().take(n) {
-            args.push(self.value_ty(*arg));
-        }
-        if path.type_args.as_ref().is_some_and(|a| a.len() > n) {
-            let found = path.type_args.as_ref().map_or(0, Vec::len);
-            self.report(wrong_number_of_arguments::type_arguments(path.span, found, n));
-        }
-        while args.len() < n {
-            let ty = self.var();
-            args.push(ty);
-        }
-        for &ty in &args {
-            self.finals.push(Final::Known { ty, span: path.span, what: "this type argument" });
-        }
-        let ty = self.p.types.instantiate(ty, &args);
-        self.p.type_args.insert(g, args);
-        ty
+        let outer = generics[..n_outer].iter().map(|p| self.p.types.mk(Kind::Param(*p))).collect();
+        self.fn_instance(g, id, outer, path.type_args.as_deref(), path.span)
     }
 
-    fn struct_expr(&mut self, path: &'a ast::Path, fields: &'a [(Name, ExprId)], span: Span) -> Ty {
-        let name = &path.names[0];
-        let mut entity = self.resolve(name, true);
-        if let Entity::Alias(id) = entity {
-            let ty = self.alias(id);
-            entity = match self.p.types.kind(ty) {
-                Kind::Struct(id) => Entity::Struct(id),
-                Kind::Error => Entity::Error,
-                _ => entity,
-            };
-        }
-        let reject = match entity {
-            Entity::Struct(_) if path.names.len() > 1 => Some(("paths with `::`", "name the struct itself")),
-            Entity::Struct(_) if path.type_args.is_some() => Some(("type arguments", "write a struct for each type")),
-            _ => None,
-        };
-        let id = match entity {
-            Entity::Struct(id) if reject.is_none() => id,
-            _ => {
-                if let Some((what, hint)) = reject {
-                    self.limitation(path.span, what, hint);
-                } else if entity != Entity::Error {
-                    self.report(not_a_struct::error(name.span, &short(&name.text)));
-                }
-                for (_, e) in fields {
-                    self.operand(*e, None);
-                }
-                return TypeTable::ERROR;
+    fn struct_expr(&mut self, path: &'a ast::Path, fields: &'a [(Name, ExprId)], expected: Option<Ty>) -> Ty {
+        let Some((id, args)) = self.struct_of(path, expected) else {
+            for (_, e) in fields {
+                self.operand(*e, None);
             }
+            return TypeTable::ERROR;
         };
+        let tys = self.field_tys(id, &args);
         let mut given: FxHashMap<u32, Span> = FxHashMap::default();
         for (name, e) in fields {
             let Some(&idx) = self.p.structs[id.0 as usize].index.get(&*name.text) else {
@@ -363,11 +387,9 @@ impl<'a> Checker<'a, '_> {
                 self.operand(*e, None);
                 continue;
             };
-            let (ty, declared) = {
-                let info = &self.p.structs[id.0 as usize];
-                (info.fields[idx as usize].1, info.ast.fields[idx as usize].name.span)
-            };
-            self.operand_to(*e, ty, Why(Some((declared, "the field's type"))));
+            self.check_field_access(id, idx, name.span, self.ns);
+            let declared = self.p.structs[id.0 as usize].ast.fields[idx as usize].name.span;
+            self.operand_to(*e, tys[idx as usize], Why(Some((declared, "the field's type"))));
             if let Some(first) = given.insert(idx, name.span) {
                 self.report(duplicate_field::error(name.span, &short(&name.text), first));
             }
@@ -381,8 +403,62 @@ impl<'a> Checker<'a, '_> {
         if !missing.is_empty() && given.len() == fields.len() {
             self.report(missing_field::error(path.span, &missing));
         }
-        let _ = span;
-        self.p.types.mk(Kind::Struct(id))
+        self.p.types.mk(Kind::Struct(id, args))
+    }
+
+    /// The struct that a literal or pattern names, its type arguments open where they are left out.
+    pub(super) fn struct_of(&mut self, path: &'a ast::Path, expected: Option<Ty>) -> Option<(StructId, Arc<[Ty]>)> {
+        let name = &path.names[path.names.len() - 1];
+        let entity = match (&path.names[..], path.root) {
+            ([name], false) => self.resolve(name, true),
+            _ => match self.find(path, true) {
+                Found::Entity(entity) => entity,
+                Found::Of(..) | Found::OfTrait(..) => Entity::Module(self.ns),
+            },
+        };
+        match entity {
+            Entity::Error => return None,
+            Entity::Struct(_) | Entity::Alias(_) | Entity::Type(_) => {
+                let ty = self.named_ty(entity, path.type_args.as_deref(), name, Arity::Open);
+                match self.p.types.kind(ty) {
+                    Kind::Struct(id, args) => {
+                        // What the context says helps with literals.
+                        if let Some(Kind::Struct(other, wanted)) = expected.map(|t| self.p.types.kind(t))
+                            && id == other
+                        {
+                            for (a, b) in args.iter().zip(wanted.iter()) {
+                                if self.p.types.as_var(*a).is_some() {
+                                    self.p.types.unify(*a, *b);
+                                }
+                            }
+                        }
+                        return Some((id, args));
+                    }
+                    Kind::Error => return None,
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        self.report(not_a_struct::error(name.span, &short(&name.text)));
+        None
+    }
+
+    /// The types of the fields of a struct with these type arguments.
+    pub(super) fn field_tys(&mut self, id: StructId, args: &[Ty]) -> Vec<Ty> {
+        let info = &self.p.structs[id.0 as usize];
+        let generics = info.generics.clone();
+        let tys: Vec<Ty> = info.fields.iter().map(|f| f.1).collect();
+        tys.into_iter().map(|t| self.p.types.instantiate(t, &generics, args)).collect()
+    }
+
+    /// `priv` fields are seen in their struct's module only.
+    pub(super) fn check_field_access(&mut self, id: StructId, idx: u32, span: Span, from: NsId) {
+        let info = &self.p.structs[id.0 as usize];
+        if info.ast.fields[idx as usize].private && !self.is_inside(from, info.ns) {
+            let name = short(info.fields[idx as usize].0);
+            self.report(private_name::error(span, &name));
+        }
     }
 
     pub(super) fn no_such_field(&mut self, id: StructId, name: &Name) {
@@ -449,15 +525,19 @@ impl<'a> Checker<'a, '_> {
                 self.p.types.shallow(result)
             }
             UnaryOp::Own => {
-                self.operand(inner, None);
-                if !matches!(ast[inner].kind, ExprKind::DynArray(..)) {
-                    self.limitation(
-                        span,
-                        "owned pointers",
-                        "take memory of `alloc_bytes` and the like, a `&mut` pointer",
-                    );
+                if let ExprKind::DynArray(n, elem) = &ast[inner].kind {
+                    let ty = self.dyn_array(*n, *elem);
+                    let g = self.g(inner);
+                    self.p.expr_ty[g as usize] = ty;
+                    return self.p.types.ptr(Access::Owned, ty);
                 }
-                TypeTable::ERROR
+                let hint = match expected.map(|t| self.p.types.kind(t)) {
+                    Some(Kind::Ptr { to, .. }) => Some(to),
+                    _ => None,
+                };
+                let ty = self.operand(inner, hint);
+                self.finals.push(Final::Value { ty, span });
+                self.p.types.ptr(Access::Owned, ty)
             }
             UnaryOp::Known => {
                 self.operand(inner, None);
@@ -516,11 +596,77 @@ impl<'a> Checker<'a, '_> {
             return if op.is_comparison() { bool } else { TypeTable::ERROR };
         }
         if op.is_comparison() {
-            self.finals.push(Final::Operand { op: op.text(), want: Want::Comparable, ty: left, span: op_span });
-            return bool;
+            let result = self.var();
+            self.compare(op_span, op.text(), left, result);
+            return self.p.types.shallow(result);
         }
         self.arithmetic(op, left, op_span);
         left
+    }
+
+    /// What comparing two values of type `ty` gives: a `bool`, or one for each lane.
+    pub(super) fn compare(&mut self, span: Span, op: &'static str, ty: Ty, result: Ty) {
+        let bool = self.prim(Prim::Bool);
+        let compared = match self.p.types.kind(ty) {
+            Kind::Var(var) if self.p.types.class(var) == Class::Any => {
+                return self.wait(var, Pending::Compare { span, op, ty, result });
+            }
+            Kind::Simd(_, n) => self.p.types.mk(Kind::Simd(bool, n)),
+            _ => bool,
+        };
+        self.finals.push(Final::Operand { op, want: Want::Comparable, ty, span });
+        self.unify(span, compared, result, NO_WHY);
+    }
+
+    pub(super) fn asker(&self) -> Asker {
+        Asker { ns: self.ns, looped: self.ctx.current_loop }
+    }
+
+    /// `[n: T]`, which stands behind `~` only.
+    fn dyn_array(&mut self, n: ExprId, elem: ast::TypeId) -> Ty {
+        let ty = self.operand(n, None);
+        self.p.types.make_number(ty);
+        self.finals.push(Final::Operand { op: "a length", want: Want::Integer, ty, span: self.ast()[n].span });
+        let elem = self.value_ty(elem);
+        self.p.types.mk(Kind::Indef(elem))
+    }
+
+    fn simd_expr(&mut self, parts: &'a [ExprId], expected: Option<Ty>, span: Span) -> Ty {
+        let mut elem = match expected.map(|t| self.p.types.kind(t)) {
+            Some(Kind::Simd(elem, _)) if self.p.types.as_var(elem).is_none() => Some(elem),
+            _ => None,
+        };
+        for part in parts {
+            match elem {
+                Some(ty) => self.operand_to(*part, ty, NO_WHY),
+                None => elem = Some(self.operand(*part, None)),
+            }
+        }
+        let elem = elem.unwrap_or_else(|| self.var());
+        if parts.is_empty() {
+            self.finals.push(Final::Known { ty: elem, span, what: "the lanes of this vector" });
+        } else {
+            self.finals.push(Final::Operand { op: "`simd`", want: Want::Lane, ty: elem, span });
+        }
+        self.p.types.mk(Kind::Simd(elem, parts.len() as u64))
+    }
+
+    fn asm_expr(&mut self, asm: &'a ast::Asm) -> Ty {
+        for (_, e) in &asm.outs {
+            let (ty, span) = (self.operand(*e, None), self.ast()[*e].span);
+            self.finals.push(Final::Operand { op: "`asm`", want: Want::Register, ty, span });
+            self.assignable(*e, span);
+        }
+        for (_, e) in &asm.ins {
+            let (ty, span) = (self.operand(*e, None), self.ast()[*e].span);
+            self.finals.push(Final::Operand { op: "`asm`", want: Want::Register, ty, span });
+        }
+        for (option, span) in &asm.options {
+            if !matches!(&**option, "volatile" | "alignstack" | "intel") {
+                self.report(bad_asm::option(*span, option));
+            }
+        }
+        TypeTable::UNIT
     }
 
     /// The operands of `op` have type `ty`.
@@ -547,8 +693,13 @@ impl<'a> Checker<'a, '_> {
         fn items(block: &Block) -> impl Iterator<Item = &ast::Item> {
             block.stmts.iter().filter_map(|s| if let Stmt::Item(item) = s { Some(&**item) } else { None })
         }
+        let first_impl = self.p.impls.len();
+        let old = std::mem::replace(&mut self.collecting, true);
         self.declare_items(items(block), false);
         self.define_items(items(block), false);
+        self.collecting = old;
+        self.finish_impls(first_impl);
+        self.check_deferred();
         // The place of what never ends.
         let mut ended: Option<Span> = None;
         let mut reported = false;
@@ -591,6 +742,12 @@ impl<'a> Checker<'a, '_> {
 
     /// `e` as a statement: the values of its branches are dropped, whatever types they have.
     fn dropped(&mut self, e: ExprId) -> Ty {
+        if let ExprKind::Match { scrutinee, arms } = &self.ast()[e].kind {
+            let ty = self.match_dropped(e, *scrutinee, arms);
+            let g = self.g(e);
+            self.p.expr_ty[g as usize] = ty;
+            return ty;
+        }
         let ExprKind::If { arms, otherwise: Some(otherwise) } = &self.ast()[e].kind else { return self.expr(e, None) };
         let bool = self.prim(Prim::Bool);
         let mut all_never = true;
@@ -626,6 +783,16 @@ impl<'a> Checker<'a, '_> {
                     self.check_fn(id);
                 }
             }
+            ast::ItemKind::Trait(ast::Trait { fns, .. }) | ast::ItemKind::Impl(ast::Impl { fns, .. }) => {
+                for f in fns {
+                    if let Some(Entity::Fn(id)) = self.p.declared_at(f.name.span) {
+                        self.check_fn(id);
+                    }
+                }
+            }
+            ast::ItemKind::Mod(ast::Mod { items: Some(items), .. }) => {
+                items.iter().for_each(|item| self.local_item(item));
+            }
             ast::ItemKind::Static(s) => {
                 if let Some(Entity::Static(id)) = self.p.declared_at(s.name.span) {
                     self.check_static(id);
@@ -657,69 +824,7 @@ impl<'a> Checker<'a, '_> {
             self.finals.push(Final::Value { ty, span });
         }
         self.bind_pattern(pattern, ty);
-    }
-
-    /// The type that a pattern states, open where it states none.
-    pub(super) fn pattern_ty(&mut self, pattern: &'a Pattern) -> Ty {
-        let stated = pattern.ty.map(|ty| self.value_ty(ty));
-        match &pattern.kind {
-            PatternKind::Tuple(parts) => {
-                let parts: Vec<Ty> = parts.iter().map(|p| self.pattern_ty(p)).collect();
-                let ty = self.p.types.tuple(&parts);
-                if let Some(stated) = stated {
-                    self.unify(pattern.span, ty, stated, NO_WHY);
-                }
-                ty
-            }
-            PatternKind::Unnamed | PatternKind::Name { .. } => stated.unwrap_or_else(|| self.var()),
-            _ => {
-                self.limitation(pattern.span, "such patterns", "compare in an `if`");
-                TypeTable::ERROR
-            }
-        }
-    }
-
-    /// Enters the names of a pattern, which is given a value of type `ty`.
-    pub(super) fn bind_pattern(&mut self, pattern: &'a Pattern, ty: Ty) {
-        match &pattern.kind {
-            PatternKind::Unnamed
-            | PatternKind::Literal(_)
-            | PatternKind::Option { .. }
-            | PatternKind::Struct { .. } => {}
-            PatternKind::Name { mutable, name } => {
-                let id = self.new_local(&name.text, name.span, ty, *mutable);
-                // Even `_` is looked up by the lowering.
-                self.p.declared.insert((name.span.file, name.span.lo), Entity::Local(id));
-                self.bind(name, Entity::Local(id));
-            }
-            PatternKind::Tuple(parts) => match self.p.types.kind(ty) {
-                Kind::Tuple(tys) if tys.len() == parts.len() => {
-                    for (part, ty) in parts.iter().zip(tys.iter()) {
-                        self.bind_pattern(part, *ty);
-                    }
-                }
-                Kind::Error => parts.iter().for_each(|p| self.bind_pattern(p, TypeTable::ERROR)),
-                _ => {
-                    let found = self.show(ty);
-                    self.report(bad_pattern::no_tuple(pattern.span, &found, parts.len()));
-                    parts.iter().for_each(|p| self.bind_pattern(p, TypeTable::ERROR));
-                }
-            },
-        }
-    }
-
-    /// Enters parameters; two of one name are an error.
-    pub(super) fn bind_params(&mut self, params: &'a [Param], tys: &[Ty]) {
-        let mut names: FxHashMap<&'a str, Span> = FxHashMap::default();
-        for (param, ty) in params.iter().zip(tys) {
-            self.bind_pattern(&param.pattern, *ty);
-            if let PatternKind::Name { name, .. } = &param.pattern.kind
-                && !name.is_wildcard()
-                && let Some(first) = names.insert(&name.text, name.span)
-            {
-                self.report(duplicate_name::parameter(name.span, &short(&name.text), first));
-            }
-        }
+        self.irrefutable(pattern, ty);
     }
 
     pub(super) fn filter(&mut self, filter: &Filter) {
@@ -784,7 +889,7 @@ impl<'a> Checker<'a, '_> {
         common.ty.unwrap_or(TypeTable::NEVER)
     }
 
-    fn arm(&mut self, e: ExprId, common: &mut Common) {
+    pub(super) fn arm(&mut self, e: ExprId, common: &mut Common) {
         let Some(to) = common.ty else {
             let ty = self.expr(e, None);
             if !self.p.types.is_never(ty) {
@@ -849,11 +954,11 @@ impl<'a> Checker<'a, '_> {
 }
 
 /// The common type of branches.
-struct Common {
-    ty: Option<Ty>,
+pub(super) struct Common {
+    pub ty: Option<Ty>,
     /// The context says which.
-    fixed: bool,
-    all_never: bool,
+    pub fixed: bool,
+    pub all_never: bool,
     /// Branches with a value so far, and their types.
-    arms: Vec<(ExprId, Ty)>,
+    pub arms: Vec<(ExprId, Ty)>,
 }

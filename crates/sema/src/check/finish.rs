@@ -9,7 +9,7 @@ impl<'a> Checker<'a, '_> {
         let n_fns = self.p.fns.len();
         let n_statics = self.p.statics.len();
         for id in 0..n_statics {
-            self.module = self.p.statics[id].module;
+            (self.module, self.ns) = (self.p.statics[id].module, self.p.statics[id].ns);
             self.check_static(StaticId(id as u32));
         }
         let inferred = |f: &FnInfo| matches!(f.ast.result, Ret::Absent) && f.ast.body.is_some();
@@ -136,12 +136,23 @@ impl<'a> Checker<'a, '_> {
                 match (round, pending) {
                     (0, Pending::Deref { base, result, .. }) => {
                         let (base, result) = (*base, *result);
-                        let ptr = self.p.types.ptr(false, result);
+                        let ptr = self.p.types.ptr(Access::Shared, result);
                         self.p.types.unify(base, ptr);
                     }
                     (1, Pending::Coerce { from, to, .. }) => {
                         let (from, to) = (*from, *to);
                         self.p.types.unify(from, to);
+                    }
+                    (1, Pending::Bound { span, ty, of }) => {
+                        let (span, ty, of) = (*span, *ty, of.clone());
+                        if matches!(self.meets(ty, &of), traits::Meets::By(_)) {
+                            self.pending[i] = None;
+                            self.settle_bound(span, ty, of);
+                        }
+                    }
+                    (2, Pending::Compare { result, .. }) => {
+                        let (result, bool) = (*result, self.prim(Prim::Bool));
+                        self.p.types.unify(result, bool);
                     }
                     (2, _) => {}
                     _ => continue,
@@ -165,6 +176,15 @@ impl<'a> Checker<'a, '_> {
                 }
                 Some(Pending::Field { span, base, result, .. } | Pending::Deref { span, base, result }) => {
                     self.ambiguous(span, base, "this");
+                    self.p.types.unify(result, TypeTable::ERROR);
+                }
+                Some(Pending::Method { base, name, result, .. }) => {
+                    self.ambiguous(name.span, base, "the value of this method");
+                    self.p.types.unify(result, TypeTable::ERROR);
+                }
+                Some(Pending::Bound { span, ty, of }) => self.last_bound(span, ty, of),
+                Some(Pending::Compare { span, ty, result, .. }) => {
+                    self.ambiguous(span, ty, "this operand");
                     self.p.types.unify(result, TypeTable::ERROR);
                 }
                 Some(Pending::Call { span, callee, result, .. }) => {
@@ -194,6 +214,7 @@ impl<'a> Checker<'a, '_> {
                 Final::Literal { ty, .. } | Final::Operand { ty, .. } | Final::Cast { from: ty, .. } => *ty,
                 Final::Known { ty, .. } | Final::Value { ty, .. } => *ty,
                 Final::Place { .. } | Final::AutoAddress { .. } | Final::IndexAddress { .. } => continue,
+                Final::Match { .. } | Final::Irrefutable { .. } => continue,
             };
             self.default_class(ty);
         }
@@ -250,7 +271,22 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn final_check(&mut self, check: Final) {
+    /// A bound that nothing decided.
+    fn last_bound(&mut self, span: Span, ty: Ty, of: TraitRef) {
+        if self.p.types.has_open_var(ty) {
+            return self.ambiguous(span, ty, "the type argument of this call");
+        }
+        let open = of.args.iter().copied().find(|a| self.p.types.has_open_var(*a));
+        match open {
+            Some(arg) => {
+                let bound = self.show_bound(&of);
+                self.ambiguous(span, arg, &format!("`{bound}` here"));
+            }
+            None => self.require(span, ty, of),
+        }
+    }
+
+    fn final_check(&mut self, check: Final<'a>) {
         match check {
             Final::Literal { value, negative, ty, span } => self.final_literal(value, negative, ty, span),
             Final::Cast { from, to, span } => self.final_cast(from, to, span),
@@ -264,6 +300,8 @@ impl<'a> Checker<'a, '_> {
             Final::Known { ty, span, what } => self.ambiguous(span, ty, what),
             Final::Place { module, e, need, loops, span } => self.final_place(module, e, need, loops, span),
             Final::AutoAddress { module, e } => self.final_address(module, e),
+            Final::Match { module, e, ty } => self.final_match(module, e, ty),
+            Final::Irrefutable { module, pattern, ty } => self.final_irrefutable(module, pattern, ty),
             Final::IndexAddress { module, e } => {
                 let ty = self.p.expr_ty[self.p.global(module, e) as usize];
                 if !matches!(self.p.types.kind(ty), Kind::Ptr { .. }) {
@@ -300,10 +338,15 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn final_cast(&mut self, from: Ty, to: Ty, span: Span) {
-        let number = |c: &Self, t: Ty| c.p.types.as_prim(t).is_some();
+        let number = |c: &mut Self, t: Ty| match c.p.types.kind(t) {
+            Kind::Prim(_) => true,
+            Kind::Param(p) => c.has_lang(p, &[Lang::Num, Lang::Int, Lang::Float]),
+            _ => false,
+        };
         let int = |c: &Self, t: Ty| c.p.types.as_prim(t).is_some_and(Prim::is_int);
         let (a, b) = (self.p.types.kind(from), self.p.types.kind(to));
         let ok = match (&a, &b) {
+            (Kind::Simd(x, n), Kind::Simd(y, m)) if n == m => number(self, *x) && number(self, *y),
             (Kind::Error, _) | (_, Kind::Error) => true,
             _ if number(self, from) && number(self, to) => true,
             (Kind::Ptr { .. }, Kind::Ptr { .. }) => true,
@@ -318,10 +361,26 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn final_operand(&mut self, op: &'static str, want: Want, ty: Ty, span: Span) {
-        let kind = self.p.types.kind(ty);
-        let prim = self.p.types.as_prim(ty);
+        let mut kind = self.p.types.kind(ty);
+        if let Kind::Simd(elem, _) = kind
+            && !matches!(op, "an index" | "a length" | "`simd`")
+        {
+            kind = self.p.types.kind(elem);
+        }
+        let prim = if let Kind::Prim(p) = kind { Some(p) } else { None };
+        use Lang::*;
         let ok = match want {
             _ if kind == Kind::Error => true,
+            Want::Lane => prim.is_some() || matches!(kind, Kind::Param(_)),
+            Want::Register => prim.is_some() || matches!(kind, Kind::Ptr { .. }),
+            _ if let Kind::Param(p) = kind => {
+                let langs: &[Lang] = match want {
+                    Want::Number => &[Num, Int, Float],
+                    Want::Comparable => &[Ord, Num, Int, Float],
+                    _ => &[Int],
+                };
+                self.has_lang(p, langs)
+            }
             Want::Number => prim.is_some_and(|p| p != Prim::Bool),
             Want::Integer => prim.is_some_and(Prim::is_int),
             Want::IntegerOrBool => prim.is_some_and(|p| !p.is_float()),
@@ -339,9 +398,22 @@ impl<'a> Checker<'a, '_> {
             Want::Integer => "an integer",
             Want::IntegerOrBool => "an integer or `bool`",
             Want::Comparable => "a number, `bool` or pointer",
+            Want::Lane => "a number or `bool`",
+            Want::Register => "a number, `bool` or pointer",
         };
         let found = self.show(ty);
+        let bound;
         let hint = match kind {
+            Kind::Param(_) => {
+                let name = match want {
+                    Want::Number => "Num",
+                    Want::Comparable => "Ord",
+                    _ => "Int",
+                };
+                bound = format!("operators on a type parameter need a bound: `{}: {name}`", self.show(ty));
+                &bound
+            }
+            Kind::Enum(..) => "look at it with `match`",
             _ if prim == Some(Prim::Bool) => "convert it with `as i32`; `&&`, `||` and `!` are for `bool`",
             _ if prim.is_some() => "convert it with `as i32`",
             Kind::Ptr { .. } => "`*p` is what the pointer points to",
@@ -426,6 +498,15 @@ impl<'a> Checker<'a, '_> {
         }
         for s in &mut p.statics {
             s.ty = p.types.resolve(s.ty);
+        }
+        for args in p.instantiated.values_mut() {
+            args.iter_mut().for_each(|t| *t = p.types.resolve(*t));
+        }
+        for i in &mut p.impls {
+            i.ty = p.types.resolve(i.ty);
+        }
+        for e in &mut p.enums {
+            e.options.iter_mut().flatten().for_each(|t| *t = p.types.resolve(*t));
         }
         for s in &mut p.structs {
             s.fields.iter_mut().for_each(|f| f.1 = p.types.resolve(f.1));

@@ -6,11 +6,18 @@ mod collect;
 mod exprs;
 mod finish;
 mod launches;
+mod matches;
+mod names;
+mod patterns;
 mod places;
+mod traits;
+mod types;
 
 use crate::diagnostics::*;
 use crate::program::*;
-use crate::types::{Class, Kind, StructId, Ty, TypeTable};
+use crate::types::{Access, Class, EnumId, Kind, ParamId, StructId, TraitId, TraitRef, Ty, TypeTable};
+use names::{Found, Namespace};
+use std::sync::Arc;
 use nyala_base::{Diagnostic, Sink, Span};
 use nyala_ir::Prim;
 use nyala_syntax::ast::{self, ExprId, Module, Name};
@@ -38,9 +45,37 @@ const NO_WHY: Why = Why(None);
 /// What waits for the type of a variable.
 enum Pending {
     Coerce { e: GlobalExpr, span: Span, from: Ty, to: Ty, why: Why },
-    Field { e: GlobalExpr, span: Span, base: Ty, name: Name, result: Ty },
+    Field { e: GlobalExpr, span: Span, base: Ty, name: Name, result: Ty, from: Asker },
+    /// `x.m` that is called; the context is where it stands.
+    Method { e: GlobalExpr, base: Ty, name: Name, result: Ty, from: Asker },
+    /// `ty` must meet this bound.
+    Bound { span: Span, ty: Ty, of: TraitRef },
+    /// The result of comparing two values of type `ty`.
+    Compare { span: Span, op: &'static str, ty: Ty, result: Ty },
     Call { e: GlobalExpr, span: Span, callee: Ty, args: Vec<Arg>, result: Ty },
     Deref { span: Span, base: Ty, result: Ty },
+}
+
+/// Where code stands that asks for a name.
+#[derive(Clone, Copy)]
+struct Asker {
+    ns: NsId,
+    looped: Option<LoopId>,
+}
+
+/// A function that `x.m` may mean.
+#[derive(Clone, Copy)]
+enum Method {
+    Inherent(ImplId, FnId),
+    Trait(TraitId, FnId),
+}
+
+/// Whether a name stands with all its type arguments.
+#[derive(Clone, Copy, PartialEq)]
+enum Arity {
+    /// What is left out is inferred.
+    Open,
+    All,
 }
 
 #[derive(Clone, Copy)]
@@ -53,7 +88,7 @@ struct Arg {
 }
 
 /// What is checked when all types are known.
-enum Final {
+enum Final<'a> {
     Literal {
         value: u128,
         negative: bool,
@@ -91,6 +126,16 @@ enum Final {
         module: usize,
         e: ExprId,
     },
+    Match {
+        module: usize,
+        e: ExprId,
+        ty: Ty,
+    },
+    Irrefutable {
+        module: usize,
+        pattern: &'a ast::Pattern,
+        ty: Ty,
+    },
     /// An array is indexed by something that is no literal.
     IndexAddress {
         module: usize,
@@ -105,6 +150,10 @@ enum Want {
     Integer,
     IntegerOrBool,
     Comparable,
+    /// A number or `bool`.
+    Lane,
+    /// What `asm` takes.
+    Register,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -126,8 +175,29 @@ struct Context {
 struct Checker<'a, 's> {
     p: Program<'a>,
     sink: &'s mut Sink,
-    /// Names of the prelude, of libraries, of the program.
-    globals: [FxHashMap<&'a str, Entity>; 3],
+    /// That of the prelude is the first.
+    namespaces: Vec<Namespace<'a>>,
+    library_roots: Vec<(&'a [Box<str>], NsId)>,
+    /// Modules that are files, by the module around them and their names.
+    file_modules: FxHashMap<(NsId, &'a str), NsId>,
+    /// The module that each file's items are in.
+    module_ns: Vec<NsId>,
+    ns: NsId,
+    /// Modules whose names are being searched for, through `use …::*`.
+    searching: Vec<NsId>,
+    /// Type parameters of the item that is being looked at and of those around it.
+    generics: Arc<[ParamId]>,
+    /// Names of type parameters as the source has them.
+    param_names: FxHashMap<ParamId, &'a str>,
+    methods: FxHashMap<&'a str, Vec<Method>>,
+    /// Bounds that types in declarations must meet, looked at when all impls are known.
+    deferred: Vec<(Span, Ty, TraitRef)>,
+    /// Items are being declared: not all impls are known.
+    collecting: bool,
+    impl_at: FxHashMap<(nyala_base::FileId, u32), ImplId>,
+    supers_checked: FxHashSet<TraitId>,
+    /// How many impls are being looked through for a bound.
+    bound_depth: u32,
     scopes: Vec<FxHashMap<&'a str, Entity>>,
     module: usize,
     ctx: Context,
@@ -135,7 +205,7 @@ struct Checker<'a, 's> {
     pending: Vec<Option<Pending>>,
     /// Number of entries of earlier units.
     pending_base: u32,
-    finals: Vec<Final>,
+    finals: Vec<Final<'a>>,
     /// Locals and pending entries of earlier units end here.
     unit_locals: usize,
     /// Variables of earlier units end here.
@@ -163,7 +233,10 @@ struct Checker<'a, 's> {
 struct Alias<'a> {
     ast: &'a ast::Alias,
     module: usize,
+    ns: NsId,
     top_level: bool,
+    generics: Arc<[ParamId]>,
+    n_outer: usize,
     state: AliasState,
 }
 
@@ -205,12 +278,33 @@ impl<'a, 's> Checker<'a, 's> {
             fns: Vec::new(),
             statics: Vec::new(),
             structs: Vec::new(),
+            enums: Vec::new(),
+            traits: Vec::new(),
+            impls: Vec::new(),
+            impls_of: FxHashMap::default(),
+            type_params: Vec::new(),
+            patterns: FxHashMap::default(),
+            exhaustive: FxHashSet::default(),
+            instantiated: FxHashMap::default(),
             declared: FxHashMap::default(),
         };
         Checker {
             p,
             sink,
-            globals: Default::default(),
+            namespaces: Vec::new(),
+            library_roots: Vec::new(),
+            file_modules: FxHashMap::default(),
+            module_ns: Vec::new(),
+            ns: NsId(0),
+            searching: Vec::new(),
+            generics: Arc::new([]),
+            param_names: FxHashMap::default(),
+            methods: FxHashMap::default(),
+            deferred: Vec::new(),
+            collecting: true,
+            impl_at: FxHashMap::default(),
+            supers_checked: FxHashSet::default(),
+            bound_depth: 0,
             scopes: Vec::new(),
             module: 0,
             ctx: Context { owner: 0, current_loop: None, function: None },
@@ -251,8 +345,13 @@ impl<'a, 's> Checker<'a, 's> {
     }
 
     fn show(&self, ty: Ty) -> String {
-        let structs = &self.p.structs;
-        self.p.types.show(ty, &|id: StructId| structs[id.0 as usize].ast.name.text.to_string())
+        self.p.types.show(ty, &self.p)
+    }
+
+    fn show_bound(&self, bound: &TraitRef) -> String {
+        let name = &self.p.traits[bound.id.0 as usize].ast.name.text;
+        let args: Vec<String> = bound.args.iter().map(|a| self.show(*a)).collect();
+        if args.is_empty() { name.to_string() } else { format!("{name}[{}]", args.join(", ")) }
     }
 
     fn prim(&self, prim: Prim) -> Ty {
@@ -261,56 +360,6 @@ impl<'a, 's> Checker<'a, 's> {
 
     fn var(&mut self) -> Ty {
         self.p.types.var(Class::Any)
-    }
-
-    // Names.
-
-    fn lookup(&self, name: &str) -> Option<Entity> {
-        for scope in self.scopes.iter().rev() {
-            if let Some(&entity) = scope.get(name) {
-                return Some(entity);
-            }
-        }
-        self.globals[..=self.level()].iter().rev().find_map(|scope| scope.get(name)).copied()
-    }
-
-    /// Which of the global scopes the module's own names are in.
-    fn level(&self) -> usize {
-        usize::from(self.module >= self.p.n_prelude) + usize::from(self.module >= self.p.n_libraries)
-    }
-
-    /// What `name` means; an error is reported once per function and name.
-    fn resolve_name(&mut self, name: &'a Name) -> Entity {
-        self.resolve(name, false)
-    }
-
-    /// The same of a name that should be a type's, if `as_type`, else a value's.
-    fn resolve(&mut self, name: &'a Name, as_type: bool) -> Entity {
-        if let Some(entity) = self.lookup(&name.text) {
-            return entity;
-        }
-        if name.is_wildcard() {
-            self.report(wildcard_value::error(name.span));
-            return Entity::Error;
-        }
-        if self.open_names || !self.reported_names.insert((self.ctx.function, &name.text)) {
-            return Entity::Error;
-        }
-        let similar = self.similar_name(&name.text, as_type);
-        self.report(unknown_name::error(name.span, &short(&name.text), similar));
-        Entity::Error
-    }
-
-    fn similar_name(&mut self, name: &str, as_type: bool) -> Option<&'a str> {
-        self.n_suggestions += 1;
-        if self.n_suggestions > 20 {
-            return None;
-        }
-        let all = self.scopes.iter().rev().chain(&self.globals).flat_map(|scope| scope.iter());
-        let is_type = |e: &Entity| matches!(e, Entity::Struct(_) | Entity::Alias(_) | Entity::TypeParam(_));
-        let fitting = all.filter(|(_, e)| !as_type || is_type(e)).map(|(name, _)| *name);
-        let primitive = Prim::ALL.iter().filter(|_| as_type).map(|p| p.name());
-        closest(name, fitting.chain(primitive))
     }
 
     /// Enters a name into the innermost scope.
@@ -373,12 +422,12 @@ impl<'a, 's> Checker<'a, 's> {
             diagnostic = diagnostic.hint(type_mismatch::DROP);
         } else if is_number(self, f) && is_number(self, t) {
             diagnostic = diagnostic.hint(type_mismatch::convert(&expected));
-        } else if let (Kind::Ptr { mutable: false, to: a, .. }, Kind::Ptr { mutable: true, to: b, .. }) =
+        } else if let (Kind::Ptr { access: Access::Shared, to: a, .. }, Kind::Ptr { access: Access::Mut, to: b, .. }) =
             (self.p.types.kind(f), self.p.types.kind(t))
             && (self.p.types.shallow(a) == self.p.types.shallow(b) || self.p.types.as_var(a).is_some())
         {
             diagnostic = diagnostic.hint(type_mismatch::ADDRESS_MUT);
-        } else if let Kind::Ptr { mutable: true, .. } = self.p.types.kind(t)
+        } else if let Kind::Ptr { access: Access::Mut, .. } = self.p.types.kind(t)
             && !matches!(self.p.types.kind(f), Kind::Ptr { .. })
         {
             diagnostic = diagnostic.hint(type_mismatch::WRITE_MUT);
@@ -417,7 +466,7 @@ impl<'a, 's> Checker<'a, 's> {
             return;
         }
         if let Some(var) = self.p.types.as_var(from)
-            && let Kind::Ptr { mutable: false, to: pointee, .. } = self.p.types.kind(to)
+            && let Kind::Ptr { access: Access::Shared, to: pointee, .. } = self.p.types.kind(to)
         {
             if self.p.types.class(var) == Class::Any {
                 self.wait(var, Pending::Coerce { e, span, from, to, why });
@@ -425,19 +474,25 @@ impl<'a, 's> Checker<'a, 's> {
             }
             // A literal is no pointer: its address is meant.
             if self.p.types.unify(from, pointee) {
-                self.p.adjust.insert(e, Adjust { to, address: true });
+                self.p.adjust.insert(e, Adjust { to, derefs: 0, address: true });
                 return;
             }
             self.mismatch(span, from, to, why);
             return;
         }
+        if let Kind::Generic(..) = self.p.types.kind(from)
+            && !matches!(self.p.types.kind(to), Kind::Generic(..) | Kind::Ptr { .. } | Kind::Var(_) | Kind::Error)
+        {
+            let from = self.instantiate_value(e, from, None, span);
+            return self.coerce(e, span, from, to, why);
+        }
         match self.subtype(from, to) {
             Fit::Same => {}
             Fit::Adjusted => {
-                self.p.adjust.insert(e, Adjust { to, address: false });
+                self.p.adjust.insert(e, Adjust { to, derefs: 0, address: false });
             }
             Fit::Address => {
-                self.p.adjust.insert(e, Adjust { to, address: true });
+                self.p.adjust.insert(e, Adjust { to, derefs: 0, address: true });
                 let (module, local) = self.locate(e);
                 self.finals.push(Final::AutoAddress { module, e: local });
             }
@@ -459,17 +514,17 @@ impl<'a, 's> Checker<'a, 's> {
         }
         match (self.p.types.kind(from), self.p.types.kind(to)) {
             (Kind::Never, _) => Fit::Same,
-            (Kind::Ptr { mutable: m, space: s, to: a }, Kind::Ptr { mutable: n, space: t, to: b }) => {
+            (Kind::Ptr { access: m, space: s, to: a }, Kind::Ptr { access: n, space: t, to: b }) => {
                 let (a, b) = (self.p.types.shallow(a), self.p.types.shallow(b));
                 let (ka, kb) = (self.p.types.kind(a), self.p.types.kind(b));
-                if !n && s == t && matches!(kb, Kind::Ptr { .. }) && !matches!(ka, Kind::Ptr { .. } | Kind::Var(_)) {
+                if n == Access::Shared && s == t && matches!(kb, Kind::Ptr { .. }) && !matches!(ka, Kind::Ptr { .. } | Kind::Var(_)) {
                     // `&&T` from a `&T`.
                     return match self.subtype(from, b) {
                         Fit::No => Fit::No,
                         _ => Fit::Address,
                     };
                 }
-                if s != t || (n && !m) {
+                if s != t || m < n {
                     return Fit::No;
                 }
                 match (ka, kb) {
@@ -509,7 +564,8 @@ impl<'a, 's> Checker<'a, 's> {
                 }
                 fit.and(self.subtype_inside(r, s))
             }
-            (_, Kind::Ptr { mutable: false, space: 0, to: pointee })
+            (Kind::Generic(b, _), Kind::Generic(c, _)) if b.len() <= c.len() => self.subtype_generic(from, to, c.len()),
+            (_, Kind::Ptr { access: Access::Shared, space: 0, to: pointee })
                 if !matches!(self.p.types.kind(from), Kind::Var(_)) =>
             {
                 match (self.p.types.kind(from), self.p.types.kind(pointee)) {
@@ -524,6 +580,30 @@ impl<'a, 's> Checker<'a, 's> {
             _ if self.p.types.unify(from, to) => Fit::Same,
             _ => Fit::No,
         }
+    }
+
+    /// A generic function as one of another generic type with `n` parameters.
+    fn subtype_generic(&mut self, from: Ty, to: Ty, n: usize) -> Fit {
+        let generics = self.skolems(n);
+        let skolems: Vec<Ty> = generics.iter().map(|p| self.p.types.mk(Kind::Param(*p))).collect();
+        let (bounds, to) = self.p.types.open(to, &skolems);
+        for (param, bounds) in generics.iter().zip(bounds) {
+            self.p.type_params[param.0 as usize].bounds = bounds;
+        }
+        let args: Vec<Ty> = skolems.iter().map(|_| self.var()).collect();
+        let (bounds, from) = self.p.types.open(from, &args);
+        let fit = self.subtype_inside(from, to);
+        let holds = |c: &mut Self, ty: &Ty, b: TraitRef| !matches!(c.meets(*ty, &b), traits::Meets::No);
+        if !args.iter().zip(bounds).all(|(ty, bounds)| bounds.into_iter().all(|b| holds(self, ty, b))) {
+            return Fit::No;
+        }
+        if fit == Fit::Same { Fit::Adjusted } else { Fit::No }
+    }
+
+    /// New type parameters, to stand for any types.
+    fn skolems(&mut self, n: usize) -> Vec<ParamId> {
+        let name = |i: usize| ((b'A' + (i % 26) as u8) as char).to_string();
+        (0..n).map(|i| self.new_type_param(&name(i), Span::NONE)).collect()
     }
 
     /// Inside of tuples, arrays and functions no address is taken.
@@ -555,9 +635,12 @@ impl<'a, 's> Checker<'a, 's> {
     fn retry(&mut self, pending: Pending) {
         match pending {
             Pending::Coerce { e, span, from, to, why } => self.coerce(e, span, from, to, why),
-            Pending::Field { e, span, base, name, result } => self.field_of(e, span, base, name, result),
+            Pending::Field { e, span, base, name, result, from } => self.field_of(e, span, base, name, result, from),
             Pending::Call { e, span, callee, args, result } => self.apply(e, span, callee, args, result),
             Pending::Deref { span, base, result } => self.deref(span, base, result),
+            Pending::Method { e, base, name, result, from } => self.method(e, base, name, result, from),
+            Pending::Bound { span, ty, of } => self.require(span, ty, of),
+            Pending::Compare { span, op, ty, result } => self.compare(span, op, ty, result),
         }
     }
 }

@@ -102,8 +102,8 @@ impl<'a> Checker<'a, '_> {
         let (g, span) = (self.g(base), self.ast()[base].span);
         let mut ty = self.p.expr_ty[g as usize];
         let mut root = Root::Error;
-        while let Kind::Ptr { mutable, to, .. } = self.p.types.kind(ty) {
-            root = Root::Pointer { mutable, span };
+        while let Kind::Ptr { access, to, .. } = self.p.types.kind(ty) {
+            root = Root::Pointer { mutable: access.is_mut(), span };
             ty = to;
         }
         root

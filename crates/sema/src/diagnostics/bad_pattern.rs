@@ -26,3 +26,17 @@ pub fn no_tuple(span: Span, found: &str, n_expected: usize) -> Diagnostic {
     let message = format!("found `{found}`, expected a tuple of {n_expected} parts");
     Diagnostic::error("bad-pattern", span, message).hint("only tuples are taken apart by `( … )`")
 }
+
+pub fn option_parts(span: Span, name: &str, n_found: usize, n_expected: usize) -> Diagnostic {
+    let s = if n_expected == 1 { "" } else { "s" };
+    let message = format!("found {n_found} parts, option `{name}` has {n_expected}");
+    Diagnostic::error("bad-pattern", span, message).hint(match n_expected {
+        0 => format!("write `{name}` without parts"),
+        _ => format!("the pattern needs {n_expected} name{s}, or `_`, in parentheses"),
+    })
+}
+
+pub fn no_option(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("bad-pattern", span, format!("`{name}` is no option of an enum"))
+        .hint("patterns are literals, names, `_`, tuples, options `E::A(p)` and structs `S { f: p }`")
+}

@@ -38,3 +38,7 @@ pub fn field(span: Span, name: &str, first: Option<Span>) -> Diagnostic {
 pub fn parameter(span: Span, name: &str, first: Span) -> Diagnostic {
     error(span, &format!("parameter `{name}`"), Some(first))
 }
+
+pub fn option(span: Span, name: &str, first: Span) -> Diagnostic {
+    error(span, &format!("option `{name}`"), Some(first))
+}

@@ -20,3 +20,9 @@ pub fn error(span: Span, found: &str) -> Diagnostic {
     Diagnostic::error("indefinite-array", span, format!("found `{found}`, expected a type with a size"))
         .hint("indefinite arrays stand behind pointers, `&[T]`; with a length, `[T * n]`, they are values")
 }
+
+/// `[n: T]` by itself.
+pub fn value(span: Span) -> Diagnostic {
+    Diagnostic::error("indefinite-array", span, "found an array of run-time length, which is no value")
+        .hint("put it on the heap: `~[n: T]`")
+}

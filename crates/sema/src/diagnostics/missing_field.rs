@@ -23,3 +23,9 @@ pub fn error(span: Span, names: &[String]) -> Diagnostic {
     Diagnostic::error("missing-field", span, format!("found no value for field {}", quoted.join(", ")))
         .hint(format!("add `{}`", given.join(", ")))
 }
+
+pub fn in_pattern(span: Span, names: &[String]) -> Diagnostic {
+    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    Diagnostic::error("missing-field", span, format!("found no pattern for field {}", quoted.join(", ")))
+        .hint("name them, or leave them out by `..` at the end")
+}

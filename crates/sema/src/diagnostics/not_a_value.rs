@@ -16,8 +16,8 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `fields` are those of a struct.
-pub fn error(span: Span, name: &str, fields: Option<&[&str]>) -> Diagnostic {
+/// `what` it is instead; `fields` are those of a struct.
+pub fn error(span: Span, name: &str, what: &str, fields: Option<&[&str]>) -> Diagnostic {
     let hint = match fields {
         Some([]) => format!("values of structs are `{name} {{ }}`"),
         Some(fields) if fields.len() <= 6 => {
@@ -25,7 +25,9 @@ pub fn error(span: Span, name: &str, fields: Option<&[&str]>) -> Diagnostic {
             format!("values of structs are `{name} {{ {} }}`", fields.join(", "))
         }
         Some(_) => format!("values of structs are `{name} {{ field: …, … }}`"),
-        None => format!("`x as {name}` converts a value; types are no functions"),
+        None if what == "a type" => format!("`x as {name}` converts a value; types are no functions"),
+        None => format!("name something of it: `{name}::…`"),
     };
-    Diagnostic::error("not-a-value", span, format!("found type `{name}`, expected a value")).hint(hint)
+    let what = what.strip_prefix("a ").unwrap_or(what);
+    Diagnostic::error("not-a-value", span, format!("found {what} `{name}`, expected a value")).hint(hint)
 }

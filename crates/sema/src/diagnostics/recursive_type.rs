@@ -24,3 +24,8 @@ pub fn alias(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("recursive-type", span, format!("type `{name}` contains itself"))
         .hint("recursion needs a `struct`")
 }
+
+pub fn of_trait(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("recursive-type", span, format!("trait `{name}` is its own super-trait"))
+        .hint("take it out of the chain of super-traits")
+}

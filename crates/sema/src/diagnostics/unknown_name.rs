@@ -48,11 +48,11 @@ fn foreign(name: &str) -> Option<&'static str> {
         "void" => "nothing is `()`",
         "str" | "String" | "string" => "texts are arrays of bytes: `&[u8]` as a parameter",
         "Vec" | "vector" | "list" => {
-            "there is no growing array; `[T * n]` has a fixed length, `&mut [T]` points to the heap"
+            "there is no growing array; `[T * n]` has a fixed length, `~[n: T]` is one on the heap"
         }
-        "Box" => "there is no `Box`; pointers are `&T` and `&mut T`",
+        "Box" => "there is no `Box`; `~e` puts a value on the heap",
         "Option" | "Some" | "None" | "Result" | "Ok" | "Err" => {
-            "there are no such types; give back a `bool` with the value"
+            "declare it: `enum Option[T] { None, Some(T) }`; its options are `Option::None`, `Option::Some(x)`"
         }
         "null" | "nullptr" | "NULL" | "nil" => "a null pointer is `0u64 as &T`",
         "printf" | "print" | "puts" | "cout" => {
@@ -61,7 +61,7 @@ fn foreign(name: &str) -> Option<&'static str> {
         "assert" | "panic" => "there are no assertions; test with `if`, and end the program with `exit(1)`",
         "malloc" | "new" => "memory of the heap comes from `alloc_i32(n)`, `alloc_f32(n)`, … or `alloc_bytes(n)`",
         "free" | "delete" => "give memory back with `free_bytes(p)`",
-        "self" | "this" => "there is no receiver; pass it as a parameter",
+        "self" | "this" => "the receiver of a method is a parameter: `fn m(self: &Self)`",
         "const" | "var" | "auto" => "variables are `let x = …;`, or `let mut x = …;` if they change",
         "def" | "func" | "function" => "functions are `fn name(x: i32) -> i32 { … }`",
         "elif" | "elsif" => "write `else if`",

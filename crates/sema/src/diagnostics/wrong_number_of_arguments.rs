@@ -34,7 +34,12 @@ pub fn loop_variables(span: Span, found: usize, expected: usize) -> Diagnostic {
     Diagnostic::error("wrong-number-of-arguments", span, message).hint(hint)
 }
 
-pub fn type_arguments(span: Span, found: usize, expected: usize) -> Diagnostic {
-    let message = format!("found {found} type arguments, expected {expected}");
-    Diagnostic::error("wrong-number-of-arguments", span, message).hint("those that are left out are inferred")
+/// `all`: none may be left out.
+pub fn type_arguments(span: Span, found: usize, expected: usize, all: bool) -> Diagnostic {
+    let s = if found == 1 { "" } else { "s" };
+    let message = format!("found {found} type argument{s}, expected {expected}");
+    Diagnostic::error("wrong-number-of-arguments", span, message).hint(match all {
+        true => "in a type all of them are written: `Name[A, B]`",
+        false => "those that are left out are inferred",
+    })
 }

@@ -1,7 +1,7 @@
 //! Calls, loops over generators, intrinsics.
 
 use super::*;
-use crate::intrinsics::Intrinsic;
+use crate::intrinsics::{Intrinsic, Test};
 use nyala_syntax::ast::{ExprKind, For, UnaryOp};
 
 impl<'a> Lowerer<'_, 'a, '_> {
@@ -17,26 +17,36 @@ impl<'a> Lowerer<'_, 'a, '_> {
         if self.mode == Mode::Filter
             && let Some(Entity::Fn(id)) = self.p.resolved.get(&self.g(*callee))
         {
-            return self.call_in_filter(*id, args, span);
+            let type_args = self.args_of(self.g(*callee));
+            let receiver = match &ast[*callee].kind {
+                ExprKind::Field { base, .. } => Some(*base),
+                _ => None,
+            };
+            let args: Vec<ExprId> = receiver.into_iter().chain(args.iter().copied()).collect();
+            return self.call_in_filter(*id, type_args, &args, span);
         }
         if self.mode != Mode::Code {
             self.mem(span);
             return self.undef(ty);
         }
-        let (f, fn_ty) = self.callee(*callee);
-        let vals: Vec<Val> = args.iter().map(|a| self.value(*a)).collect();
+        let (f, fn_ty, receiver) = self.callee(*callee);
+        let mut vals: Vec<Val> = args.iter().map(|a| self.value(*a)).collect();
         if !self.alive() {
             return self.undef(ty);
         }
         let Kind::Fn(params, result) = self.kind(fn_ty) else { return self.undef(ty) };
         self.w.set_origin(span);
-        let f = if unfold { self.w.op(Op::Run, &[f]) } else { f };
-        if vals.len() == params.len() && *result != TypeTable::NEVER {
-            return self.call_with(f, vals, *result, ret);
+        if let Some(receiver) = receiver {
+            vals.insert(0, receiver);
         }
-        if *result == TypeTable::NEVER && vals.len() == 1 && params.len() != 1 {
+        let f = if unfold { self.w.op(Op::Run, &[f]) } else { f };
+        if vals.len() == params.len() && result != TypeTable::NEVER {
+            return self.call_with(f, vals, result, ret);
+        }
+        if result == TypeTable::NEVER && vals.len() == 1 && params.len() != 1 {
             // A tuple for its parts.
-            let arg_ty = self.adjusted_ty(args[0]);
+            let Some(&arg) = args.first() else { return self.undef(ty) };
+            let arg_ty = self.adjusted_ty(arg);
             let parts = self.split_parts(vals[0], arg_ty);
             self.end(f, &parts);
         } else {
@@ -46,11 +56,15 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     /// A call in a filter: the body with the arguments in place of the parameters, which must be an expression there.
-    fn call_in_filter(&mut self, id: FnId, args: &[ExprId], span: Span) -> Val {
+    fn call_in_filter(&mut self, id: FnId, type_args: Arc<[Ty]>, args: &[ExprId], span: Span) -> Val {
         const MAX_CALLS: u32 = 1000;
         let p = self.p;
+        let (id, type_args) = self.implementation(id, type_args);
         let info = &p.fns[id.0 as usize];
-        let Kind::Fn(_, result) = self.kind(info.ty) else { return self.w.lit_bool(false) };
+        let result = match self.kind(info.ty) {
+            Kind::Fn(_, result) => self.types.instantiate(result, &info.generics, &type_args),
+            _ => return self.w.lit_bool(false),
+        };
         self.filter_calls += 1;
         if self.filter_calls > MAX_CALLS {
             self.report(limitation::error(
@@ -58,7 +72,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 "recursive calls in filters are not supported yet",
                 "write the condition itself",
             ));
-            return self.undef(*result);
+            return self.undef(result);
         }
         let vals: Vec<Val> = args.iter().map(|a| self.value(*a)).collect();
         let Some(body) = info.ast.body.filter(|_| vals.len() == info.ast.params.len()) else {
@@ -67,21 +81,24 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 "this call in a filter is not supported yet",
                 "write the condition itself",
             ));
-            return self.undef(*result);
+            return self.undef(result);
         };
         let module = std::mem::replace(&mut self.module, info.module);
+        let old_env = self.enter_env(&info.generics, &type_args);
         let mark = self.log.len();
-        for ((param, ty), val) in info.ast.params.iter().zip(&info.param_tys).zip(&vals) {
-            self.bind_for_filter(&param.pattern, *ty, *val);
+        let param_tys = self.mono_all(&info.param_tys);
+        for ((param, ty), val) in info.ast.params.iter().zip(param_tys.iter()).zip(&vals) {
+            self.bind_pattern(&param.pattern, *ty, *val, true);
         }
         let val = self.value(body);
         self.rollback(mark);
+        self.env = old_env;
         self.module = module;
         val
     }
 
     /// Calls `f` and goes on with the result, or leaves that to `ret`.
-    fn call_with(&mut self, f: Val, mut args: Vec<Val>, result: Ty, ret: Option<Val>) -> Val {
+    pub(super) fn call_with(&mut self, f: Val, mut args: Vec<Val>, result: Ty, ret: Option<Val>) -> Val {
         let ret_ty = self.ret_ty(result);
         if let Some(ret) = ret
             && self.w.ty(ret) == ret_ty
@@ -98,18 +115,31 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.join_parts(&parts, result)
     }
 
-    /// What is called, behind pointers, and its type.
-    fn callee(&mut self, callee: ExprId) -> (Val, Ty) {
+    /// What is called, behind pointers, its type, and the receiver of a method.
+    fn callee(&mut self, callee: ExprId) -> (Val, Ty, Option<Val>) {
         let span = self.ast()[callee].span;
+        if let ExprKind::Field { base, .. } = &self.ast()[callee].kind
+            && let Some(Entity::Fn(id)) = self.p.resolved.get(&self.g(callee))
+        {
+            let receiver = self.value(*base);
+            let type_args = self.args_of(self.g(callee));
+            let info = &self.p.fns[id.0 as usize];
+            let ty = self.types.instantiate(info.ty, &info.generics, &type_args);
+            return (self.fn_val(*id, type_args, span), ty, Some(receiver));
+        }
         let mut val = self.value(callee);
         let mut ty = self.adjusted_ty(callee);
+        if let (Some(args), Kind::Generic(..)) = (self.p.instantiated.get(&self.g(callee)), self.kind(ty)) {
+            let args = self.mono_all(args);
+            ty = self.types.open(ty, &args).1;
+        }
         while let Kind::Ptr { to, .. } = self.kind(ty) {
-            ty = *to;
+            ty = to;
             if let Some(mem) = self.mem(span) {
                 val = self.w.op(Op::Load, &[mem, val]);
             }
         }
-        (val, ty)
+        (val, ty, None)
     }
 
     /// Calls that are no calls: intrinsics, `break` and `continue` of a `while`.
@@ -127,6 +157,17 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 self.leave_loop(looped, is_break);
                 Some(self.w.unit())
             }
+            Entity::Option(_, i) => {
+                let vals: Vec<Val> = args.iter().map(|a| self.value(*a)).collect();
+                let fn_ty = self.ty_of(callee);
+                let Kind::Fn(params, result) = self.kind(fn_ty) else { return None };
+                self.w.set_origin(span);
+                let val = self.option_val(result, i, &vals);
+                if vals.len() > params.len() && self.alive() {
+                    self.end(vals[params.len()], &[val]);
+                }
+                Some(val)
+            }
             Entity::Fn(id) => {
                 let FnKind::Intrinsic(intrinsic) = &p.fns[id.0 as usize].kind else { return None };
                 let n = p.fns[id.0 as usize].ast.params.len();
@@ -139,14 +180,16 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     Intrinsic::Assert => return Some(self.assert(args, span)),
                     _ => args.iter().map(|a| self.value(*a)).collect(),
                 };
+                let type_args = self.args_of(self.g(callee));
                 let ty = match self.kind(p.fns[id.0 as usize].ty) {
                     // Called with its continuation, too.
-                    Kind::Fn(_, result) if vals.len() == n + 1 && p.fns[id.0 as usize].n_type_params == 0 => *result,
+                    Kind::Fn(_, result) if vals.len() == n + 1 => {
+                        self.types.instantiate(result, &p.fns[id.0 as usize].generics, &type_args)
+                    }
                     _ => self.ty_of(e),
                 };
-                let type_args = p.type_args.get(&self.g(callee)).map_or(&[][..], |a| a);
                 self.w.set_origin(span);
-                let val = self.intrinsic(intrinsic, &vals, ty, type_args, span);
+                let val = self.intrinsic(intrinsic, &vals, ty, &type_args, span);
                 if vals.len() == n + 1 {
                     let parts = self.split_parts(val, ty);
                     self.end(vals[n], &parts);
@@ -199,6 +242,36 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 }
                 self.w.unit()
             }
+            (Intrinsic::Insert, [agg, idx, val, ..]) => match self.w.as_lit(*idx) {
+                Some(i) if self.w.types.n_parts(self.w.ty(*agg)).is_some_and(|n| i < n) => self.w.insert(*agg, i, *val),
+                _ => {
+                    self.limit("insert", false, span);
+                    self.w.undef(ir_ty)
+                }
+            },
+            (Intrinsic::Test(test), [x, ..]) => {
+                let bits = self.w.types.as_prim(self.w.ty(*x)).unwrap_or(ir::Prim::F64);
+                let infinite = match bits {
+                    ir::Prim::F32 => self.w.lit_prim(bits, f32::INFINITY.to_bits().into()),
+                    ir::Prim::F16 => self.w.lit_prim(bits, 0x7c00),
+                    _ => self.w.lit_prim(bits, f64::INFINITY.to_bits()),
+                };
+                let size = self.w.op(Op::Abs, &[*x]);
+                match test {
+                    Test::Nan => self.w.op(Op::Ne, &[*x, *x]),
+                    Test::Infinite => self.w.op(Op::Eq, &[size, infinite]),
+                    Test::Finite => self.w.op(Op::Lt, &[size, infinite]),
+                }
+            }
+            (Intrinsic::Vectorize | Intrinsic::Pipeline, _) => self.loop_intrinsic(vals, span),
+            (Intrinsic::Fibers, _) => self.fibers(vals, span),
+            (Intrinsic::Launch(name), _) => self.launch_device(name, vals, span),
+            (Intrinsic::Index { name, what, axis }, _) => self.index(name, *what, *axis, vals, ir_ty, span),
+            (Intrinsic::ReserveShared, [n, ..]) => self.reserve_shared(*n, ir_ty, span),
+            (Intrinsic::Unsupported(name), _) => {
+                self.limit(name, false, span);
+                self.w.undef(ir_ty)
+            }
             _ => self.w.undef(ir_ty),
         }
     }
@@ -234,17 +307,13 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     /// An intrinsic as a function.
-    pub(super) fn intrinsic_val(&mut self, id: FnId, intrinsic: &Intrinsic) -> Val {
+    pub(super) fn intrinsic_val(&mut self, id: FnId, type_args: &[Ty], intrinsic: &Intrinsic) -> Val {
         let p = self.p;
         let info = &p.fns[id.0 as usize];
-        let ty = self.ir_ty(info.ty);
-        if let Intrinsic::Unsupported(name) = intrinsic {
-            let message = format!("the intrinsic `{name}` is not supported yet");
-            self.report(limitation::error(self.w.current_origin(), message, "write it as a function of the program"));
-            return self.w.undef(ty);
-        }
-        let Kind::Fn(params, result) = self.kind(info.ty) else { return self.w.undef(ty) };
-        if *result == TypeTable::NEVER {
+        let fn_ty = self.mono(info.ty);
+        let ty = self.ir_ty(fn_ty);
+        let Kind::Fn(params, result) = self.kind(fn_ty) else { return self.w.undef(ty) };
+        if result == TypeTable::NEVER {
             return self.w.undef(ty);
         }
         let k = self.w.declare(&info.ast.name.text, ty, &["m"]);
@@ -254,8 +323,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.mode = Mode::Code;
         self.go_on_in(k);
         let span = info.ast.name.span;
-        let val = self.intrinsic(intrinsic, &all[1..=params.len()], *result, &[], span);
-        let parts = self.split_parts(val, *result);
+        let val = self.intrinsic(intrinsic, &all[1..=params.len()], result, type_args, span);
+        let parts = self.split_parts(val, result);
         self.end(all[all.len() - 1], &parts);
         (self.cur, self.mode) = old;
         self.w.cont_val(k)
@@ -280,15 +349,18 @@ impl<'a> Lowerer<'_, 'a, '_> {
             self.mem(span);
             return self.undef(ty);
         }
-        let (f, fn_ty) = self.callee(*callee);
+        let (f, fn_ty, receiver) = self.callee(*callee);
         let mut vals: Vec<Val> = args.iter().map(|a| self.value(*a)).collect();
         if !self.alive() {
             return self.undef(ty);
         }
         let Kind::Fn(params, result) = self.kind(fn_ty) else { return self.undef(ty) };
-        let returns = *result != TypeTable::NEVER;
+        if let Some(receiver) = receiver {
+            vals.insert(0, receiver);
+        }
+        let returns = result != TypeTable::NEVER;
         // The continuation of the call exists before the body, where it is called `break`.
-        let ret_ty = self.ret_ty(*result);
+        let ret_ty = self.ret_ty(result);
         let mut after = None;
         let k = match ret {
             Some(ret) if self.w.ty(ret) == ret_ty => ret,
@@ -301,13 +373,14 @@ impl<'a> Lowerer<'_, 'a, '_> {
         if let Some(id) = info.break_local {
             self.set_var(id, Var { val: Some(k), ptr: None });
         }
-        let body_ty = self.ir_ty(info.ty);
+        let (loop_ty, param_tys) = (self.mono(info.ty), self.mono_all(&info.param_tys));
+        let body_ty = self.ir_ty(loop_ty);
         let body = self.declare_fn("body", body_ty, &looped.params);
         let def = Def {
             k: body,
-            ty: info.ty,
+            ty: loop_ty,
             params: &looped.params,
-            param_tys: &info.param_tys,
+            param_tys: &param_tys,
             filter: looped.filter,
             return_local: info.return_local,
             body: looped.body,
@@ -315,8 +388,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.w.set_origin(span);
         self.lower_def(def);
         let body = self.w.cont_val(body);
-        let to = params.last().copied().unwrap_or(info.ty);
-        vals.push(self.convert(body, info.ty, to));
+        let to = params.last().copied().unwrap_or(loop_ty);
+        vals.push(self.convert(body, loop_ty, to));
         self.w.set_origin(ast[call].span);
         let f = if unfold { self.w.op(Op::Run, &[f]) } else { f };
         if returns {
@@ -327,7 +400,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             Some(k) if returns => {
                 self.go_on_in(k);
                 let parts: Vec<Val> = self.w.params(k)[1..].to_vec();
-                self.join_parts(&parts, *result)
+                self.join_parts(&parts, result)
             }
             _ => self.undef(ty),
         }

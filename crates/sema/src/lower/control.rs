@@ -4,7 +4,7 @@ use super::*;
 use nyala_syntax::ast::{BinaryOp, Block, ExprKind, ItemKind, Stmt, UnaryOp};
 
 /// The open end of a branch: where it got to, with which values.
-struct End {
+pub(super) struct End {
     cur: Cur,
     value: Val,
     changed: Vec<(LocalId, Val)>,
@@ -73,6 +73,13 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     let val = self.for_loop(e, looped, Some(ret));
                     return self.give(e, val, ret);
                 }
+                ExprKind::Match { scrutinee, arms } if self.mode == Mode::Code => {
+                    let bodies: Vec<ExprId> = arms.iter().map(|a| a.body).collect();
+                    if self.bodies_fit(&bodies, ret) {
+                        self.match_arms(e, *scrutinee, arms, &mut |l, body, _| l.tail(body, Some(ret)));
+                        return;
+                    }
+                }
                 _ => {}
             }
         }
@@ -84,9 +91,14 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     /// Whether the values of all branches are what `ret` takes: those of a statement need not be.
-    fn arms_fit(&self, arms: &[(ExprId, ExprId)], otherwise: Option<ExprId>, ret: Val) -> bool {
+    fn arms_fit(&mut self, arms: &[(ExprId, ExprId)], otherwise: Option<ExprId>, ret: Val) -> bool {
+        let bodies: Vec<ExprId> = arms.iter().map(|a| a.1).chain(otherwise).collect();
+        self.bodies_fit(&bodies, ret)
+    }
+
+    fn bodies_fit(&mut self, bodies: &[ExprId], ret: Val) -> bool {
         let n = self.w.types.cn_params(self.w.ty(ret)).map_or(0, <[_]>::len);
-        arms.iter().map(|a| a.1).chain(otherwise).all(|e| {
+        bodies.iter().all(|&e| {
             let ty = self.adjusted_ty(e);
             ty == TypeTable::NEVER || self.parts(ty).len() + 1 == n
         })
@@ -139,7 +151,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                         && let Some(Entity::Fn(id)) = self.p.declared_at(f.name.span)
                     {
                         self.w.set_origin(f.span);
-                        self.lower_fn(id);
+                        self.reach(id);
                     }
                 }
             }
@@ -152,7 +164,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 let val = self.value(init);
                 if self.alive() {
                     let ty = self.adjusted_ty(init);
-                    self.bind_pattern(pattern, ty, val);
+                    self.bind_pattern(pattern, ty, val, false);
                 }
             }
             None => self.bind_undefined(pattern),
@@ -161,10 +173,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     fn bind_undefined(&mut self, pattern: &Pattern) {
         match &pattern.kind {
-            PatternKind::Unnamed
-            | PatternKind::Literal(_)
-            | PatternKind::Option { .. }
-            | PatternKind::Struct { .. } => {}
+            PatternKind::Unnamed | PatternKind::Literal(_) => {}
             PatternKind::Name { name, .. } => {
                 if let Some(id) = self.p.local_at(name.span) {
                     let val = self.undef(self.p.local(id).ty);
@@ -172,6 +181,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 }
             }
             PatternKind::Tuple(parts) => parts.iter().for_each(|p| self.bind_undefined(p)),
+            PatternKind::Option { parts, .. } => parts.iter().flatten().for_each(|p| self.bind_undefined(p)),
+            PatternKind::Struct { fields, .. } => fields.iter().for_each(|f| self.bind_undefined(&f.1)),
         }
     }
 
@@ -190,14 +201,14 @@ impl<'a> Lowerer<'_, 'a, '_> {
         out
     }
 
-    fn close_end(&mut self, mark: usize, value: Val, ends: &mut Vec<End>) {
+    pub(super) fn close_end(&mut self, mark: usize, value: Val, ends: &mut Vec<End>) {
         if let Some(cur) = self.cur.take() {
             ends.push(End { cur, value, changed: self.changes(mark) });
         }
     }
 
     /// Goes on behind the branches that `ends` are the ends of, which began with the variables as they are now.
-    fn join(&mut self, mut ends: Vec<End>, ty: Ty) -> Val {
+    pub(super) fn join(&mut self, mut ends: Vec<End>, ty: Ty) -> Val {
         if ends.len() == 1
             && let Some(end) = ends.pop()
         {
@@ -224,7 +235,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             names.push("r");
         }
         for id in &vars {
-            tys.push(self.ir_ty(p.local(*id).ty));
+            tys.push(self.local_ty(*id));
             names.push(&p.local(*id).name);
         }
         let cn = self.w.types.cn(&tys);
@@ -238,7 +249,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             }
             for id in &vars {
                 let val = changed.get(id).copied().or(self.vars[id.0 as usize].val);
-                let val = val.unwrap_or_else(|| self.undef(p.local(*id).ty));
+                let val = val.unwrap_or_else(|| self.undef_local(*id));
                 args.push(val);
             }
             self.jump(join, &args);
@@ -314,7 +325,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.go_on_in(k_done);
         let short = self.w.lit_bool(op == BinaryOp::Or);
         self.close_end(mark, short, &mut ends);
-        let ty = self.p.types.prim(nyala_ir::Prim::Bool);
+        let ty = self.types.prim(nyala_ir::Prim::Bool);
         self.join(ends, ty)
     }
 
@@ -332,7 +343,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let mut tys = vec![self.w.types.mem()];
         let mut names = vec!["m"];
         for v in &vars {
-            tys.push(self.ir_ty(p.local(*v).ty));
+            tys.push(self.local_ty(*v));
             names.push(&p.local(*v).name);
         }
         let cn = self.w.types.cn(&tys);
@@ -340,7 +351,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let is_used = |l: Option<LocalId>| l.is_some_and(|l| p.local(l).used);
         let exit = is_used(looped.break_local).then(|| self.w.declare("break", cn, &names));
         self.jump_with(header, &vars);
-        self.loops[id.0 as usize] = LoopState { header: Some(header), exit, vars: vars.clone() };
+        // An instance of a nested function may come in between.
+        let state = LoopState { header: Some(header), exit, vars: vars.clone() };
+        let outer = std::mem::replace(&mut self.loops[id.0 as usize], state);
         if looped.first_class {
             for (local, k) in [(looped.break_local, exit), (looped.continue_local, Some(header))] {
                 if let (Some(local), Some(k)) = (local, k) {
@@ -352,6 +365,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.enter_with(header, &vars);
         let cond = self.value(cond);
         if !self.alive() {
+            self.loops[id.0 as usize] = outer;
             return self.w.unit();
         }
         let (k_body, k_done) = (self.block("loop"), self.block("done"));
@@ -366,7 +380,18 @@ impl<'a> Lowerer<'_, 'a, '_> {
             self.jump_with(exit, &vars);
             self.enter_with(exit, &vars);
         }
+        self.loops[id.0 as usize] = outer;
         self.w.unit()
+    }
+
+    fn local_ty(&mut self, id: LocalId) -> ir::Ty {
+        let ty = self.mono(self.p.local(id).ty);
+        self.ir_ty(ty)
+    }
+
+    fn undef_local(&mut self, id: LocalId) -> Val {
+        let ty = self.local_ty(id);
+        self.w.undef(ty)
     }
 
     fn jump_with(&mut self, k: Cont, vars: &[LocalId]) {
@@ -374,7 +399,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             .iter()
             .map(|v| match self.vars[v.0 as usize].val {
                 Some(val) => val,
-                None => self.undef(self.p.local(*v).ty),
+                None => self.undef_local(*v),
             })
             .collect();
         self.jump(k, &args);

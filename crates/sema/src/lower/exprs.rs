@@ -2,7 +2,7 @@
 
 use super::*;
 use nyala_ir::Prim;
-use nyala_syntax::ast::{BinaryOp, ExprKind, UnaryOp};
+use nyala_syntax::ast::{BinaryOp, ExprKind, Lambda, UnaryOp};
 
 impl<'a> Lowerer<'_, 'a, '_> {
     /// The value of `e`, as what it is used for; anything if it has none.
@@ -12,22 +12,56 @@ impl<'a> Lowerer<'_, 'a, '_> {
             let ty = self.adjusted_ty(e);
             return self.undef(ty);
         }
-        match self.p.adjust.get(&self.g(e)).copied() {
-            None => self.raw(e),
-            Some(Adjust { to, address: false }) => {
-                let val = self.raw(e);
+        match self.adjust_of(e) {
+            None => self.instance(e).0,
+            Some(Adjust { to, derefs, address: false }) => {
+                let (val, instance) = self.instance(e);
+                let from = instance.unwrap_or(from);
+                let (val, from) = self.follow(val, from, derefs, e);
                 self.convert(val, from, to)
             }
-            Some(Adjust { to, address: true }) => {
-                let ptr = self.address(e, false);
+            Some(Adjust { to, address: true, .. }) => {
+                let mutable = matches!(self.kind(to), Kind::Ptr { access, .. } if access.is_mut());
+                let ptr = self.address(e, mutable);
                 let ty = self.ir_ty(to);
                 self.w.op_ty(Op::Bitcast, ty, &[ptr])
             }
         }
     }
 
-    pub(super) fn adjusted_ty(&self, e: ExprId) -> Ty {
-        match self.p.adjust.get(&self.g(e)) {
+    /// The value of `e`; of a generic function, other than by its name, the instance that is meant, and its type.
+    fn instance(&mut self, e: ExprId) -> (Val, Option<Ty>) {
+        let val = self.raw(e);
+        let p = self.p;
+        match p.instantiated.get(&self.g(e)) {
+            Some(args) if !matches!(self.ast()[e].kind, ExprKind::Path(_)) => {
+                let (ty, args) = (self.ty_of(e), self.mono_all(args));
+                let (val, ty) = self.instance_of(val, ty, &args);
+                (val, Some(ty))
+            }
+            _ => (val, None),
+        }
+    }
+
+    fn adjust_of(&mut self, e: ExprId) -> Option<Adjust> {
+        let adjust = *self.p.adjust.get(&self.g(e))?;
+        Some(Adjust { to: self.mono(adjust.to), ..adjust })
+    }
+
+    /// What is behind so many pointers, and its type.
+    fn follow(&mut self, mut val: Val, mut ty: Ty, derefs: u32, e: ExprId) -> (Val, Ty) {
+        let span = self.ast()[e].span;
+        for _ in 0..derefs {
+            if let Kind::Ptr { to, .. } = self.kind(ty) {
+                val = self.load(val, span);
+                ty = to;
+            }
+        }
+        (val, ty)
+    }
+
+    pub(super) fn adjusted_ty(&mut self, e: ExprId) -> Ty {
+        match self.adjust_of(e) {
             Some(adjust) => adjust.to,
             None => self.ty_of(e),
         }
@@ -50,13 +84,14 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 self.w.op(Op::Tuple, &parts)
             }
             (Kind::Array(x, n), Kind::Array(y, _)) => {
-                let mut parts = Vec::with_capacity(*n as usize);
-                for i in 0..*n {
+                let mut parts = Vec::with_capacity(n as usize);
+                for i in 0..n {
                     let part = self.w.extract(val, i);
-                    parts.push(self.convert(part, *x, *y));
+                    parts.push(self.convert(part, x, y));
                 }
                 self.w.op_ty(Op::Array, b, &parts)
             }
+            (Kind::Generic(..), Kind::Generic(..)) => self.convert_generic(val, from, to),
             (Kind::Fn(..), Kind::Fn(..)) => self.convert_fn(val, from, to, b),
             _ => self.w.undef(b),
         }
@@ -73,15 +108,15 @@ impl<'a> Lowerer<'_, 'a, '_> {
             let arg = self.convert(params[i + 1], *q, *p);
             args.push(arg);
         }
-        if *r != TypeTable::NEVER {
+        if r != TypeTable::NEVER {
             let ret = params[params.len() - 1];
-            let ret_ty = self.ret_ty(*r);
+            let ret_ty = self.ret_ty(r);
             if self.w.ty(ret) == ret_ty {
                 args.push(ret);
             } else {
                 let k = self.w.declare("k", ret_ty, &["m"]);
                 let got: Vec<Val> = self.w.params(k).to_vec();
-                let (from_parts, to_parts) = (self.parts(*r), self.parts(*s));
+                let (from_parts, to_parts) = (self.parts(r), self.parts(s));
                 let mut results = vec![got[0]];
                 for (i, (x, y)) in from_parts.iter().zip(&to_parts).enumerate() {
                     results.push(self.convert(got[i + 1], *x, *y));
@@ -102,11 +137,10 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.w.set_origin(span);
         let ty = self.ty_of(e);
         match &node.kind {
-            ExprKind::Error
-            | ExprKind::DynArray(..)
-            | ExprKind::Simd(_)
-            | ExprKind::Match { .. }
-            | ExprKind::Asm(_) => self.undef(ty),
+            ExprKind::Error | ExprKind::DynArray(..) => self.undef(ty),
+            ExprKind::Simd(parts) => self.simd_value(parts, ty),
+            ExprKind::Match { scrutinee, arms } => self.match_value(e, *scrutinee, arms),
+            ExprKind::Asm(asm) => self.asm(asm, span),
             ExprKind::Int { value, .. } => {
                 let ty = self.ir_ty(ty);
                 self.w.lit(ty, *value as u64)
@@ -121,7 +155,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             }
             ExprKind::Path(_) => self.path(e, span),
             ExprKind::Struct { fields, .. } => {
-                let Kind::Struct(id) = self.kind(ty) else { return self.undef(ty) };
+                let Kind::Struct(id, _) = self.kind(ty) else { return self.undef(ty) };
                 let info = &self.p.structs[id.0 as usize];
                 let mut parts = vec![None; info.fields.len()];
                 for (name, e) in fields {
@@ -167,7 +201,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 let place_ty = self.ty_of(*place);
                 let place = self.place(*place);
                 let old = self.read(&place, place_ty, span);
-                let one = match self.p.types.as_prim(place_ty) {
+                let one = match self.types.as_prim(place_ty) {
                     Some(Prim::F32) => self.w.lit_prim(Prim::F32, 1f32.to_bits().into()),
                     Some(Prim::F64) => self.w.lit_prim(Prim::F64, 1f64.to_bits()),
                     Some(p) => self.w.lit_prim(p, 1),
@@ -207,26 +241,19 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 let val = self.value(*inner);
                 let from = self.adjusted_ty(*inner);
                 let to = self.p.cast_to.get(&self.g(e)).copied().unwrap_or(ty);
+                let to = self.mono(to);
                 self.cast(val, from, to)
             }
             ExprKind::Call { .. } if self.p.call_kind.get(&self.g(e)) != Some(&CallKind::Call) => self.read_expr(e),
             ExprKind::Call { .. } => self.call(e, None, false),
             ExprKind::Field { .. } => self.read_expr(e),
             ExprKind::Lambda(lambda) => {
-                let Some(info) = self.p.lambdas.get(&self.g(e)) else { return self.undef(ty) };
-                let ir_ty = self.ir_ty(info.ty);
-                let k = self.declare_fn("lambda", ir_ty, &lambda.params);
-                let def = Def {
-                    k,
-                    ty: info.ty,
-                    params: &lambda.params,
-                    param_tys: &info.param_tys,
-                    filter: lambda.filter,
-                    return_local: info.return_local,
-                    body: lambda.body,
-                };
-                self.lower_def(def);
-                self.w.cont_val(k)
+                let p = self.p;
+                let Some(info) = p.lambdas.get(&self.g(e)) else { return self.undef(ty) };
+                if !info.generics.is_empty() && matches!(self.kind(ty), Kind::Generic(..)) {
+                    return self.for_each_instance(ty, &info.generics, |l| l.lambda(lambda, info));
+                }
+                self.lambda(lambda, info)
             }
             ExprKind::If { arms, otherwise } => self.if_value(arms, *otherwise, e),
             ExprKind::While { cond, body } => self.while_loop(e, *cond, *body),
@@ -234,8 +261,25 @@ impl<'a> Lowerer<'_, 'a, '_> {
         }
     }
 
+    fn lambda(&mut self, lambda: &'a Lambda, info: &LambdaInfo) -> Val {
+            let (fn_ty, param_tys) = (self.mono(info.ty), self.mono_all(&info.param_tys));
+            let ir_ty = self.ir_ty(fn_ty);
+            let k = self.declare_fn("lambda", ir_ty, &lambda.params);
+            let def = Def {
+                k,
+                ty: fn_ty,
+                params: &lambda.params,
+                param_tys: &param_tys,
+                filter: lambda.filter,
+                return_local: info.return_local,
+                body: lambda.body,
+            };
+            self.lower_def(def);
+            self.w.cont_val(k)
+    }
+
     fn float(&mut self, text: &str, ty: Ty) -> Val {
-        match self.p.types.as_prim(ty) {
+        match self.types.as_prim(ty) {
             Some(Prim::F32) => {
                 let x: f32 = text.parse().unwrap_or(0.0);
                 self.w.lit_prim(Prim::F32, x.to_bits().into())
@@ -249,9 +293,33 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     fn path(&mut self, e: ExprId, span: Span) -> Val {
         match self.p.resolved.get(&self.g(e)) {
-            Some(Entity::Fn(id)) => self.fn_val(*id),
+            Some(Entity::Fn(id)) if matches!(self.kind(self.p.expr_ty[self.g(e) as usize]), Kind::Generic(..)) => {
+                let ty = self.ty_of(e);
+                self.generic_fn(*id, ty, span)
+            }
+            Some(Entity::Fn(id)) => {
+                let args = self.args_of(self.g(e));
+                self.fn_val(*id, args, span)
+            }
+            Some(Entity::Option(_, i)) => {
+                let ty = self.ty_of(e);
+                match self.kind(ty) {
+                    Kind::Fn(..) => self.option_fn(ty, *i),
+                    _ => self.option_val(ty, *i, &[]),
+                }
+            }
             Some(Entity::Static(id)) if self.mode != Mode::Code => self.static_value(*id, span),
-            Some(Entity::Local(_) | Entity::Static(_)) => self.read_expr(e),
+            Some(entity @ (Entity::Local(_) | Entity::Static(_))) => {
+                let val = self.read_expr(e);
+                let Some(args) = self.p.instantiated.get(&self.g(e)) else { return val };
+                let ty = match *entity {
+                    Entity::Local(id) => self.p.local(id).ty,
+                    Entity::Static(id) => self.p.statics[id.0 as usize].ty,
+                    _ => return val,
+                };
+                let (ty, args) = (self.mono(ty), self.mono_all(args));
+                self.instance_of(val, ty, &args).0
+            }
             _ => {
                 let ty = self.ty_of(e);
                 self.undef(ty)
@@ -264,7 +332,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         match op {
             UnaryOp::Plus => self.value(inner),
             UnaryOp::Neg => {
-                let prim = self.p.types.as_prim(ty).unwrap_or(Prim::I32);
+                let prim = self.types.as_prim(ty).unwrap_or(Prim::I32);
                 if let ExprKind::Int { value, .. } = &self.ast()[inner].kind {
                     return self.w.lit_prim(prim, (*value as u64).wrapping_neg());
                 }
@@ -290,7 +358,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 self.w.op(Op::Hlt, &[val])
             }
             UnaryOp::Unfold => self.unfold(inner, None),
-            UnaryOp::Own | UnaryOp::Run => self.undef(ty),
+            UnaryOp::Own => self.own(inner, ty, e),
+            UnaryOp::Run => self.undef(ty),
         }
     }
 
@@ -304,7 +373,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, a: Val, b: Val, ty: Ty, span: Span) -> Val {
-        let prim = self.p.types.as_prim(ty);
+        let prim = self.types.as_prim(ty);
         let is_int = prim.is_some_and(Prim::is_int);
         let ir_op = match op {
             BinaryOp::Or | BinaryOp::BitOr => Op::Or,
@@ -368,7 +437,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     /// Whether `e` is computed without memory, effects and faults, and is small.
-    pub(super) fn is_total(&self, e: ExprId) -> bool {
+    pub(super) fn is_total(&mut self, e: ExprId) -> bool {
         let mut work = vec![e];
         let mut steps = 0;
         while let Some(e) = work.pop() {
@@ -392,7 +461,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 ) => work.push(*inner),
                 ExprKind::Binary { op, lhs, rhs, .. } => {
                     let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem);
-                    if divides && self.p.types.as_prim(self.ty_of(*lhs)).is_some_and(Prim::is_int) {
+                    let operand_ty = self.ty_of(*lhs);
+                    if divides && !self.types.as_prim(operand_ty).is_some_and(Prim::is_float) {
                         return false;
                     }
                     work.push(*lhs);
@@ -400,7 +470,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 }
                 ExprKind::Cast(inner, _) => work.push(*inner),
                 ExprKind::Field { base, .. } => {
-                    if matches!(self.kind(self.ty_of(*base)), Kind::Ptr { .. }) {
+                    let base_ty = self.ty_of(*base);
+                    if matches!(self.kind(base_ty), Kind::Ptr { .. }) || !self.p.field_idx.contains_key(&self.g(e)) {
                         return false;
                     }
                     work.push(*base);

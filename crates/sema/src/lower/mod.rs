@@ -6,13 +6,18 @@
 mod asserts;
 mod calls;
 mod control;
+mod devices;
+mod enums;
 mod exprs;
+mod instances;
 mod places;
 mod threads;
+mod vectors;
 
 use crate::diagnostics::*;
 use crate::program::*;
-use crate::types::{Kind, Ty, TypeTable};
+use crate::types::{EnumId, Kind, ParamId, TraitId, Ty, TypeTable};
+use std::sync::Arc;
 use nyala_base::{Diagnostic, Sink, Sources, Span};
 use nyala_ir::{self as ir, Builtin, Cont, Filter, Global, Linkage, Node, Op, Val, World};
 use nyala_syntax::ast::{self, ExprId, Module, Param, Pattern, PatternKind};
@@ -20,13 +25,25 @@ use nyala_syntax::ast::{self, ExprId, Module, Param, Pattern, PatternKind};
 /// The graph of everything that exported functions and `main` reach. `None` if `sink` has errors then.
 pub fn lower(program: &Program, sources: &Sources, sink: &mut Sink) -> Option<World> {
     crate::on_big_stack(move || {
-        let mut lowerer = Lowerer::new(program, sources, sink);
-        lowerer.run();
-        let world = lowerer.w;
-        (!sink.has_errors()).then_some(world)
+        let before = sink.diagnostics.len();
+        let mut demands = instances::Demands::default();
+        for _ in 0..MAX_ROUNDS {
+            let mut lowerer = Lowerer::new(program, sources, sink, std::mem::take(&mut demands));
+            lowerer.run();
+            if !lowerer.missed_instance {
+                let world = lowerer.w;
+                return (!sink.has_errors()).then_some(world);
+            }
+            demands = lowerer.demands;
+            sink.diagnostics.truncate(before);
+        }
+        sink.push(polymorphic_recursion::of_values(MAX_ROUNDS));
+        None
     })
 }
 
+/// Rounds of lowering, each of which has found more types that generic functions as values are used with.
+const MAX_ROUNDS: usize = 64;
 /// So many statics may have initializers that need each other.
 const MAX_CHAIN: u32 = 10_000;
 
@@ -67,6 +84,18 @@ enum InitState {
     Done,
 }
 
+/// A function and the types that its type parameters are.
+type InstanceKey = (FnId, Arc<[Ty]>);
+
+/// Type parameters and what they are.
+#[derive(Clone, Default)]
+struct Env {
+    params: Arc<[ParamId]>,
+    args: Arc<[Ty]>,
+    /// Types with these in place of the parameters.
+    memo: rustc_hash::FxHashMap<Ty, Ty>,
+}
+
 struct Lowerer<'p, 'a, 's> {
     p: &'p Program<'a>,
     /// For texts that show the source.
@@ -76,18 +105,28 @@ struct Lowerer<'p, 'a, 's> {
     module: usize,
     mode: Mode,
     cur: Option<Cur>,
+    /// The program's types, and those of its instances.
+    types: TypeTable,
+    /// What the type parameters are in the instance that is being lowered.
+    env: Env,
     tys: Vec<Option<ir::Ty>>,
-    structs: Vec<Option<ir::Ty>>,
     /// How many structs of each name there are: names are unique in the graph.
-    struct_names: rustc_hash::FxHashMap<&'a str, u32>,
-    /// Structs declared in the graph that have no fields there yet.
-    fields_missing: Vec<(usize, ir::StructId)>,
+    struct_names: rustc_hash::FxHashMap<String, u32>,
+    /// Structs and enums declared in the graph that have no fields there yet.
+    fields_missing: Vec<(Ty, ir::StructId)>,
+    /// Generic types reported as endless.
+    deep_types: rustc_hash::FxHashSet<String>,
+    /// In which fields of its struct the parts of an enum's options are.
+    layouts: rustc_hash::FxHashMap<Ty, Arc<[Vec<u64>]>>,
     /// How many initializers of statics are under way.
     init_depth: u32,
     /// How many calls the filter being lowered has had.
     filter_calls: u32,
-    fn_vals: Vec<Option<Val>>,
-    queue: Vec<FnId>,
+    fn_vals: rustc_hash::FxHashMap<InstanceKey, Val>,
+    instances: instances::Instances,
+    demands: instances::Demands,
+    /// A generic function value was used with types that it has no instance for yet.
+    missed_instance: bool,
     globals: Vec<Option<Global>>,
     inits: Vec<InitState>,
     vars: Vec<Var>,
@@ -95,10 +134,12 @@ struct Lowerer<'p, 'a, 's> {
     log: Vec<(LocalId, Var)>,
     in_memory: Vec<bool>,
     loops: Vec<LoopState>,
+    /// Where loops that stand for devices keep the numbers of the work item.
+    work_item: Option<Global>,
 }
 
 impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
-    fn new(p: &'p Program<'a>, sources: &'p Sources, sink: &'s mut Sink) -> Self {
+    fn new(p: &'p Program<'a>, sources: &'p Sources, sink: &'s mut Sink, demands: instances::Demands) -> Self {
         let mut in_memory: Vec<bool> = p.locals.iter().map(|l| l.addressed || (l.mutable && l.captured)).collect();
         for looped in p.loops.iter().filter(|l| l.first_class) {
             for local in &looped.assigned {
@@ -113,20 +154,26 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             module: 0,
             mode: Mode::Code,
             cur: None,
+            types: p.types.clone(),
+            env: Env::default(),
             tys: Vec::new(),
-            structs: vec![None; p.structs.len()],
+            deep_types: rustc_hash::FxHashSet::default(),
+            layouts: rustc_hash::FxHashMap::default(),
             struct_names: rustc_hash::FxHashMap::default(),
             fields_missing: Vec::new(),
             init_depth: 0,
             filter_calls: 0,
-            fn_vals: vec![None; p.fns.len()],
-            queue: Vec::new(),
+            fn_vals: rustc_hash::FxHashMap::default(),
+            instances: instances::Instances::default(),
+            demands,
+            missed_instance: false,
             globals: vec![None; p.statics.len()],
             inits: vec![InitState::Fresh; p.statics.len()],
             vars: vec![Var::default(); p.locals.len()],
             log: Vec::new(),
             in_memory,
             loops: vec![LoopState::default(); p.loops.len()],
+            work_item: None,
         }
     }
 
@@ -138,12 +185,13 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.p.global(self.module, e)
     }
 
-    fn ty_of(&self, e: ExprId) -> Ty {
-        self.p.expr_ty[self.g(e) as usize]
+    fn ty_of(&mut self, e: ExprId) -> Ty {
+        let ty = self.p.expr_ty[self.g(e) as usize];
+        self.mono(ty)
     }
 
-    fn kind(&self, ty: Ty) -> &'p Kind {
-        self.p.types.final_kind(ty)
+    fn kind(&self, ty: Ty) -> Kind {
+        self.types.final_kind(ty).clone()
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
@@ -159,7 +207,8 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         for id in 0..self.p.fns.len() {
             let f = &self.p.fns[id];
             let is_main = &*f.ast.name.text == "main" && f.module >= self.p.n_libraries;
-            if f.kind != FnKind::Defined || !f.top_level || f.rejected || !(f.ast.exported || is_main) {
+            let top_level = f.top_level && f.owner == FnOwner::None && f.generics.is_empty();
+            if f.kind != FnKind::Defined || !top_level || !(f.ast.exported || is_main) {
                 continue;
             }
             let symbol = f.ast.symbol.as_ref().map_or(f.ast.name.text.to_string(), |s| s.0.clone());
@@ -167,17 +216,12 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
                 self.sink.push(duplicate_symbol::error(f.ast.name.span, &short(&symbol), first));
                 continue;
             }
-            let val = self.fn_val(FnId(id as u32));
+            let val = self.fn_val(FnId(id as u32), Arc::new([]), f.ast.name.span);
             if let Some(k) = self.w.as_cont(val) {
                 self.w.cont_mut(k).linkage = Linkage::Exported(symbol);
             }
         }
-        let mut done = 0;
-        while done < self.queue.len() {
-            let id = self.queue[done];
-            done += 1;
-            self.lower_fn(id);
-        }
+        self.lower_queue();
     }
 
     // Types.
@@ -188,59 +232,34 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         }
         let t = match self.kind(ty) {
             // Values of these never exist.
-            Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) => self.w.types.unit(),
-            Kind::Prim(p) => self.w.types.prim(*p),
+            Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) => self.w.types.unit(),
+            Kind::Prim(p) => self.w.types.prim(p),
+            Kind::Generic(..) => self.generic_ty(ty),
+            Kind::Simd(elem, n) => self.simd_ty(elem, n),
             Kind::Tuple(parts) => {
                 let parts: Vec<ir::Ty> = parts.iter().map(|p| self.ir_ty(*p)).collect();
                 self.w.types.tuple(&parts)
             }
-            Kind::Struct(id) => {
-                let idx = id.0 as usize;
-                if let Some(t) = self.structs[idx] {
-                    return t;
-                }
-                let info = &self.p.structs[idx];
-                let n = self.struct_names.entry(&info.ast.name.text).or_insert(0u32);
-                *n += 1;
-                let name = match *n {
-                    1 => info.ast.name.text.to_string(),
-                    n => format!("{}.{}", info.ast.name.text, n - 1),
-                };
-                let (ir_id, t) = self.w.types.declare_struct(&name);
-                self.structs[idx] = Some(t);
-                // Structs that name each other make long chains: one after the other, not one inside the other.
-                self.fields_missing.push((idx, ir_id));
-                if self.fields_missing.len() == 1 {
-                    let mut next = 0;
-                    while let Some(&(idx, ir_id)) = self.fields_missing.get(next) {
-                        next += 1;
-                        let info = &self.p.structs[idx];
-                        let fields = info.fields.iter().map(|(n, t)| (n.to_string(), self.ir_ty(*t))).collect();
-                        self.w.types.set_fields(ir_id, fields);
-                    }
-                    self.fields_missing.clear();
-                }
-                t
-            }
+            Kind::Struct(..) | Kind::Enum(..) => return self.declare_aggregate(ty),
             Kind::Array(elem, n) => {
-                let elem = self.ir_ty(*elem);
-                self.w.types.array(elem, *n)
+                let elem = self.ir_ty(elem);
+                self.w.types.array(elem, n)
             }
             Kind::Indef(elem) => {
-                let elem = self.ir_ty(*elem);
+                let elem = self.ir_ty(elem);
                 self.w.types.indef_array(elem)
             }
-            Kind::Ptr { to, .. } => {
-                let to = self.ir_ty(*to);
-                self.w.types.ptr(to)
+            Kind::Ptr { space, to, .. } => {
+                let pointee = self.ir_ty(to);
+                self.w.types.intern(ir::TyKind::Ptr { pointee, space })
             }
             Kind::Fn(params, result) => {
                 let mut tys = vec![self.w.types.mem()];
                 for p in params.iter() {
                     tys.push(self.ir_ty(*p));
                 }
-                if *result != TypeTable::NEVER {
-                    tys.push(self.ret_ty(*result));
+                if result != TypeTable::NEVER {
+                    tys.push(self.ret_ty(result));
                 }
                 self.w.types.cn(&tys)
             }
@@ -402,57 +421,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         ptr
     }
 
-    fn bind_pattern(&mut self, pattern: &Pattern, ty: Ty, val: Val) {
-        match &pattern.kind {
-            PatternKind::Unnamed
-            | PatternKind::Literal(_)
-            | PatternKind::Option { .. }
-            | PatternKind::Struct { .. } => {}
-            PatternKind::Name { name, .. } => {
-                if let Some(id) = self.p.local_at(name.span) {
-                    self.bind(id, val);
-                }
-            }
-            PatternKind::Tuple(parts) => {
-                let Kind::Tuple(tys) = self.kind(ty) else { return };
-                for (i, (part, ty)) in parts.iter().zip(tys.iter()).enumerate() {
-                    let part_val = self.w.extract(val, i as u64);
-                    self.bind_pattern(part, *ty, part_val);
-                }
-            }
-        }
-    }
-
     // Functions.
-
-    /// The function as a value.
-    fn fn_val(&mut self, id: FnId) -> Val {
-        if let Some(val) = self.fn_vals[id.0 as usize] {
-            return val;
-        }
-        let p = self.p;
-        let info = &p.fns[id.0 as usize];
-        let ty = self.ir_ty(info.ty);
-        let origin = self.w.current_origin();
-        self.w.set_origin(info.ast.name.span);
-        let val = match &info.kind {
-            FnKind::Foreign(symbol) => {
-                let k = self.w.foreign(symbol, ty);
-                self.w.cont_val(k)
-            }
-            FnKind::Intrinsic(intrinsic) => self.intrinsic_val(id, intrinsic),
-            FnKind::Defined => {
-                let k = self.declare_fn(&info.ast.name.text, ty, &info.ast.params);
-                if info.top_level {
-                    self.queue.push(id);
-                }
-                self.w.cont_val(k)
-            }
-        };
-        self.w.set_origin(origin);
-        self.fn_vals[id.0 as usize] = Some(val);
-        val
-    }
 
     fn declare_fn(&mut self, name: &str, ty: ir::Ty, params: &[Param]) -> Cont {
         let n = self.w.types.cn_params(ty).map_or(1, <[_]>::len);
@@ -470,26 +439,6 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.w.declare(name, ty, &names)
     }
 
-    fn lower_fn(&mut self, id: FnId) {
-        let p = self.p;
-        let info = &p.fns[id.0 as usize];
-        let Some(body) = info.ast.body else { return };
-        let val = self.fn_val(id);
-        let Some(k) = self.w.as_cont(val) else { return };
-        let module = std::mem::replace(&mut self.module, info.module);
-        let def = Def {
-            k,
-            ty: info.ty,
-            params: &info.ast.params,
-            param_tys: &info.param_tys,
-            filter: info.ast.filter,
-            return_local: info.return_local,
-            body,
-        };
-        self.lower_def(def);
-        self.module = module;
-    }
-
     /// Gives `def.k` its filters and its body.
     fn lower_def(&mut self, def: Def) {
         let old = (self.cur, self.mode);
@@ -498,7 +447,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let Kind::Fn(tys, result) = self.kind(def.ty) else { return };
         let n = def.params.len();
         let ir_params: Vec<Val> = self.w.params(def.k)[1..].to_vec();
-        let returns = *result != TypeTable::NEVER;
+        let returns = result != TypeTable::NEVER;
         let explicit = returns && n == tys.len() + 1;
         let as_tuple = !returns && n == 1 && tys.len() != 1;
         let vals: Vec<Val> =
@@ -508,7 +457,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.go_on_in(def.k);
         for ((param, ty), val) in def.params.iter().zip(def.param_tys).zip(&vals) {
             self.w.set_origin(param.span);
-            self.bind_pattern(&param.pattern, *ty, *val);
+            self.bind_pattern(&param.pattern, *ty, *val, false);
         }
         let ret = if returns && !explicit {
             let k = ir_params[ir_params.len() - 1];
@@ -519,7 +468,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         } else {
             // The value, if there is one, goes to the last parameter.
             match (def.param_tys.last().map(|t| self.kind(*t)), vals.last()) {
-                (Some(Kind::Fn(_, r)), Some(&k)) if *r == TypeTable::NEVER => Some(k),
+                (Some(Kind::Fn(_, r)), Some(&k)) if r == TypeTable::NEVER => Some(k),
                 _ => None,
             }
         };
@@ -536,7 +485,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let mark = self.log.len();
         self.mode = Mode::Filter;
         for ((param, ty), val) in def.params.iter().zip(def.param_tys).zip(vals) {
-            self.bind_for_filter(&param.pattern, *ty, *val);
+            self.bind_pattern(&param.pattern, *ty, *val, true);
         }
         let mut filter = Filter { all: self.lower_filter(&def.filter, def.k), params: Vec::new() };
         let mut params = vec![None];
@@ -552,27 +501,6 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.w.cont_mut(def.k).filter = filter;
         self.rollback(mark);
         self.mode = Mode::Code;
-    }
-
-    fn bind_for_filter(&mut self, pattern: &Pattern, ty: Ty, val: Val) {
-        match &pattern.kind {
-            PatternKind::Unnamed
-            | PatternKind::Literal(_)
-            | PatternKind::Option { .. }
-            | PatternKind::Struct { .. } => {}
-            PatternKind::Name { name, .. } => {
-                if let Some(id) = self.p.local_at(name.span) {
-                    self.set_var(id, Var { val: Some(val), ptr: None });
-                }
-            }
-            PatternKind::Tuple(parts) => {
-                let Kind::Tuple(tys) = self.kind(ty) else { return };
-                for (i, (part, ty)) in parts.iter().zip(tys.iter()).enumerate() {
-                    let part_val = self.w.extract(val, i as u64);
-                    self.bind_for_filter(part, *ty, part_val);
-                }
-            }
-        }
     }
 
     fn lower_filter(&mut self, filter: &ast::Filter, k: Cont) -> Option<Val> {
@@ -638,11 +566,13 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         } else if let Some(init) = info.ast.init {
             self.init_depth += 1;
             let old = (self.cur.take(), self.mode, self.module, self.w.current_origin());
+            let env = std::mem::take(&mut self.env);
             self.mode = Mode::Constant;
             self.module = info.module;
             let val = self.value(init);
             (self.cur, self.mode, self.module) = (old.0, old.1, old.2);
             self.w.set_origin(old.3);
+            self.env = env;
             self.w.set_init(global, val);
             self.init_depth -= 1;
         }
@@ -670,7 +600,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         }
     }
 
-    fn zero(&mut self, ty: ir::Ty) -> Val {
+    pub(super) fn zero(&mut self, ty: ir::Ty) -> Val {
         match self.w.types.kind(ty).clone() {
             ir::TyKind::Prim(_) | ir::TyKind::Ptr { .. } => self.w.lit(ty, 0),
             ir::TyKind::Array(elem, _) => {

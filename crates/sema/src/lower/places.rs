@@ -19,7 +19,7 @@ enum Source {
 }
 
 impl Lowerer<'_, '_, '_> {
-    fn load(&mut self, ptr: Val, span: Span) -> Val {
+    pub(super) fn load(&mut self, ptr: Val, span: Span) -> Val {
         if self.mode != Mode::Code {
             // What an immutable static begins with is a constant.
             let undef_mem = self.w.types.mem();
@@ -55,8 +55,9 @@ impl Lowerer<'_, '_, '_> {
         ptr
     }
 
-    fn is_pointer(&self, e: ExprId) -> bool {
-        matches!(self.kind(self.adjusted_ty(e)), Kind::Ptr { .. })
+    fn is_pointer(&mut self, e: ExprId) -> bool {
+        let ty = self.adjusted_ty(e);
+        matches!(self.kind(ty), Kind::Ptr { .. })
     }
 
     /// `addressed`: an address is preferred to a value.

@@ -1,0 +1,428 @@
+//! Names: scopes, modules, `use`, paths.
+//!
+//! A name alone is looked for in the blocks around it, in its module, among what the module uses, in the modules around
+//! it, and in the prelude. What a module defines itself wins over what it uses, silently; so does a program over the
+//! prelude.
+
+use super::collect::primitive;
+use super::*;
+use nyala_syntax::ast::{Path, TypeId, Use};
+
+/// The names of a module.
+pub(super) struct Namespace<'a> {
+    pub parent: Option<NsId>,
+    /// The program, library or prelude that it belongs to.
+    pub root: NsId,
+    pub names: FxHashMap<&'a str, Named>,
+    /// `use a::b;` by the name it brings; resolved when somebody asks.
+    uses: FxHashMap<&'a str, Used<'a>>,
+    /// `use a::*;`
+    globs: Vec<Glob<'a>>,
+}
+
+impl Namespace<'_> {
+    fn new(parent: Option<NsId>, root: NsId) -> Self {
+        Namespace { parent, root, names: FxHashMap::default(), uses: FxHashMap::default(), globs: Vec::new() }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Named {
+    pub entity: Entity,
+    pub private: bool,
+}
+
+struct Used<'a> {
+    ast: &'a Use,
+    state: UseState,
+}
+
+struct Glob<'a> {
+    ast: &'a Use,
+    state: UseState,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum UseState {
+    Fresh,
+    Busy,
+    Done(Entity),
+}
+
+/// What a path means.
+#[derive(Clone, Copy)]
+pub(super) enum Found<'a> {
+    Entity(Entity),
+    /// Something of a type: a method by its name.
+    Of(Ty, &'a Name),
+    OfTrait(TraitId, &'a Name),
+}
+
+impl<'a> Checker<'a, '_> {
+    /// Makes the modules of the prelude, the libraries and the program.
+    pub(super) fn make_namespaces(&mut self) {
+        self.new_root();
+        let program = self.new_root();
+        for module in 0..self.p.modules.len() {
+            let ast = self.p.modules[module];
+            let root = if module < self.p.n_prelude {
+                NsId(0)
+            } else if module >= self.p.n_libraries {
+                program
+            } else {
+                match self.library_roots.iter().find(|(path, _)| ast.path.starts_with(path)) {
+                    Some((_, root)) => *root,
+                    None => {
+                        let root = self.new_root();
+                        self.library_roots.push((&ast.path, root));
+                        root
+                    }
+                }
+            };
+            let known = self.library_roots.iter().find(|(_, r)| *r == root).map_or(0, |(path, _)| path.len());
+            let mut ns = root;
+            for name in ast.path.iter().skip(known) {
+                let key = (ns, &**name);
+                ns = match self.file_modules.get(&key) {
+                    Some(&inner) => inner,
+                    None => {
+                        let inner = self.new_namespace(ns);
+                        self.file_modules.insert(key, inner);
+                        inner
+                    }
+                };
+            }
+            self.module_ns.push(ns);
+        }
+    }
+
+    fn new_root(&mut self) -> NsId {
+        let id = NsId(self.namespaces.len() as u32);
+        self.namespaces.push(Namespace::new(None, id));
+        id
+    }
+
+    pub(super) fn new_namespace(&mut self, parent: NsId) -> NsId {
+        let id = NsId(self.namespaces.len() as u32);
+        let root = self.namespaces[parent.0 as usize].root;
+        self.namespaces.push(Namespace::new(Some(parent), root));
+        id
+    }
+
+    pub(super) fn declare_use(&mut self, used: &'a Use) {
+        let ns = &mut self.namespaces[self.ns.0 as usize];
+        if used.all {
+            ns.globs.push(Glob { ast: used, state: UseState::Fresh });
+            return;
+        }
+        let Some(name) = used.alias.as_ref().or(used.names.last()) else { return };
+        let old = ns.uses.insert(&name.text, Used { ast: used, state: UseState::Fresh });
+        if let Some(old) = old {
+            let first = old.ast.alias.as_ref().or(old.ast.names.last()).map(|n| n.span);
+            self.report(duplicate_name::item(name.span, &short(&name.text), first));
+        }
+    }
+
+    /// All `use` items of modules, so that faults in them are found though nobody needs them.
+    pub(super) fn check_uses(&mut self) {
+        for ns in 0..self.namespaces.len() {
+            let ns = NsId(ns as u32);
+            let mut names: Vec<(u32, &'a str)> = self.namespaces[ns.0 as usize]
+                .uses
+                .iter()
+                .filter_map(|(name, used)| Some((used.ast.names.first()?.span.lo, *name)))
+                .collect();
+            names.sort_unstable();
+            for (_, name) in names {
+                self.used(ns, name);
+            }
+            for i in 0..self.namespaces[ns.0 as usize].globs.len() {
+                self.glob(ns, i);
+            }
+        }
+    }
+
+    /// What `name` means, which `use` brings into the module.
+    fn used(&mut self, ns: NsId, name: &'a str) -> Option<Entity> {
+        let used = self.namespaces[ns.0 as usize].uses.get_mut(name)?;
+        match used.state {
+            UseState::Done(entity) => Some(entity),
+            UseState::Busy => None,
+            UseState::Fresh => {
+                used.state = UseState::Busy;
+                let ast = used.ast;
+                let entity = self.use_path(ns, ast);
+                if let Some(used) = self.namespaces[ns.0 as usize].uses.get_mut(name) {
+                    used.state = UseState::Done(entity);
+                }
+                Some(entity)
+            }
+        }
+    }
+
+    /// The module or enum whose names the `i`th `use …::*` brings.
+    fn glob(&mut self, ns: NsId, i: usize) -> Option<Entity> {
+        let glob = &mut self.namespaces[ns.0 as usize].globs[i];
+        match glob.state {
+            UseState::Done(entity) => Some(entity),
+            UseState::Busy => None,
+            UseState::Fresh => {
+                glob.state = UseState::Busy;
+                let ast = glob.ast;
+                let entity = self.use_path(ns, ast);
+                let entity = match entity {
+                    Entity::Module(_) | Entity::Enum(_) | Entity::Error => entity,
+                    _ => {
+                        let name = &ast.names[ast.names.len() - 1];
+                        self.report(no_such_member::not_a_module(name.span, &short(&name.text)));
+                        Entity::Error
+                    }
+                };
+                self.namespaces[ns.0 as usize].globs[i].state = UseState::Done(entity);
+                Some(entity)
+            }
+        }
+    }
+
+    fn use_path(&mut self, ns: NsId, used: &'a Use) -> Entity {
+        let old = std::mem::replace(&mut self.ns, ns);
+        let scopes = std::mem::take(&mut self.scopes);
+        let entity = match self.walk(&used.names, used.root, true) {
+            Some((entity, rest)) if rest == used.names.len() => entity,
+            Some((entity, rest)) => {
+                if entity != Entity::Error {
+                    let name = &used.names[rest];
+                    self.report(no_such_member::not_a_module(name.span, &short(&used.names[rest - 1].text)));
+                }
+                Entity::Error
+            }
+            None => Entity::Error,
+        };
+        (self.ns, self.scopes) = (old, scopes);
+        entity
+    }
+
+    /// What a module calls `name`, by itself or by `use`.
+    pub(super) fn member(&mut self, ns: NsId, name: &'a str) -> Option<Named> {
+        if let Some(&named) = self.namespaces[ns.0 as usize].names.get(name) {
+            return Some(named);
+        }
+        if let Some(entity) = self.used(ns, name) {
+            return Some(Named { entity, private: false });
+        }
+        for i in 0..self.namespaces[ns.0 as usize].globs.len() {
+            let found = match self.glob(ns, i) {
+                Some(Entity::Module(from)) if from != ns && !self.searching.contains(&from) => {
+                    self.searching.push(ns);
+                    let found = self.member(from, name).filter(|n| !n.private || self.is_inside(ns, from));
+                    self.searching.pop();
+                    found
+                }
+                Some(Entity::Enum(id)) => {
+                    let option = self.p.enums[id.0 as usize].index.get(name);
+                    option.map(|&i| Named { entity: Entity::Option(id, i), private: false })
+                }
+                _ => None,
+            };
+            if let Some(found) = found {
+                return Some(Named { private: false, ..found });
+            }
+        }
+        None
+    }
+
+    /// Whether module `ns` is `outer` or in it.
+    pub(super) fn is_inside(&self, ns: NsId, outer: NsId) -> bool {
+        let mut at = Some(ns);
+        while let Some(ns) = at {
+            if ns == outer {
+                return true;
+            }
+            at = self.namespaces[ns.0 as usize].parent;
+        }
+        false
+    }
+
+    pub(super) fn lookup(&mut self, name: &'a str) -> Option<Entity> {
+        for scope in self.scopes.iter().rev() {
+            if let Some(&entity) = scope.get(name) {
+                return Some(entity);
+            }
+        }
+        let mut at = Some(self.ns);
+        while let Some(ns) = at {
+            if let Some(named) = self.member(ns, name) {
+                return Some(named.entity);
+            }
+            at = self.namespaces[ns.0 as usize].parent;
+        }
+        self.namespaces[0].names.get(name).map(|n| n.entity)
+    }
+
+    /// What `name` means, which should be a type's if `as_type`, else a value's; an error is reported once per function
+    /// and name.
+    pub(super) fn resolve(&mut self, name: &'a Name, as_type: bool) -> Entity {
+        if let Some(entity) = self.lookup(&name.text) {
+            return entity;
+        }
+        if name.is_wildcard() {
+            self.report(wildcard_value::error(name.span));
+            return Entity::Error;
+        }
+        if self.open_names || !self.reported_names.insert((self.ctx.function, &name.text)) {
+            return Entity::Error;
+        }
+        let similar = self.similar_name(&name.text, as_type);
+        self.report(unknown_name::error(name.span, &short(&name.text), similar));
+        Entity::Error
+    }
+
+    fn similar_name(&mut self, name: &str, as_type: bool) -> Option<&'a str> {
+        self.n_suggestions += 1;
+        if self.n_suggestions > 20 {
+            return None;
+        }
+        let mut modules = vec![NsId(0)];
+        let mut at = Some(self.ns);
+        while let Some(ns) = at {
+            modules.push(ns);
+            let used = self.namespaces[ns.0 as usize].globs.iter().filter_map(|g| match g.state {
+                UseState::Done(Entity::Module(ns)) => Some(ns),
+                _ => None,
+            });
+            modules.extend(used);
+            at = self.namespaces[ns.0 as usize].parent;
+        }
+        let is_type = |e: &Entity| matches!(e, Entity::Struct(_) | Entity::Enum(_) | Entity::Alias(_) | Entity::Type(_));
+        let local = self.scopes.iter().rev().flat_map(|s| s.iter().map(|(n, e)| (*n, *e)));
+        let of_modules =
+            modules.iter().flat_map(|ns| self.namespaces[ns.0 as usize].names.iter().map(|(n, e)| (*n, e.entity)));
+        let fitting = local.chain(of_modules).filter(|(_, e)| !as_type || is_type(e)).map(|(name, _)| name);
+        let primitive = Prim::ALL.iter().filter(|_| as_type).map(|p| p.name());
+        closest(name, fitting.chain(primitive))
+    }
+
+    // Paths.
+
+    /// What a path means.
+    pub(super) fn find(&mut self, path: &'a Path, as_type: bool) -> Found<'a> {
+        if path.names.len() == 1 && !path.root {
+            return Found::Entity(self.resolve(&path.names[0], as_type));
+        }
+        let Some((entity, rest)) = self.walk(&path.names, path.root, false) else {
+            return Found::Entity(Entity::Error);
+        };
+        if rest == path.names.len() {
+            return Found::Entity(entity);
+        }
+        if let Entity::Trait(id) = entity
+            && rest + 1 == path.names.len()
+        {
+            return Found::OfTrait(id, &path.names[rest]);
+        }
+        let args = path.inner_args.iter().find(|(i, _)| *i as usize + 1 == rest).map(|(_, args)| &args[..]);
+        let is_type = matches!(entity, Entity::Struct(_) | Entity::Enum(_) | Entity::Alias(_) | Entity::Type(_));
+        if !is_type || rest + 1 != path.names.len() {
+            if entity != Entity::Error {
+                let before = &path.names[rest - 1];
+                self.report(no_such_member::not_a_module(before.span, &short(&before.text)));
+            }
+            return Found::Entity(Entity::Error);
+        }
+        let ty = self.named_ty(entity, args, &path.names[rest - 1], Arity::Open);
+        Found::Of(ty, &path.names[rest])
+    }
+
+    /// The type arguments that the path gives to the enum whose option it names.
+    pub(super) fn option_args(&self, path: &'a Path) -> Option<&'a [TypeId]> {
+        let before = path.names.len().checked_sub(2).and_then(|i| {
+            path.inner_args.iter().find(|(at, _)| *at as usize == i).map(|(_, args)| &args[..])
+        });
+        before.or(path.type_args.as_deref())
+    }
+
+    /// Follows names as far as they are modules, enums and their options; gives what is reached and the number of names
+    /// used up.
+    fn walk(&mut self, names: &'a [Name], root: bool, is_use: bool) -> Option<(Entity, usize)> {
+        let first = &names[0];
+        let mut at = 1;
+        let mut entity = if root {
+            at = 0;
+            Entity::Module(self.namespaces[self.ns.0 as usize].root)
+        } else {
+            match self.lookup(&first.text) {
+                Some(entity) => entity,
+                None => match &*first.text {
+                    "super" => self.around(self.ns, first)?,
+                    "self" => Entity::Module(self.ns),
+                    text if !is_use && primitive(text).is_some() => {
+                        let prim = primitive(text).unwrap_or(Prim::I32);
+                        Entity::Type(self.prim(prim))
+                    }
+                    _ => match self.library(names) {
+                        Some((ns, n)) => {
+                            at = n;
+                            Entity::Module(ns)
+                        }
+                        None => {
+                            self.resolve(first, false);
+                            return None;
+                        }
+                    },
+                },
+            }
+        };
+        while at < names.len() {
+            let name = &names[at];
+            entity = match entity {
+                Entity::Module(ns) if &*name.text == "super" => self.around(ns, name)?,
+                Entity::Module(ns) => match self.member(ns, &name.text) {
+                    None if self.file_modules.contains_key(&(ns, &*name.text)) => {
+                        Entity::Module(self.file_modules[&(ns, &*name.text)])
+                    }
+                    Some(named) => {
+                        if named.private && !self.is_inside(self.ns, ns) {
+                            self.report(private_name::error(name.span, &short(&name.text)));
+                        }
+                        named.entity
+                    }
+                    None => {
+                        if !self.open_names {
+                            let of = names.get(at.wrapping_sub(1)).map_or("", |n| &n.text);
+                            let all = self.namespaces[ns.0 as usize].names.keys().copied();
+                            let similar = closest(&name.text, all);
+                            self.report(no_such_member::error(name.span, &short(of), &short(&name.text), similar));
+                        }
+                        return None;
+                    }
+                },
+                Entity::Enum(id) => match self.p.enums[id.0 as usize].index.get(&*name.text) {
+                    Some(&i) => Entity::Option(id, i),
+                    None => return Some((entity, at)),
+                },
+                _ => return Some((entity, at)),
+            };
+            at += 1;
+        }
+        Some((entity, at))
+    }
+
+    fn around(&mut self, ns: NsId, name: &Name) -> Option<Entity> {
+        match self.namespaces[ns.0 as usize].parent {
+            Some(parent) => Some(Entity::Module(parent)),
+            None => {
+                self.report(no_such_member::no_super(name.span));
+                None
+            }
+        }
+    }
+
+    /// The library that the path begins with, and how many names are its own.
+    fn library(&self, names: &[Name]) -> Option<(NsId, usize)> {
+        let fits = |path: &[Box<str>]| {
+            path.len() <= names.len() && path.iter().zip(names).all(|(a, b)| **a == *b.text)
+        };
+        let fitting = self.library_roots.iter().filter(|(path, _)| fits(path));
+        fitting.max_by_key(|(path, _)| path.len()).map(|(path, ns)| (*ns, path.len()))
+    }
+}

@@ -1,0 +1,24 @@
+//! An inline assembly has an option or a constraint that there is not.
+//!
+//! Options are `"volatile"`, `"alignstack"` and `"intel"`; constraints are LLVM's: an output begins with `=`, an input does not.
+//!
+//! ```impala
+//! fn f(x: i32) -> () { asm("nop" : : "r"(x) : : "fast"); }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! fn f(x: i32) -> () { asm("nop" : : "r"(x) : : "volatile"); }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn option(span: Span, option: &str) -> Diagnostic {
+    Diagnostic::error("bad-asm", span, format!("found option `{option}`"))
+        .hint("options are `\"volatile\"`, `\"alignstack\"` and `\"intel\"`")
+}
+
+pub fn constraint(span: Span, constraint: &str, hint: &'static str) -> Diagnostic {
+    Diagnostic::error("bad-asm", span, format!("found constraint `{constraint}`")).hint(hint)
+}

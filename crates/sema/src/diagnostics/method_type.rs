@@ -1,0 +1,36 @@
+//! A method of an `impl` has another type than the trait says.
+//!
+//! With the type of the `impl` for `Self`, and its arguments for the trait's, both must be the same.
+//!
+//! ```impala
+//! trait Area { fn area(self: &Self) -> i32; }
+//! impl Area for i32 { fn area(self: &i32) -> f32 { 1.0 } }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! trait Area { fn area(self: &Self) -> i32; }
+//! impl Area for i32 { fn area(self: &i32) -> i32 { *self } }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn error(span: Span, name: &str, found: &str, expected: &str, asked: Span) -> Diagnostic {
+    let message = format!("`{name}` has type `{found}`, expected `{expected}`");
+    Diagnostic::error("method-type", span, message).other(asked, "the trait's method").hint("give both the same type")
+}
+
+pub fn parameters(span: Span, name: &str, found: usize, expected: usize, asked: Span) -> Diagnostic {
+    let message = format!("`{name}` has {found} type parameters, expected {expected}");
+    Diagnostic::error("method-type", span, message)
+        .other(asked, "the trait's method")
+        .hint("type parameters of the trait are no parameters of its methods")
+}
+
+pub fn bound(span: Span, name: &str, bound: &str, asked: Span) -> Diagnostic {
+    let message = format!("`{name}` asks for the bound `{bound}`, which the trait does not");
+    Diagnostic::error("method-type", span, message)
+        .other(asked, "the trait's method")
+        .hint("give the trait's method that bound, or do without it")
+}

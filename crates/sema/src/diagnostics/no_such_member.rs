@@ -1,0 +1,41 @@
+//! A module or type has nothing of this name, or the path goes on behind something that is neither.
+//!
+//! `a::b` is `b` of module `a`, an option of enum `a`, or a function of type `a`. `super::b` is `b` of the module around this one,
+//! `::b` one of the whole program.
+//!
+//! ```impala
+//! mod shapes { fn area(r: i32) -> i32 { 3 * r * r } }
+//! fn f() -> i32 { shapes::aera(2) }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! mod shapes { fn area(r: i32) -> i32 { 3 * r * r } }
+//! fn f() -> i32 { shapes::area(2) }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn error(span: Span, of: &str, name: &str, similar: Option<&str>) -> Diagnostic {
+    let message = match of {
+        "" => format!("the program has no `{name}`"),
+        _ => format!("module `{of}` has no `{name}`"),
+    };
+    let diagnostic = Diagnostic::error("no-such-member", span, message);
+    match similar {
+        Some(_) => diagnostic.hint_similar(similar),
+        None => diagnostic.hint("define it there, or name the module that has it"),
+    }
+}
+
+/// What is before the `::` is called `name`.
+pub fn not_a_module(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("no-such-member", span, format!("`{name}` is no module, enum or type"))
+        .hint("what stands before `::` is a module, an enum or a type")
+}
+
+pub fn no_super(span: Span) -> Diagnostic {
+    Diagnostic::error("no-such-member", span, "there is no module around this one")
+        .hint("files of the program share one module; `mod m { … }` makes others")
+}

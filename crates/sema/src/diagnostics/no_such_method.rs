@@ -1,0 +1,46 @@
+//! A value has no method of this name.
+//!
+//! Methods are the functions of `impl` blocks for the type, and of traits that the type has an impl of. Of a type parameter they
+//! are those of its bounds.
+//!
+//! ```impala
+//! struct Point { x: i32, y: i32 }
+//! impl Point { fn sum(self: &Point) -> i32 { self.x + self.y } }
+//! fn f(p: Point) -> i32 { p.total() }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! struct Point { x: i32, y: i32 }
+//! impl Point { fn sum(self: &Point) -> i32 { self.x + self.y } }
+//! fn f(p: Point) -> i32 { p.sum() }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+/// `is_function`: there is a function of this name.
+pub fn error(span: Span, of: &str, name: &str, similar: Option<&str>, is_function: bool) -> Diagnostic {
+    let diagnostic = Diagnostic::error("no-such-method", span, format!("`{of}` has no method or field `{name}`"));
+    match (name, similar) {
+        (_, Some(_)) => diagnostic.hint_similar(similar),
+        ("len" | "length" | "size" | "count", _) => {
+            diagnostic.hint("pointers and arrays know no length: pass it along")
+        }
+        _ if is_function => diagnostic.hint(format!("`{name}` is a function: `{name}(…)`")),
+        _ => diagnostic.hint(format!("write `impl {of} {{ fn {name}(self: &{of}) … }}`, or a bound that has it")),
+    }
+}
+
+pub fn of_trait(span: Span, of: &str, name: &str, similar: Option<&str>) -> Diagnostic {
+    let diagnostic = Diagnostic::error("no-such-method", span, format!("trait `{of}` has no method `{name}`"));
+    match similar {
+        Some(_) => diagnostic.hint_similar(similar),
+        None => diagnostic.hint("an `impl` of a trait has its methods only; others go into `impl Type { … }`"),
+    }
+}
+
+pub fn no_receiver(span: Span, of: &str, name: &str) -> Diagnostic {
+    Diagnostic::error("no-such-method", span, format!("`{name}` takes no receiver"))
+        .hint(format!("call it as `{of}::{name}()`"))
+}

@@ -1,0 +1,45 @@
+//! A generic function needs itself for ever larger types, or a generic type contains itself with ever larger arguments.
+//!
+//! An instance is made for each type that is used. Where making one asks for another, without end, there would be infinitely many;
+//! 64 of one function or type inside of each other are allowed.
+//!
+//! ```impala
+//! fn f[T](x: T, n: i32) -> i32 { if n == 0 { 0 } else { f((x, x), n - 1) } }
+//! fn main() -> i32 { f(1, 3) }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! fn f[T](x: T, n: i32) -> i32 { if n == 0 { 0 } else { f(x, n - 1) } }
+//! fn main() -> i32 { f(1, 3) }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+/// `ty` is the instance asked for.
+pub fn of_function(span: Span, name: &str, ty: &str) -> Diagnostic {
+    Diagnostic::error("polymorphic-recursion", span, format!("`{name}` needs itself for ever larger types"))
+        .label(format!("one of them is `{}`", cut(ty)))
+        .hint("pass what grows as a value: in a list of known type, or behind a pointer")
+}
+
+pub fn of_type(span: Span, ty: &str) -> Diagnostic {
+    Diagnostic::error("polymorphic-recursion", span, format!("`{ty}` contains itself with ever larger types"))
+        .hint("let it contain itself with the same type arguments")
+}
+
+/// Generic functions as values were used with ever more types.
+pub fn of_values(rounds: usize) -> Diagnostic {
+    let message = format!("generic functions as values are used with ever more types, after {rounds} rounds");
+    Diagnostic::error("polymorphic-recursion", Span::NONE, message)
+        .hint("a generic function value that gets to itself by its own argument has no end of instances")
+}
+
+/// The beginning of a type without end.
+fn cut(ty: &str) -> String {
+    match ty.char_indices().nth(60) {
+        Some((at, _)) => format!("{}…", &ty[..at]),
+        None => ty.into(),
+    }
+}

@@ -1,0 +1,22 @@
+//! A name is hidden here: it was declared `priv`.
+//!
+//! Items, fields and methods with `priv` are seen inside of their module only, and in modules inside of it.
+//!
+//! ```impala
+//! mod counter { priv static start = 5; fn first() -> i32 { start } }
+//! fn f() -> i32 { counter::start }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! mod counter { priv static start = 5; fn first() -> i32 { start } }
+//! fn f() -> i32 { counter::first() }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn error(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("private-name", span, format!("`{name}` is private to its module"))
+        .hint("leave out its `priv`, or use what the module offers")
+}

@@ -1,0 +1,20 @@
+//! A type parameter of an `impl` occurs neither in its type nor in the arguments of its trait, so nothing tells what it is.
+//!
+//! ```impala
+//! struct S { x: i32 }
+//! impl[T] S { fn get(self: &S) -> i32 { self.x } }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! struct S { x: i32 }
+//! impl S { fn get(self: &S) -> i32 { self.x } }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn error(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("undetermined-parameter", span, format!("nothing determines `{name}`"))
+        .hint("leave it out, or make it a type parameter of the method")
+}

@@ -1,0 +1,18 @@
+//! An arm of a `match` can never be taken: those before it match all that it does.
+//!
+//! ```impala
+//! fn f(x: i32) -> i32 { match x { _ => 1, 2 => 3 } }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! fn f(x: i32) -> i32 { match x { 2 => 3, _ => 1 } }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn warning(span: Span) -> Diagnostic {
+    Diagnostic::warning("useless-arm", span, "this arm can never be taken")
+        .hint("the arms before it match all that it does: remove it, or put it first")
+}

@@ -1,0 +1,200 @@
+//! Intrinsics that have no back end yet: launches on devices, `vectorize`, `pipeline`, the indices of work items. They
+//! become loops that run one work item after the other, x fastest. Those of devices only the interpreter executes; the
+//! others say so ([`Builtin::Limited`]).
+
+use super::*;
+use crate::intrinsics::Index;
+
+/// Where the numbers of the work item are kept while loops run: these four, of three dimensions each.
+const WORK_ITEM: [Index; 4] = [Index::Thread, Index::Block, Index::BlockSize, Index::Blocks];
+
+impl Lowerer<'_, '_, '_> {
+    /// Says that what follows is executed by the interpreter only, or by nobody.
+    pub(super) fn limit(&mut self, what: &str, interpreted: bool, span: Span) {
+        if self.mem(span).is_none() {
+            return;
+        }
+        let but = if interpreted { ", but by the interpreter" } else { "" };
+        let text = format!("the intrinsic `{}` is not supported yet{but}", short(what));
+        let bytes: Vec<Val> = text.bytes().chain([0]).map(|b| self.w.lit_prim(ir::Prim::U8, b.into())).collect();
+        let u8 = self.w.types.prim(ir::Prim::U8);
+        let ty = self.w.types.array(u8, bytes.len() as u64);
+        let text = self.w.op_ty(Op::Array, ty, &bytes);
+        let interpreted = self.w.lit_bool(interpreted);
+        self.launch(Builtin::Limited, &[text, interpreted]);
+    }
+
+    /// `body` with a counter from `lo` below `hi`.
+    fn counted(&mut self, lo: Val, hi: Val, body: &mut dyn FnMut(&mut Self, Val)) {
+        let index = self.w.ty(lo);
+        let mem = self.w.types.mem();
+        let head_ty = self.w.types.cn(&[mem, index]);
+        let head = self.w.declare("head", head_ty, &["m", "i"]);
+        let (then, otherwise) = (self.block("then"), self.block("else"));
+        self.jump(head, &[lo]);
+        self.go_on_in(head);
+        let i = self.w.param(head, 1);
+        let goes_on = self.w.op(Op::Lt, &[i, hi]);
+        self.branch(goes_on, then, otherwise);
+        self.go_on_in(then);
+        body(self, i);
+        let one = self.w.lit(index, 1);
+        let next = self.w.op(Op::Add, &[i, one]);
+        self.jump(head, &[next]);
+        self.go_on_in(otherwise);
+    }
+
+    fn call_body(&mut self, body: Val, args: &[Val]) {
+        let body = self.w.op(Op::Run, &[body]);
+        self.call_with(body, args.to_vec(), TypeTable::UNIT, None);
+    }
+
+    /// `vectorize(L, a, b, body)`, `vectorize(L, a, b, align, body)`, `vectorize(L, body)`; `pipeline(ii, a, b, body)`.
+    pub(super) fn loop_intrinsic(&mut self, vals: &[Val], span: Span) -> Val {
+        let unit = self.w.unit();
+        let (Some((&body, rest)), true) = (vals.split_last(), self.mem(span).is_some()) else { return unit };
+        let (lo, hi) = match rest {
+            [n] => {
+                let ty = self.w.ty(*n);
+                (self.w.lit(ty, 0), *n)
+            }
+            [_, lo, hi, ..] => (*lo, *hi),
+            _ => return unit,
+        };
+        self.counted(lo, hi, &mut |l, i| l.call_body(body, &[i]));
+        unit
+    }
+
+    /// `fibers(threads, blocks, warps, body)`.
+    pub(super) fn fibers(&mut self, vals: &[Val], span: Span) -> Val {
+        let unit = self.w.unit();
+        let ([_, blocks, warps, body], true) = (vals, self.mem(span).is_some()) else { return unit };
+        self.limit("fibers", true, span);
+        let i32 = self.w.types.i32();
+        let zero = self.w.lit(i32, 0);
+        self.counted(zero, *blocks, &mut |l, block| {
+            l.counted(zero, *warps, &mut |l, warp| l.call_body(*body, &[block, warp]));
+        });
+        unit
+    }
+
+    /// `cuda(device, grid, block, body)`, `cuda(grid, block, body)`: the grid counts work items.
+    pub(super) fn launch_device(&mut self, name: &str, vals: &[Val], span: Span) -> Val {
+        let unit = self.w.unit();
+        if self.mem(span).is_none() {
+            return unit;
+        }
+        self.limit(name, true, span);
+        let ([grid, block, body] | [_, grid, block, body]) = *vals else {
+            // `hls(device, body)`.
+            if let Some(&body) = vals.last() {
+                self.call_body(body, &[]);
+            }
+            return unit;
+        };
+        let i32 = self.w.types.i32();
+        let (zero, one) = (self.w.lit(i32, 0), self.w.lit(i32, 1));
+        let mut sizes = Vec::new();
+        for axis in 0..3 {
+            let (items, size) = (self.w.extract(grid, axis), self.w.extract(block, axis));
+            // As many blocks as hold all items.
+            let more = self.w.op(Op::Sub, &[size, one]);
+            let sum = self.w.op(Op::Add, &[items, more]);
+            let Some(mem) = self.mem(span) else { return unit };
+            let blocks = self.w.op(Op::PDiv, &[mem, sum, size]);
+            self.set_index(Index::BlockSize, axis, size);
+            self.set_index(Index::Blocks, axis, blocks);
+            sizes.push((blocks, size));
+        }
+        let axes: Vec<(Index, u64, Val)> = [(Index::Block, 0), (Index::Thread, 1)]
+            .iter()
+            .flat_map(|&(what, of)| (0..3u64).rev().map(move |axis| (what, of, axis)))
+            .map(|(what, of, axis)| {
+                let (blocks, size) = sizes[axis as usize];
+                (what, axis, if of == 0 { blocks } else { size })
+            })
+            .collect();
+        self.work_items(&axes, zero, body);
+        unit
+    }
+
+    /// A loop for each of the axes, one inside of the other.
+    fn work_items(&mut self, axes: &[(Index, u64, Val)], zero: Val, body: Val) {
+        let Some((&(what, axis, n), inner)) = axes.split_first() else { return self.call_body(body, &[]) };
+        self.counted(zero, n, &mut |l, i| {
+            l.set_index(what, axis, i);
+            l.work_items(inner, zero, body);
+        });
+    }
+
+    fn index_place(&mut self, what: Index, axis: u64) -> Val {
+        let global = match self.work_item {
+            Some(global) => global,
+            None => {
+                let i32 = self.w.types.i32();
+                let ty = self.w.types.array(i32, 3 * WORK_ITEM.len() as u64);
+                let global = self.w.declare_global("work_item", ty, true);
+                let init = self.zero(ty);
+                self.w.set_init(global, init);
+                self.work_item = Some(global);
+                global
+            }
+        };
+        let place = WORK_ITEM.iter().position(|w| *w == what).unwrap_or(0) as u64;
+        let ptr = self.w.global_val(global);
+        let idx = self.w.lit_i64((3 * place + axis) as i64);
+        self.w.op(Op::Lea, &[ptr, idx])
+    }
+
+    fn set_index(&mut self, what: Index, axis: u64, val: Val) {
+        let place = self.index_place(what, axis);
+        if let Some(mem) = self.mem(Span::NONE) {
+            let mem = self.w.op(Op::Store, &[mem, place, val]);
+            self.set_mem(mem);
+        }
+    }
+
+    /// The work item's number, `axis` given by the name or as an argument.
+    pub(super) fn index(&mut self, name: &str, what: Index, axis: Option<u64>, vals: &[Val], ty: ir::Ty, span: Span) -> Val {
+        let axis = match (axis, vals.first().map(|v| self.w.as_lit(*v))) {
+            (Some(axis), _) => axis,
+            (None, Some(Some(axis))) if axis < 3 => axis,
+            _ => {
+                self.limit(name, false, span);
+                return self.w.undef(ty);
+            }
+        };
+        self.limit(name, true, span);
+        let val = match what {
+            Index::Item | Index::Items => {
+                let (of, times) =
+                    if what == Index::Item { (Index::Block, Index::Thread) } else { (Index::Blocks, Index::BlockSize) };
+                let size = self.get_index(Index::BlockSize, axis, span);
+                let (of, other) = (self.get_index(of, axis, span), self.get_index(times, axis, span));
+                let product = self.w.op(Op::Mul, &[of, size]);
+                if what == Index::Item { self.w.op(Op::Add, &[product, other]) } else { product }
+            }
+            _ => self.get_index(what, axis, span),
+        };
+        if self.w.ty(val) == ty { val } else { self.w.op_ty(Op::Cast, ty, &[val]) }
+    }
+
+    fn get_index(&mut self, what: Index, axis: u64, span: Span) -> Val {
+        let place = self.index_place(what, axis);
+        self.load(place, span)
+    }
+
+    /// `reserve_shared[T](n)`: memory that the interpreter takes from the heap.
+    pub(super) fn reserve_shared(&mut self, n: Val, ptr_ty: ir::Ty, span: Span) -> Val {
+        self.limit("reserve_shared", true, span);
+        let Some(mem) = self.mem(span) else { return self.w.undef(ptr_ty) };
+        let elem = self.w.types.pointee(ptr_ty).and_then(|array| self.w.types.part(array, 0));
+        let elem = elem.unwrap_or(self.w.types.unit());
+        let i64 = self.w.types.i64();
+        let n = if self.w.ty(n) == i64 { n } else { self.w.op_ty(Op::Cast, i64, &[n]) };
+        let made = self.w.op_ty(Op::Alloc, elem, &[mem, n]);
+        let (mem, ptr) = (self.w.extract(made, 0), self.w.extract(made, 1));
+        self.set_mem(mem);
+        self.w.op_ty(Op::Bitcast, ptr_ty, &[ptr])
+    }
+}

@@ -1,0 +1,379 @@
+//! Instances: functions with types for their type parameters, made when somebody needs them, and which impl a method of a
+//! trait is for given types.
+//!
+//! A generic function as a value (`f: fn[A](A) -> A`) is the tuple of its instances for all types that values of this
+//! generic type are used with anywhere in the program. When lowering meets a use that the tuple lacks, it notes that and
+//! everything is lowered again ([`Demands`]).
+
+use super::*;
+use crate::types::TraitRef;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Instances of one function inside of each other.
+const MAX_NESTED: usize = 64;
+
+/// The types that values of each generic function type are used with.
+pub(super) type Demands = FxHashMap<Ty, Vec<Arc<[Ty]>>>;
+
+#[derive(Default)]
+pub(super) struct Instances {
+    /// Functions of modules, to be lowered one after the other.
+    queue: Vec<InstanceKey>,
+    /// Who needed each instance first.
+    parents: FxHashMap<InstanceKey, Option<InstanceKey>>,
+    current: Option<InstanceKey>,
+    /// Instances of nested functions whose definition has not been reached.
+    waiting: FxHashMap<FnId, Vec<InstanceKey>>,
+    /// Nested functions whose definition has been reached, with what is around them.
+    reached: FxHashSet<InstanceKey>,
+}
+
+impl Lowerer<'_, '_, '_> {
+    /// The type in this instance.
+    pub(super) fn mono(&mut self, ty: Ty) -> Ty {
+        if !self.types.has_param(ty) {
+            return ty;
+        }
+        if let Some(&done) = self.env.memo.get(&ty) {
+            return done;
+        }
+        let (params, args) = (self.env.params.clone(), self.env.args.clone());
+        let done = self.types.instantiate(ty, &params, &args);
+        self.env.memo.insert(ty, done);
+        done
+    }
+
+    pub(super) fn mono_all(&mut self, tys: &[Ty]) -> Arc<[Ty]> {
+        tys.iter().map(|t| self.mono(*t)).collect()
+    }
+
+    /// The type arguments of the function that the expression names.
+    pub(super) fn args_of(&mut self, g: GlobalExpr) -> Arc<[Ty]> {
+        match self.p.type_args.get(&g) {
+            Some(args) => self.mono_all(args),
+            None => Arc::new([]),
+        }
+    }
+
+    /// The instance as a value.
+    pub(super) fn fn_val(&mut self, id: FnId, args: Arc<[Ty]>, span: Span) -> Val {
+        let (id, args) = self.implementation(id, args);
+        let key = (id, args);
+        if let Some(&val) = self.fn_vals.get(&key) {
+            return val;
+        }
+        let p = self.p;
+        let info = &p.fns[id.0 as usize];
+        let old_env = self.enter_env(&info.generics, &key.1);
+        let fn_ty = self.mono(info.ty);
+        if !info.generics.is_empty() && self.is_endless(&key) {
+            let shown = self.types.show(fn_ty, p);
+            self.sink.push(polymorphic_recursion::of_function(span, &short(&info.ast.name.text), &shown));
+            let ty = self.ir_ty(fn_ty);
+            self.env = old_env;
+            return self.w.undef(ty);
+        }
+        let ty = self.ir_ty(fn_ty);
+        let origin = self.w.current_origin();
+        self.w.set_origin(info.ast.name.span);
+        let is_defined = info.kind == FnKind::Defined;
+        let val = match &info.kind {
+            FnKind::Foreign(symbol) => {
+                let k = self.w.foreign(symbol, ty);
+                self.w.cont_val(k)
+            }
+            FnKind::Intrinsic(intrinsic) => self.intrinsic_val(id, &key.1, intrinsic),
+            FnKind::Defined => {
+                let k = self.declare_fn(&info.ast.name.text, ty, &info.ast.params);
+                self.w.cont_val(k)
+            }
+        };
+        self.w.set_origin(origin);
+        self.env = old_env;
+        self.fn_vals.insert(key.clone(), val);
+        if is_defined {
+            self.instances.parents.insert(key.clone(), self.instances.current.clone());
+            if info.top_level || info.owner != FnOwner::None {
+                self.instances.queue.push(key);
+            } else if self.instances.reached.contains(&around(info, &key)) {
+                self.lower_instance(key);
+            } else {
+                self.instances.waiting.entry(id).or_default().push(key);
+            }
+        }
+        val
+    }
+
+    pub(super) fn enter_env(&mut self, params: &Arc<[ParamId]>, args: &Arc<[Ty]>) -> Env {
+        if self.env.params == *params && self.env.args == *args {
+            return self.env.clone();
+        }
+        let new = Env { params: params.clone(), args: args.clone(), memo: FxHashMap::default() };
+        std::mem::replace(&mut self.env, new)
+    }
+
+    /// Whether too many instances of the same function needed each other.
+    fn is_endless(&self, key: &InstanceKey) -> bool {
+        let mut n = 0;
+        let mut at = self.instances.current.as_ref();
+        while let Some(parent) = at {
+            n += usize::from(parent.0 == key.0);
+            if n > MAX_NESTED {
+                return true;
+            }
+            at = self.instances.parents.get(parent).and_then(|p| p.as_ref());
+        }
+        false
+    }
+
+    pub(super) fn lower_queue(&mut self) {
+        let mut done = 0;
+        while let Some(key) = self.instances.queue.get(done).cloned() {
+            done += 1;
+            self.lower_instance(key);
+        }
+    }
+
+    /// The definition of a nested function: from here on what it captures is there.
+    pub(super) fn reach(&mut self, id: FnId) {
+        let p = self.p;
+        let info = &p.fns[id.0 as usize];
+        let outer: Arc<[Ty]> = info.generics[..info.n_outer].iter().map(|p| self.param_arg(*p)).collect();
+        self.instances.reached.insert((id, outer.clone()));
+        let (now, later) = self.instances.waiting.remove(&id).unwrap_or_default().into_iter().partition(
+            |key: &InstanceKey| key.1[..info.n_outer] == outer[..],
+        );
+        self.instances.waiting.insert(id, later);
+        let now: Vec<InstanceKey> = now;
+        for key in now {
+            self.lower_instance(key);
+        }
+        if info.generics.len() == info.n_outer {
+            self.fn_val(id, outer, info.ast.name.span);
+        }
+    }
+
+    /// What a type parameter is in this instance.
+    fn param_arg(&self, param: ParamId) -> Ty {
+        let place = self.env.params.iter().position(|p| *p == param);
+        place.and_then(|i| self.env.args.get(i)).copied().unwrap_or(TypeTable::ERROR)
+    }
+
+    fn lower_instance(&mut self, key: InstanceKey) {
+        let p = self.p;
+        let info = &p.fns[key.0.0 as usize];
+        let Some(body) = info.ast.body else { return };
+        let Some(k) = self.fn_vals.get(&key).and_then(|val| self.w.as_cont(*val)) else { return };
+        let module = std::mem::replace(&mut self.module, info.module);
+        let old_env = self.enter_env(&info.generics, &key.1);
+        let old_current = self.instances.current.replace(key);
+        let old_origin = self.w.current_origin();
+        let ty = self.mono(info.ty);
+        let param_tys = self.mono_all(&info.param_tys);
+        let def = Def {
+            k,
+            ty,
+            params: &info.ast.params,
+            param_tys: &param_tys,
+            filter: info.ast.filter,
+            return_local: info.return_local,
+            body,
+        };
+        self.lower_def(def);
+        self.w.set_origin(old_origin);
+        self.instances.current = old_current;
+        self.env = old_env;
+        self.module = module;
+    }
+
+    // Generic functions as values.
+
+    /// The instances that a value of a generic function type consists of.
+    fn demanded(&self, ty: Ty) -> Vec<Arc<[Ty]>> {
+        self.demands.get(&ty).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn generic_ty(&mut self, ty: Ty) -> ir::Ty {
+        let mut parts = Vec::new();
+        for args in self.demanded(ty) {
+            let (_, instance) = self.types.open(ty, &args);
+            parts.push(self.ir_ty(instance));
+        }
+        self.w.types.tuple(&parts)
+    }
+
+    /// A generic function as one for these types.
+    pub(super) fn instance_of(&mut self, val: Val, ty: Ty, args: &[Ty]) -> (Val, Ty) {
+        let (_, instance) = self.types.open(ty, args);
+        let known = self.demands.entry(ty).or_default();
+        match known.iter().position(|a| **a == *args) {
+            Some(i) if self.w.types.n_parts(self.w.ty(val)).is_some_and(|n| (i as u64) < n) => {
+                (self.w.extract(val, i as u64), instance)
+            }
+            at => {
+                if at.is_none() {
+                    known.push(args.into());
+                }
+                self.missed_instance = true;
+                (self.undef(instance), instance)
+            }
+        }
+    }
+
+    /// The function as a value of generic type.
+    pub(super) fn generic_fn(&mut self, id: FnId, ty: Ty, span: Span) -> Val {
+        let info = &self.p.fns[id.0 as usize];
+        let outer: Vec<Ty> = info.generics[..info.n_outer].iter().map(|p| self.param_arg(*p)).collect();
+        let mut parts = Vec::new();
+        for args in self.demanded(ty) {
+            let all = outer.iter().chain(args.iter()).copied().collect();
+            parts.push(self.fn_val(id, all, span));
+        }
+        self.w.op(Op::Tuple, &parts)
+    }
+
+    /// What `instance` makes for each of the types that a value of generic type is used with, `generics` being these.
+    pub(super) fn for_each_instance(
+        &mut self,
+        ty: Ty,
+        generics: &[ParamId],
+        mut instance: impl FnMut(&mut Self) -> Val,
+    ) -> Val {
+        let mut parts = Vec::new();
+        for args in self.demanded(ty) {
+            let params: Arc<[ParamId]> = self.env.params.iter().chain(generics).copied().collect();
+            let all: Arc<[Ty]> = self.env.args.iter().chain(args.iter()).copied().collect();
+            let old = self.enter_env(&params, &all);
+            parts.push(instance(self));
+            self.env = old;
+        }
+        self.w.op(Op::Tuple, &parts)
+    }
+
+    /// A generic function as one of another generic type.
+    pub(super) fn convert_generic(&mut self, val: Val, from: Ty, to: Ty) -> Val {
+        let Kind::Generic(bounds, _) = self.kind(from) else { return val };
+        let holes: Vec<ParamId> = (0..bounds.len()).map(|i| ParamId(u32::MAX - i as u32)).collect();
+        let hole_tys: Vec<Ty> = holes.iter().map(|p| self.types.mk(Kind::Param(*p))).collect();
+        let (_, pattern) = self.types.open(from, &hole_tys);
+        let mut parts = Vec::new();
+        for args in self.demanded(to) {
+            let (_, wanted) = self.types.open(to, &args);
+            let mut found: FxHashMap<ParamId, Ty> = holes.iter().map(|p| (*p, TypeTable::ERROR)).collect();
+            self.types.may_match(pattern, wanted, &mut found);
+            let own: Vec<Ty> = holes.iter().map(|p| found[p]).collect();
+            let (part, part_ty) = self.instance_of(val, from, &own);
+            parts.push(self.convert(part, part_ty, wanted));
+        }
+        self.w.op(Op::Tuple, &parts)
+    }
+
+    // Methods of traits.
+
+    /// The function that a method of a trait is for these types; any other is itself.
+    pub(super) fn implementation(&mut self, id: FnId, args: Arc<[Ty]>) -> InstanceKey {
+        let p = self.p;
+        let info = &p.fns[id.0 as usize];
+        let FnOwner::Trait(of) = info.owner else { return (id, args) };
+        let t = &p.traits[of.0 as usize];
+        let n = t.generics.len();
+        let (this, trait_args) = (args[t.n_outer], &args[t.n_outer + 1..n]);
+        let Some((found, impl_args)) = self.select(of, this, trait_args, 0) else { return (id, args) };
+        match p.impls[found.0 as usize].methods.get(&*info.ast.name.text) {
+            Some(&method) => (method, impl_args.into_iter().chain(args[n..].iter().copied()).collect()),
+            None => (id, args),
+        }
+    }
+
+    /// The impl of a trait for a type without parameters, and what the impl's parameters are.
+    fn select(&mut self, of: TraitId, ty: Ty, args: &[Ty], depth: usize) -> Option<(ImplId, Vec<Ty>)> {
+        if depth > MAX_NESTED {
+            return None;
+        }
+        let p = self.p;
+        for &id in p.impls_of.get(&of)? {
+            let info = &p.impls[id.0 as usize];
+            let own = info.of.as_ref()?;
+            let mut holes = self.holes(id);
+            if !self.types.may_match(info.ty, ty, &mut holes)
+                || !own.args.iter().zip(args).all(|(x, y)| self.types.may_match(*x, *y, &mut holes))
+            {
+                continue;
+            }
+            if self.fill(&info.generics, info.n_outer, &mut holes, depth) {
+                return Some((id, self.filled(&info.generics, &holes)));
+            }
+        }
+        None
+    }
+
+    fn holes(&self, id: ImplId) -> FxHashMap<ParamId, Ty> {
+        let info = &self.p.impls[id.0 as usize];
+        info.generics[info.n_outer..].iter().map(|p| (*p, TypeTable::ERROR)).collect()
+    }
+
+    fn filled(&self, generics: &[ParamId], holes: &FxHashMap<ParamId, Ty>) -> Vec<Ty> {
+        generics.iter().map(|p| holes.get(p).copied().unwrap_or_else(|| self.param_arg(*p))).collect()
+    }
+
+    /// Whether the bounds of an impl's parameters are met; those that only bounds determine are filled in.
+    fn fill(&mut self, generics: &[ParamId], first: usize, holes: &mut FxHashMap<ParamId, Ty>, depth: usize) -> bool {
+        let p = self.p;
+        // Parameters may be determined in any order: one more each round.
+        for _ in first..=generics.len() {
+            for param in &generics[first..] {
+                let ty = holes[param];
+                if ty == TypeTable::ERROR {
+                    continue;
+                }
+                for bound in &p.type_params[param.0 as usize].bounds {
+                    if !self.meets(ty, bound, holes, depth) {
+                        return false;
+                    }
+                }
+            }
+            if generics[first..].iter().all(|p| holes[p] != TypeTable::ERROR) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether `ty` has an impl for the bound, in which holes are filled.
+    fn meets(&mut self, ty: Ty, bound: &TraitRef, holes: &mut FxHashMap<ParamId, Ty>, depth: usize) -> bool {
+        let p = self.p;
+        if p.traits[bound.id.0 as usize].lang.is_some() {
+            return self.types.as_prim(ty).is_some();
+        }
+        if depth > MAX_NESTED {
+            return false;
+        }
+        for &id in p.impls_of.get(&bound.id).into_iter().flatten() {
+            let info = &p.impls[id.0 as usize];
+            let Some(own) = &info.of else { continue };
+            let mut inner = self.holes(id);
+            if !self.types.may_match(info.ty, ty, &mut inner)
+                || !self.fill(&info.generics, info.n_outer, &mut inner, depth + 1)
+            {
+                continue;
+            }
+            let inner_args = self.filled(&info.generics, &inner);
+            let mut tried = holes.clone();
+            let mut fits = true;
+            for (x, y) in bound.args.iter().zip(own.args.iter()) {
+                let y = self.types.instantiate(*y, &info.generics, &inner_args);
+                fits = fits && self.types.may_match(*x, y, &mut tried);
+            }
+            if fits {
+                *holes = tried;
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// A nested function with the types of what is around it.
+fn around(info: &FnInfo, key: &InstanceKey) -> InstanceKey {
+    (key.0, key.1[..info.n_outer].into())
+}

@@ -1,0 +1,62 @@
+//! `simd` values, `~e`, `asm`: what has no form of its own in other languages.
+
+use super::*;
+use nyala_syntax::ast::{Asm, ExprKind};
+
+impl Lowerer<'_, '_, '_> {
+    pub(super) fn simd_ty(&mut self, elem: Ty, n: u64) -> ir::Ty {
+        let elem = self.ir_ty(elem);
+        self.w.types.array(elem, n)
+    }
+
+    pub(super) fn simd_value(&mut self, parts: &[ExprId], ty: Ty) -> Val {
+        let parts: Vec<Val> = parts.iter().map(|p| self.value(*p)).collect();
+        let ty = self.ir_ty(ty);
+        if !self.alive() {
+            return self.w.undef(ty);
+        }
+        self.w.op_ty(Op::Array, ty, &parts)
+    }
+
+    /// `~e`, `~[n: T]`: memory of the heap, of type `ty`.
+    pub(super) fn own(&mut self, inner: ExprId, ty: Ty, e: ExprId) -> Val {
+        let span = self.ast()[e].span;
+        let ptr_ty = self.ir_ty(ty);
+        let (n, val) = match &self.ast()[inner].kind {
+            ExprKind::DynArray(n, _) => {
+                let n = self.value(*n);
+                let i64 = self.w.types.i64();
+                (if self.w.ty(n) == i64 { n } else { self.w.op_ty(Op::Cast, i64, &[n]) }, None)
+            }
+            _ => {
+                let val = self.value(inner);
+                (self.w.lit_i64(1), Some(val))
+            }
+        };
+        let Some(mem) = self.mem(span) else { return self.w.undef(ptr_ty) };
+        self.w.set_origin(span);
+        let elem = match (val, self.kind(ty)) {
+            (Some(val), _) => self.w.ty(val),
+            (None, Kind::Ptr { to, .. }) => match self.kind(to) {
+                Kind::Indef(elem) => self.ir_ty(elem),
+                _ => self.w.types.unit(),
+            },
+            _ => self.w.types.unit(),
+        };
+        let made = self.w.op_ty(Op::Alloc, elem, &[mem, n]);
+        let (mem, ptr) = (self.w.extract(made, 0), self.w.extract(made, 1));
+        self.set_mem(mem);
+        let ptr = self.w.op_ty(Op::Bitcast, ptr_ty, &[ptr]);
+        if let Some(val) = val {
+            let mem = self.w.op(Op::Store, &[mem, ptr, val]);
+            self.set_mem(mem);
+        }
+        ptr
+    }
+
+    pub(super) fn asm(&mut self, asm: &Asm, span: Span) -> Val {
+        let _ = asm;
+        self.report(limitation::not_supported(span, "`asm`", "write a C function and import it by `extern \"C\"`"));
+        self.w.unit()
+    }
+}

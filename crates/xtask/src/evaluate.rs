@@ -1,0 +1,236 @@
+//! `; test run`: IR that every engine runs, with what its functions give as comments in it. For what the source language
+//! does not reach, or not yet.
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `;? f(2, 1.5f32) == 3.5f32` | holds under every engine, the arguments known and unknown; `nan` is any NaN |
+//! | `;! f(1, 0): division-by-zero` | the interpreter faults with this code |
+//! | `;! compile: limitation: TEXT` | the interpreter runs it, but compiling gives this error, and there are no queries of compiled code |
+
+use nyala::{Options, Session, testing};
+use nyala_ir::{Prim, Ty, TyKind, World};
+use std::fmt::Write as _;
+
+/// CPUs besides this machine's that code is tried for.
+const OTHER_CPUS: &[&str] = if cfg!(target_arch = "x86_64") { &["x86-64"] } else { &[] };
+
+/// A query: how a function is called, and the result or fault that is expected.
+struct Query<'a> {
+    text: &'a str,
+    /// None for a fault.
+    result: Option<&'a str>,
+    fault: &'a str,
+    name: String,
+}
+
+/// What is wrong with the test.
+pub fn run(text: &str, faults: &mut Vec<String>) {
+    let world = match nyala_ir::read::read(text) {
+        Ok(world) => world,
+        Err(e) => return faults.push(format!("line {}: {}", e.line, e.message)),
+    };
+    let mut program = String::from(text.trim_end());
+    program.push('\n');
+    let (mut queries, mut limitation) = (Vec::new(), None);
+    for line in text.lines() {
+        let made = if let Some(rest) = line.strip_prefix(";! compile: ") {
+            limitation = Some(rest.trim());
+            continue;
+        } else if let Some(rest) = line.strip_prefix(";?") {
+            rest.split_once("==").map(|(call, result)| (call.trim(), Some(result.trim()), ""))
+        } else if let Some(rest) = line.strip_prefix(";!") {
+            rest.rsplit_once(':').map(|(call, fault)| (call.trim(), None, fault.trim()))
+        } else {
+            continue;
+        };
+        let Some((call, result, fault)) = made else { return faults.push(format!("malformed line `{line}`")) };
+        match wrappers(&world, queries.len(), call, result, &mut program) {
+            Ok(()) => queries.push(Query { text: call, result, fault, name: format!("q{}", queries.len()) }),
+            Err(e) => return faults.push(format!("`{call}`: {e}")),
+        }
+    }
+    if queries.is_empty() && limitation.is_none() {
+        return faults.push("nothing in this test checks anything".into());
+    }
+    let world = match nyala_ir::read::read(&program) {
+        Ok(world) => world,
+        Err(e) => return faults.push(format!("with queries, line {}: {}\n{program}", e.line, e.message)),
+    };
+    let wrong = nyala_ir::verify::verify(&world, &world.roots());
+    if !wrong.is_empty() {
+        return faults.push(wrong.join("\n"));
+    }
+    // What is printed reads back.
+    let printed = nyala_ir::print::print(&world);
+    match nyala_ir::read::read(&printed).map(|again| nyala_ir::print::print(&again)) {
+        Ok(again) if again == printed => {}
+        Ok(again) => {
+            faults.push(format!("printed and read, it prints otherwise:\n{}", crate::texts::diff(&printed, &again)))
+        }
+        Err(e) => faults.push(format!("printed, it does not read: line {}: {}\n{printed}", e.line, e.message)),
+    }
+    interpret(&world, &queries, "the source", faults);
+    if !faults.is_empty() {
+        // The other engines are compared with it.
+        return;
+    }
+    for annotations in [false, true] {
+        let mut s = session(annotations, 0, None);
+        match s.residual(&world) {
+            Ok(residual) => {
+                interpret(&residual, &queries, if annotations { "specialized" } else { "not specialized" }, faults);
+            }
+            Err(_) => faults.push(s.render(false)),
+        }
+    }
+    match limitation {
+        Some(expected) => {
+            let mut s = session(true, 3, None);
+            let compiled = s.residual(&world).and_then(|r| s.flat(&r)).and_then(|m| s.load(&m, &[])).is_ok();
+            let found = s.sink.diagnostics.first().map(|d| format!("{}: {}", d.code, d.message));
+            if compiled || !found.as_ref().is_some_and(|f| f.starts_with(expected)) {
+                faults.push(format!("compiling gives {found:?}, expected `{expected}`"));
+            }
+        }
+        None => {
+            // Calls that fault are for the interpreter only.
+            let kept = without_faults(&program, &queries);
+            let Ok(world) = nyala_ir::read::read(&kept) else { return faults.push("cannot leave faults out".into()) };
+            for engine in testing::ENGINES.iter().filter(|e| !e.interpreted) {
+                for cpu in std::iter::once(None).chain(OTHER_CPUS.iter().map(|&c| Some(c))) {
+                    compiled(&world, &queries, engine, cpu, faults);
+                }
+            }
+        }
+    }
+}
+
+fn session(annotations: bool, opt_level: u8, cpu: Option<&str>) -> Session {
+    Session::new(Options {
+        partial_evaluation: annotations,
+        opt_level,
+        cpu: cpu.map(Into::into),
+        verify: true,
+        ..Options::default()
+    })
+}
+
+/// The bits of a value named `v` of type `ty` as a `u64`.
+fn bits(world: &World, ty: Ty, v: &str) -> Result<String, String> {
+    Ok(match *world.types.kind(ty) {
+        TyKind::Prim(Prim::U64) => v.into(),
+        TyKind::Prim(Prim::Bool) => format!("cast[u64]({v})"),
+        TyKind::Prim(p) => format!("cast[u64](bitcast[u{}]({v}))", p.bits()),
+        TyKind::Ptr { .. } => format!("bitcast[u64]({v})"),
+        _ => return Err("the result is no number, bool or address".into()),
+    })
+}
+
+/// Functions that call the query with known and with unknown arguments and compare the result.
+fn wrappers(world: &World, n: usize, call: &str, result: Option<&str>, out: &mut String) -> Result<(), String> {
+    let (name, args) = call.strip_suffix(')').and_then(|c| c.split_once('(')).ok_or("no call")?;
+    let root = world.find_root(name).ok_or("no such function is exported")?;
+    let args: Vec<&str> = args.split(',').map(str::trim).filter(|a| !a.is_empty()).collect();
+    let types = &world.types;
+    let params = types.cn_params(world.cont(root).ty).unwrap_or(&[]);
+    let [_, own @ .., ret] = params else { return Err("it does not return".into()) };
+    if own.len() != args.len() {
+        return Err(format!("takes {} arguments", own.len()));
+    }
+    let [_, ret] = *types.cn_params(*ret).unwrap_or(&[]) else { return Err("it has not just one result".into()) };
+    let ret_text = types.display(ret);
+    let holds = match result {
+        Some("nan") => "ne(r, r)".to_string(),
+        Some(expected) => format!("eq({}, {})", bits(world, ret, "r")?, bits(world, ret, expected)?),
+        None => "eq(r, r)".into(),
+    };
+    for how in ["known", "unknown"] {
+        let id = format!("q{n}_{how}");
+        let mut values = Vec::new();
+        for (i, (arg, &ty)) in args.iter().zip(own).enumerate() {
+            if how == "known" {
+                values.push(arg.to_string());
+            } else {
+                let _ = writeln!(out, "static mut {id}_{i}: {} = {arg}", types.display(ty));
+                values.push(format!("load({id}_m, &{id}_{i})"));
+            }
+        }
+        let values: String = values.iter().map(|v| format!("{v}, ")).collect();
+        let holds = holds.replace("(r)", &format!("({id}_r)")).replace("(r, r)", &format!("({id}_r, {id}_r)"));
+        let holds = holds.replace("eq(r,", &format!("eq({id}_r,"));
+        let _ = writeln!(
+            out,
+            "export cont {id}({id}_m: mem, {id}_ret: cn(mem, bool)) = {name}({id}_m, {values}{id}_k)\n\
+             cont {id}_k({id}_n: mem, {id}_r: {ret_text}) = {id}_ret({id}_n, {holds})"
+        );
+    }
+    Ok(())
+}
+
+/// The program without the calls that fault.
+fn without_faults(program: &str, queries: &[Query]) -> String {
+    let faulty: Vec<&str> = queries.iter().filter(|q| q.result.is_none()).map(|q| q.name.as_str()).collect();
+    let is_kept = |line: &&str| {
+        let name = line.trim_start_matches("export ").trim_start_matches("static mut ").trim_start_matches("cont ");
+        !faulty.iter().any(|q| name.strip_prefix(q).is_some_and(|rest| rest.starts_with('_')))
+    };
+    program.lines().filter(is_kept).map(|l| format!("{l}\n")).collect()
+}
+
+fn interpret(world: &World, queries: &[Query], what: &str, faults: &mut Vec<String>) {
+    for query in queries {
+        for how in ["known", "unknown"] {
+            let mut s = session(true, 0, None);
+            let result = s.interpret_bool(world, &format!("{}_{how}", query.name));
+            let code = s.sink.diagnostics.first().map_or("", |d| d.code);
+            match (query.result, result) {
+                (Some(_), Ok(true)) => {}
+                (None, Err(_)) if code == query.fault => {}
+                (Some(expected), Ok(false)) => {
+                    faults.push(format!("{what}, interpreted: {} is not {expected} ({how})", query.text));
+                }
+                (Some(_), Err(_)) => {
+                    faults.push(format!("{what}, interpreted: {} ({how}): {}", query.text, s.render(false)));
+                }
+                (None, found) => {
+                    let found = if found.is_ok() { "nothing" } else { code };
+                    faults.push(format!(
+                        "{what}, interpreted: {} ({how}) gives {found}, not {}",
+                        query.text, query.fault
+                    ));
+                }
+            }
+        }
+    }
+}
+
+fn compiled(world: &World, queries: &[Query], engine: &testing::Engine, cpu: Option<&str>, faults: &mut Vec<String>) {
+    let name = format!("{}{}", engine.name, cpu.map_or(String::new(), |c| format!(" for {c}")));
+    let mut s = session(engine.partial_evaluation, engine.opt_level, cpu);
+    let made = s.residual(world).and_then(|residual| s.flat(&residual));
+    let loaded = made.and_then(|module| {
+        // The text of flat SSA reads back, too.
+        let text = module.to_string();
+        match nyala_flat::read(&text).map(|m| m.to_string()) {
+            Ok(again) if again == text => {}
+            Ok(again) => {
+                faults.push(format!("{name}: flat text reads otherwise:\n{}", crate::texts::diff(&text, &again)))
+            }
+            Err(e) => faults.push(format!("{name}: flat text does not read: {e}\n{text}")),
+        }
+        s.load(&module, &[])
+    });
+    let Ok(loaded) = loaded else { return faults.push(format!("{name}: {}", s.render(false))) };
+    for query in queries.iter().filter(|q| q.result.is_some()) {
+        for how in ["known", "unknown"] {
+            match s.call_bool(&loaded, &format!("{}_{how}", query.name)) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let expected = query.result.unwrap_or_default();
+                    faults.push(format!("{name}: {} is not {expected} ({how})", query.text));
+                }
+                Err(_) => faults.push(format!("{name}: {} ({how}): {}", query.text, s.render(false))),
+            }
+        }
+    }
+}
