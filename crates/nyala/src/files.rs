@@ -84,8 +84,8 @@ impl Loader {
         while next < self.queue.len() {
             let File { name, text, path, library } = &mut self.queue[next];
             let (name, text) = (std::mem::take(name), std::mem::take(text));
-            let file = s.sources.add(name.clone(), text.clone());
-            let mut module = nyala_syntax::parse(file, &text, &mut s.sink);
+            let file = s.sources.add(name.clone(), text);
+            let mut module = nyala_syntax::parse(file, s.sources.text(file), &mut s.sink);
             (module.path, module.library) = (std::mem::take(path), *library);
             next += 1;
             if !self.find_modules(s, &module, &name) {

@@ -86,18 +86,18 @@ pub fn number(text: &str, float: bool) -> Result<Number, LiteralError> {
             }
         },
     };
-    let mut clean: String = digits.chars().filter(|c| *c != '_').collect();
-    if clean.is_empty() {
+    if digits.bytes().all(|b| b == b'_') {
         return Err(fault(0..text.len(), bad_number::no_digits));
     }
     if float || suffix.is_some_and(Suffix::is_float) {
+        let mut clean = digits.replace('_', "");
         if clean.ends_with('.') {
             clean.push('0');
         }
         return Ok(Number::Float(clean, suffix));
     }
     let mut value: u128 = 0;
-    for c in clean.chars() {
+    for c in digits.chars().filter(|c| *c != '_') {
         let digit = c.to_digit(radix).unwrap_or(0);
         value = match value.checked_mul(radix.into()).and_then(|v| v.checked_add(digit.into())) {
             Some(v) => v,
