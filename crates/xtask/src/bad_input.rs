@@ -57,26 +57,30 @@ fn watch(first: u64, time: Duration, folder: &Path, tally: &mut Tally) -> Result
             return Ok(seed - first);
         };
         seed = read_note(&note).ok_or("the process that reads bad input does not start")?;
-        let kind = kind(&fault);
-        let input = mutate::input(seed, &corpus);
-        let path = folder.join(format!("{seed}.impala"));
-        let fails = |text: &str| {
-            let written = std::fs::write(&path, text);
-            written.is_ok() && run_once(&path).is_some_and(|f| self::kind(&f) == kind)
-        };
-        let reduced = if fails(&input) { reduce::reduce(input, fails) } else { input };
-        std::fs::write(&path, &reduced).map_err(io)?;
         tally.failed += 1;
-        println!("FAILED bad input, seed {seed}: {fault}\n{}: {} bytes", path.display(), reduced.len());
-        if reduced.len() < 2000 {
-            println!("{reduced}");
-        }
+        println!("FAILED bad input, seed {seed}: {fault}");
+        reduce_to(&folder.join(format!("{seed}.impala")), mutate::input(seed, &corpus), &fault).map_err(io)?;
         seed += 1;
         if tally.failed >= MAX_FAULTS || start.elapsed() >= time {
             let _ = std::fs::remove_file(&note);
             return Ok(seed - first);
         }
     }
+}
+
+/// Writes what is left of an input when all is gone that the fault does not need.
+fn reduce_to(path: &Path, input: String, fault: &str) -> std::io::Result<()> {
+    let kind = kind(fault);
+    let fails = |text: &str| {
+        let written = std::fs::write(path, text);
+        written.is_ok() && run_once(path).is_some_and(|f| self::kind(&f) == kind)
+    };
+    let reduced = if fails(&input) { reduce::reduce(input, fails) } else { input };
+    println!("{}: {} bytes", path.display(), reduced.len());
+    if reduced.len() < 2000 {
+        println!("{reduced}");
+    }
+    std::fs::write(path, &reduced)
 }
 
 /// The first line of a fault, which says where in the compiler it is, without the names of the program.
@@ -144,11 +148,20 @@ pub fn read_file(path: &Path) -> Result<bool, String> {
     })
 }
 
-/// Checks one file and says what is wrong.
+/// Checks one file, says what is wrong, and makes it smaller.
 pub fn run_file(path: &Path) -> Result<bool, String> {
-    let fault = run_once(&path.canonicalize().map_err(|e| format!("cannot read {}: {e}", path.display()))?);
-    println!("{}", fault.as_deref().unwrap_or("no fault"));
-    Ok(fault.is_none())
+    let io = |e: std::io::Error| format!("{}: {e}", path.display());
+    let path = path.canonicalize().map_err(io)?;
+    let Some(fault) = run_once(&path) else {
+        println!("no fault");
+        return Ok(true);
+    };
+    println!("{fault}");
+    let folder = root().join("target/bad_input");
+    std::fs::create_dir_all(&folder).map_err(io)?;
+    let input = String::from_utf8_lossy(&std::fs::read(&path).map_err(io)?).into_owned();
+    reduce_to(&folder.join("file.impala"), input, &fault).map_err(io)?;
+    Ok(false)
 }
 
 fn fail(fault: &str) -> ! {
