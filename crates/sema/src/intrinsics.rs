@@ -59,8 +59,7 @@ pub enum Index {
 }
 
 /// Platforms with a launch of their own (`anydsl.md` A.6).
-const PLATFORMS: [&str; 8] =
-    ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls"];
+const PLATFORMS: [&str; 8] = ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls"];
 
 /// Indices of CUDA, NVVM, OpenCL and AMDGPU by the beginnings of their names; then the axis, or nothing where it is an
 /// argument.

@@ -588,10 +588,7 @@ fn reports_faults_once() {
             1:97 limitation: calls with `$` are not supported yet (give its value a name first: `let x = f(); $x`)
         "#]],
     );
-    check_errors(
-        "fn id[T](x: T) -> T { x } fn f() -> i32 { id(1) + id[i32](2) }",
-        expect![""],
-    );
+    check_errors("fn id[T](x: T) -> T { x } fn f() -> i32 { id(1) + id[i32](2) }", expect![""]);
     check_errors(
         "fn f(@(g(n)) n: i32) -> bool { true } extern \"C\" { fn g(i32) -> bool; }",
         expect![[r#"

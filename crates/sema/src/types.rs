@@ -566,12 +566,17 @@ impl TypeTable {
         let Kind::Generic(bounds, body) = self.kind(ty) else { return (Vec::new(), ty) };
         let level = self.levels[self.shallow(ty).0 as usize];
         let mut memo = FxHashMap::default();
-        let mut of = |t: &mut Self, ty: Ty| {
-            t.map(ty, &mut memo, &|t, ty| t.levels[ty.0 as usize] == 0 && !t.mentions_bound(ty), &|_, kind| match kind {
-                Kind::Bound(l, i) if *l == level => Some(args.get(*i as usize).copied().unwrap_or(TypeTable::ERROR)),
-                _ => None,
-            })
-        };
+        let mut of =
+            |t: &mut Self, ty: Ty| {
+                t.map(ty, &mut memo, &|t, ty| t.levels[ty.0 as usize] == 0 && !t.mentions_bound(ty), &|_, kind| {
+                    match kind {
+                        Kind::Bound(l, i) if *l == level => {
+                            Some(args.get(*i as usize).copied().unwrap_or(TypeTable::ERROR))
+                        }
+                        _ => None,
+                    }
+                })
+            };
         let body = of(self, body);
         let one = |t: &mut Self, b: &TraitRef, of: &mut dyn FnMut(&mut Self, Ty) -> Ty| TraitRef {
             id: b.id,
@@ -611,9 +616,8 @@ impl TypeTable {
         let new = match f(self, &kind) {
             Some(new) => new,
             None => {
-                let mut each = |t: &mut Self, ts: &[Ty]| -> Arc<[Ty]> {
-                    ts.iter().map(|ty| t.map(*ty, memo, done, f)).collect()
-                };
+                let mut each =
+                    |t: &mut Self, ts: &[Ty]| -> Arc<[Ty]> { ts.iter().map(|ty| t.map(*ty, memo, done, f)).collect() };
                 match kind {
                     Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) | Kind::Prim(_) => ty,
                     Kind::Tuple(parts) => {

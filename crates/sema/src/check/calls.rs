@@ -537,7 +537,11 @@ impl<'a> Checker<'a, '_> {
             }
             Kind::Error => (None, TypeTable::ERROR),
             Kind::Var(_) => (None, self.var()),
-            _ => (None, TypeTable::ERROR),
+            _ => {
+                let found = self.show(target);
+                self.report(not_a_generator::no_function(ast[*callee].span, &found));
+                (None, TypeTable::ERROR)
+            }
         };
         let mut tys = Vec::with_capacity(looped.params.len());
         let mut body_result = self.var();

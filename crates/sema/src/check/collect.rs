@@ -131,15 +131,13 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn declare_mod(&mut self, m: &'a ast::Mod, private: bool, top_level: bool) {
+        let known = self.file_modules.get(&(self.ns, &*m.name.text)).copied().filter(|_| top_level);
         let Some(items) = &m.items else {
             // Its file's items are entered with the file.
-            let entity = match self.file_modules.get(&(self.ns, &*m.name.text)) {
-                Some(&ns) => Entity::Module(ns),
-                None => Entity::Error,
-            };
-            return self.declare(&m.name, entity, private, top_level);
+            return self.declare(&m.name, known.map_or(Entity::Error, Entity::Module), private, top_level);
         };
-        let inner = self.new_namespace(self.ns);
+        // Modules inside of it may be files.
+        let inner = known.unwrap_or_else(|| self.new_namespace(self.ns));
         self.declare(&m.name, Entity::Module(inner), private, top_level);
         let old = std::mem::replace(&mut self.ns, inner);
         self.declare_items(items.iter(), true);
@@ -548,7 +546,9 @@ impl<'a> Checker<'a, '_> {
     /// `fn f(x)`: the name of a parameter, where its type stands alone; this is reported once for its uses, too.
     fn lacks_type(&mut self, param: &'a ast::Param, function: FnId) -> bool {
         let (ast::PatternKind::Unnamed, Some(ty)) = (&param.pattern.kind, param.pattern.ty) else { return false };
-        let ast::TypeKind::Path(ast::Path { names, type_args: None, root: false, .. }) = &self.ast()[ty].kind else { return false };
+        let ast::TypeKind::Path(ast::Path { names, type_args: None, root: false, .. }) = &self.ast()[ty].kind else {
+            return false;
+        };
         let [name] = &names[..] else { return false };
         let begins_small = name.text.starts_with(|c: char| c.is_ascii_lowercase());
         if !begins_small || self.open_names || self.lookup(&name.text).is_some() || primitive(&name.text).is_some() {
@@ -624,7 +624,6 @@ impl<'a> Checker<'a, '_> {
         }
     }
 }
-
 
 /// The primitive type of this name.
 pub(super) fn primitive(name: &str) -> Option<Prim> {

@@ -18,11 +18,11 @@ use crate::diagnostics::*;
 use crate::program::*;
 use crate::types::{Access, Class, EnumId, Kind, ParamId, StructId, TraitId, TraitRef, Ty, TypeTable};
 use names::{Found, Namespace};
-use std::sync::Arc;
 use nyala_base::{Diagnostic, Sink, Span};
 use nyala_ir::Prim;
 use nyala_syntax::ast::{self, ExprId, Module, Name};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 
 /// Names and types of a program; `None` if `sink` has errors then.
 pub fn check<'a>(input: &Input<'a>, sink: &mut Sink) -> Option<Program<'a>> {
@@ -49,16 +49,54 @@ const NO_WHY: Why = Why(None);
 
 /// What waits for the type of a variable.
 enum Pending {
-    Coerce { e: GlobalExpr, span: Span, from: Ty, to: Ty, why: Why },
-    Field { e: GlobalExpr, span: Span, base: Ty, name: Name, result: Ty, from: Asker },
+    Coerce {
+        e: GlobalExpr,
+        span: Span,
+        from: Ty,
+        to: Ty,
+        why: Why,
+    },
+    Field {
+        e: GlobalExpr,
+        span: Span,
+        base: Ty,
+        name: Name,
+        result: Ty,
+        from: Asker,
+    },
     /// `x.m` that is called; the context is where it stands.
-    Method { e: GlobalExpr, base: Ty, name: Name, result: Ty, from: Asker },
+    Method {
+        e: GlobalExpr,
+        base: Ty,
+        name: Name,
+        result: Ty,
+        from: Asker,
+    },
     /// `ty` must meet this bound.
-    Bound { span: Span, ty: Ty, of: TraitRef },
+    Bound {
+        span: Span,
+        ty: Ty,
+        of: TraitRef,
+    },
     /// The result of comparing two values of type `ty`.
-    Compare { span: Span, op: &'static str, ty: Ty, result: Ty },
-    Call { e: GlobalExpr, span: Span, callee: Ty, args: Vec<Arg>, result: Ty },
-    Deref { span: Span, base: Ty, result: Ty },
+    Compare {
+        span: Span,
+        op: &'static str,
+        ty: Ty,
+        result: Ty,
+    },
+    Call {
+        e: GlobalExpr,
+        span: Span,
+        callee: Ty,
+        args: Vec<Arg>,
+        result: Ty,
+    },
+    Deref {
+        span: Span,
+        base: Ty,
+        result: Ty,
+    },
 }
 
 /// Where code stands that asks for a name.
@@ -543,7 +581,11 @@ impl<'a, 's> Checker<'a, 's> {
             (Kind::Ptr { access: m, space: s, to: a }, Kind::Ptr { access: n, space: t, to: b }) => {
                 let (a, b) = (self.p.types.shallow(a), self.p.types.shallow(b));
                 let (ka, kb) = (self.p.types.kind(a), self.p.types.kind(b));
-                if n == Access::Shared && s == t && matches!(kb, Kind::Ptr { .. }) && !matches!(ka, Kind::Ptr { .. } | Kind::Var(_)) {
+                if n == Access::Shared
+                    && s == t
+                    && matches!(kb, Kind::Ptr { .. })
+                    && !matches!(ka, Kind::Ptr { .. } | Kind::Var(_))
+                {
                     // `&&T` from a `&T`.
                     return match self.subtype(from, b) {
                         Fit::No => Fit::No,

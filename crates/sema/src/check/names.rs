@@ -307,7 +307,8 @@ impl<'a> Checker<'a, '_> {
             modules.extend(used);
             at = self.namespaces[ns.0 as usize].parent;
         }
-        let is_type = |e: &Entity| matches!(e, Entity::Struct(_) | Entity::Enum(_) | Entity::Alias(_) | Entity::Type(_));
+        let is_type =
+            |e: &Entity| matches!(e, Entity::Struct(_) | Entity::Enum(_) | Entity::Alias(_) | Entity::Type(_));
         let local = self.scopes.iter().rev().flat_map(|s| s.iter().map(|(n, e)| (*n, *e)));
         let of_modules =
             modules.iter().flat_map(|ns| self.namespaces[ns.0 as usize].names.iter().map(|(n, e)| (*n, e.entity)));
@@ -349,9 +350,11 @@ impl<'a> Checker<'a, '_> {
 
     /// The type arguments that the path gives to the enum whose option it names.
     pub(super) fn option_args(&self, path: &'a Path) -> Option<&'a [TypeId]> {
-        let before = path.names.len().checked_sub(2).and_then(|i| {
-            path.inner_args.iter().find(|(at, _)| *at as usize == i).map(|(_, args)| &args[..])
-        });
+        let before = path
+            .names
+            .len()
+            .checked_sub(2)
+            .and_then(|i| path.inner_args.iter().find(|(at, _)| *at as usize == i).map(|(_, args)| &args[..]));
         before.or(path.type_args.as_deref())
     }
 
@@ -433,9 +436,7 @@ impl<'a> Checker<'a, '_> {
 
     /// The library that the path begins with, and how many names are its own.
     fn library(&self, names: &[Name]) -> Option<(NsId, usize)> {
-        let fits = |path: &[Box<str>]| {
-            path.len() <= names.len() && path.iter().zip(names).all(|(a, b)| **a == *b.text)
-        };
+        let fits = |path: &[Box<str>]| path.len() <= names.len() && path.iter().zip(names).all(|(a, b)| **a == *b.text);
         let fitting = self.library_roots.iter().filter(|(path, _)| fits(path));
         fitting.max_by_key(|(path, _)| path.len()).map(|(path, ns)| (*ns, path.len()))
     }

@@ -263,13 +263,7 @@ impl<'a> Checker<'a, '_> {
         if all_never { TypeTable::NEVER } else { TypeTable::UNIT }
     }
 
-    fn match_arms(
-        &mut self,
-        e: ExprId,
-        scrutinee: ExprId,
-        arms: &'a [Arm],
-        body: &mut dyn FnMut(&mut Self, ExprId),
-    ) {
+    fn match_arms(&mut self, e: ExprId, scrutinee: ExprId, arms: &'a [Arm], body: &mut dyn FnMut(&mut Self, ExprId)) {
         let bool = self.prim(Prim::Bool);
         let ty = self.operand(scrutinee, None);
         let why = Why(Some((self.ast()[scrutinee].span, "what is matched")));

@@ -309,13 +309,13 @@ impl<'a> Checker<'a, '_> {
     fn fits(&mut self, id: ImplId, ty: Ty, of: Option<&TraitRef>) -> bool {
         let info = &self.p.impls[id.0 as usize];
         let (generics, n_outer, own_ty, own_of) = (info.generics.clone(), info.n_outer, info.ty, info.of.clone());
-        let mut holes: FxHashMap<ParamId, Ty> =
-            generics[n_outer..].iter().map(|p| (*p, TypeTable::ERROR)).collect();
+        let mut holes: FxHashMap<ParamId, Ty> = generics[n_outer..].iter().map(|p| (*p, TypeTable::ERROR)).collect();
         if !self.p.types.may_match(own_ty, ty, &mut holes) {
             return false;
         }
         if let (Some(a), Some(b)) = (&own_of, of)
-            && (a.id != b.id || !a.args.iter().zip(b.args.iter()).all(|(x, y)| self.p.types.may_match(*x, *y, &mut holes)))
+            && (a.id != b.id
+                || !a.args.iter().zip(b.args.iter()).all(|(x, y)| self.p.types.may_match(*x, *y, &mut holes)))
         {
             return false;
         }
@@ -1002,10 +1002,7 @@ impl<'a> Checker<'a, '_> {
         names.retain(|n| closest(&name.text, std::iter::once(*n)).is_some());
         names.retain(|n| !self.methods_of(ty, n).is_empty());
         let similar = closest(&name.text, names.iter().copied().chain(fields.iter().copied()));
-        let is_function = matches!(
-            self.namespaces[0].names.get(&*name.text).map(|n| n.entity),
-            Some(Entity::Fn(_))
-        );
+        let is_function = matches!(self.namespaces[0].names.get(&*name.text).map(|n| n.entity), Some(Entity::Fn(_)));
         self.report(no_such_method::error(name.span, &shown, &short(&name.text), similar, is_function));
     }
 

@@ -84,7 +84,9 @@ impl<'a> Checker<'a, '_> {
         let around: FxHashSet<u32> = shared.values().flatten().map(|l| self.p.local(*l).owner).collect();
         let mut bodies: Vec<(u32, usize, ExprId)> = Vec::new();
         for f in &self.p.fns {
-            if let (Some(body), Some(owner)) = (f.ast.body, self.fn_owners.get(&(f.ast.name.span.file, f.ast.name.span.lo))) {
+            if let (Some(body), Some(owner)) =
+                (f.ast.body, self.fn_owners.get(&(f.ast.name.span.file, f.ast.name.span.lo)))
+            {
                 bodies.push((*owner, f.module, body));
             }
         }

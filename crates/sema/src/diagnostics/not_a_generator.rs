@@ -19,3 +19,13 @@ pub fn error(span: Span) -> Diagnostic {
     Diagnostic::error("not-a-generator", span, "found no call after `in`")
         .hint("loops run over generators: `for i in range(0, n) { … }`")
 }
+
+/// What is called is something else than a function.
+pub fn no_function(span: Span, found: &str) -> Diagnostic {
+    Diagnostic::error(
+        "not-a-generator",
+        span,
+        format!("found `{found}`, expected a function that takes the loop's body"),
+    )
+    .hint("loops run over generators: `for i in range(0, n) { … }`")
+}

@@ -65,7 +65,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     let val = self.call(e, Some(ret), false);
                     return self.give(e, val, ret);
                 }
-                ExprKind::Unary(UnaryOp::Unfold | UnaryOp::Run, inner) if !self.p.adjust.contains_key(&self.g(*inner)) => {
+                ExprKind::Unary(UnaryOp::Unfold | UnaryOp::Run, inner)
+                    if !self.p.adjust.contains_key(&self.g(*inner)) =>
+                {
                     let val = self.unfold(*inner, Some(ret));
                     return self.give(e, val, ret);
                 }

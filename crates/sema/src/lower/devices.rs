@@ -155,7 +155,15 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// The work item's number, `axis` given by the name or as an argument.
-    pub(super) fn index(&mut self, name: &str, what: Index, axis: Option<u64>, vals: &[Val], ty: ir::Ty, span: Span) -> Val {
+    pub(super) fn index(
+        &mut self,
+        name: &str,
+        what: Index,
+        axis: Option<u64>,
+        vals: &[Val],
+        ty: ir::Ty,
+        span: Span,
+    ) -> Val {
         let axis = match (axis, vals.first().map(|v| self.w.as_lit(*v))) {
             (Some(axis), _) => axis,
             (None, Some(Some(axis))) if axis < 3 => axis,

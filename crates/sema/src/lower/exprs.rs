@@ -262,20 +262,20 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     fn lambda(&mut self, lambda: &'a Lambda, info: &LambdaInfo) -> Val {
-            let (fn_ty, param_tys) = (self.mono(info.ty), self.mono_all(&info.param_tys));
-            let ir_ty = self.ir_ty(fn_ty);
-            let k = self.declare_fn("lambda", ir_ty, &lambda.params);
-            let def = Def {
-                k,
-                ty: fn_ty,
-                params: &lambda.params,
-                param_tys: &param_tys,
-                filter: lambda.filter,
-                return_local: info.return_local,
-                body: lambda.body,
-            };
-            self.lower_def(def);
-            self.w.cont_val(k)
+        let (fn_ty, param_tys) = (self.mono(info.ty), self.mono_all(&info.param_tys));
+        let ir_ty = self.ir_ty(fn_ty);
+        let k = self.declare_fn("lambda", ir_ty, &lambda.params);
+        let def = Def {
+            k,
+            ty: fn_ty,
+            params: &lambda.params,
+            param_tys: &param_tys,
+            filter: lambda.filter,
+            return_local: info.return_local,
+            body: lambda.body,
+        };
+        self.lower_def(def);
+        self.w.cont_val(k)
     }
 
     fn float(&mut self, text: &str, ty: Ty) -> Val {

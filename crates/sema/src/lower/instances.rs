@@ -140,9 +140,13 @@ impl Lowerer<'_, '_, '_> {
         let info = &p.fns[id.0 as usize];
         let outer: Arc<[Ty]> = info.generics[..info.n_outer].iter().map(|p| self.param_arg(*p)).collect();
         self.instances.reached.insert((id, outer.clone()));
-        let (now, later) = self.instances.waiting.remove(&id).unwrap_or_default().into_iter().partition(
-            |key: &InstanceKey| key.1[..info.n_outer] == outer[..],
-        );
+        let (now, later) = self
+            .instances
+            .waiting
+            .remove(&id)
+            .unwrap_or_default()
+            .into_iter()
+            .partition(|key: &InstanceKey| key.1[..info.n_outer] == outer[..]);
         self.instances.waiting.insert(id, later);
         let now: Vec<InstanceKey> = now;
         for key in now {

@@ -17,10 +17,10 @@ mod vectors;
 use crate::diagnostics::*;
 use crate::program::*;
 use crate::types::{EnumId, Kind, ParamId, TraitId, Ty, TypeTable};
-use std::sync::Arc;
 use nyala_base::{Diagnostic, Sink, Sources, Span};
 use nyala_ir::{self as ir, Builtin, Cont, Filter, Global, Linkage, Node, Op, Val, World};
 use nyala_syntax::ast::{self, ExprId, Module, Param, Pattern, PatternKind};
+use std::sync::Arc;
 
 /// The graph of everything that exported functions and `main` reach. `None` if `sink` has errors then.
 pub fn lower(program: &Program, sources: &Sources, sink: &mut Sink) -> Option<World> {
