@@ -262,9 +262,14 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         Op::Lea => {
             let idx = function.as_index(inst.args[1]);
             let part = types.pointee(ty(0)).and_then(|p| part_ty(types, p, idx));
-            (part.is_some() && part == types.pointee(result) && is_int(types, ty(1)))
-                .then_some(())
-                .ok_or("`lea` gives the address of a part, by an integer, a literal for tuples and structs")
+            let space = |t| match types.kind(t) {
+                TyKind::Ptr { space, .. } => Some(*space),
+                _ => None,
+            };
+            let same_space = space(ty(0)) == space(result);
+            (part.is_some() && part == types.pointee(result) && same_space && is_int(types, ty(1))).then_some(()).ok_or(
+                "`lea` gives the address of a part, in its space, by an integer, a literal for tuples and structs",
+            )
         }
         Op::Load => (types.pointee(ty(0)) == Some(result))
             .then_some(())

@@ -452,8 +452,7 @@ fn fold_load(w: &mut World, ptr: Val) -> Option<Val> {
                 path.push(w.as_lit(w.args(at)[1])?);
                 at = w.args(at)[0];
             }
-            // `&[T * n]` as `&[T]`.
-            Node::Op(Op::Bitcast) if is_array_decay(w, at) => at = w.args(at)[0],
+            Node::Op(Op::Bitcast) if is_same_place(w, at) => at = w.args(at)[0],
             Node::Global(g) if !w.global(g).mutable => {
                 let mut v = w.global(g).init?;
                 for &idx in path.iter().rev() {
@@ -469,12 +468,13 @@ fn fold_load(w: &mut World, ptr: Val) -> Option<Val> {
     }
 }
 
-/// Whether `v` is a bitcast from `&[T * n]` to `&[T]`.
-pub fn is_array_decay(w: &World, v: Val) -> bool {
-    let pointee = |v: Val| w.types.pointee(w.ty(v)).map(|t| w.types.kind(t));
-    match (pointee(w.args(v)[0]), pointee(v)) {
-        (Some(TyKind::Array(a, _)), Some(TyKind::IndefArray(b))) => a == b,
-        _ => false,
+/// Whether `v` is a bitcast from `&[T * n]` to `&[T]`, or to another address space.
+pub fn is_same_place(w: &World, v: Val) -> bool {
+    let pointee = |v: Val| w.types.pointee(w.ty(v));
+    let (Some(from), Some(to)) = (pointee(w.args(v)[0]), pointee(v)) else { return false };
+    match (w.types.kind(from), w.types.kind(to)) {
+        (TyKind::Array(a, _), TyKind::IndefArray(b)) => a == b,
+        _ => from == to,
     }
 }
 
