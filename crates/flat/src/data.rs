@@ -492,6 +492,7 @@ impl<'m> FunctionBuilder<'m> {
 pub(crate) fn part_ty(types: &Types, aggregate: Ty, idx: Option<u64>) -> Option<Ty> {
     match types.kind(aggregate) {
         TyKind::Array(elem, _) | TyKind::IndefArray(elem) => Some(*elem),
+        TyKind::Vector(prim, _) => Some(types.prim(*prim)),
         _ => types.part(aggregate, idx?),
     }
 }

@@ -51,7 +51,7 @@ struct Place {
 struct Slot {
     ty: Ty,
     escapes: bool,
-    /// One variable for all, instead of one for each leaf.
+    /// One variable for all, instead of one for each leaf: there are many, or a lane of a vector is addressed.
     whole: bool,
     /// Its first variable; the others follow.
     first_var: usize,
@@ -128,6 +128,8 @@ impl Promoter<'_> {
     fn part(&mut self, ty: Ty, idx: u64) -> Option<(u64, Ty)> {
         match *self.types.kind(ty) {
             TyKind::Array(elem, n) if idx < n => Some((self.leaves(elem).saturating_mul(idx), elem)),
+            // A vector is one leaf; whoever asks for a lane sees to that.
+            TyKind::Vector(prim, n) if idx < n.into() => Some((0, self.types.prim(prim))),
             TyKind::Tuple(_) | TyKind::Struct(_) => {
                 let part = self.types.part(ty, idx)?;
                 let mut first = 0u64;
@@ -181,6 +183,7 @@ impl Promoter<'_> {
                 let (Some(place), Some(result)) = (self.places[ptr], inst.result) else { return };
                 let ty = self.types.pointee(self.function.ty(ptr));
                 let idx = self.function.as_index(idx);
+                self.slots[place.slot].whole |= ty.is_some_and(|t| self.types.as_vector(t).is_some());
                 match ty.zip(idx).and_then(|(ty, idx)| Some((self.part(ty, idx)?, idx))) {
                     Some(((leaf, ty), idx)) => {
                         let path = self.paths.len() as u32;

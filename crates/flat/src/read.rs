@@ -3,6 +3,7 @@
 use crate::data::*;
 use nyala_base::{Id, Span};
 use nyala_ir::scalar::float_bits;
+use nyala_ir::types::MAX_LANES;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 
@@ -366,6 +367,20 @@ impl Reader {
                     self.expect('(')?;
                     let params = self.list(')', Self::ty)?;
                     self.types().cn(&params)
+                }
+                "simd" => {
+                    self.expect('[')?;
+                    let prim = Prim::from_name(&self.word()?);
+                    self.expect('*')?;
+                    let n = match self.next() {
+                        Token::Number(n) => n.parse().ok().filter(|n| (1..=MAX_LANES).contains(n)),
+                        _ => None,
+                    };
+                    self.expect(']')?;
+                    match prim.zip(n) {
+                        Some((prim, n)) => self.types().vector(prim, n),
+                        None => return self.fail("a vector is `simd[T * n]`, a number or bool, 1 to 64"),
+                    }
                 }
                 name => match (Prim::from_name(name), self.structs.get(name)) {
                     (Some(prim), _) => self.types().prim(prim),

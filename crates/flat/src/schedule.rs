@@ -30,7 +30,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The module of all that a graph exports. `None`: the sink says why not.
 pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
-    let (nest, globals) = reachable(w);
+    let (nest, globals) = Nest::of_program(w, &w.roots());
     let mut s = Scheduler {
         w,
         module: Module::new(w.types.clone()),
@@ -78,45 +78,6 @@ pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
         }
     }
     None
-}
-
-/// Facts about all that the roots reach, functions in initializers of globals included, and these globals.
-fn reachable(w: &World) -> (Nest, Vec<nyala_ir::Global>) {
-    let mut roots = w.roots();
-    loop {
-        let nest = Nest::new(w, &roots);
-        let mut seen: FxHashSet<Val> = FxHashSet::default();
-        let mut globals: Vec<nyala_ir::Global> = Vec::new();
-        let mut work: Vec<Val> = Vec::new();
-        let mut found: Vec<Cont> = Vec::new();
-        for &k in &nest.conts {
-            if let Some(body) = w.body(k) {
-                work.push(body.callee);
-                work.extend(&body.args);
-            }
-        }
-        while let Some(v) = work.pop() {
-            if !seen.insert(v) {
-                continue;
-            }
-            work.extend(w.args(v));
-            match w.node(v) {
-                Node::Global(g) => {
-                    globals.push(g);
-                    work.extend(w.global(g).init);
-                }
-                Node::Cont(c) if !nest.is_reachable(c) => found.push(c),
-                _ => {}
-            }
-        }
-        if found.is_empty() {
-            globals.sort_unstable();
-            globals.dedup();
-            return (nest, globals);
-        }
-        found.sort_unstable();
-        roots.extend(found);
-    }
 }
 
 struct Scheduler<'a> {
@@ -203,7 +164,7 @@ impl Scheduler<'_> {
         }
         let kind = self.w.types.kind(ty).clone();
         let converted = match kind {
-            TyKind::Prim(_) | TyKind::Mem | TyKind::Code => ty,
+            TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Mem | TyKind::Code => ty,
             TyKind::Cn(_) => {
                 let code = self.module.types.code();
                 let env = self.env_ptr();
@@ -256,7 +217,7 @@ impl Scheduler<'_> {
                 TyKind::IndefArray(elem) | TyKind::Array(elem, _) => work.push(*elem),
                 TyKind::Tuple(elems) => work.extend(elems),
                 TyKind::Struct(id) => work.extend(self.w.types.struct_data(*id).fields.iter().map(|f| f.1)),
-                TyKind::Prim(_) | TyKind::Mem | TyKind::Code => {}
+                TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Mem | TyKind::Code => {}
             }
         }
         false
@@ -350,7 +311,9 @@ impl Scheduler<'_> {
                     .map(|&a| (w.prim(a) == Some(nyala_ir::Prim::U8)).then(|| w.as_lit(a).map(|b| b as u8)).flatten())
                     .collect();
                 match bytes {
-                    Some(bytes) if w.is_op(v, Op::Array) && !bytes.is_empty() => Init::Bytes(bytes),
+                    Some(bytes) if matches!(w.types.kind(w.ty(v)), TyKind::Array(..)) && !bytes.is_empty() => {
+                        Init::Bytes(bytes)
+                    }
                     _ => Init::Parts(w.args(v).to_vec().iter().map(|&a| self.init(a)).collect()),
                 }
             }

@@ -199,40 +199,58 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         | Op::Div
         | Op::Rem
         | Op::PDiv
-        | Op::PRem => (ty(0) == ty(1) && ty(0) == result && types.as_prim(result).is_some())
+        | Op::PRem => (ty(0) == ty(1) && ty(0) == result && types.lane_prim(result).is_some())
             .then_some(())
-            .ok_or("operands and result of arithmetic have one primitive type"),
+            .ok_or("operands and result of arithmetic have one primitive or vector type"),
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
-            let comparable = matches!(types.kind(ty(0)), TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code);
-            (ty(0) == ty(1) && comparable && result == types.bool())
-                .then_some(())
-                .ok_or("a comparison takes two primitives or addresses of one type and gives a `bool`")
+            let fits = match types.kind(ty(0)) {
+                TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => result == types.bool(),
+                TyKind::Vector(_, n) => types.as_vector(result) == Some((Prim::Bool, *n)),
+                _ => false,
+            };
+            (ty(0) == ty(1) && fits).then_some(()).ok_or(
+                "a comparison takes two primitives, vectors or addresses of one type and gives a `bool` or lanes of it",
+            )
         }
         Op::Fma => (ty(0) == ty(1) && ty(1) == ty(2) && ty(0) == result)
             .then_some(())
             .ok_or("operands and result of `fma` have one type"),
-        Op::Cast => (types.as_prim(ty(0)).is_some() && types.as_prim(result).is_some())
+        Op::Cast => types
+            .same_lanes(ty(0), result)
             .then_some(())
-            .ok_or("`cast` converts primitives"),
+            .ok_or("`cast` converts primitives, or vectors of as many lanes"),
         Op::Bitcast => {
             let size = |t| nyala_ir::layout::size_align(types, t).map(|l| l.0);
             (size(ty(0)) == size(result)).then_some(()).ok_or("`bitcast` keeps the size")
         }
-        Op::Select => (ty(0) == types.bool() && ty(1) == ty(2) && ty(1) == result)
-            .then_some(())
-            .ok_or("`select` takes a `bool` and two values of the result's type"),
+        Op::Select => {
+            let by_lane = types.lane_prim(ty(0)) == Some(Prim::Bool) && types.same_lanes(ty(0), result);
+            ((ty(0) == types.bool() || by_lane) && ty(1) == ty(2) && ty(1) == result)
+                .then_some(())
+                .ok_or("`select` takes a `bool`, or as many as there are lanes, and two values of the result's type")
+        }
         Op::Tuple | Op::Struct | Op::Array => {
             let fits = types.n_parts(result) == Some(n_args as u64)
                 && (0..n_args).all(|i| types.part(result, i as u64) == Some(ty(i)));
             fits.then_some(()).ok_or("an aggregate is built of parts of the right types")
         }
-        Op::Splat => (matches!(types.kind(result), TyKind::Array(elem, _) if *elem == ty(0)))
-            .then_some(())
-            .ok_or("`splat` makes an array of its operand"),
+        Op::Splat => (matches!(types.kind(result), TyKind::Array(..) | TyKind::Vector(..))
+            && types.part(result, 0) == Some(ty(0)))
+        .then_some(())
+        .ok_or("`splat` makes an array or vector of its operand"),
+        Op::Shuffle => {
+            let (from, idx) = (types.as_vector(ty(0)), types.as_vector(ty(2)));
+            let fits = from.zip(idx).is_some_and(|((prim, _), (idx, n))| {
+                ty(0) == ty(1) && idx.is_int() && types.as_vector(result) == Some((prim, n))
+            });
+            fits.then_some(())
+                .ok_or("`shuffle` takes two vectors and one of integers, with as many lanes as the result")
+        }
         Op::Extract | Op::Insert => {
             let idx = function.as_index(inst.args[1]);
             let part = match types.kind(ty(0)) {
                 TyKind::Array(elem, _) => Some(*elem),
+                TyKind::Vector(prim, _) => Some(types.prim(*prim)),
                 TyKind::Tuple(_) | TyKind::Struct(_) => idx.and_then(|i| types.part(ty(0), i)),
                 _ => None,
             };
@@ -244,9 +262,14 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         Op::Lea => {
             let idx = function.as_index(inst.args[1]);
             let part = types.pointee(ty(0)).and_then(|p| part_ty(types, p, idx));
-            (part.is_some() && part == types.pointee(result) && is_int(types, ty(1)))
-                .then_some(())
-                .ok_or("`lea` gives the address of a part, by an integer, a literal for tuples and structs")
+            let space = |t| match types.kind(t) {
+                TyKind::Ptr { space, .. } => Some(*space),
+                _ => None,
+            };
+            let same_space = space(ty(0)) == space(result);
+            (part.is_some() && part == types.pointee(result) && same_space && is_int(types, ty(1))).then_some(()).ok_or(
+                "`lea` gives the address of a part, in its space, by an integer, a literal for tuples and structs",
+            )
         }
         Op::Load => (types.pointee(ty(0)) == Some(result))
             .then_some(())
@@ -258,9 +281,9 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
                 .then_some(())
                 .ok_or("`alloc` takes an `i64` and gives the address of an indefinite array")
         }
-        Op::Popcount | Op::Clz | Op::Ctz => {
-            (ty(0) == result && is_int(types, result)).then_some(()).ok_or("a count of bits takes and gives an integer")
-        }
+        Op::Popcount | Op::Clz | Op::Ctz => (ty(0) == result && types.lane_prim(result).is_some_and(Prim::is_int))
+            .then_some(())
+            .ok_or("a count of bits takes and gives an integer"),
         Op::Sqrt
         | Op::Abs
         | Op::Floor
@@ -283,7 +306,7 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         | Op::Log2
         | Op::Log10
         | Op::Log1p
-        | Op::Cbrt => (ty(0) == result && types.as_prim(result).is_some_and(Prim::is_float))
+        | Op::Cbrt => (ty(0) == result && types.lane_prim(result).is_some_and(Prim::is_float))
             .then_some(())
             .ok_or("a math function takes and gives a float"),
         Op::Store | Op::Known | Op::Hlt | Op::Run => Ok(()),

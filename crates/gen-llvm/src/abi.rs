@@ -11,6 +11,7 @@ use crate::types::RetClass;
 use nyala_base::Diagnostic;
 use nyala_flat::{Func, Function};
 use nyala_ir::{Prim, Ty, TyKind, layout};
+use rustc_hash::FxHashSet;
 use std::fmt::Write;
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -87,7 +88,7 @@ impl Emitter<'_> {
             )));
         }
         let Some((size, _)) = layout::size_align(self.layouts.types, ty).filter(|(size, _)| *size <= 16) else {
-            return Ok(Pass::Memory);
+            return if self.has_vector(ty) { Err(vector_limitation(what)) } else { Ok(Pass::Memory) };
         };
         let mut words = vec![FLOAT; size.div_ceil(8) as usize];
         self.classify(ty, &mut words, what)?;
@@ -99,6 +100,23 @@ impl Emitter<'_> {
         left.ints -= ints;
         left.floats -= floats;
         Ok(Pass::Words(words))
+    }
+
+    /// Whether a vector is a part of the type, at any depth.
+    fn has_vector(&self, ty: Ty) -> bool {
+        let types = self.layouts.types;
+        let (mut seen, mut work) = (FxHashSet::default(), vec![ty]);
+        while let Some(ty) = work.pop() {
+            match types.kind(ty) {
+                TyKind::Vector(..) => return true,
+                TyKind::Array(elem, _) => work.push(*elem),
+                TyKind::Tuple(_) | TyKind::Struct(_) if seen.insert(ty) => {
+                    work.extend((0..types.n_parts(ty).unwrap_or(0)).filter_map(|i| types.part(ty, i)));
+                }
+                _ => {}
+            }
+        }
+        false
     }
 
     /// Marks the words with a part that is no floating-point number.
@@ -120,6 +138,7 @@ impl Emitter<'_> {
                         }
                     }
                 }
+                TyKind::Vector(..) => return Err(vector_limitation(what)),
                 // A function value, the largest scalar, has two words.
                 TyKind::Cn(_) => words.fill(INT),
                 _ => words[(at / 8) as usize] = INT,
@@ -377,6 +396,10 @@ impl Emitter<'_> {
         let signature = self.signature(function, &format!("foreign function `{}`", function.name))?;
         if signature.has_structs() { Ok(None) } else { self.c_heads(&signature, false).map(Some) }
     }
+}
+
+fn vector_limitation(what: &str) -> Box<Diagnostic> {
+    limitation(format!("{what}: a struct with a vector does not cross to C by value as yet"))
 }
 
 /// LLVM's type of a result in registers.

@@ -343,7 +343,11 @@ impl Emitter<'_> {
                 if types.n_parts(ty) != Some(parts.len() as u64) {
                     return Err(wrong());
                 }
-                let (open, close) = if matches!(types.kind(ty), TyKind::Array(..)) { ('[', ']') } else { ('{', '}') };
+                let (open, close) = match types.kind(ty) {
+                    TyKind::Array(..) => ('[', ']'),
+                    TyKind::Vector(..) => ('<', '>'),
+                    _ => ('{', '}'),
+                };
                 out.push(open);
                 for (i, part) in parts.iter().enumerate() {
                     let part_ty = types.part(ty, i as u64).ok_or_else(wrong)?;

@@ -77,7 +77,7 @@ impl Finder<'_> {
             return holds;
         }
         let holds = match self.types.kind(ty) {
-            TyKind::Prim(p) => p.bits() == 64 && p.is_int(),
+            TyKind::Prim(p) | TyKind::Vector(p, _) => p.bits() == 64 && p.is_int(),
             TyKind::Ptr { .. } | TyKind::Cn(_) => true,
             TyKind::Code | TyKind::Mem => false,
             TyKind::Array(elem, _) | TyKind::IndefArray(elem) => self.can_hold(*elem),

@@ -12,6 +12,7 @@ use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::analysis::Cfg;
 use nyala_flat::*;
 use nyala_ir::{Ty, TyKind, layout};
+use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -29,6 +30,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     /// The block where each local value is defined.
     pub home: Vec<Block>,
     pub operands: Vec<String>,
+    /// Literal lanes of vectors; none where one is undefined.
+    pub const_lanes: FxHashMap<Value, Vec<Option<u64>>>,
     attributes: &'static str,
     call_attributes: &'static str,
     /// What follows the head of the function, and each instruction: where it comes from.
@@ -82,6 +85,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         in_memory,
         home,
         operands: vec![String::new(); function.values.len()],
+        const_lanes: FxHashMap::default(),
         attributes: if is_huge { "#3" } else { "#0" },
         call_attributes: if many_calls { "#4" } else { "#1" },
         scope: None,
@@ -400,8 +404,9 @@ impl FunctionEmitter<'_, '_> {
             return self.copy(at, &value, ty);
         }
         let text = self.e.layouts.memory(ty)?;
-        let value = if self.e.layouts.is_bool(ty) { self.widen_bool(&value) } else { value };
-        self.line(format_args!("store {text} {value}, ptr {at}"));
+        let value = if self.e.layouts.is_bool(ty) { self.widen_bool(&value, ty)? } else { value };
+        let align = self.vector_align(ty);
+        self.line(format_args!("store {text} {value}, ptr {at}{align}"));
         Ok(())
     }
 
@@ -412,14 +417,29 @@ impl FunctionEmitter<'_, '_> {
             return self.copy(name, at, ty);
         }
         let text = self.e.layouts.memory(ty)?;
+        let align = self.vector_align(ty);
         if self.e.layouts.is_bool(ty) {
             let byte = self.temp();
-            self.line(format_args!("{byte} = load i8, ptr {at}"));
-            self.line(format_args!("{name} = icmp ne i8 {byte}, 0"));
+            self.line(format_args!("{byte} = load {text}, ptr {at}{align}"));
+            self.narrow_bool(name, &byte, &text);
         } else {
-            self.line(format_args!("{name} = load {text}, ptr {at}"));
+            self.line(format_args!("{name} = load {text}, ptr {at}{align}"));
         }
         Ok(())
+    }
+
+    /// A value's address, in memory that can be read as a value of another type, too.
+    pub fn spill_for(&mut self, v: Value, other: Ty) -> Result<String> {
+        let (own, other_layout) = (self.size_align(self.ty(v))?, self.size_align(other)?);
+        if own.1 >= other_layout.1 && own.0 >= other_layout.0 {
+            return self.spill(v);
+        }
+        let at = self.temp();
+        self.alloca(&at, other)?;
+        if self.operands[v.idx()] != "undef" {
+            self.write(&at, v)?;
+        }
+        Ok(at)
     }
 
     /// A value's address, in memory of the frame.
@@ -439,10 +459,23 @@ impl FunctionEmitter<'_, '_> {
         self.e.module.types.pointee(ty).ok_or_else(|| bug("an address of nothing"))
     }
 
-    pub fn widen_bool(&mut self, value: &str) -> String {
-        let byte = self.temp();
-        self.line(format_args!("{byte} = zext i1 {value} to i8"));
-        byte
+    /// What follows an access to a vector: programs read vectors out of arrays, wherever they begin.
+    fn vector_align(&self, ty: Ty) -> String {
+        let lane = self.e.module.types.as_vector(ty).map(|(p, _)| layout::prim_size(p));
+        lane.map_or(String::new(), |align| format!(", align {align}"))
+    }
+
+    /// A bool, or vector of them, as in memory.
+    pub fn widen_bool(&mut self, value: &str, ty: Ty) -> Result<String> {
+        let (from, to, byte) = (self.e.layouts.register(ty)?, self.e.layouts.memory(ty)?, self.temp());
+        self.line(format_args!("{byte} = zext {from} {value} to {to}"));
+        Ok(byte)
+    }
+
+    /// The same the other way; `memory` is the type of `byte`.
+    pub fn narrow_bool(&mut self, name: &str, byte: &str, memory: &str) {
+        let zero = if memory.starts_with('<') { "zeroinitializer" } else { "0" };
+        self.line(format_args!("{name} = icmp ne {memory} {byte}, {zero}"));
     }
 
     /// A part as it stands in an aggregate: type and value.
@@ -450,7 +483,7 @@ impl FunctionEmitter<'_, '_> {
         let ty = self.ty(v);
         let value = self.op(v);
         let text = self.e.layouts.memory(ty)?;
-        let value = if self.e.layouts.is_bool(ty) { self.widen_bool(&value) } else { value };
+        let value = if self.e.layouts.is_bool(ty) { self.widen_bool(&value, ty)? } else { value };
         Ok(format!("{text} {value}"))
     }
 

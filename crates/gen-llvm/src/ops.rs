@@ -1,5 +1,6 @@
 //! The operations, one by one, as LLVM text.
 
+use crate::emit::prim_text;
 use crate::function::FunctionEmitter;
 use crate::module::bug;
 use nyala_base::{Diagnostic, Id};
@@ -51,12 +52,15 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
             f.copy(&name, &at, ty)
         }
         Op::Select => {
-            let (cond, yes, no) = (f.op(args[0]), f.typed(args[1])?, f.typed(args[2])?);
-            f.line(format_args!("{name} = select i1 {cond}, {yes}, {no}"));
+            let (cond, yes, no) = (f.typed(args[0])?, f.typed(args[1])?, f.typed(args[2])?);
+            f.line(format_args!("{name} = select {cond}, {yes}, {no}"));
             Ok(())
         }
-        Op::Tuple | Op::Struct | Op::Array => build(f, &name, result, args),
-        Op::Splat => splat(f, &name, result, args[0]),
+        Op::Tuple | Op::Struct | Op::Array if prim(f, ty).is_none() => build(f, &name, result, args),
+        Op::Splat if prim(f, ty).is_none() => splat(f, &name, result, args[0]),
+        Op::Tuple | Op::Struct | Op::Array | Op::Splat => vector(f, result, args),
+        Op::Shuffle => shuffle(f, &name, args, ty),
+        Op::Extract | Op::Insert if prim(f, f.ty(args[0])).is_some() => lane(f, op, &name, args),
         Op::Extract => extract(f, &name, args, ty),
         Op::Insert => insert(f, b, &name, result, args),
         Op::Lea => lea(f, &name, args),
@@ -125,7 +129,8 @@ fn count(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, arg: Value) -> Res
         _ => ("cttz", ", i1 false"),
     };
     let flag = if poison.is_empty() { "" } else { ", i1 immarg" };
-    let symbol = format!("llvm.{intrinsic}.{text}");
+    let (prim, lanes) = number(f, ty).ok_or_else(|| bug("a count of bits of no integer"))?;
+    let symbol = format!("llvm.{intrinsic}.{}", suffix(prim, lanes));
     f.e.declare(&symbol, || format!("declare {text} @{symbol}({text}{flag})"));
     let arg = f.typed(arg)?;
     f.line(format_args!("{name} = call {text} @{symbol}({arg}{poison})"));
@@ -133,7 +138,13 @@ fn count(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, arg: Value) -> Res
 }
 
 fn prim(f: &FunctionEmitter, ty: Ty) -> Option<Prim> {
-    f.e.module.types.as_prim(ty)
+    f.e.module.types.lane_prim(ty)
+}
+
+/// A number's type, or that of a vector's lanes with their number.
+fn number(f: &FunctionEmitter, ty: Ty) -> Option<(Prim, Lanes)> {
+    let types = &f.e.module.types;
+    Some((types.lane_prim(ty)?, types.as_vector(ty).map(|v| v.1)))
 }
 
 fn fast(f: &FunctionEmitter) -> &'static str {
@@ -159,15 +170,15 @@ fn arithmetic(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value
 }
 
 fn shift(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
-    let Some(p) = prim(f, ty) else { return Err(bug("a shift of no integer")) };
+    let Some((p, lanes)) = number(f, ty) else { return Err(bug("a shift of no integer")) };
     let text = match op {
         Op::Shl => "shl",
         _ if p.is_signed() => "ashr",
         _ => "lshr",
     };
     let (a, by) = (f.typed(args[0])?, f.typed(args[1])?);
-    let amount = f.temp();
-    f.line(format_args!("{amount} = and {by}, {}", p.bits() - 1));
+    let (amount, mask) = (f.temp(), uniform(p, lanes, u64::from(p.bits() - 1)));
+    f.line(format_args!("{amount} = and {by}, {mask}"));
     f.line(format_args!("{name} = {text} {a}, {amount}"));
     Ok(())
 }
@@ -197,9 +208,12 @@ fn compare(f: &mut FunctionEmitter, op: Op, name: &str, args: &[Value]) -> Resul
     Ok(())
 }
 
-/// A number in a register.
-fn number_text(prim: Prim) -> &'static str {
-    match prim {
+/// Lanes of a vector; none of a number.
+type Lanes = Option<u32>;
+
+/// A number in a register, or lanes of them.
+fn number_text(prim: Prim, lanes: Lanes) -> String {
+    let one = match prim {
         Prim::Bool => "i1",
         Prim::I8 | Prim::U8 => "i8",
         Prim::I16 | Prim::U16 => "i16",
@@ -208,42 +222,49 @@ fn number_text(prim: Prim) -> &'static str {
         Prim::F16 => "half",
         Prim::F32 => "float",
         Prim::F64 => "double",
-    }
+    };
+    lanes.map_or(one.into(), |n| format!("<{n} x {one}>"))
 }
 
-/// A float's type in the names of intrinsics.
-fn float_suffix(prim: Prim) -> &'static str {
-    match prim {
-        Prim::F16 => "f16",
-        Prim::F32 => "f32",
-        _ => "f64",
-    }
+/// The same in the names of intrinsics.
+fn suffix(prim: Prim, lanes: Lanes) -> String {
+    let kind = if prim.is_float() { "f" } else { "i" };
+    let lanes = lanes.map_or(String::new(), |n| format!("v{n}"));
+    format!("{lanes}{kind}{}", prim.bits())
+}
+
+/// A literal in every lane.
+fn uniform(prim: Prim, lanes: Lanes, bits: u64) -> String {
+    let one = prim_text(prim, prim.normalize(bits));
+    lanes.map_or(one.clone(), |_| format!("splat ({} {one})", number_text(prim, None)))
 }
 
 fn cast(f: &mut FunctionEmitter, name: &str, arg: Value, to: Ty) -> Result<()> {
-    let (Some(from), Some(to)) = (prim(f, f.ty(arg)), prim(f, to)) else { return Err(bug("a cast of no primitive")) };
+    let (Some((from, lanes)), Some((to, _))) = (number(f, f.ty(arg)), number(f, to)) else {
+        return Err(bug("a cast of no number"));
+    };
     let value = f.op(arg);
-    f.operands[name_idx(name)] = convert(f, value, from, to);
+    f.operands[name_idx(name)] = convert(f, value, from, to, lanes);
     Ok(())
 }
 
 /// The operand `value` as another number. Between halves and integers it goes through single precision, which loses
 /// nothing.
-fn convert(f: &mut FunctionEmitter, value: String, from: Prim, to: Prim) -> String {
-    let (from_text, to_text) = (number_text(from), number_text(to));
+fn convert(f: &mut FunctionEmitter, value: String, from: Prim, to: Prim, lanes: Lanes) -> String {
+    let (from_text, to_text) = (number_text(from, lanes), number_text(to, lanes));
     if from_text == to_text {
         // Same bits, another sign.
         return value;
     }
     if (from == Prim::F16 && to.is_int()) || (to == Prim::F16 && !from.is_float()) {
-        let single = convert(f, value, from, Prim::F32);
-        return convert(f, single, Prim::F32, to);
+        let single = convert(f, value, from, Prim::F32, lanes);
+        return convert(f, single, Prim::F32, to, lanes);
     }
     let wider = to.bits() > from.bits();
     let result = f.temp();
     let op = match (from, to) {
         (_, Prim::Bool) => {
-            let (op, zero) = if from.is_float() { ("fcmp une", "0.0") } else { ("icmp ne", "0") };
+            let (op, zero) = (if from.is_float() { "fcmp une" } else { "icmp ne" }, uniform(from, lanes, 0));
             f.line(format_args!("{result} = {op} {from_text} {value}, {zero}"));
             return result;
         }
@@ -251,7 +272,7 @@ fn convert(f: &mut FunctionEmitter, value: String, from: Prim, to: Prim) -> Stri
         _ if from.is_float() && to.is_float() => "fptrunc",
         _ if from.is_float() => {
             let op = if to.is_signed() { "fptosi" } else { "fptoui" };
-            let symbol = format!("llvm.{op}.sat.{to_text}.{}", float_suffix(from));
+            let symbol = format!("llvm.{op}.sat.{}.{}", suffix(to, lanes), suffix(from, lanes));
             f.e.declare(&symbol, || format!("declare {to_text} @{symbol}({from_text})"));
             f.line(format_args!("{result} = call {to_text} @{symbol}({from_text} {value})"));
             return result;
@@ -302,7 +323,17 @@ fn bitcast(f: &mut FunctionEmitter, name: &str, arg: Value, to: Ty) -> Result<()
         }
         return Ok(());
     }
-    let at = f.spill(arg)?;
+    // Numbers and vectors with just as many bits.
+    let bits = |ty| {
+        let (prim, lanes) = number(f, ty).filter(|n| n.0 != Prim::Bool)?;
+        Some(prim.bits() * lanes.unwrap_or(1))
+    };
+    if bits(from).is_some() && bits(from) == bits(to) {
+        let value = f.typed(arg)?;
+        f.line(format_args!("{name} = bitcast {value} to {to_text}"));
+        return Ok(());
+    }
+    let at = f.spill_for(arg, to)?;
     f.read(name, &at, to)
 }
 
@@ -331,8 +362,9 @@ fn part_address(f: &mut FunctionEmitter, base: &str, ty: Ty, idx: Value) -> Resu
 fn lea_to(f: &mut FunctionEmitter, name: &str, base: &str, ty: Ty, idx: Value) -> Result<()> {
     let i = wide_index(f, idx)?;
     match f.e.module.types.kind(ty) {
-        TyKind::Array(elem, _) | TyKind::IndefArray(elem) => {
-            let elem = f.e.layouts.memory(*elem)?;
+        TyKind::Array(..) | TyKind::IndefArray(_) | TyKind::Vector(..) => {
+            let elem = f.e.module.types.part(ty, 0).ok_or_else(|| bug("an array of nothing"))?;
+            let elem = f.e.layouts.memory(elem)?;
             f.line(format_args!("{name} = getelementptr inbounds {elem}, ptr {base}, i64 {i}"));
         }
         _ => {
@@ -379,6 +411,91 @@ fn build(f: &mut FunctionEmitter, name: &str, result: Value, parts: &[Value]) ->
     Ok(())
 }
 
+/// A vector of the given lanes, or of one everywhere. What is literal is a constant.
+fn vector(f: &mut FunctionEmitter, result: Value, args: &[Value]) -> Result<()> {
+    let Some((prim, Some(n))) = number(f, f.ty(result)) else { return Err(bug("a vector without lanes")) };
+    let lane_text = number_text(prim, None);
+    let lanes: Vec<Value> = (0..n as usize).map(|i| args.get(i).copied().unwrap_or(args[0])).collect();
+    let literals: Vec<Option<u64>> = lanes.iter().map(|&l| f.function.as_bits(l)).collect();
+    let is_known = |l: &Value| f.function.as_const(*l).is_some();
+    let all_known = lanes.iter().all(is_known);
+    let constant: Vec<String> = literals
+        .iter()
+        .map(|bits| format!("{lane_text} {}", bits.map_or("undef".into(), |bits| prim_text(prim, bits))))
+        .collect();
+    let mut all = format!("<{}>", constant.join(", "));
+    if literals.iter().all(Option::is_none) {
+        all = "undef".into();
+    }
+    if all_known {
+        f.const_lanes.insert(result, literals);
+    } else {
+        let ty = number_text(prim, Some(n));
+        for (i, &l) in lanes.iter().enumerate() {
+            if f.function.as_const(l).is_some() {
+                continue;
+            }
+            let (next, lane) = (f.temp(), f.typed(l)?);
+            f.line(format_args!("{next} = insertelement {ty} {all}, {lane}, i64 {i}"));
+            all = next;
+            if args.len() < lanes.len() {
+                // The first lane, everywhere.
+                let spread = f.temp();
+                f.line(format_args!("{spread} = shufflevector {ty} {all}, {ty} undef, <{n} x i32> zeroinitializer"));
+                all = spread;
+                break;
+            }
+        }
+    }
+    f.operands[result.idx()] = all;
+    Ok(())
+}
+
+/// Reads or replaces a lane.
+fn lane(f: &mut FunctionEmitter, op: Op, name: &str, args: &[Value]) -> Result<()> {
+    let (vector, idx) = (f.typed(args[0])?, wide_index(f, args[1])?);
+    if op == Op::Extract {
+        f.line(format_args!("{name} = extractelement {vector}, i64 {idx}"));
+    } else {
+        let lane = f.typed(args[2])?;
+        f.line(format_args!("{name} = insertelement {vector}, {lane}, i64 {idx}"));
+    }
+    Ok(())
+}
+
+fn shuffle(f: &mut FunctionEmitter, name: &str, args: &[Value], ty: Ty) -> Result<()> {
+    let (a, b) = (f.typed(args[0])?, f.typed(args[1])?);
+    let (Some((prim, Some(n))), Some((_, Some(m)))) = (number(f, f.ty(args[0])), number(f, ty)) else {
+        return Err(bug("a shuffle of no vector"));
+    };
+    if let Some(idx) = f.const_lanes.get(&args[2]) {
+        let in_range = |i: &Option<u64>| i.filter(|&i| i < u64::from(2 * n));
+        let idx = idx.iter().map(|i| in_range(i).map_or("i32 poison".into(), |i| format!("i32 {i}")));
+        let idx: Vec<String> = idx.collect();
+        f.line(format_args!("{name} = shufflevector {a}, {b}, <{m} x i32> <{}>", idx.join(", ")));
+        return Ok(());
+    }
+    let (both, idx, to) = (f.temp(), f.typed(args[2])?, number_text(prim, Some(m)));
+    let order: Vec<String> = (0..2 * n).map(|i| format!("i32 {i}")).collect();
+    f.line(format_args!("{both} = shufflevector {a}, {b}, <{} x i32> <{}>", 2 * n, order.join(", ")));
+    let (wide, lane_text) = (number_text(prim, Some(2 * n)), number_text(prim, None));
+    let idx_text = prim_of_lanes(f, args[2]);
+    let mut all = "undef".to_string();
+    for i in 0..m {
+        let (at, lane) = (f.temp(), f.temp());
+        let next = if i + 1 == m { name.to_string() } else { f.temp() };
+        f.line(format_args!("{at} = extractelement {idx}, i64 {i}"));
+        f.line(format_args!("{lane} = extractelement {wide} {both}, {idx_text} {at}"));
+        f.line(format_args!("{next} = insertelement {to} {all}, {lane_text} {lane}, i64 {i}"));
+        all = next;
+    }
+    Ok(())
+}
+
+fn prim_of_lanes(f: &FunctionEmitter, v: Value) -> String {
+    prim(f, f.ty(v)).map_or(String::new(), |p| number_text(p, None))
+}
+
 fn splat(f: &mut FunctionEmitter, name: &str, result: Value, elem: Value) -> Result<()> {
     let ty = f.ty(result);
     let n = f.e.module.types.n_parts(ty).unwrap_or(0);
@@ -411,8 +528,9 @@ fn extract(f: &mut FunctionEmitter, name: &str, args: &[Value], ty: Ty) -> Resul
             let value = f.typed(aggregate)?;
             if f.e.layouts.is_bool(ty) {
                 let byte = f.temp();
+                let memory = f.e.layouts.memory(ty)?;
                 f.line(format_args!("{byte} = extractvalue {value}, {i}"));
-                f.line(format_args!("{name} = icmp ne i8 {byte}, 0"));
+                f.narrow_bool(name, &byte, &memory);
             } else {
                 f.line(format_args!("{name} = extractvalue {value}, {i}"));
             }
@@ -460,9 +578,16 @@ fn insert(f: &mut FunctionEmitter, b: Block, name: &str, result: Value, args: &[
 }
 
 /// A call of a function of floats, with `values` of type `prim`; its result.
-fn call_math(f: &mut FunctionEmitter, symbol: &str, prim: Prim, values: &[String], attributes: &str) -> String {
-    let ty = number_text(prim);
-    let params = vec![ty; values.len()].join(", ");
+fn call_math(
+    f: &mut FunctionEmitter,
+    symbol: &str,
+    prim: Prim,
+    lanes: Lanes,
+    values: &[String],
+    attributes: &str,
+) -> String {
+    let ty = number_text(prim, lanes);
+    let params = vec![ty.as_str(); values.len()].join(", ");
     f.e.declare(symbol, || format!("declare {ty} @{symbol}({params}){attributes}"));
     let args: Vec<String> = values.iter().map(|v| format!("{ty} {v}")).collect();
     let (result, fast) = (f.temp(), fast(f));
@@ -471,38 +596,84 @@ fn call_math(f: &mut FunctionEmitter, symbol: &str, prim: Prim, values: &[String
 }
 
 fn math(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
-    let prim = prim(f, ty).filter(|p| p.is_float()).ok_or_else(|| bug("a math function of no float"))?;
+    let number = number(f, ty).filter(|n| n.0.is_float());
+    let (prim, lanes) = number.ok_or_else(|| bug("a math function of no float"))?;
     let values: Vec<String> = args.iter().map(|&a| f.op(a)).collect();
-    f.operands[name_idx(name)] = math_value(f, op, prim, values);
+    f.operands[name_idx(name)] = math_value(f, op, prim, lanes, values);
     Ok(())
 }
 
+/// The lesser or greater of two numbers, where -0 is less than +0, given one for which it may be either. See Note
+/// [The lesser of two numbers].
+fn signed_zero(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, [a, b]: [&str; 2], either: &str) -> String {
+    let unsigned = match prim.bits() {
+        32 => Prim::U32,
+        _ => Prim::U64,
+    };
+    let (float, int) = (number_text(prim, lanes), number_text(unsigned, lanes));
+    let combine = if op == Op::Fmin { "or" } else { "and" };
+    let [equal, x, y, both, zero, result] = [(); 6].map(|()| f.temp());
+    f.line(format_args!("{equal} = fcmp oeq {float} {a}, {b}"));
+    f.line(format_args!("{x} = bitcast {float} {a} to {int}"));
+    f.line(format_args!("{y} = bitcast {float} {b} to {int}"));
+    f.line(format_args!("{both} = {combine} {int} {x}, {y}"));
+    f.line(format_args!("{zero} = bitcast {int} {both} to {float}"));
+    f.line(format_args!(
+        "{result} = select {} {equal}, {float} {zero}, {float} {either}",
+        number_text(Prim::Bool, lanes)
+    ));
+    result
+}
+
 /// Halves are computed in single precision, and rounded once (see `nyala_ir::scalar`).
-fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, values: Vec<String>) -> String {
+fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values: Vec<String>) -> String {
     if prim == Prim::F16 {
         let wide = if op == Op::Fma { Prim::F64 } else { Prim::F32 };
-        let values: Vec<String> = values.into_iter().map(|v| convert(f, v, prim, wide)).collect();
+        let values: Vec<String> = values.into_iter().map(|v| convert(f, v, prim, wide, lanes)).collect();
         let result = match &values[..] {
             [a, b, c] => {
-                let (product, sum) = (f.temp(), f.temp());
-                f.line(format_args!("{product} = fmul double {a}, {b}"));
-                f.line(format_args!("{sum} = fadd double {product}, {c}"));
+                let (product, sum, ty) = (f.temp(), f.temp(), number_text(wide, lanes));
+                f.line(format_args!("{product} = fmul {ty} {a}, {b}"));
+                f.line(format_args!("{sum} = fadd {ty} {product}, {c}"));
                 sum
             }
-            _ => math_value(f, op, wide, values),
+            _ => math_value(f, op, wide, lanes, values),
         };
-        return convert(f, result, wide, prim);
+        return convert(f, result, wide, prim, lanes);
     }
     if op.is_exact_math() {
         let base = match op {
             Op::Abs => "fabs",
-            // The other operand if one is NaN; -0 is less than +0, as everywhere.
-            Op::Fmin => "minimumnum",
-            Op::Fmax => "maximumnum",
+            Op::Fmin => "minnum",
+            Op::Fmax => "maxnum",
             _ => op.name(),
         };
-        return call_math(f, &format!("llvm.{base}.{}", float_suffix(prim)), prim, &values, "");
+        let result = call_math(f, &format!("llvm.{base}.{}", suffix(prim, lanes)), prim, lanes, &values, "");
+        return match (op, &values[..]) {
+            (Op::Fmin | Op::Fmax, [a, b]) if !f.e.options.fast_math => signed_zero(f, op, prim, lanes, [a, b], &result),
+            _ => result,
+        };
     }
     let symbol = format!("{}{}", op.name(), if prim == Prim::F32 { "f" } else { "" });
-    call_math(f, &symbol, prim, &values, " #2")
+    let Some(n) = lanes else { return call_math(f, &symbol, prim, None, &values, " #2") };
+    let (vector, lane) = (number_text(prim, lanes), number_text(prim, None));
+    let mut all = "undef".to_string();
+    for i in 0..n {
+        let mut own = Vec::new();
+        for value in &values {
+            let one = f.temp();
+            f.line(format_args!("{one} = extractelement {vector} {value}, i64 {i}"));
+            own.push(one);
+        }
+        let (result, next) = (call_math(f, &symbol, prim, None, &own, " #2"), f.temp());
+        f.line(format_args!("{next} = insertelement {vector} {all}, {lane} {result}, i64 {i}"));
+        all = next;
+    }
+    all
 }
+
+// Note [The lesser of two numbers]
+//
+// `llvm.minimumnum` is what `fmin` means. But for AVX-512, LLVM 22 gives NaN for one of a NaN and a number that it knows
+// to be none, an integer's say. `llvm.minnum` leaves open only which of two zeros it gives: numbers that are equal are the
+// same bits, or zeros, whose signs are or-ed (and-ed for the greater).

@@ -3,6 +3,7 @@
 use crate::module::limitation;
 use nyala_base::{Diagnostic, Id};
 use nyala_ir::{Prim, Ty, TyKind, Types};
+use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
 /// Values with more scalars than this live in memory.
@@ -11,6 +12,9 @@ const MAX_DIRECT: u64 = 16;
 const MAX_RET_INTS: u64 = 3;
 const MAX_RET_FLOATS: u64 = 2;
 
+/// More than any limit on registers.
+const TOO_MANY: u64 = 1 << 20;
+
 /// Facts about types, computed once each.
 pub(crate) struct Layouts<'m> {
     pub types: &'m Types,
@@ -18,6 +22,7 @@ pub(crate) struct Layouts<'m> {
     arch: &'m str,
     memory_text: Vec<Option<String>>,
     leaves: Vec<Option<(u64, u64)>>,
+    weights: FxHashMap<Ty, u64>,
 }
 
 /// How a function gives its results back.
@@ -31,16 +36,19 @@ pub(crate) enum RetClass {
 
 impl<'m> Layouts<'m> {
     pub fn new(types: &'m Types, arch: &'m str) -> Layouts<'m> {
-        Layouts { types, arch, memory_text: Vec::new(), leaves: Vec::new() }
+        Layouts { types, arch, memory_text: Vec::new(), leaves: Vec::new(), weights: FxHashMap::default() }
     }
 
-    /// Number of integer and pointer scalars, and of floats.
+    /// Number of integer and pointer scalars, and of floats; as registers for arguments go. A vector that fills one is
+    /// a float; how LLVM splits others is its own affair, so they count as too many.
     pub fn leaves(&mut self, ty: Ty) -> (u64, u64) {
         if let Some(Some(n)) = self.leaves.get(ty.idx()) {
             return *n;
         }
         let n = match self.types.kind(ty) {
             TyKind::Prim(p) if p.is_float() => (0, 1),
+            TyKind::Vector(p, n) if *p != Prim::Bool && n.is_power_of_two() && p.bits() * n <= 128 => (0, 1),
+            TyKind::Vector(..) => (0, TOO_MANY),
             TyKind::Array(elem, n) => {
                 let (ints, floats) = self.leaves(*elem);
                 (ints.saturating_mul(*n), floats.saturating_mul(*n))
@@ -65,10 +73,29 @@ impl<'m> Layouts<'m> {
         n
     }
 
-    /// Whether a value of this type is kept in memory and named by its address.
+    /// How many registers a value takes, a vector one for 16 bytes.
+    fn weight(&mut self, ty: Ty) -> u64 {
+        if let Some(&known) = self.weights.get(&ty) {
+            return known;
+        }
+        let weight = match self.types.kind(ty) {
+            TyKind::Vector(p, n) => u64::from((p.bits() * n).div_ceil(128)),
+            TyKind::Array(elem, n) => self.weight(*elem).saturating_mul(*n),
+            TyKind::Tuple(_) | TyKind::Struct(_) => {
+                let parts = 0..self.types.n_parts(ty).unwrap_or(0);
+                let parts: Vec<Ty> = parts.filter_map(|i| self.types.part(ty, i)).collect();
+                parts.into_iter().fold(0, |sum: u64, p| sum.saturating_add(self.weight(p)))
+            }
+            TyKind::Cn(_) => 2,
+            _ => 1,
+        };
+        self.weights.insert(ty, weight);
+        weight
+    }
+
+    /// Whether a value of this type is kept in memory and named by its address. Vectors never are.
     pub fn in_memory(&mut self, ty: Ty) -> bool {
-        let (ints, floats) = self.leaves(ty);
-        ints.saturating_add(floats) > MAX_DIRECT
+        self.types.as_vector(ty).is_none() && self.weight(ty) > MAX_DIRECT
     }
 
     /// The LLVM type of such a value in memory or as a part of an aggregate.
@@ -87,6 +114,10 @@ impl<'m> Layouts<'m> {
                 Prim::F64 => "double",
             }
             .to_string(),
+            TyKind::Vector(p, n) => {
+                let lane = self.memory(self.types.prim(*p))?;
+                format!("<{n} x {lane}>")
+            }
             TyKind::Ptr { .. } | TyKind::Code => "ptr".into(),
             TyKind::Cn(_) => "{ ptr, ptr }".into(),
             TyKind::Array(elem, n) => format!("[{n} x {}]", self.memory(*elem)?),
@@ -113,14 +144,15 @@ impl<'m> Layouts<'m> {
         Ok(text)
     }
 
+    /// Whether it is a bool or a vector of them: a bit in registers, a byte in memory.
     pub fn is_bool(&self, ty: Ty) -> bool {
-        *self.types.kind(ty) == TyKind::Prim(Prim::Bool)
+        self.types.lane_prim(ty) == Some(Prim::Bool)
     }
 
     /// The LLVM type of a value in a register: an address for what lives in memory.
     pub fn register(&mut self, ty: Ty) -> Result<String, Box<Diagnostic>> {
         if self.is_bool(ty) {
-            Ok("i1".into())
+            Ok(self.types.as_vector(ty).map_or("i1".into(), |(_, n)| format!("<{n} x i1>")))
         } else if self.in_memory(ty) {
             Ok("ptr".into())
         } else {

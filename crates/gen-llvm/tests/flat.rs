@@ -546,3 +546,82 @@ entry(x, i, d):
 ",
     );
 }
+
+#[test]
+fn vectors_lie_in_memory_as_the_graph_has_it() {
+    use nyala_ir::{Prim, Types, layout};
+    let mut types = Types::new();
+    for arch in nyala_gen_llvm::ARCHITECTURES {
+        let target = Some(format!("{arch}-unknown-linux-gnu"));
+        let options = Options { opt_level: 1, target, ..Options::default() };
+        let (mut text, mut expected) = (String::new(), Vec::new());
+        for (prim, lane) in [(Prim::Bool, "i8"), (Prim::F16, "half"), (Prim::U32, "i32"), (Prim::F64, "double")] {
+            for n in 1..=64 {
+                let ty = types.vector(prim, n);
+                let of = |end: &str, at: &str| {
+                    format!("ptrtoint (ptr getelementptr ({{ i8, <{n} x {lane}>{end} }}, ptr null, {at}) to i64)")
+                };
+                let (begin, size) = (of("", "i32 0, i32 1"), of(", i8", "i32 0, i32 2"));
+                text += &format!("define i64 @b{}() {{ ret i64 {begin} }}\n", expected.len());
+                text += &format!("define i64 @s{}() {{ ret i64 {size} }}\n", expected.len());
+                let (size, align) = layout::size_align(&types, ty).expect("has a layout");
+                expected.push((prim, n, align, align + size));
+            }
+        }
+        let mut module =
+            nyala_gen_llvm::LlvmModule::from_text(&text, &options).unwrap_or_else(|e| panic!("{}", e.message));
+        module.optimize().unwrap_or_else(|e| panic!("{}", e.message));
+        let text = module.ir_text();
+        let number = |name: String| {
+            let body = text.split_once(&format!("@{name}()")).map_or("", |t| t.1);
+            let number = body.split_once("ret i64 ").and_then(|t| t.1.split_whitespace().next());
+            number.and_then(|n| n.parse::<u64>().ok())
+        };
+        for (i, (prim, n, begin, end)) in expected.into_iter().enumerate() {
+            let found = (number(format!("b{i}")), number(format!("s{i}")));
+            // A byte after a vector shows how much room it takes.
+            assert_eq!(found, (Some(begin), Some(end)), "{arch}: simd[{} * {n}]", prim.name());
+        }
+    }
+}
+
+#[test]
+fn vectors_on_every_machine() {
+    objects(
+        "flat
+struct S { a: u8, v: simd[f32 * 3], b: simd[bool * 5] }
+func add(simd[f64 * 7], simd[f64 * 7], simd[bool * 7]) -> (simd[f64 * 7], simd[f32 * 4]) {
+entry(a, b, c):
+  s: simd[f64 * 7] = add(a, b)
+  r: simd[f64 * 7] = select(c, s, a)
+  t: simd[f32 * 7] = cast(r)
+  i: simd[i32 * 4] = array(0i32, 9i32, 1i32, 13i32)
+  q: simd[f32 * 4] = shuffle(t, t, i)
+  return(r, q)
+}
+export f(&S, &simd[f64 * 7], i32) -> (f32) {
+entry(p, x, i):
+  s: S = load(p)
+  v: simd[f32 * 3] = extract(s, 1i32)
+  h: simd[f16 * 3] = cast(v)
+  k: simd[i64 * 3] = cast(h)
+  m: simd[i64 * 3] = shl(k, k)
+  w: simd[f32 * 3] = cast(m)
+  y: simd[f64 * 7] = load(x)
+  c: simd[bool * 7] = lt(y, y)
+  r: (simd[f64 * 7], simd[f32 * 4]) = call add(y, y, c)
+  z: simd[f64 * 7] = extract(r, 0i32)
+  store(x, z)
+  e: simd[f32 * 4] = extract(r, 1i32)
+  n: simd[f32 * 3] = sin(w)
+  a: f32 = extract(n, i)
+  b: f32 = extract(e, i)
+  d: f32 = fmax(a, b)
+  u: &simd[bool * 5] = lea(p, 2i32)
+  g: &bool = lea(u, i)
+  store(g, true)
+  return(d)
+}
+",
+    );
+}

@@ -1,5 +1,5 @@
 //! Every operation on numbers gives the same when it is folded, interpreted, and compiled without and with optimization,
-//! for this machine's CPU and for the least one.
+//! for this machine's CPU and for the least one; and so do operations on vectors, lane by lane.
 
 use nyala_base::Sink;
 use nyala_gen_llvm::{Jit, Options, emit};
@@ -73,7 +73,7 @@ impl Case {
 
     /// The operation, given its operands, and a `mem` if it takes one.
     fn apply(self, w: &mut World, mem: Val, args: &[Val]) -> Val {
-        let to = w.types.prim(self.to);
+        let to = w.types.like(w.ty(args[0]), self.to);
         match self.op {
             Op::Cast | Op::Bitcast => w.op_ty(self.op, to, args),
             Op::PDiv | Op::PRem => w.op(self.op, &[&[mem], args].concat()),
@@ -270,15 +270,21 @@ fn inputs(case: Case) -> Vec<Vec<u64>> {
     }
 }
 
+/// A world to fold in, and a `mem` for operations that may fault.
+fn world_with_mem() -> (World, Val) {
+    let mut w = World::new();
+    let mem = w.types.mem();
+    let ty = w.types.cn(&[mem]);
+    let k = w.declare("k", ty, &[]);
+    let mem = w.param(k, 0);
+    (w, mem)
+}
+
 #[test]
 fn folding_agrees_with_compiled_code() {
     let cases: Vec<Case> = all_cases().into_iter().filter(|c| !LIBRARY.contains(&c.op)).collect();
     let world = program(&cases);
-    let mut fold_world = World::new();
-    let mem_ty = fold_world.types.mem();
-    let ty = fold_world.types.cn(&[mem_ty]);
-    let k = fold_world.declare("mem", ty, &[]);
-    let mem = fold_world.param(k, 0);
+    let (mut fold_world, mem) = world_with_mem();
     let inputs: Vec<Vec<Vec<u64>>> = cases.iter().map(|&c| inputs(c)).collect();
     // Folded once.
     let mut folded: Vec<Vec<Option<u64>>> = Vec::new();
@@ -308,7 +314,7 @@ fn folding_agrees_with_compiled_code() {
 fn interpretation_agrees_with_folding_and_compiled_code() {
     let cases = all_cases();
     let world = program(&cases);
-    let mut fold_world = World::new();
+    let (mut fold_world, mem) = world_with_mem();
     let jit = compile(&world, 3, None);
     for &case in &cases {
         // One of its own: the interpreter looks at the whole graph first.
@@ -332,13 +338,341 @@ fn interpretation_agrees_with_folding_and_compiled_code() {
             let compiled = call(jit.lookup(&case.name()).expect("linked"), args);
             let text = format!("{}({args:x?}) is {interpreted:x} interpreted", case.name());
             assert!(same(case.to, interpreted, compiled), "{text}, {compiled:x} compiled");
-            if matches!(case.op, Op::PDiv | Op::PRem) {
-                continue;
-            }
-            let mem = Val(0);
             if let Some(folded) = case.fold(&mut fold_world, mem, args) {
                 assert!(same(case.to, interpreted, folded), "{text}, {folded:x} folded");
             }
+        }
+    }
+}
+
+// Vectors.
+
+/// Numbers of lanes, one for each operation in turn.
+const LANES: &[u32] = &[4, 3, 8, 1, 2, 16, 5, 32, 7, 64, 12, 33];
+
+/// Operand `j` of lane `i`: one of the arguments, or a literal.
+fn lane_operand(i: u32, j: usize, args: &[u64]) -> Result<usize, u64> {
+    match i % 3 {
+        0 => Ok(j),
+        1 => Ok((j + 1) % args.len()),
+        _ => Err(u64::from(i) * 7 + j as u64),
+    }
+}
+
+/// The operands of one lane, as bits.
+fn lane_args(case: Case, i: u32, args: &[u64]) -> Vec<u64> {
+    let literal = |bits| {
+        let bits = if case.from.is_float() { nyala_ir::scalar::float_bits(case.from, bits as f64 / 8.0) } else { bits };
+        case.from.normalize(bits)
+    };
+    (0..args.len()).map(|j| lane_operand(i, j, args).map_or_else(literal, |at| args[at])).collect()
+}
+
+/// A graph that exports every case on vectors, as a function of bits and of the lane that it gives back.
+fn vector_program(cases: &[(Case, u32)]) -> World {
+    let mut w = World::new();
+    let (mem, u64) = (w.types.mem(), w.types.prim(Prim::U64));
+    for &(case, n) in cases {
+        let ret_ty = w.types.cn(&[mem, u64]);
+        let ty = w.types.cn(&[mem, u64, u64, u64, u64, ret_ty]);
+        let k = w.declare(&case.name(), ty, &[]);
+        w.cont_mut(k).linkage = Linkage::Exported(case.name());
+        let params = w.params(k).to_vec();
+        let [m, a, b, c, lane, ret] = params[..] else { panic!("has parameters") };
+        let args = &[a, b, c][..case.n_args()];
+        let numbers: Vec<Val> = args.iter().map(|&a| from_bits(&mut w, case.from, a)).collect();
+        let zeros = vec![0; args.len()];
+        let from = w.types.vector(case.from, n);
+        let mut operands = Vec::new();
+        for j in 0..args.len() {
+            let mut lanes = Vec::new();
+            for i in 0..n {
+                lanes.push(match lane_operand(i, j, &zeros) {
+                    Ok(at) => numbers[at],
+                    Err(_) => {
+                        let bits = lane_args(case, i, &zeros)[j];
+                        w.lit_prim(case.from, bits)
+                    }
+                });
+            }
+            operands.push(w.op_ty(Op::Array, from, &lanes));
+        }
+        let result = case.apply(&mut w, m, &operands);
+        let result = w.op(Op::Extract, &[result, lane]);
+        let result = to_bits(&mut w, case.to, result);
+        w.define(k, ret, &[m, result]);
+    }
+    w
+}
+
+/// The operation on vectors of literals.
+fn fold_vector(case: Case, w: &mut World, mem: Val, lanes: &[Vec<u64>]) -> Val {
+    let ty = w.types.vector(case.from, lanes.len() as u32);
+    let mut operands = Vec::new();
+    for j in 0..case.n_args() {
+        let parts: Vec<Val> = lanes.iter().map(|l| w.lit_prim(case.from, l[j])).collect();
+        operands.push(w.op_ty(Op::Array, ty, &parts));
+    }
+    case.apply(w, mem, &operands)
+}
+
+#[test]
+fn lanes_agree_with_numbers() {
+    let cases = all_cases().into_iter().filter(|c| c.op != Op::Bitcast).enumerate();
+    let cases: Vec<(Case, u32)> = cases.map(|(i, case)| (case, LANES[i % LANES.len()])).collect();
+    let world = vector_program(&cases);
+    let (mut fold_world, mem) = world_with_mem();
+    for (opt_level, cpu) in [(0, None), (3, None), (0, Some("x86-64")), (3, Some("x86-64"))] {
+        let cpu = cpu.filter(|_| cfg!(target_arch = "x86_64"));
+        let jit = compile(&world, opt_level, cpu);
+        for &(case, n) in &cases {
+            let address = jit.lookup(&case.name()).unwrap_or_else(|e| panic!("{}", e.message));
+            // SAFETY: `vector_program` gives all cases this type.
+            let f: extern "C" fn(u64, u64, u64, u64) -> u64 = unsafe { std::mem::transmute(address) };
+            let single = vector_program(&[(case, n)]);
+            let entry = single.find_root(&case.name()).expect("exported");
+            let all = inputs(case);
+            for (round, args) in all.iter().step_by((all.len() / 25).max(1)).enumerate() {
+                let lanes: Vec<Vec<u64>> = (0..n).map(|i| lane_args(case, i, args)).collect();
+                let divides = matches!(case.op, Op::PDiv | Op::PRem);
+                if divides && lanes.iter().any(|l| case.fold(&mut fold_world, mem, l).is_none()) {
+                    continue;
+                }
+                let overflow = lanes.iter().any(|l| overflows(case, l));
+                let known = fold_vector(case, &mut fold_world, mem, &lanes);
+                for (i, own) in lanes.iter().enumerate() {
+                    if overflows(case, own) {
+                        continue;
+                    }
+                    let [a, b, c] = [0, 1, 2].map(|j| args.get(j).copied().unwrap_or(0));
+                    let compiled = f(a, b, c, i as u64);
+                    let what = format!("lane {i} of {n}, {}({own:x?})", case.name());
+                    if let Some(folded) = case.fold(&mut fold_world, mem, own) {
+                        let lane = fold_world.extract(known, i as u64);
+                        let lane = fold_world.as_lit(lane);
+                        assert!(
+                            lane.is_some_and(|l| same(case.to, l, folded)),
+                            "{what} is {lane:x?}, {folded:x} alone"
+                        );
+                        let text = format!("{what} is {folded:x} folded, {compiled:x} at -O{opt_level} for {cpu:?}");
+                        assert!(same(case.to, folded, compiled), "{text}");
+                    }
+                    if opt_level == 3 && cpu.is_none() && !overflow && round % 5 == i % 5 {
+                        let result = nyala_interp::run(&single, entry, &[a, b, c, i as u64], &Default::default());
+                        let interpreted = result.map_err(|f| f.diagnostic().message).expect("no fault")[0];
+                        let text = format!("{what} is {interpreted:x} interpreted, {compiled:x} compiled");
+                        // LLVM computes what it knows in another precision.
+                        let close = LIBRARY.contains(&case.op) && interpreted.abs_diff(compiled) <= 1;
+                        assert!(same(case.to, interpreted, compiled) || close, "{text}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+// Random expressions.
+
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, n: usize) -> usize {
+        // splitmix64
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+}
+
+/// Makes expressions without undefined behavior; which NaN a number is does not show.
+struct Maker<'w> {
+    w: &'w mut World,
+    rng: Rng,
+    /// Of type `u64`.
+    args: Vec<Val>,
+}
+
+impl Maker<'_> {
+    fn ty(&mut self, prim: Prim, n: u32) -> nyala_ir::Ty {
+        if n == 0 { self.w.types.prim(prim) } else { self.w.types.vector(prim, n) }
+    }
+
+    fn literal(&mut self, prim: Prim) -> Val {
+        let bits = [0, 1, 2, 3, 7, 8, 200, u64::MAX, u64::MAX - 1][self.rng.below(9)];
+        let bits = if prim.is_float() {
+            nyala_ir::scalar::float_bits(prim, [0.0, -0.0, 1.0, 2.0, 0.5, -3.25, f64::INFINITY, 1e9][self.rng.below(8)])
+        } else {
+            bits
+        };
+        self.w.lit_prim(prim, bits)
+    }
+
+    /// An expression of lanes of a type, or of a number if `n` is 0.
+    fn make(&mut self, prim: Prim, n: u32, depth: u32) -> Val {
+        let ty = self.ty(prim, n);
+        if depth == 0 || self.rng.below(8) == 0 {
+            return self.leaf(prim, n, depth);
+        }
+        let d = depth - 1;
+        let binary = |m: &mut Self, ops: &[Op]| {
+            let op = ops[m.rng.below(ops.len())];
+            let (a, b) = (m.make(prim, n, d), m.make(prim, n, d));
+            m.w.op(op, &[a, b])
+        };
+        let is_power = n.is_power_of_two();
+        match self.rng.below(12) {
+            0..=3 if prim.is_float() => {
+                binary(self, &[Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Rem, Op::Fmin, Op::Fmax])
+            }
+            0..=3 if prim == Prim::Bool => binary(self, &[Op::And, Op::Or, Op::Xor]),
+            0..=3 if prim.is_signed() => binary(self, &[Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr]),
+            0..=3 => {
+                binary(self, &[Op::Add, Op::Sub, Op::Mul, Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr, Op::Add, Op::Sub])
+            }
+            4 | 5 if prim == Prim::Bool => {
+                let other = Prim::ALL[self.rng.below(12)];
+                let op = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge][self.rng.below(6)];
+                let (a, b) = (self.make(other, n, d), self.make(other, n, d));
+                self.w.op(op, &[a, b])
+            }
+            4 if prim.is_float() => {
+                let ops = [Op::Sqrt, Op::Abs, Op::Floor, Op::Ceil, Op::Trunc, Op::Round];
+                let (op, a) = (ops[self.rng.below(6)], self.make(prim, n, d));
+                self.w.op(op, &[a])
+            }
+            4 => {
+                let (op, a) = ([Op::Popcount, Op::Clz, Op::Ctz][self.rng.below(3)], self.make(prim, n, d));
+                self.w.op(op, &[a])
+            }
+            5 | 6 => {
+                let from = Prim::ALL[self.rng.below(12)];
+                let a = self.make(from, n, d);
+                self.w.op_ty(Op::Cast, ty, &[a])
+            }
+            7 => {
+                let cond_lanes = if self.rng.below(2) == 0 { n } else { 0 };
+                let cond = self.make(Prim::Bool, cond_lanes, d);
+                let (a, b) = (self.make(prim, n, d), self.make(prim, n, d));
+                self.w.op(Op::Select, &[cond, a, b])
+            }
+            8 if n > 0 => {
+                let from = [1, 2, 3, 4, 8][self.rng.below(5)];
+                let (a, b) = (self.make(prim, from, d), self.make(prim, from, d));
+                let idx: Vec<Val> =
+                    (0..n).map(|_| self.rng.below(2 * from as usize) as i32).map(|i| self.w.lit_i32(i)).collect();
+                let idx_ty = self.w.types.vector(Prim::I32, n);
+                let idx = self.w.op_ty(Op::Array, idx_ty, &idx);
+                self.w.op(Op::Shuffle, &[a, b, idx])
+            }
+            9 if n > 0 => {
+                let (v, lane) = (self.make(prim, n, d), self.make(prim, 0, d));
+                let idx = self.index(n, is_power, d);
+                self.w.op(Op::Insert, &[v, idx, lane])
+            }
+            8 | 9 => {
+                let from = [1, 2, 3, 4, 8][self.rng.below(5)];
+                let v = self.make(prim, from, d);
+                let idx = self.index(from, from != 3, d);
+                self.w.op(Op::Extract, &[v, idx])
+            }
+            10 if !prim.is_float() && prim != Prim::Bool => {
+                let same =
+                    Prim::ALL.into_iter().filter(|p| p.is_int() && p.bits() == prim.bits()).nth(self.rng.below(2));
+                let a = self.make(same.unwrap_or(prim), n, d);
+                self.w.op_ty(Op::Bitcast, ty, &[a])
+            }
+            _ => self.leaf(prim, n, d),
+        }
+    }
+
+    fn index(&mut self, n: u32, is_power: bool, depth: u32) -> Val {
+        if !is_power || self.rng.below(2) == 0 {
+            let idx = self.rng.below(n as usize);
+            return self.w.lit_i32(idx as i32);
+        }
+        let (any, mask) = (self.make(Prim::U32, 0, depth), self.w.lit_prim(Prim::U32, u64::from(n - 1)));
+        self.w.op(Op::And, &[any, mask])
+    }
+
+    fn leaf(&mut self, prim: Prim, n: u32, depth: u32) -> Val {
+        let ty = self.ty(prim, n);
+        match self.rng.below(3) {
+            0 if n > 0 => {
+                let lanes: Vec<Val> = (0..n).map(|_| self.make(prim, 0, depth.min(1))).collect();
+                self.w.op_ty(Op::Array, ty, &lanes)
+            }
+            _ if n > 0 => {
+                let lane = self.make(prim, 0, depth.min(1));
+                self.w.op_ty(Op::Splat, ty, &[lane])
+            }
+            0 => self.literal(prim),
+            _ => {
+                let arg = self.args[self.rng.below(self.args.len())];
+                self.w.op_ty(Op::Cast, ty, &[arg])
+            }
+        }
+    }
+}
+
+#[test]
+fn random_expressions_agree() {
+    const PROGRAMS: u64 = 300;
+    let mut w = World::new();
+    let (mem, u64) = (w.types.mem(), w.types.prim(Prim::U64));
+    let build = |w: &mut World, seed: u64, args: Vec<Val>| {
+        let mut m = Maker { w, rng: Rng(seed), args };
+        let prim = Prim::ALL[m.rng.below(12)];
+        let v = m.make(prim, 0, 6);
+        // The sign and payload of a NaN are no result.
+        let v = if prim.is_float() { m.w.op_ty(Op::Cast, u64, &[v]) } else { to_bits(m.w, prim, v) };
+        (v, prim)
+    };
+    for seed in 0..PROGRAMS {
+        let ret_ty = w.types.cn(&[mem, u64]);
+        let ty = w.types.cn(&[mem, u64, u64, u64, ret_ty]);
+        let k = w.declare(&format!("f{seed}"), ty, &[]);
+        w.cont_mut(k).linkage = Linkage::Exported(format!("f{seed}"));
+        let [m, a, b, c, ret] = w.params(k).to_vec()[..] else { panic!("has parameters") };
+        let (v, _) = build(&mut w, seed, vec![a, b, c]);
+        w.define(k, ret, &[m, v]);
+    }
+    let faults = nyala_ir::verify::verify(&w, &w.roots());
+    assert!(faults.is_empty(), "{faults:?}");
+    let jits = [(0, None), (3, None), (3, Some("x86-64").filter(|_| cfg!(target_arch = "x86_64")))];
+    let jits = jits.map(|(level, cpu)| compile(&w, level, cpu));
+    let inputs = [[0, 0, 0], [1, 2, 3], [u64::MAX, 5, 1 << 40], [0x3c00_7bff_8000, 0xffff_0000, 77]];
+    for seed in 0..PROGRAMS {
+        for args in inputs {
+            let mut known = World::new();
+            let literals = args.iter().map(|&a| known.lit_prim(Prim::U64, a)).collect();
+            let (v, _) = build(&mut known, seed, literals);
+            let folded = known.as_lit(v);
+            let text = || nyala_ir::print::print_roots(&w, &[w.find_root(&format!("f{seed}")).expect("exported")]);
+            assert!(folded.is_some(), "seed {seed}: {args:x?} leaves something\n{}", text());
+            for (i, jit) in jits.iter().enumerate() {
+                let address = jit.lookup(&format!("f{seed}")).expect("linked");
+                let compiled = call(address, &args);
+                assert_eq!(Some(compiled), folded, "seed {seed}, {args:x?}, code {i}\n{}", text());
+            }
+        }
+    }
+    // The interpreter looks at the whole graph first: few, each in a graph of its own.
+    for seed in 0..PROGRAMS {
+        let mut single = World::new();
+        let ret_ty = single.types.cn(&[mem, u64]);
+        let ty = single.types.cn(&[mem, u64, u64, u64, ret_ty]);
+        let k = single.declare("f", ty, &[]);
+        single.cont_mut(k).linkage = Linkage::Exported("f".into());
+        let [m, a, b, c, ret] = single.params(k).to_vec()[..] else { panic!("has parameters") };
+        let (v, _) = build(&mut single, seed, vec![a, b, c]);
+        single.define(k, ret, &[m, v]);
+        for args in inputs {
+            let result = nyala_interp::run(&single, k, &args, &Default::default());
+            let result = result.unwrap_or_else(|f| panic!("seed {seed}, {args:x?}: {}", f.diagnostic().message));
+            let compiled = call(jits[0].lookup(&format!("f{seed}")).expect("linked"), &args);
+            assert_eq!(result[0], compiled, "seed {seed}, {args:x?} interpreted\n{}", nyala_ir::print::print(&single));
         }
     }
 }

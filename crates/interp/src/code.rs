@@ -173,6 +173,28 @@ pub enum Inst {
         b: Reg,
         n: u32,
     },
+    /// The lane of `n` that a register names.
+    Lane {
+        d: Reg,
+        a: Reg,
+        idx: Reg,
+        n: u32,
+    },
+    /// Replaces that lane of the `n` that begin at `d`.
+    SetLane {
+        d: Reg,
+        idx: Reg,
+        s: Reg,
+        n: u32,
+    },
+    /// The lane of two vectors of `n` lanes that a register names.
+    PickLane {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+        idx: Reg,
+        n: u32,
+    },
     /// `d = a + b * size`, the index extended by its sign.
     Lea {
         d: Reg,

@@ -333,8 +333,8 @@ impl Compiler<'_, '_> {
         let w = self.w;
         let args = w.args(v);
         match w.as_op(v) {
-            Some(Op::Extract) => vec![self.strip(args[0])],
-            Some(Op::Insert) => vec![self.strip(args[0]), self.strip(args[2])],
+            Some(Op::Extract) if w.as_lit(args[1]).is_some() => vec![self.strip(args[0])],
+            Some(Op::Insert) if w.as_lit(args[1]).is_some() => vec![self.strip(args[0]), self.strip(args[2])],
             Some(Op::Lea) if w.as_lit(args[1]).is_some() => vec![self.strip(args[0])],
             Some(Op::Add) if self.immediate(v).is_some() => vec![self.strip(args[0])],
             _ => args.iter().map(|&a| self.strip(a)).collect(),
@@ -417,6 +417,12 @@ impl Compiler<'_, '_> {
             _ => {}
         }
         let d = self.alloc(ty)?;
+        if let Some((prim, n)) = w.types.as_vector(ty)
+            && op.is_lane_wise()
+        {
+            self.lanes(op, prim, n, d, v)?;
+            return Ok(d);
+        }
         match op {
             Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::And | Op::Or | Op::Xor | Op::Shl | Op::Shr => {
                 let prim = prim.ok_or_else(|| bug("arithmetic of no primitive"))?;
@@ -464,10 +470,22 @@ impl Compiler<'_, '_> {
                 let total = self.n_words(ty)?;
                 let base = self.reg(args[0])?;
                 self.copy(d, base, total);
+                if let Some(idx) = self.lane_index(args[0], args[1])? {
+                    let s = self.reg(args[2])?;
+                    self.emit(Inst::SetLane { d, idx, s, n: total });
+                    return Ok(d);
+                }
                 let idx = w.as_lit(args[1]).ok_or_else(|| bug("an index that is no literal"))?;
                 let at = self.l.layouts.part_start(ty, idx) as u32;
                 let (s, n) = (self.reg(args[2])?, self.n_words(w.ty(args[2]))?);
                 self.copy(d + at, s, n);
+            }
+            Op::Shuffle => {
+                let (a, b, idx) = (self.reg(args[0])?, self.reg(args[1])?, self.reg(args[2])?);
+                let n = self.n_words(w.ty(args[0]))?;
+                for i in 0..self.n_words(ty)? {
+                    self.emit(Inst::PickLane { d: d + i, a, b, idx: idx + i, n });
+                }
             }
             Op::Lea => self.lea(d, v)?,
             Op::Popcount
@@ -517,6 +535,47 @@ impl Compiler<'_, '_> {
         Ok(d)
     }
 
+    /// A lane-wise operation on vectors, one lane after the other.
+    fn lanes(&mut self, op: Op, prim: Prim, n: u32, d: Reg, v: Val) -> Result<()> {
+        let w = self.w;
+        let mut operands = Vec::new();
+        for &a in w.args(v).iter().filter(|&&a| w.ty(a) != w.types.mem()) {
+            let step = w.types.as_vector(w.ty(a)).is_some() as u32;
+            operands.push((self.reg(a)?, step, w.lane_prim(a).unwrap_or(prim)));
+        }
+        let from = operands.first().map_or(prim, |o| o.2);
+        for i in 0..n {
+            let reg = |at: usize| operands.get(at).or(operands.first()).map_or(d, |&(reg, step, _)| reg + i * step);
+            let (d, a, b, c) = (d + i, reg(0), reg(1), reg(2));
+            let inst = match op {
+                Op::Cast => Inst::Cast { from, to: prim, d, a },
+                Op::Select => Inst::Select { d, cond: a, a: b, b: c, n: 1 },
+                _ if op.is_comparison() => Inst::Compare { op, prim: from, d, a, b },
+                Op::Popcount | Op::Clz | Op::Ctz => Inst::Math { op, prim, d, a, b, c },
+                _ if op.is_math() => Inst::Math { op, prim, d, a, b, c },
+                _ => Inst::Arith { op, prim, d, a, b },
+            };
+            self.emit(inst);
+        }
+        Ok(())
+    }
+
+    /// The register of a vector's index, unless it is a literal in range.
+    fn lane_index(&mut self, vector: Val, idx: Val) -> Result<Option<Reg>> {
+        let w = self.w;
+        let Some((_, n)) = w.types.as_vector(w.ty(vector)) else { return Ok(None) };
+        match w.as_lit(idx) {
+            Some(i) if i < n.into() => Ok(None),
+            Some(i) => {
+                let d = self.out.n_regs;
+                self.out.n_regs += 1;
+                self.constant(d, i);
+                Ok(Some(d))
+            }
+            None => Ok(Some(self.reg(idx)?)),
+        }
+    }
+
     fn copy(&mut self, d: Reg, s: Reg, n: u32) {
         match n {
             // One by one where that is as good as at once.
@@ -559,6 +618,12 @@ impl Compiler<'_, '_> {
     fn extract(&mut self, v: Val) -> Result<Reg> {
         let w = self.w;
         let aggregate = self.strip(w.args(v)[0]);
+        if let Some(idx) = self.lane_index(aggregate, w.args(v)[1])? {
+            let d = self.alloc(w.ty(v))?;
+            let (a, n) = (self.reg(aggregate)?, self.n_words(w.ty(aggregate))?);
+            self.emit(Inst::Lane { d, a, idx, n });
+            return Ok(d);
+        }
         let idx = w.as_lit(w.args(v)[1]).ok_or_else(|| bug("an index that is no literal"))?;
         let start = self.l.layouts.part_start(w.ty(aggregate), idx) as u32;
         let reg = self.reg(aggregate)? + start;
@@ -566,7 +631,10 @@ impl Compiler<'_, '_> {
         let copied =
             matches!(w.node(aggregate), Node::Param(..) | Node::Op(Op::Load | Op::Extract | Op::Select | Op::Insert));
         if copied
-            && !matches!(w.types.kind(w.ty(v)), TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) | TyKind::Mem)
+            && !matches!(
+                w.types.kind(w.ty(v)),
+                TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) | TyKind::Vector(..) | TyKind::Mem
+            )
         {
             self.emit(Inst::CheckInit { a: reg });
         }
@@ -602,6 +670,7 @@ impl Compiler<'_, '_> {
         let too_large = || limitation("a type is too large for the interpreter");
         let elem = match w.types.kind(pointee) {
             TyKind::Array(elem, _) | TyKind::IndefArray(elem) => Some(*elem),
+            TyKind::Vector(prim, _) => Some(w.types.prim(*prim)),
             _ => None,
         };
         match (w.as_lit(args[1]), elem) {
@@ -648,9 +717,13 @@ impl Compiler<'_, '_> {
             Op::PDiv | Op::PRem => {
                 let (a, b) = (self.need(args[1])?, self.need(args[2])?);
                 let d = self.alloc(w.ty(v))?;
-                let prim = w.prim(v).ok_or_else(|| bug("division of no primitive"))?;
                 self.span = w.origin(v);
-                self.emit(Inst::Arith { op, prim, d, a, b });
+                if let Some((prim, n)) = w.types.as_vector(w.ty(v)) {
+                    self.lanes(op, prim, n, d, v)?;
+                } else {
+                    let prim = w.prim(v).ok_or_else(|| bug("division of no primitive"))?;
+                    self.emit(Inst::Arith { op, prim, d, a, b });
+                }
                 self.set(v, d);
             }
             Op::Load => {

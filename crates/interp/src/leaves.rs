@@ -58,6 +58,7 @@ impl<'w> Layouts<'w> {
         let n = match types.kind(ty) {
             TyKind::Mem => 0,
             TyKind::Array(elem, n) => self.count(*elem).saturating_mul(*n),
+            TyKind::Vector(_, n) => u64::from(*n),
             TyKind::Tuple(_) | TyKind::Struct(_) => {
                 let parts = types.n_parts(ty).unwrap_or(0);
                 let parts: Vec<Ty> = (0..parts).filter_map(|i| types.part(ty, i)).collect();
@@ -74,6 +75,7 @@ impl<'w> Layouts<'w> {
         let types = &self.w.types;
         match types.kind(ty) {
             TyKind::Array(elem, _) => self.count(*elem).saturating_mul(idx),
+            TyKind::Vector(..) => idx,
             _ => {
                 let parts: Vec<Ty> = (0..idx).filter_map(|i| types.part(ty, i)).collect();
                 parts.into_iter().map(|p| self.count(p)).sum()
@@ -99,6 +101,10 @@ impl<'w> Layouts<'w> {
                 TyKind::Prim(p) => leaves.push((Leaf::Prim(*p), at as usize)),
                 TyKind::Ptr { .. } | TyKind::Code => leaves.push((Leaf::Ptr, at as usize)),
                 TyKind::Cn(_) => leaves.push((Leaf::Cn, at as usize)),
+                TyKind::Vector(p, n) => {
+                    let size = layout::prim_size(*p);
+                    leaves.extend((0..u64::from(*n)).map(|i| (Leaf::Prim(*p), (at + i * size) as usize)));
+                }
                 TyKind::Mem => {}
                 TyKind::IndefArray(_) => return Err(too_large()),
                 TyKind::Array(..) | TyKind::Tuple(_) | TyKind::Struct(_) => {

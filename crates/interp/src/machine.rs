@@ -365,6 +365,22 @@ impl Run<'_> {
                     let (from, to) = (self.base + s as usize, self.base + d as usize);
                     self.heap.words.copy_within(from..from + n as usize, to);
                 }
+                Inst::Lane { d, a, idx, n } => {
+                    let at = self.lane(idx, n)?;
+                    let word = self.get(a + at);
+                    if word == POISON {
+                        return Err(eval::uninitialized());
+                    }
+                    self.set(d, word);
+                }
+                Inst::SetLane { d, idx, s, n } => {
+                    let at = self.lane(idx, n)?;
+                    self.set(d + at, self.get(s));
+                }
+                Inst::PickLane { d, a, b, idx, n } => {
+                    let at = self.lane(idx, 2 * n)?;
+                    self.set(d, if at < n { self.get(a + at) } else { self.get(b + at - n) });
+                }
                 Inst::Lea { d, a, b, size } => {
                     let offset = self.get(b).wrapping_mul(size as u64);
                     self.set(d, self.get(a).wrapping_add(offset));
@@ -474,6 +490,18 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    /// The index of a lane, below `n`.
+    fn lane(&self, idx: Reg, n: u32) -> Result<u32> {
+        let idx = self.get(idx);
+        if idx == POISON {
+            return Err(eval::uninitialized());
+        }
+        if idx >= u64::from(n) {
+            return Err(invalid_access::lane(idx as i64, n).into());
+        }
+        Ok(idx as u32)
     }
 
     #[inline]

@@ -48,43 +48,15 @@ impl<'w> Program<'w> {
         if !roots.contains(&entry) {
             roots.push(entry);
         }
-        let mut seen: SideTable<Val, bool> = SideTable::default();
-        loop {
-            let nest = Nest::new(w, &roots);
-            let mut found = Vec::new();
-            let mut work: Vec<Val> = Vec::new();
-            for &k in &nest.conts {
-                if let Some(body) = w.body(k) {
-                    work.push(body.callee);
-                    work.extend(&body.args);
-                }
-            }
-            while let Some(v) = work.pop() {
-                if std::mem::replace(&mut seen[v], true) {
-                    continue;
-                }
-                work.extend(w.args(v));
-                match w.node(v) {
-                    Node::Global(g) => work.extend(w.global(g).init),
-                    Node::Cont(c) if !nest.is_reachable(c) => found.push(c),
-                    _ => {}
-                }
-            }
-            if found.is_empty() {
-                let mut program = Program {
-                    w,
-                    nest,
-                    captured: FxHashMap::default(),
-                    is_func: SideTable::default(),
-                    function: SideTable::default(),
-                };
-                program.find_captured();
-                return program;
-            }
-            found.sort_unstable();
-            found.dedup();
-            roots.extend(found);
-        }
+        let mut program = Program {
+            w,
+            nest: Nest::of_program(w, &roots).0,
+            captured: FxHashMap::default(),
+            is_func: SideTable::default(),
+            function: SideTable::default(),
+        };
+        program.find_captured();
+        program
     }
 
     /// Whether calls of a continuation of this type come back.
@@ -405,7 +377,7 @@ impl<'w> Program<'w> {
         }
         let types = &self.w.types;
         let holds = match types.kind(ty) {
-            TyKind::Prim(p) => p.is_int() && p.bits() == 64,
+            TyKind::Prim(p) | TyKind::Vector(p, _) => p.is_int() && p.bits() == 64,
             TyKind::Ptr { .. } | TyKind::Cn(_) => true,
             TyKind::Code | TyKind::Mem => false,
             TyKind::Array(elem, _) | TyKind::IndefArray(elem) => self.can_hold(*elem, memo),

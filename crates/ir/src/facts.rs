@@ -11,7 +11,7 @@
 //! are its dominators, ordered by depth in the dominator tree.
 
 use crate::ops::Effect;
-use crate::world::{Cont, Node, Val, World};
+use crate::world::{Cont, Global, Node, Val, World};
 use nyala_base::SideTable;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -54,6 +54,45 @@ impl Nest {
             nest.sort_ops(w, k);
         }
         nest
+    }
+
+    /// The same of all that a program from `roots` may come to, functions in the initializers of globals included, and
+    /// these globals, in order.
+    pub fn of_program(w: &World, roots: &[Cont]) -> (Nest, Vec<Global>) {
+        let mut roots = roots.to_vec();
+        loop {
+            let nest = Nest::new(w, &roots);
+            let (mut globals, mut found) = (Vec::new(), Vec::new());
+            let mut seen: SideTable<Val, bool> = SideTable::default();
+            let mut work: Vec<Val> = Vec::new();
+            for &k in &nest.conts {
+                if let Some(body) = w.body(k) {
+                    work.push(body.callee);
+                    work.extend(&body.args);
+                }
+            }
+            while let Some(v) = work.pop() {
+                if std::mem::replace(&mut seen[v], true) {
+                    continue;
+                }
+                work.extend(w.args(v));
+                match w.node(v) {
+                    Node::Global(g) => {
+                        globals.push(g);
+                        work.extend(w.global(g).init);
+                    }
+                    Node::Cont(c) if !nest.is_reachable(c) => found.push(c),
+                    _ => {}
+                }
+            }
+            if found.is_empty() {
+                globals.sort_unstable();
+                return (nest, globals);
+            }
+            found.sort_unstable();
+            found.dedup();
+            roots.extend(found);
+        }
     }
 
     /// The innermost continuation that `val` depends on.

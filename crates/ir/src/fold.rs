@@ -14,19 +14,32 @@ const REBUILD_PARTS: usize = 64;
 
 /// The simpler value equal to `op(args)`, if there is one.
 pub fn fold(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
+    if op.is_lane_wise()
+        && let Some((prim, n)) = w.types.as_vector(ty)
+        && let Some(folded) = fold_lanes(w, op, ty, prim, n, args)
+    {
+        return Some(folded);
+    }
     match op {
         Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::And | Op::Or | Op::Xor | Op::Shl | Op::Shr => {
             fold_arith(w, op, ty, args[0], args[1])
         }
         Op::PDiv | Op::PRem => fold_partial_div(w, op, args),
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => fold_comparison(w, op, args[0], args[1]),
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => fold_comparison(w, op, ty, args[0], args[1]),
         Op::Cast => fold_cast(w, ty, args[0]),
         Op::Bitcast => fold_bitcast(w, ty, args[0]),
         Op::Select => fold_select(w, args),
         Op::Tuple | Op::Struct => fold_reassemble(w, ty, args),
-        Op::Array => None,
-        Op::Splat => None,
-        Op::Extract => fold_extract(w, args[0], w.as_lit(args[1])?),
+        Op::Array => fold_vector(w, ty, args),
+        Op::Splat => {
+            let undefined = w.types.as_vector(ty).is_some() && w.node(args[0]) == Node::Undef;
+            undefined.then(|| w.undef(ty))
+        }
+        Op::Extract => match w.as_lit(args[1]) {
+            Some(idx) => fold_extract(w, args[0], idx),
+            None => (w.is_op(args[0], Op::Splat)).then(|| w.args(args[0])[0]),
+        },
+        Op::Shuffle => fold_shuffle(w, ty, args),
         Op::Insert => fold_insert(w, ty, args),
         Op::Load => fold_load(w, args[1]),
         Op::Store => (w.node(args[2]) == Node::Undef).then_some(args[0]),
@@ -34,8 +47,8 @@ pub fn fold(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
         Op::Hlt => w.is_op(args[0], Op::Hlt).then_some(args[0]),
         Op::Lea | Op::Slot | Op::Alloc | Op::Known => None,
         Op::Popcount | Op::Clz | Op::Ctz => {
-            let (prim, bits) = (w.prim(args[0])?, w.as_lit(args[0])?);
-            Some(w.lit_prim(prim, eval_count(op, prim, bits)))
+            let (prim, bits) = (w.lane_prim(args[0])?, w.as_uniform(args[0])?);
+            Some(w.lit(ty, eval_count(op, prim, bits)))
         }
         _ if op.is_exact_math() => fold_exact_math(w, op, ty, args),
         _ => None,
@@ -47,8 +60,8 @@ fn is_commutative(op: Op) -> bool {
 }
 
 fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
-    let prim = w.types.as_prim(ty)?;
-    let (la, lb) = (w.as_lit(a), w.as_lit(b));
+    let prim = w.types.lane_prim(ty)?;
+    let (la, lb) = (w.as_uniform(a), w.as_uniform(b));
     if let (Some(x), Some(y)) = (la, lb) {
         let (bits, overflow) = eval_arith(op, prim, x, y)?;
         if overflow {
@@ -96,7 +109,7 @@ fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
         // If neither `x + c1` nor the whole overflows, `x + (c1 + c2)` does not.
         Op::Add if w.is_op(a, Op::Add) => {
             let (x, c1) = (w.args(a)[0], w.args(a)[1]);
-            let (sum, overflow) = eval_arith(Op::Add, prim, w.as_lit(c1)?, c)?;
+            let (sum, overflow) = eval_arith(Op::Add, prim, w.as_uniform(c1)?, c)?;
             if !overflow {
                 let sum = w.lit(ty, sum);
                 return Some(w.op(Op::Add, &[x, sum]));
@@ -104,14 +117,14 @@ fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
         }
         Op::Xor if w.is_op(a, Op::Xor) => {
             let (x, c1) = (w.args(a)[0], w.args(a)[1]);
-            let c = w.lit(ty, w.as_lit(c1)? ^ c);
+            let c = w.lit(ty, w.as_uniform(c1)? ^ c);
             return Some(w.op(Op::Xor, &[x, c]));
         }
         // `!(a < b)` is `a >= b`, of floats only for equality.
         Op::Xor if prim == Prim::Bool && c == 1 => {
             let cmp = w.as_op(a)?;
             let (x, y) = (*w.args(a).first()?, *w.args(a).get(1)?);
-            let float = w.prim(x).is_some_and(Prim::is_float);
+            let float = w.lane_prim(x).is_some_and(Prim::is_float);
             let inverse = match cmp {
                 Op::Eq => Op::Ne,
                 Op::Ne => Op::Eq,
@@ -129,7 +142,7 @@ fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
 }
 
 fn fold_float_identity(w: &World, op: Op, prim: Prim, a: Val, b: Val) -> Option<Val> {
-    let value = |v: Val| Some(float_value(prim, w.as_lit(v)?));
+    let value = |v: Val| Some(float_value(prim, w.as_uniform(v)?));
     let is = |v: Option<f64>, x: f64| v.is_some_and(|v| v.to_bits() == x.to_bits());
     match op {
         Op::Mul | Op::Div if is(value(b), 1.0) => Some(a),
@@ -143,35 +156,35 @@ fn fold_float_identity(w: &World, op: Op, prim: Prim, a: Val, b: Val) -> Option<
 
 /// A division that cannot fault is total.
 fn fold_partial_div(w: &mut World, op: Op, args: &[Val]) -> Option<Val> {
-    let prim = w.prim(args[2])?;
-    let divisor = w.as_lit(args[2])?;
+    let prim = w.lane_prim(args[2])?;
+    let divisors = lane_literals(w, args[2])?;
     let total = if op == Op::PDiv { Op::Div } else { Op::Rem };
-    if divisor == 0 {
+    if divisors.contains(&0) {
         let origin = w.current_origin();
         w.fold_warnings.push((origin, "division by zero"));
         return None;
     }
-    let minus_one = prim.is_signed() && divisor == u64::MAX;
-    match w.as_lit(args[1]) {
-        Some(dividend) => {
+    let minus_one = prim.is_signed() && divisors.contains(&u64::MAX);
+    match w.as_uniform(args[1]).zip(w.as_uniform(args[2])) {
+        Some((dividend, divisor)) => {
             let (bits, _) = eval_arith(total, prim, dividend, divisor)?;
-            Some(w.lit_prim(prim, bits))
+            Some(w.lit(w.ty(args[1]), bits))
         }
         None if minus_one => None,
         None => Some(w.op(total, &[args[1], args[2]])),
     }
 }
 
-fn fold_comparison(w: &mut World, op: Op, a: Val, b: Val) -> Option<Val> {
-    let prim = w.prim(a);
-    if let (Some(x), Some(y)) = (w.as_lit(a), w.as_lit(b)) {
+fn fold_comparison(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
+    let prim = w.lane_prim(a);
+    if let (Some(x), Some(y)) = (w.as_uniform(a), w.as_uniform(b)) {
         let r = eval_comparison(op, prim.unwrap_or(Prim::U64), x, y);
-        return Some(w.lit_bool(r));
+        return Some(w.lit(ty, r as u64));
     }
     if a == b && !prim.is_some_and(Prim::is_float) {
-        return Some(w.lit_bool(matches!(op, Op::Eq | Op::Le | Op::Ge)));
+        return Some(w.lit(ty, matches!(op, Op::Eq | Op::Le | Op::Ge) as u64));
     }
-    if w.as_lit(a).is_some() {
+    if w.as_uniform(a).is_some() {
         let swapped = match op {
             Op::Lt => Op::Gt,
             Op::Le => Op::Ge,
@@ -182,7 +195,7 @@ fn fold_comparison(w: &mut World, op: Op, a: Val, b: Val) -> Option<Val> {
         return Some(w.op(swapped, &[b, a]));
     }
     if prim == Some(Prim::Bool) && matches!(op, Op::Eq | Op::Ne) {
-        let c = w.as_lit(b)?;
+        let c = w.as_uniform(b)?;
         return Some(if (c == 1) == (op == Op::Eq) { a } else { w.not(a) });
     }
     None
@@ -192,11 +205,11 @@ fn fold_cast(w: &mut World, ty: Ty, a: Val) -> Option<Val> {
     if w.ty(a) == ty {
         return Some(a);
     }
-    let (from, to) = (w.prim(a)?, w.types.as_prim(ty)?);
+    let (from, to) = (w.lane_prim(a)?, w.types.lane_prim(ty)?);
     if w.node(a) == Node::Undef {
         return Some(w.undef(ty));
     }
-    let bits = w.as_lit(a)?;
+    let bits = w.as_uniform(a)?;
     Some(w.lit(ty, eval_cast(from, to, bits)))
 }
 
@@ -207,6 +220,9 @@ fn fold_bitcast(w: &mut World, ty: Ty, a: Val) -> Option<Val> {
     if w.is_op(a, Op::Bitcast) {
         let inner = w.args(a)[0];
         return Some(w.op_ty(Op::Bitcast, ty, &[inner]));
+    }
+    if w.types.as_vector(ty).is_some() || w.types.as_vector(w.ty(a)).is_some() {
+        return fold_vector_bitcast(w, ty, a);
     }
     let bits = w.as_lit(a)?;
     if let Some(from) = w.prim(a) {
@@ -220,9 +236,30 @@ fn fold_bitcast(w: &mut World, ty: Ty, a: Val) -> Option<Val> {
     matches!(w.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. }).then(|| w.lit(ty, bits))
 }
 
+/// Between numbers and vectors that have just as many bits in memory, by their bytes.
+fn fold_vector_bitcast(w: &mut World, ty: Ty, a: Val) -> Option<Val> {
+    let shape = |w: &World, ty: Ty| {
+        let prim = w.types.lane_prim(ty).filter(|&p| p != Prim::Bool)?;
+        Some((prim, w.types.as_vector(ty).map_or(1, |v| v.1 as usize)))
+    };
+    let ((from, n), (to, m)) = (shape(w, w.ty(a))?, shape(w, ty)?);
+    let (size, to_size) = (from.bits() as usize / 8, to.bits() as usize / 8);
+    if size * n != to_size * m {
+        return None;
+    }
+    let bytes: Vec<u8> =
+        lane_literals(w, a)?.iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(size)).collect();
+    let mut lanes = bytes.chunks(to_size).map(|c| c.iter().rev().fold(0u64, |bits, &b| bits << 8 | u64::from(b)));
+    if w.types.as_prim(ty).is_some() {
+        return lanes.next().map(|bits| w.lit(ty, bits));
+    }
+    let lanes: Vec<Val> = lanes.map(|bits| w.lit_prim(to, bits)).collect();
+    Some(w.op_ty(Op::Array, ty, &lanes))
+}
+
 fn fold_select(w: &mut World, args: &[Val]) -> Option<Val> {
     let (c, a, b) = (args[0], args[1], args[2]);
-    if let Some(bit) = w.as_lit(c) {
+    if let Some(bit) = w.as_uniform(c) {
         return Some(if bit == 1 { a } else { b });
     }
     if a == b || w.node(b) == Node::Undef {
@@ -243,6 +280,79 @@ fn fold_select(w: &mut World, args: &[Val]) -> Option<Val> {
     None
 }
 
+// Vectors. What lanes compute, the rules for numbers say.
+
+/// Lane `idx` of a vector that is built of its lanes.
+fn explicit_lane(w: &mut World, v: Val, idx: usize) -> Option<Val> {
+    match w.node(v) {
+        Node::Op(Op::Array) => w.args(v).get(idx).copied(),
+        Node::Op(Op::Splat) => Some(w.args(v)[0]),
+        Node::Undef => {
+            let lane = w.types.prim(w.types.lane_prim(w.ty(v))?);
+            Some(w.undef(lane))
+        }
+        _ => None,
+    }
+}
+
+/// The bits of a literal, or of all lanes of a vector of literals.
+fn lane_literals(w: &World, v: Val) -> Option<Vec<u64>> {
+    let Some((_, n)) = w.types.as_vector(w.ty(v)) else { return Some(vec![w.as_lit(v)?]) };
+    match w.node(v) {
+        Node::Op(Op::Array) => w.args(v).iter().map(|&a| w.as_lit(a)).collect(),
+        _ => Some(vec![w.as_uniform(v)?; n as usize]),
+    }
+}
+
+/// An operation on vectors of known lanes, if it leaves known lanes.
+fn fold_lanes(w: &mut World, op: Op, ty: Ty, prim: Prim, n: u32, args: &[Val]) -> Option<Val> {
+    // All lanes alike: that is for the rules for numbers.
+    if !args.iter().any(|&a| w.is_op(a, Op::Array) && w.types.as_vector(w.ty(a)).is_some()) {
+        return None;
+    }
+    let mut lanes = Vec::with_capacity(n as usize);
+    for i in 0..n as usize {
+        lanes.push(fold_lane(w, op, prim, i, args)?);
+    }
+    Some(w.op_ty(Op::Array, ty, &lanes))
+}
+
+/// Lane `idx` of an operation, if it is known.
+fn fold_lane(w: &mut World, op: Op, prim: Prim, idx: usize, args: &[Val]) -> Option<Val> {
+    let mut operands = Vec::with_capacity(args.len());
+    for &a in args {
+        let is_vector = w.types.as_vector(w.ty(a)).is_some();
+        operands.push(if is_vector { explicit_lane(w, a, idx)? } else { a });
+    }
+    let lane = w.types.prim(prim);
+    let folded = fold(w, op, lane, &operands)?;
+    (!matches!(w.node(folded), Node::Op(_)) || operands.contains(&folded)).then_some(folded)
+}
+
+/// A vector of equal lanes is a splat; one of all lanes of another is that one.
+fn fold_vector(w: &mut World, ty: Ty, lanes: &[Val]) -> Option<Val> {
+    w.types.as_vector(ty)?;
+    let first = lanes[0];
+    if lanes.iter().all(|&l| l == first) {
+        return Some(w.op_ty(Op::Splat, ty, &[first]));
+    }
+    fold_reassemble(w, ty, lanes)
+}
+
+fn fold_shuffle(w: &mut World, ty: Ty, args: &[Val]) -> Option<Val> {
+    let (_, n) = w.types.as_vector(w.ty(args[0]))?;
+    let picked = lane_literals(w, args[2])?;
+    let mut lanes = Vec::with_capacity(picked.len());
+    for idx in picked {
+        let (from, idx) = if idx < n.into() { (args[0], idx) } else { (args[1], idx.wrapping_sub(n.into())) };
+        if idx >= n.into() {
+            return None;
+        }
+        lanes.push(explicit_lane(w, from, idx as usize)?);
+    }
+    Some(w.op_ty(Op::Array, ty, &lanes))
+}
+
 /// An aggregate of all parts of another one is that one.
 fn fold_reassemble(w: &mut World, ty: Ty, args: &[Val]) -> Option<Val> {
     let first = *args.first()?;
@@ -260,6 +370,10 @@ fn fold_reassemble(w: &mut World, ty: Ty, args: &[Val]) -> Option<Val> {
 }
 
 fn fold_extract(w: &mut World, mut agg: Val, idx: u64) -> Option<Val> {
+    let lanes = w.types.as_vector(w.ty(agg));
+    if lanes.is_some_and(|(_, n)| idx >= n.into()) {
+        return None;
+    }
     for step in 0..INSERT_CHAIN {
         match w.node(agg) {
             Node::Op(Op::Tuple | Op::Struct | Op::Array) => return Some(w.args(agg)[idx as usize]),
@@ -275,6 +389,21 @@ fn fold_extract(w: &mut World, mut agg: Val, idx: u64) -> Option<Val> {
                 }
                 agg = base;
             }
+            Node::Op(Op::Shuffle) => {
+                let (a, b, from) = (w.args(agg)[0], w.args(agg)[1], w.args(agg)[2]);
+                let n = u64::from(w.types.as_vector(w.ty(a))?.1);
+                let from = explicit_lane(w, from, idx as usize)?;
+                let from = w.as_lit(from)?;
+                return match from {
+                    _ if from < n => Some(w.extract(a, from)),
+                    _ if from < 2 * n => Some(w.extract(b, from - n)),
+                    _ => None,
+                };
+            }
+            Node::Op(op) if op.is_lane_wise() && lanes.is_some() && step == 0 => {
+                let args = w.args(agg).to_vec();
+                return fold_lane(w, op, lanes?.0, idx as usize, &args);
+            }
             _ if step > 0 => return Some(w.extract(agg, idx)),
             _ => return None,
         }
@@ -286,8 +415,16 @@ fn fold_insert(w: &mut World, ty: Ty, args: &[Val]) -> Option<Val> {
     let (agg, v) = (args[0], args[2]);
     let idx = w.as_lit(args[1])?;
     let n = w.types.n_parts(ty)?;
-    if n as usize <= REBUILD_PARTS && matches!(w.node(agg), Node::Undef | Node::Op(Op::Tuple | Op::Struct | Op::Array))
-    {
+    let is_vector = w.types.as_vector(ty).is_some();
+    if idx >= n {
+        return None;
+    }
+    let is_built = match w.node(agg) {
+        Node::Undef | Node::Op(Op::Tuple | Op::Struct | Op::Array) => true,
+        Node::Op(Op::Splat) => is_vector,
+        _ => false,
+    };
+    if n as usize <= REBUILD_PARTS && is_built {
         let mut parts: Vec<Val> = Vec::with_capacity(n as usize);
         for i in 0..n {
             parts.push(if i == idx { v } else { w.extract(agg, i) });
@@ -315,8 +452,7 @@ fn fold_load(w: &mut World, ptr: Val) -> Option<Val> {
                 path.push(w.as_lit(w.args(at)[1])?);
                 at = w.args(at)[0];
             }
-            // `&[T * n]` as `&[T]`.
-            Node::Op(Op::Bitcast) if is_array_decay(w, at) => at = w.args(at)[0],
+            Node::Op(Op::Bitcast) if is_same_place(w, at) => at = w.args(at)[0],
             Node::Global(g) if !w.global(g).mutable => {
                 let mut v = w.global(g).init?;
                 for &idx in path.iter().rev() {
@@ -332,17 +468,18 @@ fn fold_load(w: &mut World, ptr: Val) -> Option<Val> {
     }
 }
 
-/// Whether `v` is a bitcast from `&[T * n]` to `&[T]`.
-pub fn is_array_decay(w: &World, v: Val) -> bool {
-    let pointee = |v: Val| w.types.pointee(w.ty(v)).map(|t| w.types.kind(t));
-    match (pointee(w.args(v)[0]), pointee(v)) {
-        (Some(TyKind::Array(a, _)), Some(TyKind::IndefArray(b))) => a == b,
-        _ => false,
+/// Whether `v` is a bitcast from `&[T * n]` to `&[T]`, or to another address space.
+pub fn is_same_place(w: &World, v: Val) -> bool {
+    let pointee = |v: Val| w.types.pointee(w.ty(v));
+    let (Some(from), Some(to)) = (pointee(w.args(v)[0]), pointee(v)) else { return false };
+    match (w.types.kind(from), w.types.kind(to)) {
+        (TyKind::Array(a, _), TyKind::IndefArray(b)) => a == b,
+        _ => from == to,
     }
 }
 
 fn fold_exact_math(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
-    let bits: Option<Vec<u64>> = args.iter().map(|&a| w.as_lit(a)).collect();
-    let r = eval_exact_math(op, w.types.as_prim(ty)?, &bits?)?;
+    let bits: Option<Vec<u64>> = args.iter().map(|&a| w.as_uniform(a)).collect();
+    let r = eval_exact_math(op, w.types.lane_prim(ty)?, &bits?)?;
     Some(w.lit(ty, r))
 }

@@ -3,8 +3,14 @@
 use crate::types::{Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 
+/// Bytes of a number or bool in memory.
+pub fn prim_size(prim: Prim) -> u64 {
+    u64::from(prim.bits()).div_ceil(8)
+}
+
 /// Size and alignment of a type in bytes. An indefinite array has the size 0 and its element's alignment; a
-/// continuation stored in memory is a pair of pointers (code, environment). `None` if the size overflows.
+/// continuation stored in memory is a pair of pointers (code, environment); a vector's lanes follow each other, and size
+/// and alignment are the next power of two, as of C's vector types. `None` if the size overflows.
 pub fn size_align(types: &Types, ty: Ty) -> Option<(u64, u64)> {
     compute(types, ty, &mut FxHashMap::default())
 }
@@ -15,8 +21,11 @@ fn compute(types: &Types, ty: Ty, known: &mut FxHashMap<Ty, (u64, u64)>) -> Opti
         return Some(layout);
     }
     let layout = match types.kind(ty) {
-        TyKind::Prim(Prim::Bool) => return Some((1, 1)),
-        TyKind::Prim(p) => return Some((p.bits() as u64 / 8, p.bits() as u64 / 8)),
+        TyKind::Prim(p) => return Some((prim_size(*p), prim_size(*p))),
+        TyKind::Vector(p, n) => {
+            let size = (prim_size(*p) * u64::from(*n)).next_power_of_two();
+            return Some((size, size));
+        }
         TyKind::Mem => return Some((0, 1)),
         TyKind::Ptr { .. } | TyKind::Code => return Some((8, 8)),
         TyKind::Cn(_) => return Some((16, 8)),
@@ -39,10 +48,11 @@ fn compute(types: &Types, ty: Ty, known: &mut FxHashMap<Ty, (u64, u64)>) -> Opti
     Some(layout)
 }
 
-/// Byte offset of part `idx` of a tuple, struct or array.
+/// Byte offset of part `idx` of a tuple, struct, array or vector.
 pub fn offset(types: &Types, ty: Ty, idx: u64) -> Option<u64> {
     match types.kind(ty) {
         TyKind::Array(elem, _) | TyKind::IndefArray(elem) => size_align(types, *elem)?.0.checked_mul(idx),
+        TyKind::Vector(prim, _) => prim_size(*prim).checked_mul(idx),
         _ => {
             let mut at = 0u64;
             for i in 0..=idx {

@@ -23,8 +23,10 @@
 //! - No continuation uses a `mem` but its own parameter and what its own writes make of it; each `mem` goes into one
 //!   write or call. So the order of effects is the chain of mems within one continuation.
 //! - Partial operations (loads, integer division) and writes take the `mem` at which they happen.
-//! - `extract` and `insert` take literal indices, `lea` into tuples and structs too. An array indexed by a value that
+//! - `extract` and `insert` take literal indices but for vectors, `lea` into tuples and structs too. An array indexed by a value that
 //!   is not a literal lives in a `slot`, and is reached by `lea`, `load` and `store`.
+//! - Operations on numbers and bools work on vectors (`simd[T * n]`) too, lane by lane; comparing them gives a vector of
+//!   bools. `array`, `splat`, `extract`, `insert` make vectors and take them apart, by any index; out of range is undefined.
 //! - `branch(mem, cond, then, else)`: both targets are `cn(mem)`.
 //! - A call of an unspecialized `known` is false; `hlt` and `run` are transparent.
 //! - Filters ([`Filter`]) are total operations over the continuation's own parameters (and literals).

@@ -18,6 +18,8 @@ pub enum Rule {
     /// The type of this operand.
     Same(usize),
     Bool,
+    /// A bool, or as many as there are lanes in the operands.
+    Truth,
     Mem,
     /// Stated by whoever builds it; printed as `op[ty](…)`.
     Stated,
@@ -27,7 +29,7 @@ pub enum Rule {
 
 macro_rules! ops {
     ($($variant:ident $name:literal $arity:literal $rule:expr, $effect:ident, $doc:literal;)*) => {
-        /// A primitive operation.
+        /// A primitive operation. Those on numbers and bools work on vectors, too, lane by lane.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Op { $(#[doc = $doc] $variant,)* }
 
@@ -69,20 +71,21 @@ ops! {
     Xor "xor" 2 Same(0), Total, "Bitwise exclusive or; of bools too.";
     Shl "shl" 2 Same(0), Total, "Left shift, the amount taken modulo the width.";
     Shr "shr" 2 Same(0), Total, "Right shift, arithmetic if signed, the amount taken modulo the width.";
-    Eq "eq" 2 Bool, Total, "Equal; numbers, bools, pointers. Floats: ordered.";
-    Ne "ne" 2 Bool, Total, "Not equal; true if one is NaN.";
-    Lt "lt" 2 Bool, Total, "Less.";
-    Le "le" 2 Bool, Total, "Less or equal.";
-    Gt "gt" 2 Bool, Total, "Greater.";
-    Ge "ge" 2 Bool, Total, "Greater or equal.";
+    Eq "eq" 2 Truth, Total, "Equal; numbers, bools, pointers. Floats: ordered.";
+    Ne "ne" 2 Truth, Total, "Not equal; true if one is NaN.";
+    Lt "lt" 2 Truth, Total, "Less.";
+    Le "le" 2 Truth, Total, "Less or equal.";
+    Gt "gt" 2 Truth, Total, "Greater.";
+    Ge "ge" 2 Truth, Total, "Greater or equal.";
     Cast "cast" 1 Stated, Total, "Conversion of numbers and bools; float to integer saturates, to bool tests `!= 0`.";
     Bitcast "bitcast" 1 Stated, Total, "The same bits as another type of the same size; pointers and integers too.";
-    Select "select" 3 Same(1), Total, "`select(c, a, b)`: `a` if `c`, else `b`.";
+    Select "select" 3 Same(1), Total, "`select(c, a, b)`: `a` if `c`, else `b`; lane by lane if `c` is a vector.";
     Tuple "tuple" -1 Own, Total, "A tuple of the operands.";
     Struct "struct" -1 Stated, Total, "A struct of the operands, in the order of its fields.";
-    Array "array" -1 Stated, Total, "An array of the operands.";
-    Splat "splat" 1 Stated, Total, "An array with every element the operand.";
-    Extract "extract" 2 Own, Total, "`extract(agg, idx)`: a part; the index a literal but for arrays. Out of range: undefined.";
+    Array "array" -1 Stated, Total, "An array or vector of the operands.";
+    Splat "splat" 1 Stated, Total, "An array or vector with every element the operand.";
+    Extract "extract" 2 Own, Total, "`extract(agg, idx)`: a part; the index a literal but for vectors. Out of range: undefined.";
+    Shuffle "shuffle" 3 Own, Total, "`shuffle(a, b, idx)`: the lanes of two vectors, one after the other, that a third names; out of range: undefined.";
     Insert "insert" 3 Same(0), Total, "`insert(agg, idx, v)`: the aggregate with one part replaced.";
     Lea "lea" 2 Own, Total, "`lea(ptr, idx)`: address of a part of what `ptr` points to.";
     Load "load" 2 Own, Partial, "`load(mem, ptr)`.";
@@ -139,6 +142,31 @@ impl Op {
     /// Math functions whose result is the same everywhere, hence folds (`targets.md`, CPU).
     pub fn is_exact_math(self) -> bool {
         self >= Op::Sqrt && self <= Op::Copysign
+    }
+
+    /// Whether it works lane by lane on vectors; no loads and stores.
+    pub fn is_lane_wise(self) -> bool {
+        matches!(
+            self,
+            Op::Add
+                | Op::Sub
+                | Op::Mul
+                | Op::Div
+                | Op::Rem
+                | Op::PDiv
+                | Op::PRem
+                | Op::And
+                | Op::Or
+                | Op::Xor
+                | Op::Shl
+                | Op::Shr
+                | Op::Cast
+                | Op::Select
+                | Op::Popcount
+                | Op::Clz
+                | Op::Ctz
+        ) || self.is_comparison()
+            || self.is_math()
     }
 
     pub fn is_comparison(self) -> bool {

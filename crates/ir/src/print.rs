@@ -28,10 +28,11 @@ pub fn print(w: &World) -> String {
 
 /// All that is reachable from `roots`.
 pub fn print_roots(w: &World, roots: &[Cont]) -> String {
-    let nest = Nest::new(w, roots);
+    let (nest, globals) = Nest::of_program(w, roots);
     let mut p = Printer {
         w,
         nest: &nest,
+        globals,
         uses: SideTable::default(),
         names: SideTable::default(),
         cont_names: SideTable::default(),
@@ -70,6 +71,7 @@ fn float_text(x: f64, text: String, bits: u64, suffix: &str) -> String {
 struct Printer<'a> {
     w: &'a World,
     nest: &'a Nest,
+    globals: Vec<Global>,
     uses: SideTable<Val, u32>,
     names: SideTable<Val, Option<String>>,
     cont_names: SideTable<Cont, Option<String>>,
@@ -83,13 +85,13 @@ impl Printer<'_> {
         self.declare_types();
         let conts = self.nest.conts.clone();
         self.count_uses(&conts);
-        self.print_globals(&conts);
         let mut children: SideTable<Cont, Vec<Cont>> = SideTable::default();
         let mut tops = Vec::new();
         for &k in &conts {
             let base = self.w.cont(k).name.clone();
             self.cont_names[k] = Some(self.fresh(&base));
         }
+        self.print_globals();
         for &k in &conts {
             match self.nest.parent(k) {
                 Some(p) => children[p].push(k),
@@ -141,27 +143,8 @@ impl Printer<'_> {
         }
     }
 
-    fn print_globals(&mut self, conts: &[Cont]) {
-        let mut globals: Vec<Global> = Vec::new();
-        let mut seen: SideTable<Val, bool> = SideTable::default();
-        let mut work: Vec<Val> = Vec::new();
-        for &k in conts {
-            let Some(body) = self.w.body(k) else { continue };
-            work.push(body.callee);
-            work.extend(&body.args);
-        }
-        while let Some(v) = work.pop() {
-            if std::mem::replace(&mut seen[v], true) {
-                continue;
-            }
-            if let Node::Global(g) = self.w.node(v) {
-                globals.push(g);
-                work.extend(self.w.global(g).init);
-            }
-            work.extend(self.w.args(v));
-        }
-        globals.sort_unstable();
-        globals.dedup();
+    fn print_globals(&mut self) {
+        let globals = std::mem::take(&mut self.globals);
         for &g in &globals {
             let name = self.w.global(g).name.clone();
             self.global_names[g] = Some(self.fresh(&name));

@@ -3,7 +3,7 @@
 use crate::layout;
 use crate::ops::{Op, Rule};
 use crate::scalar::float_bits;
-use crate::types::{Prim, StructId, Ty, TyKind};
+use crate::types::{MAX_LANES, Prim, StructId, Ty, TyKind};
 use crate::world::{Builtin, Cont, Filter, Global, Linkage, Val, World};
 use rustc_hash::FxHashMap;
 
@@ -448,6 +448,17 @@ impl Reader {
         }
         if let Some(prim) = Prim::from_name(name) {
             return Ok(self.w.types.prim(prim));
+        }
+        if name == "simd" {
+            c.expect("[")?;
+            let prim = Prim::from_name(c.name()?);
+            c.expect("*")?;
+            let n = c.name()?.parse().ok().filter(|n| (1..=MAX_LANES).contains(n));
+            c.expect("]")?;
+            let Some((prim, n)) = prim.zip(n) else {
+                return c.error("expected `simd[T * n]`, a number or bool, 1 to 64");
+            };
+            return Ok(self.w.types.vector(prim, n));
         }
         match (name, self.structs.get(name)) {
             ("mem", _) => Ok(self.w.types.mem()),

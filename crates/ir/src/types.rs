@@ -13,6 +13,9 @@ nyala_base::define_id!(
     pub struct StructId, "struct"
 );
 
+/// A vector has at most so many lanes.
+pub const MAX_LANES: u32 = 64;
+
 /// Longer texts of a type are cut off.
 const MAX_TEXT: usize = 1 << 16;
 
@@ -113,6 +116,8 @@ impl Prim {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TyKind {
     Prim(Prim),
+    /// `simd[T * n]`: numbers or bools on which operations work lane by lane; 1 to [`MAX_LANES`].
+    Vector(Prim, u32),
     /// The state of memory; a token, no data.
     Mem,
     /// Address of a `pointee` in `space` (0: generic; `anydsl.md` A.4 has the numbers).
@@ -189,7 +194,12 @@ impl Types {
             TyKind::Cn(params) => params.iter().map(|&p| self.order(p)).max().unwrap_or(0).saturating_add(1),
             TyKind::Tuple(elems) => elems.iter().map(|&p| self.order(p)).max().unwrap_or(0),
             TyKind::Array(elem, _) | TyKind::IndefArray(elem) => self.order(*elem),
-            TyKind::Prim(_) | TyKind::Mem | TyKind::Ptr { .. } | TyKind::Struct(_) | TyKind::Code => 0,
+            TyKind::Prim(_)
+            | TyKind::Vector(..)
+            | TyKind::Mem
+            | TyKind::Ptr { .. }
+            | TyKind::Struct(_)
+            | TyKind::Code => 0,
         }
     }
 
@@ -201,7 +211,7 @@ impl Types {
     pub fn has_function(&self, ty: Ty) -> bool {
         match self.kind(ty) {
             TyKind::Cn(_) => return true,
-            TyKind::Prim(_) | TyKind::Mem | TyKind::Ptr { .. } | TyKind::Code => return false,
+            TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Mem | TyKind::Ptr { .. } | TyKind::Code => return false,
             TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) | TyKind::IndefArray(_) => {}
         }
         // Each type once: parts may be shared, so that a walk of the tree would be exponential.
@@ -210,7 +220,7 @@ impl Types {
         while let Some(ty) = work.pop() {
             match self.kind(ty) {
                 TyKind::Cn(_) => return true,
-                TyKind::Prim(_) | TyKind::Mem | TyKind::Ptr { .. } | TyKind::Code => {}
+                TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Mem | TyKind::Ptr { .. } | TyKind::Code => {}
                 _ if !seen.insert(ty) => {}
                 TyKind::Tuple(elems) => work.extend(elems),
                 TyKind::Array(elem, _) | TyKind::IndefArray(elem) => work.push(*elem),
@@ -283,6 +293,40 @@ impl Types {
         }
     }
 
+    pub fn vector(&mut self, prim: Prim, n: u32) -> Ty {
+        self.intern(TyKind::Vector(prim, n))
+    }
+
+    /// Lanes of a vector, and what they are.
+    pub fn as_vector(&self, ty: Ty) -> Option<(Prim, u32)> {
+        match self.kind(ty) {
+            TyKind::Vector(prim, n) => Some((*prim, *n)),
+            _ => None,
+        }
+    }
+
+    /// The type itself if it is primitive, that of the lanes if it is a vector.
+    pub fn lane_prim(&self, ty: Ty) -> Option<Prim> {
+        match self.kind(ty) {
+            TyKind::Prim(prim) | TyKind::Vector(prim, _) => Some(*prim),
+            _ => None,
+        }
+    }
+
+    /// `prim`, or as many lanes of it as `ty` has.
+    pub fn like(&mut self, ty: Ty, prim: Prim) -> Ty {
+        match self.as_vector(ty) {
+            Some((_, n)) => self.vector(prim, n),
+            None => self.prim(prim),
+        }
+    }
+
+    /// Whether two types are primitive, or vectors with as many lanes.
+    pub fn same_lanes(&self, a: Ty, b: Ty) -> bool {
+        let lanes = |ty| self.lane_prim(ty).map(|_| self.as_vector(ty).map(|v| v.1));
+        lanes(a).is_some() && lanes(a) == lanes(b)
+    }
+
     /// Parameters of a continuation type.
     pub fn cn_params(&self, ty: Ty) -> Option<&[Ty]> {
         match self.kind(ty) {
@@ -298,22 +342,24 @@ impl Types {
         }
     }
 
-    /// Number of parts of a tuple, struct or definite array.
+    /// Number of parts of a tuple, struct, definite array or vector.
     pub fn n_parts(&self, ty: Ty) -> Option<u64> {
         match self.kind(ty) {
             TyKind::Tuple(elems) => Some(elems.len() as u64),
             TyKind::Struct(id) => Some(self.structs[id.idx()].fields.len() as u64),
             TyKind::Array(_, n) => Some(*n),
+            TyKind::Vector(_, n) => Some(u64::from(*n)),
             _ => None,
         }
     }
 
-    /// Type of part `idx` of a tuple or struct, or of any element of an array.
+    /// Type of part `idx` of a tuple or struct, or of any element of an array or vector.
     pub fn part(&self, ty: Ty, idx: u64) -> Option<Ty> {
         match self.kind(ty) {
             TyKind::Tuple(elems) => elems.get(idx as usize).copied(),
             TyKind::Struct(id) => self.structs[id.idx()].fields.get(idx as usize).map(|f| f.1),
             TyKind::Array(elem, _) | TyKind::IndefArray(elem) => Some(*elem),
+            TyKind::Vector(prim, _) => Some(self.prim(*prim)),
             _ => None,
         }
     }
@@ -343,6 +389,7 @@ impl Types {
         };
         match self.kind(ty) {
             TyKind::Prim(p) => out.push_str(p.name()),
+            TyKind::Vector(p, n) => out.push_str(&format!("simd[{} * {n}]", p.name())),
             TyKind::Mem => out.push_str("mem"),
             TyKind::Ptr { pointee, space } => {
                 out.push('&');

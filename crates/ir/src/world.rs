@@ -245,6 +245,13 @@ impl World {
             _ => None,
         }
     }
+    /// The bits of a literal, or of the one literal in all lanes of a vector.
+    pub fn as_uniform(&self, val: Val) -> Option<u64> {
+        match self.node(val) {
+            Node::Op(Op::Splat) if self.types.as_vector(self.ty(val)).is_some() => self.as_lit(self.args(val)[0]),
+            _ => self.as_lit(val),
+        }
+    }
     pub fn as_op(&self, val: Val) -> Option<Op> {
         match self.node(val) {
             Node::Op(op) => Some(op),
@@ -256,6 +263,10 @@ impl World {
     }
     pub fn prim(&self, val: Val) -> Option<Prim> {
         self.types.as_prim(self.ty(val))
+    }
+    /// The type of a number or bool, or of a vector's lanes.
+    pub fn lane_prim(&self, val: Val) -> Option<Prim> {
+        self.types.lane_prim(self.ty(val))
     }
 
     /// Continuations that the outside can reach: exported ones, in the order of their declaration.
@@ -356,7 +367,12 @@ impl World {
 
     // Values.
 
+    /// A literal; of a vector type, the vector with it in every lane.
     pub fn lit(&mut self, ty: Ty, bits: u64) -> Val {
+        if let Some((prim, _)) = self.types.as_vector(ty) {
+            let lane = self.lit_prim(prim, bits);
+            return self.op_ty(Op::Splat, ty, &[lane]);
+        }
         let bits = self.types.as_prim(ty).map_or(bits, |p| p.normalize(bits));
         self.intern(Node::Lit(bits), ty, &[])
     }
@@ -440,7 +456,9 @@ impl World {
         let want = |i: usize, t: Ty| {
             if ty(i) == t { Ok(()) } else { Err(format!("operand {i} is {}, expected {}", show(ty(i)), show(t))) }
         };
-        let prim = |i: usize| self.types.as_prim(ty(i)).ok_or_else(|| format!("operand {i} is {}", show(ty(i))));
+        // Of lanes, too.
+        let prim = |i: usize| self.types.lane_prim(ty(i)).ok_or_else(|| format!("operand {i} is {}", show(ty(i))));
+        let is_int = |i: usize| self.types.as_prim(ty(i)).is_some_and(Prim::is_int);
         if matches!(op.effect(), Effect::Partial | Effect::Write) {
             want(0, mem)?;
         }
@@ -465,17 +483,20 @@ impl World {
             }
             Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
                 want(1, ty(0))?;
-                if !matches!(self.types.kind(ty(0)), TyKind::Prim(_) | TyKind::Ptr { .. }) {
+                if !matches!(self.types.kind(ty(0)), TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Ptr { .. }) {
                     return Err(format!("cannot compare {}", show(ty(0))));
                 }
             }
             Op::Cast => {
                 prim(0)?;
-                stated.and_then(|t| self.types.as_prim(t)).ok_or("not a cast to a number")?;
+                stated.filter(|&t| self.types.same_lanes(t, ty(0))).ok_or("not a cast to as many numbers")?;
             }
             Op::Select => {
-                want(0, self.types.bool())?;
                 want(2, ty(1))?;
+                let by_lane = prim(0)? == Prim::Bool && self.types.same_lanes(ty(0), ty(1));
+                if ty(0) != self.types.bool() && !by_lane {
+                    return Err(format!("cannot select {} by {}", show(ty(1)), show(ty(0))));
+                }
             }
             Op::Struct | Op::Array => {
                 let to = stated.ok_or("needs a type")?;
@@ -487,8 +508,29 @@ impl World {
                 }
             }
             Op::Splat => {
-                let to = stated.ok_or("needs a type")?;
+                let to = stated.filter(|&t| matches!(self.types.kind(t), TyKind::Array(..) | TyKind::Vector(..)));
+                let to = to.ok_or("needs the type of an array or vector")?;
                 want(0, self.types.part(to, 0).ok_or("not an array")?)?;
+            }
+            Op::Extract | Op::Insert if self.types.as_vector(ty(0)).is_some() => {
+                if !is_int(1) {
+                    return Err("the index is no integer".into());
+                }
+                let lane = self.types.prim(prim(0)?);
+                if op == Op::Extract {
+                    return Ok(lane);
+                }
+                want(2, lane)?;
+            }
+            Op::Shuffle => {
+                want(1, ty(0))?;
+                let lanes = |i: usize| self.types.as_vector(ty(i)).ok_or_else(|| format!("operand {i} is no vector"));
+                let (prim, _) = lanes(0)?;
+                let (idx, n) = lanes(2)?;
+                if !idx.is_int() {
+                    return Err("the indices are no integers".into());
+                }
+                return Ok(self.types.vector(prim, n));
             }
             Op::Extract | Op::Insert => {
                 let idx = self.as_lit(args[1]).ok_or("the index is not a literal")?;
@@ -506,11 +548,11 @@ impl World {
                 let TyKind::Ptr { pointee, space } = *self.types.kind(ty(0)) else {
                     return Err(format!("operand 0 is {}", show(ty(0))));
                 };
-                if !prim(1)?.is_int() {
+                if !is_int(1) {
                     return Err("the index is no integer".into());
                 }
                 let idx = match self.types.kind(pointee) {
-                    TyKind::Array(..) | TyKind::IndefArray(_) => 0,
+                    TyKind::Array(..) | TyKind::IndefArray(_) | TyKind::Vector(..) => 0,
                     _ => self.as_lit(args[1]).ok_or("the index is not a literal")?,
                 };
                 let part = self.types.part(pointee, idx).ok_or("no such part")?;
@@ -550,6 +592,10 @@ impl World {
         match op.rule() {
             Rule::Same(i) => Ok(ty(i)),
             Rule::Bool => Ok(self.types.bool()),
+            Rule::Truth => {
+                let ty = ty(0);
+                Ok(self.types.like(ty, Prim::Bool))
+            }
             Rule::Mem => Ok(mem),
             Rule::Stated => stated.ok_or_else(|| "needs a type".into()),
             Rule::Own => Err("has no type rule".into()),

@@ -274,7 +274,7 @@ fn place(w: &World, ptr: Val) -> Place {
                 base = w.args(base)[0];
             }
             Node::Op(Op::Bitcast) if matches!(w.types.kind(w.ty(w.args(base)[0])), TyKind::Ptr { .. }) => {
-                exact &= fold::is_array_decay(w, base);
+                exact &= fold::is_same_place(w, base);
                 base = w.args(base)[0];
             }
             _ => return Place { base, exact },

@@ -102,10 +102,19 @@ impl Diagnostic {
         }
         for file in files {
             let text = sources.text(file);
-            let mut snippet = Snippet::source(text).path(sources.name(file)).fold(true);
-            for (label, primary) in labels.iter().filter(|(l, _)| l.span.file == file) {
+            let own: Vec<&(&Label, bool)> = labels.iter().filter(|(l, _)| l.span.file == file).collect();
+            // The renderer looks at all it is given: only the lines that matter.
+            let lo = own.iter().map(|(l, _)| clip(text, l.span).start).min().unwrap_or(0);
+            let hi = own.iter().map(|(l, _)| clip(text, l.span).end).max().unwrap_or(0);
+            let start = text[..lo].rfind('\n').map_or(0, |i| i + 1);
+            let end = text[hi..].find('\n').map_or(text.len(), |i| hi + i + 1);
+            let line = sources.line(Span::new(file, start, start)).max(1);
+            let mut snippet =
+                Snippet::source(&text[start..end]).line_start(line).path(sources.name(file)).fold(true);
+            for (label, primary) in own {
                 let kind = if *primary { AnnotationKind::Primary } else { AnnotationKind::Context };
                 let range = clip(text, label.span);
+                let range = range.start - start..range.end - start;
                 let text = (!label.text.is_empty()).then_some(label.text.as_str());
                 snippet = snippet.annotation(kind.span(range).label(text));
             }

@@ -27,3 +27,8 @@ pub fn error(how: String, hint: &str) -> Diagnostic {
 pub fn allocation(n: i64, size: i64) -> Diagnostic {
     error(format!("cannot allocate {n} elements of {size} bytes"), "the number must not be negative, nor too large")
 }
+
+/// A lane that a vector of `n` does not have.
+pub fn lane(idx: i64, n: u32) -> Diagnostic {
+    error(format!("lane {idx} of {n}"), "lanes of a vector are counted from `0`")
+}

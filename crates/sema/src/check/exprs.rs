@@ -364,7 +364,7 @@ impl<'a> Checker<'a, '_> {
     fn use_fn(&mut self, g: GlobalExpr, id: FnId, path: &'a ast::Path, called: bool, expected: Option<Ty>) -> Ty {
         let info = &self.p.fns[id.0 as usize];
         let (generics, n_outer, top_level) = (info.generics.clone(), info.n_outer, info.top_level);
-        if self.ctx.function != Some(id) {
+        if self.ctx.function != Some(id) && self.module >= self.p.n_libraries {
             self.used_fns.insert(id);
         }
         if !top_level && self.static_floor.is_some() && self.p.fns[id.0 as usize].ast.body.is_some() {

@@ -41,20 +41,13 @@ struct Launches<'p, 'a> {
     findings: Vec<(Span, Diagnostic)>,
 }
 
-/// Reports what bodies capture wrongly.
-pub(super) fn check_launches(p: &Program, sink: &mut Sink) {
+/// Reports what bodies capture wrongly; `used` are the functions that the program uses.
+pub(super) fn check_launches(p: &Program, used: &FxHashSet<FnId>, sink: &mut Sink) {
     let mut l = Launches { p, bodies: FxHashMap::default(), findings: Vec::new() };
-    for _ in 0..MAX_ROUNDS {
-        let n = l.bodies.len();
-        l.findings.clear();
-        for info in &p.fns {
-            if let Some(body) = info.ast.body {
-                l.walk(body, Place { module: info.module, body: None });
-            }
-        }
-        if l.bodies.len() == n {
-            break;
-        }
+    l.rounds(|f| f.module < p.n_libraries);
+    // Most programs use nothing that makes bodies.
+    if p.fns.iter().enumerate().any(|(i, f)| used.contains(&FnId(i as u32)) && l.is_launch(f)) {
+        l.rounds(|_| true);
     }
     let mut seen = FxHashSet::default();
     for (span, finding) in l.findings {
@@ -65,6 +58,31 @@ pub(super) fn check_launches(p: &Program, sink: &mut Sink) {
 }
 
 impl<'p, 'a> Launches<'p, 'a> {
+    /// Walks through these functions until no more parameters are found to be bodies.
+    fn rounds(&mut self, of: impl Fn(&FnInfo) -> bool) {
+        let p = self.p;
+        for _ in 0..MAX_ROUNDS {
+            let n = self.bodies.len();
+            self.findings.clear();
+            for info in p.fns.iter().filter(|f| of(f)) {
+                if let Some(body) = info.ast.body {
+                    self.walk(body, Place { module: info.module, body: None });
+                }
+            }
+            if self.bodies.len() == n {
+                break;
+            }
+        }
+    }
+
+    fn is_launch(&self, f: &FnInfo) -> bool {
+        let is_body = |param: &Param| match &param.pattern.kind {
+            PatternKind::Name { name, .. } => self.p.local_at(name.span).is_some_and(|l| self.bodies.contains_key(&l)),
+            _ => false,
+        };
+        matches!(f.kind, FnKind::Intrinsic(Intrinsic::Parallel | Intrinsic::Spawn)) || f.ast.params.iter().any(is_body)
+    }
+
     /// Expressions nest no deeper than the parser allows.
     fn walk(&mut self, e: ExprId, at: Place) {
         let p = self.p;
@@ -145,6 +163,9 @@ impl<'p, 'a> Launches<'p, 'a> {
     fn launch(&self, callee: ExprId, position: usize, at: Place) -> Option<Launch> {
         let Some(Entity::Fn(id)) = self.p.resolved.get(&self.p.global(at.module, callee)) else { return None };
         let info = &self.p.fns[id.0 as usize];
+        // The receiver of a method comes first.
+        let is_method = matches!(self.p.modules[at.module][callee].kind, ExprKind::Field { .. });
+        let position = position + usize::from(is_method);
         match info.kind {
             FnKind::Intrinsic(Intrinsic::Parallel) if position == 3 => Some(Launch::Loop),
             FnKind::Intrinsic(Intrinsic::Spawn) if position == 0 => Some(Launch::Thread),

@@ -34,8 +34,9 @@ pub fn check<'a>(input: &Input<'a>, sink: &mut Sink) -> Option<Program<'a>> {
         if !checker.sink.has_errors() {
             checker.warn();
         }
+        let used = std::mem::take(&mut checker.used_fns);
         let program = checker.finish();
-        launches::check_launches(&program, sink);
+        launches::check_launches(&program, &used, sink);
         (!sink.has_errors()).then_some(program)
     })
 }

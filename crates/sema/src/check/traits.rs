@@ -877,6 +877,7 @@ impl<'a> Checker<'a, '_> {
             self.report(private_name::error(span, &name));
         }
         self.p.resolved.insert(g, Entity::Fn(f));
+        self.used_fns.insert(f);
         self.fn_instance(g, f, args, explicit, span)
     }
 

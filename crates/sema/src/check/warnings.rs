@@ -78,6 +78,10 @@ impl<'a> Checker<'a, '_> {
         if shared.is_empty() {
             return;
         }
+        // Bodies of loops do not leave; of the others only those that share something matter.
+        let values: FxHashSet<u32> = self.lambda_owners.values().chain(self.fn_owners.values()).copied().collect();
+        shared.retain(|owner, _| values.contains(owner));
+        let around: FxHashSet<u32> = shared.values().flatten().map(|l| self.p.local(*l).owner).collect();
         let mut bodies: Vec<(u32, usize, ExprId)> = Vec::new();
         for f in &self.p.fns {
             if let (Some(body), Some(owner)) =
@@ -92,6 +96,7 @@ impl<'a> Checker<'a, '_> {
                 bodies.push((*owner, module, lambda.body));
             }
         }
+        bodies.retain(|b| around.contains(&b.0));
         bodies.sort_unstable();
         let mut reported: FxHashSet<Span> = FxHashSet::default();
         for (owner, module, body) in bodies {

@@ -2,6 +2,7 @@
 
 use super::*;
 use nyala_ir::Prim;
+use nyala_ir::scalar::float_bits;
 use nyala_syntax::ast::{BinaryOp, ExprKind, Lambda, UnaryOp};
 
 impl<'a> Lowerer<'_, 'a, '_> {
@@ -201,12 +202,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 let place_ty = self.ty_of(*place);
                 let place = self.place(*place);
                 let old = self.read(&place, place_ty, span);
-                let one = match self.types.as_prim(place_ty) {
-                    Some(Prim::F32) => self.w.lit_prim(Prim::F32, 1f32.to_bits().into()),
-                    Some(Prim::F64) => self.w.lit_prim(Prim::F64, 1f64.to_bits()),
-                    Some(p) => self.w.lit_prim(p, 1),
-                    None => return self.undef(ty),
-                };
+                let old_ty = self.w.ty(old);
+                let one = self.number(old_ty, 1);
                 let new = self.w.op(if *inc { Op::Add } else { Op::Sub }, &[old, one]);
                 self.write(&place, new);
                 match ty {
@@ -280,6 +277,10 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     fn float(&mut self, text: &str, ty: Ty) -> Val {
         match self.types.as_prim(ty) {
+            Some(Prim::F16) => {
+                let x: f64 = text.parse().unwrap_or(0.0);
+                self.w.lit_prim(Prim::F16, float_bits(Prim::F16, x))
+            }
             Some(Prim::F32) => {
                 let x: f32 = text.parse().unwrap_or(0.0);
                 self.w.lit_prim(Prim::F32, x.to_bits().into())
@@ -337,12 +338,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     return self.w.lit_prim(prim, (*value as u64).wrapping_neg());
                 }
                 let val = self.value(inner);
-                let zero = match prim {
-                    Prim::F32 => self.w.lit_prim(prim, (-0f32).to_bits().into()),
-                    Prim::F64 => self.w.lit_prim(prim, (-0f64).to_bits()),
-                    _ => self.w.lit_prim(prim, 0),
-                };
-                self.w.op(Op::Sub, &[zero, val])
+                self.negate(val)
             }
             UnaryOp::Not => {
                 let val = self.value(inner);
@@ -373,6 +369,10 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     pub(super) fn binary(&mut self, op: BinaryOp, a: Val, b: Val, ty: Ty, span: Span) -> Val {
         let prim = self.types.as_prim(ty);
+        let prim = match self.kind(ty) {
+            Kind::Simd(elem, _) => self.types.as_prim(elem),
+            _ => prim,
+        };
         let is_int = prim.is_some_and(Prim::is_int);
         let ir_op = match op {
             BinaryOp::Or | BinaryOp::BitOr => Op::Or,
@@ -418,7 +418,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             return val;
         }
         match (self.kind(from), self.kind(to)) {
-            (Kind::Prim(_), Kind::Prim(_)) => self.w.op_ty(Op::Cast, target, &[val]),
+            (Kind::Prim(_), Kind::Prim(_)) | (Kind::Simd(..), Kind::Simd(..)) => self.w.op_ty(Op::Cast, target, &[val]),
             (Kind::Ptr { .. }, Kind::Ptr { .. }) => self.w.op_ty(Op::Bitcast, target, &[val]),
             (Kind::Ptr { .. }, Kind::Prim(_)) => {
                 let u64 = self.w.types.prim(Prim::U64);

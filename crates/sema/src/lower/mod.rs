@@ -602,7 +602,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
 
     pub(super) fn zero(&mut self, ty: ir::Ty) -> Val {
         match self.w.types.kind(ty).clone() {
-            ir::TyKind::Prim(_) | ir::TyKind::Ptr { .. } => self.w.lit(ty, 0),
+            ir::TyKind::Prim(_) | ir::TyKind::Vector(..) | ir::TyKind::Ptr { .. } => self.w.lit(ty, 0),
             ir::TyKind::Array(elem, _) => {
                 let elem = self.zero(elem);
                 self.w.op_ty(Op::Splat, ty, &[elem])

@@ -107,7 +107,11 @@ impl Lowerer<'_, '_, '_> {
                 let base = if self.is_pointer(*callee) {
                     Source::Ptr(self.pointer(*callee))
                 } else {
-                    self.source_of(*callee, addressed || literal.is_none())
+                    let is_vector = {
+                        let ty = self.adjusted_ty(*callee);
+                        matches!(self.kind(ty), Kind::Simd(..))
+                    };
+                    self.source_of(*callee, addressed || literal.is_none() && !is_vector)
                 };
                 let Some(arg) = args.first() else { return base };
                 let idx = self.value(*arg);
@@ -121,6 +125,9 @@ impl Lowerer<'_, '_, '_> {
                             let ty = self.ty_of(e);
                             Source::Val(self.undef(ty))
                         }
+                    }
+                    (Source::Val(val), None) if self.w.types.as_vector(self.w.ty(val)).is_some() => {
+                        Source::Val(self.w.op(Op::Extract, &[val, idx]))
                     }
                     (Source::Val(val), None) => {
                         let ptr = self.spill(val, false);

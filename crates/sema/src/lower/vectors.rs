@@ -1,12 +1,15 @@
 //! `simd` values, `~e`, `asm`: what has no form of its own in other languages.
 
 use super::*;
+use nyala_ir::scalar::float_bits;
 use nyala_syntax::ast::{Asm, ExprKind};
 
 impl Lowerer<'_, '_, '_> {
     pub(super) fn simd_ty(&mut self, elem: Ty, n: u64) -> ir::Ty {
-        let elem = self.ir_ty(elem);
-        self.w.types.array(elem, n)
+        match self.types.as_prim(elem) {
+            Some(prim) => self.w.types.vector(prim, n as u32),
+            None => self.w.types.unit(),
+        }
     }
 
     pub(super) fn simd_value(&mut self, parts: &[ExprId], ty: Ty) -> Val {
@@ -16,6 +19,25 @@ impl Lowerer<'_, '_, '_> {
             return self.w.undef(ty);
         }
         self.w.op_ty(Op::Array, ty, &parts)
+    }
+
+    /// A number of this type, or a vector of it in every lane.
+    pub(super) fn number(&mut self, ty: ir::Ty, n: i32) -> Val {
+        let bits = match self.w.types.lane_prim(ty) {
+            Some(prim) if prim.is_float() => float_bits(prim, n.into()),
+            _ => i64::from(n) as u64,
+        };
+        self.w.lit(ty, bits)
+    }
+
+    /// `-val`: floats keep the sign of zero.
+    pub(super) fn negate(&mut self, val: Val) -> Val {
+        let ty = self.w.ty(val);
+        let zero = match self.w.types.lane_prim(ty) {
+            Some(prim) if prim.is_float() => self.w.lit(ty, float_bits(prim, -0.0)),
+            _ => self.w.lit(ty, 0),
+        };
+        self.w.op(Op::Sub, &[zero, val])
     }
 
     /// `~e`, `~[n: T]`: memory of the heap, of type `ty`.
