@@ -151,7 +151,7 @@ fn structs_and_arrays_are_values() {
 #[test]
 fn jumps_to_outer_blocks() {
     let text = r"
-fn @(false) opaque(x: i32) -> i32 { x }
+fn opaque(x: i32) -> i32 { x }
 fn each(a: i32, b: i32, body: fn(i32) -> ()) -> () { if a < b { body(a); each(a + 1, b, body) } }
 // Each activation has blocks of its own.
 fn recursive(n: i32) -> i32 {

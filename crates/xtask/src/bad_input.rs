@@ -105,7 +105,7 @@ fn run_once(path: &Path) -> Option<String> {
 
 /// Runs this program on inputs: the fault it ends with.
 fn child(args: impl FnOnce(&mut Command) -> &mut Command) -> Result<Option<String>, String> {
-    let mut command = Command::new(std::env::current_exe().map_err(|e| e.to_string())?);
+    let mut command = Command::new(this_program()?);
     command.args(["fuzz", "--front", "--child"]).current_dir(root());
     args(&mut command).stdin(Stdio::null()).stderr(Stdio::null());
     let output = command.output().map_err(|e| format!("cannot start {command:?}: {e}"))?;
@@ -294,4 +294,11 @@ mod tests {
         let reduced = super::reduce::reduce(text, |t| t.contains("x17") && t.contains("x33"));
         assert_eq!(reduced, "x17x33");
     }
+}
+
+/// The file of this program; Cargo may have made it anew meanwhile.
+fn this_program() -> Result<PathBuf, String> {
+    let path = std::env::current_exe().map_err(|e| e.to_string())?;
+    let shown = path.to_string_lossy();
+    Ok(shown.strip_suffix(" (deleted)").map_or_else(|| path.clone(), PathBuf::from))
 }

@@ -213,7 +213,7 @@ fn executables_get_arguments_and_a_large_stack() {
     let folder = Folder::new("executable");
     folder.write(
         "p.impala",
-        "fn @(false) sum(n: i32) -> i32 { if n == 0 { 0 } else { n % 3 + sum(n - 1) * 1 } }\n\
+        "fn sum(n: i32) -> i32 { if n == 0 { 0 } else { n % 3 + sum(n - 1) * 1 } }\n\
          fn main(argc: i32, argv: &[&[u8]]) -> i32 { print_string(argv(argc - 1)); print_i32(sum(1000000 * argc)); 300 }\n",
     );
     for level in ["-O0", "-O3"] {

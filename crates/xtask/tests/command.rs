@@ -158,7 +158,7 @@ fn a_picture_that_cannot_be_written_is_an_error() {
 fn statics_are_defined_on_the_command_line() {
     let folder = Folder::new("define");
     let text = "static WIDTH = 3;\nstatic NAME: &[u8] = \"x\";\nstatic SCALE: f32 = 1.0f;\n\
-                fn main() -> i32 { let a = [0, .. WIDTH]; print_string(NAME); print_f32(SCALE); WIDTH }\n";
+                fn main() -> i32 { let _a = [0, .. WIDTH]; print_string(NAME); print_f32(SCALE); WIDTH }\n";
     let path = folder.write("p.impala", text);
     let run = |verb: &[&str], defines: &[&str]| {
         let mut args: Vec<&std::ffi::OsStr> = verb.iter().map(|v| v.as_ref()).collect();

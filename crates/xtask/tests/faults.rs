@@ -8,19 +8,19 @@ use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-const PROGRAM: &str = r#"fn @(false) deep(n: i32) -> i32 {
+const PROGRAM: &str = r#"fn deep(n: i32) -> i32 {
     if n == 0 { 0 } else {
         1 + deep(n + 1) % 7
     }
 }
-fn @(false) wild(p: &mut [i32], i: i64) -> () {
+fn wild(p: &mut [i32], i: i64) -> () {
     p(i) = 7;
 }
-fn @(false) divide(a: i32, b: i32) -> i32 {
+fn divide(a: i32, b: i32) -> i32 {
     a / b
 }
 extern "C" { fn strlen(&[u8]) -> i64; }
-fn @(false) foreign(address: i64) -> i32 {
+fn foreign(address: i64) -> i32 {
     strlen(address as &[u8]) as i32
 }
 fn main(argc: i32, argv: &[&[u8]]) -> i32 {

@@ -143,7 +143,7 @@ fn programs() -> (String, String, String) {
             let _ = writeln!(
                 impala,
                 "extern \"C\" {{ fn c{k}_{v}({tys}) -> S{k}; }}\n\
-                 fn @(false) call{k}_{v}(f: fn({tys}) -> S{k}, {params}) -> S{k} {{ f({args}) }}\n\
+                 fn call{k}_{v}(f: fn({tys}) -> S{k}, {params}) -> S{k} {{ f({args}) }}\n\
                  extern fn swap{k}_{v}({params}) -> S{k} {{ c{k}_{v}({args}) }}\n\
                  extern fn value{k}_{v}({params}) -> S{k} {{ call{k}_{v}(c{k}_{v}, {}) }}",
                 (0..n).map(|i| format!("p{i}")).collect::<Vec<_>>().join(", ")

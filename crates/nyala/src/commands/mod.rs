@@ -179,16 +179,30 @@ fn render(d: &Diagnostic, sources: &Sources, json: bool, color: bool) -> String 
     if json { nyala::json::line(d, sources) + "\n" } else { d.render(sources, color) }
 }
 
+/// So many warnings are shown to people.
+const MAX_WARNINGS: usize = 100;
+
 /// Prints findings: as text for people, or as lines of JSON.
 pub fn show_all(diagnostics: &[Diagnostic], sources: &Sources, input: &Input) {
     let color = has_color();
     let mut err = std::io::stderr().lock();
     let mut codes: Vec<&str> = Vec::new();
+    // Errors are as few as the parser lets them be; warnings may be as many as lines.
+    let mut n_warnings = 0;
     for d in diagnostics {
+        if d.severity == Severity::Warning {
+            n_warnings += 1;
+            if n_warnings > MAX_WARNINGS && !input.json {
+                continue;
+            }
+        }
         let _ = err.write_all(render(d, sources, input.json, color).as_bytes());
         if d.severity == Severity::Error && !codes.contains(&d.code) {
             codes.push(d.code);
         }
+    }
+    if n_warnings > MAX_WARNINGS && !input.json {
+        let _ = writeln!(err, "and {} more warnings", n_warnings - MAX_WARNINGS);
     }
     if !codes.is_empty() && !input.json {
         codes.truncate(3);

@@ -978,7 +978,7 @@ pub(super) fn run_call(span: Span) -> Diagnostic {
 /// A call with `$`, which is more than it does so far.
 pub(super) fn halted_call(span: Span) -> Diagnostic {
     let message = "a call with `$` keeps only its result unknown so far: the call may be specialized";
-    limitation::warning(span, message, "write the filter before the function's name: `fn @(false) f(…)`")
+    limitation::warning(span, message, "leave the function without a filter, or make its arguments unknown: `f($x)`")
 }
 
 /// The common type of branches.
