@@ -109,8 +109,7 @@ impl Diagnostic {
             let start = text[..lo].rfind('\n').map_or(0, |i| i + 1);
             let end = text[hi..].find('\n').map_or(text.len(), |i| hi + i + 1);
             let line = sources.line(Span::new(file, start, start)).max(1);
-            let mut snippet =
-                Snippet::source(&text[start..end]).line_start(line).path(sources.name(file)).fold(true);
+            let mut snippet = Snippet::source(&text[start..end]).line_start(line).path(sources.name(file)).fold(true);
             for (label, primary) in own {
                 let kind = if *primary { AnnotationKind::Primary } else { AnnotationKind::Context };
                 let range = clip(text, label.span);

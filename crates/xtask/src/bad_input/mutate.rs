@@ -4,6 +4,8 @@ use crate::random::Rng;
 
 pub struct Corpus {
     programs: Vec<Vec<String>>,
+    /// The first ones are made for this and are taken more often.
+    n_own: usize,
 }
 
 /// Larger programs are cut to so many pieces.
@@ -18,8 +20,10 @@ const TOKENS: &str = "as asm do else enum extern false fn for if impl in let mat
 
 impl Corpus {
     pub fn of_the_project() -> Corpus {
+        let own = [include_str!("syntax.impala"), include_str!("generics.impala")];
         let texts = super::programs().into_iter().filter_map(|p| std::fs::read_to_string(p).ok());
-        Corpus { programs: texts.map(|t| pieces(&t)).filter(|p| !p.is_empty()).collect() }
+        let programs = own.map(String::from).into_iter().chain(texts);
+        Corpus { programs: programs.map(|t| pieces(&t)).filter(|p| !p.is_empty()).collect(), n_own: own.len() }
     }
 }
 
@@ -101,7 +105,9 @@ fn bytes(rng: &mut Rng, corpus: &Corpus) -> String {
 }
 
 fn program(rng: &mut Rng, corpus: &Corpus) -> Vec<String> {
-    let Some(all) = corpus.programs.get(rng.below(corpus.programs.len())) else { return vec![";".into()] };
+    let n = corpus.programs.len();
+    let which = if rng.chance(25) { rng.below(corpus.n_own) } else { rng.below(n) };
+    let Some(all) = corpus.programs.get(which) else { return vec![";".into()] };
     let start = if all.len() > MAX_PIECES { rng.below(all.len() - MAX_PIECES) } else { 0 };
     all[start..].iter().take(MAX_PIECES).cloned().collect()
 }
