@@ -78,11 +78,19 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
                 TyKind::IndefArray(elem) => *elem,
                 _ => elem,
             };
-            let size = f.size_align(elem)?.0;
-            f.e.declare("nyala_alloc_array", || {
-                "declare noalias nonnull align 16 ptr @nyala_alloc_array(i64, i64) #1".into()
-            });
+            let (size, align) = f.size_align(elem)?;
             let n = f.op(args[0]);
+            if align > 64 {
+                f.e.declare("nyala_alloc_aligned_array", || {
+                    "declare noalias nonnull align 64 ptr @nyala_alloc_aligned_array(i64, i64, i64) #1".into()
+                });
+                let args = format!("i64 {n}, i64 {size}, i64 {align}");
+                f.line(format_args!("{name} = call align {align} ptr @nyala_alloc_aligned_array({args}) #1"));
+                return Ok(());
+            }
+            f.e.declare("nyala_alloc_array", || {
+                "declare noalias nonnull align 64 ptr @nyala_alloc_array(i64, i64) #1".into()
+            });
             f.line(format_args!("{name} = call ptr @nyala_alloc_array(i64 {n}, i64 {size}) #1"));
             Ok(())
         }
