@@ -146,6 +146,13 @@ impl Memory {
         self.insert(w, ptr, base, val);
     }
 
+    /// Something unknown is written to `ptr`.
+    pub fn touch(&mut self, w: &World, ptr: Val) {
+        let base = base_of(w, ptr);
+        self.wrote(w, base);
+        self.forget(base);
+    }
+
     /// Unknown code ran: whatever escaped may have changed.
     pub fn clobber(&mut self) {
         self.epoch += 1;
