@@ -1,7 +1,7 @@
 //! The data of flat SSA and its builders.
 
 use nyala_base::{Id, Span};
-use nyala_ir::{Op, Prim, Ty, TyKind, Types};
+use nyala_ir::{Effect, Op, Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -128,7 +128,7 @@ pub type Args = SmallVec<[Value; 3]>;
 pub struct Inst {
     pub op: InstOp,
     pub args: Args,
-    /// None for stores only.
+    /// None for stores and fences only.
     pub result: Option<Value>,
     pub span: Span,
 }
@@ -236,7 +236,7 @@ impl Inst {
     /// Whether it may be dropped where nobody uses its result: it has no effect but, at most, to fault.
     pub fn is_droppable(&self) -> bool {
         match self.op {
-            InstOp::Op(op) => op != Op::Store,
+            InstOp::Op(op) => op.effect() != Effect::Write || matches!(op, Op::Slot | Op::Alloc),
             InstOp::Call(_) | InstOp::CallIndirect => false,
         }
     }
@@ -455,7 +455,12 @@ impl<'m> FunctionBuilder<'m> {
     }
 
     pub fn store(&mut self, ptr: Value, value: Value) {
-        self.push(InstOp::Op(Op::Store), &[ptr, value], None);
+        self.effect(Op::Store, &[ptr, value]);
+    }
+
+    /// An operation without result.
+    pub fn effect(&mut self, op: Op, args: &[Value]) {
+        self.push(InstOp::Op(op), args, None);
     }
 
     /// A local variable; its contents are undefined each time this is executed.

@@ -3,7 +3,7 @@
 use crate::analysis::Cfg;
 use crate::data::*;
 use nyala_base::Id;
-use nyala_ir::{Op, Prim, Ty, TyKind, Types};
+use nyala_ir::{Effect, Op, Prim, Ty, TyKind, Types};
 
 /// Checks all rules; the error lists what is wrong, one sentence a line.
 pub fn verify(module: &Module) -> Result<(), String> {
@@ -167,18 +167,20 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         Op::Known | Op::Hlt | Op::Run => return v.check(false, "flat SSA has no partial-evaluation operations"),
         Op::Tuple | Op::Struct | Op::Array => inst.args.len(),
         // The `mem` operand is gone.
-        Op::PDiv | Op::PRem | Op::Store => 2,
-        Op::Load | Op::Alloc => 1,
-        Op::Slot => 0,
+        _ if op.effect() != Effect::Total => op.arity() as usize - 1,
         _ => op.arity() as usize,
     };
     if inst.args.len() != n_args {
         return v.check(false, &format!("`{}` has {n_args} operands", op.name()));
     }
-    if op == Op::Store {
-        v.check(inst.result.is_none(), "a store has no result");
-        let fits = v.types().pointee(ty(0)) == Some(ty(1));
-        return v.check(fits, "a store's value has the type that the address points to");
+    let known = |i: usize| function.as_bits(inst.args[i - 1]).is_some();
+    v.check(op.literal_operands().all(known), "memory orders are literals");
+    if let Some((at, written)) = op.writes() {
+        let fits = v.types().pointee(ty(at - 1)) == Some(ty(written - 1));
+        v.check(fits, "what is stored has the type that the address points to");
+    }
+    if matches!(op, Op::Store | Op::AtomicStore | Op::Fence) {
+        return v.check(inst.result.is_none(), "a store or fence has no result");
     }
     let Some(result) = result else { return v.check(false, &format!("`{}` has a result", op.name())) };
     let types = v.types();
@@ -274,6 +276,17 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         Op::Load => (types.pointee(ty(0)) == Some(result))
             .then_some(())
             .ok_or("a load's result has the type that the address points to"),
+        Op::Atomic | Op::AtomicLoad => {
+            let fits = types.is_atomic(result) && types.pointee(ty((op == Op::Atomic) as usize)) == Some(result);
+            (fits && (op == Op::AtomicLoad || known(1))).then_some(()).ok_or(
+                "an atomic operation gives what the address points to, a number or address, by a known operation",
+            )
+        }
+        Op::Cmpxchg | Op::CmpxchgWeak => {
+            let parts = (types.part(result, 0), types.part(result, 1), types.n_parts(result));
+            let fits = parts == (Some(ty(1)), Some(types.bool()), Some(2)) && ty(1) == ty(2) && types.is_atomic(ty(1));
+            fits.then_some(()).ok_or("`cmpxchg` gives what the address points to, a number or address, and a `bool`")
+        }
         Op::Slot => types.pointee(result).map(|_| ()).ok_or("a slot is an address"),
         Op::Alloc => {
             let elem = types.pointee(result).filter(|&p| matches!(types.kind(p), TyKind::IndefArray(_)));
@@ -309,7 +322,7 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         | Op::Cbrt => (ty(0) == result && types.lane_prim(result).is_some_and(Prim::is_float))
             .then_some(())
             .ok_or("a math function takes and gives a float"),
-        Op::Store | Op::Known | Op::Hlt | Op::Run => Ok(()),
+        Op::Store | Op::AtomicStore | Op::Fence | Op::Known | Op::Hlt | Op::Run => Ok(()),
     };
     if let Err(rule) = rule {
         v.check(false, &format!("`{}`: {rule}", op.name()));

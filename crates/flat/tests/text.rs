@@ -78,7 +78,7 @@ fn rules_are_sentences() {
     let broken = "flat\nfunc f(i32) -> (i32) {\nentry(x):\n  y: i64 = add(x, x)\n  jump b()\nb():\n  jump b(x)\n}\n";
     let faults = verify(&read(broken).expect("reads")).expect_err("is wrong");
     expect![[r#"
-        function `f`, block `entry` (b0): `add`: operands and result of arithmetic have one primitive type
+        function `f`, block `entry` (b0): `add`: operands and result of arithmetic have one primitive or vector type
         function `f`, block `b` (b1): a jump's arguments have the types of the block's parameters"#]]
     .assert_eq(&faults);
     let order = "flat\nfunc f(i32) -> (i32) {\nentry(x):\n  branch true, a(), b()\na():\n  y: i32 = add(x, x)\n  jump b()\nb():\n  return(y)\n}\n";

@@ -92,20 +92,23 @@ impl Finder<'_> {
 
     fn inst(&mut self, op: InstOp, args: &Args, result: Option<Value>) {
         let any = args.iter().any(|a| self.derived[a.idx()]);
+        // The `mem` operand is gone.
+        if let InstOp::Op(op) = op
+            && let Some((at, written)) = op.writes()
+            && self.derived[args[written - 1].idx()]
+        {
+            let own = self.derived[args[at - 1].idx()];
+            self.changed |= if own { !self.in_slots } else { !self.escaped };
+            self.in_slots |= own;
+            self.escaped |= !own;
+        }
         match op {
             InstOp::Op(Op::Slot) => {
                 if let Some(r) = result {
                     self.mark(r);
                 }
             }
-            InstOp::Op(Op::Store) => {
-                if self.derived[args[1].idx()] {
-                    let own = self.derived[args[0].idx()];
-                    self.changed |= if own { !self.in_slots } else { !self.escaped };
-                    self.in_slots |= own;
-                    self.escaped |= !own;
-                }
-            }
+            InstOp::Op(Op::Store) => {}
             InstOp::Op(Op::Load) => {
                 if let Some(r) = result
                     && any

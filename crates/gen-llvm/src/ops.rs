@@ -5,6 +5,7 @@ use crate::function::FunctionEmitter;
 use crate::module::bug;
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Block, Inst, Value};
+use nyala_ir::scalar::{ATOMICS, ORDERS};
 use nyala_ir::{Op, Prim, Ty, TyKind};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -32,6 +33,9 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
     if op == Op::Store {
         let at = f.op(args[0]);
         return f.write(&at, args[1]);
+    }
+    if matches!(op, Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence) {
+        return atomic(f, op, args, result);
     }
     let Some(result) = result else { return Err(bug(format!("`{}` without a result", op.name()))) };
     let name = f.op(result);
@@ -78,15 +82,32 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
                 TyKind::IndefArray(elem) => *elem,
                 _ => elem,
             };
-            let size = f.size_align(elem)?.0;
-            f.e.declare("nyala_alloc_array", || {
-                "declare noalias nonnull align 16 ptr @nyala_alloc_array(i64, i64) #1".into()
-            });
+            let (size, align) = f.size_align(elem)?;
             let n = f.op(args[0]);
+            if align > 64 {
+                f.e.declare("nyala_alloc_aligned_array", || {
+                    "declare noalias nonnull align 64 ptr @nyala_alloc_aligned_array(i64, i64, i64) #1".into()
+                });
+                let args = format!("i64 {n}, i64 {size}, i64 {align}");
+                f.line(format_args!("{name} = call align {align} ptr @nyala_alloc_aligned_array({args}) #1"));
+                return Ok(());
+            }
+            f.e.declare("nyala_alloc_array", || {
+                "declare noalias nonnull align 64 ptr @nyala_alloc_array(i64, i64) #1".into()
+            });
             f.line(format_args!("{name} = call ptr @nyala_alloc_array(i64 {n}, i64 {size}) #1"));
             Ok(())
         }
-        Op::Known | Op::Hlt | Op::Run | Op::Store => Err(bug(format!("`{}` in machine code", op.name()))),
+        Op::Atomic
+        | Op::AtomicLoad
+        | Op::AtomicStore
+        | Op::Cmpxchg
+        | Op::CmpxchgWeak
+        | Op::Fence
+        | Op::Known
+        | Op::Hlt
+        | Op::Run
+        | Op::Store => Err(bug(format!("`{}` in machine code", op.name()))),
         Op::Popcount | Op::Clz | Op::Ctz => count(f, op, &name, ty, args[0]),
         Op::Sqrt
         | Op::Abs
@@ -118,6 +139,98 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         | Op::Pow
         | Op::Atan2 => math(f, op, &name, ty, args),
     }
+}
+
+/// A memory order as LLVM writes it. What it does not allow for the operation becomes one that is as strong or stronger.
+fn order(f: &FunctionEmitter, op: Op, order: Value, is_failure: bool) -> Result<&'static str> {
+    let number = f.function.as_bits(order).ok_or_else(|| bug("a memory order that is not known"))?;
+    let name = ORDERS.get(number as usize).copied().flatten().ok_or_else(|| bug("no such memory order"))?;
+    Ok(match (op, name) {
+        (Op::AtomicLoad | Op::AtomicStore, "notatomic") => "unordered",
+        (Op::AtomicLoad, "acq_rel") => "acquire",
+        (Op::AtomicStore, "acq_rel") => "release",
+        (Op::AtomicLoad, "release") | (Op::AtomicStore, "acquire") => "seq_cst",
+        (Op::AtomicLoad | Op::AtomicStore, name) => name,
+        (_, "notatomic" | "unordered") => "monotonic",
+        (_, "release") if is_failure => "monotonic",
+        (_, "acq_rel") if is_failure => "acquire",
+        (_, name) => name,
+    })
+}
+
+fn atomic(f: &mut FunctionEmitter, op: Op, args: &[Value], result: Option<Value>) -> Result<()> {
+    if op == Op::Fence {
+        let order = order(f, op, args[0], false)?;
+        // Others order nothing.
+        if order != "monotonic" {
+            f.line(format_args!("fence {order}"));
+        }
+        return Ok(());
+    }
+    let at = op.writes().map_or(0, |w| w.0 - 1);
+    let ty = f.pointee(f.ty(args[at]))?;
+    let (ptr, memory, align) = (f.op(args[at]), f.e.layouts.memory(ty)?, f.size_align(ty)?.1);
+    let name = result.map_or(String::new(), |r| f.op(r));
+    match op {
+        Op::AtomicStore => {
+            let (value, order) = (f.part_operand(args[1])?, order(f, op, args[2], false)?);
+            f.line(format_args!("store atomic {value}, ptr {ptr} {order}, align {align}"));
+        }
+        Op::AtomicLoad => {
+            let order = order(f, op, args[1], false)?;
+            let loaded = if f.e.layouts.is_bool(ty) { f.temp() } else { name.clone() };
+            f.line(format_args!("{loaded} = load atomic {memory}, ptr {ptr} {order}, align {align}"));
+            if loaded != name {
+                f.narrow_bool(&name, &loaded, &memory);
+            }
+        }
+        Op::Atomic => {
+            let number = f.function.as_bits(args[0]).and_then(|n| ATOMICS.get(n as usize));
+            let what = number.ok_or_else(|| bug("no such atomic operation"))?;
+            let (value, order) = (f.part_operand(args[2])?, order(f, op, args[3], false)?);
+            let old = if f.e.layouts.is_bool(ty) { f.temp() } else { name.clone() };
+            f.line(format_args!("{old} = atomicrmw {what} ptr {ptr}, {value} {order}, align {align}"));
+            if old != name {
+                f.narrow_bool(&name, &old, &memory);
+            }
+        }
+        _ => {
+            let (success, failure) = (order(f, op, args[3], false)?, order(f, op, args[4], true)?);
+            let weak = if op == Op::CmpxchgWeak { "weak " } else { "" };
+            // Floats are compared as bits.
+            let float = prim(f, ty).filter(|p| p.is_float());
+            let int = float.map(|p| format!("i{}", p.bits()));
+            let mut operands = Vec::new();
+            for &v in &args[1..3] {
+                let operand = f.part_operand(v)?;
+                operands.push(match &int {
+                    Some(int) => {
+                        let bits = f.temp();
+                        f.line(format_args!("{bits} = bitcast {operand} to {int}"));
+                        format!("{int} {bits}")
+                    }
+                    None => operand,
+                });
+            }
+            let [pair, old, done, byte, first] = [(); 5].map(|()| f.temp());
+            let (expected, new, inner) = (&operands[0], &operands[1], int.as_deref().unwrap_or(&memory));
+            f.line(format_args!(
+                "{pair} = cmpxchg {weak}ptr {ptr}, {expected}, {new} {success} {failure}, align {align}"
+            ));
+            f.line(format_args!("{old} = extractvalue {{ {inner}, i1 }} {pair}, 0"));
+            f.line(format_args!("{done} = extractvalue {{ {inner}, i1 }} {pair}, 1"));
+            f.line(format_args!("{byte} = zext i1 {done} to i8"));
+            let mut old = old;
+            if let Some(int) = &int {
+                let value = f.temp();
+                f.line(format_args!("{value} = bitcast {int} {old} to {memory}"));
+                old = value;
+            }
+            f.line(format_args!("{first} = insertvalue {{ {memory}, i8 }} undef, {memory} {old}, 0"));
+            f.line(format_args!("{name} = insertvalue {{ {memory}, i8 }} {first}, i8 {byte}, 1"));
+        }
+    }
+    Ok(())
 }
 
 /// Counts bits.

@@ -625,3 +625,34 @@ entry(p, x, i):
 ",
     );
 }
+
+#[test]
+fn atomics_on_every_machine() {
+    let mut text = String::from("flat\n");
+    for (i, ty) in ["i8", "u16", "i32", "u64", "f16", "f32", "f64", "bool"].iter().enumerate() {
+        let is_float = ty.starts_with('f');
+        let add = match *ty {
+            "bool" => "0u32",
+            _ if is_float => "11u32",
+            _ => "1u32",
+        };
+        text += &format!(
+            "export f{i}(&{ty}, {ty}, {ty}) -> ({ty}) {{
+entry(p, x, y):
+  a: {ty} = atomic({add}, p, x, 7u32)
+  b: {ty} = atomic(0u32, p, a, 2u32)
+  c: {ty} = atomic_load(p, 4u32)
+  atomic_store(p, b, 5u32)
+  fence(6u32)
+  d: ({ty}, bool) = cmpxchg(p, x, y, 7u32, 4u32)
+  e: ({ty}, bool) = cmpxchg_weak(p, x, c, 2u32, 2u32)
+  g: {ty} = extract(d, 0i32)
+  h: bool = extract(e, 1i32)
+  r: {ty} = select(h, g, c)
+  return(r)
+}}
+"
+        );
+    }
+    objects(&text);
+}

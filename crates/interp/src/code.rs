@@ -227,6 +227,22 @@ pub enum Inst {
         s: Reg,
         layout: u32,
     },
+    /// The old value of a location, which becomes `op` of it and `s`.
+    Atomic {
+        d: Reg,
+        a: Reg,
+        op: Reg,
+        s: Reg,
+        leaf: Leaf,
+    },
+    /// The old value of a location, and whether it is `expected` and is replaced by `s`.
+    Cmpxchg {
+        d: Reg,
+        a: Reg,
+        expected: Reg,
+        s: Reg,
+        leaf: Leaf,
+    },
     /// A value as bytes, then as another value.
     Reinterpret {
         d: Reg,

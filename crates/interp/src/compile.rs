@@ -528,7 +528,18 @@ impl Compiler<'_, '_> {
             }
             Op::Known => self.constant(d, 0),
             Op::Extract | Op::Hlt | Op::Run => {}
-            Op::PDiv | Op::PRem | Op::Load | Op::Store | Op::Slot | Op::Alloc => {
+            Op::PDiv
+            | Op::PRem
+            | Op::Load
+            | Op::Store
+            | Op::Slot
+            | Op::Alloc
+            | Op::Atomic
+            | Op::AtomicLoad
+            | Op::AtomicStore
+            | Op::Cmpxchg
+            | Op::CmpxchgWeak
+            | Op::Fence => {
                 return Err(bug("an effect without order"));
             }
         }
@@ -765,6 +776,36 @@ impl Compiler<'_, '_> {
                         self.emit(Inst::StoreMany { a, s, layout });
                     }
                 }
+            }
+            // One thread runs at a time, in order.
+            Op::Fence => {}
+            Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak => {
+                let at = op.writes().map_or(1, |w| w.0);
+                let a = self.need(args[at])?;
+                let pointee = w.types.pointee(w.ty(args[at])).ok_or_else(|| bug("an address of nothing"))?;
+                let layout = self.layout(pointee)?;
+                let &[(leaf, _)] = &layout.leaves[..] else { return Err(bug("an atomic operation on parts")) };
+                let s = match op.writes() {
+                    Some((_, written)) => self.need(args[written])?,
+                    None => 0,
+                };
+                if op == Op::AtomicStore {
+                    self.emit(Inst::Store { a, s, leaf });
+                    return Ok(());
+                }
+                let second = match op {
+                    Op::Atomic => self.need(args[1])?,
+                    Op::AtomicLoad => 0,
+                    _ => self.need(args[2])?,
+                };
+                let d = self.alloc(w.ty(v))?;
+                self.span = w.origin(v);
+                self.emit(match op {
+                    Op::Atomic => Inst::Atomic { d, a, op: second, s, leaf },
+                    Op::AtomicLoad => Inst::Load { d, a, leaf },
+                    _ => Inst::Cmpxchg { d, a, expected: second, s, leaf },
+                });
+                self.set(v, d);
             }
             Op::Slot => {
                 let ty = self.slot_ty(v)?;

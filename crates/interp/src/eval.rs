@@ -2,8 +2,9 @@
 
 use crate::code::POISON;
 use crate::diagnostics::{division_by_zero, signed_overflow, uninitialized_read};
-use crate::fault::Fault;
-use nyala_ir::scalar::{eval_arith, eval_exact_math, half_bits, half_value};
+use crate::fault::{Fault, limitation};
+use crate::leaves::Leaf;
+use nyala_ir::scalar::{ATOMICS, eval_arith, eval_atomic, eval_exact_math, half_bits, half_value};
 use nyala_ir::{Op, Prim};
 
 /// Arithmetic of any type; faults where the language leaves the result undefined.
@@ -126,6 +127,21 @@ pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
             r.to_bits()
         }
     }
+}
+
+/// What an atomic operation writes.
+pub fn atomic(op: u64, leaf: Leaf, old: u64, v: u64) -> Result<u64, Box<Fault>> {
+    let prim = match leaf {
+        Leaf::Prim(prim) => Some(prim),
+        _ => None,
+    };
+    eval_atomic(op, prim, old, v).ok_or_else(|| {
+        let ty = prim.map_or("an address", Prim::name);
+        limitation(match ATOMICS.get(op as usize) {
+            Some(name) => format!("`atomic` operation {op}, `{name}`, does not work on {ty}"),
+            None => format!("there is no `atomic` operation {op}"),
+        })
+    })
 }
 
 /// The bits of a number of one type as a number of another of the same size.

@@ -399,6 +399,28 @@ impl Run<'_> {
                     self.store(self.get(a) as usize, leaf, word)?;
                 }
                 Inst::StoreMany { a, s, layout } => self.store_many(self.get(a) as usize, s, layout)?,
+                Inst::Atomic { d, a, op, s, leaf } => {
+                    let (address, op, new) = (self.get(a) as usize, self.get(op), self.get(s));
+                    let old = self.l.load(address, leaf)?;
+                    if new == POISON {
+                        return Err(eval::uninitialized());
+                    }
+                    let new = eval::atomic(op, leaf, old, new)?;
+                    self.l.store(address, leaf, new)?;
+                    self.set(d, old);
+                }
+                Inst::Cmpxchg { d, a, expected, s, leaf } => {
+                    let (address, expected, new) = (self.get(a) as usize, self.get(expected), self.get(s));
+                    let old = self.l.load(address, leaf)?;
+                    if expected == POISON || new == POISON {
+                        return Err(eval::uninitialized());
+                    }
+                    if old == expected {
+                        self.l.store(address, leaf, new)?;
+                    }
+                    self.set(d, old);
+                    self.set(d + 1, (old == expected) as u64);
+                }
                 Inst::Reinterpret { d, a, from, to } => {
                     let size = self.code.layouts[from as usize].size.max(1);
                     let at = self.l.memory.allocate(size, 16).map_err(memory_fault)?;

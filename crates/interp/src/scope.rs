@@ -408,14 +408,16 @@ impl<'w> Program<'w> {
                     let Some(op) = w.as_op(v) else { continue };
                     let args = w.args(v);
                     let any = args.iter().any(|&a| derived.contains(&a)) || self.holds_derived(args, &derived);
+                    if let Some((at, written)) = op.writes()
+                        && (derived.contains(&args[written]) || self.holds_derived(&args[written..=written], &derived))
+                    {
+                        let own = derived.contains(&args[at]) || scope.places.contains_key(&args[at]);
+                        in_slots |= own;
+                        escaped |= !own;
+                    }
                     match op {
                         Op::Slot if !scope.places.contains_key(&v) => {
                             derived.insert(v);
-                        }
-                        Op::Store if derived.contains(&args[2]) || self.holds_derived(&args[2..], &derived) => {
-                            let own = derived.contains(&args[1]) || scope.places.contains_key(&args[1]);
-                            in_slots |= own;
-                            escaped |= !own;
                         }
                         Op::Store => {}
                         Op::Load => {

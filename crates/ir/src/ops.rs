@@ -92,6 +92,12 @@ ops! {
     Store "store" 3 Mem, Write, "`store(mem, ptr, v)`: the next mem.";
     Slot "slot" 1 Stated, Write, "`slot[T](mem)`: `(mem, &T)`, a new local variable of the function, its contents undefined.";
     Alloc "alloc" 2 Stated, Write, "`alloc[T](mem, n)`: `(mem, &[T])`, n (i64) elements on the heap, their contents undefined.";
+    Atomic "atomic" 5 Own, Write, "`atomic(mem, op, ptr, v, order)`: `(mem, T)`, the old value; the new one is `op` of it and v. Numbers are LLVM's ([`crate::scalar::ATOMICS`], [`crate::scalar::ORDERS`]), literals in compiled code.";
+    AtomicLoad "atomic_load" 3 Own, Write, "`atomic_load(mem, ptr, order)`: `(mem, T)`.";
+    AtomicStore "atomic_store" 4 Mem, Write, "`atomic_store(mem, ptr, v, order)`: the next mem.";
+    Cmpxchg "cmpxchg" 6 Own, Write, "`cmpxchg(mem, ptr, expected, new, success, failure)`: `(mem, (T, bool))`, the old value, and whether it was the expected one and is replaced; two orders.";
+    CmpxchgWeak "cmpxchg_weak" 6 Own, Write, "The same, but it may fail where it need not.";
+    Fence "fence" 2 Mem, Write, "`fence(mem, order)`: the next mem.";
     Known "known" 1 Bool, Total, "`?e`: whether partial evaluation knows `e`; false when nobody evaluates it partially.";
     Hlt "hlt" 1 Same(0), Total, "`$e`: the value, unknown to partial evaluation.";
     Run "run" 1 Same(0), Total, "`@@f`: the callee, to be unfolded whatever its filters say.";
@@ -167,6 +173,28 @@ impl Op {
                 | Op::Ctz
         ) || self.is_comparison()
             || self.is_math()
+    }
+
+    /// Where among the operands an address and what is written to it stand, for operations that write memory.
+    pub fn writes(self) -> Option<(usize, usize)> {
+        match self {
+            Op::Store | Op::AtomicStore => Some((1, 2)),
+            Op::Atomic => Some((2, 3)),
+            Op::Cmpxchg | Op::CmpxchgWeak => Some((1, 3)),
+            _ => None,
+        }
+    }
+
+    /// Where among the operands numbers stand that compiled code must know: operations and memory orders of atomics.
+    pub fn literal_operands(self) -> std::ops::Range<usize> {
+        match self {
+            Op::Atomic => 4..5,
+            Op::AtomicLoad => 2..3,
+            Op::AtomicStore => 3..4,
+            Op::Cmpxchg | Op::CmpxchgWeak => 4..6,
+            Op::Fence => 1..2,
+            _ => 0..0,
+        }
     }
 
     pub fn is_comparison(self) -> bool {

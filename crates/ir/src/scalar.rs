@@ -172,6 +172,59 @@ pub fn eval_cast(from: Prim, to: Prim, bits: u64) -> u64 {
     }
 }
 
+/// Operations of `atomic`, by LLVM's number.
+pub const ATOMICS: [&str; 13] =
+    ["xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin", "fadd", "fsub"];
+
+/// Memory orders, by LLVM's number; one number is none.
+pub const ORDERS: [Option<&str>; 8] = [
+    Some("notatomic"),
+    Some("unordered"),
+    Some("monotonic"),
+    None,
+    Some("acquire"),
+    Some("release"),
+    Some("acq_rel"),
+    Some("seq_cst"),
+];
+
+/// What an `atomic` operation writes. `None`: there is no such operation, or it does not work on this type (none for
+/// addresses). Signed is what the operation says, not the type.
+pub fn eval_atomic(op: u64, prim: Option<Prim>, old: u64, v: u64) -> Option<u64> {
+    if op == 0 {
+        return Some(v);
+    }
+    let prim = prim?;
+    let arith = |op| eval_arith(op, prim, old, v).map(|r| r.0);
+    if prim.is_float() {
+        return match op {
+            11 => arith(Op::Add),
+            12 => arith(Op::Sub),
+            _ => None,
+        };
+    }
+    if prim == Prim::Bool {
+        return None;
+    }
+    let unused = 64 - prim.bits();
+    let signed = |bits: u64| ((bits << unused) as i64) >> unused;
+    let unsigned = |bits: u64| (bits << unused) >> unused;
+    let pick = |first: bool| Some(if first { old } else { v });
+    match op {
+        1 => arith(Op::Add),
+        2 => arith(Op::Sub),
+        3 => arith(Op::And),
+        4 => Some(prim.normalize(!(old & v))),
+        5 => arith(Op::Or),
+        6 => arith(Op::Xor),
+        7 => pick(signed(old) > signed(v)),
+        8 => pick(signed(old) <= signed(v)),
+        9 => pick(unsigned(old) > unsigned(v)),
+        10 => pick(unsigned(old) <= unsigned(v)),
+        _ => None,
+    }
+}
+
 /// An exact math function of literals. `None` for other operations.
 pub fn eval_exact_math(op: Op, prim: Prim, args: &[u64]) -> Option<u64> {
     macro_rules! eval {

@@ -313,6 +313,11 @@ impl Types {
         }
     }
 
+    /// Whether atomic operations work on such values: numbers, bools, addresses.
+    pub fn is_atomic(&self, ty: Ty) -> bool {
+        matches!(self.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. })
+    }
+
     /// `prim`, or as many lanes of it as `ty` has.
     pub fn like(&mut self, ty: Ty, prim: Prim) -> Ty {
         match self.as_vector(ty) {

@@ -563,6 +563,32 @@ impl World {
                 let to = self.types.pointee(ty(1)).ok_or_else(|| format!("operand 1 is {}", show(ty(1))))?;
                 want(2, to)?;
             }
+            Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
+                let numbers = op.literal_operands().chain((op == Op::Atomic).then_some(1));
+                if let Some(i) = numbers.into_iter().find(|&i| !is_int(i)) {
+                    return Err(format!("operand {i} is {}", show(ty(i))));
+                }
+                if op == Op::Fence {
+                    return Ok(mem);
+                }
+                let at = op.writes().map_or(1, |w| w.0);
+                let to = self.types.pointee(ty(at)).ok_or_else(|| format!("operand {at} is {}", show(ty(at))))?;
+                if !self.types.is_atomic(to) {
+                    return Err(format!("{} is not atomic", show(to)));
+                }
+                if let Some((_, written)) = op.writes() {
+                    want(written, to)?;
+                }
+                if matches!(op, Op::Cmpxchg | Op::CmpxchgWeak) {
+                    want(2, to)?;
+                    let bool = self.types.bool();
+                    let pair = self.types.tuple(&[to, bool]);
+                    return Ok(self.types.tuple(&[mem, pair]));
+                }
+                if op != Op::AtomicStore {
+                    return Ok(self.types.tuple(&[mem, to]));
+                }
+            }
             Op::Slot | Op::Alloc => {
                 let mut elem = stated.ok_or("needs a type")?;
                 if op == Op::Alloc {

@@ -73,6 +73,8 @@ pub struct CheckedMemory {
     foreign: BTreeMap<usize, (usize, bool)>,
     /// Bytes in live blocks.
     pub live_bytes: usize,
+    /// How many there may be: half of what the machine has.
+    limit: usize,
 }
 
 /// Reserves addresses without memory behind them.
@@ -89,6 +91,13 @@ fn reserve(size: usize) -> Option<usize> {
         )
     };
     (p != libc::MAP_FAILED).then_some(p as usize)
+}
+
+/// Bytes of memory that the machine has.
+fn machine_memory() -> usize {
+    // SAFETY: asks for numbers.
+    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    usize::try_from(pages).ok().zip(usize::try_from(size).ok()).map_or(1 << 32, |(p, s)| p.saturating_mul(s))
 }
 
 fn unmap(base: usize, size: usize) {
@@ -120,6 +129,7 @@ impl CheckedMemory {
                 large: BTreeMap::new(),
                 foreign: BTreeMap::new(),
                 live_bytes: 0,
+                limit: machine_memory() / 2,
             })
         })
     }
@@ -161,6 +171,10 @@ impl CheckedMemory {
         let need =
             bytes.checked_add(HEADER + MIN_REDZONE + slack + (bytes / 8).min(2048)).ok_or(MemoryFault::OutOfMemory)?;
         let class = size_class(need).ok_or(MemoryFault::OutOfMemory)?;
+        // Its shadow is written at once.
+        if bytes >= LARGE && self.live_bytes.saturating_add(bytes) > self.limit {
+            return Err(MemoryFault::OutOfMemory);
+        }
         let start = match self.free.get_mut(&class).and_then(Vec::pop) {
             Some(start) => start,
             None => {

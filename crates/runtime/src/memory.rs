@@ -6,8 +6,13 @@ const HUGE: usize = 2 << 20;
 /// Undefined memory of that many bytes, aligned to 64; null if there is none (or `bytes` is negative).
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_alloc(bytes: i64) -> *mut u8 {
+    aligned(bytes, 64)
+}
+
+/// The same with another alignment, of a power of two from 64 to a page.
+fn aligned(bytes: i64, align: usize) -> *mut u8 {
     let Ok(bytes) = usize::try_from(bytes) else { return std::ptr::null_mut() };
-    let align = if bytes >= HUGE { HUGE } else { 64 };
+    let align = if bytes >= HUGE { HUGE } else { align.clamp(64, 4096) };
     let mut pointer = std::ptr::null_mut();
     // SAFETY: the alignment is a power of two and a multiple of a pointer's size; `pointer` is written on success only.
     unsafe {
@@ -25,7 +30,14 @@ pub extern "C" fn nyala_alloc(bytes: i64) -> *mut u8 {
 /// Memory for `n` elements of `size` bytes, or the end of the program: what `~[n: T]` becomes.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_alloc_array(n: i64, size: i64) -> *mut u8 {
-    let pointer = n.checked_mul(size).map_or(std::ptr::null_mut(), |bytes| nyala_alloc(bytes));
+    nyala_alloc_aligned_array(n, size, 64)
+}
+
+/// The same for elements with an alignment above 64, a power of two.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_alloc_aligned_array(n: i64, size: i64, align: i64) -> *mut u8 {
+    let align = usize::try_from(align).map_or(64, |a| a.next_power_of_two());
+    let pointer = n.checked_mul(size).map_or(std::ptr::null_mut(), |bytes| aligned(bytes, align));
     if pointer.is_null() {
         crate::system::fail(&format!("cannot allocate {n} elements of {size} bytes"))
     }
@@ -56,6 +68,12 @@ mod tests {
                 p.write_bytes(1, bytes as usize);
                 nyala_free(p);
             }
+        }
+        for align in [128, 512, 1 << 40] {
+            let p = nyala_alloc_aligned_array(3, 100, align);
+            assert!(!p.is_null() && (p as usize).is_multiple_of(align.min(512) as usize));
+            // SAFETY: just allocated.
+            unsafe { nyala_free(p) };
         }
         assert!(nyala_alloc(-1).is_null());
         assert!(nyala_alloc(i64::MAX).is_null());

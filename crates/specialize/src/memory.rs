@@ -31,6 +31,8 @@ struct Base {
 
 /// Where an address leads: what it starts from, and whether all indices on the way are literals.
 struct Place {
+    /// The address that stands for all of the place.
+    at: Val,
     base: Val,
     exact: bool,
 }
@@ -77,7 +79,7 @@ impl Memory {
 
     /// The contents at `ptr`, if known.
     pub fn load(&self, w: &mut World, ptr: Val) -> Option<Val> {
-        let Place { base, exact } = place(w, ptr);
+        let Place { at: ptr, base, exact } = place(w, ptr);
         if !exact {
             return None;
         }
@@ -94,28 +96,25 @@ impl Memory {
                 }
                 return Some(val);
             }
-            match w.node(at) {
-                Node::Op(Op::Lea) if at != base => {
-                    path.push(w.as_lit(w.args(at)[1])?);
-                    at = w.args(at)[0];
-                }
-                Node::Op(Op::Bitcast) if at != base => at = w.args(at)[0],
-                _ => return None,
+            if at == base {
+                return None;
             }
+            path.push(w.as_lit(w.args(at)[1])?);
+            at = w.args(at)[0];
         }
     }
 
     /// Remembers what was read at `ptr`.
-    pub fn loaded(&mut self, w: &World, ptr: Val, val: Val) {
-        let Place { base, exact } = place(w, ptr);
+    pub fn loaded(&mut self, w: &mut World, ptr: Val, val: Val) {
+        let Place { at, base, exact } = place(w, ptr);
         if exact {
-            self.insert(w, ptr, base, val);
+            self.insert(w, at, base, val);
         }
     }
 
     /// `val` is written to `ptr`.
     pub fn store(&mut self, w: &mut World, ptr: Val, val: Val) {
-        let Place { base, exact } = place(w, ptr);
+        let Place { at: ptr, base, exact } = place(w, ptr);
         self.wrote(w, base);
         let is_aggregate = w.types.n_parts(w.ty(val)).is_some();
         if !exact || is_aggregate {
@@ -129,18 +128,7 @@ impl Memory {
         let mut at = ptr;
         let mut part = Some(val);
         while at != base {
-            let (outer, idx) = match w.node(at) {
-                Node::Op(Op::Lea) => (w.args(at)[0], w.as_lit(w.args(at)[1])),
-                _ => (w.args(at)[0], None),
-            };
-            if let Node::Op(Op::Bitcast) = w.node(at) {
-                at = outer;
-                if self.entries.contains_key(&at) {
-                    self.entries.remove_mut(&at);
-                    part = None;
-                }
-                continue;
-            }
+            let (outer, idx) = (w.args(at)[0], w.as_lit(w.args(at)[1]));
             let whole = self.valid(w, outer, base).map(|e| e.val);
             part = match (whole, idx, part) {
                 (Some(whole), Some(idx), Some(part)) if w.types.n_parts(w.ty(whole)).is_some_and(|n| idx < n) => {
@@ -156,6 +144,13 @@ impl Memory {
             at = outer;
         }
         self.insert(w, ptr, base, val);
+    }
+
+    /// Something unknown is written to `ptr`.
+    pub fn touch(&mut self, w: &World, ptr: Val) {
+        let base = base_of(w, ptr);
+        self.wrote(w, base);
+        self.forget(base);
     }
 
     /// Unknown code ran: whatever escaped may have changed.
@@ -190,9 +185,8 @@ impl Memory {
             merged.bases.insert_mut(base, Base { private, generation: 0 });
         }
         for (&ptr, entry) in first.entries.iter() {
-            let Place { base, exact } = place(w, ptr);
-            let known = exact
-                && first.valid(w, ptr, base).is_some()
+            let base = base_of(w, ptr);
+            let known = first.valid(w, ptr, base).is_some()
                 && others.iter().all(|o| o.valid(w, ptr, base).is_some_and(|e| e.val == entry.val));
             if known {
                 merged.insert(w, ptr, base, entry.val);
@@ -261,25 +255,41 @@ pub fn is_object(w: &World, base: Val) -> bool {
 
 /// The object or pointer that an address starts from.
 pub fn base_of(w: &World, ptr: Val) -> Val {
-    let Place { base, .. } = place(w, ptr);
-    base
+    let mut base = ptr;
+    loop {
+        match w.node(base) {
+            Node::Op(Op::Lea) => base = w.args(base)[0],
+            Node::Op(Op::Bitcast) if w.types.pointee(w.ty(w.args(base)[0])).is_some() => base = w.args(base)[0],
+            _ => return base,
+        }
+    }
 }
 
-fn place(w: &World, ptr: Val) -> Place {
-    let (mut base, mut exact) = (ptr, true);
+/// A place may have several addresses, `&[T * n]` as `&[T]` or in another space: entries are kept by the one that is
+/// made without bitcasts.
+fn place(w: &mut World, ptr: Val) -> Place {
+    let (mut base, mut exact, mut casts) = (ptr, true, false);
+    let mut path = Vec::new();
     loop {
         match w.node(base) {
             Node::Op(Op::Lea) => {
                 exact &= w.as_lit(w.args(base)[1]).is_some();
+                path.push(w.args(base)[1]);
                 base = w.args(base)[0];
             }
-            Node::Op(Op::Bitcast) if matches!(w.types.kind(w.ty(w.args(base)[0])), TyKind::Ptr { .. }) => {
+            Node::Op(Op::Bitcast) if w.types.pointee(w.ty(w.args(base)[0])).is_some() => {
                 exact &= fold::is_same_place(w, base);
+                casts = true;
                 base = w.args(base)[0];
             }
-            _ => return Place { base, exact },
+            _ => break,
         }
     }
+    let mut at = ptr;
+    if casts && exact {
+        at = path.iter().rev().fold(base, |at, &idx| w.op(Op::Lea, &[at, idx]));
+    }
+    Place { at, base, exact }
 }
 
 fn is_whole(w: &World, ty: nyala_ir::Ty) -> bool {

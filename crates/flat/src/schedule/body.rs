@@ -4,6 +4,7 @@ use super::{Building, Scheduler, loop_depths, store_env, unpack};
 use crate::analysis::Cfg;
 use crate::data::*;
 use nyala_base::{Id, Span};
+use nyala_ir::scalar::{ATOMICS, ORDERS, eval_atomic};
 use nyala_ir::{Builtin, Cont, Effect, Node, Op, Ty, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -216,9 +217,10 @@ impl Scheduler<'_> {
         placed
     }
 
-    /// Whether `v` is the address part of a slot or allocation.
+    /// Whether `v` is a part of what an operation with effects gives: its value, an address mostly, or the next `mem`.
     pub(super) fn is_made(&self, v: Val) -> bool {
-        self.w.is_op(v, Op::Extract) && matches!(self.w.as_op(self.w.args(v)[0]), Some(Op::Slot | Op::Alloc))
+        let has_effect = |v: Val| self.w.as_op(v).is_some_and(|op| op.effect() == Effect::Write);
+        self.w.is_op(v, Op::Extract) && has_effect(self.w.args(v)[0])
     }
 
     pub(super) fn builder(&mut self, b: &Building, block: Block, span: Span) -> FunctionBuilder<'_> {
@@ -263,6 +265,18 @@ impl Scheduler<'_> {
                 self.builder(b, block, span).store(args[0], args[1]);
                 return None;
             }
+            Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
+                self.check_atomic(op, v);
+                let result = w.types.part(w.ty(v), 1).map(|t| self.ty(t));
+                let mut fb = self.builder(b, block, span);
+                return match result {
+                    Some(ty) => Some(fb.op(op, &args, ty)),
+                    None => {
+                        fb.effect(op, &args);
+                        None
+                    }
+                };
+            }
             Op::Slot => {
                 let ptr = w.types.part(w.ty(v), 1).and_then(|p| w.types.pointee(p))?;
                 let ty = self.ty(ptr);
@@ -277,6 +291,38 @@ impl Scheduler<'_> {
         }
         let ty = self.ty(w.ty(v));
         Some(self.builder(b, block, span).op(op, &args, ty))
+    }
+
+    /// What compiled code must know of an atomic operation, and what it must be.
+    fn check_atomic(&mut self, op: Op, v: Val) {
+        let w = self.w;
+        let (args, span, name) = (w.args(v), w.origin(v), op.name());
+        let unknown = |what: &str| format!("the {what} of this `{name}` is known at run time only");
+        let message = match (op, args.get(1).and_then(|&a| w.as_lit(a))) {
+            (Op::Atomic, None) => Some(unknown("operation")),
+            (Op::Atomic, Some(number)) => {
+                let ty = w.types.pointee(w.ty(args[2])).unwrap_or(w.ty(args[2]));
+                let works = eval_atomic(number, w.types.as_prim(ty), 0, 0).is_some();
+                (!works).then(|| match ATOMICS.get(number as usize) {
+                    Some(op) => format!("`atomic` operation {number}, `{op}`, on `{}`", w.types.display(ty)),
+                    None => format!("`atomic` operation {number}: they are 0 to 12"),
+                })
+            }
+            _ => None,
+        };
+        let mut messages: Vec<String> = message.into_iter().collect();
+        for &order in &args[op.literal_operands()] {
+            match w.as_lit(order) {
+                None => messages.push(unknown("memory order")),
+                Some(n) if ORDERS.get(n as usize).is_none_or(Option::is_none) => {
+                    messages.push(format!("memory order {n} of this `{name}`: they are 0 to 2 and 4 to 7"));
+                }
+                Some(_) => {}
+            }
+        }
+        for message in messages {
+            self.limitation(span, &message, "write a literal, or let the function be specialized with `@`");
+        }
     }
 
     /// The flat value of a graph value that is needed in `block`.

@@ -5,6 +5,9 @@ use nyala_ir::{Cont, Linkage, Node, Op, Rule, TyKind, Val};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
+/// Of the memory orders the last that says nothing of other locations.
+const RELAXED: u64 = 2;
+
 impl Evaluator<'_> {
     // Values.
 
@@ -61,7 +64,7 @@ impl Evaluator<'_> {
                     return known;
                 }
                 let loaded = self.dst.op(op, &args);
-                site.memory.loaded(&self.dst, args[1], loaded);
+                site.memory.loaded(&mut self.dst, args[1], loaded);
                 loaded
             }
             Op::Store => {
@@ -77,6 +80,18 @@ impl Evaluator<'_> {
                 let ptr = self.dst.extract(made, 1);
                 site.memory.make(&mut self.dst, ptr, false);
                 made
+            }
+            Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
+                if let Some((at, written)) = op.writes() {
+                    self.escape(args[written], site, false);
+                    site.memory.touch(&self.dst, args[at]);
+                }
+                // What other threads wrote before becomes visible.
+                let order = args[op.literal_operands()].iter().map(|&o| self.dst.as_lit(o));
+                if order.into_iter().any(|o| o.is_none_or(|o| o > RELAXED)) {
+                    site.memory.clobber();
+                }
+                self.make(op, v, &args)
             }
             Op::Select => {
                 let r = self.dst.op(op, &args);
