@@ -5,7 +5,7 @@
 //! for the types of each instance, by the lowering.
 
 use super::*;
-use nyala_syntax::ast::{ExprKind, TypeId, TypeKind};
+use nyala_syntax::ast::{TypeId, TypeKind};
 
 /// Impls that need each other's bounds at most so deep.
 const MAX_BOUNDS: u32 = 64;
@@ -199,7 +199,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// All traits above `of`, for a value of type `ty`, itself included.
-    fn closure(&mut self, ty: Ty, of: &TraitRef) -> Vec<TraitRef> {
+    pub(super) fn closure(&mut self, ty: Ty, of: &TraitRef) -> Vec<TraitRef> {
         let mut out = vec![of.clone()];
         let mut next = 0;
         while next < out.len() && out.len() < 1000 {
@@ -306,7 +306,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// Whether the impl may be one for `ty`.
-    fn fits(&mut self, id: ImplId, ty: Ty, of: Option<&TraitRef>) -> bool {
+    pub(super) fn fits(&mut self, id: ImplId, ty: Ty, of: Option<&TraitRef>) -> bool {
         let info = &self.p.impls[id.0 as usize];
         let (generics, n_outer, own_ty, own_of) = (info.generics.clone(), info.n_outer, info.ty, info.of.clone());
         let mut holes: FxHashMap<ParamId, Ty> = generics[n_outer..].iter().map(|p| (*p, TypeTable::ERROR)).collect();
@@ -575,7 +575,7 @@ impl<'a> Checker<'a, '_> {
         self.bound_depth -= 1;
     }
 
-    fn fresh_impl_args(&mut self, id: ImplId) -> Vec<Ty> {
+    pub(super) fn fresh_impl_args(&mut self, id: ImplId) -> Vec<Ty> {
         let info = &self.p.impls[id.0 as usize];
         let (generics, n_outer) = (info.generics.clone(), info.n_outer);
         let arg = |c: &mut Self, i: usize, p: ParamId| {
@@ -612,7 +612,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// Whether it is a type parameter with an erroneous bound.
-    fn is_broken(&mut self, ty: Ty) -> bool {
+    pub(super) fn is_broken(&mut self, ty: Ty) -> bool {
         matches!(self.p.types.kind(ty), Kind::Param(p) if self.p.type_params[p.0 as usize].broken)
     }
 
@@ -688,340 +688,5 @@ impl<'a> Checker<'a, '_> {
             Meets::By(id) => self.take_impl(span, id, ty, &of),
             _ => self.require(span, ty, of),
         }
-    }
-
-    // Methods.
-
-    /// Methods of this name that values of type `ty` have, as it is.
-    fn methods_of(&mut self, ty: Ty, name: &str) -> Vec<Method> {
-        let all = self.methods.get(name).cloned().unwrap_or_default();
-        let mut inherent = Vec::new();
-        let mut of_traits = Vec::new();
-        for method in all {
-            match method {
-                Method::Inherent(id, _) => {
-                    if self.fits(id, ty, None) {
-                        inherent.push(method);
-                    }
-                }
-                Method::Trait(id, _) => {
-                    if self.implements(ty, id) {
-                        of_traits.push(method);
-                    }
-                }
-            }
-        }
-        if inherent.is_empty() { of_traits } else { inherent }
-    }
-
-    fn implements(&mut self, ty: Ty, id: TraitId) -> bool {
-        if let Kind::Param(param) = self.p.types.kind(ty)
-            && self.bounds_of(param).iter().any(|b| b.id == id)
-        {
-            return true;
-        }
-        let impls = self.p.impls_of.get(&id).cloned().unwrap_or_default();
-        impls.into_iter().any(|id| self.fits(id, ty, None))
-    }
-
-    /// `x.m` at the field expression `e`, `x` of type `base`: the function that takes what follows the receiver is of type
-    /// `result`.
-    pub(super) fn method(&mut self, e: GlobalExpr, base: Ty, name: Name, result: Ty, from: Asker) {
-        let target = self.through_pointers(base);
-        if let Kind::Struct(id, _) = self.p.types.kind(target)
-            && self.p.structs[id.0 as usize].index.contains_key(&*name.text)
-        {
-            return self.field_of(e, name.span, base, name, result, from);
-        }
-        let mut ty = self.p.types.shallow(base);
-        let mut derefs = 0;
-        let found = loop {
-            let kind = self.p.types.kind(ty);
-            match kind {
-                Kind::Var(var) if self.p.types.class(var) == Class::Any => {
-                    return self.wait(var, Pending::Method { e, base, name, result, from });
-                }
-                Kind::Error | Kind::Never => {
-                    self.p.types.unify(result, TypeTable::ERROR);
-                    return;
-                }
-                _ => {}
-            }
-            let found = self.methods_of(ty, &name.text);
-            if let (Kind::Var(var), true) = (&kind, found.len() > 1) {
-                return self.wait(*var, Pending::Method { e, base, name, result, from });
-            }
-            match kind {
-                Kind::Ptr { to, .. } if found.is_empty() => {
-                    ty = self.p.types.shallow(to);
-                    derefs += 1;
-                }
-                _ => break found,
-            }
-        };
-        let method = match found[..] {
-            [method] => method,
-            [] => {
-                if !self.open_names && !self.is_broken(target) {
-                    self.no_method(target, &name);
-                }
-                self.p.types.unify(result, TypeTable::ERROR);
-                return;
-            }
-            _ => {
-                self.ambiguous_method(&found, &name);
-                self.p.types.unify(result, TypeTable::ERROR);
-                return;
-            }
-        };
-        let (module, local) = self.locate(e);
-        let ExprKind::Field { base: receiver, type_args, .. } = &self.p.modules[module][local].kind else { return };
-        let (receiver, type_args) = (*receiver, type_args.as_deref());
-        let old = (self.module, self.ns);
-        (self.module, self.ns) = (module, from.ns);
-        let fn_ty = self.method_instance(e, method, ty, type_args, name.span);
-        (self.module, self.ns) = old;
-        let Kind::Fn(params, fn_result) = self.p.types.kind(fn_ty) else {
-            self.p.types.unify(result, TypeTable::ERROR);
-            return;
-        };
-        let Some((&first, rest)) = params.split_first() else {
-            let of = self.show(ty);
-            self.report(no_such_method::no_receiver(name.span, &of, &short(&name.text)));
-            self.p.types.unify(result, TypeTable::ERROR);
-            return;
-        };
-        self.receive(module, receiver, base, (ty, derefs), first, from);
-        let bound = self.p.types.func(rest, fn_result);
-        self.p.types.unify(result, bound);
-    }
-
-    /// The receiver becomes the first argument: pointers are followed, its address is taken, as needed.
-    fn receive(&mut self, module: usize, receiver: ExprId, base: Ty, (ty, derefs): (Ty, u32), to: Ty, from: Asker) {
-        let g = self.p.global(module, receiver);
-        let span = self.p.modules[module][receiver].span;
-        if self.p.types.unify_if_equal(to, ty) {
-            if derefs > 0 {
-                self.p.adjust.insert(g, Adjust { to, derefs, address: false });
-            }
-            return;
-        }
-        if let Kind::Ptr { access, to: pointee, .. } = self.p.types.kind(to) {
-            let pointee_kind = self.p.types.kind(pointee);
-            let fits = match (self.p.types.kind(ty), pointee_kind) {
-                (Kind::Array(x, _), Kind::Indef(y)) => self.p.types.unify(x, y),
-                _ => self.p.types.unify_if_equal(pointee, ty),
-            };
-            if fits {
-                if derefs == 0 {
-                    let need = if access.is_mut() { Need::MutAddress } else { Need::Address };
-                    self.p.adjust.insert(g, Adjust { to, derefs: 0, address: true });
-                    if access.is_mut() || self.is_place_of(module, receiver) {
-                        self.finals.push(Final::Place { module, e: receiver, need, loops: from.looped, span });
-                    }
-                    return;
-                }
-                // The last pointer on the way is the address.
-                let mut pointer = self.p.types.shallow(base);
-                for _ in 1..derefs {
-                    if let Kind::Ptr { to, .. } = self.p.types.kind(pointer) {
-                        pointer = self.p.types.shallow(to);
-                    }
-                }
-                if matches!(self.subtype(pointer, to), Fit::Same | Fit::Adjusted) {
-                    self.p.adjust.insert(g, Adjust { to, derefs: derefs - 1, address: false });
-                    return;
-                }
-                self.mismatch(span, pointer, to, NO_WHY);
-                return;
-            }
-        }
-        let shown = self.p.types.shallow(ty);
-        self.coerce(g, span, shown, to, NO_WHY);
-    }
-
-    fn is_place_of(&mut self, module: usize, e: ExprId) -> bool {
-        let old = std::mem::replace(&mut self.module, module);
-        let place = self.is_place(e);
-        self.module = old;
-        place
-    }
-
-    /// The type of a method of `ty`, its type arguments kept with `g`.
-    fn method_instance(
-        &mut self,
-        g: GlobalExpr,
-        method: Method,
-        ty: Ty,
-        explicit: Option<&'a [TypeId]>,
-        span: Span,
-    ) -> Ty {
-        let (f, args) = match method {
-            Method::Inherent(id, f) => {
-                let info = &self.p.impls[id.0 as usize];
-                let (generics, own_ty) = (info.generics.clone(), info.ty);
-                let args = self.fresh_impl_args(id);
-                let own_ty = self.p.types.instantiate(own_ty, &generics, &args);
-                self.p.types.unify(own_ty, ty);
-                self.require_bounds(span, &generics, &args);
-                (f, args)
-            }
-            Method::Trait(id, f) => {
-                let info = &self.p.traits[id.0 as usize];
-                let n = info.generics.len() - info.n_outer - 1;
-                let args = (0..n).map(|_| self.var()).collect();
-                let of = TraitRef { id, args };
-                self.require(span, ty, of.clone());
-                (f, self.trait_args(ty, &of))
-            }
-        };
-        let info = &self.p.fns[f.0 as usize];
-        if info.ast.symbol.is_none() && self.is_private(f) {
-            let name = short(&info.ast.name.text);
-            self.report(private_name::error(span, &name));
-        }
-        self.p.resolved.insert(g, Entity::Fn(f));
-        self.used_fns.insert(f);
-        self.fn_instance(g, f, args, explicit, span)
-    }
-
-    /// Whether a method of an impl is hidden here.
-    fn is_private(&self, f: FnId) -> bool {
-        let info = &self.p.fns[f.0 as usize];
-        info.ast.private && !self.is_inside(self.ns, info.ns)
-    }
-
-    /// The type of a function for these arguments of what is around it, and for its own, given or open.
-    pub(super) fn fn_instance(
-        &mut self,
-        g: GlobalExpr,
-        f: FnId,
-        mut args: Vec<Ty>,
-        explicit: Option<&'a [TypeId]>,
-        span: Span,
-    ) -> Ty {
-        let info = &self.p.fns[f.0 as usize];
-        let (generics, n_outer, ty) = (info.generics.clone(), info.n_outer, info.ty);
-        args.truncate(n_outer);
-        let n = generics.len() - n_outer;
-        let given = explicit.unwrap_or(&[]);
-        if given.len() > n {
-            if n == 0 {
-                let name = short(&self.p.fns[f.0 as usize].ast.name.text);
-                self.report(not_generic::error(span, &name, "a function without type parameters"));
-            } else {
-                self.report(wrong_number_of_arguments::type_arguments(span, given.len(), n, false));
-            }
-        }
-        for arg in given {
-            let ty = self.value_ty(*arg);
-            if args.len() < generics.len() {
-                args.push(ty);
-            }
-        }
-        while args.len() < generics.len() {
-            let ty = self.var();
-            args.push(ty);
-        }
-        if generics.is_empty() {
-            return ty;
-        }
-        for &ty in &args[n_outer..] {
-            self.finals.push(Final::Known { ty, span, what: "this type argument" });
-        }
-        self.p.type_args.insert(g, args.clone());
-        self.require_bounds(span, &generics[n_outer..], &args[n_outer..]);
-        self.p.types.instantiate(ty, &generics, &args)
-    }
-
-    /// `T::name`.
-    pub(super) fn of_type(&mut self, g: GlobalExpr, ty: Ty, name: &'a Name, path: &'a ast::Path) -> Ty {
-        if self.p.types.is_error(ty) {
-            return TypeTable::ERROR;
-        }
-        if let Kind::Enum(id, args) = self.p.types.kind(ty)
-            && let Some(&i) = self.p.enums[id.0 as usize].index.get(&*name.text)
-        {
-            return self.option_value(g, id, i, args);
-        }
-        let found = self.methods_of(ty, &name.text);
-        match found[..] {
-            [method] => self.method_instance(g, method, ty, path.type_args.as_deref(), name.span),
-            [] => {
-                if !self.open_names && !self.is_broken(ty) {
-                    self.no_method(ty, name);
-                }
-                TypeTable::ERROR
-            }
-            _ => {
-                self.ambiguous_method(&found, name);
-                TypeTable::ERROR
-            }
-        }
-    }
-
-    /// `Trait::name`, of a type that the arguments tell.
-    pub(super) fn of_trait(&mut self, g: GlobalExpr, id: TraitId, name: &'a Name, path: &'a ast::Path) -> Ty {
-        let this = self.var();
-        let inner = path.inner_args.iter().find(|(i, _)| *i as usize + 2 == path.names.len());
-        let n = {
-            let info = &self.p.traits[id.0 as usize];
-            info.generics.len() - info.n_outer - 1
-        };
-        let given: Vec<Ty> = inner.iter().flat_map(|(_, args)| args).map(|a| self.value_ty(*a)).collect();
-        if given.len() > n {
-            self.report(wrong_number_of_arguments::type_arguments(path.span, given.len(), n, false));
-        }
-        let mut args: Vec<Ty> = given.into_iter().take(n).collect();
-        while args.len() < n {
-            let ty = self.var();
-            args.push(ty);
-        }
-        let of = TraitRef { id, args: args.into() };
-        let found = self.closure(this, &of).into_iter().find_map(|up| {
-            let f = self.p.traits[up.id.0 as usize].methods.get(&*name.text)?;
-            Some((up, *f))
-        });
-        let Some((up, f)) = found else {
-            let of = short(&self.p.traits[id.0 as usize].ast.name.text);
-            let all: Vec<&str> = self.p.traits[id.0 as usize].methods.keys().copied().collect();
-            let similar = closest(&name.text, all.iter().copied());
-            self.report(no_such_method::of_trait(name.span, &of, &short(&name.text), similar));
-            return TypeTable::ERROR;
-        };
-        self.require(name.span, this, up.clone());
-        let args = self.trait_args(this, &up);
-        self.p.resolved.insert(g, Entity::Fn(f));
-        self.fn_instance(g, f, args, path.type_args.as_deref(), name.span)
-    }
-
-    fn no_method(&mut self, ty: Ty, name: &Name) {
-        let shown = self.show(ty);
-        let fields: Vec<&str> = match self.p.types.kind(ty) {
-            Kind::Struct(id, _) => self.p.structs[id.0 as usize].fields.iter().map(|f| f.0).collect(),
-            _ => Vec::new(),
-        };
-        let mut names: Vec<&'a str> = self.methods.keys().copied().collect();
-        names.sort_unstable();
-        names.retain(|n| closest(&name.text, std::iter::once(*n)).is_some());
-        names.retain(|n| !self.methods_of(ty, n).is_empty());
-        let similar = closest(&name.text, names.iter().copied().chain(fields.iter().copied()));
-        let is_function = matches!(self.namespaces[0].names.get(&*name.text).map(|n| n.entity), Some(Entity::Fn(_)));
-        self.report(no_such_method::error(name.span, &shown, &short(&name.text), similar, is_function));
-    }
-
-    fn ambiguous_method(&mut self, found: &[Method], name: &Name) {
-        let owner = |m: &Method| match m {
-            Method::Trait(id, f) => (self.p.traits[id.0 as usize].ast.name.text.to_string(), *f),
-            Method::Inherent(id, f) => (self.show(self.p.impls[id.0 as usize].ty), *f),
-        };
-        let owners: Vec<(String, Span)> = found
-            .iter()
-            .map(|m| {
-                let (name, f) = owner(m);
-                (short(&name), self.p.fns[f.0 as usize].ast.name.span)
-            })
-            .collect();
-        self.report(ambiguous_method::error(name.span, &short(&name.text), &owners));
     }
 }
