@@ -12,7 +12,11 @@ pub enum Intrinsic {
     Bitcast,
     Select,
     Insert,
+    Shuffle,
     Undef,
+    /// An operation that reads and writes memory: its operands in the order of the operation, `mem` left out, then what
+    /// the operation does not take.
+    Atomic(Op),
     Test(Test),
     Vectorize,
     Pipeline,
@@ -104,6 +108,7 @@ pub fn find(name: &str) -> Intrinsic {
         "bitcast" => Intrinsic::Bitcast,
         "select" => Intrinsic::Select,
         "insert" => Intrinsic::Insert,
+        "shuffle" => Intrinsic::Shuffle,
         "undef" => Intrinsic::Undef,
         "isnan" => Intrinsic::Test(Test::Nan),
         "isinf" => Intrinsic::Test(Test::Infinite),
@@ -121,6 +126,11 @@ pub fn find(name: &str) -> Intrinsic {
         _ => {
             if let Some(platform) = PLATFORMS.iter().find(|p| **p == name) {
                 return Intrinsic::Launch(platform);
+            }
+            // `atomic_p1` is `atomic` of another address space.
+            let generic = name.rsplit_once("_p").filter(|(_, n)| n.bytes().all(|b| b.is_ascii_digit()));
+            if let Some(op) = atomic(generic.map_or(name, |g| g.0)) {
+                return Intrinsic::Atomic(op);
             }
             let known = math(name).map(Intrinsic::Math).or_else(|| index(name));
             known.unwrap_or_else(|| Intrinsic::Unsupported(name.into()))
@@ -141,14 +151,29 @@ pub fn expected_type(intrinsic: &Intrinsic) -> Option<&'static str> {
     }
 }
 
+fn atomic(name: &str) -> Option<Op> {
+    Some(match name {
+        "atomic" => Op::Atomic,
+        "atomic_load" => Op::AtomicLoad,
+        "atomic_store" => Op::AtomicStore,
+        "cmpxchg" => Op::Cmpxchg,
+        "cmpxchg_weak" => Op::CmpxchgWeak,
+        "fence" => Op::Fence,
+        _ => return None,
+    })
+}
+
 /// Math functions by their C names, LLVM's included.
 fn math(name: &str) -> Option<Op> {
     let base = match name.strip_prefix("llvm.") {
         Some(rest) => {
             let (base, ty) = rest.rsplit_once('.')?;
             let is_int = matches!(base, "ctpop" | "ctlz" | "cttz");
-            let wanted = if is_int { &["i8", "i16", "i32", "i64"][..] } else { &["f32", "f64"] };
-            wanted.contains(&ty).then_some(base)?
+            let wanted = if is_int { &["i8", "i16", "i32", "i64"][..] } else { &["f16", "f32", "f64"] };
+            // `v4f32` is four lanes.
+            let lanes = ty.trim_start_matches(|c: char| c == 'v' || c.is_ascii_digit());
+            let elem = if ty.starts_with('v') { lanes } else { ty };
+            wanted.contains(&elem).then_some(base)?
         }
         None => name,
     };

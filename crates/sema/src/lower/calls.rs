@@ -263,6 +263,15 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     Test::Finite => self.w.op(Op::Lt, &[size, infinite]),
                 }
             }
+            (Intrinsic::Shuffle, [a, b, idx, ..]) => match self.w.result_ty(Op::Shuffle, None, &[*a, *b, *idx]) {
+                Ok(_) => self.w.op(Op::Shuffle, &[*a, *b, *idx]),
+                Err(_) => {
+                    let message = "`shuffle` takes two vectors of one type and a vector of integers";
+                    self.report(limitation::error(span, message, "write the indices as `simd[0, 4, 1, 5]`"));
+                    self.w.undef(ir_ty)
+                }
+            },
+            (Intrinsic::Atomic(op), _) => self.atomic(*op, vals, ir_ty, span),
             (Intrinsic::Vectorize | Intrinsic::Pipeline, _) => self.loop_intrinsic(vals, span),
             (Intrinsic::Fibers, _) => self.fibers(vals, span),
             (Intrinsic::Launch(name), _) => self.launch_device(name, vals, span),

@@ -1,4 +1,4 @@
-//! `simd` values, `~e`, `asm`: what has no form of its own in other languages.
+//! `simd` values, `~e`, atomic operations, `asm`: what is an operation of the graph, or nearly.
 
 use super::*;
 use nyala_ir::scalar::float_bits;
@@ -74,6 +74,29 @@ impl Lowerer<'_, '_, '_> {
             self.set_mem(mem);
         }
         ptr
+    }
+
+    /// Atomic operations; what their declaration has besides the operands (the scope) is left out.
+    pub(super) fn atomic(&mut self, op: Op, vals: &[Val], ty: ir::Ty, span: Span) -> Val {
+        let n = op.arity() as usize - 1;
+        let (Some(mem), true) = (self.mem(span), vals.len() >= n) else { return self.w.undef(ty) };
+        let mut args = vec![mem];
+        args.extend_from_slice(&vals[..n]);
+        let made = match self.w.result_ty(op, None, &args) {
+            Ok(_) => self.w.op(op, &args),
+            Err(why) => {
+                let message = format!("`{}` of these types is not supported yet: {why}", op.name());
+                self.report(limitation::error(span, message, "atomic are integers, floats and pointers"));
+                return self.w.undef(ty);
+            }
+        };
+        if self.w.ty(made) == self.w.types.mem() {
+            self.set_mem(made);
+            return self.w.unit();
+        }
+        let (mem, val) = (self.w.extract(made, 0), self.w.extract(made, 1));
+        self.set_mem(mem);
+        val
     }
 
     pub(super) fn asm(&mut self, asm: &Asm, span: Span) -> Val {
