@@ -311,7 +311,12 @@ pub enum Inst {
         list: u32,
         leave: Leave,
     },
+    /// What cannot happen.
     Fail {
+        text: u32,
+    },
+    /// What only compiled code can do.
+    Refuse {
         text: u32,
     },
 }
@@ -374,7 +379,7 @@ impl Code {
                     *then += start;
                     *els += start;
                 }
-                Inst::Fail { text } => *text += texts,
+                Inst::Fail { text } | Inst::Refuse { text } => *text += texts,
                 _ => {}
             }
             inst
