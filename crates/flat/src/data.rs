@@ -1,7 +1,7 @@
 //! The data of flat SSA and its builders.
 
 use nyala_base::{Id, Span};
-use nyala_ir::{Effect, Op, Prim, Ty, TyKind, Types};
+use nyala_ir::{AsmInfo, Effect, Op, Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -67,6 +67,8 @@ pub enum Linkage {
     Exported(String),
     /// Has no body; lies elsewhere under this symbol, with C's convention.
     Foreign(String),
+    /// Has no body; calls of it are this assembly.
+    Asm(AsmInfo),
 }
 
 /// A function. A call's result is `()`, the one result, or a tuple of several.
@@ -295,12 +297,13 @@ impl Function {
     pub fn symbol(&self) -> Option<&str> {
         match &self.linkage {
             Linkage::Exported(symbol) | Linkage::Foreign(symbol) => Some(symbol),
-            Linkage::Internal | Linkage::Callback => None,
+            Linkage::Internal | Linkage::Callback | Linkage::Asm(_) => None,
         }
     }
 
+    /// Whether it is a C function or assembly: has no body.
     pub fn is_foreign(&self) -> bool {
-        matches!(self.linkage, Linkage::Foreign(_))
+        matches!(self.linkage, Linkage::Foreign(_) | Linkage::Asm(_))
     }
 
     pub fn block(&self, block: Block) -> &BlockData {

@@ -101,6 +101,19 @@ fn print_bits(prim: Prim, bits: u64, out: &mut String) {
     };
 }
 
+fn print_bytes(bytes: &[u8], out: &mut String) {
+    out.push('"');
+    for &b in bytes {
+        match b {
+            b' '..=b'~' if b != b'"' && b != b'\\' => out.push(b as char),
+            _ => {
+                let _ = write!(out, "\\x{b:02x}");
+            }
+        }
+    }
+    out.push('"');
+}
+
 fn print_init(module: &Module, init: &Init, ty: Option<Ty>, funcs: &[String], globals: &[String], out: &mut String) {
     match init {
         Init::Zero => out.push_str("zero"),
@@ -111,18 +124,7 @@ fn print_init(module: &Module, init: &Init, ty: Option<Ty>, funcs: &[String], gl
                 let _ = write!(out, "{bits}u64");
             }
         },
-        Init::Bytes(bytes) => {
-            out.push('"');
-            for &b in bytes {
-                match b {
-                    b' '..=b'~' if b != b'"' && b != b'\\' => out.push(b as char),
-                    _ => {
-                        let _ = write!(out, "\\x{b:02x}");
-                    }
-                }
-            }
-            out.push('"');
-        }
+        Init::Bytes(bytes) => print_bytes(bytes, out),
         Init::Parts(parts) => {
             out.push('(');
             for (i, part) in parts.iter().enumerate() {
@@ -163,8 +165,20 @@ impl Printer<'_> {
             Linkage::Callback => ("callback", None),
             Linkage::Exported(s) => ("export", Some(s)),
             Linkage::Foreign(s) => ("foreign", Some(s)),
+            Linkage::Asm(_) => ("asm", None),
         };
         let _ = write!(out, "{keyword} ");
+        if let Linkage::Asm(info) = &function.linkage {
+            for text in [&info.template, &info.constraints] {
+                print_bytes(text.as_bytes(), out);
+                out.push(' ');
+            }
+            for (is_set, word) in
+                [(info.volatile, "volatile "), (info.align_stack, "alignstack "), (info.intel, "intel ")]
+            {
+                out.push_str(if is_set { word } else { "" });
+            }
+        }
         if let Some(symbol) = symbol {
             let _ = write!(out, "{symbol:?} ");
         }

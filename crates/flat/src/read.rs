@@ -4,7 +4,7 @@ use crate::data::*;
 use nyala_base::{Id, Span};
 use nyala_ir::scalar::float_bits;
 use nyala_ir::types::MAX_LANES;
-use nyala_ir::{Op, Prim, Ty, TyKind, Types};
+use nyala_ir::{AsmInfo, Op, Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 
 /// What is wrong, with the line (from 1) where it stands.
@@ -212,9 +212,9 @@ impl Reader {
                         self.at += 1;
                     }
                 }
-                keyword @ ("func" | "callback" | "export" | "foreign") => {
+                keyword @ ("func" | "callback" | "export" | "foreign" | "asm") => {
                     let func = self.signature(keyword)?;
-                    if keyword != "foreign" {
+                    if !matches!(keyword, "foreign" | "asm") {
                         self.expect('{')?;
                         bodies.push((func, self.at));
                         while !matches!(self.next(), Token::Sign('}') | Token::End) {}
@@ -322,14 +322,21 @@ impl Reader {
         }
     }
 
+    fn text(&mut self) -> Option<String> {
+        let Token::Text(bytes) = self.peek().clone() else { return None };
+        self.next();
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     fn signature(&mut self, keyword: &str) -> Result<Func> {
-        let symbol = match self.peek().clone() {
-            Token::Text(bytes) => {
-                self.next();
-                Some(String::from_utf8_lossy(&bytes).into_owned())
-            }
-            _ => None,
-        };
+        let symbol = self.text();
+        let asm = (keyword == "asm").then(|| AsmInfo {
+            template: symbol.clone().unwrap_or_default(),
+            constraints: self.text().unwrap_or_default(),
+            volatile: self.accept_word("volatile"),
+            align_stack: self.accept_word("alignstack"),
+            intel: self.accept_word("intel"),
+        });
         let name = self.word()?;
         self.expect('(')?;
         let params = self.list(')', Self::ty)?;
@@ -338,6 +345,7 @@ impl Reader {
         let rets = self.list(')', Self::ty)?;
         let symbol = symbol.unwrap_or_else(|| name.clone());
         let linkage = match keyword {
+            "asm" => Linkage::Asm(asm.unwrap_or_default()),
             "export" => Linkage::Exported(symbol),
             "foreign" => Linkage::Foreign(symbol),
             "callback" => Linkage::Callback,

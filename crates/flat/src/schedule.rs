@@ -252,6 +252,7 @@ impl Scheduler<'_> {
             nyala_ir::Linkage::Internal => Linkage::Internal,
             nyala_ir::Linkage::Exported(s) => Linkage::Exported(s.clone()),
             nyala_ir::Linkage::Foreign(s) => Linkage::Foreign(s.clone()),
+            nyala_ir::Linkage::Asm(info) => Linkage::Asm(info.clone()),
         };
         let func = self.module.declare(&data.name, linkage, &params, &rets);
         self.module.funcs[func.idx()].span = data.origin;

@@ -390,7 +390,7 @@ impl Emitter<'_> {
     /// The C signature of a foreign function that a plain call of LLVM's serves: result and parameters.
     pub fn plain_foreign(&mut self, func: Func) -> Result<Option<(String, Vec<String>)>> {
         let function = self.module.func(func);
-        if !function.is_foreign() {
+        if !matches!(function.linkage, nyala_flat::Linkage::Foreign(_)) {
             return Ok(None);
         }
         let signature = self.signature(function, &format!("foreign function `{}`", function.name))?;

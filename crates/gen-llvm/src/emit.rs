@@ -3,6 +3,7 @@
 //! Internal functions use `tailcc`, so that calls in tail position are jumps at every optimization level; exported ones
 //! get a wrapper with C's convention. The text is the same for the same module, byte for byte.
 
+use crate::assembly::AsmCheck;
 use crate::function::emit_function;
 use crate::module::{LlvmModule, Options, bug, limitation};
 use crate::origins::{Lines, Origins};
@@ -38,6 +39,7 @@ pub(crate) struct Emitter<'m> {
     pub jumping_group: Vec<Option<u32>>,
     /// Functions and lines, where they are asked for.
     pub origins: Option<Origins<'m>>,
+    pub asm_checks: Vec<AsmCheck>,
     pub out: String,
 }
 
@@ -107,12 +109,13 @@ pub struct Emitted {
     pub text: String,
     /// Some function is too large for the optimizing code generator.
     has_huge: bool,
+    asm_checks: Vec<AsmCheck>,
 }
 
 impl Emitted {
     /// The module in LLVM, verified.
     pub fn parse(&self, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-        LlvmModule::new(&self.text, options, self.codegen_level(options))
+        LlvmModule::new(&self.text, options, self.codegen_level(options), &self.asm_checks)
     }
 
     /// The level for instruction selection and register allocation.
@@ -159,10 +162,11 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         has_huge: false,
         jumping_group: jumping_groups(module),
         origins: lines.map(|l| Origins::new(l, options.opt_level > 0)),
+        asm_checks: Vec::new(),
         out: String::new(),
     };
     emitter.emit()?;
-    Ok(Emitted { text: emitter.out, has_huge: emitter.has_huge })
+    Ok(Emitted { text: emitter.out, has_huge: emitter.has_huge, asm_checks: emitter.asm_checks })
 }
 
 /// A module in LLVM, verified.
@@ -212,7 +216,7 @@ impl Emitter<'_> {
                     let symbol = self.c_name(Func::from_idx(i))?;
                     self.emit_entry("internal ", &symbol, Func::from_idx(i))?;
                 }
-                Linkage::Internal | Linkage::Foreign(_) => {}
+                Linkage::Internal | Linkage::Foreign(_) | Linkage::Asm(_) => {}
             }
         }
         let mut i = 0;
@@ -258,7 +262,7 @@ impl Emitter<'_> {
                 Ok(quote(symbol))
             }
             Linkage::Callback => Ok(quote(&self.callbacks[func.idx()])),
-            Linkage::Internal => Err(bug(format!("`{}` has no C symbol", function.name))),
+            Linkage::Internal | Linkage::Asm(_) => Err(bug(format!("`{}` has no C symbol", function.name))),
         }
     }
 

@@ -505,10 +505,13 @@ impl FunctionEmitter<'_, '_> {
     }
 
     fn emit_call(&mut self, result: Value, callee: Callee, args: &[Value], rets: &[Ty]) -> Result<()> {
-        if let Callee::Func(func) = callee
-            && let Some((ret, params)) = self.e.plain_foreign(func)?
-        {
-            return self.emit_foreign_call(result, func, args, &ret, &params);
+        if let Callee::Func(func) = callee {
+            if matches!(self.e.module.func(func).linkage, Linkage::Asm(_)) {
+                return self.emit_assembly(result, func, args);
+            }
+            if let Some((ret, params)) = self.e.plain_foreign(func)? {
+                return self.emit_foreign_call(result, func, args, &ret, &params);
+            }
         }
         let target = match callee {
             Callee::Func(func) => self.e.internal_name(func),

@@ -1,12 +1,21 @@
 //! An LLVM module in memory: read from text, verified, optimized, written as assembly or as an object.
 
+use crate::assembly::{self, AsmCheck};
 use crate::{diagnostics, targets};
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
+use llvm_sys::LLVMDiagnosticSeverity;
+use llvm_sys::core::{
+    LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity,
+    LLVMGetModuleContext,
+};
+use llvm_sys::prelude::LLVMDiagnosticInfoRef;
 use nyala_base::{Diagnostic, Span};
+use std::ffi::{CStr, c_void};
+use std::sync::Mutex;
 
 /// What code is made for, and how well.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +67,26 @@ pub struct LlvmModule {
     machine: TargetMachine,
     #[expect(dead_code, reason = "owns what `module` refers to")]
     context: Box<Context>,
+    /// Errors that LLVM reported; boxed because the context holds its address.
+    errors: Box<Mutex<Vec<String>>>,
     options: Options,
+    asm_checks: Vec<AsmCheck>,
+}
+
+/// Called by LLVM with what it has to say; without it an error would end the process.
+extern "C" fn note_error(info: LLVMDiagnosticInfoRef, errors: *mut c_void) {
+    // SAFETY: `new` registered this function with the address of its errors, which live as long as the context; the
+    // message is copied and given back.
+    unsafe {
+        if LLVMGetDiagInfoSeverity(info) != LLVMDiagnosticSeverity::LLVMDSError {
+            return;
+        }
+        let message = LLVMGetDiagInfoDescription(info);
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeMessage(message);
+        let errors = &*errors.cast::<Mutex<Vec<String>>>();
+        errors.lock().unwrap_or_else(|e| e.into_inner()).push(text);
+    }
 }
 
 /// A fault of this compiler, not of its user.
@@ -75,21 +103,36 @@ pub(crate) fn limitation(message: impl Into<String>) -> Box<Diagnostic> {
 impl LlvmModule {
     /// Reads a module from LLVM's text form and verifies it.
     pub fn from_text(text: &str, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-        LlvmModule::new(text, options, options.opt_level)
+        LlvmModule::new(text, options, options.opt_level, &[])
     }
 
-    /// The same, with another level for instruction selection and register allocation.
-    pub(crate) fn new(text: &str, options: &Options, codegen_level: u8) -> Result<LlvmModule, Box<Diagnostic>> {
+    /// The same, with another level for instruction selection and register allocation, and the assembly in the text.
+    pub(crate) fn new(
+        text: &str,
+        options: &Options,
+        codegen_level: u8,
+        asm_checks: &[AsmCheck],
+    ) -> Result<LlvmModule, Box<Diagnostic>> {
         let machine = targets::machine(options, codegen_level)?;
         let context = Box::new(Context::create());
+        let errors: Box<Mutex<Vec<String>>> = Box::default();
         let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "nyala");
-        let module = context.create_module_from_ir(buffer).map_err(|e| bug(e.to_string()))?;
+        let fault = |e: String| match asm_checks {
+            [_, ..] if e.contains("asm") => assembly::find_fault(asm_checks, &e, options),
+            _ => bug(e),
+        };
+        let module = context.create_module_from_ir(buffer).map_err(|e| fault(e.to_string()))?;
         // SAFETY: the context is boxed and outlives the module, which stands before it in the struct.
         let module = unsafe { std::mem::transmute::<Module<'_>, Module<'static>>(module) };
+        // SAFETY: the module and its context live; the errors are boxed and outlive them.
+        unsafe {
+            let address = (&raw const *errors).cast_mut().cast();
+            LLVMContextSetDiagnosticHandler(LLVMGetModuleContext(module.as_mut_ptr()), Some(note_error), address);
+        }
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
-        module.verify().map_err(|e| bug(e.to_string()))?;
-        Ok(LlvmModule { module, machine, context, options: options.clone() })
+        module.verify().map_err(|e| fault(e.to_string()))?;
+        Ok(LlvmModule { module, machine, context, errors, options: options.clone(), asm_checks: asm_checks.to_vec() })
     }
 
     /// LLVM's text form.
@@ -118,15 +161,22 @@ impl LlvmModule {
 
     /// Assembly of the target.
     pub fn asm_text(&self) -> Result<String, Box<Diagnostic>> {
-        let buffer =
-            self.machine.write_to_memory_buffer(&self.module, FileType::Assembly).map_err(|e| bug(e.to_string()))?;
-        Ok(String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0').to_string())
+        let text = self.code(FileType::Assembly)?;
+        Ok(String::from_utf8_lossy(&text).trim_end_matches('\0').to_string())
     }
 
     /// An object file.
     pub fn object(&self) -> Result<Vec<u8>, Box<Diagnostic>> {
-        let buffer =
-            self.machine.write_to_memory_buffer(&self.module, FileType::Object).map_err(|e| bug(e.to_string()))?;
-        Ok(buffer.as_slice().to_vec())
+        self.code(FileType::Object)
+    }
+
+    fn code(&self, kind: FileType) -> Result<Vec<u8>, Box<Diagnostic>> {
+        let buffer = self.machine.write_to_memory_buffer(&self.module, kind).map_err(|e| bug(e.to_string()))?;
+        let errors = std::mem::take(&mut *self.errors.lock().unwrap_or_else(|e| e.into_inner()));
+        match errors.first() {
+            None => Ok(buffer.as_slice().to_vec()),
+            Some(e) if self.asm_checks.is_empty() => Err(bug(e)),
+            Some(e) => Err(assembly::find_fault(&self.asm_checks, e, &self.options)),
+        }
     }
 }

@@ -311,11 +311,16 @@ pub enum Inst {
         list: u32,
         leave: Leave,
     },
+    /// What cannot happen.
     Fail {
         text: u32,
     },
     /// Something that nobody implements.
     Limited {
+        text: u32,
+    },
+    /// What only compiled code can do.
+    Refuse {
         text: u32,
     },
 }
@@ -378,7 +383,7 @@ impl Code {
                     *then += start;
                     *els += start;
                 }
-                Inst::Fail { text } | Inst::Limited { text } => *text += texts,
+                Inst::Fail { text } | Inst::Limited { text } | Inst::Refuse { text } => *text += texts,
                 _ => {}
             }
             inst

@@ -510,6 +510,10 @@ impl Run<'_> {
                     let text = self.code.texts[text as usize].clone();
                     return Err(bug(text));
                 }
+                Inst::Refuse { text } => {
+                    let text = self.code.texts[text as usize].clone();
+                    return Err(limitation(text));
+                }
             }
         }
     }

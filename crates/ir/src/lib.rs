@@ -22,6 +22,7 @@
 //!   none is a block. `mem` is the first parameter of every continuation and the first argument of every call.
 //! - No continuation uses a `mem` but its own parameter and what its own writes make of it; each `mem` goes into one
 //!   write or call. So the order of effects is the chain of mems within one continuation.
+//! - C functions and assembly are continuations without a body.
 //! - Partial operations (loads, integer division) and writes take the `mem` at which they happen.
 //! - `extract` and `insert` take literal indices but for vectors, `lea` into tuples and structs too. An array indexed by a value that
 //!   is not a literal lives in a `slot`, and is reached by `lea`, `load` and `store`.
@@ -47,4 +48,4 @@ pub mod world;
 
 pub use ops::{Effect, Op, Rule};
 pub use types::{Prim, StructId, Ty, TyKind, Types};
-pub use world::{Body, Builtin, Cont, ContData, Filter, Global, GlobalData, Linkage, Node, Val, World};
+pub use world::{AsmInfo, Body, Builtin, Cont, ContData, Filter, Global, GlobalData, Linkage, Node, Val, World};

@@ -190,6 +190,14 @@ impl Printer<'_> {
             Linkage::Foreign(symbol) => {
                 let _ = write!(head, "foreign {symbol:?} ");
             }
+            Linkage::Asm(info) => {
+                let _ = write!(head, "asm {:?} {:?} ", info.template, info.constraints);
+                for (is_set, word) in
+                    [(info.volatile, "volatile "), (info.align_stack, "alignstack "), (info.intel, "intel ")]
+                {
+                    head.push_str(if is_set { word } else { "" });
+                }
+            }
         }
         let params: Vec<String> = data
             .params

@@ -4,7 +4,7 @@ use crate::layout;
 use crate::ops::{Op, Rule};
 use crate::scalar::float_bits;
 use crate::types::{MAX_LANES, Prim, StructId, Ty, TyKind};
-use crate::world::{Builtin, Cont, Filter, Global, Linkage, Val, World};
+use crate::world::{AsmInfo, Builtin, Cont, Filter, Global, Linkage, Val, World};
 use rustc_hash::FxHashMap;
 
 /// What is wrong with a text, and on which line (from 1).
@@ -93,12 +93,31 @@ impl<'a> Cursor<'a> {
         Ok(name)
     }
 
+    /// A text in quotes, with Rust's escapes.
     fn string(&mut self) -> Option<String> {
         self.skip();
-        let rest = self.rest.strip_prefix('"')?;
-        let end = rest.find('"')?;
-        self.rest = &rest[end + 1..];
-        Some(rest[..end].into())
+        let mut chars = self.rest.strip_prefix('"')?.chars();
+        let mut text = String::new();
+        loop {
+            text.push(match chars.next()? {
+                '"' => break,
+                '\\' => match chars.next()? {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    '0' => '\0',
+                    'u' => {
+                        let (hex, rest) = chars.as_str().strip_prefix('{')?.split_once('}')?;
+                        chars = rest.chars();
+                        char::from_u32(u32::from_str_radix(hex, 16).ok()?)?
+                    }
+                    other => other,
+                },
+                c => c,
+            });
+        }
+        self.rest = chars.as_str();
+        Some(text)
     }
 }
 
@@ -181,9 +200,7 @@ impl Reader {
 
     /// The header's linkage and name, then types and names of the parameters, filters skipped.
     fn declare(&mut self, c: &mut Cursor) -> Result<Cont> {
-        let exported = c.eat("export");
-        let foreign = !exported && c.eat("foreign");
-        let symbol = c.string();
+        let (linkage, symbol) = self.linkage(c)?;
         c.expect("cont")?;
         let name = c.name()?;
         c.expect("(")?;
@@ -205,11 +222,11 @@ impl Reader {
         let base: Vec<&str> = base.iter().map(|s| s.as_str()).collect();
         let k = self.w.declare(&plain(name), ty, &base);
         let symbol = symbol.unwrap_or_else(|| plain(name));
-        if exported {
-            self.w.cont_mut(k).linkage = Linkage::Exported(symbol);
-        } else if foreign {
-            self.w.cont_mut(k).linkage = Linkage::Foreign(symbol);
-        }
+        self.w.cont_mut(k).linkage = match linkage {
+            Linkage::Exported(_) => Linkage::Exported(symbol),
+            Linkage::Foreign(_) => Linkage::Foreign(symbol),
+            other => other,
+        };
         for (i, n) in names.iter().enumerate() {
             let p = self.w.param(k, i);
             self.names.insert(n.to_string(), p);
@@ -217,6 +234,25 @@ impl Reader {
         let v = self.w.cont_val(k);
         self.names.insert(name.into(), v);
         Ok(k)
+    }
+
+    /// What stands before `cont`, a symbol apart.
+    fn linkage(&mut self, c: &mut Cursor) -> Result<(Linkage, Option<String>)> {
+        if c.eat("asm") {
+            let (Some(template), Some(constraints)) = (c.string(), c.string()) else {
+                return c.error("expected the template and the constraints of assembly");
+            };
+            let (volatile, align_stack, intel) = (c.eat("volatile"), c.eat("alignstack"), c.eat("intel"));
+            return Ok((Linkage::Asm(AsmInfo { template, constraints, volatile, align_stack, intel }), None));
+        }
+        let linkage = if c.eat("export") {
+            Linkage::Exported(String::new())
+        } else if c.eat("foreign") {
+            Linkage::Foreign(String::new())
+        } else {
+            Linkage::Internal
+        };
+        Ok((linkage, c.string()))
     }
 
     fn skip_filter(&mut self, c: &mut Cursor) -> Result<()> {
@@ -245,8 +281,7 @@ impl Reader {
     }
 
     fn define(&mut self, c: &mut Cursor, k: Cont) -> Result<()> {
-        let _ = c.eat("export") || c.eat("foreign");
-        c.string();
+        self.linkage(c)?;
         c.expect("cont")?;
         c.name()?;
         c.expect("(")?;

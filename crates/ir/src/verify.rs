@@ -1,6 +1,6 @@
 //! The rules of a well-formed graph, checked after every pass in debug builds:
 //!
-//! 1. Every reachable continuation but a foreign one has a body, every argument the type its callee takes.
+//! 1. Every reachable continuation but C functions and assembly has a body, every argument the type its callee takes.
 //! 2. `mem` is the first parameter of every continuation, and no other parameter has that type.
 //! 3. No continuation has a free `mem`; every `mem` is consumed at most once.
 //! 4. Filters use their own continuation's parameters only.
@@ -9,7 +9,7 @@
 use crate::facts::Nest;
 use crate::ops::Effect;
 use crate::types::{Prim, TyKind};
-use crate::world::{Builtin, Cont, Linkage, Node, Val, World};
+use crate::world::{Builtin, Cont, Node, Val, World};
 use rustc_hash::FxHashMap;
 
 /// What is wrong with the graph below `roots`, each finding naming the continuation; empty if all is well.
@@ -26,7 +26,7 @@ pub fn verify(w: &World, roots: &[Cont]) -> Vec<String> {
             }
         }
         let Some(body) = w.body(k) else {
-            if !matches!(w.cont(k).linkage, Linkage::Foreign(_)) {
+            if !w.cont(k).linkage.is_external() {
                 fault("has no body".into());
             }
             continue;

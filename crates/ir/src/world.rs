@@ -99,6 +99,43 @@ struct Entry {
     origin: Span,
 }
 
+/// Assembly of the target machine, as LLVM has it: called like a C function, with inputs as arguments and outputs as
+/// results.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct AsmInfo {
+    /// `$0`, `$1`, … are the operands in the order of their constraints, `$$` is a dollar.
+    pub template: String,
+    /// Outputs, inputs, clobbers, with commas between: `=r,=*m,r,0,~{memory}`. Those with a `*` take an address as argument,
+    /// outputs first.
+    pub constraints: String,
+    /// Has effects that its operands do not show.
+    pub volatile: bool,
+    pub align_stack: bool,
+    /// Intel's syntax instead of AT&T's.
+    pub intel: bool,
+}
+
+impl AsmInfo {
+    /// For each argument whether its constraint is an address of the operand, and the number of results.
+    pub fn operands(&self) -> (Vec<bool>, usize) {
+        let (mut args, mut n_results) = (Vec::new(), 0);
+        for constraint in self.constraints.split(',').filter(|c| !c.is_empty()) {
+            match constraint.strip_prefix('=') {
+                Some(output) if output.trim_start_matches('&').starts_with('*') => args.push(true),
+                Some(_) => n_results += 1,
+                None if constraint.starts_with('~') => {}
+                None => args.push(constraint.starts_with('*')),
+            }
+        }
+        (args, n_results)
+    }
+
+    /// Whether it may read or write memory.
+    pub fn touches_memory(&self) -> bool {
+        self.volatile || self.constraints.contains('*') || self.constraints.contains("~{memory}")
+    }
+}
+
 /// Who can name a function from outside.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Linkage {
@@ -108,6 +145,15 @@ pub enum Linkage {
     Exported(String),
     /// A C function of this symbol, defined elsewhere; has no body.
     Foreign(String),
+    /// Assembly; has no body.
+    Asm(AsmInfo),
+}
+
+impl Linkage {
+    /// Whether its code lies elsewhere.
+    pub fn is_external(&self) -> bool {
+        matches!(self, Linkage::Foreign(_) | Linkage::Asm(_))
+    }
 }
 
 /// When calls of a continuation are specialized (`001` 4.1): conditions over its own parameters.
@@ -170,6 +216,7 @@ pub struct World {
     /// Faults that folding came across (signed overflow, division by zero), to be reported as warnings.
     pub fold_warnings: Vec<(Span, &'static str)>,
     index_by_symbol: FxHashMap<String, Cont>,
+    index_by_asm: FxHashMap<(AsmInfo, Ty), Cont>,
 }
 
 impl World {
@@ -344,6 +391,26 @@ impl World {
         self.cont_mut(k).linkage = Linkage::Foreign(symbol.into());
         self.index_by_symbol.insert(symbol.into(), k);
         k
+    }
+
+    /// The continuation without body that stands for this assembly; one for each type.
+    pub fn assembly(&mut self, name: &str, info: &AsmInfo, ty: Ty) -> Cont {
+        if let Some(&k) = self.index_by_asm.get(&(info.clone(), ty)) {
+            return k;
+        }
+        let k = self.declare(name, ty, &[]);
+        self.cont_mut(k).linkage = Linkage::Asm(info.clone());
+        self.index_by_asm.insert((info.clone(), ty), k);
+        k
+    }
+
+    /// The same continuation without body as one of another world.
+    pub fn external(&mut self, data: &ContData) -> Option<Cont> {
+        match &data.linkage {
+            Linkage::Foreign(symbol) => Some(self.foreign(symbol, data.ty)),
+            Linkage::Asm(info) => Some(self.assembly(&data.name, info, data.ty)),
+            Linkage::Internal | Linkage::Exported(_) => None,
+        }
     }
 
     /// Sets the body of `k`: a call of `callee`.

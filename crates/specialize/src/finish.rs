@@ -3,7 +3,7 @@
 
 use crate::eval::Evaluator;
 use nyala_base::SideTable;
-use nyala_ir::{Cont, Global, Linkage, Node, Op, Rule, Val, World};
+use nyala_ir::{Cont, Global, Node, Op, Rule, Val, World};
 
 /// The residual program. Notes which functions are called once only and never used as a value.
 pub fn finish(ev: &mut Evaluator, roots: &[Cont]) -> World {
@@ -97,13 +97,14 @@ impl Copy<'_, '_> {
         }
         let data = self.ev.dst.cont(old);
         self.new.set_origin(data.origin);
-        let k = if let Linkage::Foreign(symbol) = &data.linkage {
-            self.new.foreign(symbol, data.ty)
-        } else {
-            let k = self.new.reserve(data.ty);
-            self.new.set_params(k, &data.name, data.param_names.clone());
-            self.queue.push(old);
-            k
+        let k = match self.new.external(data) {
+            Some(k) => k,
+            None => {
+                let k = self.new.reserve(data.ty);
+                self.new.set_params(k, &data.name, data.param_names.clone());
+                self.queue.push(old);
+                k
+            }
         };
         self.conts[old] = Some(k);
         k

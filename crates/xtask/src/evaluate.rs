@@ -6,6 +6,8 @@
 //! | `;? f(2, 1.5f32) == 3.5f32` | holds under every engine, the arguments known and unknown; `nan` is any NaN |
 //! | `;! f(1, 0): division-by-zero` | the interpreter faults with this code |
 //! | `;! compile: limitation: TEXT` | the interpreter runs it, but compiling gives this error, and there are no queries of compiled code |
+//! | `;! interpreter: limitation` | the interpreter gives this error for every query |
+//! | `;! machine: x86_64` | code runs there only; on others it is just read and printed |
 
 use nyala::{Options, Session, testing};
 use nyala_ir::{Prim, Ty, TyKind, World};
@@ -20,6 +22,8 @@ struct Query<'a> {
     /// None for a fault.
     result: Option<&'a str>,
     fault: &'a str,
+    /// The interpreter's error, where it cannot run what compiled code can.
+    refusal: Option<&'a str>,
     name: String,
 }
 
@@ -31,10 +35,16 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
     };
     let mut program = String::from(text.trim_end());
     program.push('\n');
-    let (mut queries, mut limitation) = (Vec::new(), None);
+    let (mut queries, mut limitation, mut refusal, mut runs_here) = (Vec::new(), None, None, true);
     for line in text.lines() {
         let made = if let Some(rest) = line.strip_prefix(";! compile: ") {
             limitation = Some(rest.trim());
+            continue;
+        } else if let Some(rest) = line.strip_prefix(";! interpreter: ") {
+            refusal = Some(rest.trim());
+            continue;
+        } else if let Some(rest) = line.strip_prefix(";! machine: ") {
+            runs_here &= rest.trim() == std::env::consts::ARCH;
             continue;
         } else if let Some(rest) = line.strip_prefix(";?") {
             rest.split_once("==").map(|(call, result)| (call.trim(), Some(result.trim()), ""))
@@ -45,7 +55,9 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
         };
         let Some((call, result, fault)) = made else { return faults.push(format!("malformed line `{line}`")) };
         match wrappers(&world, queries.len(), call, result, &mut program) {
-            Ok(()) => queries.push(Query { text: call, result, fault, name: format!("q{}", queries.len()) }),
+            Ok(()) => {
+                queries.push(Query { text: call, result, fault, refusal: None, name: format!("q{}", queries.len()) })
+            }
             Err(e) => return faults.push(format!("`{call}`: {e}")),
         }
     }
@@ -69,8 +81,13 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
         }
         Err(e) => faults.push(format!("printed, it does not read: line {}: {}\n{printed}", e.line, e.message)),
     }
+    if let Some(code) = refusal {
+        for query in &mut queries {
+            query.refusal = Some(code);
+        }
+    }
     interpret(&world, &queries, "the source", faults);
-    if !faults.is_empty() {
+    if !faults.is_empty() || !runs_here {
         // The other engines are compared with it.
         return;
     }
@@ -184,7 +201,8 @@ fn interpret(world: &World, queries: &[Query], what: &str, faults: &mut Vec<Stri
             let result = s.interpret_bool(world, &format!("{}_{how}", query.name));
             let code = s.sink.diagnostics.first().map_or("", |d| d.code);
             match (query.result, result) {
-                (Some(_), Ok(true)) => {}
+                (_, Err(_)) if query.refusal == Some(code) => {}
+                (Some(_), Ok(true)) if query.refusal.is_none() => {}
                 (None, Err(_)) if code == query.fault => {}
                 (Some(expected), Ok(false)) => {
                     faults.push(format!("{what}, interpreted: {} is not {expected} ({how})", query.text));
@@ -192,7 +210,7 @@ fn interpret(world: &World, queries: &[Query], what: &str, faults: &mut Vec<Stri
                 (Some(_), Err(_)) => {
                     faults.push(format!("{what}, interpreted: {} ({how}): {}", query.text, s.render(false)));
                 }
-                (None, found) => {
+                (_, found) => {
                     let found = if found.is_ok() { "nothing" } else { code };
                     faults.push(format!(
                         "{what}, interpreted: {} ({how}) gives {found}, not {}",

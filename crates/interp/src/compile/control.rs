@@ -41,9 +41,13 @@ impl Compiler<'_, '_> {
     }
 
     fn fail(&mut self, text: &str) {
-        self.code.texts.push(text.into());
-        let text = self.code.texts.len() as u32 - 1;
+        let text = self.text(text);
         self.emit(Inst::Fail { text });
+    }
+
+    fn text(&mut self, text: &str) -> u32 {
+        self.code.texts.push(text.into());
+        self.code.texts.len() as u32 - 1
     }
 
     fn words(&mut self, args: &[Val]) -> Result<Vec<Reg>> {
@@ -59,6 +63,11 @@ impl Compiler<'_, '_> {
     }
 
     fn call_function(&mut self, c: Cont, args: &[Val]) -> Result<()> {
+        if matches!(self.w.cont(c).linkage, Linkage::Asm(_)) {
+            let text = self.text("assembly cannot be interpreted");
+            self.emit(Inst::Refuse { text });
+            return Ok(());
+        }
         let leave = self.leave_of(None, Some(c), args)?;
         let mut words = self.words(args)?;
         if matches!(self.w.cont(c).linkage, Linkage::Foreign(_)) {

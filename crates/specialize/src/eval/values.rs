@@ -1,7 +1,7 @@
 //! Residual values of source values and operations, with what operations do to what is known of memory.
 
 use super::{Evaluator, Site};
-use nyala_ir::{Cont, Linkage, Node, Op, Rule, TyKind, Val};
+use nyala_ir::{Cont, Node, Op, Rule, TyKind, Val};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
@@ -43,10 +43,11 @@ impl Evaluator<'_> {
 
     pub(super) fn closure(&mut self, c: Cont) -> Val {
         let data = self.source.cont(c);
-        if let Linkage::Foreign(symbol) = &data.linkage {
+        if data.linkage.is_external() {
             self.dst.set_origin(data.origin);
-            let k = self.dst.foreign(symbol, data.ty);
-            return self.dst.cont_val(k);
+            if let Some(k) = self.dst.external(data) {
+                return self.dst.cont_val(k);
+            }
         }
         let vals: Rc<[Val]> = self.facts.nest.free(c).iter().map(|&v| self.registers[v]).collect();
         let s = self.stub(c, 0, vals, (c, 0, 0));
