@@ -48,4 +48,6 @@ pub mod world;
 
 pub use ops::{Effect, Op, Rule};
 pub use types::{Prim, StructId, Ty, TyKind, Types};
-pub use world::{AsmInfo, Body, Builtin, Cont, ContData, Filter, Global, GlobalData, Linkage, Node, Val, World};
+pub use world::{
+    AsmInfo, Body, Builtin, Cont, ContData, Filter, Global, GlobalData, Launch, Linkage, Node, Val, World,
+};

@@ -336,7 +336,7 @@ impl Reader {
         if let Some(&v) = self.names.get(name) {
             return Some(v);
         }
-        let b = Builtin::ALL.into_iter().find(|b| b.name() == name)?;
+        let b = Builtin::from_name(name)?;
         Some(self.w.builtin(b))
     }
 

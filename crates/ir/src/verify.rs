@@ -85,6 +85,11 @@ fn check_call(w: &World, callee: Val, args: &[Val], fault: &mut impl FnMut(Strin
                         && is_body(4, &[Prim::I64, Prim::I64])
                         && is_block(5)
                 }
+                Builtin::Launch(_) => {
+                    args.len() == 3
+                        && w.types.cn_params(tys[1]).is_some_and(|p| *p == [tys[0], tys[2]])
+                        && w.types.cn_params(tys[2]).is_some_and(|p| p.first() == Some(&tys[0]))
+                }
                 Builtin::Spawn => args.len() == 4 && is_prim(1, Prim::I32) && is_body(2, &[]) && is_block(3),
             };
         if !ok {

@@ -44,17 +44,61 @@ pub enum Builtin {
     /// `spawn(mem, handle, body, next)`: goes on with `next: cn(mem)` while `body: cn(mem, cn(mem))` runs as the thread
     /// `handle` (i32), which the runtime gave.
     Spawn,
+    /// `cuda(mem, body, next)` and the like: runs `body: cn(mem, cn(mem, results…))` in the intrinsic's own way, then goes
+    /// on with `next: cn(mem, results…)`.
+    Launch(Launch),
+}
+
+macro_rules! launches {
+    ($($variant:ident $name:literal,)*) => {
+        /// Intrinsics that run code in a way of their own. Whoever makes the graph makes the body so that just calling it
+        /// does what the intrinsic means, its iterations or work items one after the other; the interpreter does no more.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Launch { $(#[doc = concat!("`", $name, "`")] $variant,)* }
+
+        impl Launch {
+            pub const ALL: &'static [Launch] = &[$(Launch::$variant,)*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Launch::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+launches! {
+    Vectorize "vectorize",
+    Pipeline "pipeline",
+    Fibers "fibers",
+    Hls "hls",
+    Cuda "cuda",
+    Nvvm "nvvm",
+    Opencl "opencl",
+    OpenclSpirv "opencl_spirv",
+    Spirv "spirv",
+    Levelzero "levelzero",
+    AmdgpuHsa "amdgpu_hsa",
+    AmdgpuPal "amdgpu_pal",
+    ReserveShared "reserve_shared",
+}
+
+impl Launch {
+    pub fn from_name(name: &str) -> Option<Launch> {
+        Launch::ALL.iter().copied().find(|l| l.name() == name)
+    }
+
+    /// Whether compiled code, too, just calls the body, as long as nothing does better.
+    pub fn is_plain_call(self) -> bool {
+        matches!(self, Launch::Vectorize | Launch::Pipeline)
+    }
 }
 
 impl Builtin {
-    pub const ALL: [Builtin; 6] = [
-        Builtin::Branch,
-        Builtin::PeInfo,
-        Builtin::StaticAssert,
-        Builtin::Unreachable,
-        Builtin::Parallel,
-        Builtin::Spawn,
-    ];
+    pub fn from_name(name: &str) -> Option<Builtin> {
+        use Builtin::*;
+        let own = [Branch, PeInfo, StaticAssert, Unreachable, Parallel, Spawn];
+        own.into_iter().find(|b| b.name() == name).or_else(|| self::Launch::from_name(name).map(Builtin::Launch))
+    }
 
     pub fn name(self) -> &'static str {
         match self {
@@ -64,6 +108,7 @@ impl Builtin {
             Builtin::Unreachable => "unreachable",
             Builtin::Parallel => "parallel",
             Builtin::Spawn => "spawn",
+            Builtin::Launch(launch) => launch.name(),
         }
     }
 }

@@ -472,8 +472,11 @@ impl<'a> Evaluator<'a> {
                 }
                 self.residual_call(site, callee, &args);
             }
+            Builtin::Launch(launch) if launch.is_plain_call() => {
+                return self.call(site, args[1], vec![args[0], args[2]], Span::NONE);
+            }
             // The bodies are built like any function that escapes, where they stand.
-            Builtin::Parallel | Builtin::Spawn => self.residual_call(site, callee, &args),
+            Builtin::Parallel | Builtin::Spawn | Builtin::Launch(_) => self.residual_call(site, callee, &args),
             Builtin::Branch => {
                 let known = self.dst.as_lit(args[1]).map(|bit| if bit == 1 { args[2] } else { args[3] });
                 if let Some(target) = known.or((args[2] == args[3]).then_some(args[2])) {

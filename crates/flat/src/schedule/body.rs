@@ -109,6 +109,7 @@ impl Scheduler<'_> {
             Node::Builtin(Builtin::Unreachable) => Vec::new(),
             Node::Builtin(Builtin::Parallel) => block(body.args[5]).into_iter().collect(),
             Node::Builtin(Builtin::Spawn) => block(body.args[3]).into_iter().collect(),
+            Node::Builtin(Builtin::Launch(_)) => block(body.args[2]).into_iter().collect(),
             _ => match block(body.callee) {
                 Some(t) => vec![t],
                 None => body.args.last().and_then(|&a| block(a)).into_iter().collect(),
@@ -412,6 +413,15 @@ impl Scheduler<'_> {
             Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => Terminator::Jump(self.edge(b, body.args[3])),
             Node::Builtin(Builtin::Parallel) => self.launch_parallel(b, block, body),
             Node::Builtin(Builtin::Spawn) => self.launch_thread(b, block, body),
+            Node::Builtin(Builtin::Launch(launch)) if launch.is_plain_call() => {
+                let args = [body.args[0], body.args[2]].into();
+                self.call(b, block, &nyala_ir::Body { callee: body.args[1], args, origin: body.origin })
+            }
+            Node::Builtin(Builtin::Launch(launch)) => {
+                let message = format!("no code can be made for `{}` yet", launch.name());
+                self.limitation(body.origin, &message, "run it with `--engine interp`, which runs the body itself");
+                Terminator::Unreachable
+            }
             Node::Builtin(Builtin::Branch) => {
                 let cond = self.value(b, block, body.args[1]);
                 let (then, els) = (self.edge(b, body.args[2]), self.edge(b, body.args[3]));

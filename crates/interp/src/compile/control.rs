@@ -20,6 +20,7 @@ impl Compiler<'_, '_> {
             // One range, and one thread: a call of the body.
             Node::Builtin(Builtin::Parallel) => self.call(args[4], &[args[0], args[2], args[3], args[5]]),
             Node::Builtin(Builtin::Spawn) => self.call(args[2], &[args[0], args[3]]),
+            Node::Builtin(Builtin::Launch(_)) => self.call(args[1], &[args[0], args[2]]),
             Node::Cont(c) if self.l.program.is_block_of(c, self.f) => self.jump(c, args),
             Node::Cont(c) if self.l.program.is_func(c) => self.call_function(c, args),
             _ => {
