@@ -660,13 +660,28 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn asm_expr(&mut self, asm: &'a ast::Asm) -> Ty {
-        for (_, e) in &asm.outs {
+        for (constraint, e) in &asm.outs {
             let (ty, span) = (self.operand(*e, None), self.ast()[*e].span);
+            if !constraint.starts_with(['=', '+']) {
+                let hint = "an output begins with `=`, as in `\"=r\"(x)`";
+                self.report(bad_asm::constraint(span, constraint, hint));
+            } else if constraint.starts_with('+') {
+                let hint = "write the operand twice: as an output `\"=r\"(x)`, and as the input `\"0\"(x)`";
+                self.report(bad_asm::constraint(span, constraint, hint));
+            }
             self.finals.push(Final::Operand { op: "`asm`", want: Want::Register, ty, span });
-            self.assignable(*e, span);
+            if constraint.contains('*') {
+                self.need_place(*e, Need::MutAddress, span);
+            } else {
+                self.assignable(*e, span);
+            }
         }
-        for (_, e) in &asm.ins {
+        for (constraint, e) in &asm.ins {
             let (ty, span) = (self.operand(*e, None), self.ast()[*e].span);
+            if constraint.starts_with(['=', '+']) {
+                let hint = "an input has no `=`: outputs stand before the second colon";
+                self.report(bad_asm::constraint(span, constraint, hint));
+            }
             self.finals.push(Final::Operand { op: "`asm`", want: Want::Register, ty, span });
         }
         for (option, span) in &asm.options {

@@ -99,9 +99,55 @@ impl Lowerer<'_, '_, '_> {
         val
     }
 
+    /// `asm("…" : outs : ins : clobbers : options)`: a call of a continuation that the assembly is. Inputs and addresses of
+    /// operands in memory are arguments, outputs in registers results, which are stored to their places afterwards.
     pub(super) fn asm(&mut self, asm: &Asm, span: Span) -> Val {
-        let _ = asm;
-        self.report(limitation::not_supported(span, "`asm`", "write a C function and import it by `extern \"C\"`"));
-        self.w.unit()
+        let unit = self.w.unit();
+        let mut constraints: Vec<String> = Vec::new();
+        let (mut args, mut results) = (Vec::new(), Vec::new());
+        for (constraint, e) in &asm.outs {
+            constraints.push(constraint.clone());
+            if constraint.contains('*') {
+                args.push(self.address(*e, true));
+            } else {
+                let ty = self.ty_of(*e);
+                results.push((self.place(*e), self.ir_ty(ty)));
+            }
+        }
+        for (constraint, e) in &asm.ins {
+            constraints.push(constraint.clone());
+            args.push(self.value(*e));
+        }
+        if self.mem(span).is_none() {
+            return unit;
+        }
+        constraints.extend(asm.clobbers.iter().map(|c| format!("~{{{c}}}")));
+        let has = |option: &str| asm.options.iter().any(|(o, _)| o == option);
+        let info = ir::AsmInfo {
+            template: asm.template.clone(),
+            constraints: constraints.join(","),
+            volatile: has("volatile") || asm.outs.is_empty(),
+            align_stack: has("alignstack"),
+            intel: has("intel"),
+        };
+        let mut ret_tys = vec![self.w.types.mem()];
+        ret_tys.extend(results.iter().map(|r| r.1));
+        let ret_ty = self.w.types.cn(&ret_tys);
+        let mut tys = vec![self.w.types.mem()];
+        tys.extend(args.iter().map(|a| self.w.ty(*a)));
+        tys.push(ret_ty);
+        let ty = self.w.types.cn(&tys);
+        self.w.set_origin(span);
+        let k = self.w.assembly("asm", &info, ty);
+        let next = self.w.declare("k", ret_ty, &["m"]);
+        let (callee, next_val) = (self.w.cont_val(k), self.w.cont_val(next));
+        args.push(next_val);
+        self.end(callee, &args);
+        self.go_on_in(next);
+        for (i, (place, _)) in results.iter().enumerate() {
+            let val = self.w.param(next, i + 1);
+            self.write(place, val);
+        }
+        unit
     }
 }
