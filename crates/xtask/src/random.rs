@@ -227,9 +227,7 @@ struct Maker {
 fn generate(seed: u64) -> String {
     let mut m = Maker {
         rng: Rng(seed),
-        out: String::from(
-            "static mut g0: u32 = 1u32;\nstatic mut g1: u32 = 2u32;\nstatic table: [u32 * 4] = [3u32, 1u32, 4u32, 1u32];\nstruct Pair { a: u32, f: fn(u32) -> u32 }\n",
-        ),
+        out: include_str!("random/head.impala").into(),
         functions: Vec::new(),
         n_names: 0,
         values: Vec::new(),
@@ -510,8 +508,37 @@ impl Maker {
         if depth == 0 {
             return self.atom();
         }
-        match self.rng.below(14) {
+        match self.rng.below(17) {
             0..=3 => self.atom(),
+            14 => {
+                let (k, x, n) = (self.atom(), self.expr(depth - 1), self.atom());
+                match self.rng.below(3) {
+                    0 => format!("advance(shape({k}, {x}), {n})"),
+                    1 => format!("advance(Two {{ a: {x}, b: shape(3u32, shape({k}, {n})) }}, 1u32)"),
+                    _ => format!("shape({k}, Two {{ a: {n}, b: {x} }}).step({n})"),
+                }
+            }
+            15 => {
+                let scrutinee = self.expr(depth - 1);
+                let (a, b) = (self.expr(depth - 1), self.expr(depth - 1));
+                let name = self.name("n");
+                self.values.push(name.clone());
+                let c = self.expr(depth - 1);
+                self.values.pop();
+                let bound = self.rng.below(9);
+                format!("(match {scrutinee} {{ 0u32 => {a}, {name} if {name} < {bound}u32 => {c}, _ => {b} }})")
+            }
+            16 => {
+                let lanes: Vec<String> = (0..5).map(|_| self.atom()).collect();
+                let (op, i) = (["+", "-", "*", "^", ">>"][self.rng.below(5)], self.rng.below(4));
+                let vector = format!("(simd[{}] {op} simd[{}])", lanes[..4].join(", "), lanes[1..].join(", "));
+                if self.rng.chance(50) {
+                    format!("{vector}({i})")
+                } else {
+                    let f = "|s: u32, x: u32| s * 5u32 + x";
+                    format!("fold({vector}, {f}, {})", self.atom())
+                }
+            }
             4..=6 => {
                 let (a, b) = (self.expr(depth - 1), self.expr(depth - 1));
                 let op = ["+", "-", "*", "^", "&", "|"][self.rng.below(6)];
