@@ -24,6 +24,12 @@ pub enum ForeignKind {
     /// The end of the program, with a message.
     Panic,
     Sync(usize),
+    /// As the plain ones, after the device's number: of other devices than the CPU these functions know.
+    DeviceAlloc(usize),
+    DeviceFree(usize),
+    DeviceCopy(usize),
+    /// Of a size and an alignment.
+    AlignedAlloc,
 }
 
 #[derive(Clone, Debug)]
@@ -171,8 +177,15 @@ impl<'w> Linker<'w> {
             "nyala_free" => ForeignKind::Free,
             "nyala_panic" | "nyala_panic_at" => ForeignKind::Panic,
             "nyala_sync" => ForeignKind::Sync(nyala_runtime::nyala_sync as *const () as usize),
+            "anydsl_aligned_malloc" => ForeignKind::AlignedAlloc,
+            "anydsl_aligned_free" => ForeignKind::Free,
             _ => match find_symbol(symbol, self.libraries) {
-                Some(address) => ForeignKind::Call(address),
+                Some(address) => match symbol.as_str() {
+                    "anydsl_alloc" | "anydsl_alloc_host" | "anydsl_alloc_unified" => ForeignKind::DeviceAlloc(address),
+                    "anydsl_release" | "anydsl_release_host" => ForeignKind::DeviceFree(address),
+                    "anydsl_copy" => ForeignKind::DeviceCopy(address),
+                    _ => ForeignKind::Call(address),
+                },
                 None => {
                     let message = format!("found no function `{symbol}`");
                     return Err(diagnostics::undefined_symbol::error(data.origin, message).into());

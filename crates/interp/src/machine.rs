@@ -756,7 +756,27 @@ impl Run<'_> {
         }
         let first = self.words.first().copied().unwrap_or(0);
         self.words.clear();
+        let on_cpu = nyala_runtime::is_cpu(first as i32);
+        let arg = |i: usize| args.get(i).map_or(0, |a| a.1);
         let result = match foreign.kind {
+            ForeignKind::DeviceAlloc(_) if on_cpu => self.allocate(arg(1) as i64, 1)?,
+            ForeignKind::DeviceFree(_) if on_cpu && arg(1) == 0 => 0,
+            ForeignKind::DeviceFree(_) if on_cpu && self.l.memory.owns(arg(1) as usize) => {
+                self.l.memory.free(arg(1) as usize).map_err(memory_fault)?;
+                0
+            }
+            ForeignKind::DeviceCopy(_) if on_cpu && nyala_runtime::is_cpu(arg(3) as i32) && arg(6) as i64 >= 0 => {
+                let (from, to) = (arg(1).wrapping_add(arg(2)), arg(4).wrapping_add(arg(5)));
+                self.l.memory.copy(from as usize, to as usize, arg(6) as usize).map_err(memory_fault)?;
+                0
+            }
+            ForeignKind::AlignedAlloc => {
+                let (size, align) = (usize::try_from(first as i64), arg(1));
+                match size.ok().filter(|_| align.is_power_of_two() && align <= 1 << 20) {
+                    Some(size) => self.l.memory.allocate(size, align as usize).map_err(memory_fault)? as u64,
+                    None => 0,
+                }
+            }
             ForeignKind::Alloc => self.allocate(first as i64, 1)?,
             ForeignKind::AllocArray => {
                 let size = args.get(1).map_or(1, |a| a.1 as i64);
@@ -778,10 +798,12 @@ impl Run<'_> {
             ForeignKind::Sync(_) if !nyala_runtime::is_thread(first as i32) => {
                 return Err(invalid_handle::error(first as i32).into());
             }
-            ForeignKind::Call(address) | ForeignKind::Sync(address) => {
-                call_checked(&mut self.l.memory, address, &args, foreign.ret)
-                    .map_err(|e| limitation(format!("foreign function `{}`: {e}", foreign.name)))?
-            }
+            ForeignKind::Call(address)
+            | ForeignKind::Sync(address)
+            | ForeignKind::DeviceAlloc(address)
+            | ForeignKind::DeviceFree(address)
+            | ForeignKind::DeviceCopy(address) => call_checked(&mut self.l.memory, address, &args, foreign.ret)
+                .map_err(|e| limitation(format!("foreign function `{}`: {e}", foreign.name)))?,
         };
         if foreign.ret != FfiType::Void {
             self.words.push(result);

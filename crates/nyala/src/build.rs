@@ -179,7 +179,10 @@ fn guard_name(out: &Path) -> String {
 fn needs_runtime(object: &[u8]) -> bool {
     // What cannot be read is left to the linker.
     let Ok(file) = object::File::parse(object) else { return true };
-    let is_ours = |name: &str| name.trim_start_matches('_').starts_with("nyala_") || HALVES.contains(&name);
+    let is_ours = |name: &str| {
+        let plain = name.trim_start_matches('_');
+        plain.starts_with("nyala_") || plain.starts_with("anydsl_") || HALVES.contains(&name)
+    };
     file.symbols().any(|s| s.is_undefined() && s.name().is_ok_and(is_ours))
 }
 

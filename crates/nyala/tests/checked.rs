@@ -68,6 +68,28 @@ fn memory_faults() {
 }
 
 #[test]
+fn device_memory_faults() {
+    let text = |body: &str| {
+        format!(
+            "extern \"C\" {{
+                fn anydsl_alloc(i32, i64) -> &mut [i8];
+                fn anydsl_release(i32, &[i8]) -> ();
+                fn anydsl_copy(i32, &[i8], i64, i32, &mut [i8], i64, i64) -> ();
+                fn anydsl_aligned_malloc(u64, u64) -> &mut [i8];
+            }}
+            fn main() -> i32 {{ let a = anydsl_alloc(0, 8i64); let b = anydsl_aligned_malloc(8u64, 16u64); {body} }}"
+        )
+    };
+    faults(&text("anydsl_release(0, a); a(0) as i32"), "invalid-access: access to memory whose life");
+    faults(&text("anydsl_release(0, a); anydsl_release(0, a); 0"), "invalid-access");
+    faults(&text("a(8 * one) = 1i8; 0"), "invalid-access: access out of bounds");
+    faults(&text("anydsl_copy(0, a, 4i64, 0, b, 0i64, 8i64); 0"), "invalid-access: access out of bounds");
+    faults(&text("anydsl_copy(0, a, 0i64, 0, b, 1i64, 8i64); 0"), "invalid-access: access out of bounds");
+    faults(&text("a(1) = 7i8; anydsl_copy(0, a, 0i64, 0, b, 0i64, 8i64); b(2 * one) as i32"), "uninitialized-read");
+    faults(&text("a(1) = 7i8; anydsl_copy(0, a, 0i64, 0, b, 0i64, 8i64); b(one) as i32 / zero"), "division-by-zero");
+}
+
+#[test]
 fn stack_is_ours() {
     agree(
         "fn sum(n: i32) -> i32 { if n == 0 { 0 } else { 1 + sum(n - 1) } }\nfn main() -> i32 { sum(1000000) }",

@@ -431,6 +431,26 @@ impl CheckedMemory {
     }
 }
 
+impl CheckedMemory {
+    /// Copies `n` bytes, initialized or not; the ranges may overlap.
+    pub fn copy(&mut self, from: usize, to: usize, n: usize) -> Result<(), MemoryFault> {
+        match self.contains(from) {
+            true => self.check_write(from, n)?,
+            false => self.check_read(from, n)?,
+        }
+        self.check_write(to, n)?;
+        let states = if self.contains(from) { self.shadow(from, n).to_vec() } else { vec![INIT; n] };
+        // SAFETY: checked.
+        unsafe { (to as *mut u8).copy_from(from as *const u8, n) };
+        self.set_initialized(to, n, true);
+        if self.contains(to) && states.contains(&UNINIT) {
+            self.set_initialized(to, n, false);
+            self.shadow_mut(to, n).copy_from_slice(&states);
+        }
+        Ok(())
+    }
+}
+
 impl Drop for CheckedMemory {
     fn drop(&mut self) {
         unmap(self.base, self.size);

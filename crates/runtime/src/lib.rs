@@ -1,8 +1,10 @@
 //! Threads, images, devices, memory, kernels, behind a C ABI; knows no compiler.
 //!
 //! Every function that programs may call is named `nyala_…` and listed by [`symbols`], so that a JIT or an interpreter
-//! finds it by name, but for those that compilers expect by other names. Nothing here aborts because of what a program passes: errors are statuses.
+//! finds it by name, but for those that AnyDSL's programs or compilers expect by other
+//! names. Nothing here aborts because of what a program passes: errors are statuses.
 
+mod anydsl;
 mod checked;
 mod faults;
 mod files;
@@ -16,6 +18,7 @@ mod system;
 mod text;
 mod threads;
 
+pub use anydsl::is_cpu;
 pub use checked::{CheckedMemory, MemoryFault};
 pub use faults::{Describe, Fault, FaultKind, report_faults};
 pub use files::{
@@ -56,6 +59,16 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             nyala_spawn nyala_spawn_handle nyala_stdin_line nyala_stdin_read nyala_sync nyala_time_ns
             nyala_unix_time_ns
         );
+        use anydsl::*;
+        table.extend(table!(
+            anydsl_aligned_free anydsl_aligned_malloc anydsl_alloc anydsl_alloc_host anydsl_alloc_unified anydsl_copy
+            anydsl_device_check_feature_support anydsl_device_name anydsl_get_device_ptr anydsl_get_kernel_time
+            anydsl_get_micro_time anydsl_get_nano_time anydsl_info anydsl_isfinite anydsl_isfinitef anydsl_isinf
+            anydsl_isinff anydsl_isnan anydsl_isnanf anydsl_parallel_for anydsl_print_char anydsl_print_f32
+            anydsl_print_f64 anydsl_print_flush anydsl_print_i16 anydsl_print_i32 anydsl_print_i64
+            anydsl_print_string anydsl_random_seed anydsl_random_val_f32 anydsl_random_val_u64 anydsl_release
+            anydsl_release_host anydsl_spawn_thread anydsl_sync_thread anydsl_synchronize
+        ));
         table.extend(foreign::math_symbols());
         table.extend(halves::symbols());
         table.sort_unstable();

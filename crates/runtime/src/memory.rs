@@ -9,10 +9,13 @@ pub extern "C" fn nyala_alloc(bytes: i64) -> *mut u8 {
     aligned(bytes, 64)
 }
 
-/// The same with another alignment, of a power of two from 64 to a page.
-fn aligned(bytes: i64, align: usize) -> *mut u8 {
+/// The greatest alignment that can be asked for.
+pub(crate) const MAX_ALIGN: usize = 1 << 20;
+
+/// The same with another alignment, a power of two.
+pub(crate) fn aligned(bytes: i64, align: usize) -> *mut u8 {
     let Ok(bytes) = usize::try_from(bytes) else { return std::ptr::null_mut() };
-    let align = if bytes >= HUGE { HUGE } else { align.clamp(64, 4096) };
+    let align = if bytes >= HUGE { HUGE } else { align.clamp(64, MAX_ALIGN) };
     let mut pointer = std::ptr::null_mut();
     // SAFETY: the alignment is a power of two and a multiple of a pointer's size; `pointer` is written on success only.
     unsafe {

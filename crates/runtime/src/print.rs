@@ -12,7 +12,7 @@ unsafe extern "C" {
     static stdout: *mut libc::FILE;
 }
 
-fn put(bytes: &[u8]) {
+pub(crate) fn put(bytes: &[u8]) {
     // SAFETY: `stdout` is the C library's open stream, the bytes are readable. An error (a closed pipe) has no remedy.
     unsafe {
         libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), stdout);

@@ -228,6 +228,18 @@ fn executables_get_arguments_and_a_large_stack() {
 }
 
 #[test]
+fn executables_call_the_functions_of_anydsl() {
+    let folder = Folder::new("anydsl");
+    folder.write(
+        "p.impala",
+        "extern \"C\" { fn anydsl_print_f64(f64) -> (); fn anydsl_random_seed(u32) -> (); fn anydsl_random_val_f32() -> f32; }
+         fn main() -> i32 { anydsl_random_seed(1u32); anydsl_print_f64(anydsl_random_val_f32() as f64); 0 }",
+    );
+    let output = Command::new(build_well(&folder, "p.impala", "p", &[])).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0.417022");
+}
+
+#[test]
 fn executables_are_linked_with_objects() {
     let folder = Folder::new("linked");
     folder.write("p.impala", "extern \"C\" { fn seven() -> i32; }\nfn main() -> i32 { seven() }\n");
@@ -350,7 +362,7 @@ fn the_runtime_defines_every_function_that_programs_may_call() {
     let runtime = common::command().with_file_name("libnyala_runtime.a");
     let symbols = sh(Command::new("nm").args(["-g", "--defined-only"]).arg(runtime));
     let defined: Vec<&str> = symbols.lines().filter_map(|l| l.split(" T ").nth(1)).collect();
-    for (name, _) in nyala_runtime::symbols().iter().filter(|s| s.0.starts_with("nyala_")) {
+    for (name, _) in nyala_runtime::symbols().iter().filter(|s| s.0.contains('_')) {
         assert!(defined.contains(name), "`{name}` is not in the static library");
     }
 }

@@ -1,0 +1,502 @@
+//! The functions that AnyDSL's Impala programs import, under their names, for the CPU.
+//!
+//! A device is a number, `platform | device << 4`; platform 0 is the CPU, which has one device. What is asked of a device
+//! that is not there is said on standard error: functions with a result then give null or zero, others end the process
+//! (exit code 1). Random numbers are those of C++'s `mt19937`, so that a seed gives what it gives elsewhere; numbers are
+//! printed as C++ prints them.
+
+use crate::memory::{MAX_ALIGN, aligned, nyala_free};
+use crate::print::{nyala_flush, nyala_print_char, nyala_print_string, put};
+use crate::system::{nyala_exit, nyala_time_ns};
+use crate::threads::{nyala_parallel, nyala_spawn, nyala_spawn_handle, nyala_sync};
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_void};
+use std::sync::OnceLock;
+
+const PLATFORMS: [&str; 6] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Level Zero"];
+
+/// Whether the device is the CPU.
+pub fn is_cpu(device: i32) -> bool {
+    device == 0
+}
+
+/// What is wrong with a device, if it is not the CPU.
+fn missing(device: i32) -> Option<String> {
+    let (platform, number) = (device & 15, device >> 4);
+    match PLATFORMS.get(platform as usize) {
+        _ if is_cpu(device) => None,
+        Some(name) if platform == 0 => Some(format!("platform 0, {name}, has no device {number}, only device 0")),
+        Some(name) => Some(format!("platform {platform}, {name}, is not there (device {number} of it was asked for)")),
+        None => Some(format!("there is no platform {platform} (device {number} of it was asked for)")),
+    }
+}
+
+/// Says what is wrong. False if the device is not there.
+fn check(function: &str, device: i32) -> bool {
+    let Some(message) = missing(device) else { return true };
+    nyala_flush();
+    eprintln!("{function}: {message}");
+    false
+}
+
+fn check_or_exit(function: &str, device: i32) {
+    if !check(function, device) {
+        nyala_exit(1)
+    }
+}
+
+/// Prints what devices there are.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_info() {
+    put(format!("platform 0, {}: device 0, {}\n", PLATFORMS[0], cpu_name().to_string_lossy()).as_bytes());
+    for (i, name) in PLATFORMS.iter().enumerate().skip(1) {
+        put(format!("platform {i}, {name}: not there\n").as_bytes());
+    }
+}
+
+fn cpu_name() -> &'static CString {
+    static NAME: OnceLock<CString> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let name = info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(": ").map(|t| t.1.trim()));
+        CString::new(name.unwrap_or(std::env::consts::ARCH)).unwrap_or_default()
+    })
+}
+
+/// The device's name; empty of one that is not there.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_device_name(device: i32) -> *const c_char {
+    if check("anydsl_device_name", device) { cpu_name().as_ptr() } else { c"".as_ptr() }
+}
+
+/// Whether the device has a feature of this name: the CPU has none.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_device_check_feature_support(device: i32, _feature: *const c_char) -> bool {
+    check("anydsl_device_check_feature_support", device);
+    false
+}
+
+macro_rules! allocations {
+    ($($(#[$doc:meta])* $name:ident),*) => {
+        $(
+            $(#[$doc])*
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name(device: i32, size: i64) -> *mut c_void {
+                allocate(stringify!($name), device, size)
+            }
+        )*
+    };
+}
+
+allocations!(
+    /// Memory of the device, undefined; null if there is none.
+    anydsl_alloc,
+    /// Memory of the host that the device can reach.
+    anydsl_alloc_host,
+    /// Memory of both.
+    anydsl_alloc_unified
+);
+
+fn allocate(function: &str, device: i32, size: i64) -> *mut c_void {
+    if !check(function, device) {
+        return std::ptr::null_mut();
+    }
+    let pointer = aligned(size, 64);
+    if pointer.is_null() {
+        nyala_flush();
+        eprintln!("{function}: cannot allocate {size} bytes");
+    }
+    pointer.cast()
+}
+
+/// The device's address of memory that the host can reach, too.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_get_device_ptr(device: i32, pointer: *mut c_void) -> *mut c_void {
+    if check("anydsl_get_device_ptr", device) { pointer } else { std::ptr::null_mut() }
+}
+
+/// Gives memory of the device back; null is fine.
+///
+/// # Safety
+/// `pointer` is null or of [`anydsl_alloc`] or [`anydsl_alloc_unified`] and was not released since.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anydsl_release(device: i32, pointer: *mut c_void) {
+    check_or_exit("anydsl_release", device);
+    // SAFETY: the caller's promise.
+    unsafe { nyala_free(pointer.cast()) }
+}
+
+/// The same for memory of [`anydsl_alloc_host`].
+///
+/// # Safety
+/// As for [`anydsl_release`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anydsl_release_host(device: i32, pointer: *mut c_void) {
+    check_or_exit("anydsl_release_host", device);
+    // SAFETY: the caller's promise.
+    unsafe { nyala_free(pointer.cast()) }
+}
+
+/// Copies `size` bytes; offsets are in bytes. Ranges may overlap.
+///
+/// # Safety
+/// Both ranges lie in memory of their devices; nobody else writes there meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anydsl_copy(
+    from_device: i32,
+    from: *const c_void,
+    from_offset: i64,
+    to_device: i32,
+    to: *mut c_void,
+    to_offset: i64,
+    size: i64,
+) {
+    check_or_exit("anydsl_copy", from_device);
+    check_or_exit("anydsl_copy", to_device);
+    let Ok(size) = usize::try_from(size) else {
+        nyala_flush();
+        eprintln!("anydsl_copy: {size} bytes");
+        nyala_exit(1)
+    };
+    if size > 0 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let from = from.cast::<u8>().offset(from_offset as isize);
+            to.cast::<u8>().offset(to_offset as isize).copy_from(from, size);
+        }
+    }
+}
+
+/// Waits until the device has done all it was asked for.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_synchronize(device: i32) {
+    check_or_exit("anydsl_synchronize", device);
+}
+
+/// Memory aligned to a power of two; null if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_aligned_malloc(size: i64, alignment: i64) -> *mut c_void {
+    match usize::try_from(alignment) {
+        Ok(alignment) if alignment.is_power_of_two() && alignment <= MAX_ALIGN => aligned(size, alignment).cast(),
+        _ => {
+            nyala_flush();
+            eprintln!("anydsl_aligned_malloc: an alignment is a power of two up to {MAX_ALIGN}, not {alignment}");
+            std::ptr::null_mut()
+        }
+    }
+}
+
+/// Gives memory of [`anydsl_aligned_malloc`] back; null is fine.
+///
+/// # Safety
+/// `pointer` is null or of that function and was not freed since.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anydsl_aligned_free(pointer: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { nyala_free(pointer.cast()) }
+}
+
+// Time.
+
+/// Microseconds of a monotonic clock.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_get_micro_time() -> i64 {
+    nyala_time_ns() / 1000
+}
+
+/// Nanoseconds of a monotonic clock.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_get_nano_time() -> i64 {
+    nyala_time_ns()
+}
+
+/// Microseconds that kernels have taken on devices so far.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_get_kernel_time() -> i64 {
+    0
+}
+
+// Random numbers.
+
+/// C++'s `mt19937` (Matsumoto, Nishimura 1998), with its default seed.
+struct Twister {
+    state: [u32; Twister::N],
+    at: usize,
+}
+
+impl Twister {
+    const N: usize = 624;
+
+    fn new(seed: u32) -> Twister {
+        let mut state = [seed; Twister::N];
+        for i in 1..Twister::N {
+            let x = state[i - 1] ^ (state[i - 1] >> 30);
+            state[i] = x.wrapping_mul(1_812_433_253).wrapping_add(i as u32);
+        }
+        Twister { state, at: Twister::N }
+    }
+
+    fn next(&mut self) -> u32 {
+        if self.at == Twister::N {
+            for i in 0..Twister::N {
+                let y = (self.state[i] & 0x8000_0000) | (self.state[(i + 1) % Twister::N] & 0x7fff_ffff);
+                let twist = if y & 1 == 1 { 0x9908_b0df } else { 0 };
+                self.state[i] = self.state[(i + 397) % Twister::N] ^ (y >> 1) ^ twist;
+            }
+            self.at = 0;
+        }
+        let mut y = self.state[self.at];
+        self.at += 1;
+        y ^= y >> 11;
+        y ^= (y << 7) & 0x9d2c_5680;
+        y ^= (y << 15) & 0xefc6_0000;
+        y ^ (y >> 18)
+    }
+}
+
+thread_local! {
+    static RANDOM: RefCell<Twister> = RefCell::new(Twister::new(5489));
+}
+
+/// Starts this thread's random numbers anew.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_random_seed(seed: u32) {
+    RANDOM.with_borrow_mut(|random| *random = Twister::new(seed));
+}
+
+/// A random number from 0 to 1, 1 excluded.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_random_val_f32() -> f32 {
+    let x = RANDOM.with_borrow_mut(Twister::next) as f32 / 4_294_967_296.0;
+    // The greatest integers round up.
+    x.min(1.0f32.next_down())
+}
+
+/// A random number of 64 bits.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_random_val_u64() -> u64 {
+    RANDOM.with_borrow_mut(|random| (u64::from(random.next()) << 32) + u64::from(random.next()))
+}
+
+// Kinds of floats.
+
+macro_rules! tests {
+    ($($name:ident: $ty:ty => $test:ident),*) => {
+        $(
+            /// 1 if it is so, else 0.
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name(value: $ty) -> i32 {
+                value.$test() as i32
+            }
+        )*
+    };
+}
+
+tests!(
+    anydsl_isinff: f32 => is_infinite, anydsl_isnanf: f32 => is_nan, anydsl_isfinitef: f32 => is_finite,
+    anydsl_isinf: f64 => is_infinite, anydsl_isnan: f64 => is_nan, anydsl_isfinite: f64 => is_finite
+);
+
+// Printing.
+
+macro_rules! prints {
+    ($($name:ident: $ty:ty),*) => {
+        $(
+            /// Prints the number in decimal, without a newline.
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name(value: $ty) {
+                put(value.to_string().as_bytes());
+            }
+        )*
+    };
+}
+
+prints!(anydsl_print_i16: i16, anydsl_print_i32: i32, anydsl_print_i64: i64);
+
+/// Prints the number with six significant digits, without a newline.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_print_f32(value: f32) {
+    anydsl_print_f64(value.into());
+}
+
+/// Prints the number with six significant digits, without a newline.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_print_f64(value: f64) {
+    put(six_digits(value).as_bytes());
+}
+
+/// As C's `%g`.
+fn six_digits(value: f64) -> String {
+    if !value.is_finite() {
+        return crate::print::float_text(value);
+    }
+    let mut buffer = [0u8; 64];
+    // SAFETY: the buffer is as long as said, the format takes a double.
+    let n = unsafe { libc::snprintf(buffer.as_mut_ptr().cast(), buffer.len(), c"%g".as_ptr(), value) };
+    let n = usize::try_from(n).unwrap_or(0).min(buffer.len());
+    String::from_utf8_lossy(&buffer[..n]).into_owned()
+}
+
+/// Prints one byte as it is.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_print_char(value: u8) {
+    nyala_print_char(value);
+}
+
+/// Prints the bytes up to the first zero byte.
+///
+/// # Safety
+/// `text` is null or points to bytes that end with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anydsl_print_string(text: *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe { nyala_print_string(text) }
+}
+
+/// Writes out what was printed so far.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_print_flush() {
+    nyala_flush();
+}
+
+// Threads.
+
+/// The body of a loop: an environment, and the range to run.
+type AnydslLoop = unsafe extern "C" fn(*mut c_void, i32, i32);
+
+struct LoopEnv {
+    args: *mut c_void,
+    body: AnydslLoop,
+}
+
+unsafe extern "C" fn run_range(env: *mut c_void, lo: i64, hi: i64) {
+    // SAFETY: `anydsl_parallel_for` passes its own environment, and bounds of 32 bits.
+    unsafe {
+        let env = &*env.cast::<LoopEnv>();
+        (env.body)(env.args, lo as i32, hi as i32);
+    }
+}
+
+/// Runs `body(args, from, to)` for ranges that make up `lo .. hi` on `n` threads, 0 for as many as there are.
+///
+/// # Safety
+/// `body` can be called with `args` and any range within `lo .. hi`, from several threads at once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anydsl_parallel_for(n: i32, lo: i32, hi: i32, args: *mut c_void, body: Option<AnydslLoop>) {
+    let Some(body) = body else { return };
+    let mut env = LoopEnv { args, body };
+    // SAFETY: the caller's promise; the environment outlives the loop.
+    unsafe { nyala_parallel(n, lo.into(), hi.into(), run_range, (&raw mut env).cast()) }
+}
+
+/// The body of a thread: an environment; its result is not looked at.
+type AnydslThread = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+
+struct ThreadEnv {
+    args: *mut c_void,
+    body: AnydslThread,
+}
+
+unsafe extern "C" fn run_thread(env: *mut c_void) {
+    // SAFETY: `anydsl_spawn_thread` passes its own environment.
+    unsafe {
+        let env = &*env.cast::<ThreadEnv>();
+        (env.body)(env.args);
+    }
+}
+
+/// Starts a thread that calls `body(args)`; its handle, or 0.
+///
+/// # Safety
+/// `body` can be called with `args` from another thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anydsl_spawn_thread(args: *mut c_void, body: Option<AnydslThread>) -> i32 {
+    let env = aligned(size_of::<ThreadEnv>() as i64, 64).cast::<ThreadEnv>();
+    let Some(body) = body.filter(|_| !env.is_null()) else { return 0 };
+    // SAFETY: freshly allocated, aligned and large enough; the thread frees it.
+    unsafe {
+        env.write(ThreadEnv { args, body });
+        let handle = nyala_spawn_handle();
+        nyala_spawn(handle, run_thread, env.cast());
+        handle
+    }
+}
+
+/// Waits for the thread `handle`.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_sync_thread(handle: i32) {
+    if !crate::is_thread(handle) {
+        nyala_flush();
+        eprintln!("anydsl_sync_thread: {handle} is no handle of a thread, or was waited for before");
+        return;
+    }
+    nyala_sync(handle);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicI32, Ordering};
+
+    #[test]
+    fn random_numbers_are_those_of_cpp() {
+        anydsl_random_seed(5489);
+        // The standard gives the ten thousandth number.
+        let last = (0..10_000).fold(0, |_, _| RANDOM.with_borrow_mut(Twister::next));
+        assert_eq!(last, 4_123_659_995);
+        anydsl_random_seed(1);
+        assert_eq!(anydsl_random_val_f32(), 1_791_095_845u32 as f32 / 4_294_967_296.0);
+        anydsl_random_seed(1);
+        assert_eq!(anydsl_random_val_u64(), (1_791_095_845 << 32) + 4_282_876_139);
+        assert!((0..1000).all(|_| (0.0..1.0).contains(&anydsl_random_val_f32())));
+    }
+
+    #[test]
+    fn numbers_print_as_cpp_prints_them() {
+        let cases = [(0.1, "0.1"), (1.0 / 3.0, "0.333333"), (1e6, "1e+06"), (123_456.7, "123457"), (-0.0, "-0")];
+        for (x, text) in cases {
+            assert_eq!(six_digits(x), text);
+        }
+        assert_eq!((six_digits(-f64::NAN), six_digits(f64::NEG_INFINITY)), ("nan".into(), "-inf".into()));
+    }
+
+    unsafe extern "C" fn add(args: *mut c_void, lo: i32, hi: i32) {
+        // SAFETY: the test passes a counter.
+        unsafe { &*args.cast::<AtomicI32>() }.fetch_add((lo..hi).sum(), Ordering::Relaxed);
+    }
+
+    unsafe extern "C" fn set(args: *mut c_void) -> *mut c_void {
+        // SAFETY: the test passes a counter.
+        unsafe { &*args.cast::<AtomicI32>() }.store(7, Ordering::Relaxed);
+        args
+    }
+
+    #[test]
+    fn loops_and_threads_run() {
+        let counter = AtomicI32::new(0);
+        let args = (&raw const counter).cast_mut().cast();
+        // SAFETY: the functions above take a counter, which outlives them.
+        unsafe {
+            anydsl_parallel_for(0, -10, 100, args, Some(add));
+            assert_eq!(counter.load(Ordering::Relaxed), (-10..100).sum());
+            let thread = anydsl_spawn_thread(args, Some(set));
+            anydsl_sync_thread(thread);
+            anydsl_sync_thread(thread);
+            assert_eq!(counter.load(Ordering::Relaxed), 7);
+        }
+    }
+
+    #[test]
+    fn other_devices_are_not_there() {
+        assert!(missing(0).is_none());
+        assert_eq!(missing(1).as_deref(), Some("platform 1, CUDA, is not there (device 0 of it was asked for)"));
+        assert_eq!(missing(2 << 4).as_deref(), Some("platform 0, CPU, has no device 2, only device 0"));
+        assert_eq!(missing(9).as_deref(), Some("there is no platform 9 (device 0 of it was asked for)"));
+        assert!(anydsl_alloc(1, 10).is_null() && anydsl_alloc(0, -1).is_null());
+        assert!(anydsl_aligned_malloc(10, 3).is_null());
+        let p = anydsl_aligned_malloc(10, 256);
+        assert!((p as usize).is_multiple_of(256));
+        // SAFETY: just allocated.
+        unsafe { anydsl_aligned_free(p) };
+    }
+}
