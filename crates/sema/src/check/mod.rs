@@ -540,7 +540,7 @@ impl<'a, 's> Checker<'a, 's> {
             }
             // A literal is no pointer: its address is meant.
             if self.p.types.unify(from, pointee) {
-                self.p.adjust.insert(e, Adjust { to, derefs: 0, address: true });
+                self.take_address(e, to);
                 return;
             }
             self.mismatch(span, from, to, why);
@@ -557,13 +557,16 @@ impl<'a, 's> Checker<'a, 's> {
             Fit::Adjusted => {
                 self.p.adjust.insert(e, Adjust { to, derefs: 0, address: false });
             }
-            Fit::Address => {
-                self.p.adjust.insert(e, Adjust { to, derefs: 0, address: true });
-                let (module, local) = self.locate(e);
-                self.finals.push(Final::AutoAddress { module, e: local });
-            }
+            Fit::Address => self.take_address(e, to),
             Fit::No => self.mismatch(span, from, to, why),
         }
+    }
+
+    /// Where a pointer is expected, the address of `e` is meant.
+    fn take_address(&mut self, e: GlobalExpr, to: Ty) {
+        self.p.adjust.insert(e, Adjust { to, derefs: 0, address: true });
+        let (module, local) = self.locate(e);
+        self.finals.push(Final::AutoAddress { module, e: local });
     }
 
     fn locate(&self, e: GlobalExpr) -> (usize, ExprId) {
