@@ -1,7 +1,7 @@
 //! A checked program: the trees, and in side tables what names mean and which types expressions have.
 
 use crate::intrinsics::Intrinsic;
-use crate::types::{EnumId, Names, ParamId, StructId, TraitId, TraitRef, Ty, TypeTable};
+use crate::types::{EnumId, Head, Names, ParamId, StructId, TraitId, TraitRef, Ty, TypeTable};
 use nyala_base::{FileId, Span};
 use nyala_syntax::ast::{self, ExprId, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -285,8 +285,8 @@ pub struct Program<'a> {
     pub(crate) enums: Vec<EnumInfo<'a>>,
     pub(crate) traits: Vec<TraitInfo<'a>>,
     pub(crate) impls: Vec<ImplInfo<'a>>,
-    /// The impls of each trait.
-    pub(crate) impls_of: FxHashMap<TraitId, Vec<ImplId>>,
+    /// The impls of each trait, by what they are for.
+    pub(crate) impls_of: FxHashMap<TraitId, FxHashMap<Head, Vec<ImplId>>>,
     pub(crate) type_params: Vec<TypeParamInfo>,
     /// Type arguments of generic function values where they are used.
     pub(crate) instantiated: FxHashMap<GlobalExpr, Vec<Ty>>,
@@ -317,6 +317,17 @@ impl Names for Program<'_> {
 }
 
 impl<'a> Program<'a> {
+    /// The impls of a trait that may be for types with this head, in the order of the source.
+    pub(crate) fn impls_for(&self, of: TraitId, head: Head) -> Vec<ImplId> {
+        let Some(all) = self.impls_of.get(&of) else { return Vec::new() };
+        let mut out: Vec<ImplId> = match head {
+            Head::Any => all.values().flatten().copied().collect(),
+            _ => [head, Head::Any].iter().filter_map(|h| all.get(h)).flatten().copied().collect(),
+        };
+        out.sort_unstable();
+        out
+    }
+
     pub(crate) fn global(&self, module: usize, e: ExprId) -> GlobalExpr {
         self.bases[module] + e.0
     }

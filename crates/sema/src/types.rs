@@ -281,6 +281,23 @@ impl TypeTable {
         kind
     }
 
+    pub fn head(&self, ty: Ty) -> Head {
+        match &self.kinds[self.shallow(ty).0 as usize] {
+            Kind::Error | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) => Head::Any,
+            Kind::Never => Head::Never,
+            Kind::Prim(p) => Head::Prim(*p),
+            Kind::Tuple(parts) => Head::Tuple(parts.len()),
+            Kind::Struct(id, _) => Head::Struct(*id),
+            Kind::Enum(id, _) => Head::Enum(*id),
+            Kind::Array(..) => Head::Array,
+            Kind::Indef(_) => Head::Indef,
+            Kind::Simd(..) => Head::Simd,
+            Kind::Ptr { .. } => Head::Ptr,
+            Kind::Fn(..) => Head::Fn,
+            Kind::Generic(..) => Head::Generic,
+        }
+    }
+
     /// The kind of a type without variables.
     pub fn final_kind(&self, ty: Ty) -> &Kind {
         &self.kinds[ty.0 as usize]
@@ -867,6 +884,24 @@ impl TypeTable {
             }
         }
     }
+}
+
+/// What two types must have in common so that one can be an instance of the other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Head {
+    /// A type parameter, a type that is open or an error: anything.
+    Any,
+    Prim(Prim),
+    Struct(StructId),
+    Enum(EnumId),
+    Tuple(usize),
+    Array,
+    Indef,
+    Simd,
+    Ptr,
+    Fn,
+    Generic,
+    Never,
 }
 
 /// What the things that types mention are called.

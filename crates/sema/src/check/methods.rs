@@ -5,26 +5,26 @@ use super::*;
 use nyala_syntax::ast::{ExprKind, TypeId};
 
 impl<'a> Checker<'a, '_> {
+    /// Inherent methods of this name that types with this head may have.
+    pub(super) fn inherent_of(&self, name: &str, head: Head) -> Vec<(ImplId, FnId)> {
+        let Some(all) = self.inherent_methods.get(name) else { return Vec::new() };
+        match head {
+            Head::Any => all.values().flatten().copied().collect(),
+            _ => [head, Head::Any].iter().filter_map(|h| all.get(h)).flatten().copied().collect(),
+        }
+    }
+
     /// Methods of this name that values of type `ty` have, as it is.
     fn methods_of(&mut self, ty: Ty, name: &str) -> Vec<Method> {
-        let all = self.methods.get(name).cloned().unwrap_or_default();
-        let mut inherent = Vec::new();
-        let mut of_traits = Vec::new();
-        for method in all {
-            match method {
-                Method::Inherent(id, _) => {
-                    if self.fits(id, ty, None) {
-                        inherent.push(method);
-                    }
-                }
-                Method::Trait(id, _) => {
-                    if self.implements(ty, id) {
-                        of_traits.push(method);
-                    }
-                }
-            }
+        let head = self.p.types.head(ty);
+        let mut inherent = self.inherent_of(name, head);
+        inherent.retain(|(id, _)| self.fits(*id, ty, None));
+        if !inherent.is_empty() {
+            return inherent.into_iter().map(|(id, f)| Method::Inherent(id, f)).collect();
         }
-        if inherent.is_empty() { of_traits } else { inherent }
+        let mut of_traits = self.trait_methods.get(name).cloned().unwrap_or_default();
+        of_traits.retain(|(id, _)| self.implements(ty, *id));
+        of_traits.into_iter().map(|(id, f)| Method::Trait(id, f)).collect()
     }
 
     fn implements(&mut self, ty: Ty, id: TraitId) -> bool {
@@ -33,7 +33,7 @@ impl<'a> Checker<'a, '_> {
         {
             return true;
         }
-        let impls = self.p.impls_of.get(&id).cloned().unwrap_or_default();
+        let impls = self.p.impls_for(id, self.p.types.head(ty));
         impls.into_iter().any(|id| self.fits(id, ty, None))
     }
 
@@ -314,7 +314,7 @@ impl<'a> Checker<'a, '_> {
             Kind::Struct(id, _) => self.p.structs[id.0 as usize].fields.iter().map(|f| f.0).collect(),
             _ => Vec::new(),
         };
-        let mut names: Vec<&'a str> = self.methods.keys().copied().collect();
+        let mut names: Vec<&'a str> = self.inherent_methods.keys().chain(self.trait_methods.keys()).copied().collect();
         names.sort_unstable();
         names.retain(|n| closest(&name.text, std::iter::once(*n)).is_some());
         names.retain(|n| !self.methods_of(ty, n).is_empty());

@@ -18,7 +18,7 @@ mod warnings;
 
 use crate::diagnostics::*;
 use crate::program::*;
-use crate::types::{Access, Class, EnumId, Kind, ParamId, StructId, TraitId, TraitRef, Ty, TypeTable};
+use crate::types::{Access, Class, EnumId, Head, Kind, ParamId, StructId, TraitId, TraitRef, Ty, TypeTable};
 use names::{Found, Namespace};
 use nyala_base::{Diagnostic, Sink, Span};
 use nyala_ir::Prim;
@@ -234,7 +234,9 @@ struct Checker<'a, 's> {
     generics: Arc<[ParamId]>,
     /// Names of type parameters as the source has them.
     param_names: FxHashMap<ParamId, &'a str>,
-    methods: FxHashMap<&'a str, Vec<Method>>,
+    /// Methods by name: of traits, and of impls without one by what these are for.
+    trait_methods: FxHashMap<&'a str, Vec<(TraitId, FnId)>>,
+    inherent_methods: FxHashMap<&'a str, FxHashMap<Head, Vec<(ImplId, FnId)>>>,
     /// Bounds that types in declarations must meet, looked at when all impls are known.
     deferred: Vec<(Span, Ty, TraitRef)>,
     /// Items are being declared: not all impls are known.
@@ -355,7 +357,8 @@ impl<'a, 's> Checker<'a, 's> {
             searching: Vec::new(),
             generics: Arc::new([]),
             param_names: FxHashMap::default(),
-            methods: FxHashMap::default(),
+            trait_methods: FxHashMap::default(),
+            inherent_methods: FxHashMap::default(),
             deferred: Vec::new(),
             collecting: true,
             impl_at: FxHashMap::default(),

@@ -53,7 +53,7 @@ impl<'a> Checker<'a, '_> {
                 let first = self.p.fns[first.0 as usize].ast.name.span;
                 self.report(duplicate_name::item(f.name.span, &short(&f.name.text), Some(first)));
             }
-            self.methods.entry(&f.name.text).or_default().push(Method::Trait(id, method));
+            self.trait_methods.entry(&f.name.text).or_default().push((id, method));
         }
         self.generics = old;
     }
@@ -123,7 +123,8 @@ impl<'a> Checker<'a, '_> {
                     let name = short(&info.ast.name.text);
                     self.report(duplicate_impl::of_prelude(i.span, &name));
                 } else {
-                    self.p.impls_of.entry(of.id).or_default().push(id);
+                    let head = self.p.types.head(ty);
+                    self.p.impls_of.entry(of.id).or_default().entry(head).or_default().push(id);
                 }
             }
             // Its trait is an error: nothing is known of its methods.
@@ -131,7 +132,9 @@ impl<'a> Checker<'a, '_> {
             None => {
                 for f in &i.fns {
                     if let Some(Entity::Fn(method)) = self.p.declared_at(f.name.span) {
-                        self.methods.entry(&f.name.text).or_default().push(Method::Inherent(id, method));
+                        let head = self.p.types.head(ty);
+                        let named = self.inherent_methods.entry(&f.name.text).or_default();
+                        named.entry(head).or_default().push((id, method));
                     }
                 }
             }
@@ -296,12 +299,13 @@ impl<'a> Checker<'a, '_> {
             };
             let new = ImplId(self.p.impls.len() as u32);
             self.p.impls.push(copy);
-            self.p.impls_of.entry(up.id).or_default().push(new);
+            let head = self.p.types.head(ty);
+            self.p.impls_of.entry(up.id).or_default().entry(head).or_default().push(new);
         }
     }
 
     fn has_impl(&mut self, ty: Ty, of: &TraitRef) -> bool {
-        let impls = self.p.impls_of.get(&of.id).cloned().unwrap_or_default();
+        let impls = self.p.impls_for(of.id, self.p.types.head(ty));
         impls.into_iter().any(|id| self.fits(id, ty, Some(of)))
     }
 
@@ -425,9 +429,8 @@ impl<'a> Checker<'a, '_> {
             let mut names: Vec<(&'a str, FnId)> = info.methods.iter().map(|(n, f)| (*n, *f)).collect();
             names.sort_unstable_by_key(|n| n.1);
             for (name, f) in names {
-                for method in self.methods.get(name).cloned().unwrap_or_default() {
-                    if let Method::Inherent(other, g) = method
-                        && other < id
+                for (other, g) in self.inherent_of(name, self.p.types.head(ty)) {
+                    if other < id
                         && self.may_overlap(id, other)
                     {
                         let span = self.p.fns[f.0 as usize].ast.name.span;
@@ -439,7 +442,7 @@ impl<'a> Checker<'a, '_> {
             }
             return;
         };
-        let others = self.p.impls_of.get(&of.id).cloned().unwrap_or_default();
+        let others = self.p.impls_for(of.id, self.p.types.head(ty));
         for other in others.into_iter().filter(|o| *o < id) {
             if self.may_overlap(id, other) {
                 let first = self.p.impls[other.0 as usize].ast.span;
@@ -662,7 +665,7 @@ impl<'a> Checker<'a, '_> {
                 _ => Meets::No,
             };
         }
-        let impls = self.p.impls_of.get(&of.id).cloned().unwrap_or_default();
+        let impls = self.p.impls_for(of.id, self.p.types.head(ty));
         let mut fitting = Vec::new();
         for id in impls {
             if self.fits(id, ty, Some(of)) {

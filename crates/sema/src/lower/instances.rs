@@ -295,7 +295,7 @@ impl Lowerer<'_, '_, '_> {
             return None;
         }
         let p = self.p;
-        for &id in p.impls_of.get(&of)? {
+        for id in p.impls_for(of, self.types.head(ty)) {
             let info = &p.impls[id.0 as usize];
             let own = info.of.as_ref()?;
             let mut holes = self.holes(id);
@@ -352,7 +352,7 @@ impl Lowerer<'_, '_, '_> {
         if depth > MAX_NESTED {
             return false;
         }
-        for &id in p.impls_of.get(&bound.id).into_iter().flatten() {
+        for id in p.impls_for(bound.id, self.types.head(ty)) {
             let info = &p.impls[id.0 as usize];
             let Some(own) = &info.of else { continue };
             let mut inner = self.holes(id);
