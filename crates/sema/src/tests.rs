@@ -241,7 +241,7 @@ fn lowers_aggregates() {
               let t.2 = extract(t.1, 1i64)
               let m.4 = store(extract(t.1, 0i64), t.2, splat[[i32 * 4]](0))
               let m.5 = store(m.4, lea(t.2, i.1), i.1)
-              let t.3 = load(m.5, lea(t.2, 1))
+              let t.3 = load(m.5, lea(t.2, 1i64))
         "#]],
     );
 }
@@ -280,7 +280,7 @@ fn lowers_pointers() {
                 cont k.1(m.6: mem, r.1: i32) = ret(m.6, add(add(r, r.1), t.8))
                   let t.8 = load(m.6, t.6)
             cont sum(m.7: mem, a: &[i32], n.1: i32, ret.1: cn(mem, i32)) = ret.1(m.7, add(t.9, t.10))
-              let t.9 = load(m.7, lea(a, 0))
+              let t.9 = load(m.7, lea(a, 0i64))
               let t.10 = load(m.7, lea(a, n.1))
         "#]],
     );
