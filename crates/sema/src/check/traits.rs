@@ -430,9 +430,7 @@ impl<'a> Checker<'a, '_> {
             names.sort_unstable_by_key(|n| n.1);
             for (name, f) in names {
                 for (other, g) in self.inherent_of(name, self.p.types.head(ty)) {
-                    if other < id
-                        && self.may_overlap(id, other)
-                    {
+                    if other < id && self.may_overlap(id, other) {
                         let span = self.p.fns[f.0 as usize].ast.name.span;
                         let first = self.p.fns[g.0 as usize].ast.name.span;
                         self.report(duplicate_name::item(span, &short(name), Some(first)));
@@ -530,11 +528,14 @@ impl<'a> Checker<'a, '_> {
             self.report(unmet_bound::endless(span, &shown, &bound));
             return;
         }
-        match self.meets(ty, &of) {
+        // Nothing is known of it yet: no need to look through all impls.
+        let is_open = self.p.types.as_var(ty).is_some_and(|v| self.p.types.class(v) == Class::Any);
+        let met = if is_open { Meets::Open } else { self.meets(ty, &of) };
+        match met {
             Meets::Builtin => {}
             Meets::Given(given) => self.equal_args(&given, &of),
             Meets::By(id) if self.p.types.as_var(ty).is_none() => self.take_impl(span, id, ty, &of),
-            Meets::No if self.p.types.as_var(ty).is_none_or(|v| self.p.types.class(v) != Class::Any) => {
+            Meets::No => {
                 let (shown, bound) = (self.show(ty), self.show_bound(&of));
                 let param = matches!(self.p.types.kind(ty), Kind::Param(_));
                 self.report(unmet_bound::error(span, &shown, &bound, param));
