@@ -76,6 +76,9 @@ impl<'a> Checker<'a, '_> {
         let old = std::mem::replace(&mut self.generics, generics);
         for f in &i.fns {
             let method = self.declare_fn(f, FnKind::Defined, FnOwner::Impl(id), top_level);
+            if f.body.is_none() {
+                self.report(missing_method::no_body(f.name.span, &short(&f.name.text)));
+            }
             if let Some(first) = self.p.impls[id.0 as usize].methods.insert(&f.name.text, method) {
                 let first = self.p.fns[first.0 as usize].ast.name.span;
                 self.report(duplicate_name::item(f.name.span, &short(&f.name.text), Some(first)));

@@ -19,3 +19,9 @@ pub fn error(span: Span, of: &str, names: &[String]) -> Diagnostic {
     Diagnostic::error("missing-method", span, format!("this impl of `{of}` lacks {}", quoted.join(", ")))
         .hint("write them, or give them a body in the trait")
 }
+
+/// A method that an `impl` names and does not give.
+pub fn no_body(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("missing-method", span, format!("`{name}` has no body"))
+        .hint("in a trait a method may stand without one, in an `impl` it is written out: `{ … }`")
+}
