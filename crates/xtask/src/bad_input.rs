@@ -272,7 +272,7 @@ fn programs() -> Vec<PathBuf> {
 mod tests {
     #[test]
     fn all_of_the_grammar_is_read() {
-        let text = include_str!("bad_input/syntax.impala");
+        let text = include_str!("../../../fuzz/syntax.impala");
         let mut s = nyala::Session::new(nyala::Options::default());
         s.add_file("syntax.impala", text);
         assert!(s.parse().is_ok(), "{}", s.render(false));

@@ -227,7 +227,7 @@ struct Maker {
 fn generate(seed: u64) -> String {
     let mut m = Maker {
         rng: Rng(seed),
-        out: include_str!("random/head.impala").into(),
+        out: include_str!("../../../fuzz/head.impala").into(),
         functions: Vec::new(),
         n_names: 0,
         values: Vec::new(),

@@ -20,7 +20,7 @@ const TOKENS: &str = "as asm do else enum extern false fn for if impl in let mat
 
 impl Corpus {
     pub fn of_the_project() -> Corpus {
-        let own = [include_str!("syntax.impala"), include_str!("generics.impala")];
+        let own = [include_str!("../../../../fuzz/syntax.impala"), include_str!("../../../../fuzz/generics.impala")];
         let texts = super::programs().into_iter().filter_map(|p| std::fs::read_to_string(p).ok());
         let programs = own.map(String::from).into_iter().chain(texts);
         Corpus { programs: programs.map(|t| pieces(&t)).filter(|p| !p.is_empty()).collect(), n_own: own.len() }
