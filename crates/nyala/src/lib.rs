@@ -53,6 +53,8 @@ pub struct Options {
     pub library_folders: Vec<PathBuf>,
     /// Where native code is kept between runs.
     pub cache: Option<cache::Cache>,
+    /// Signed arithmetic is modulo 2ⁿ (`--wrap`); else it must not overflow.
+    pub wrap: bool,
     /// Codes of warnings that are not reported (`--allow`).
     pub allow: Vec<String>,
     /// Codes of warnings that are errors; `warnings` stands for all (`--deny`).
@@ -74,6 +76,7 @@ impl Default for Options {
             defines: Vec::new(),
             library_folders: Vec::new(),
             cache: None,
+            wrap: false,
             allow: Vec::new(),
             deny: Vec::new(),
             verify: cfg!(debug_assertions),
@@ -228,7 +231,7 @@ impl Session {
         let mut world = self.checked_program(|s, program| {
             let world = s.time(
                 "lower",
-                |s| nyala_sema::lower(program, &s.sources, &mut s.sink),
+                |s| nyala_sema::lower(program, &s.sources, s.options.wrap, &mut s.sink),
                 |w| w.as_ref().map_or(0, World::n_vals),
             );
             s.checked(world)

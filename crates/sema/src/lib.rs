@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! check(&Input { prelude, files }, sink) -> Option<Program>     names and types, all errors
-//! lower(&program, sink) -> Option<World>                        the graph
+//! lower(&program, …, sink) -> Option<World>                        the graph
 //! ```
 
 mod check;

@@ -31,6 +31,9 @@ pub struct Input {
     /// Multiply the budget of partial evaluation
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     pe_budget: f64,
+    /// Let signed arithmetic wrap around, instead of asking that it does not overflow
+    #[arg(long)]
+    wrap: bool,
     /// Compile without the prelude
     #[arg(long)]
     no_prelude: bool,
@@ -73,6 +76,9 @@ impl Input {
         let mut args: Vec<std::ffi::OsString> = vec!["--pe-budget".into(), self.pe_budget.to_string().into()];
         if self.no_prelude {
             args.push("--no-prelude".into());
+        }
+        if self.wrap {
+            args.push("--wrap".into());
         }
         if let Some(cpu) = &self.cpu {
             args.extend(["--cpu".into(), cpu.into()]);
@@ -141,6 +147,7 @@ pub fn with_session_of(
         prelude: !input.no_prelude,
         cpu: input.cpu.clone(),
         defines: input.defines.clone(),
+        wrap: input.wrap,
         allow: input.allow.clone(),
         deny: input.deny.clone(),
         library_folders,

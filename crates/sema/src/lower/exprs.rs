@@ -204,7 +204,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 let old = self.read(&place, place_ty, span);
                 let old_ty = self.w.ty(old);
                 let one = self.number(old_ty, 1);
-                let new = self.w.op(if *inc { Op::Add } else { Op::Sub }, &[old, one]);
+                let new = self.arithmetic(if *inc { Op::Add } else { Op::Sub }, old, one);
                 self.write(&place, new);
                 match ty {
                     TypeTable::UNIT => self.w.unit(),
@@ -409,7 +409,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         } else {
             b
         };
-        self.w.op(ir_op, &[a, b])
+        self.arithmetic(ir_op, a, b)
     }
 
     pub(super) fn cast(&mut self, val: Val, from: Ty, to: Ty) -> Val {

@@ -23,12 +23,15 @@ use nyala_syntax::ast::{self, ExprId, Module, Param, Pattern, PatternKind};
 use std::sync::Arc;
 
 /// The graph of everything that exported functions and `main` reach. `None` if `sink` has errors then.
-pub fn lower(program: &Program, sources: &Sources, sink: &mut Sink) -> Option<World> {
+///
+/// `wrap`: signed arithmetic is modulo 2ⁿ.
+pub fn lower(program: &Program, sources: &Sources, wrap: bool, sink: &mut Sink) -> Option<World> {
     crate::on_big_stack(move || {
         let before = sink.diagnostics.len();
         let mut demands = instances::Demands::default();
         for _ in 0..MAX_ROUNDS {
             let mut lowerer = Lowerer::new(program, sources, sink, std::mem::take(&mut demands));
+            lowerer.wrap = wrap;
             lowerer.run();
             if !lowerer.missed_instance {
                 let world = lowerer.w;
@@ -127,6 +130,8 @@ struct Lowerer<'p, 'a, 's> {
     demands: instances::Demands,
     /// A generic function value was used with types that it has no instance for yet.
     missed_instance: bool,
+    /// Signed arithmetic is modulo 2ⁿ.
+    wrap: bool,
     globals: Vec<Option<Global>>,
     inits: Vec<InitState>,
     vars: Vec<Var>,
@@ -167,6 +172,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             instances: instances::Instances::default(),
             demands,
             missed_instance: false,
+            wrap: false,
             globals: vec![None; p.statics.len()],
             inits: vec![InitState::Fresh; p.statics.len()],
             vars: vec![Var::default(); p.locals.len()],

@@ -37,7 +37,30 @@ impl Lowerer<'_, '_, '_> {
             Some(prim) if prim.is_float() => self.w.lit(ty, float_bits(prim, -0.0)),
             _ => self.w.lit(ty, 0),
         };
-        self.w.op(Op::Sub, &[zero, val])
+        self.arithmetic(Op::Sub, zero, val)
+    }
+
+    /// An operation that may overflow if its operands are signed: not where wrapping is asked for, then it is done without
+    /// sign.
+    pub(super) fn arithmetic(&mut self, op: Op, a: Val, b: Val) -> Val {
+        let ty = self.w.ty(a);
+        let signed = self.w.types.lane_prim(ty).filter(|p| p.is_signed());
+        let (true, Op::Add | Op::Sub | Op::Mul, Some(prim)) = (self.wrap, op, signed) else {
+            return self.w.op(op, &[a, b]);
+        };
+        let unsigned = match prim {
+            ir::Prim::I8 => ir::Prim::U8,
+            ir::Prim::I16 => ir::Prim::U16,
+            ir::Prim::I32 => ir::Prim::U32,
+            _ => ir::Prim::U64,
+        };
+        let to = match self.w.types.as_vector(ty) {
+            Some((_, n)) => self.w.types.vector(unsigned, n),
+            None => self.w.types.prim(unsigned),
+        };
+        let (a, b) = (self.w.op_ty(Op::Cast, to, &[a]), self.w.op_ty(Op::Cast, to, &[b]));
+        let result = self.w.op(op, &[a, b]);
+        self.w.op_ty(Op::Cast, ty, &[result])
     }
 
     /// `~e`, `~[n: T]`: memory of the heap, of type `ty`.
