@@ -45,7 +45,8 @@ pub fn fold(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
         Op::Store => (w.node(args[2]) == Node::Undef).then_some(args[0]),
         Op::Run => w.is_op(args[0], Op::Run).then_some(args[0]),
         Op::Hlt => w.is_op(args[0], Op::Hlt).then_some(args[0]),
-        Op::Lea | Op::Slot | Op::Alloc | Op::Known => None,
+        Op::Lea => fold_lea(w, args),
+        Op::Slot | Op::Alloc | Op::Known => None,
         Op::Popcount | Op::Clz | Op::Ctz => {
             let (prim, bits) = (w.lane_prim(args[0])?, w.as_uniform(args[0])?);
             Some(w.lit(ty, eval_count(op, prim, bits)))
@@ -443,6 +444,16 @@ fn fold_insert(w: &mut World, ty: Ty, args: &[Val]) -> Option<Val> {
 }
 
 /// A load from an immutable global is the part of its initializer that the address names.
+/// One form for a known index of any type: the same place is the same node, which is how memory is known.
+fn fold_lea(w: &mut World, args: &[Val]) -> Option<Val> {
+    let idx = w.as_lit(args[1])?;
+    if w.types.as_prim(w.ty(args[1])) == Some(Prim::I64) {
+        return None;
+    }
+    let idx = w.lit_i64(idx as i64);
+    Some(w.op(Op::Lea, &[args[0], idx]))
+}
+
 fn fold_load(w: &mut World, ptr: Val) -> Option<Val> {
     let mut path = Vec::new();
     let mut at = ptr;

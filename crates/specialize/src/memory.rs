@@ -77,6 +77,7 @@ impl Memory {
 
     /// The contents at `ptr`, if known.
     pub fn load(&self, w: &mut World, ptr: Val) -> Option<Val> {
+        let ptr = plain(w, ptr);
         let Place { base, exact } = place(w, ptr);
         if !exact {
             return None;
@@ -106,7 +107,8 @@ impl Memory {
     }
 
     /// Remembers what was read at `ptr`.
-    pub fn loaded(&mut self, w: &World, ptr: Val, val: Val) {
+    pub fn loaded(&mut self, w: &mut World, ptr: Val, val: Val) {
+        let ptr = plain(w, ptr);
         let Place { base, exact } = place(w, ptr);
         if exact {
             self.insert(w, ptr, base, val);
@@ -115,6 +117,7 @@ impl Memory {
 
     /// `val` is written to `ptr`.
     pub fn store(&mut self, w: &mut World, ptr: Val, val: Val) {
+        let ptr = plain(w, ptr);
         let Place { base, exact } = place(w, ptr);
         self.wrote(w, base);
         let is_aggregate = w.types.n_parts(w.ty(val)).is_some();
@@ -280,6 +283,27 @@ fn place(w: &World, ptr: Val) -> Place {
             _ => return Place { base, exact },
         }
     }
+}
+
+/// `ptr` without the bitcasts on its way that lead to the same place, so that each place has one name here.
+fn plain(w: &mut World, ptr: Val) -> Val {
+    let (mut at, mut path, mut found) = (ptr, Vec::new(), false);
+    loop {
+        match w.node(at) {
+            Node::Op(Op::Lea) => path.push(w.args(at)[1]),
+            Node::Op(Op::Bitcast)
+                if matches!(w.types.kind(w.ty(w.args(at)[0])), TyKind::Ptr { .. }) && fold::is_same_place(w, at) =>
+            {
+                found = true;
+            }
+            _ => break,
+        }
+        at = w.args(at)[0];
+    }
+    if !found {
+        return ptr;
+    }
+    path.into_iter().rev().fold(at, |base, idx| w.op(Op::Lea, &[base, idx]))
 }
 
 fn is_whole(w: &World, ty: nyala_ir::Ty) -> bool {

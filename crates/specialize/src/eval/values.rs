@@ -61,7 +61,7 @@ impl Evaluator<'_> {
                     return known;
                 }
                 let loaded = self.dst.op(op, &args);
-                site.memory.loaded(&self.dst, args[1], loaded);
+                site.memory.loaded(&mut self.dst, args[1], loaded);
                 loaded
             }
             Op::Store => {
