@@ -77,10 +77,12 @@ impl<'a> Checker<'a, '_> {
                     _ => None,
                 },
                 ExprKind::AddrOf { place, .. } => {
-                    // The address of a static is constant whatever is in it.
-                    let is_static = matches!(self.p.resolved.get(&self.g(*place)), Some(Entity::Static(_)));
+                    // The address of a static, and of its parts, is constant whatever is in it.
+                    let (base, indices) = self.part_of_variable(*place);
+                    work.extend(indices);
+                    let is_static = matches!(self.p.resolved.get(&self.g(base)), Some(Entity::Static(_)));
                     if !is_static {
-                        work.push(*place);
+                        work.push(base);
                     }
                     None
                 }
@@ -90,7 +92,7 @@ impl<'a> Checker<'a, '_> {
                         work.extend(args);
                         None
                     }
-                    _ if self.is_constant_intrinsic(*callee) => {
+                    _ if self.is_constant_function(*callee) => {
                         work.extend(args);
                         None
                     }
@@ -101,9 +103,11 @@ impl<'a> Checker<'a, '_> {
                     work.extend(block.result);
                     None
                 }
-                ExprKind::Block(_) | ExprKind::If { .. } | ExprKind::While { .. } | ExprKind::For(_) => {
-                    Some((node.span, "control flow is no constant"))
-                }
+                ExprKind::Block(_)
+                | ExprKind::If { .. }
+                | ExprKind::While { .. }
+                | ExprKind::For(_)
+                | ExprKind::Match { .. } => Some((node.span, "control flow is no constant")),
                 ExprKind::Assign { .. } | ExprKind::IncDec { .. } => Some((node.span, "an assignment is no constant")),
                 kind => {
                     kind.each_child(|c| work.push(c));
@@ -117,9 +121,28 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn is_constant_intrinsic(&self, callee: ExprId) -> bool {
+    /// The place that `e` is a part of, no pointer in between, and the indices on the way.
+    fn part_of_variable(&mut self, mut e: ExprId) -> (ExprId, Vec<ExprId>) {
+        let mut indices = Vec::new();
+        loop {
+            let base = match &self.ast()[e].kind {
+                ExprKind::Field { base, .. } => *base,
+                ExprKind::Call { callee, args } if self.p.call_kind.get(&self.g(e)) == Some(&CallKind::Index) => {
+                    indices.extend(args);
+                    *callee
+                }
+                _ => return (e, indices),
+            };
+            if matches!(self.p.types.kind(self.p.expr_ty[self.g(base) as usize]), Kind::Ptr { .. }) {
+                return (e, indices);
+            }
+            e = base;
+        }
+    }
+
+    fn is_constant_function(&self, callee: ExprId) -> bool {
         match self.p.resolved.get(&self.g(callee)) {
-            Some(Entity::Error) | None => true,
+            Some(Entity::Error | Entity::Option(..)) | None => true,
             Some(Entity::Fn(id)) => matches!(self.p.fns[id.0 as usize].kind, FnKind::Intrinsic(_)),
             _ => false,
         }

@@ -27,6 +27,23 @@ impl<'a> Checker<'a, '_> {
         of_traits.into_iter().map(|(id, f)| Method::Trait(id, f)).collect()
     }
 
+    /// Which access to its receiver a method that takes the receiver's address needs.
+    fn by_address(&mut self, method: Method) -> Option<Access> {
+        let (this, f) = match method {
+            Method::Inherent(id, f) => (self.p.impls[id.0 as usize].ty, f),
+            Method::Trait(id, f) => {
+                let this = self.p.traits[id.0 as usize].self_param();
+                (self.p.types.mk(Kind::Param(this)), f)
+            }
+        };
+        let Kind::Fn(params, _) = self.p.types.kind(self.p.fns[f.0 as usize].ty) else { return None };
+        let first = *params.first()?;
+        match self.p.types.kind(first) {
+            Kind::Ptr { access, to, .. } if to == this => Some(access),
+            _ => None,
+        }
+    }
+
     fn implements(&mut self, ty: Ty, id: TraitId) -> bool {
         if let Kind::Param(param) = self.p.types.kind(ty)
             && self.bounds_of(param).iter().any(|b| b.id == id)
@@ -64,12 +81,23 @@ impl<'a> Checker<'a, '_> {
             if let (Kind::Var(var), true) = (&kind, found.len() > 1) {
                 return self.wait(*var, Pending::Method { e, base, name, result, from });
             }
-            match kind {
-                Kind::Ptr { to, .. } if found.is_empty() => {
-                    ty = self.p.types.shallow(to);
-                    derefs += 1;
-                }
-                _ => break found,
+            let Kind::Ptr { access, to, .. } = kind else { break found };
+            if found.iter().any(|m| self.by_address(*m).is_none()) {
+                break found;
+            }
+            // The pointer itself is a receiver before its own address is: what it points to has the method.
+            let mut inner = match self.p.types.kind(to) {
+                Kind::Var(var) if self.p.types.class(var) == Class::Any => Vec::new(),
+                _ => self.methods_of(to, &name.text),
+            };
+            inner.retain(|m| self.by_address(*m).is_some_and(|needed| access >= needed));
+            if inner.is_empty() && !found.is_empty() {
+                break found;
+            }
+            ty = self.p.types.shallow(to);
+            derefs += 1;
+            if !inner.is_empty() {
+                break inner;
             }
         };
         let method = match found[..] {
