@@ -120,6 +120,21 @@ fn the_interpreter_reports_undefined_behavior() {
 }
 
 #[test]
+fn signed_arithmetic_wraps_where_that_is_asked_for() {
+    let folder = Folder::new("wrap");
+    let text = "fn main() -> i32 { let mut x = 2147483647; x += $1; let v = simd[x, -$x] * simd[2, 1]; v(0) + v(1) / 2 }\n";
+    let path = folder.write("p.impala", text);
+    for engine in [&["--engine", "interp"][..], &["-O0"], &["-O3"], &["--no-pe"]] {
+        let mut args: Vec<&std::ffi::OsStr> = vec!["run".as_ref(), "--wrap".as_ref()];
+        args.extend(engine.iter().map(|a| std::ffi::OsStr::new(*a)));
+        args.push(path.as_os_str());
+        let output = nyala(&args, 20);
+        // 0 and half of the least number.
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{engine:?}");
+    }
+}
+
+#[test]
 fn a_photograph_that_cannot_be_read_leaves_nothing_behind() {
     let folder = Folder::new("photograph");
     let program = root().join("examples/blur/blur.impala");
