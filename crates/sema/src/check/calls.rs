@@ -561,6 +561,12 @@ impl<'a> Checker<'a, '_> {
                     Some(params)
                 }
             }
+            Some(Kind::Prim(_) | Kind::Tuple(_) | Kind::Array(..) | Kind::Struct(..) | Kind::Enum(..)) => {
+                let found = hint.map(|t| self.show(t)).unwrap_or_default();
+                self.report(not_a_generator::no_body(ast[call].span, &found));
+                mismatched = true;
+                None
+            }
             _ => None,
         };
         let poisoned = mismatched || known.is_none() && self.p.types.is_error(result);

@@ -198,7 +198,13 @@ impl<'a> Checker<'a, '_> {
     fn use_path(&mut self, ns: NsId, used: &'a Use) -> Entity {
         let old = std::mem::replace(&mut self.ns, ns);
         let scopes = std::mem::take(&mut self.scopes);
-        let entity = match self.walk(&used.names, used.root, true) {
+        let entity = self.use_path_here(used);
+        (self.ns, self.scopes) = (old, scopes);
+        entity
+    }
+
+    fn use_path_here(&mut self, used: &'a Use) -> Entity {
+        match self.walk(&used.names, used.root, true) {
             Some((entity, rest)) if rest == used.names.len() => entity,
             Some((entity, rest)) => {
                 if entity != Entity::Error {
@@ -208,9 +214,38 @@ impl<'a> Checker<'a, '_> {
                 Entity::Error
             }
             None => Entity::Error,
+        }
+    }
+
+    /// `use` in a block: its names are the block's.
+    pub(super) fn local_use(&mut self, used: &'a Use) {
+        let entity = self.use_path_here(used);
+        if !used.all {
+            if let Some(name) = used.alias.as_ref().or(used.names.last()) {
+                self.declare(name, entity, false, false);
+            }
+            return;
+        }
+        let names: Vec<(&'a str, Entity)> = match entity {
+            Entity::Module(of) => {
+                let names = &self.namespaces[of.0 as usize].names;
+                let visible = names.iter().filter(|(_, n)| !n.private || self.is_inside(self.ns, of));
+                visible.map(|(name, named)| (*name, named.entity)).collect()
+            }
+            Entity::Enum(id) => {
+                self.p.enums[id.0 as usize].index.iter().map(|(n, i)| (*n, Entity::Option(id, *i))).collect()
+            }
+            Entity::Error => return,
+            _ => {
+                let name = &used.names[used.names.len() - 1];
+                return self.report(no_such_member::not_a_module(name.span, &short(&name.text)));
+            }
         };
-        (self.ns, self.scopes) = (old, scopes);
-        entity
+        if let Some(scope) = self.scopes.last_mut() {
+            for (name, entity) in names {
+                scope.entry(name).or_insert(entity);
+            }
+        }
     }
 
     /// What a module calls `name`, by itself or by `use`.

@@ -12,6 +12,11 @@ impl<'a> Checker<'a, '_> {
         let first_impl = self.p.impls.len();
         let old = std::mem::replace(&mut self.collecting, true);
         self.declare_items(items(block), false);
+        for item in items(block) {
+            if let ast::ItemKind::Use(used) = &item.kind {
+                self.local_use(used);
+            }
+        }
         self.define_items(items(block), false);
         self.collecting = old;
         self.finish_impls(first_impl);
@@ -152,9 +157,6 @@ impl<'a> Checker<'a, '_> {
     pub(super) fn filter(&mut self, filter: &Filter) {
         let Filter::When(e) = filter else { return };
         let bool = self.prim(Prim::Bool);
-        if !self.in_filter {
-            self.warn_filter(*e);
-        }
         let old = std::mem::replace(&mut self.in_filter, true);
         let ty = self.expr(*e, Some(bool));
         self.in_filter = old;
@@ -165,6 +167,8 @@ impl<'a> Checker<'a, '_> {
                 _ => None,
             };
             self.report(filter_not_bool::error(span, &found, name.as_deref()));
+        } else if !self.in_filter {
+            self.warn_filter(*e);
         }
     }
 }

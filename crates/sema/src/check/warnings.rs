@@ -194,12 +194,14 @@ impl<'a> Checker<'a, '_> {
         }
         let owner = self.ctx.owner;
         let n = self.scopes.len().saturating_sub(1);
-        let hidden = self.scopes[..n].iter().rev().find_map(|scope| match scope.get(&*name.text) {
-            Some(Entity::Local(id)) if self.p.local(*id).owner == owner => Some(*id),
+        let hidden = self.scopes[..n].iter().enumerate().rev().find_map(|(i, scope)| match scope.get(&*name.text) {
+            Some(Entity::Local(id)) if self.p.local(*id).owner == owner => Some((i, *id)),
             _ => None,
         });
-        if let Some(id) = hidden
+        if let Some((i, id)) = hidden
             && self.p.local(id).declared != Declared::Implicit
+            // The body goes on with its own parameter.
+            && !(i + 1 == n && self.p.local(id).declared == Declared::Parameter)
         {
             let first = self.p.local(id).span;
             self.report(shadowed_name::warning(name.span, &short(&name.text), first));

@@ -29,3 +29,13 @@ pub fn no_function(span: Span, found: &str) -> Diagnostic {
     )
     .hint("loops run over generators: `for i in range(0, n) { … }`")
 }
+
+/// The last parameter of what is called is something else than a function.
+pub fn no_body(span: Span, found: &str) -> Diagnostic {
+    Diagnostic::error(
+        "not-a-generator",
+        span,
+        format!("found a last parameter of type `{found}`, expected one for the body"),
+    )
+    .hint("a generator takes the loop's body as its last argument: `fn g(body: fn(i32) -> ()) -> ()`")
+}
