@@ -122,7 +122,8 @@ fn the_interpreter_reports_undefined_behavior() {
 #[test]
 fn signed_arithmetic_wraps_where_that_is_asked_for() {
     let folder = Folder::new("wrap");
-    let text = "fn main() -> i32 { let mut x = 2147483647; x += $1; let v = simd[x, -$x] * simd[2, 1]; v(0) + v(1) / 2 }\n";
+    let text =
+        "fn main() -> i32 { let mut x = 2147483647; x += $1; let v = simd[x, -$x] * simd[2, 1]; v(0) + v(1) / 2 }\n";
     let path = folder.write("p.impala", text);
     for engine in [&["--engine", "interp"][..], &["-O0"], &["-O3"], &["--no-pe"]] {
         let mut args: Vec<&std::ffi::OsStr> = vec!["run".as_ref(), "--wrap".as_ref()];

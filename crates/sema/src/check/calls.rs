@@ -4,11 +4,19 @@ use super::*;
 use nyala_syntax::ast::{ExprKind, For, Lambda, Param, Ret, UnaryOp};
 
 impl<'a> Checker<'a, '_> {
-    pub(super) fn call(&mut self, e: ExprId, callee: ExprId, args: &'a [ExprId]) -> Ty {
+    pub(super) fn call(&mut self, e: ExprId, callee: ExprId, args: &'a [ExprId], expected: Option<Ty>) -> Ty {
         let ast = self.ast();
         let callee_ty = self.callee(callee);
         if self.p.types.is_never(callee_ty) {
             self.never_value(callee);
+        }
+        // A generic function is one only where it is expected: `Option::Some(id)`.
+        if let Some(expected) = expected.filter(|t| self.p.types.has_generic(*t))
+            && let Kind::Fn(params, result) = self.p.types.kind(callee_ty)
+            && params.len() == args.len()
+            && self.p.types.head(result) == self.p.types.head(expected)
+        {
+            self.p.types.unify(result, expected);
         }
         let hints = self.param_hints(callee_ty, args.len());
         let mut checked = Vec::with_capacity(args.len());

@@ -158,7 +158,7 @@ impl<'a> Checker<'a, '_> {
                 self.finals.push(Final::Cast { from, to, span });
                 to
             }
-            ExprKind::Call { callee, args } => self.call(e, *callee, args),
+            ExprKind::Call { callee, args } => self.call(e, *callee, args, expected),
             ExprKind::Field { base, name, type_args } => {
                 let base_ty = self.operand(*base, None);
                 if type_args.is_some() {
