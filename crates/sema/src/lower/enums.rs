@@ -274,6 +274,7 @@ impl Lowerer<'_, '_, '_> {
         }
         // No value gets here.
         self.end_unreachable();
+        self.rollback(mark);
     }
 
     pub(super) fn match_value(&mut self, e: ExprId, scrutinee: ExprId, arms: &[Arm]) -> Val {
@@ -282,13 +283,11 @@ impl Lowerer<'_, '_, '_> {
             self.mem(self.ast()[e].span);
             return self.undef(ty);
         }
-        let mark = self.log.len();
         let mut ends = Vec::new();
         self.match_arms(e, scrutinee, arms, &mut |l, body, mark| {
             let val = l.value(body);
             l.close_end(mark, val, &mut ends);
         });
-        self.rollback(mark);
         self.join(ends, ty)
     }
 }
