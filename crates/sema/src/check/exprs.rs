@@ -556,9 +556,9 @@ impl<'a> Checker<'a, '_> {
                 self.prim(Prim::Bool)
             }
             UnaryOp::Halt => {
-                let ty = self.operand(inner, expected);
-                let g = self.g(inner);
                 let is_call = matches!(ast[inner].kind, ExprKind::Call { .. });
+                let ty = if is_call { self.expr(inner, expected) } else { self.operand(inner, expected) };
+                let g = self.g(inner);
                 if is_call && self.p.call_kind.get(&g) == Some(&CallKind::Call) {
                     self.report(halted_call(span));
                 }
