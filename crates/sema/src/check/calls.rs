@@ -120,7 +120,7 @@ impl<'a> Checker<'a, '_> {
                 self.p.call_kind.insert(e, CallKind::Call);
                 self.apply_fn(span, target, &params, r, &args)
             }
-            Kind::Array(elem, _) | Kind::Indef(elem) => {
+            Kind::Array(elem, _) | Kind::Indef(elem) | Kind::Simd(elem, _) => {
                 self.p.call_kind.insert(e, CallKind::Index);
                 match args[..] {
                     [index] => {
@@ -162,21 +162,6 @@ impl<'a> Checker<'a, '_> {
                 return self.apply(e, span, ty, args, result);
             }
             Kind::Never => TypeTable::ERROR,
-            Kind::Simd(elem, _) => {
-                self.p.call_kind.insert(e, CallKind::Index);
-                match args[..] {
-                    [index] => {
-                        self.p.types.make_number(index.ty);
-                        let (ty, span) = (index.ty, index.span);
-                        if index.lit.is_none() {
-                            self.indexed(e);
-                        }
-                        self.finals.push(Final::Operand { op: "an index", want: Want::Integer, ty, span });
-                        elem
-                    }
-                    _ => self.wrong_count(span, args.len(), "one index", target),
-                }
-            }
             Kind::Prim(_) | Kind::Struct(..) | Kind::Enum(..) | Kind::Ptr { .. } | Kind::Param(_) | Kind::Bound(..) => {
                 let found = self.show(target);
                 let callee = self.callee_span(e);

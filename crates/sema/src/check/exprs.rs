@@ -405,12 +405,7 @@ impl<'a> Checker<'a, '_> {
                 self.report(duplicate_field::error(name.span, &short(&name.text), first));
             }
         }
-        let info = &self.p.structs[id.0 as usize];
-        let missing: Vec<String> = (0..info.fields.len())
-            .filter(|i| !given.contains_key(&(*i as u32)))
-            .map(|i| short(info.fields[i].0))
-            .take(5)
-            .collect();
+        let missing = self.missing_fields(id, &given);
         if !missing.is_empty() && given.len() == fields.len() {
             self.report(missing_field::error(path.span, &missing));
         }
@@ -453,6 +448,12 @@ impl<'a> Checker<'a, '_> {
         }
         self.report(not_a_struct::error(name.span, &short(&name.text)));
         None
+    }
+
+    /// Some of the fields that are not given.
+    pub(super) fn missing_fields(&self, id: StructId, given: &FxHashMap<u32, Span>) -> Vec<String> {
+        let fields = self.p.structs[id.0 as usize].fields.iter().enumerate();
+        fields.filter(|(i, _)| !given.contains_key(&(*i as u32))).map(|(_, f)| short(f.0)).take(5).collect()
     }
 
     /// The types of the fields of a struct with these type arguments.
