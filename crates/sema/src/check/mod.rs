@@ -108,6 +108,9 @@ struct Asker {
     looped: Option<LoopId>,
 }
 
+/// Inherent methods of one name.
+type MethodsByHead = FxHashMap<Head, Vec<(ImplId, FnId)>>;
+
 /// A function that `x.m` may mean.
 #[derive(Clone, Copy)]
 enum Method {
@@ -236,7 +239,7 @@ struct Checker<'a, 's> {
     param_names: FxHashMap<ParamId, &'a str>,
     /// Methods by name: of traits, and of impls without one by what these are for.
     trait_methods: FxHashMap<&'a str, Vec<(TraitId, FnId)>>,
-    inherent_methods: FxHashMap<&'a str, FxHashMap<Head, Vec<(ImplId, FnId)>>>,
+    inherent_methods: FxHashMap<&'a str, MethodsByHead>,
     /// Bounds that types in declarations must meet, looked at when all impls are known.
     deferred: Vec<(Span, Ty, TraitRef)>,
     /// Items are being declared: not all impls are known.
