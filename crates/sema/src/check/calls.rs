@@ -403,10 +403,11 @@ impl<'a> Checker<'a, '_> {
             for (param, bounds) in generics.iter().zip(bounds) {
                 self.p.type_params[param.0 as usize].bounds = bounds;
             }
+            let before = self.sink.diagnostics.len();
             let own = self.lambda(e, lambda, Some(body));
             let fits = self.subtype_inside(own, body);
             let (g, span) = (self.g(e), self.ast()[e].span);
-            if fits == Fit::No {
+            if fits == Fit::No && self.sink.diagnostics.len() == before {
                 self.mismatch(span, own, body, NO_WHY);
             }
             if let Some(info) = self.p.lambdas.get_mut(&g) {

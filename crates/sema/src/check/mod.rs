@@ -248,6 +248,8 @@ struct Checker<'a, 's> {
     supers_checked: FxHashSet<TraitId>,
     /// In a method: bodies numbered from here are inside of it.
     method_floor: Option<u32>,
+    /// Which static's initializer needs the value of which, and where.
+    static_needs: Vec<(StaticId, StaticId, Span)>,
     declaring: Declared,
     /// Functions that something else uses.
     used_fns: FxHashSet<FnId>,
@@ -367,6 +369,7 @@ impl<'a, 's> Checker<'a, 's> {
             impl_at: FxHashMap::default(),
             supers_checked: FxHashSet::default(),
             method_floor: None,
+            static_needs: Vec::new(),
             declaring: Declared::Let,
             used_fns: FxHashSet::default(),
             shared: Vec::new(),

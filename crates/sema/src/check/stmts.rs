@@ -146,6 +146,7 @@ impl<'a> Checker<'a, '_> {
             self.p.locals[first..].iter_mut().for_each(|l| l.changed = true);
         }
         self.irrefutable(pattern, ty);
+        self.check_names(std::iter::once(pattern));
     }
 
     pub(super) fn filter(&mut self, filter: &Filter) {
