@@ -163,6 +163,8 @@ pub struct StaticInfo<'a> {
     pub module: usize,
     pub ns: NsId,
     pub ty: Ty,
+    /// It stands in something generic.
+    pub generic: bool,
 }
 
 #[derive(Debug)]

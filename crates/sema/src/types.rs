@@ -249,6 +249,9 @@ impl TypeTable {
 
     /// The continuation that takes a result of type `result`.
     pub fn cont(&mut self, result: Ty) -> Ty {
+        if self.is_error(result) {
+            return TypeTable::ERROR;
+        }
         self.func(&[result], TypeTable::NEVER)
     }
 

@@ -73,8 +73,8 @@ impl<'a> Checker<'a, '_> {
                 ItemKind::Extern(block) => self.declare_extern(block, private, top_level),
                 ItemKind::Static(s) => {
                     let id = StaticId(self.p.statics.len() as u32);
-                    let (module, ns) = (self.module, self.ns);
-                    self.p.statics.push(StaticInfo { ast: s, module, ns, ty: TypeTable::ERROR });
+                    let (module, ns, generic) = (self.module, self.ns, !self.generics.is_empty());
+                    self.p.statics.push(StaticInfo { ast: s, module, ns, ty: TypeTable::ERROR, generic });
                     self.declare(&s.name, Entity::Static(id), private, top_level);
                 }
                 ItemKind::Struct(s) => {

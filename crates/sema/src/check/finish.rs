@@ -353,13 +353,11 @@ impl<'a> Checker<'a, '_> {
             Final::Literal { value, negative, ty, span } => self.final_literal(value, negative, ty, span),
             Final::Cast { from, to, span } => self.final_cast(from, to, span),
             Final::Operand { op, want, ty, span } => self.final_operand(op, want, ty, span),
-            Final::Value { ty, span } => {
-                if let Kind::Indef(_) = self.p.types.kind(ty) {
-                    let found = self.show(ty);
-                    self.report(indefinite_array::error(span, &found));
-                }
+            Final::Value { ty, span } => self.final_sized(ty, span),
+            Final::Known { ty, span, what } => {
+                self.ambiguous(span, ty, what);
+                self.final_sized(ty, span);
             }
-            Final::Known { ty, span, what } => self.ambiguous(span, ty, what),
             Final::Place { module, e, need, loops, span } => self.final_place(module, e, need, loops, span),
             Final::AutoAddress { module, e } => self.final_address(module, e),
             Final::Match { module, e, ty } => self.final_match(module, e, ty),
@@ -370,6 +368,13 @@ impl<'a> Checker<'a, '_> {
                     self.final_address(module, e);
                 }
             }
+        }
+    }
+
+    fn final_sized(&mut self, ty: Ty, span: Span) {
+        if let Kind::Indef(_) = self.p.types.kind(ty) {
+            let found = self.show(ty);
+            self.report(indefinite_array::error(span, &found));
         }
     }
 

@@ -265,8 +265,8 @@ impl<'a> Checker<'a, '_> {
         for arm in arms {
             self.scopes.push(FxHashMap::default());
             let pattern_ty = self.pattern_ty(&arm.pattern);
-            self.unify(arm.pattern.span, pattern_ty, ty, why);
-            self.bind_pattern(&arm.pattern, ty);
+            let fits = self.unify(arm.pattern.span, pattern_ty, ty, why);
+            self.bind_pattern(&arm.pattern, if fits { ty } else { TypeTable::ERROR });
             self.check_names(std::iter::once(&arm.pattern));
             if let Some(guard) = arm.guard {
                 self.operand_to(guard, bool, NO_WHY);

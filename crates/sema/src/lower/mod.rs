@@ -227,6 +227,13 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
                 self.w.cont_mut(k).linkage = Linkage::Exported(symbol);
             }
         }
+        // Faults in statics are found though nobody uses them.
+        for id in 0..self.p.statics.len() {
+            let info = &self.p.statics[id];
+            if info.module >= self.p.n_libraries && !info.generic {
+                self.global(StaticId(id as u32));
+            }
+        }
         self.lower_queue();
     }
 
