@@ -343,7 +343,7 @@ impl<'a> Checker<'a, '_> {
             self.p.loops[looped.0 as usize].first_class = true;
         }
         let ty = local.ty;
-        if outside && local.mutable {
+        if outside && local.declared != Declared::Implicit {
             self.shared.push((owner, id));
         }
         if self.static_floor.is_some_and(|floor| self.p.local(id).owner < floor) {

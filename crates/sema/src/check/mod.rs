@@ -253,7 +253,7 @@ struct Checker<'a, 's> {
     declaring: Declared,
     /// Functions that something else uses.
     used_fns: FxHashSet<FnId>,
-    /// Bodies and the `mut` variables from outside that they use.
+    /// Bodies and the variables from outside that they use.
     shared: Vec<(u32, LocalId)>,
     /// The bodies around bodies, and those of lambdas and functions.
     owner_parents: FxHashMap<u32, u32>,
@@ -350,6 +350,7 @@ impl<'a, 's> Checker<'a, 's> {
             exhaustive: FxHashSet::default(),
             instantiated: FxHashMap::default(),
             declared: FxHashMap::default(),
+            copies: FxHashMap::default(),
         };
         Checker {
             p,
