@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 /// What is wrong with the graph below `roots`, each finding naming the continuation; empty if all is well.
 pub fn verify(w: &World, roots: &[Cont]) -> Vec<String> {
-    let nest = Nest::new(w, roots);
+    let (nest, _) = Nest::of_program(w, roots);
     let mut faults = Vec::new();
     for &k in &nest.conts {
         let name = format!("{k} `{}`", w.cont(k).name);

@@ -296,6 +296,8 @@ pub struct Program<'a> {
     pub(crate) patterns: FxHashMap<(FileId, u32, u32), u32>,
     /// Whether the last arm of a `match` need not be tested.
     pub(crate) exhaustive: FxHashSet<GlobalExpr>,
+    /// Immutable variables in memory that a function takes along, by its body: it outlives that memory.
+    pub(crate) copies: FxHashMap<GlobalExpr, Vec<LocalId>>,
     /// Locals and items by the place of their name.
     pub(crate) declared: FxHashMap<(FileId, u32), Entity>,
 }

@@ -313,6 +313,11 @@ impl TypeTable {
         self.depths[ty.0 as usize] > MAX_TYPE_DEPTH / 3
     }
 
+    /// Whether a generic function type is in it.
+    pub fn has_generic(&self, ty: Ty) -> bool {
+        self.levels[self.shallow(ty).0 as usize] > 0
+    }
+
     pub fn has_param(&self, ty: Ty) -> bool {
         self.has_param[ty.0 as usize]
     }

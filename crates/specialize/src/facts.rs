@@ -23,7 +23,8 @@ pub struct Facts {
 
 impl Facts {
     pub fn new(w: &World, roots: &[Cont]) -> Facts {
-        let nest = Nest::new(w, roots);
+        // A function that only a global has may be loaded, and called, from there.
+        let (nest, _) = Nest::of_program(w, roots);
         let mut facts = Facts {
             is_recursive: SideTable::default(),
             postorder: SideTable::default(),
@@ -37,7 +38,8 @@ impl Facts {
             refs[k] = facts.nest.references(k).to_vec();
             facts.automatic[k] = automatic(w, &facts.nest, k);
         }
-        facts.number(roots, &refs);
+        let order: Vec<Cont> = roots.iter().chain(&facts.nest.conts).copied().collect();
+        facts.number(&order, &refs);
         facts.find_recursive(&refs);
         facts.find_loops(w);
         facts

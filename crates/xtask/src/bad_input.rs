@@ -268,6 +268,13 @@ fn programs() -> Vec<PathBuf> {
     out
 }
 
+/// The file of this program; Cargo may have made it anew meanwhile.
+fn this_program() -> Result<PathBuf, String> {
+    let path = std::env::current_exe().map_err(|e| e.to_string())?;
+    let shown = path.to_string_lossy();
+    Ok(shown.strip_suffix(" (deleted)").map_or_else(|| path.clone(), PathBuf::from))
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -294,11 +301,4 @@ mod tests {
         let reduced = super::reduce::reduce(text, |t| t.contains("x17") && t.contains("x33"));
         assert_eq!(reduced, "x17x33");
     }
-}
-
-/// The file of this program; Cargo may have made it anew meanwhile.
-fn this_program() -> Result<PathBuf, String> {
-    let path = std::env::current_exe().map_err(|e| e.to_string())?;
-    let shown = path.to_string_lossy();
-    Ok(shown.strip_suffix(" (deleted)").map_or_else(|| path.clone(), PathBuf::from))
 }

@@ -4,11 +4,19 @@ use super::*;
 use nyala_syntax::ast::{ExprKind, For, Lambda, Param, Ret, UnaryOp};
 
 impl<'a> Checker<'a, '_> {
-    pub(super) fn call(&mut self, e: ExprId, callee: ExprId, args: &'a [ExprId]) -> Ty {
+    pub(super) fn call(&mut self, e: ExprId, callee: ExprId, args: &'a [ExprId], expected: Option<Ty>) -> Ty {
         let ast = self.ast();
         let callee_ty = self.callee(callee);
         if self.p.types.is_never(callee_ty) {
             self.never_value(callee);
+        }
+        // A generic function is one only where it is expected: `Option::Some(id)`.
+        if let Some(expected) = expected.filter(|t| self.p.types.has_generic(*t))
+            && let Kind::Fn(params, result) = self.p.types.kind(callee_ty)
+            && params.len() == args.len()
+            && self.p.types.head(result) == self.p.types.head(expected)
+        {
+            self.p.types.unify(result, expected);
         }
         let hints = self.param_hints(callee_ty, args.len());
         let mut checked = Vec::with_capacity(args.len());
@@ -112,7 +120,7 @@ impl<'a> Checker<'a, '_> {
                 self.p.call_kind.insert(e, CallKind::Call);
                 self.apply_fn(span, target, &params, r, &args)
             }
-            Kind::Array(elem, _) | Kind::Indef(elem) => {
+            Kind::Array(elem, _) | Kind::Indef(elem) | Kind::Simd(elem, _) => {
                 self.p.call_kind.insert(e, CallKind::Index);
                 match args[..] {
                     [index] => {
@@ -154,21 +162,6 @@ impl<'a> Checker<'a, '_> {
                 return self.apply(e, span, ty, args, result);
             }
             Kind::Never => TypeTable::ERROR,
-            Kind::Simd(elem, _) => {
-                self.p.call_kind.insert(e, CallKind::Index);
-                match args[..] {
-                    [index] => {
-                        self.p.types.make_number(index.ty);
-                        let (ty, span) = (index.ty, index.span);
-                        if index.lit.is_none() {
-                            self.indexed(e);
-                        }
-                        self.finals.push(Final::Operand { op: "an index", want: Want::Integer, ty, span });
-                        elem
-                    }
-                    _ => self.wrong_count(span, args.len(), "one index", target),
-                }
-            }
             Kind::Prim(_) | Kind::Struct(..) | Kind::Enum(..) | Kind::Ptr { .. } | Kind::Param(_) | Kind::Bound(..) => {
                 let found = self.show(target);
                 let callee = self.callee_span(e);
@@ -410,10 +403,11 @@ impl<'a> Checker<'a, '_> {
             for (param, bounds) in generics.iter().zip(bounds) {
                 self.p.type_params[param.0 as usize].bounds = bounds;
             }
+            let before = self.sink.diagnostics.len();
             let own = self.lambda(e, lambda, Some(body));
             let fits = self.subtype_inside(own, body);
             let (g, span) = (self.g(e), self.ast()[e].span);
-            if fits == Fit::No {
+            if fits == Fit::No && self.sink.diagnostics.len() == before {
                 self.mismatch(span, own, body, NO_WHY);
             }
             if let Some(info) = self.p.lambdas.get_mut(&g) {

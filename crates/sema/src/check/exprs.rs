@@ -158,7 +158,7 @@ impl<'a> Checker<'a, '_> {
                 self.finals.push(Final::Cast { from, to, span });
                 to
             }
-            ExprKind::Call { callee, args } => self.call(e, *callee, args),
+            ExprKind::Call { callee, args } => self.call(e, *callee, args, expected),
             ExprKind::Field { base, name, type_args } => {
                 let base_ty = self.operand(*base, None);
                 if type_args.is_some() {
@@ -343,7 +343,7 @@ impl<'a> Checker<'a, '_> {
             self.p.loops[looped.0 as usize].first_class = true;
         }
         let ty = local.ty;
-        if outside && local.mutable {
+        if outside && local.declared != Declared::Implicit {
             self.shared.push((owner, id));
         }
         if self.static_floor.is_some_and(|floor| self.p.local(id).owner < floor) {
@@ -405,12 +405,7 @@ impl<'a> Checker<'a, '_> {
                 self.report(duplicate_field::error(name.span, &short(&name.text), first));
             }
         }
-        let info = &self.p.structs[id.0 as usize];
-        let missing: Vec<String> = (0..info.fields.len())
-            .filter(|i| !given.contains_key(&(*i as u32)))
-            .map(|i| short(info.fields[i].0))
-            .take(5)
-            .collect();
+        let missing = self.missing_fields(id, &given);
         if !missing.is_empty() && given.len() == fields.len() {
             self.report(missing_field::error(path.span, &missing));
         }
@@ -453,6 +448,12 @@ impl<'a> Checker<'a, '_> {
         }
         self.report(not_a_struct::error(name.span, &short(&name.text)));
         None
+    }
+
+    /// Some of the fields that are not given.
+    pub(super) fn missing_fields(&self, id: StructId, given: &FxHashMap<u32, Span>) -> Vec<String> {
+        let fields = self.p.structs[id.0 as usize].fields.iter().enumerate();
+        fields.filter(|(i, _)| !given.contains_key(&(*i as u32))).map(|(_, f)| short(f.0)).take(5).collect()
     }
 
     /// The types of the fields of a struct with these type arguments.
@@ -556,9 +557,9 @@ impl<'a> Checker<'a, '_> {
                 self.prim(Prim::Bool)
             }
             UnaryOp::Halt => {
-                let ty = self.operand(inner, expected);
-                let g = self.g(inner);
                 let is_call = matches!(ast[inner].kind, ExprKind::Call { .. });
+                let ty = if is_call { self.expr(inner, expected) } else { self.operand(inner, expected) };
+                let g = self.g(inner);
                 if is_call && self.p.call_kind.get(&g) == Some(&CallKind::Call) {
                     self.report(halted_call(span));
                 }

@@ -28,6 +28,7 @@ impl<'a> Checker<'a, '_> {
             }
         }
         self.check_order();
+        self.check_static_cycles();
     }
 
     pub(super) fn check_static(&mut self, id: StaticId) {
@@ -47,13 +48,47 @@ impl<'a> Checker<'a, '_> {
         if self.p.types.is_never(ty) {
             self.never_value(init);
         }
-        self.check_constant(init);
+        self.check_constant(id, init);
         self.ctx = old;
         self.static_floor = old_floor;
         self.solve();
     }
 
-    fn check_constant(&mut self, root: ExprId) {
+    /// Statics whose initializers need each other.
+    fn check_static_cycles(&mut self) {
+        // 1: on the path, 2: done.
+        let mut state: FxHashMap<StaticId, u8> = FxHashMap::default();
+        let mut needs: FxHashMap<StaticId, Vec<(StaticId, Span)>> = FxHashMap::default();
+        for (from, to, span) in std::mem::take(&mut self.static_needs) {
+            needs.entry(from).or_default().push((to, span));
+        }
+        for start in (0..self.p.statics.len()).map(|i| StaticId(i as u32)) {
+            let mut stack = vec![(start, false)];
+            while let Some((id, done)) = stack.pop() {
+                if done {
+                    state.insert(id, 2);
+                    continue;
+                }
+                if state.contains_key(&id) {
+                    continue;
+                }
+                state.insert(id, 1);
+                stack.push((id, true));
+                for &(to, span) in needs.get(&id).into_iter().flatten() {
+                    match state.get(&to) {
+                        Some(1) => {
+                            let name = short(&self.p.statics[to.0 as usize].ast.name.text);
+                            self.report(recursive_static::error(span, &name));
+                        }
+                        Some(_) => {}
+                        None => stack.push((to, false)),
+                    }
+                }
+            }
+        }
+    }
+
+    fn check_constant(&mut self, of: StaticId, root: ExprId) {
         let ast = self.ast();
         let mut work = vec![root];
         while let Some(e) = work.pop() {
@@ -73,6 +108,10 @@ impl<'a> Checker<'a, '_> {
                     Some(Entity::Local(_)) => None,
                     Some(Entity::Static(id)) if self.p.statics[id.0 as usize].ast.mutable => {
                         Some((path.span, "a `static mut` is no constant"))
+                    }
+                    Some(Entity::Static(id)) => {
+                        self.static_needs.push((of, *id, path.span));
+                        None
                     }
                     _ => None,
                 },

@@ -108,6 +108,9 @@ struct Asker {
     looped: Option<LoopId>,
 }
 
+/// Inherent methods of one name.
+type MethodsByHead = FxHashMap<Head, Vec<(ImplId, FnId)>>;
+
 /// A function that `x.m` may mean.
 #[derive(Clone, Copy)]
 enum Method {
@@ -236,7 +239,7 @@ struct Checker<'a, 's> {
     param_names: FxHashMap<ParamId, &'a str>,
     /// Methods by name: of traits, and of impls without one by what these are for.
     trait_methods: FxHashMap<&'a str, Vec<(TraitId, FnId)>>,
-    inherent_methods: FxHashMap<&'a str, FxHashMap<Head, Vec<(ImplId, FnId)>>>,
+    inherent_methods: FxHashMap<&'a str, MethodsByHead>,
     /// Bounds that types in declarations must meet, looked at when all impls are known.
     deferred: Vec<(Span, Ty, TraitRef)>,
     /// Items are being declared: not all impls are known.
@@ -245,10 +248,12 @@ struct Checker<'a, 's> {
     supers_checked: FxHashSet<TraitId>,
     /// In a method: bodies numbered from here are inside of it.
     method_floor: Option<u32>,
+    /// Which static's initializer needs the value of which, and where.
+    static_needs: Vec<(StaticId, StaticId, Span)>,
     declaring: Declared,
     /// Functions that something else uses.
     used_fns: FxHashSet<FnId>,
-    /// Bodies and the `mut` variables from outside that they use.
+    /// Bodies and the variables from outside that they use.
     shared: Vec<(u32, LocalId)>,
     /// The bodies around bodies, and those of lambdas and functions.
     owner_parents: FxHashMap<u32, u32>,
@@ -345,6 +350,7 @@ impl<'a, 's> Checker<'a, 's> {
             exhaustive: FxHashSet::default(),
             instantiated: FxHashMap::default(),
             declared: FxHashMap::default(),
+            copies: FxHashMap::default(),
         };
         Checker {
             p,
@@ -364,6 +370,7 @@ impl<'a, 's> Checker<'a, 's> {
             impl_at: FxHashMap::default(),
             supers_checked: FxHashSet::default(),
             method_floor: None,
+            static_needs: Vec::new(),
             declaring: Declared::Let,
             used_fns: FxHashSet::default(),
             shared: Vec::new(),

@@ -138,12 +138,7 @@ impl<'a> Checker<'a, '_> {
                 self.report(duplicate_field::error(name.span, &short(&name.text), first));
             }
         }
-        let info = &self.p.structs[id.0 as usize];
-        let missing: Vec<String> = (0..info.fields.len())
-            .filter(|i| !given.contains_key(&(*i as u32)))
-            .map(|i| short(info.fields[i].0))
-            .take(5)
-            .collect();
+        let missing = self.missing_fields(id, &given);
         if !missing.is_empty() && !rest && given.len() == fields.len() {
             self.report(missing_field::in_pattern(path.span, &missing));
         }

@@ -60,10 +60,11 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// Function values with a `mut` variable in them that leave the variable's function.
+    /// Function values that leave the function of a variable in them: a `mut` one is gone then, of others they need a copy.
     fn escapes(&mut self, found: &mut Vec<Diagnostic>) {
-        // What each body shares with bodies around it.
+        // What each body has from bodies around it, and those.
         let mut shared: FxHashMap<u32, Vec<LocalId>> = FxHashMap::default();
+        let mut around: FxHashSet<u32> = FxHashSet::default();
         for &(owner, local) in &self.shared {
             let mut at = Some(owner);
             let of = self.p.local(local).owner;
@@ -72,8 +73,10 @@ impl<'a> Checker<'a, '_> {
                 if !locals.contains(&local) {
                     locals.push(local);
                 }
+                around.insert(o);
                 at = self.owner_parents.get(&o).copied();
             }
+            around.insert(of);
         }
         if shared.is_empty() {
             return;
@@ -81,7 +84,6 @@ impl<'a> Checker<'a, '_> {
         // Bodies of loops do not leave; of the others only those that share something matter.
         let values: FxHashSet<u32> = self.lambda_owners.values().chain(self.fn_owners.values()).copied().collect();
         shared.retain(|owner, _| values.contains(owner));
-        let around: FxHashSet<u32> = shared.values().flatten().map(|l| self.p.local(*l).owner).collect();
         let mut bodies: Vec<(u32, usize, ExprId)> = Vec::new();
         for f in &self.p.fns {
             if let (Some(body), Some(owner)) =
@@ -96,19 +98,32 @@ impl<'a> Checker<'a, '_> {
                 bodies.push((*owner, module, lambda.body));
             }
         }
+        let body_of: FxHashMap<u32, GlobalExpr> = bodies.iter().map(|b| (b.0, self.p.global(b.1, b.2))).collect();
         bodies.retain(|b| around.contains(&b.0));
         bodies.sort_unstable();
         let mut reported: FxHashSet<Span> = FxHashSet::default();
+        let mut copies: FxHashMap<GlobalExpr, Vec<LocalId>> = FxHashMap::default();
         for (owner, module, body) in bodies {
             for escape in self.escaping(module, body, owner) {
-                for local in shared.get(&escape.owner).into_iter().flatten() {
-                    let local = self.p.local(*local);
-                    if local.owner == owner && reported.insert(escape.span) {
+                for &id in shared.get(&escape.owner).into_iter().flatten() {
+                    let local = self.p.local(id);
+                    if !local.mutable {
+                        if local.addressed
+                            && let Some(body) = body_of.get(&escape.owner)
+                        {
+                            copies.entry(*body).or_default().push(id);
+                        }
+                    } else if local.owner == owner && reported.insert(escape.span) {
                         found.push(outlived_variable::warning(escape.span, &short(&local.name), local.span));
                     }
                 }
             }
         }
+        for locals in copies.values_mut() {
+            locals.sort_unstable();
+            locals.dedup();
+        }
+        self.p.copies = copies;
     }
 
     /// Function values in what the body of `owner` gives back or returns early.

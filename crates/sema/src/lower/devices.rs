@@ -25,7 +25,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// `body` with a counter from `lo` below `hi`.
-    fn counted(&mut self, lo: Val, hi: Val, body: &mut dyn FnMut(&mut Self, Val)) {
+    pub(super) fn counted(&mut self, lo: Val, hi: Val, body: &mut dyn FnMut(&mut Self, Val)) {
         let index = self.w.ty(lo);
         let mem = self.w.types.mem();
         let head_ty = self.w.types.cn(&[mem, index]);
@@ -44,7 +44,7 @@ impl Lowerer<'_, '_, '_> {
         self.go_on_in(otherwise);
     }
 
-    fn call_body(&mut self, body: Val, args: &[Val]) {
+    pub(super) fn call_body(&mut self, body: Val, args: &[Val]) {
         let body = self.w.op(Op::Run, &[body]);
         self.call_with(body, args.to_vec(), TypeTable::UNIT, None);
     }

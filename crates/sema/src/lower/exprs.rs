@@ -351,7 +351,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
             }
             UnaryOp::Halt => {
                 let val = self.value(inner);
-                self.w.op(Op::Hlt, &[val])
+                // The call may not come back.
+                if self.alive() { self.w.op(Op::Hlt, &[val]) } else { val }
             }
             UnaryOp::Unfold | UnaryOp::Run => self.unfold(inner, None),
             UnaryOp::Own => self.own(inner, ty, e),

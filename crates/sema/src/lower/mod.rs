@@ -468,6 +468,11 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.cur = None;
         self.lower_filters(&def, &vals, as_tuple);
         self.go_on_in(def.k);
+        for &id in self.p.copies.get(&self.g(def.body)).into_iter().flatten() {
+            if let Some(val) = self.vars[id.0 as usize].val {
+                self.bind(id, val);
+            }
+        }
         for ((param, ty), val) in def.params.iter().zip(def.param_tys).zip(&vals) {
             self.w.set_origin(param.span);
             self.bind_pattern(&param.pattern, *ty, *val, false);

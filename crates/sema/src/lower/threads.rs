@@ -26,26 +26,11 @@ impl Lowerer<'_, '_, '_> {
         let range_ty = self.w.types.cn(&[mem, i64, i64, next_ty]);
         let range = self.w.declare("parallel", range_ty, &["m", "lo", "hi", "ret"]);
         let [_, lo, hi, ret] = *self.w.params(range) else { return unit };
-        let head_ty = self.w.types.cn(&[mem, index]);
-        let head = self.w.declare("head", head_ty, &["m", "i"]);
-        let (then, otherwise, next) = (self.block("then"), self.block("else"), self.block("next"));
         let before = self.cur.take();
 
         self.go_on_in(range);
         let (lo, hi) = (self.convert_int(lo, index), self.convert_int(hi, index));
-        self.jump(head, &[lo]);
-        self.go_on_in(head);
-        let i = self.w.param(head, 1);
-        let goes_on = self.w.op(Op::Lt, &[i, hi]);
-        self.branch(goes_on, then, otherwise);
-        self.go_on_in(then);
-        let (body, next_val) = (self.w.op(Op::Run, &[body]), self.w.cont_val(next));
-        self.end(body, &[i, next_val]);
-        self.go_on_in(next);
-        let one = self.w.lit(index, 1);
-        let successor = self.w.op(Op::Add, &[i, one]);
-        self.jump(head, &[successor]);
-        self.go_on_in(otherwise);
+        self.counted(lo, hi, &mut |l, i| l.call_body(body, &[i]));
         self.end(ret, &[]);
 
         self.cur = before;
