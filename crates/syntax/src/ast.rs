@@ -29,8 +29,10 @@ pub struct Module {
     pub items: Vec<Item>,
     pub exprs: Vec<Expr>,
     pub types: Vec<Type>,
-    /// The file has syntax errors: what it defines may be incomplete.
+    /// The file has syntax errors outside of function bodies: what it defines may be incomplete.
     pub broken: bool,
+    /// Bodies of functions with syntax errors.
+    pub broken_bodies: Vec<Span>,
     /// Names may come from places that are not looked at (a `use`): an unknown name is no fault of its own.
     pub open_names: bool,
 }

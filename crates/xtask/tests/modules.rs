@@ -132,3 +132,63 @@ fn modules_are_not_overwritten() {
         assert!(err.contains("it is a file of the program itself"), "{err}");
     }
 }
+
+#[test]
+fn several_files_are_one_program() {
+    let files = [
+        (
+            "a.impala",
+            "struct S { x: i32 } trait Get { fn get(self: &Self) -> i32; } fn even(n: i32) -> bool { n == 0 || odd(n - 1) } static A = B + 1;",
+        ),
+        (
+            "b.impala",
+            "impl Get for S { fn get(self: &S) -> i32 { self.x } } fn odd(n: i32) -> bool { n != 0 && even(n - 1) } static B = 10;",
+        ),
+        ("c.impala", "fn main() -> i32 { let s = S { x: 20 }; s.get() + A + even(4) as i32 }"),
+    ];
+    for order in [["a.impala", "b.impala", "c.impala"], ["c.impala", "b.impala", "a.impala"]] {
+        let (code, _, err) = run("several", &files, &[&["run"][..], &order].concat());
+        assert_eq!((code, &*err), (32, ""));
+    }
+}
+
+#[test]
+fn names_in_two_files_are_the_same_name() {
+    let files = [("a.impala", "fn f() -> i32 { 1 }"), ("b.impala", "fn f() -> i32 { 2 }\nfn main() -> i32 { f() }")];
+    let (code, _, err) = run("twice", &files, &["check", "a.impala", "b.impala"]);
+    assert_eq!(code, 1);
+    assert_eq!(err.matches("error[").count(), 1, "{err}");
+    assert!(err.contains("error[duplicate-name]") && err.contains("b.impala:1:4") && err.contains("a.impala"), "{err}");
+}
+
+#[test]
+fn programs_without_prelude_have_names_of_their_own() {
+    let own = "
+        extern \"C\" { fn \"putchar\" print_i32(i32) -> i32; }
+        fn range(a: i32, b: i32, body: fn(i32) -> ()) -> () { if a < b { body(a); range(a + 1, b, body) } }
+        trait Num { fn twice(self: Self) -> Self; }
+        impl Num for i32 { fn twice(self: i32) -> i32 { self * 2 } }
+        fn main() -> i32 { let mut s = 0; for i in range(0, 4) { s += i.twice() } s }";
+    let (code, _, err) = run("bare", &[("main.impala", own)], &["run", "--no-prelude", "main.impala"]);
+    assert_eq!((code, &*err), (12, ""));
+    let theirs = "fn main() -> i32 { for i in range(0, 4) { } 0 }\nfn f[T: Num](x: T) -> T { x + x }";
+    let (code, _, err) = run("bare2", &[("main.impala", theirs)], &["check", "--no-prelude", "main.impala"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("found no `range`") && err.contains("found no `Num`"), "{err}");
+}
+
+#[test]
+fn warnings_are_allowed_and_denied() {
+    let files = [("main.impala", "fn main() -> i32 { let x = 1; match 2 { _ => 0, 3 => 1 } }")];
+    let (code, _, err) = run("warned", &files, &["check", "main.impala"]);
+    assert_eq!(code, 0);
+    assert!(err.contains("warning[unused-name]") && err.contains("warning[useless-arm]"), "{err}");
+    let (code, _, err) = run("allowed", &files, &["check", "--allow", "unused-name", "main.impala"]);
+    assert_eq!(code, 0);
+    assert!(!err.contains("unused-name") && err.contains("warning[useless-arm]"), "{err}");
+    let (code, _, err) = run("denied", &files, &["check", "--deny", "unused-name", "main.impala"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("error[unused-name]") && err.contains("warning[useless-arm]"), "{err}");
+    let (code, _, err) = run("unknown", &files, &["check", "--deny", "no-such-code", "main.impala"]);
+    assert_ne!(code, 0, "{err}");
+}

@@ -1,7 +1,8 @@
 //! Applications, lambdas, loops over generators, function bodies.
 
+use super::collect::primitive;
 use super::*;
-use nyala_syntax::ast::{ExprKind, For, Lambda, Param, Ret, UnaryOp};
+use nyala_syntax::ast::{ExprKind, For, Lambda, Param, Ret, TypeKind, UnaryOp};
 
 impl<'a> Checker<'a, '_> {
     pub(super) fn call(&mut self, e: ExprId, callee: ExprId, args: &'a [ExprId], expected: Option<Ty>) -> Ty {
@@ -264,7 +265,7 @@ impl<'a> Checker<'a, '_> {
                     self.p.types.instantiate(ty, &generics, &args)
                 }
                 None => {
-                    if !self.open_names {
+                    if !self.names_open(span) {
                         self.no_such_field(id, &name);
                     }
                     TypeTable::ERROR
@@ -272,7 +273,7 @@ impl<'a> Checker<'a, '_> {
             },
             Kind::Error | Kind::Never => TypeTable::ERROR,
             _ => {
-                if !self.open_names {
+                if !self.names_open(span) {
                     let shown = self.show(target);
                     self.report(no_such_field::of_other(span, &shown, &short(&name.text)));
                 }
@@ -427,7 +428,14 @@ impl<'a> Checker<'a, '_> {
         }
         if let Some(Kind::Fn(params, r)) = expected.map(|t| self.p.types.kind(t)) {
             let r_never = self.p.types.is_never(r);
-            if n == params.len() + 1 && !r_never && (never || absent) {
+            // The last parameter may be the return continuation, unless it is plainly something else.
+            let last = lambda.params.last().and_then(|p| p.pattern.ty).map(|ty| &self.ast()[ty].kind);
+            let may_return = match last {
+                None | Some(TypeKind::Fn { .. } | TypeKind::Typeof(_)) => true,
+                Some(TypeKind::Path(path)) => primitive(&path.names[0].text).is_none(),
+                Some(_) => false,
+            };
+            if n == params.len() + 1 && may_return && !r_never && (never || absent) {
                 hints = params.to_vec();
                 hints.push(self.p.types.cont(r));
                 never = true;

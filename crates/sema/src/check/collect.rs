@@ -559,7 +559,11 @@ impl<'a> Checker<'a, '_> {
         };
         let [name] = &names[..] else { return false };
         let begins_small = name.text.starts_with(|c: char| c.is_ascii_lowercase());
-        if !begins_small || self.open_names || self.lookup(&name.text).is_some() || primitive(&name.text).is_some() {
+        if !begins_small
+            || self.names_open(name.span)
+            || self.lookup(&name.text).is_some()
+            || primitive(&name.text).is_some()
+        {
             return false;
         }
         self.report(unknown_name::parameter(name.span, &short(&name.text)));

@@ -103,7 +103,7 @@ impl<'a> Checker<'a, '_> {
         let method = match found[..] {
             [method] => method,
             [] => {
-                if !self.open_names && !self.is_broken(target) {
+                if !self.names_open(name.span) && !self.is_broken(target) {
                     self.no_method(target, &name);
                 }
                 self.p.types.unify(result, TypeTable::ERROR);
@@ -289,7 +289,7 @@ impl<'a> Checker<'a, '_> {
         match found[..] {
             [method] => self.method_instance(g, method, ty, path.type_args.as_deref(), name.span),
             [] => {
-                if !self.open_names && !self.is_broken(ty) {
+                if !self.names_open(name.span) && !self.is_broken(ty) {
                     self.no_method(ty, name);
                 }
                 TypeTable::ERROR

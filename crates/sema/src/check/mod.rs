@@ -261,6 +261,11 @@ struct Checker<'a, 's> {
     fn_owners: FxHashMap<(nyala_base::FileId, u32), u32>,
     /// How many impls are being looked through for a bound.
     bound_depth: u32,
+    /// How many were looked through for the bound that is asked for.
+    bound_steps: u32,
+    /// Answers about types without variables, as long as no impl comes along; those that were required.
+    met: FxHashMap<(Ty, TraitRef), traits::Meets>,
+    required: FxHashSet<(Ty, TraitRef)>,
     scopes: Vec<FxHashMap<&'a str, Entity>>,
     module: usize,
     ctx: Context,
@@ -378,6 +383,9 @@ impl<'a, 's> Checker<'a, 's> {
             lambda_owners: FxHashMap::default(),
             fn_owners: FxHashMap::default(),
             bound_depth: 0,
+            bound_steps: 0,
+            met: FxHashMap::default(),
+            required: FxHashSet::default(),
             scopes: Vec::new(),
             module: 0,
             ctx: Context { owner: 0, current_loop: None, function: None },
@@ -480,7 +488,6 @@ impl<'a, 's> Checker<'a, 's> {
         if self.p.types.is_error(from) || self.p.types.is_error(to) {
             return;
         }
-        // The faults that would follow are this one's.
         let (found, expected) = (self.show(from), self.show(to));
         let mut diagnostic = type_mismatch::error(span, &found, &expected, why.0);
         let unit = TypeTable::UNIT;
@@ -525,6 +532,13 @@ impl<'a, 's> Checker<'a, 's> {
             diagnostic = diagnostic.hint(type_mismatch::INT_LITERAL);
         }
         self.report(diagnostic);
+        // What stays open because of this is no fault of its own.
+        for var in self.p.types.open_vars(from).into_iter().chain(self.p.types.open_vars(to)) {
+            if self.p.types.class(var) == Class::Any {
+                let var = self.p.types.mk(Kind::Var(var));
+                self.p.types.poison(var);
+            }
+        }
     }
 
     fn unify(&mut self, span: Span, from: Ty, to: Ty, why: Why) -> bool {

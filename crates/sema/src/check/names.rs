@@ -308,6 +308,12 @@ impl<'a> Checker<'a, '_> {
         self.namespaces[0].names.get(name).map(|n| n.entity)
     }
 
+    /// Whether names that are missing at `span` may be so through no fault of their users.
+    pub(super) fn names_open(&self, span: Span) -> bool {
+        let is_inside = |body: &Span| body.file == span.file && body.lo <= span.lo && span.hi <= body.hi;
+        self.open_names || self.p.modules.iter().any(|m| m.broken_bodies.iter().any(is_inside))
+    }
+
     /// What `name` means, which should be a type's if `as_type`, else a value's; an error is reported once per function
     /// and name.
     pub(super) fn resolve(&mut self, name: &'a Name, as_type: bool) -> Entity {
@@ -318,7 +324,7 @@ impl<'a> Checker<'a, '_> {
             self.report(wildcard_value::error(name.span));
             return Entity::Error;
         }
-        if self.open_names || !self.reported_names.insert((self.ctx.function, &name.text)) {
+        if self.names_open(name.span) || !self.reported_names.insert((self.ctx.function, &name.text)) {
             return Entity::Error;
         }
         let similar = self.similar_name(&name.text, as_type);
@@ -439,7 +445,7 @@ impl<'a> Checker<'a, '_> {
                         named.entity
                     }
                     None => {
-                        if !self.open_names {
+                        if !self.names_open(name.span) {
                             let of = names.get(at.wrapping_sub(1)).map_or("", |n| &n.text);
                             let all = self.namespaces[ns.0 as usize].names.keys().copied();
                             let similar = closest(&name.text, all);

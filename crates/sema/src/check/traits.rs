@@ -10,6 +10,9 @@ use nyala_syntax::ast::{TypeId, TypeKind};
 /// Impls that need each other's bounds at most so deep.
 const MAX_BOUNDS: u32 = 64;
 
+/// Impls that are looked through at most for one bound.
+const MAX_STEPS: u32 = 50_000;
+
 /// Whether a type meets a bound.
 #[derive(Clone, PartialEq)]
 pub(super) enum Meets {
@@ -62,6 +65,7 @@ impl<'a> Checker<'a, '_> {
         let id = ImplId(self.p.impls.len() as u32);
         let n_outer = self.generics.len();
         let generics = self.declare_generics(&i.type_params, None);
+        self.forget_bounds();
         self.p.impls.push(ImplInfo {
             ast: i,
             module: self.module,
@@ -301,6 +305,7 @@ impl<'a> Checker<'a, '_> {
                 methods,
             };
             let new = ImplId(self.p.impls.len() as u32);
+            self.forget_bounds();
             self.p.impls.push(copy);
             let head = self.p.types.head(ty);
             self.p.impls_of.entry(up.id).or_default().entry(head).or_default().push(new);
@@ -327,10 +332,11 @@ impl<'a> Checker<'a, '_> {
             return false;
         }
         // What is known of its parameters must meet their bounds.
-        if self.bound_depth > MAX_BOUNDS {
+        if self.bound_is_endless() {
             return true;
         }
         self.bound_depth += 1;
+        self.bound_steps += 1;
         let args: Vec<Ty> = generics
             .iter()
             .map(|p| match holes.get(p) {
@@ -526,7 +532,7 @@ impl<'a> Checker<'a, '_> {
     /// `ty` must meet the bound; open types in it may be determined by that.
     pub(super) fn require(&mut self, span: Span, ty: Ty, of: TraitRef) {
         let ty = self.p.types.shallow(ty);
-        if self.bound_depth > MAX_BOUNDS {
+        if self.bound_is_endless() {
             let (shown, bound) = (self.show(ty), self.show_bound(&of));
             self.report(unmet_bound::endless(span, &shown, &bound));
             return;
@@ -537,6 +543,7 @@ impl<'a> Checker<'a, '_> {
         match met {
             Meets::Builtin => {}
             Meets::Given(given) => self.equal_args(&given, &of),
+            Meets::By(_) if self.is_closed(ty, &of) && !self.required.insert((ty, of.clone())) => {}
             Meets::By(id) if self.p.types.as_var(ty).is_none() => self.take_impl(span, id, ty, &of),
             Meets::No => {
                 let (shown, bound) = (self.show(ty), self.show_bound(&of));
@@ -639,7 +646,7 @@ impl<'a> Checker<'a, '_> {
         if let Kind::Error | Kind::Never = kind {
             return Meets::Builtin;
         }
-        if self.bound_depth > MAX_BOUNDS {
+        if self.bound_is_endless() {
             return Meets::Open;
         }
         if let Kind::Param(param) = kind {
@@ -669,6 +676,36 @@ impl<'a> Checker<'a, '_> {
                 _ => Meets::No,
             };
         }
+        let closed = !self.collecting && self.is_closed(ty, of);
+        if closed && let Some(met) = self.met.get(&(ty, of.clone())) {
+            return met.clone();
+        }
+        let met = self.search(ty, of);
+        if closed && !self.bound_is_endless() {
+            self.met.insert((ty, of.clone()), met.clone());
+        }
+        met
+    }
+
+    /// Another impl may change the answers.
+    fn forget_bounds(&mut self) {
+        self.met.clear();
+        self.required.clear();
+    }
+
+    fn is_closed(&mut self, ty: Ty, of: &TraitRef) -> bool {
+        !self.p.types.has_open_var(ty) && !of.args.iter().any(|a| self.p.types.has_open_var(*a))
+    }
+
+    /// Whether looking for impls has gone on for too long.
+    fn bound_is_endless(&mut self) -> bool {
+        if self.bound_depth == 0 {
+            self.bound_steps = 0;
+        }
+        self.bound_depth > MAX_BOUNDS || self.bound_steps > MAX_STEPS
+    }
+
+    fn search(&mut self, ty: Ty, of: &TraitRef) -> Meets {
         let impls = self.p.impls_for(of.id, self.p.types.head(ty));
         let mut fitting = Vec::new();
         for id in impls {

@@ -26,6 +26,8 @@ pub(super) struct Instances {
     waiting: FxHashMap<FnId, Vec<InstanceKey>>,
     /// Nested functions whose definition has been reached, with what is around them.
     reached: FxHashSet<InstanceKey>,
+    /// The arguments of impls for types, `None` where they are none for them.
+    args_of_impls: FxHashMap<(ImplId, Ty), Option<Vec<Ty>>>,
 }
 
 impl Lowerer<'_, '_, '_> {
@@ -343,6 +345,21 @@ impl Lowerer<'_, '_, '_> {
         false
     }
 
+    /// The arguments of an impl's parameters where it is one for `ty`. Types are made of the same parts again and again:
+    /// what was found is kept.
+    fn args_for(&mut self, id: ImplId, ty: Ty, depth: usize) -> Option<Vec<Ty>> {
+        if let Some(known) = self.instances.args_of_impls.get(&(id, ty)) {
+            return known.clone();
+        }
+        let info = &self.p.impls[id.0 as usize];
+        let mut holes = self.holes(id);
+        let fits = self.types.may_match(info.ty, ty, &mut holes)
+            && self.fill(&info.generics, info.n_outer, &mut holes, depth + 1);
+        let args = fits.then(|| self.filled(&info.generics, &holes));
+        self.instances.args_of_impls.insert((id, ty), args.clone());
+        args
+    }
+
     /// Whether `ty` has an impl for the bound, in which holes are filled.
     fn meets(&mut self, ty: Ty, bound: &TraitRef, holes: &mut FxHashMap<ParamId, Ty>, depth: usize) -> bool {
         let p = self.p;
@@ -355,13 +372,7 @@ impl Lowerer<'_, '_, '_> {
         for id in p.impls_for(bound.id, self.types.head(ty)) {
             let info = &p.impls[id.0 as usize];
             let Some(own) = &info.of else { continue };
-            let mut inner = self.holes(id);
-            if !self.types.may_match(info.ty, ty, &mut inner)
-                || !self.fill(&info.generics, info.n_outer, &mut inner, depth + 1)
-            {
-                continue;
-            }
-            let inner_args = self.filled(&info.generics, &inner);
+            let Some(inner_args) = self.args_for(id, ty, depth) else { continue };
             let mut tried = holes.clone();
             let mut fits = true;
             for (x, y) in bound.args.iter().zip(own.args.iter()) {

@@ -32,6 +32,25 @@ pub fn parse_expr(file: FileId, text: &str, module: &mut Module, sink: &mut Sink
     expr
 }
 
+/// The bodies of functions that stand in no other function.
+fn bodies(module: &Module) -> Vec<Span> {
+    let mut out = Vec::new();
+    let mut work: Vec<&Item> = module.items.iter().collect();
+    while let Some(item) = work.pop() {
+        let fns = match &item.kind {
+            ItemKind::Fn(f) => std::slice::from_ref(&**f),
+            ItemKind::Trait(Trait { fns, .. }) | ItemKind::Impl(Impl { fns, .. }) => fns,
+            ItemKind::Mod(m) => {
+                work.extend(m.items.iter().flatten());
+                continue;
+            }
+            _ => continue,
+        };
+        out.extend(fns.iter().filter_map(|f| f.body).map(|body| module[body].span));
+    }
+    out
+}
+
 fn run<T>(
     file: FileId,
     text: &str,
@@ -63,7 +82,17 @@ fn run<T>(
     let result = parse(&mut parser);
     let Parser { mut errors, mut module, .. } = parser;
     errors.sort_by_key(|d| d.primary.span.lo);
-    module.broken = !errors.is_empty() && errors.iter().any(|d| d.code != "limitation");
+    let bodies = bodies(&module);
+    module.broken = false;
+    for error in errors.iter().filter(|d| d.code != "limitation") {
+        let at = error.primary.span;
+        // What a bracket that is not closed belongs to ends anywhere.
+        let whole = matches!(error.code, "unclosed-delimiter" | "unterminated-string" | "unterminated-comment");
+        match bodies.iter().find(|b| b.lo < at.lo && at.hi <= b.hi) {
+            Some(body) if !whole => module.broken_bodies.push(*body),
+            _ => module.broken = true,
+        }
+    }
     if errors.len() > MAX_ERRORS {
         errors.truncate(MAX_ERRORS);
         let end = Span::new(file, text.len(), text.len());
