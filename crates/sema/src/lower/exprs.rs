@@ -241,8 +241,11 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 let to = self.mono(to);
                 self.cast(val, from, to)
             }
-            ExprKind::Call { .. } if self.p.call_kind.get(&self.g(e)) != Some(&CallKind::Call) => self.read_expr(e),
-            ExprKind::Call { .. } => self.call(e, None, false),
+            ExprKind::Call { .. } => match self.p.call_kind.get(&self.g(e)) {
+                Some(CallKind::Call) => self.call(e, None, false),
+                Some(CallKind::Index) => self.read_expr(e),
+                None => self.undef(ty),
+            },
             ExprKind::Field { .. } => self.read_expr(e),
             ExprKind::Lambda(lambda) => {
                 let p = self.p;
