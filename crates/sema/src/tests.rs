@@ -316,8 +316,8 @@ fn lowers_statics() {
         expect![[r#"
             graph
             struct Ops { add: cn(mem, i32, i32, cn(mem, i32)), twice: cn(mem, i32, cn(mem, i32)) }
-            static mut counter: i32
             static table: [i32 * 4] = array[[i32 * 4]](1, 4, -3, 8)
+            static mut counter: i32
             export cont f(m: mem, i: i32, ret: cn(mem, i32)) = lambda(m.1, t.1, 8, k)
               let t = load(m, &counter)
               let m.1 = store(m, &counter, add(t, 1))

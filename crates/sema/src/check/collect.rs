@@ -29,15 +29,23 @@ impl<'a> Checker<'a, '_> {
         }
         self.p.declared.insert((name.span.file, name.span.lo), entity);
         let old = match self.scopes.last_mut() {
-            Some(scope) if !top_level => scope.insert(&name.text, entity),
+            Some(scope) if !top_level => scope.insert(&name.text, entity).filter(|e| !matches!(e, Entity::Local(_))),
             _ => {
                 let names = &mut self.namespaces[self.ns.0 as usize].names;
                 names.insert(&name.text, names::Named { entity, private }).map(|n| n.entity)
             }
         };
-        if let Some(old) = old
-            && (top_level || !matches!(old, Entity::Local(_)))
-        {
+        if let Some(old) = old {
+            // Uses mean the first one.
+            match self.scopes.last_mut() {
+                Some(scope) if !top_level => {
+                    scope.insert(&name.text, old);
+                }
+                _ => {
+                    let names = &mut self.namespaces[self.ns.0 as usize].names;
+                    names.insert(&name.text, names::Named { entity: old, private });
+                }
+            }
             let old_span = self.entity_span(old);
             self.report(duplicate_name::item(name.span, &short(&name.text), old_span));
         }
