@@ -105,8 +105,8 @@ impl Nest {
         &self.free[k]
     }
 
-    /// Operations that `k` computes, in an order in which they can be: operands first, and partial operations before
-    /// the write that takes the same `mem`.
+    /// Operations that `k` computes, in an order in which they can be: operands first, with what is free in functions
+    /// among them, and partial operations before the write that takes the same `mem`.
     pub fn ops(&self, k: Cont) -> &[Val] {
         &self.ops[k]
     }
@@ -314,12 +314,20 @@ impl Nest {
         }
         let mut order = Vec::with_capacity(ops.len());
         let mut done: FxHashSet<Val> = FxHashSet::default();
+        let mut closed: FxHashSet<Cont> = FxHashSet::default();
         let mut stack: Vec<(Val, bool)> = Vec::new();
         for &root in &ops {
             stack.push((root, false));
             while let Some((v, operands_done)) = stack.pop() {
                 if operands_done {
                     order.push(v);
+                    continue;
+                }
+                // A function among the operands is made of what is free in it.
+                if let Node::Cont(c) = w.node(v) {
+                    if closed.insert(c) {
+                        stack.extend(self.free[c].iter().rev().map(|&f| (f, false)));
+                    }
                     continue;
                 }
                 // Operations that nobody owns are looked through.
