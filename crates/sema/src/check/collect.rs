@@ -18,7 +18,7 @@ impl<'a> Checker<'a, '_> {
             self.define_items(self.p.modules[module].items.iter(), true);
         }
         self.collecting = false;
-        self.finish_impls(0);
+        self.finish_impls(0, 0);
         self.check_recursive_types(0, 0);
         self.check_deferred();
     }

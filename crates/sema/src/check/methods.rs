@@ -8,10 +8,12 @@ impl<'a> Checker<'a, '_> {
     /// Inherent methods of this name that types with this head may have.
     pub(super) fn inherent_of(&self, name: &str, head: Head) -> Vec<(ImplId, FnId)> {
         let Some(all) = self.inherent_methods.get(name) else { return Vec::new() };
-        match head {
+        let mut out: Vec<(ImplId, FnId)> = match head {
             Head::Any => all.values().flatten().copied().collect(),
             _ => [head, Head::Any].iter().filter_map(|h| all.get(h)).flatten().copied().collect(),
-        }
+        };
+        out.sort_unstable();
+        out
     }
 
     /// Methods of this name that values of type `ty` have, as it is.
@@ -319,7 +321,7 @@ impl<'a> Checker<'a, '_> {
             args.push(ty);
         }
         let of = TraitRef { id, args: args.into() };
-        let found = self.closure(this, &of).into_iter().find_map(|up| {
+        let found = self.with_supers(this, &of).into_iter().find_map(|up| {
             let f = self.p.traits[up.id.0 as usize].methods.get(&*name.text)?;
             Some((up, *f))
         });

@@ -245,7 +245,6 @@ struct Checker<'a, 's> {
     /// Items are being declared: not all impls are known.
     collecting: bool,
     impl_at: FxHashMap<(nyala_base::FileId, u32), ImplId>,
-    supers_checked: FxHashSet<TraitId>,
     /// In a method: bodies numbered from here are inside of it.
     method_floor: Option<u32>,
     /// Which static's initializer needs the value of which, and where.
@@ -373,7 +372,6 @@ impl<'a, 's> Checker<'a, 's> {
             deferred: Vec::new(),
             collecting: true,
             impl_at: FxHashMap::default(),
-            supers_checked: FxHashSet::default(),
             method_floor: None,
             static_needs: Vec::new(),
             declaring: Declared::Let,

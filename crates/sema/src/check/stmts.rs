@@ -9,7 +9,7 @@ impl<'a> Checker<'a, '_> {
         fn items(block: &Block) -> impl Iterator<Item = &ast::Item> {
             block.stmts.iter().filter_map(|s| if let Stmt::Item(item) = s { Some(&**item) } else { None })
         }
-        let first_impl = self.p.impls.len();
+        let (first_trait, first_impl) = (self.p.traits.len(), self.p.impls.len());
         let old = std::mem::replace(&mut self.collecting, true);
         self.declare_items(items(block), false);
         for item in items(block) {
@@ -19,7 +19,7 @@ impl<'a> Checker<'a, '_> {
         }
         self.define_items(items(block), false);
         self.collecting = old;
-        self.finish_impls(first_impl);
+        self.finish_impls(first_trait, first_impl);
         self.check_deferred();
         // The place of what never ends.
         let mut ended: Option<Span> = None;

@@ -1,4 +1,4 @@
-//! Traits, impls, bounds, methods.
+//! Traits, impls, bounds.
 //!
 //! A bound is met by what the type parameter's own bounds say (super-traits included) or by an impl. One that mentions
 //! open types waits until only one impl is left, which then says what they are. Which impl a call means is decided again,
@@ -191,8 +191,9 @@ impl<'a> Checker<'a, '_> {
         out
     }
 
-    /// Impls from number `first` on, all of which are known now: what they give and miss, and whether two are the same.
-    pub(super) fn finish_impls(&mut self, first: usize) {
+    /// Traits and impls from these numbers on, all of which are known now: what impls give and miss, whether two are the
+    /// same, and which traits are above each other.
+    pub(super) fn finish_impls(&mut self, first_trait: usize, first: usize) {
         let n = self.p.impls.len();
         for id in first..n {
             self.give_supers(ImplId(id as u32));
@@ -203,13 +204,13 @@ impl<'a> Checker<'a, '_> {
         for id in first..self.p.impls.len() {
             self.check_overlap(ImplId(id as u32));
         }
-        for id in 0..self.p.traits.len() {
+        for id in first_trait..self.p.traits.len() {
             self.check_supers(TraitId(id as u32));
         }
     }
 
     /// All traits above `of`, for a value of type `ty`, itself included.
-    pub(super) fn closure(&mut self, ty: Ty, of: &TraitRef) -> Vec<TraitRef> {
+    pub(super) fn with_supers(&mut self, ty: Ty, of: &TraitRef) -> Vec<TraitRef> {
         let mut out = vec![of.clone()];
         let mut next = 0;
         while next < out.len() && out.len() < 1000 {
@@ -243,14 +244,13 @@ impl<'a> Checker<'a, '_> {
 
     fn check_supers(&mut self, id: TraitId) {
         let info = &self.p.traits[id.0 as usize];
-        if info.supers.is_empty() || self.supers_checked.contains(&id) {
+        if info.supers.is_empty() {
             return;
         }
         let ast = info.ast;
         let this = self.p.types.mk(Kind::Param(info.self_param()));
         let own = self.p.type_params[self.p.traits[id.0 as usize].self_param().0 as usize].bounds[0].clone();
-        let all = self.closure(this, &own);
-        self.supers_checked.insert(id);
+        let all = self.with_supers(this, &own);
         let itself = self.p.traits[id.0 as usize].supers.iter().any(|s| {
             let mut seen = vec![s.id];
             let mut next = 0;
@@ -286,7 +286,7 @@ impl<'a> Checker<'a, '_> {
         if self.p.types.is_error(ty) {
             return;
         }
-        for up in self.closure(ty, &of).into_iter().skip(1) {
+        for up in self.with_supers(ty, &of).into_iter().skip(1) {
             if self.p.traits[up.id.0 as usize].lang.is_some() || self.has_impl(ty, &up) {
                 continue;
             }
@@ -419,7 +419,7 @@ impl<'a> Checker<'a, '_> {
             self.report(missing_method::error(ast.span, &trait_name, &names));
         }
         // The super-traits of the trait must be there too.
-        for up in self.closure(ty, &of).into_iter().skip(1) {
+        for up in self.with_supers(ty, &of).into_iter().skip(1) {
             if self.meets(ty, &up) == Meets::No {
                 let (shown, bound) = (self.show(ty), self.show_bound(&up));
                 self.report(unmet_bound::of_super(ast.span, &shown, &bound, &trait_name));
@@ -616,7 +616,7 @@ impl<'a> Checker<'a, '_> {
         let ty = self.p.types.mk(Kind::Param(param));
         let mut out = Vec::new();
         for bound in self.p.type_params[param.0 as usize].bounds.clone() {
-            for up in self.closure(ty, &bound) {
+            for up in self.with_supers(ty, &bound) {
                 if !out.contains(&up) {
                     out.push(up);
                 }
