@@ -337,7 +337,7 @@ impl<'a> Checker<'a, '_> {
         if is_method {
             self.method_floor = Some(self.ctx.owner);
         }
-        self.fn_owners.insert((f.name.span.file, f.name.span.lo), self.ctx.owner);
+        self.fn_owners.insert(id, self.ctx.owner);
         self.bind_params(&f.params, &tys);
         if !never {
             let cont = self.p.types.cont(result);

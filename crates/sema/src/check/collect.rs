@@ -393,7 +393,9 @@ impl<'a> Checker<'a, '_> {
                         let on_path = state.get(&inner) == Some(&1);
                         if on_path || n_open > MAX_DEPTH {
                             let name = self.show(inner);
-                            self.report(recursive_type::of_struct(span, &short(&name)));
+                            let is_enum = matches!(self.p.types.kind(inner), Kind::Enum(..));
+                            let what = if is_enum { "enum" } else { "struct" };
+                            self.report(recursive_type::of_value(span, what, &short(&name)));
                             self.cut(ty, part);
                         } else if !state.contains_key(&inner) {
                             stack.push((inner, false));

@@ -492,8 +492,8 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn array_expr(&mut self, parts: &'a [ExprId], expected: Option<Ty>, span: Span) -> Ty {
-        let mut elem = self.elem_hint(expected);
+    /// The type that all parts have: the first one's if none is expected.
+    fn elements(&mut self, parts: &'a [ExprId], mut elem: Option<Ty>, what: &'static str, span: Span) -> Ty {
         for part in parts {
             match elem {
                 Some(ty) => self.operand_to(*part, ty, NO_WHY),
@@ -502,8 +502,14 @@ impl<'a> Checker<'a, '_> {
         }
         let elem = elem.unwrap_or_else(|| self.var());
         if parts.is_empty() {
-            self.finals.push(Final::Known { ty: elem, span, what: "the elements of this array" });
+            self.finals.push(Final::Known { ty: elem, span, what });
         }
+        elem
+    }
+
+    fn array_expr(&mut self, parts: &'a [ExprId], expected: Option<Ty>, span: Span) -> Ty {
+        let elem = self.elem_hint(expected);
+        let elem = self.elements(parts, elem, "the elements of this array", span);
         self.p.types.mk(Kind::Array(elem, parts.len() as u64))
     }
 
@@ -641,20 +647,12 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn simd_expr(&mut self, parts: &'a [ExprId], expected: Option<Ty>, span: Span) -> Ty {
-        let mut elem = match expected.map(|t| self.p.types.kind(t)) {
+        let elem = match expected.map(|t| self.p.types.kind(t)) {
             Some(Kind::Simd(elem, _)) if self.p.types.as_var(elem).is_none() => Some(elem),
             _ => None,
         };
-        for part in parts {
-            match elem {
-                Some(ty) => self.operand_to(*part, ty, NO_WHY),
-                None => elem = Some(self.operand(*part, None)),
-            }
-        }
-        let elem = elem.unwrap_or_else(|| self.var());
-        if parts.is_empty() {
-            self.finals.push(Final::Known { ty: elem, span, what: "the lanes of this vector" });
-        } else {
+        let elem = self.elements(parts, elem, "the lanes of this vector", span);
+        if !parts.is_empty() {
             self.finals.push(Final::Operand { op: "`simd`", want: Want::Lane, ty: elem, span });
         }
         self.p.types.mk(Kind::Simd(elem, parts.len() as u64))

@@ -257,7 +257,7 @@ struct Checker<'a, 's> {
     /// The bodies around bodies, and those of lambdas and functions.
     owner_parents: FxHashMap<u32, u32>,
     lambda_owners: FxHashMap<GlobalExpr, u32>,
-    fn_owners: FxHashMap<(nyala_base::FileId, u32), u32>,
+    fn_owners: FxHashMap<FnId, u32>,
     /// How many impls are being looked through for a bound.
     bound_depth: u32,
     /// How many were looked through for the bound that is asked for.
@@ -495,7 +495,9 @@ impl<'a, 's> Checker<'a, 's> {
             is_literal(c, t, class) || c.p.types.as_prim(t).is_some_and(like)
         };
         let is_number = |c: &Self, t: Ty| c.p.types.as_prim(t).is_some_and(|p| p != Prim::Bool);
-        if matches!(self.p.types.kind(f), Kind::Fn(..)) && !matches!(self.p.types.kind(t), Kind::Fn(..)) {
+        if matches!(self.p.types.kind(f), Kind::Fn(..))
+            && !matches!(self.p.types.kind(t), Kind::Fn(..) | Kind::Generic(..))
+        {
             diagnostic = diagnostic.hint(type_mismatch::CALL);
         } else if f == unit && t != unit {
             diagnostic = diagnostic.hint(type_mismatch::NO_VALUE);

@@ -85,10 +85,8 @@ impl<'a> Checker<'a, '_> {
         let values: FxHashSet<u32> = self.lambda_owners.values().chain(self.fn_owners.values()).copied().collect();
         shared.retain(|owner, _| values.contains(owner));
         let mut bodies: Vec<(u32, usize, ExprId)> = Vec::new();
-        for f in &self.p.fns {
-            if let (Some(body), Some(owner)) =
-                (f.ast.body, self.fn_owners.get(&(f.ast.name.span.file, f.ast.name.span.lo)))
-            {
+        for (i, f) in self.p.fns.iter().enumerate() {
+            if let (Some(body), Some(owner)) = (f.ast.body, self.fn_owners.get(&FnId(i as u32))) {
                 bodies.push((*owner, f.module, body));
             }
         }
@@ -189,8 +187,7 @@ impl<'a> Checker<'a, '_> {
                 ExprKind::Path(_) => match self.p.resolved.get(&self.p.global(module, e)) {
                     Some(Entity::Local(id)) => values.extend(inits.get(id)),
                     Some(Entity::Fn(id)) if !self.p.fns[id.0 as usize].top_level => {
-                        let name = self.p.fns[id.0 as usize].ast.name.span;
-                        if let Some(&owner) = self.fn_owners.get(&(name.file, name.lo)) {
+                        if let Some(&owner) = self.fn_owners.get(id) {
                             out.push(Escape { owner, span: node.span });
                         }
                     }

@@ -15,8 +15,9 @@
 
 use nyala_base::{Diagnostic, Span};
 
-pub fn of_struct(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("recursive-type", span, format!("struct `{name}` contains itself"))
+/// `what`: a struct or an enum.
+pub fn of_value(span: Span, what: &str, name: &str) -> Diagnostic {
+    Diagnostic::error("recursive-type", span, format!("{what} `{name}` contains itself"))
         .hint("put a pointer between, `&T`")
 }
 

@@ -395,8 +395,18 @@ impl<'a> Lowerer<'_, 'a, '_> {
             BinaryOp::Mul => Op::Mul,
             BinaryOp::Div | BinaryOp::Rem if is_int => {
                 let (partial, total) = if op == BinaryOp::Div { (Op::PDiv, Op::Div) } else { (Op::PRem, Op::Rem) };
-                if self.mode != Mode::Code && self.w.as_lit(b).is_some_and(|d| d != 0 && d != u64::MAX) {
-                    return self.w.op(total, &[a, b]);
+                if self.mode != Mode::Code
+                    && let Some(divisor) = self.w.as_lit(b).filter(|d| *d != 0)
+                {
+                    let by_minus_one = divisor == u64::MAX && prim.is_some_and(Prim::is_signed);
+                    let least = prim.map(|p| p.normalize(1u64 << (p.bits() - 1)));
+                    if !by_minus_one {
+                        return self.w.op(total, &[a, b]);
+                    }
+                    if self.w.as_lit(a).is_some_and(|a| Some(a) != least) {
+                        let ty = self.w.ty(a);
+                        return if op == BinaryOp::Div { self.negate(a) } else { self.w.lit(ty, 0) };
+                    }
                 }
                 return match self.mem(span) {
                     Some(mem) => self.w.op(partial, &[mem, a, b]),
