@@ -2,6 +2,7 @@
 
 pub mod codes;
 pub mod diagnostics;
+pub mod graph;
 pub mod ids;
 pub mod source;
 

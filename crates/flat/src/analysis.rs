@@ -1,7 +1,7 @@
 //! Facts about a function's control flow: orders, predecessors, dominators, dominance frontiers.
 
 use crate::data::{Block, Function};
-use nyala_base::Id;
+use nyala_base::{Id, graph};
 
 /// Control flow of a function, as of when it was computed.
 pub struct Cfg {
@@ -11,36 +11,20 @@ pub struct Cfg {
     pub position: Vec<usize>,
     /// Reachable predecessors, one entry for each edge.
     pub preds: Vec<Vec<Block>>,
-    /// Immediate dominator; the entry's is itself.
+    /// Immediate dominator; the entry's is itself, and there is none where unreachable.
     pub idom: Vec<Block>,
 }
 
 impl Cfg {
     pub fn new(function: &Function) -> Cfg {
         let n = function.blocks.len();
-        let mut post: Vec<Block> = Vec::with_capacity(n);
-        let mut seen = vec![false; n];
-        let mut stack: Vec<(Block, usize)> = Vec::new();
-        if n > 0 {
-            seen[0] = true;
-            stack.push((Block(0), 0));
-        }
-        while let Some((block, i)) = stack.last_mut() {
-            match function.block(*block).term.edges().nth(*i) {
-                Some(edge) => {
-                    *i += 1;
-                    if !std::mem::replace(&mut seen[edge.block.idx()], true) {
-                        stack.push((edge.block, 0));
-                    }
-                }
-                None => {
-                    post.push(*block);
-                    stack.pop();
-                }
-            }
-        }
-        post.reverse();
-        let rpo = post;
+        let succs: Vec<Vec<usize>> =
+            function.blocks.iter().map(|b| b.term.edges().map(|edge| edge.block.idx()).collect()).collect();
+        let mut rpo: Vec<Block> = match n {
+            0 => Vec::new(),
+            _ => graph::postorder(&succs, 0).into_iter().map(Block::from_idx).collect(),
+        };
+        rpo.reverse();
         let mut position = vec![usize::MAX; n];
         for (i, b) in rpo.iter().enumerate() {
             position[b.idx()] = i;
@@ -51,7 +35,10 @@ impl Cfg {
                 preds[edge.block.idx()].push(b);
             }
         }
-        let idom = dominators(&rpo, &position, &preds);
+        let idom = match n {
+            0 => Vec::new(),
+            _ => graph::dominators(&succs, 0).into_iter().map(|b| Block(b as u32)).collect(),
+        };
         Cfg { rpo, position, preds, idom }
     }
 
@@ -117,42 +104,4 @@ impl Cfg {
         }
         frontiers
     }
-}
-
-fn dominators(rpo: &[Block], position: &[usize], preds: &[Vec<Block>]) -> Vec<Block> {
-    const NONE: Block = Block(u32::MAX);
-    let mut idom = vec![NONE; position.len()];
-    let Some(&entry) = rpo.first() else { return idom };
-    idom[entry.idx()] = entry;
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &b in &rpo[1..] {
-            let mut new = NONE;
-            for &p in &preds[b.idx()] {
-                if idom[p.idx()] == NONE {
-                    continue;
-                }
-                if new == NONE {
-                    new = p;
-                    continue;
-                }
-                let (mut x, mut y) = (p, new);
-                while x != y {
-                    while position[x.idx()] > position[y.idx()] {
-                        x = idom[x.idx()];
-                    }
-                    while position[y.idx()] > position[x.idx()] {
-                        y = idom[y.idx()];
-                    }
-                }
-                new = x;
-            }
-            if idom[b.idx()] != new {
-                idom[b.idx()] = new;
-                changed = true;
-            }
-        }
-    }
-    idom
 }

@@ -164,7 +164,9 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
     let function = v.function;
     let ty = |i: usize| function.ty(inst.args[i]);
     let n_args = match op {
-        Op::Known | Op::Hlt | Op::Run => return v.check(false, "flat SSA has no partial-evaluation operations"),
+        Op::Known | Op::Hlt | Op::Unfold | Op::Run => {
+            return v.check(false, "flat SSA has no partial-evaluation operations");
+        }
         Op::Tuple | Op::Struct | Op::Array => inst.args.len(),
         // The `mem` operand is gone.
         _ if op.effect() != Effect::Total => op.arity() as usize - 1,
@@ -322,7 +324,7 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         | Op::Cbrt => (ty(0) == result && types.lane_prim(result).is_some_and(Prim::is_float))
             .then_some(())
             .ok_or("a math function takes and gives a float"),
-        Op::Store | Op::AtomicStore | Op::Fence | Op::Known | Op::Hlt | Op::Run => Ok(()),
+        Op::Store | Op::AtomicStore | Op::Fence | Op::Known | Op::Hlt | Op::Unfold | Op::Run => Ok(()),
     };
     if let Err(rule) = rule {
         v.check(false, &format!("`{}`: {rule}", op.name()));

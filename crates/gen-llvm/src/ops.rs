@@ -106,6 +106,7 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         | Op::Fence
         | Op::Known
         | Op::Hlt
+        | Op::Unfold
         | Op::Run
         | Op::Store => Err(bug(format!("`{}` in machine code", op.name()))),
         Op::Popcount | Op::Clz | Op::Ctz => count(f, op, &name, ty, args[0]),

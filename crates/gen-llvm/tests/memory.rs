@@ -318,7 +318,7 @@ fn program(seed: u64, known: [u32; 2]) -> World {
     let g = w.declare("g", ty, &["m", "ret"]);
     w.cont_mut(g).linkage = Linkage::Exported("g".into());
     let callee = w.cont_val(f);
-    let callee = w.op(Op::Run, &[callee]);
+    let callee = w.op(Op::Unfold, &[callee]);
     let (m, ret) = (w.param(g, 0), w.param(g, 1));
     let args = known.map(|n| w.lit_prim(Prim::U32, n.into()));
     w.define(g, callee, &[m, args[0], args[1], ret]);

@@ -259,7 +259,7 @@ impl Compiler<'_, '_> {
 
     /// The operand without annotations for the partial evaluator.
     fn strip(&self, mut v: Val) -> Val {
-        while matches!(self.w.as_op(v), Some(Op::Hlt | Op::Run)) {
+        while matches!(self.w.as_op(v), Some(Op::Hlt | Op::Unfold | Op::Run)) {
             v = self.w.args(v)[0];
         }
         v
@@ -416,7 +416,7 @@ impl Compiler<'_, '_> {
         let prim = w.types.as_prim(ty);
         match op {
             Op::Extract => return self.extract(v),
-            Op::Hlt | Op::Run => return self.reg(args[0]),
+            Op::Hlt | Op::Unfold | Op::Run => return self.reg(args[0]),
             _ => {}
         }
         let d = self.alloc(ty)?;
@@ -530,7 +530,7 @@ impl Compiler<'_, '_> {
                 self.emit(Inst::Math { op, prim, d, a, b, c });
             }
             Op::Known => self.constant(d, 0),
-            Op::Extract | Op::Hlt | Op::Run => {}
+            Op::Extract | Op::Hlt | Op::Unfold | Op::Run => {}
             Op::PDiv
             | Op::PRem
             | Op::Load

@@ -278,7 +278,7 @@ impl<'w> Linker<'w> {
                     let n = self.layouts.layout(w.ty(v))?.leaves.len();
                     done[&args[0]][at..at + n].to_vec()
                 }
-                Node::Op(Op::Bitcast | Op::Hlt | Op::Run) => done[&args[0]].clone(),
+                Node::Op(Op::Bitcast | Op::Hlt | Op::Unfold | Op::Run) => done[&args[0]].clone(),
                 Node::Op(Op::Lea) => {
                     let pointee = w.types.pointee(w.ty(args[0])).unwrap_or(w.ty(args[0]));
                     let offset = layout::offset(&w.types, pointee, w.as_lit(args[1]).unwrap_or(0)).unwrap_or(0);

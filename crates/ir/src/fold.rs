@@ -43,7 +43,7 @@ pub fn fold(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
         Op::Insert => fold_insert(w, ty, args),
         Op::Load => fold_load(w, args[1]),
         Op::Store => (w.node(args[2]) == Node::Undef).then_some(args[0]),
-        Op::Run => w.is_op(args[0], Op::Run).then_some(args[0]),
+        Op::Unfold | Op::Run => w.is_op(args[0], op).then_some(args[0]),
         Op::Hlt => w.is_op(args[0], Op::Hlt).then_some(args[0]),
         Op::Lea => fold_lea(w, args),
         Op::Slot | Op::Alloc | Op::Known => None,

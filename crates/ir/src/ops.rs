@@ -100,7 +100,8 @@ ops! {
     Fence "fence" 2 Mem, Write, "`fence(mem, order)`: the next mem.";
     Known "known" 1 Bool, Total, "`?e`: whether partial evaluation knows `e`; false when nobody evaluates it partially.";
     Hlt "hlt" 1 Same(0), Total, "`$e`: the value, unknown to partial evaluation.";
-    Run "run" 1 Same(0), Total, "`@@f`: the callee, to be unfolded whatever its filters say.";
+    Unfold "unfold" 1 Same(0), Total, "`@@f`: the callee, to be unfolded whatever its filters say.";
+    Run "run" 1 Same(0), Total, "`@f`: the callee, its call to be evaluated as far as it goes.";
     Popcount "popcount" 1 Same(0), Total, "Number of one bits of an integer.";
     Clz "clz" 1 Same(0), Total, "Number of zero bits above the highest one bit; the width for 0.";
     Ctz "ctz" 1 Same(0), Total, "Number of zero bits below the lowest one bit; the width for 0.";

@@ -241,6 +241,7 @@ impl Session {
             self.sink.push(constant_fault::warning(span, what));
         }
         self.verify_graph("lower", &world)?;
+        self.sink.diagnostics.extend(nyala_specialize::recursive_runs::recursive_runs(&world));
         Ok(world)
     }
 

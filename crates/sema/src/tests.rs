@@ -166,7 +166,7 @@ fn lowers_for_with_slots() {
                 let t.3 = load(m.10, t.1)
             cont range(m.11: mem, a: i32, b: i32, body.2: cn(mem, i32, cn(mem)), ret.2: cn(mem)) @ = unroll_step(m.11, hlt(a), b, 1, body.2, ret.2)
             cont unroll_step(m.12: mem, a.1: i32, @ b.1: i32, @ s: i32, body.3: cn(mem, i32, cn(mem)), ret.3: cn(mem)) @(and(and(?a.1, ?b.1), ?s)) = branch(m.12, lt(a.1, b.1), then, else)
-              cont then(m.13: mem) = run(body.3)(m.13, a.1, k)
+              cont then(m.13: mem) = unfold(body.3)(m.13, a.1, k)
               cont k(m.14: mem) = unroll_step(m.14, add(a.1, s), b.1, s, body.3, ret.3)
               cont else(m.15: mem) = ret.3(m.15)
             export cont main(m.16: mem, ret.4: cn(mem)) = range(m.16, 0, 3, body.1, ret.4)
@@ -207,7 +207,7 @@ fn lowers_figure_4_of_the_paper() {
               cont break(m.10: mem) = return(m.10)
             cont range(m.11: mem, a.1: i32, b.1: i32, body.1: cn(mem, i32, cn(mem)), ret: cn(mem)) @ = unroll_step(m.11, hlt(a.1), b.1, 1, body.1, ret)
             cont unroll_step(m.12: mem, a.2: i32, @ b.2: i32, @ s: i32, body.2: cn(mem, i32, cn(mem)), ret.1: cn(mem)) @(and(and(?a.2, ?b.2), ?s)) = branch(m.12, lt(a.2, b.2), then, else)
-              cont then(m.13: mem) = run(body.2)(m.13, a.2, k)
+              cont then(m.13: mem) = unfold(body.2)(m.13, a.2, k)
               cont k(m.14: mem) = unroll_step(m.14, add(a.2, s), b.2, s, body.2, ret.1)
               cont else(m.15: mem) = ret.1(m.15)
             cont g(m.16: mem, c: cn(mem), ret.2: cn(mem)) = ret.2(m.16)
@@ -338,9 +338,9 @@ fn lowers_filters() {
         extern fn g(x: i32) -> i32 { let h = @(?y)|y: i32| f(y, $x, 3); @@h(x) + @@f(1, x, x) }",
         expect![[r#"
             graph
-            export cont g(m: mem, x: i32, ret: cn(mem, i32)) = run(lambda)(m, x, k)
+            export cont g(m: mem, x: i32, ret: cn(mem, i32)) = unfold(lambda)(m, x, k)
               cont lambda(m.1: mem, y: i32, ret.1: cn(mem, i32)) @(?y) = f(m.1, y, hlt(x), 3, ret.1)
-              cont k(m.2: mem, r: i32) = run(f)(m.2, 1, x, x, k.1)
+              cont k(m.2: mem, r: i32) = unfold(f)(m.2, 1, x, x, k.1)
                 cont k.1(m.3: mem, r.1: i32) = ret(m.3, add(r, r.1))
             cont f(m.4: mem, @ a: i32, @(and(?a, lt(b, 5))) b: i32, @(?c) c: i32, ret.2: cn(mem, i32)) = ret.2(m.4, add(add(a, b), c))
         "#]],
@@ -584,10 +584,8 @@ fn reports_faults_once() {
     check_errors(
         "fn f(x: f16) -> () { let y = ~1; let a: simd[f32 * 4]; vectorize(0, 0, 1, |i| print(i)); @f(1); $f(2); f($x) }",
         expect![[r#"
-            1:90 limitation: a call with `@` is evaluated like one with `@@` so far: this call, not those inside (write the filter before the function's name, `fn @f(…)`, or call with `@@`)
             1:93 type-mismatch: found `integer`, expected `f16` (an integer literal never becomes a float: write a point, as in `1.0`)
             1:100 type-mismatch: found `integer`, expected `f16` (an integer literal never becomes a float: write a point, as in `1.0`)
-            1:97 limitation: a call with `$` keeps only its result unknown so far: the call may be specialized (leave the function without a filter, or make its arguments unknown: `f($x)`)
         "#]],
     );
     check_errors("fn id[T](x: T) -> T { x } fn f() -> i32 { id(1) + id[i32](2) }", expect![""]);

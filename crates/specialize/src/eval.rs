@@ -11,13 +11,15 @@
 //! recursive or escaped one nothing.
 
 mod history;
+mod run;
 mod stubs;
 mod values;
 
 use crate::Options;
 use crate::facts::Facts;
 use crate::memory::{self, Memory};
-use crate::whistle::{self, CallKey, Diverged, Hints};
+use crate::postdom;
+use crate::whistle::{self, CallKey, Diverged, Hints, Kind, Kinds};
 use nyala_base::{Diagnostic, Id, SideTable, Span};
 use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -56,13 +58,15 @@ pub struct Stub {
     escaped: bool,
     queued: bool,
     requests: Vec<Request>,
-    /// Records and runs that its first request saw.
-    records: Option<u32>,
-    runs: Option<u32>,
+    /// What its first request came from.
+    past: Past,
+    /// The mode to evaluate it in wherever it is called.
+    resume: Option<Mode>,
+    /// When it was made, in reductions; by the code that a call by `@` runs, made last.
+    made: u64,
     /// Stands in for it once it is consumed.
     alias: Option<StubId>,
     rank: (u32, u32),
-    key: CallKey,
     /// Inlined where its only call was.
     was_called: bool,
 }
@@ -89,6 +93,8 @@ struct Record {
     free: Rc<[Val]>,
     /// By parameter; `mem` included, not compared.
     args: Box<[Val]>,
+    /// Residual parameters that were there.
+    births: u32,
     segment: u32,
     next: Option<u32>,
 }
@@ -98,16 +104,45 @@ struct Site {
     block: Cont,
     /// From one residual terminator to the next.
     segment: u32,
-    records: Option<u32>,
-    runs: Option<u32>,
+    past: Past,
     memory: Memory,
 }
 
+/// What happened on the way to some code.
+#[derive(Clone, Copy)]
+struct Past {
+    records: Option<u32>,
+    entered: Option<u32>,
+    mode: Mode,
+}
+
+const NO_PAST: Past = Past { records: None, entered: None, mode: Mode::Filters };
+
 /// A function with loops was entered, by `@@` or otherwise.
-struct Run {
+struct Entered {
     cont: Cont,
-    run: bool,
+    unfold: bool,
     next: Option<u32>,
+}
+
+/// How calls are evaluated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    /// As their filters say.
+    Filters,
+    /// Within the call by `@` with that index: all known callees are unfolded.
+    Run(u32),
+    /// The same, but behind a call that could not be decided, up to its post-dominator, if that is code of which there
+    /// is no closure yet: as filters say.
+    Skip(u32, Option<Cont>),
+}
+
+/// A call by `@`.
+struct RunCall {
+    /// Continuations made before are outside, and end it.
+    start: u64,
+    /// The mode there.
+    outer: Mode,
 }
 
 /// A recursive continuation, its free values, its arguments without `mem`.
@@ -138,7 +173,10 @@ pub struct Evaluator<'a> {
     births: u32,
     queue: BinaryHeap<((u32, u32, u32), StubId)>,
     records: Vec<Record>,
-    runs: Vec<Run>,
+    entered: Vec<Entered>,
+    run_calls: Vec<RunCall>,
+    /// The continuation being evaluated, and how.
+    current: (Cont, Mode),
     segments: u32,
     knots: FxHashSet<Knot>,
     noted: Hints,
@@ -169,7 +207,9 @@ impl<'a> Evaluator<'a> {
             births: 0,
             queue: BinaryHeap::new(),
             records: Vec::new(),
-            runs: Vec::new(),
+            entered: Vec::new(),
+            run_calls: Vec::new(),
+            current: (Cont(0), Mode::Filters),
             segments: 0,
             knots: FxHashSet::default(),
             noted: Hints::default(),
@@ -211,10 +251,10 @@ impl<'a> Evaluator<'a> {
                 continue;
             }
             match n_uses(stub.cont) {
-                1 => single.push(stub.key),
-                0 if stub.was_called => single.push(stub.key),
+                1 => single.push((k, stub.mask)),
+                0 if stub.was_called => single.push((k, stub.mask)),
                 0 => {}
-                _ => drop(several.insert(stub.key)),
+                _ => drop(several.insert((k, stub.mask))),
             }
         }
         for key in single {
@@ -228,6 +268,11 @@ impl<'a> Evaluator<'a> {
     pub fn captured(&self, v: Val) -> Option<(Cont, &[Val])> {
         let stub = &self.stubs[self.stub_of_val(v)?];
         Some((stub.source, &stub.vals))
+    }
+
+    /// When a residual parameter was made.
+    pub fn birth(&self, v: Val) -> u32 {
+        self.ranks[v].map_or(0, |r| r.0)
     }
 
     fn stub_of_val(&self, v: Val) -> Option<StubId> {
@@ -249,8 +294,8 @@ impl<'a> Evaluator<'a> {
     pub fn run(&mut self, roots: &[Cont]) -> Result<(), Box<Diverged>> {
         self.copy_globals();
         for &root in roots {
-            let s = self.stub(root, 0, Rc::new([]), (root, 0, 0));
-            self.escape_stub(s, None, None);
+            let s = self.stub(root, 0, Rc::new([]));
+            self.escape_stub(s, NO_PAST);
         }
         loop {
             while let Some((_, s)) = self.queue.pop() {
@@ -308,7 +353,7 @@ impl<'a> Evaluator<'a> {
                     if let Some(s) = self.stub_of_val(p) {
                         let s = self.live(s);
                         found |= !self.stubs[s].escaped;
-                        self.escape_stub(s, None, None);
+                        self.escape_stub(s, NO_PAST);
                     }
                     parts.extend(self.dst.args(p));
                 }
@@ -327,6 +372,7 @@ impl<'a> Evaluator<'a> {
                 self.check_budget()?;
             }
             let k = entry.cont;
+            self.current = (k, site.past.mode);
             for (&v, &x) in self.facts.nest.free(k).iter().zip(entry.free.iter()) {
                 self.registers[v] = x;
             }
@@ -382,13 +428,15 @@ impl<'a> Evaluator<'a> {
         if let Node::Builtin(b) = self.dst.node(callee) {
             return self.call_builtin(site, b, callee, args);
         }
-        let (mut callee, mut run, mut halt) = (callee, false, false);
-        while let Some(op @ (Op::Run | Op::Hlt)) = self.dst.as_op(callee) {
+        let (mut callee, mut unfold, mut run, mut halt) = (callee, false, false, false);
+        while let Some(op @ (Op::Unfold | Op::Run | Op::Hlt)) = self.dst.as_op(callee) {
+            unfold |= op == Op::Unfold;
             run |= op == Op::Run;
             halt |= op == Op::Hlt;
             callee = self.dst.args(callee)[0];
         }
         let Some(closure) = self.stub_of_val(callee) else {
+            self.skip(site, postdom::UNKNOWN, &args);
             self.escape(callee, site, true);
             self.residual_call(site, callee, &args);
             return None;
@@ -398,29 +446,35 @@ impl<'a> Evaluator<'a> {
         let recursive = self.facts.is_recursive[k];
         let n = args.len();
         let all = (if n >= 64 { u64::MAX } else { (1 << n) - 1 }) & !1;
-        let (mut mask, mut full) = self.requested(k, &args, all, run);
+        let mut mode = if run { self.start_run(site.past.mode, &args) } else { self.mode_in(closure, site.past.mode) };
         if halt {
-            full = false;
+            self.skip(site, postdom::UNKNOWN, &args);
+            mode = Mode::Filters;
         }
-        let literals = args.iter().take(64).enumerate().filter(|(_, a)| self.dst.as_lit(**a).is_some());
-        let key: CallKey = (k, mask, literals.fold(0, |bits, (i, _)| bits | 1 << i));
+        // What a run comes back to after it skipped something is evaluated once, for all ways there.
+        unfold |= run || matches!((site.past.mode, mode), (Mode::Run(_), Mode::Run(_)));
+        let (mut mask, mut full) = match halt {
+            true => (self.facts.automatic[k], false),
+            false => self.requested(k, &args, all, unfold),
+        };
+        let kinds = self.kinds(&args);
         if recursive {
-            let drift = self.hints.drift(key) & mask;
+            let drift = self.hints.drift((k, mask), &kinds) & mask;
             if drift != 0 {
                 mask &= !drift;
                 full = false;
             }
-        } else if self.hints.is_inline(key) && !halt {
+        } else if self.hints.is_inline((k, mask)) && !halt {
             full = true;
         }
-        if recursive && !full && !halt && self.is_run_loop(k, site) && self.is_condition_known(k, &free, &args) {
+        if recursive && !full && !halt && self.is_unfolded_loop(k, site) && self.is_condition_known(k, &free, &args) {
             full = true;
         }
         let first = recursive && full && self.is_first_unfold(k, site);
         if recursive && mask != 0 && (first || !full) && (full || !self.is_known_stub(k, mask, &free, &args)) {
             let drift = self.drift(k, mask, &free, &args, site);
             if drift != 0 {
-                self.noted.note_drift(key, drift);
+                self.noted.note_drift((k, mask), kinds, drift);
                 mask &= !drift;
                 full = false;
             }
@@ -432,22 +486,27 @@ impl<'a> Evaluator<'a> {
                 mask = all;
                 self.knots.insert(knot);
             } else {
-                site.records = Some(self.record(k, &free, &args, site.segment, site.records));
+                site.past.records = Some(self.record(k, &free, &args, site.segment, site.past.records));
             }
         }
         if recursive {
             self.note_chain(k, &args, origin);
         }
         if full {
-            self.note_run(k, run, site);
+            self.note_entered(k, unfold, site);
+            site.past.mode = mode;
             return Some(Entry { cont: k, free, args });
         }
         let masked = (0..n.min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
         let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
-        let s = self.stub(k, mask, vals, key);
+        let s = self.stub(k, mask, vals);
         if !halt && self.is_linear(s, &args) {
             self.stubs[s].state = State::Consumed;
+            site.past.mode = mode;
             return Some(Entry { cont: k, free, args });
+        }
+        if self.stubs[s].resume.is_none() {
+            self.stubs[s].resume = self.stubs[closure].resume;
         }
         let mut i = 0;
         args.retain(|_| {
@@ -456,6 +515,17 @@ impl<'a> Evaluator<'a> {
         });
         self.request_call(site, s, args);
         None
+    }
+
+    /// What kinds of values the arguments are: the same from round to round.
+    fn kinds(&self, args: &[Val]) -> Kinds {
+        args.iter()
+            .map(|&a| match self.stub_of_val(a) {
+                Some(s) => Kind::Closure(self.stubs[s].source),
+                None if self.dst.as_lit(a).is_some() => Kind::Literal,
+                None => Kind::Other,
+            })
+            .collect()
     }
 
     fn call_builtin(&mut self, site: &mut Site, b: Builtin, callee: Val, args: Vec<Val>) -> Option<Entry> {
@@ -473,12 +543,16 @@ impl<'a> Evaluator<'a> {
                 self.residual_call(site, callee, &args);
             }
             // The bodies are built like any function that escapes, where they stand.
-            Builtin::Parallel | Builtin::Spawn | Builtin::Limited => self.residual_call(site, callee, &args),
+            Builtin::Parallel | Builtin::Spawn | Builtin::Limited => {
+                self.skip(site, postdom::UNKNOWN, &args);
+                self.residual_call(site, callee, &args);
+            }
             Builtin::Branch => {
                 let known = self.dst.as_lit(args[1]).map(|bit| if bit == 1 { args[2] } else { args[3] });
                 if let Some(target) = known.or((args[2] == args[3]).then_some(args[2])) {
                     return self.call(site, target, vec![args[0]], Span::NONE);
                 }
+                self.skip_branch(site, &args[2..]);
                 let (mut resolved, mut requests) = (args.clone(), Vec::new());
                 for idx in [2, 3] {
                     if let Some(s) = self.stub_of_val(args[idx]) {
@@ -544,13 +618,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Which parameters the filters of `k` want specialized, and whether the call is to be unfolded.
-    fn requested(&mut self, k: Cont, args: &[Val], all: u64, run: bool) -> (u64, bool) {
+    fn requested(&mut self, k: Cont, args: &[Val], all: u64, unfold: bool) -> (u64, bool) {
         let automatic = self.facts.automatic[k];
         if !self.options.annotations {
             return (automatic, automatic == all && all != 0);
         }
         let filter = &self.source.cont(k).filter;
-        if run || filter.all.is_some_and(|f| self.filter_holds(f, args)) {
+        if unfold || filter.all.is_some_and(|f| self.filter_holds(f, args)) {
             return (all, true);
         }
         let mut mask = automatic;

@@ -17,6 +17,8 @@ pub struct Facts {
     /// For the header of a loop whose condition depends on parameters of a function around it: that function. A call
     /// of it by `@@` runs the loop as long as the condition is known (`001` 4.6.1).
     pub loop_of: SideTable<Cont, Option<Cont>>,
+    /// The innermost function around a continuation, itself included: what has a parameter that is a function.
+    pub function: SideTable<Cont, Option<Cont>>,
     /// Functions that are some loop's `loop_of`.
     pub has_loop: SideTable<Cont, bool>,
 }
@@ -31,6 +33,7 @@ impl Facts {
             automatic: SideTable::default(),
             loop_of: SideTable::default(),
             has_loop: SideTable::default(),
+            function: SideTable::default(),
             nest,
         };
         let mut refs: SideTable<Cont, Vec<Cont>> = SideTable::default();
@@ -40,6 +43,7 @@ impl Facts {
         }
         let order: Vec<Cont> = roots.iter().chain(&facts.nest.conts).copied().collect();
         facts.number(&order, &refs);
+        facts.find_functions(w);
         facts.find_recursive(&refs);
         facts.find_loops(w);
         facts
@@ -63,8 +67,25 @@ impl Facts {
         }
     }
 
+    fn find_functions(&mut self, w: &World) {
+        for i in 0..self.nest.conts.len() {
+            let mut path = Vec::new();
+            let mut at = Some(self.nest.conts[i]);
+            while let Some(k) = at
+                && self.function[k].is_none()
+                && !is_function(w, k)
+            {
+                path.push(k);
+                at = self.nest.parent(k);
+            }
+            let found = at.map(|k| self.function[k].unwrap_or(k));
+            for k in path.into_iter().chain(at) {
+                self.function[k] = found;
+            }
+        }
+    }
+
     fn find_loops(&mut self, w: &World) {
-        let is_function = |k: Cont| w.params(k).iter().any(|&p| w.types.has_function(w.ty(p)));
         let mut entries: SideTable<Cont, Vec<Cont>> = SideTable::default();
         for &k in &self.nest.conts {
             if let Some(callee) = w.body(k).and_then(|b| w.as_cont(b.callee)) {
@@ -73,7 +94,7 @@ impl Facts {
         }
         for i in 0..self.nest.conts.len() {
             let header = self.nest.conts[i];
-            if !self.is_recursive[header] || is_function(header) || !w.cont(header).filter.is_empty() {
+            if !self.is_recursive[header] || is_function(w, header) || !w.cont(header).filter.is_empty() {
                 continue;
             }
             let Some(cond) = loop_condition(w, header) else { continue };
@@ -88,10 +109,10 @@ impl Facts {
                     }
                 }
             }
-            let depends = depends_on.iter().any(|&p| matches!(w.node(p), Node::Param(k, _) if is_function(k)));
+            let depends = depends_on.iter().any(|&p| matches!(w.node(p), Node::Param(k, _) if is_function(w, k)));
             let mut around = self.nest.parent(header);
             while let Some(k) = around
-                && !is_function(k)
+                && !is_function(w, k)
             {
                 around = self.nest.parent(k);
             }
@@ -137,6 +158,11 @@ impl Facts {
             }
         }
     }
+}
+
+/// Whether a parameter is or contains a function.
+pub fn is_function(w: &World, k: Cont) -> bool {
+    w.params(k).iter().any(|&p| w.types.has_function(w.ty(p)))
 }
 
 /// The condition of the branch that a continuation's body is.

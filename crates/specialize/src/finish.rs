@@ -59,7 +59,7 @@ impl Copy<'_, '_> {
                 let Some(body) = self.ev.dst.body(old).cloned() else { continue };
                 self.count(&body.args, body.callee);
                 let mut callee = self.val(body.callee, &mut globals);
-                while self.new.is_op(callee, Op::Run) {
+                while let Some(Op::Unfold | Op::Run) = self.new.as_op(callee) {
                     callee = self.new.args(callee)[0];
                 }
                 let args: Vec<Val> = body.args.iter().map(|&a| self.val(a, &mut globals)).collect();
@@ -158,7 +158,7 @@ impl Copy<'_, '_> {
 
     fn copy_op(&mut self, op: Op, ty: nyala_ir::Ty, args: &[Val]) -> Val {
         match op {
-            Op::Hlt | Op::Run => args[0],
+            Op::Hlt | Op::Unfold | Op::Run => args[0],
             Op::Slot | Op::Alloc => {
                 let pointee = self.new.types.part(ty, 1).and_then(|p| self.new.types.pointee(p)).unwrap_or(ty);
                 let elem = if op == Op::Alloc { self.new.types.part(pointee, 0).unwrap_or(pointee) } else { pointee };

@@ -15,7 +15,8 @@
 //!   cont else(m.2) = pow(m.2, x, add(n, -1), |m.3, r| ret(m.3, mul(r, x)))
 //! ```
 //!
-//! Which parameters a call specializes: [`eval`]. What is known of memory: [`memory`]. When a recursion is taken for
+//! Which parameters a call specializes: [`eval`]. Run and halt: `eval/run.rs`, where a run goes on: [`postdom`]. What is
+//! known of memory: [`memory`]. When a recursion is taken for
 //! divergent and generalized: [`whistle`]. What cannot be decided on the way, a hint for the next round: whether a
 //! recursion's argument drifts, whether a function is called once only. Two rounds as a rule, [`MAX_ROUNDS`] at most.
 //!
@@ -26,6 +27,8 @@ pub mod eval;
 pub mod facts;
 pub mod finish;
 pub mod memory;
+pub mod postdom;
+pub mod recursive_runs;
 pub mod whistle;
 
 use crate::diagnostics::{static_assert_failed, static_assert_unknown};

@@ -12,27 +12,52 @@ pub const MAX_ANCESTORS: usize = 16;
 /// Records looked at to find them.
 pub const MAX_RECORDS: usize = 256;
 
-/// A kind of call: the continuation, the parameters to specialize, which arguments are literals.
-pub type CallKey = (Cont, u64, u64);
+/// A continuation and the parameters to specialize.
+pub type CallKey = (Cont, u64);
+
+/// What an argument is, as far as that is the same from round to round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Literal,
+    Closure(Cont),
+    Other,
+    /// Whatever function.
+    Function,
+}
+
+/// One for each argument.
+pub type Kinds = smallvec::SmallVec<[Kind; 6]>;
 
 /// What earlier rounds found out.
 #[derive(Default, Clone, Debug)]
 pub struct Hints {
-    /// Parameters not to specialize, because they would be different each time.
-    drift: FxHashMap<CallKey, u64>,
-    /// Calls that are the only ones left of their callee.
+    /// Parameters not to specialize in calls with such arguments, because they would be different each time.
+    drift: FxHashMap<CallKey, Vec<(Kinds, u64)>>,
+    /// What is called once only.
     inline: FxHashSet<CallKey>,
 }
 
 impl Hints {
-    pub fn drift(&self, key: CallKey) -> u64 {
-        self.drift.get(&key).copied().unwrap_or(0)
+    pub fn drift(&self, key: CallKey, kinds: &Kinds) -> u64 {
+        let fits = |noted: &Kinds| noted.iter().zip(kinds).all(|(n, k)| n == k || *n == Kind::Function);
+        let noted = self.drift.get(&key).into_iter().flatten();
+        noted.filter(|(noted, _)| fits(noted)).fold(0, |all, (_, params)| all | params)
     }
     pub fn is_inline(&self, key: CallKey) -> bool {
         self.inline.contains(&key)
     }
-    pub fn note_drift(&mut self, key: CallKey, params: u64) {
-        *self.drift.entry(key).or_default() |= params;
+    /// Functions among the parameters that drift may be others next time.
+    pub fn note_drift(&mut self, key: CallKey, mut kinds: Kinds, params: u64) {
+        for (i, kind) in kinds.iter_mut().enumerate().take(64) {
+            if params >> i & 1 == 1 && matches!(kind, Kind::Closure(_)) {
+                *kind = Kind::Function;
+            }
+        }
+        let noted = self.drift.entry(key).or_default();
+        match noted.iter_mut().find(|(k, _)| *k == kinds) {
+            Some((_, old)) => *old |= params,
+            None => noted.push((kinds, params)),
+        }
     }
     pub fn note_inline(&mut self, key: CallKey) {
         self.inline.insert(key);
@@ -41,10 +66,11 @@ impl Hints {
     /// Takes over what is new; false if nothing is.
     pub fn absorb(&mut self, new: Hints) -> bool {
         let mut changed = false;
-        for (key, params) in new.drift {
-            let entry = self.drift.entry(key).or_default();
-            changed |= *entry | params != *entry;
-            *entry |= params;
+        for (key, noted) in new.drift {
+            for (kinds, params) in noted {
+                changed |= self.drift(key, &kinds) | params != self.drift(key, &kinds);
+                self.note_drift(key, kinds, params);
+            }
         }
         for key in new.inline {
             changed |= self.inline.insert(key);
@@ -110,8 +136,8 @@ pub fn compare(ev: &Evaluator, old: Val, new: Val) -> Change {
     worst
 }
 
-/// Whether closure `new` captures closure `old`, at any depth.
-fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
+/// Whether closure `new` captures `old`, at any depth.
+pub fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
     let mut work = vec![new];
     let mut seen = FxHashSet::default();
     while let Some(v) = work.pop() {
@@ -133,6 +159,27 @@ fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
         }
     }
     false
+}
+
+/// When the youngest residual parameter that is a function, among what a closure captures, was made.
+pub fn youngest_function(ev: &Evaluator, v: Val) -> u32 {
+    let mut youngest = 0;
+    let mut work = vec![v];
+    let mut seen = FxHashSet::default();
+    while let Some(v) = work.pop() {
+        if !ev.dst.types.has_function(ev.dst.ty(v)) || !seen.insert(v) {
+            continue;
+        }
+        if seen.len() > 1000 {
+            return u32::MAX;
+        }
+        match (ev.captured(v), ev.dst.node(v)) {
+            (Some((_, vals)), _) => work.extend(vals),
+            (None, Node::Param(..)) => youngest = youngest.max(ev.birth(v)),
+            (None, _) => work.extend(ev.dst.args(v)),
+        }
+    }
+    youngest
 }
 
 /// Why an evaluation was given up.

@@ -260,7 +260,7 @@ impl Scheduler<'_> {
                 let mut fb = self.builder(b, block, span);
                 return Some(fb.literal(nyala_ir::Prim::Bool, 0));
             }
-            Op::Hlt | Op::Run => return Some(args[0]),
+            Op::Hlt | Op::Unfold | Op::Run => return Some(args[0]),
             Op::Store => {
                 self.builder(b, block, span).store(args[0], args[1]);
                 return None;

@@ -500,12 +500,7 @@ impl<'a> Checker<'a, '_> {
         let ast = self.ast();
         let span = ast[e].span;
         let mut call = looped.call;
-        while let ExprKind::Unary(op @ (UnaryOp::Unfold | UnaryOp::Run | UnaryOp::Halt), inner) = &ast[call].kind {
-            match op {
-                UnaryOp::Run => self.report(exprs::run_call(ast[call].span)),
-                UnaryOp::Halt => self.report(exprs::halted_call(ast[call].span)),
-                _ => {}
-            }
+        while let ExprKind::Unary(UnaryOp::Unfold | UnaryOp::Run | UnaryOp::Halt, inner) = &ast[call].kind {
             call = *inner;
         }
         let ExprKind::Call { callee, args } = &ast[call].kind else {

@@ -564,18 +564,9 @@ impl<'a> Checker<'a, '_> {
             }
             UnaryOp::Halt => {
                 let is_call = matches!(ast[inner].kind, ExprKind::Call { .. });
-                let ty = if is_call { self.expr(inner, expected) } else { self.operand(inner, expected) };
-                let g = self.g(inner);
-                if is_call && self.p.call_kind.get(&g) == Some(&CallKind::Call) {
-                    self.report(halted_call(span));
-                }
-                ty
+                if is_call { self.expr(inner, expected) } else { self.operand(inner, expected) }
             }
-            UnaryOp::Unfold => self.expr(inner, expected),
-            UnaryOp::Run => {
-                self.report(run_call(span));
-                self.expr(inner, expected)
-            }
+            UnaryOp::Unfold | UnaryOp::Run => self.expr(inner, expected),
         }
     }
 
@@ -816,18 +807,6 @@ impl<'a> Checker<'a, '_> {
         self.ctx.current_loop = old;
         TypeTable::UNIT
     }
-}
-
-/// A call with `@`, which is more than it does so far.
-pub(super) fn run_call(span: Span) -> Diagnostic {
-    let message = "a call with `@` is evaluated like one with `@@` so far: this call, not those inside";
-    limitation::warning(span, message, "write the filter before the function's name, `fn @f(…)`, or call with `@@`")
-}
-
-/// A call with `$`, which is more than it does so far.
-pub(super) fn halted_call(span: Span) -> Diagnostic {
-    let message = "a call with `$` keeps only its result unknown so far: the call may be specialized";
-    limitation::warning(span, message, "leave the function without a filter, or make its arguments unknown: `f($x)`")
 }
 
 /// The common type of branches.

@@ -6,7 +6,7 @@ use nyala_syntax::ast::{ExprKind, For, UnaryOp};
 
 impl<'a> Lowerer<'_, 'a, '_> {
     /// A call; its result goes to `ret` if it fits there as it is, and then there is no value.
-    pub(super) fn call(&mut self, e: ExprId, ret: Option<Val>, unfold: bool) -> Val {
+    pub(super) fn call(&mut self, e: ExprId, ret: Option<Val>, mark: Option<Op>) -> Val {
         let ast = self.ast();
         let ty = self.ty_of(e);
         let ExprKind::Call { callee, args } = &ast[e].kind else { return self.undef(ty) };
@@ -39,7 +39,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         if let Some(receiver) = receiver {
             vals.insert(0, receiver);
         }
-        let f = if unfold { self.w.op(Op::Run, &[f]) } else { f };
+        let f = mark.map_or(f, |mark| self.w.op(mark, &[f]));
         if vals.len() == params.len() && result != TypeTable::NEVER {
             return self.call_with(f, vals, result, ret);
         }
@@ -345,9 +345,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let ty = self.ty_of(e);
         let span = ast[e].span;
         let mut call = looped.call;
-        let mut unfold = false;
+        let mut mark = None;
         while let ExprKind::Unary(op, inner) = &ast[call].kind {
-            unfold |= matches!(op, UnaryOp::Unfold | UnaryOp::Run);
+            mark = mark.or(call_mark(*op));
             call = *inner;
         }
         let p = self.p;
@@ -400,7 +400,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let to = params.last().copied().unwrap_or(loop_ty);
         vals.push(self.convert(body, loop_ty, to));
         self.w.set_origin(ast[call].span);
-        let f = if unfold { self.w.op(Op::Run, &[f]) } else { f };
+        let f = mark.map_or(f, |mark| self.w.op(mark, &[f]));
         if returns {
             vals.push(k);
         }
@@ -413,5 +413,15 @@ impl<'a> Lowerer<'_, 'a, '_> {
             }
             _ => self.undef(ty),
         }
+    }
+}
+
+/// What marks the callee of a call with `@@`, `@` or `$`.
+pub(super) fn call_mark(op: UnaryOp) -> Option<Op> {
+    match op {
+        UnaryOp::Unfold => Some(Op::Unfold),
+        UnaryOp::Run => Some(Op::Run),
+        UnaryOp::Halt => Some(Op::Hlt),
+        _ => None,
     }
 }

@@ -62,13 +62,13 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     return;
                 }
                 ExprKind::Call { .. } if self.p.call_kind.get(&self.g(e)) == Some(&CallKind::Call) => {
-                    let val = self.call(e, Some(ret), false);
+                    let val = self.call(e, Some(ret), None);
                     return self.give(e, val, ret);
                 }
-                ExprKind::Unary(UnaryOp::Unfold | UnaryOp::Run, inner)
+                ExprKind::Unary(op @ (UnaryOp::Unfold | UnaryOp::Run | UnaryOp::Halt), inner)
                     if !self.p.adjust.contains_key(&self.g(*inner)) =>
                 {
-                    let val = self.unfold(*inner, Some(ret));
+                    let val = self.marked(*op, *inner, Some(ret));
                     return self.give(e, val, ret);
                 }
                 ExprKind::For(looped) => {

@@ -45,7 +45,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     pub(super) fn call_body(&mut self, body: Val, args: &[Val]) {
-        let body = self.w.op(Op::Run, &[body]);
+        let body = self.w.op(Op::Unfold, &[body]);
         self.call_with(body, args.to_vec(), TypeTable::UNIT, None);
     }
 

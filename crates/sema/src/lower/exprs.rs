@@ -242,7 +242,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 self.cast(val, from, to)
             }
             ExprKind::Call { .. } => match self.p.call_kind.get(&self.g(e)) {
-                Some(CallKind::Call) => self.call(e, None, false),
+                Some(CallKind::Call) => self.call(e, None, None),
                 Some(CallKind::Index) => self.read_expr(e),
                 None => self.undef(ty),
             },
@@ -352,23 +352,19 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 let val = self.value(inner);
                 self.w.op(Op::Known, &[val])
             }
-            UnaryOp::Halt => {
-                let val = self.value(inner);
-                // The call may not come back.
-                if self.alive() { self.w.op(Op::Hlt, &[val]) } else { val }
-            }
-            UnaryOp::Unfold | UnaryOp::Run => self.unfold(inner, None),
+            UnaryOp::Halt | UnaryOp::Unfold | UnaryOp::Run => self.marked(op, inner, None),
             UnaryOp::Own => self.own(inner, ty, e),
         }
     }
 
-    /// `@@e`.
-    pub(super) fn unfold(&mut self, inner: ExprId, ret: Option<Val>) -> Val {
+    /// `@@e`, `@e`, `$e`: a call, or a value, which only `$` changes.
+    pub(super) fn marked(&mut self, op: UnaryOp, inner: ExprId, ret: Option<Val>) -> Val {
         let is_call = matches!(self.ast()[inner].kind, ExprKind::Call { .. });
         if is_call && self.p.call_kind.get(&self.g(inner)) == Some(&CallKind::Call) {
-            return self.call(inner, ret, true);
+            return self.call(inner, ret, super::calls::call_mark(op));
         }
-        self.value(inner)
+        let val = self.value(inner);
+        if op == UnaryOp::Halt && self.alive() { self.w.op(Op::Hlt, &[val]) } else { val }
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, a: Val, b: Val, ty: Ty, span: Span) -> Val {

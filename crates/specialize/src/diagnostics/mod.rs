@@ -1,8 +1,9 @@
 //! What partial evaluation reports, one file per code.
 
 pub(crate) mod pe_info;
+pub(crate) mod recursive_run;
 pub(crate) mod specialization_diverges;
 pub(crate) mod static_assert_failed;
 pub(crate) mod static_assert_unknown;
 
-nyala_base::codes![pe_info, specialization_diverges, static_assert_failed, static_assert_unknown];
+nyala_base::codes![pe_info, recursive_run, specialization_diverges, static_assert_failed, static_assert_unknown];

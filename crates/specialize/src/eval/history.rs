@@ -1,6 +1,6 @@
 //! What happened on the way to where evaluation is: loops entered by `@@`, earlier calls of recursive continuations.
 
-use super::{CHAIN, Evaluator, MAX_BLOCKS_PER_CONT, MAX_NODES, MAX_REDUCTIONS, Record, Run, Site, State};
+use super::{CHAIN, Entered, Evaluator, MAX_BLOCKS_PER_CONT, MAX_NODES, MAX_REDUCTIONS, Record, Site, State};
 use crate::facts::loop_condition;
 use crate::whistle::{self, Change};
 use nyala_base::Span;
@@ -11,24 +11,24 @@ use std::rc::Rc;
 impl Evaluator<'_> {
     // Loops of functions called by `@@`.
 
-    pub(super) fn note_run(&mut self, k: Cont, run: bool, site: &mut Site) {
+    pub(super) fn note_entered(&mut self, k: Cont, unfold: bool, site: &mut Site) {
         if self.facts.has_loop[k] {
-            self.runs.push(Run { cont: k, run, next: site.runs });
-            site.runs = Some(self.runs.len() as u32 - 1);
+            self.entered.push(Entered { cont: k, unfold, next: site.past.entered });
+            site.past.entered = Some(self.entered.len() as u32 - 1);
         }
     }
 
     /// Whether `k` is the header of a loop in a function that `@@` entered last.
-    pub(super) fn is_run_loop(&self, k: Cont, site: &Site) -> bool {
+    pub(super) fn is_unfolded_loop(&self, k: Cont, site: &Site) -> bool {
         let Some(function) = self.facts.loop_of[k].filter(|_| self.options.annotations) else { return false };
-        let mut at = site.runs;
+        let mut at = site.past.entered;
         for _ in 0..whistle::MAX_RECORDS {
             let Some(i) = at else { return false };
-            let run = &self.runs[i as usize];
-            if run.cont == function {
-                return run.run;
+            let entered = &self.entered[i as usize];
+            if entered.cont == function {
+                return entered.unfold;
             }
-            at = run.next;
+            at = entered.next;
         }
         false
     }
@@ -69,12 +69,13 @@ impl Evaluator<'_> {
         segment: u32,
         next: Option<u32>,
     ) -> u32 {
-        self.records.push(Record { cont, free: free.clone(), args: args.into(), segment, next });
+        let births = self.births;
+        self.records.push(Record { cont, free: free.clone(), args: args.into(), births, segment, next });
         self.records.len() as u32 - 1
     }
 
     pub(super) fn ancestors(&self, k: Cont, site: &Site) -> impl Iterator<Item = &Record> {
-        let mut at = site.records;
+        let mut at = site.past.records;
         let mut looked_at = 0;
         std::iter::from_fn(move || {
             while let Some(i) = at
@@ -109,7 +110,7 @@ impl Evaluator<'_> {
     pub(super) fn drift(&self, k: Cont, mask: u64, free: &[Val], args: &[Val], site: &Site) -> u64 {
         let ancestors = self.ancestors(k, site).filter(|r| r.segment != site.segment);
         for record in ancestors.take(whistle::MAX_ANCESTORS) {
-            if *record.free != *free {
+            if *record.free != *free || self.is_over(record, args) {
                 continue;
             }
             let mut drift = 0;
@@ -126,6 +127,16 @@ impl Evaluator<'_> {
             }
         }
         0
+    }
+
+    /// Whether an earlier call has returned before a new one: what the new one returns to was there already, and does
+    /// not lead to where the old one returned to. That calls follow one another is no recursion; what they are in may be.
+    fn is_over(&self, old: &Record, args: &[Val]) -> bool {
+        let is_function = |&i: &usize| self.source.types.has_function(self.source.ty(self.source.param(old.cont, i)));
+        let Some(ret) = (0..args.len()).rev().find(is_function) else { return false };
+        old.args[ret] != args[ret]
+            && whistle::youngest_function(self, args[ret]) <= old.births
+            && !whistle::contains(self, args[ret], old.args[ret])
     }
 
     pub(super) fn note_chain(&mut self, k: Cont, args: &[Val], origin: Span) {

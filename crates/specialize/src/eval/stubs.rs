@@ -1,7 +1,7 @@
 //! Stubs: made on demand and once, requested by residual code, and decided about in an order that keeps residual programs
 //! linear (`specializer-notes.md`, 3, item 9).
 
-use super::{CallKey, Diverged, Entry, Evaluator, Request, RequestKind, Site, State, Stub, StubId};
+use super::{Diverged, Entry, Evaluator, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
 use super::{MAX_BLOCKS_PER_CONT, memory};
 use crate::memory::Memory;
 use nyala_ir::{Cont, Effect, TyKind, Val};
@@ -11,16 +11,16 @@ use std::rc::Rc;
 impl Evaluator<'_> {
     // Stubs.
 
-    pub(super) fn stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>, key: CallKey) -> StubId {
+    pub(super) fn stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>) -> StubId {
         if let Some(&s) = self.memo.get(&(source, mask, vals.clone())) {
             return s;
         }
-        let s = self.fresh_stub(source, mask, vals.clone(), key);
+        let s = self.fresh_stub(source, mask, vals.clone());
         self.memo.insert((source, mask, vals), s);
         s
     }
 
-    pub(super) fn fresh_stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>, key: CallKey) -> StubId {
+    pub(super) fn fresh_stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>) -> StubId {
         let ty = if mask == 0 {
             self.source.cont(source).ty
         } else {
@@ -46,11 +46,11 @@ impl Evaluator<'_> {
             escaped: false,
             queued: false,
             requests: Vec::new(),
-            records: None,
-            runs: None,
+            past: NO_PAST,
+            resume: None,
+            made: self.reductions,
             alias: None,
             rank: (birth, height + 1),
-            key,
             was_called: false,
         });
         s
@@ -62,9 +62,11 @@ impl Evaluator<'_> {
             s = match self.stubs[s].alias {
                 Some(alias) => alias,
                 None => {
-                    let Stub { source, mask, key, .. } = self.stubs[s];
+                    let Stub { source, mask, .. } = self.stubs[s];
                     let vals = self.stubs[s].vals.clone();
-                    let fresh = self.fresh_stub(source, mask, vals, key);
+                    let fresh = self.fresh_stub(source, mask, vals);
+                    let Stub { resume, made, .. } = self.stubs[s];
+                    (self.stubs[fresh].resume, self.stubs[fresh].made) = (resume, made);
                     self.stubs[s].alias = Some(fresh);
                     fresh
                 }
@@ -105,20 +107,19 @@ impl Evaluator<'_> {
         (stub.rank.0, stub.rank.1, self.facts.postorder[stub.source])
     }
 
-    pub(super) fn enqueue(&mut self, s: StubId, records: Option<u32>, runs: Option<u32>) {
+    pub(super) fn enqueue(&mut self, s: StubId, past: Past) {
         if !self.stubs[s].queued {
             self.stubs[s].queued = true;
-            self.stubs[s].records = records;
-            self.stubs[s].runs = runs;
+            self.stubs[s].past = Past { mode: self.mode_in(s, past.mode), ..past };
             self.queue.push((self.queue_rank(s), s));
         }
     }
 
     /// Residual code uses the stub as a value.
-    pub(super) fn escape_stub(&mut self, s: StubId, records: Option<u32>, runs: Option<u32>) {
+    pub(super) fn escape_stub(&mut self, s: StubId, past: Past) {
         let s = self.live(s);
         self.stubs[s].escaped = true;
-        self.enqueue(s, records, runs);
+        self.enqueue(s, past);
     }
 
     /// Residual code gets `v`: closures in it are needed, objects whose address it has may change. With `addresses_only`
@@ -136,7 +137,7 @@ impl Evaluator<'_> {
             if let Some(s) = self.stub_of_val(v) {
                 work.extend(self.stubs[s].vals.iter());
                 if !addresses_only {
-                    self.escape_stub(s, site.records, site.runs);
+                    self.escape_stub(s, site.past);
                 }
                 continue;
             }
@@ -179,8 +180,7 @@ impl Evaluator<'_> {
             self.stubs[s].was_called = true;
             let args = self.all_args(s, &args);
             self.segments += 1;
-            let Stub { records, runs, .. } = self.stubs[s];
-            let site = Site { block, segment: self.segments, records, runs, memory };
+            let site = Site { block, segment: self.segments, past: self.stubs[s].past, memory };
             return self.evaluate(site, Entry { cont: k, free, args });
         }
         // Arguments that all requests agree on, memory that all of them know.
@@ -235,10 +235,10 @@ impl Evaluator<'_> {
             self.connect(request, block, self.stubs[s].cont, &fixed);
         }
         let args = self.all_args(s, &remaining);
-        let mut records = self.stubs[s].records;
+        let mut past = self.stubs[s].past;
         self.segments += 1;
         if self.facts.is_recursive[k] {
-            records = Some(self.record(k, &free, &args, self.segments, records));
+            past.records = Some(self.record(k, &free, &args, self.segments, past.records));
         }
         self.blocks[k] += 1;
         self.most_blocks = self.most_blocks.max(self.blocks[k]);
@@ -246,8 +246,8 @@ impl Evaluator<'_> {
         if self.blocks[k] > limit {
             return Err(self.diverged("blocks of one function", limit));
         }
-        let mut site = Site { block, segment: self.segments, records, runs: self.stubs[s].runs, memory };
-        self.note_run(k, false, &mut site);
+        let mut site = Site { block, segment: self.segments, past, memory };
+        self.note_entered(k, false, &mut site);
         self.evaluate(site, Entry { cont: k, free, args })
     }
 
@@ -291,6 +291,6 @@ impl Evaluator<'_> {
             let request = Request { block: site.block, version: self.versions[site.block], kind, memory };
             self.stubs[s].requests.push(request);
         }
-        self.enqueue(s, site.records, site.runs);
+        self.enqueue(s, site.past);
     }
 }

@@ -50,7 +50,8 @@ impl Evaluator<'_> {
             }
         }
         let vals: Rc<[Val]> = self.facts.nest.free(c).iter().map(|&v| self.registers[v]).collect();
-        let s = self.stub(c, 0, vals, (c, 0, 0));
+        let s = self.stub(c, 0, vals);
+        self.note_made(s);
         self.dst.cont_val(self.stubs[s].cont)
     }
 
@@ -120,7 +121,7 @@ impl Evaluator<'_> {
                 let known = self.options.annotations && self.is_known(args[0]);
                 self.dst.lit_bool(known)
             }
-            Op::Hlt | Op::Run if !self.options.annotations => args[0],
+            Op::Hlt | Op::Unfold | Op::Run if !self.options.annotations => args[0],
             Op::Slot | Op::Alloc => {
                 let ty = self.source.ty(v);
                 let ptr = self.source.types.part(ty, 1).and_then(|p| self.source.types.pointee(p));
