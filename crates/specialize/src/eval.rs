@@ -10,7 +10,9 @@
 //! Memory is no part of a memo key: a stub that is requested from several places knows what all of them know, and a
 //! recursive or escaped one nothing.
 
+mod code;
 mod history;
+mod machine;
 mod run;
 mod stubs;
 mod values;
@@ -162,8 +164,10 @@ pub struct Evaluator<'a> {
     options: Options,
     /// The residual graph.
     pub dst: World,
-    /// Values of the continuation being evaluated, by source value.
-    registers: SideTable<Val, Val>,
+    codes: SideTable<Cont, Option<Rc<code::Code>>>,
+    plain: machine::Plain,
+    /// Frames that nobody uses.
+    frames: [Vec<machine::Value>; 3],
     literals: SideTable<Val, Option<Val>>,
     stubs: Vec<Stub>,
     stub_of: SideTable<Cont, Option<u32>>,
@@ -184,6 +188,12 @@ pub struct Evaluator<'a> {
     reductions: u64,
     blocks: SideTable<Cont, u64>,
     most_blocks: u64,
+    /// The segment of the newest record.
+    last_recorded: SideTable<Cont, u32>,
+    /// Earlier rounds found calls of it that drift.
+    has_drift_hint: SideTable<Cont, bool>,
+    /// A budget will soon be spent: calls are noted for the report.
+    near_end: bool,
     versions: SideTable<Cont, u32>,
     chain: VecDeque<(Cont, Span, Vec<String>)>,
 }
@@ -198,7 +208,9 @@ impl<'a> Evaluator<'a> {
             hints,
             options,
             dst,
-            registers: SideTable::with_default(Val(0)),
+            codes: SideTable::default(),
+            plain: machine::Plain::default(),
+            frames: Default::default(),
             literals: SideTable::default(),
             stubs: Vec::new(),
             stub_of: SideTable::default(),
@@ -217,6 +229,9 @@ impl<'a> Evaluator<'a> {
             reductions: 0,
             blocks: SideTable::default(),
             most_blocks: 0,
+            last_recorded: SideTable::default(),
+            has_drift_hint: hints.drifting(),
+            near_end: false,
             versions: SideTable::default(),
             chain: VecDeque::new(),
         }
@@ -364,43 +379,7 @@ impl<'a> Evaluator<'a> {
 
     // Evaluation.
 
-    fn evaluate(&mut self, mut site: Site, mut entry: Entry) -> Result<(), Box<Diverged>> {
-        let source = self.source;
-        loop {
-            self.reductions += 1;
-            if self.reductions.is_multiple_of(1024) || self.reductions < 1024 {
-                self.check_budget()?;
-            }
-            let k = entry.cont;
-            self.current = (k, site.past.mode);
-            for (&v, &x) in self.facts.nest.free(k).iter().zip(entry.free.iter()) {
-                self.registers[v] = x;
-            }
-            for (&p, &x) in source.params(k).iter().zip(&entry.args) {
-                self.registers[p] = x;
-            }
-            let facts = self.facts;
-            for &op in facts.nest.ops(k) {
-                let v = self.compute(op, &mut site);
-                self.registers[op] = v;
-            }
-            let Some(body) = source.body(k) else {
-                // A foreign function is never a stub; this is a source that the verifier rejects.
-                let callee = self.dst.builtin(Builtin::Unreachable);
-                self.define(site.block, callee, &[entry.args[0]]);
-                return Ok(());
-            };
-            let callee = self.value(body.callee);
-            let args: Vec<Val> = body.args.iter().map(|&a| self.value(a)).collect();
-            self.dst.set_origin(body.origin);
-            match self.call(&mut site, callee, args, body.origin) {
-                Some(next) => entry = next,
-                None => return Ok(()),
-            }
-        }
-    }
-
-    fn check_budget(&self) -> Result<(), Box<Diverged>> {
+    fn check_budget(&mut self) -> Result<(), Box<Diverged>> {
         let scaled = |n: u64| (n as f64 * self.options.budget) as u64;
         if self.reductions > scaled(MAX_REDUCTIONS) {
             return Err(self.diverged("unfoldings", scaled(MAX_REDUCTIONS)));
@@ -408,6 +387,9 @@ impl<'a> Evaluator<'a> {
         if (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64 > scaled(MAX_NODES) {
             return Err(self.diverged("residual nodes", scaled(MAX_NODES)));
         }
+        self.near_end = self.reductions + 4096 > scaled(MAX_REDUCTIONS)
+            || (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64 + 40_000 > scaled(MAX_NODES)
+            || self.most_blocks + 2048 > scaled(MAX_BLOCKS_PER_CONT);
         Ok(())
     }
 
@@ -467,10 +449,11 @@ impl<'a> Evaluator<'a> {
         } else if self.hints.is_inline((k, mask)) && !halt {
             full = true;
         }
-        if recursive && !full && !halt && self.is_unfolded_loop(k, site) && self.is_condition_known(k, &free, &args) {
+        if recursive && !full && !halt && self.is_unfolded_loop(k, site) && self.is_header_known(k, &free, &args, site)
+        {
             full = true;
         }
-        let first = recursive && full && self.is_first_unfold(k, site);
+        let first = recursive && full && self.last_recorded[k] != site.segment;
         if recursive && mask != 0 && (first || !full) && (full || !self.is_known_stub(k, mask, &free, &args)) {
             let drift = self.drift(k, mask, &free, &args, site);
             if drift != 0 {
@@ -489,7 +472,7 @@ impl<'a> Evaluator<'a> {
                 site.past.records = Some(self.record(k, &free, &args, site.segment, site.past.records));
             }
         }
-        if recursive {
+        if recursive && self.near_end {
             self.note_chain(k, &args, origin);
         }
         if full {

@@ -3,7 +3,7 @@
 
 use crate::diagnostics::specialization_diverges;
 use crate::eval::Evaluator;
-use nyala_base::{Diagnostic, Span};
+use nyala_base::{Diagnostic, SideTable, Span};
 use nyala_ir::{Cont, Node, Op, Val, World, print};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -42,6 +42,12 @@ impl Hints {
         let fits = |noted: &Kinds| noted.iter().zip(kinds).all(|(n, k)| n == k || *n == Kind::Function);
         let noted = self.drift.get(&key).into_iter().flatten();
         noted.filter(|(noted, _)| fits(noted)).fold(0, |all, (_, params)| all | params)
+    }
+    /// Continuations with calls that drift.
+    pub fn drifting(&self) -> SideTable<Cont, bool> {
+        let mut drifting = SideTable::default();
+        self.drift.keys().for_each(|&(k, _)| drifting[k] = true);
+        drifting
     }
     pub fn is_inline(&self, key: CallKey) -> bool {
         self.inline.contains(&key)

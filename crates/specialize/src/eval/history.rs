@@ -1,18 +1,17 @@
 //! What happened on the way to where evaluation is: loops entered by `@@`, earlier calls of recursive continuations.
 
-use super::{CHAIN, Entered, Evaluator, MAX_BLOCKS_PER_CONT, MAX_NODES, MAX_REDUCTIONS, Record, Site, State};
-use crate::facts::loop_condition;
+use super::{CHAIN, Entered, Evaluator, Record, Site, State};
 use crate::whistle::{self, Change};
 use nyala_base::Span;
-use nyala_ir::{Cont, Effect, Node, Val};
-use rustc_hash::FxHashMap;
+use nyala_ir::{Cont, Val};
 use std::rc::Rc;
 
 impl Evaluator<'_> {
     // Loops of functions called by `@@`.
 
     pub(super) fn note_entered(&mut self, k: Cont, unfold: bool, site: &mut Site) {
-        if self.facts.has_loop[k] {
+        let is_top = |e: u32| self.entered[e as usize].cont == k && self.entered[e as usize].unfold == unfold;
+        if self.facts.has_loop[k] && !site.past.entered.is_some_and(is_top) {
             self.entered.push(Entered { cont: k, unfold, next: site.past.entered });
             site.past.entered = Some(self.entered.len() as u32 - 1);
         }
@@ -33,32 +32,6 @@ impl Evaluator<'_> {
         false
     }
 
-    /// Whether the branch at a loop's header is decided with these arguments.
-    pub(super) fn is_condition_known(&mut self, k: Cont, free: &[Val], args: &[Val]) -> bool {
-        let Some(cond) = loop_condition(self.source, k) else { return false };
-        let facts = self.facts;
-        let mut memo: FxHashMap<Val, Val> = facts.nest.free(k).iter().copied().zip(free.iter().copied()).collect();
-        memo.extend(self.source.params(k).iter().copied().zip(args.iter().copied()));
-        for &op in facts.nest.ops(k) {
-            let total = self.source.as_op(op).filter(|o| o.effect() == Effect::Total);
-            let operands: Option<Vec<Val>> = self
-                .source
-                .args(op)
-                .to_vec()
-                .iter()
-                .map(|&a| match self.source.node(a) {
-                    Node::Lit(_) | Node::Undef | Node::Global(_) => Some(self.value(a)),
-                    _ => memo.get(&a).copied(),
-                })
-                .collect();
-            if let (Some(total), Some(operands)) = (total, operands) {
-                let v = self.make(total, op, &operands);
-                memo.insert(op, v);
-            }
-        }
-        memo.get(&cond).is_some_and(|&c| self.dst.as_lit(c).is_some())
-    }
-
     // Records of recursive calls.
 
     pub(super) fn record(
@@ -70,6 +43,7 @@ impl Evaluator<'_> {
         next: Option<u32>,
     ) -> u32 {
         let births = self.births;
+        self.last_recorded[cont] = segment;
         self.records.push(Record { cont, free: free.clone(), args: args.into(), births, segment, next });
         self.records.len() as u32 - 1
     }
@@ -90,10 +64,6 @@ impl Evaluator<'_> {
             }
             None
         })
-    }
-
-    pub(super) fn is_first_unfold(&self, k: Cont, site: &Site) -> bool {
-        self.ancestors(k, site).next().is_none_or(|r| r.segment != site.segment)
     }
 
     pub(super) fn is_known_stub(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
@@ -139,17 +109,13 @@ impl Evaluator<'_> {
             && !whistle::contains(self, args[ret], old.args[ret])
     }
 
+    /// Of the last calls before a budget is spent.
     pub(super) fn note_chain(&mut self, k: Cont, args: &[Val], origin: Span) {
-        // Only the last calls before the budget is spent are shown; describing all of them would cost too much.
-        let limit = (MAX_REDUCTIONS as f64 * self.options.budget) as u64;
-        let nodes = (MAX_NODES as f64 * self.options.budget) as usize;
-        let near_end = self.reductions + 4096 > limit || self.dst.n_vals() + 4 * self.dst.n_conts() + 40_000 > nodes;
-        if near_end || self.most_blocks + 100 > (MAX_BLOCKS_PER_CONT as f64 * self.options.budget) as u64 {
-            if self.chain.len() == CHAIN {
-                self.chain.pop_front();
-            }
-            let args = args.iter().map(|&a| whistle::show(&self.dst, a)).collect();
-            self.chain.push_back((k, origin, args));
+        // Describing all calls would cost too much.
+        if self.chain.len() == CHAIN {
+            self.chain.pop_front();
         }
+        let args = args.iter().map(|&a| whistle::show(&self.dst, a)).collect();
+        self.chain.push_back((k, origin, args));
     }
 }

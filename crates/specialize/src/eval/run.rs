@@ -53,14 +53,14 @@ impl Evaluator<'_> {
     }
 
     /// The code being evaluated made a closure, or made the same one again.
-    pub(super) fn note_made(&mut self, s: StubId) {
+    pub(super) fn note_made(&mut self, s: StubId, when: u64) {
         let (by, mode) = self.current;
         if mode == Mode::Filters {
             return;
         }
         let k = self.stubs[s].source;
         if self.facts.function[k] == self.facts.function[by] {
-            self.stubs[s].made = self.reductions;
+            self.stubs[s].made = self.stubs[s].made.max(when);
         }
         if let Mode::Skip(r, Some(until)) = mode
             && until == k

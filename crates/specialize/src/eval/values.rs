@@ -11,37 +11,29 @@ const RELAXED: u64 = 2;
 impl Evaluator<'_> {
     // Values.
 
-    /// The residual value of a source value, as seen from the continuation being evaluated.
+    /// The residual value of a source value that does not depend on where it is used.
     pub(super) fn value(&mut self, v: Val) -> Val {
-        match self.source.node(v) {
-            Node::Param(..) => self.registers[v],
+        if let Some(x) = self.literals[v] {
+            return x;
+        }
+        let ty = self.source.ty(v);
+        let x = match self.source.node(v) {
             Node::Op(op) => {
-                if self.facts.nest.owner(v).is_some() {
-                    return self.registers[v];
-                }
                 let operands: Vec<Val> = self.source.args(v).iter().map(|&a| self.value(a)).collect();
                 self.make(op, v, &operands)
             }
-            Node::Cont(c) if !self.facts.nest.free(c).is_empty() => self.closure(c),
-            node => {
-                if let Some(x) = self.literals[v] {
-                    return x;
-                }
-                let ty = self.source.ty(v);
-                let x = match node {
-                    Node::Lit(bits) => self.dst.lit(ty, bits),
-                    Node::Cont(c) => self.closure(c),
-                    Node::Builtin(b) => self.dst.builtin(b),
-                    Node::Global(g) => self.dst.global_val(g),
-                    _ => self.dst.undef(ty),
-                };
-                self.literals[v] = Some(x);
-                x
-            }
-        }
+            Node::Lit(bits) => self.dst.lit(ty, bits),
+            Node::Cont(c) => self.closed(c),
+            Node::Builtin(b) => self.dst.builtin(b),
+            Node::Global(g) => self.dst.global_val(g),
+            Node::Undef | Node::Param(..) => self.dst.undef(ty),
+        };
+        self.literals[v] = Some(x);
+        x
     }
 
-    pub(super) fn closure(&mut self, c: Cont) -> Val {
+    /// A continuation that captures nothing.
+    fn closed(&mut self, c: Cont) -> Val {
         let data = self.source.cont(c);
         if data.linkage.is_external() {
             self.dst.set_origin(data.origin);
@@ -49,23 +41,17 @@ impl Evaluator<'_> {
                 return self.dst.cont_val(k);
             }
         }
-        let vals: Rc<[Val]> = self.facts.nest.free(c).iter().map(|&v| self.registers[v]).collect();
-        let s = self.stub(c, 0, vals);
-        self.note_made(s);
+        let s = self.stub(c, 0, Rc::new([]));
         self.dst.cont_val(self.stubs[s].cont)
     }
 
-    /// An operation of the continuation being evaluated, with its effect on what is known of memory.
-    pub(super) fn compute(&mut self, v: Val, site: &mut Site) -> Val {
-        let Node::Op(op) = self.source.node(v) else { return self.value(v) };
-        let args: Vec<Val> = self.source.args(v).iter().map(|&a| self.value(a)).collect();
-        self.dst.set_origin(self.source.origin(v));
+    pub(super) fn compute(&mut self, op: Op, v: Val, args: &[Val], site: &mut Site) -> Val {
         match op {
             Op::Load => {
                 if let Some(known) = site.memory.load(&mut self.dst, args[1]) {
                     return known;
                 }
-                let loaded = self.dst.op(op, &args);
+                let loaded = self.dst.op(op, args);
                 site.memory.loaded(&mut self.dst, args[1], loaded);
                 loaded
             }
@@ -75,10 +61,10 @@ impl Evaluator<'_> {
                 }
                 self.escape(args[2], site, false);
                 site.memory.store(&mut self.dst, args[1], args[2]);
-                self.dst.op(op, &args)
+                self.dst.op(op, args)
             }
             Op::Slot | Op::Alloc => {
-                let made = self.make(op, v, &args);
+                let made = self.make(op, v, args);
                 let ptr = self.dst.extract(made, 1);
                 site.memory.make(&mut self.dst, ptr, false);
                 made
@@ -93,10 +79,10 @@ impl Evaluator<'_> {
                 if order.into_iter().any(|o| o.is_none_or(|o| o > RELAXED)) {
                     site.memory.clobber();
                 }
-                self.make(op, v, &args)
+                self.make(op, v, args)
             }
             Op::Select => {
-                let r = self.dst.op(op, &args);
+                let r = self.dst.op(op, args);
                 if self.dst.is_op(r, Op::Select) {
                     self.escape(args[1], site, false);
                     self.escape(args[2], site, false);
@@ -108,9 +94,9 @@ impl Evaluator<'_> {
                 if from_ptr && !matches!(self.source.types.kind(self.source.ty(v)), TyKind::Ptr { .. }) {
                     self.escape(args[0], site, false);
                 }
-                self.make(op, v, &args)
+                self.make(op, v, args)
             }
-            _ => self.make(op, v, &args),
+            _ => self.make(op, v, args),
         }
     }
 
