@@ -157,9 +157,9 @@ fn results(waits: &[(usize, Waiting)], width: u64) -> Vec<Option<u64>> {
         LaneOp::Any => for_all(waits.iter().any(|(_, w)| holds(w, 0)).into()),
         LaneOp::All => for_all(waits.iter().all(|(_, w)| holds(w, 0)).into()),
         LaneOp::Count => for_all(waits.iter().filter(|(_, w)| holds(w, 0)).count() as u64),
-        LaneOp::Ballot => for_all(
-            waits.iter().filter(|(i, w)| *i < 64 && holds(w, 0)).fold(0, |bits, (i, _)| bits | 1u64 << i),
-        ),
+        LaneOp::Ballot => {
+            for_all(waits.iter().filter(|(i, w)| *i < 64 && holds(w, 0)).fold(0, |bits, (i, _)| bits | 1u64 << i))
+        }
         LaneOp::Get => {
             let of = |w: &Waiting| w.args.get(1).map_or(0, |&i| (i as i64).rem_euclid(width.max(1) as i64));
             waits.iter().map(|(_, w)| Some(value(of(w) as usize))).collect()

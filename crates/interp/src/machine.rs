@@ -3,8 +3,8 @@
 use crate::Options;
 use crate::code::{Code, Entry, FuncIdx, Function, Inst, Leave, POISON, Reg};
 use crate::compile::compile;
-use crate::diagnostics::{budget_spent, dead_continuation, invalid_access, invalid_handle, panic};
 use crate::diagnostics::{self, diverged_lanes, undefined_call, uninitialized_read};
+use crate::diagnostics::{budget_spent, dead_continuation, invalid_access, invalid_handle, panic};
 use crate::eval;
 use crate::externals::{ForeignKind, HALT, LANE_END, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
@@ -219,7 +219,9 @@ impl Run<'_> {
             roots.push(self.frame);
         }
         // Any word on its way may be a closure.
-        roots.extend(self.words.iter().copied().chain(self.groups.iter().flat_map(Group::words)).map(|w| Closure(w).frame()));
+        roots.extend(
+            self.words.iter().copied().chain(self.groups.iter().flat_map(Group::words)).map(|w| Closure(w).frame()),
+        );
         let compiled = &self.compiled;
         self.heap.mark(roots, |kind| match kind {
             Kind::Frame(f) => compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.closures),
@@ -874,7 +876,9 @@ impl Run<'_> {
         lane.n_shared += 1;
         if let Some(&(address, size)) = group.shared.get(n) {
             if size as i64 != bytes {
-                let text = format!("work items of one block that reserve {size} and {bytes} bytes cannot be interpreted as yet");
+                let text = format!(
+                    "work items of one block that reserve {size} and {bytes} bytes cannot be interpreted as yet"
+                );
                 return Err(refused(&text));
             }
             return Ok(address as u64);

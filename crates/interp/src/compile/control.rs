@@ -24,7 +24,9 @@ impl Compiler<'_, '_> {
                 Ok(())
             }
             // One range, and one thread: a call of the body.
-            Node::Builtin(Builtin::Parallel) if w.as_lit(args[1]).is_some_and(|n| n as i64 >= 0) => self.call(args[4], &[args[0], args[2], args[3], args[5]]),
+            Node::Builtin(Builtin::Parallel) if w.as_lit(args[1]).is_some_and(|n| n as i64 >= 0) => {
+                self.call(args[4], &[args[0], args[2], args[3], args[5]])
+            }
             Node::Builtin(Builtin::Parallel) => {
                 let leave = self.leave(args[4], &args[1..])?;
                 let words = self.words(&args[1..])?;

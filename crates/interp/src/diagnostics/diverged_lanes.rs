@@ -35,7 +35,7 @@ use nyala_base::{Diagnostic, Span};
 
 /// The `lane` waits here, `other` elsewhere.
 pub fn error(lane: usize, at: Span, other: usize, elsewhere: Span) -> Diagnostic {
-    let message = format!("lanes have diverged: lane {other} waits for the others at another place");
+    let message = format!("lanes have diverged: {lane} and {other} wait at different places");
     Diagnostic::error("diverged-lanes", at, message)
         .label(format!("lane {lane} waits here"))
         .other(elsewhere, format!("lane {other} waits here"))

@@ -119,7 +119,8 @@ impl<'a> Checker<'a, '_> {
                     let need = if *mutable { Need::MutAddress } else { Need::Address };
                     self.need_place(*place, need, span);
                 }
-                self.p.types.ptr(Access::of(*mutable), ty)
+                let space = self.space_of(*place);
+                self.p.types.mk(Kind::Ptr { access: Access::of(*mutable), space, to: ty })
             }
             ExprKind::IncDec { place, .. } => {
                 let ty = self.operand(*place, None);

@@ -31,14 +31,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// `body` for `lo .. hi`, `length` of these at once.
-    pub(super) fn lanes(
-        &mut self,
-        length: Val,
-        lo: Val,
-        hi: Val,
-        span: Span,
-        body: &mut dyn FnMut(&mut Self, Val),
-    ) {
+    pub(super) fn lanes(&mut self, length: Val, lo: Val, hi: Val, span: Span, body: &mut dyn FnMut(&mut Self, Val)) {
         let i32 = self.w.types.i32();
         let (zero, length) = (self.w.lit(i32, 0), self.convert_int(length, i32));
         let n = self.w.op(Op::Sub, &[zero, length]);
