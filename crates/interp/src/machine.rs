@@ -1,15 +1,17 @@
 //! The loop that runs register programs.
 
+mod lanes;
+
 use crate::Options;
 use crate::code::{Code, Entry, FuncIdx, Function, Inst, Leave, POISON, Reg};
 use crate::compile::compile;
-use crate::diagnostics::{self, diverged_lanes, undefined_call, uninitialized_read};
+use crate::diagnostics::{self, undefined_call, uninitialized_read};
 use crate::diagnostics::{budget_spent, dead_continuation, invalid_access, invalid_handle, panic};
 use crate::eval;
-use crate::externals::{ForeignKind, HALT, LANE_END, Linker, RELEASE, memory_fault};
+use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
 use crate::heap::{Closure, Frame, Heap, Kind, NONE};
-use crate::lanes::{self, Group, Lane, LaneOp, State, Waiting};
+use crate::lanes::{Group, State};
 use crate::leaves::Leaf;
 use nyala_base::Span;
 use nyala_ir::scalar::{eval_cast, eval_comparison};
@@ -22,9 +24,6 @@ type Result<T> = std::result::Result<T, Box<Fault>>;
 
 /// How many calls of the chain a fault shows.
 const MAX_CHAIN: usize = 32;
-
-/// So many lanes may run together.
-const MAX_LANES: u64 = 1 << 20;
 
 /// Longer messages of a panic are cut off.
 const MAX_TEXT: usize = 10_000;
@@ -747,145 +746,6 @@ impl Run<'_> {
                 }
             }
         }
-    }
-
-    // Lanes.
-
-    /// Begins a parallel loop: `self.words` are the number of threads, the bounds, the body, and where to go on. Less
-    /// than no threads are lanes, so many of which run together.
-    fn begin_lanes(&mut self) -> Result<Closure> {
-        let [n, at, hi, body, next] = self.words[..] else { return Err(bug("a parallel loop of other arguments")) };
-        if [n, at, hi].contains(&POISON) {
-            return Err(eval::uninitialized());
-        }
-        if n as i64 >= 0 {
-            self.words = vec![at, hi, next];
-            return Ok(Closure(body));
-        }
-        let item = self.groups.last().map_or(0, |g| g.lanes[g.current].item);
-        self.groups.push(Group {
-            body: Closure(body),
-            next: Closure(next),
-            at: at as i64,
-            hi: hi as i64,
-            width: (n as i64).unsigned_abs(),
-            lanes: Vec::new(),
-            current: 0,
-            is_block: false,
-            shared: Vec::new(),
-            item,
-        });
-        self.next_lane()
-    }
-
-    fn set_lane(&mut self, state: State) {
-        if let Some(group) = self.groups.last_mut() {
-            group.lanes[group.current].state = state;
-        }
-    }
-
-    /// Goes on with a lane that can run, or after all of them.
-    fn next_lane(&mut self) -> Result<Closure> {
-        loop {
-            self.step()?;
-            let end = self.heap.closure(LANE_END, NONE);
-            let Some(group) = self.groups.last_mut() else { return Err(bug("no lanes")) };
-            if let Some((k, words)) = group.take_ready() {
-                self.words = words;
-                return Ok(k);
-            }
-            if group.lanes.iter().any(|lane| matches!(lane.state, State::Waiting(_))) {
-                group.meet().map_err(|[a, b]| diverged_lanes::error(a.0, a.1, b.0, b.1))?;
-                continue;
-            }
-            for (address, _) in std::mem::take(&mut group.shared) {
-                self.l.memory.free(address).map_err(memory_fault)?;
-            }
-            let n = group.width.min(group.hi.abs_diff(group.at));
-            if group.at >= group.hi {
-                let next = group.next;
-                self.groups.pop();
-                self.words.clear();
-                return Ok(next);
-            }
-            if self.heap.is_full() || n > MAX_LANES {
-                return Err(refused("so many lanes at once cannot be interpreted as yet"));
-            }
-            let ready = |i: i64| State::Ready(group.body, vec![i as u64, i.wrapping_add(1) as u64, end.0]);
-            let lanes = (0..n as i64).map(|i| ready(group.at + i));
-            group.lanes = lanes.map(|state| Lane { state, item: group.item, n_shared: 0 }).collect();
-            group.current = 0;
-            group.at += n as i64;
-        }
-    }
-
-    /// What lanes do together or ask, with `self.words`; a lane that is alone is one of one.
-    fn lane_operation(&mut self, op: LaneOp, ret: Closure) -> Result<Closure> {
-        let args = std::mem::take(&mut self.words);
-        // A value may be anything; what is done with it may not.
-        let decides = match op {
-            LaneOp::Get | LaneOp::Compact => args.get(1),
-            _ => args.first(),
-        };
-        if decides == Some(&POISON) {
-            return Err(eval::uninitialized());
-        }
-        let first = args.first().copied().unwrap_or(0);
-        let in_block = self.groups.iter().any(|g| g.is_block);
-        let group = self.groups.last_mut();
-        let result = match op {
-            LaneOp::Id => group.map_or(0, |g| g.current as u64),
-            LaneOp::Width => group.map_or(1, |g| g.width),
-            LaneOp::Item => group.map_or(0, |g| g.lanes[g.current].item),
-            LaneOp::Begin => {
-                if let Some(group) = group {
-                    group.is_block = true;
-                    group.lanes[group.current].item = first;
-                }
-                return Ok(ret);
-            }
-            LaneOp::Shared => self.shared(first as i64)?,
-            _ => {
-                let at = self.code.spans.get(self.pc.saturating_sub(1)).copied().unwrap_or(Span::NONE);
-                let waiting = Waiting { op, args, ret, at };
-                match group {
-                    Some(group) if op == LaneOp::Barrier && in_block && !group.is_block => {
-                        return Err(refused("a barrier in a `vectorize` of a kernel cannot be interpreted as yet"));
-                    }
-                    Some(_) => {
-                        self.set_lane(State::Waiting(waiting));
-                        return self.next_lane();
-                    }
-                    None => {
-                        self.words.extend(lanes::alone(waiting));
-                        return Ok(ret);
-                    }
-                }
-            }
-        };
-        self.words.push(result);
-        Ok(ret)
-    }
-
-    /// Memory that all work items of the block have in common: each gets the same when it asks for the n-th time.
-    fn shared(&mut self, bytes: i64) -> Result<u64> {
-        let Some(at) = self.groups.iter().rposition(|g| g.is_block) else { return self.allocate(bytes, 1) };
-        let group = &mut self.groups[at];
-        let lane = &mut group.lanes[group.current];
-        let n = lane.n_shared;
-        lane.n_shared += 1;
-        if let Some(&(address, size)) = group.shared.get(n) {
-            if size as i64 != bytes {
-                let text = format!(
-                    "work items of one block that reserve {size} and {bytes} bytes cannot be interpreted as yet"
-                );
-                return Err(refused(&text));
-            }
-            return Ok(address as u64);
-        }
-        let address = self.allocate(bytes, 1)?;
-        self.groups[at].shared.push((address as usize, bytes as usize));
-        Ok(address)
     }
 
     /// The text at an address, up to its zero byte.
