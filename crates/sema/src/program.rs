@@ -36,6 +36,9 @@ nyala_base::define_id!(
     pub struct LoopId, "loop"
 );
 
+/// The names of the program's own files; those of the prelude come before.
+pub const PROGRAM: NsId = NsId(1);
+
 /// What the compiler is given: the prelude, libraries, and the files of a program. Names of the later win where they are
 /// seen: a program's own everywhere in the program, but not in a library.
 #[derive(Clone, Copy)]
@@ -321,6 +324,11 @@ impl Names for Program<'_> {
 }
 
 impl<'a> Program<'a> {
+    /// Whether this is where the program begins: no function of a module in it.
+    pub fn is_main(&self, f: &FnInfo) -> bool {
+        f.ns == PROGRAM && f.top_level && &*f.ast.name.text == "main"
+    }
+
     /// Whether this is an operation that lanes need each other for.
     pub fn is_lane_operation(&self, entity: Entity) -> bool {
         let Entity::Fn(id) = entity else { return false };

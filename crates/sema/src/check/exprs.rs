@@ -153,7 +153,8 @@ impl<'a> Checker<'a, '_> {
                 // A literal too large for `i32` takes the type of the cast; others wrap.
                 let literal = matches!(ast[*inner].kind, ExprKind::Int { value, .. } if value > i32::MAX as u128);
                 let int = self.p.types.as_prim(to).is_some_and(Prim::is_int);
-                let from = self.operand(*inner, (literal && int).then_some(to));
+                let number = matches!(self.p.types.kind(to), Kind::Prim(_));
+                let from = self.operand(*inner, (!number || literal && int).then_some(to));
                 let g = self.g(e);
                 self.p.cast_to.insert(g, to);
                 self.finals.push(Final::Cast { from, to, span });
@@ -478,6 +479,8 @@ impl<'a> Checker<'a, '_> {
         let info = &self.p.structs[id.0 as usize];
         let fields: Vec<&str> = info.fields.iter().map(|f| f.0).collect();
         let similar = closest(&name.text, fields.iter().copied());
+        let mut seen = FxHashSet::default();
+        let fields: Vec<&str> = fields.into_iter().filter(|f| seen.insert(*f)).collect();
         let of = short(&info.ast.name.text);
         self.report(no_such_field::of_struct(name.span, &of, &short(&name.text), &fields, similar));
     }

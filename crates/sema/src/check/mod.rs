@@ -293,6 +293,8 @@ struct Checker<'a, 's> {
     static_floor: Option<u32>,
     /// In a filter: calls are out.
     in_filter: bool,
+    /// Parameters in whose list types are being read, for `typeof`.
+    params_so_far: Vec<(&'a ast::Pattern, Ty)>,
     /// Enclosing functions of nested ones.
     parents: FxHashMap<FnId, FnId>,
 }
@@ -403,6 +405,7 @@ impl<'a, 's> Checker<'a, 's> {
             captures: Vec::new(),
             static_floor: None,
             in_filter: false,
+            params_so_far: Vec::new(),
             parents: FxHashMap::default(),
         }
     }

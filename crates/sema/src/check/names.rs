@@ -65,6 +65,7 @@ impl<'a> Checker<'a, '_> {
     pub(super) fn make_namespaces(&mut self) {
         self.new_root();
         let program = self.new_root();
+        debug_assert_eq!(program, PROGRAM);
         for module in 0..self.p.modules.len() {
             let ast = self.p.modules[module];
             let root = if module < self.p.n_prelude {

@@ -216,7 +216,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let mut symbols = rustc_hash::FxHashMap::default();
         for id in 0..self.p.fns.len() {
             let f = &self.p.fns[id];
-            let is_main = &*f.ast.name.text == "main" && f.module >= self.p.n_libraries;
+            let is_main = self.p.is_main(f);
             let top_level = f.top_level && f.owner == FnOwner::None && f.generics.is_empty();
             if f.kind != FnKind::Defined || !top_level || !(f.ast.exported || is_main) {
                 continue;
