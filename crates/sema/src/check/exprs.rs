@@ -155,6 +155,7 @@ impl<'a> Checker<'a, '_> {
                 let int = self.p.types.as_prim(to).is_some_and(Prim::is_int);
                 let number = matches!(self.p.types.kind(to), Kind::Prim(_));
                 let from = self.operand(*inner, (!number || literal && int).then_some(to));
+                self.same_nominal(from, to);
                 let g = self.g(e);
                 self.p.cast_to.insert(g, to);
                 self.finals.push(Final::Cast { from, to, span });
@@ -177,6 +178,20 @@ impl<'a> Checker<'a, '_> {
             ExprKind::While { cond, body } => self.while_expr(e, *cond, *body),
             ExprKind::For(looped) => self.for_expr(e, looped),
         }
+    }
+
+    /// What the type arguments of a struct or enum are that is cast to the same one, behind pointers too.
+    fn same_nominal(&mut self, from: Ty, to: Ty) {
+        let (mut from, mut to) = (from, to);
+        loop {
+            match (self.p.types.kind(from), self.p.types.kind(to)) {
+                (Kind::Ptr { to: a, .. }, Kind::Ptr { to: b, .. }) => (from, to) = (a, b),
+                (Kind::Struct(a, _), Kind::Struct(b, _)) if a == b => break,
+                (Kind::Enum(a, _), Kind::Enum(b, _)) if a == b => break,
+                _ => return,
+            }
+        }
+        self.p.types.unify(from, to);
     }
 
     pub(super) fn operand_to(&mut self, e: ExprId, to: Ty, why: Why) {

@@ -225,6 +225,7 @@ struct Checker<'a, 's> {
     sink: &'s mut Sink,
     /// That of the prelude is the first.
     namespaces: Vec<Namespace<'a>>,
+    uses: Vec<names::Used<'a>>,
     library_roots: Vec<(&'a [Box<str>], NsId)>,
     /// Modules that are files, by the module around them and their names.
     file_modules: FxHashMap<(NsId, &'a str), NsId>,
@@ -362,6 +363,7 @@ impl<'a, 's> Checker<'a, 's> {
             p,
             sink,
             namespaces: Vec::new(),
+            uses: Vec::new(),
             library_roots: Vec::new(),
             file_modules: FxHashMap::default(),
             module_ns: Vec::new(),

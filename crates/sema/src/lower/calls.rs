@@ -266,7 +266,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
             (Intrinsic::Shuffle, [a, b, idx, ..]) => match self.w.result_ty(Op::Shuffle, None, &[*a, *b, *idx]) {
                 Ok(ty) if ty == ir_ty => self.w.op(Op::Shuffle, &[*a, *b, *idx]),
                 _ => {
-                    let message = "`shuffle` takes two vectors of one type and as many integers as its result has lanes";
+                    let message =
+                        "`shuffle` takes two vectors of one type and as many integers as its result has lanes";
                     self.report(limitation::error(span, message, "write the indices as `simd[0, 4, 1, 5]`"));
                     self.w.undef(ir_ty)
                 }
