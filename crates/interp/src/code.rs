@@ -311,17 +311,19 @@ pub enum Inst {
         list: u32,
         leave: Leave,
     },
+    /// A parallel loop: the list has the number of threads, the bounds, the body, and where to go on.
+    Lanes {
+        list: u32,
+        leave: Leave,
+    },
     /// What cannot happen.
     Fail {
         text: u32,
     },
-    /// Something that nobody implements.
-    Limited {
-        text: u32,
-    },
-    /// What only compiled code can do.
+    /// What the interpreter cannot do, and perhaps nobody.
     Refuse {
         text: u32,
+        by_all: bool,
     },
 }
 
@@ -375,7 +377,8 @@ impl Code {
                 Inst::MakeClosure { list, .. }
                 | Inst::Call { list, .. }
                 | Inst::CallValue { list, .. }
-                | Inst::CallForeign { list, .. } => *list += lists,
+                | Inst::CallForeign { list, .. }
+                | Inst::Lanes { list, .. } => *list += lists,
                 Inst::Jump { to } => *to += start,
                 Inst::Branch { then, els, .. }
                 | Inst::BranchLtI32 { then, els, .. }
@@ -383,7 +386,7 @@ impl Code {
                     *then += start;
                     *els += start;
                 }
-                Inst::Fail { text } | Inst::Limited { text } | Inst::Refuse { text } => *text += texts,
+                Inst::Fail { text } | Inst::Refuse { text, .. } => *text += texts,
                 _ => {}
             }
             inst
@@ -438,4 +441,6 @@ pub enum Entry {
         params: Reg,
     },
     Foreign(u32),
+    /// The end of a lane.
+    LaneEnd,
 }

@@ -4,6 +4,7 @@ use crate::code::{Entry, EntryIdx, FuncIdx};
 use crate::diagnostics;
 use crate::fault::{Fault, bug, limitation};
 use crate::heap::{Closure, MAX_ENTRIES, NONE};
+use crate::lanes::LaneOp;
 use crate::leaves::{Layouts, Leaf};
 use crate::scope::Program;
 use nyala_base::SideTable;
@@ -30,6 +31,8 @@ pub enum ForeignKind {
     DeviceCopy(usize),
     /// Of a size and an alignment.
     AlignedAlloc,
+    /// What lanes do together, or ask.
+    Lanes(LaneOp),
 }
 
 #[derive(Clone, Debug)]
@@ -60,6 +63,7 @@ pub struct Linker<'w> {
 /// The entry points that every program has.
 pub const HALT: EntryIdx = 0;
 pub const RELEASE: EntryIdx = 1;
+pub const LANE_END: EntryIdx = 2;
 
 /// Marks a closure in memory, in the word after it.
 pub const CLOSURE_MARK: u64 = 0x6e79_616c_6161_666e;
@@ -92,7 +96,7 @@ impl<'w> Linker<'w> {
             program: Program::new(w, entry),
             layouts: Layouts::new(w),
             memory: CheckedMemory::new().ok_or_else(no_memory)?,
-            entries: vec![Entry::Halt, Entry::Release],
+            entries: vec![Entry::Halt, Entry::Release, Entry::LaneEnd],
             funcs: Vec::new(),
             func_idx: FxHashMap::default(),
             func_entries: FxHashMap::default(),
@@ -179,6 +183,7 @@ impl<'w> Linker<'w> {
             "nyala_sync" => ForeignKind::Sync(nyala_runtime::nyala_sync as *const () as usize),
             "anydsl_aligned_malloc" => ForeignKind::AlignedAlloc,
             "anydsl_aligned_free" => ForeignKind::Free,
+            _ if let Some(op) = LaneOp::of_symbol(symbol) => ForeignKind::Lanes(op),
             _ => match find_symbol(symbol, self.libraries) {
                 Some(address) => match symbol.as_str() {
                     "anydsl_alloc" | "anydsl_alloc_host" | "anydsl_alloc_unified" => ForeignKind::DeviceAlloc(address),

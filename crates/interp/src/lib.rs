@@ -18,6 +18,7 @@ mod eval;
 mod externals;
 mod fault;
 mod heap;
+mod lanes;
 mod leaves;
 mod machine;
 mod scope;

@@ -1,14 +1,17 @@
 //! The loop that runs register programs.
 
+mod lanes;
+
 use crate::Options;
 use crate::code::{Code, Entry, FuncIdx, Function, Inst, Leave, POISON, Reg};
 use crate::compile::compile;
+use crate::diagnostics::{self, undefined_call, uninitialized_read};
 use crate::diagnostics::{budget_spent, dead_continuation, invalid_access, invalid_handle, panic};
-use crate::diagnostics::{undefined_call, uninitialized_read};
 use crate::eval;
 use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
 use crate::heap::{Closure, Frame, Heap, Kind, NONE};
+use crate::lanes::{Group, State};
 use crate::leaves::Leaf;
 use nyala_base::Span;
 use nyala_ir::scalar::{eval_cast, eval_comparison};
@@ -39,6 +42,8 @@ struct Run<'w> {
     code: Code,
     /// Records that memory refers to.
     pinned: FxHashSet<Frame>,
+    /// Lanes that run, the innermost last.
+    groups: Vec<Group>,
     /// Arguments on their way.
     words: Vec<u64>,
     steps: u64,
@@ -63,6 +68,7 @@ impl<'w> Machine<'w> {
             compiled: Vec::new(),
             code: Code::default(),
             pinned: FxHashSet::default(),
+            groups: Vec::new(),
             words: args.to_vec(),
             steps: 0,
             max_steps: self.options.max_steps.unwrap_or(u64::MAX),
@@ -212,7 +218,9 @@ impl Run<'_> {
             roots.push(self.frame);
         }
         // Any word on its way may be a closure.
-        roots.extend(self.words.iter().map(|&w| Closure(w).frame()));
+        roots.extend(
+            self.words.iter().copied().chain(self.groups.iter().flat_map(Group::words)).map(|w| Closure(w).frame()),
+        );
         let compiled = &self.compiled;
         self.heap.mark(roots, |kind| match kind {
             Kind::Frame(f) => compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.closures),
@@ -501,18 +509,26 @@ impl Run<'_> {
                         return Ok(result);
                     }
                 }
-                Inst::Limited { text } => {
-                    let hint = "do without it, or write it as a function of the program";
-                    let text = self.code.texts[text as usize].clone();
-                    return Err(crate::diagnostics::limitation::error(Span::NONE, text, hint).into());
+                Inst::Lanes { list, leave } => {
+                    self.step()?;
+                    self.gather(list);
+                    let n = self.words.len();
+                    self.leave(leave, n);
+                    let begun = self.begin_lanes()?;
+                    if let Some(result) = self.call_closure(begun)? {
+                        return Ok(result);
+                    }
                 }
                 Inst::Fail { text } => {
                     let text = self.code.texts[text as usize].clone();
                     return Err(bug(text));
                 }
-                Inst::Refuse { text } => {
+                Inst::Refuse { text, by_all } => {
                     let text = self.code.texts[text as usize].clone();
-                    return Err(limitation(text));
+                    if !by_all {
+                        return Err(limitation(text));
+                    }
+                    return Err(refused(&text));
                 }
             }
         }
@@ -724,6 +740,10 @@ impl Run<'_> {
                     return Ok(None);
                 }
                 Entry::Foreign(foreign) => closure = self.call_foreign(foreign)?,
+                Entry::LaneEnd => {
+                    self.set_lane(State::Ended);
+                    closure = self.next_lane()?;
+                }
             }
         }
     }
@@ -749,6 +769,9 @@ impl Run<'_> {
                 return Err(undefined_call::other_type(&foreign.name).into());
             }
         };
+        if let ForeignKind::Lanes(op) = foreign.kind {
+            return self.lane_operation(op, ret);
+        }
         let args: Vec<(FfiType, u64)> = foreign.args.iter().copied().zip(self.words.iter().copied()).collect();
         if let Some(i) = args.iter().position(|a| a.1 == POISON) {
             let text = format!("argument {} of foreign function `{}` is uninitialized", i + 1, foreign.name);
@@ -795,6 +818,7 @@ impl Run<'_> {
                 let text = args.last().map_or(Ok(String::new()), |a| self.text(a.1 as usize))?;
                 return Err(panic::error(text).into());
             }
+            ForeignKind::Lanes(_) => 0,
             ForeignKind::Sync(_) if !nyala_runtime::is_thread(first as i32) => {
                 return Err(invalid_handle::error(first as i32).into());
             }
@@ -810,6 +834,12 @@ impl Run<'_> {
         }
         Ok(ret)
     }
+}
+
+/// What nobody can do as yet.
+fn refused(text: &str) -> Box<Fault> {
+    let hint = "do without it, or write it as a function of the program";
+    diagnostics::limitation::error(Span::NONE, text, hint).into()
 }
 
 #[inline]

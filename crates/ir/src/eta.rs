@@ -4,7 +4,8 @@
 //! f(m, x, k); cont k(m.1, r) = ret(m.1, r)        becomes        f(m, x, ret)
 //! ```
 //!
-//! It is what makes a call in tail position a jump, through joins of branches too.
+//! It is what makes a call in tail position a jump, through joins of branches too. Not if something else uses a parameter,
+//! as what is loaded there and needed later uses its `mem`.
 
 use crate::world::{Cont, Node, Val, World};
 use nyala_base::{Id, SideTable};
@@ -12,13 +13,14 @@ use nyala_base::{Id, SideTable};
 /// Replaces continuations that only pass on, wherever one is a callee or argument.
 pub fn eta_reduce(w: &mut World) {
     let mut resolved: SideTable<Cont, Option<Val>> = SideTable::default();
+    let needed = needed_params(w);
     for i in 0..w.n_conts() {
         let k = Cont::from_idx(i);
         let Some(body) = w.body(k) else { continue };
         let mut new = body.clone();
         for v in new.args.iter_mut().chain([&mut new.callee]) {
             if let Node::Cont(c) = w.node(*v) {
-                *v = resolve(w, c, *v, &mut resolved);
+                *v = resolve(w, c, *v, &needed, &mut resolved);
             }
         }
         w.cont_mut(k).body = Some(new);
@@ -26,14 +28,20 @@ pub fn eta_reduce(w: &mut World) {
 }
 
 /// What the chain of passing on that starts at `k` ends in.
-fn resolve(w: &World, k: Cont, v: Val, resolved: &mut SideTable<Cont, Option<Val>>) -> Val {
+fn resolve(
+    w: &World,
+    k: Cont,
+    v: Val,
+    needed: &SideTable<Cont, bool>,
+    resolved: &mut SideTable<Cont, Option<Val>>,
+) -> Val {
     let mut chain = Vec::new();
     let (mut k, mut v) = (k, v);
     let end = loop {
         if let Some(end) = resolved[k] {
             break end;
         }
-        let Some(next) = passes_on(w, k) else { break v };
+        let Some(next) = passes_on(w, k).filter(|_| !needed[k]) else { break v };
         // A cycle of passing on is an endless loop; it stays one.
         if chain.contains(&k) {
             break v;
@@ -49,6 +57,39 @@ fn resolve(w: &World, k: Cont, v: Val, resolved: &mut SideTable<Cont, Option<Val
         resolved[k] = Some(end);
     }
     end
+}
+
+/// Continuations of which something uses a parameter, other than as it is in their own body.
+fn needed_params(w: &World) -> SideTable<Cont, bool> {
+    let mut needed: SideTable<Cont, bool> = SideTable::default();
+    let mut conts = w.roots();
+    let mut seen: SideTable<Cont, bool> = SideTable::default();
+    let mut seen_vals: SideTable<Val, bool> = SideTable::default();
+    conts.iter().for_each(|&k| seen[k] = true);
+    while let Some(k) = conts.pop() {
+        let Some(body) = w.body(k) else { continue };
+        let filter = &w.cont(k).filter;
+        let in_filter = filter.all.iter().chain(filter.params.iter().flatten());
+        // Whose body a value stands in; none if in an operation.
+        let mut work: Vec<(Val, Option<Cont>)> = in_filter.map(|&v| (v, None)).collect();
+        work.extend(body.args.iter().chain([&body.callee]).map(|&v| (v, Some(k))));
+        while let Some((v, of)) = work.pop() {
+            if let Node::Param(p, _) = w.node(v) {
+                needed[p] |= of != Some(p);
+                continue;
+            }
+            if std::mem::replace(&mut seen_vals[v], true) {
+                continue;
+            }
+            match w.node(v) {
+                Node::Cont(c) if !std::mem::replace(&mut seen[c], true) => conts.push(c),
+                Node::Global(g) => work.extend(w.global(g).init.map(|init| (init, None))),
+                Node::Op(_) => work.extend(w.args(v).iter().map(|&a| (a, None))),
+                _ => {}
+            }
+        }
+    }
+    needed
 }
 
 /// What `k` passes exactly its parameters on to.

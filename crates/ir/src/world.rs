@@ -39,7 +39,8 @@ pub enum Builtin {
     Unreachable,
     /// `parallel(mem, n, lo, hi, body, next)`: calls `body: cn(mem, i64, i64, cn(mem))` for ranges that make up
     /// `lo .. hi` (i64), in any order, at once on `n` (i32) threads, 0 for as many as there are; then goes on with
-    /// `next: cn(mem)` (`001` 5.1).
+    /// `next: cn(mem)` (`001` 5.1). If `n` is negative it is a loop on one thread, in order; the interpreter takes `-n`
+    /// iterations at once as lanes, which may exchange values.
     Parallel,
     /// `spawn(mem, handle, body, next)`: goes on with `next: cn(mem)` while `body: cn(mem, cn(mem))` runs as the thread
     /// `handle` (i32), which the runtime gave.

@@ -364,8 +364,8 @@ impl Team {
     }
 }
 
-/// Runs `body(env, from, to)` for ranges that make up `lo .. hi`, at once on `n` threads: 0 for as many as there are.
-/// Comes back when all are done.
+/// Runs `body(env, from, to)` for ranges that make up `lo .. hi`, at once on `n` threads: 0 for as many as there are,
+/// less for this one. Comes back when all are done.
 ///
 /// # Safety
 /// `body` can be called with `env` and any range within `lo .. hi`, from several threads at once.
@@ -381,7 +381,7 @@ pub unsafe extern "C" fn nyala_parallel(n: i32, lo: i64, hi: i64, body: LoopBody
     let unit = iterations.div_ceil(u64::from(u32::MAX));
     let units = iterations.div_ceil(unit);
     let lane = |i: u64| units / threads as u64 * i + i.min(units % threads as u64);
-    if threads == 1 {
+    if threads == 1 || n < 0 {
         // SAFETY: the caller's promise.
         return unsafe { body(env, lo, hi) };
     }

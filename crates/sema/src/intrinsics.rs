@@ -30,6 +30,8 @@ pub enum Intrinsic {
         axis: Option<u64>,
     },
     ReserveShared,
+    /// An operation across the lanes of a `vectorize` or the work items of a block, by its name.
+    Lane(String, Lane),
     Parallel,
     Spawn,
     Sync,
@@ -45,6 +47,96 @@ pub enum Test {
     Nan,
     Infinite,
     Finite,
+}
+
+/// What lanes do together, or ask of each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lane {
+    /// Of a truth value of each lane: whether it holds in any, in all, in how many; the bits of those where it does.
+    Any,
+    All,
+    Count,
+    Ballot,
+    /// The value of the lane that the second argument names.
+    Get,
+    /// The values of the lanes for which the second argument is true, in their order, from lane 0 on.
+    Compact,
+    /// The lane's number, and how many there are.
+    Id,
+    Width,
+    /// Waits for all.
+    Barrier,
+    /// Loads and stores by the pointer of the lane that the second argument names.
+    Load,
+    Store,
+    /// The first argument, but in the lane that the second one names the third.
+    Insert,
+    /// Whether the lane takes part: who asks, does.
+    Mask,
+    /// Its first argument.
+    Same,
+    /// One thread runs at a time: nothing to do.
+    Fence,
+}
+
+impl Lane {
+    /// Whether a lane needs nobody for it.
+    pub fn is_own(self) -> bool {
+        matches!(self, Lane::Mask | Lane::Same)
+    }
+}
+
+/// Lane operations of RV, whose names may go on with `_` or `.` and a type.
+const LANES: [(&str, Lane); 15] = [
+    ("rv_any", Lane::Any),
+    ("rv_all", Lane::All),
+    ("rv_ballot", Lane::Ballot),
+    ("rv_popcount", Lane::Count),
+    ("rv_extract", Lane::Get),
+    ("rv_shuffle", Lane::Get),
+    ("rv_insert", Lane::Insert),
+    ("rv_load", Lane::Load),
+    ("rv_store", Lane::Store),
+    ("rv_align", Lane::Same),
+    ("rv_compact", Lane::Compact),
+    ("rv_lane_id", Lane::Id),
+    ("rv_num_lanes", Lane::Width),
+    ("rv_mask", Lane::Mask),
+    ("rv_entry_mask", Lane::Mask),
+];
+
+/// Barriers and fences of CUDA, NVVM, OpenCL and AMDGPU.
+const BARRIERS: [(&str, Lane); 24] = [
+    ("barrier", Lane::Barrier),
+    ("work_group_barrier", Lane::Barrier),
+    ("__syncthreads", Lane::Barrier),
+    ("__syncthreads_and", Lane::All),
+    ("__syncthreads_or", Lane::Any),
+    ("__syncthreads_count", Lane::Count),
+    ("llvm.nvvm.barrier0", Lane::Barrier),
+    ("llvm.nvvm.barrier0.and", Lane::All),
+    ("llvm.nvvm.barrier0.or", Lane::Any),
+    ("llvm.nvvm.barrier0.popc", Lane::Count),
+    ("llvm.nvvm.barrier.sync", Lane::Barrier),
+    ("llvm.nvvm.barrier.cta.sync.all", Lane::Barrier),
+    ("llvm.nvvm.barrier.cta.sync.aligned.all", Lane::Barrier),
+    ("llvm.amdgcn.s.barrier", Lane::Barrier),
+    ("__threadfence", Lane::Fence),
+    ("__threadfence_block", Lane::Fence),
+    ("__threadfence_system", Lane::Fence),
+    ("llvm.nvvm.membar.cta", Lane::Fence),
+    ("llvm.nvvm.membar.gl", Lane::Fence),
+    ("llvm.nvvm.membar.sys", Lane::Fence),
+    ("mem_fence", Lane::Fence),
+    ("read_mem_fence", Lane::Fence),
+    ("write_mem_fence", Lane::Fence),
+    ("llvm.amdgcn.wave.barrier", Lane::Fence),
+];
+
+fn lane(name: &str) -> Option<Intrinsic> {
+    let of_type = |n: &str| name.strip_prefix(n).is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '.']));
+    let found = LANES.iter().find(|(n, _)| of_type(n)).or_else(|| BARRIERS.iter().find(|(n, _)| *n == name));
+    found.map(|(_, what)| Intrinsic::Lane(name.into(), *what))
 }
 
 /// What a work item can ask for of itself.
@@ -67,7 +159,7 @@ const PLATFORMS: [&str; 8] = ["cuda", "nvvm", "opencl", "opencl_spirv", "levelze
 
 /// Indices of CUDA, NVVM, OpenCL and AMDGPU by the beginnings of their names; then the axis, or nothing where it is an
 /// argument.
-const INDICES: [(&str, Index); 16] = [
+const INDICES: [(&str, Index); 22] = [
     ("threadIdx.", Index::Thread),
     ("blockIdx.", Index::Block),
     ("blockDim.", Index::BlockSize),
@@ -84,6 +176,12 @@ const INDICES: [(&str, Index); 16] = [
     ("get_num_groups", Index::Blocks),
     ("get_global_id", Index::Item),
     ("get_global_size", Index::Items),
+    ("__ockl_get_local_id", Index::Thread),
+    ("__ockl_get_group_id", Index::Block),
+    ("__ockl_get_local_size", Index::BlockSize),
+    ("__ockl_get_num_groups", Index::Blocks),
+    ("__ockl_get_global_id", Index::Item),
+    ("__ockl_get_global_size", Index::Items),
 ];
 
 fn index(name: &str) -> Option<Intrinsic> {
@@ -132,7 +230,7 @@ pub fn find(name: &str) -> Intrinsic {
             if let Some(op) = atomic(generic.map_or(name, |g| g.0)) {
                 return Intrinsic::Atomic(op);
             }
-            let known = math(name).map(Intrinsic::Math).or_else(|| index(name));
+            let known = math(name).map(Intrinsic::Math).or_else(|| index(name)).or_else(|| lane(name));
             known.unwrap_or_else(|| Intrinsic::Unsupported(name.into()))
         }
     }

@@ -36,6 +36,9 @@ nyala_base::define_id!(
     pub struct LoopId, "loop"
 );
 
+/// The names of the program's own files; those of the prelude come before.
+pub const PROGRAM: NsId = NsId(1);
+
 /// What the compiler is given: the prelude, libraries, and the files of a program. Names of the later win where they are
 /// seen: a program's own everywhere in the program, but not in a library.
 #[derive(Clone, Copy)]
@@ -321,6 +324,17 @@ impl Names for Program<'_> {
 }
 
 impl<'a> Program<'a> {
+    /// Whether this is where the program begins: no function of a module in it.
+    pub fn is_main(&self, f: &FnInfo) -> bool {
+        f.ns == PROGRAM && f.top_level && &*f.ast.name.text == "main"
+    }
+
+    /// Whether this is an operation that lanes need each other for.
+    pub fn is_lane_operation(&self, entity: Entity) -> bool {
+        let Entity::Fn(id) = entity else { return false };
+        matches!(&self.fns[id.0 as usize].kind, FnKind::Intrinsic(Intrinsic::Lane(_, lane)) if !lane.is_own())
+    }
+
     /// The impls of a trait that may be for types with this head, in the order of the source.
     pub(crate) fn impls_for(&self, of: TraitId, head: Head) -> Vec<ImplId> {
         let Some(all) = self.impls_of.get(&of) else { return Vec::new() };

@@ -226,6 +226,13 @@ pub struct Use {
     pub alias: Option<Name>,
 }
 
+impl Use {
+    /// The name that it brings; that of the module if it brings all.
+    pub fn name(&self) -> Option<&Name> {
+        self.alias.as_ref().or(self.names.last())
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Alias {
     pub name: Name,

@@ -263,6 +263,12 @@ fn reads_paths() {
         expect!["(tuple ::a::b (Vec[f32]::new) E[i32]::A (a::E[i32 f32]::B[i8] 1) (struct S[i32] (a 1)))"],
     );
     check_expr("((f)[i32](1), x.m[i32](y), (a.b)[i32])", expect!["(tuple (f[i32] 1) ((. x m[i32]) y) (. a b[i32]))"]);
+    check_expr(
+        "g()[i32](1)",
+        expect![[r#"
+        ({(let _callee (g))
+          _callee[i32]} 1)"#]],
+    );
     check(
         "type T = (::a::B[C], V[i32]::Item, self::x::Y, super::Z);",
         expect![[r#"
@@ -273,7 +279,6 @@ fn reads_paths() {
         "static a = f(1)[2]; static b = f(x)[i32](2); static c = f::<i32>(1);",
         expect![[r#"
         1:17 error[unexpected-token]: found `2`, expected a type
-        1:32 error[limitation]: type arguments of values other than names are not supported yet
         1:60 error[unexpected-token]: found `<`, expected a name
     "#]],
     );

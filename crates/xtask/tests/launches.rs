@@ -1,4 +1,4 @@
-//! The seeds' programs that start kernels, in `launches/`: only the interpreter executes them everywhere, so that they are
+//! Programs that start kernels, the seeds' and others, in `launches/`: only the interpreter executes them everywhere, so that they are
 //! no text tests, which run under every engine. A line `//> text` is a line of the output.
 
 mod common;

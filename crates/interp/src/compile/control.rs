@@ -15,9 +15,8 @@ impl Compiler<'_, '_> {
             Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => self.call(args[3], &args[..1]),
             Node::Builtin(Builtin::Limited) if self.w.as_lit(args[2]) == Some(1) => self.call(args[3], &args[..1]),
             Node::Builtin(Builtin::Limited) => {
-                self.code.texts.push(self.w.text(args[1]));
-                let text = self.code.texts.len() as u32 - 1;
-                self.emit(Inst::Limited { text });
+                let text = self.text(&self.w.text(args[1]));
+                self.emit(Inst::Refuse { text, by_all: true });
                 Ok(())
             }
             Node::Builtin(Builtin::Unreachable) => {
@@ -25,7 +24,16 @@ impl Compiler<'_, '_> {
                 Ok(())
             }
             // One range, and one thread: a call of the body.
-            Node::Builtin(Builtin::Parallel) => self.call(args[4], &[args[0], args[2], args[3], args[5]]),
+            Node::Builtin(Builtin::Parallel) if w.as_lit(args[1]).is_some_and(|n| n as i64 >= 0) => {
+                self.call(args[4], &[args[0], args[2], args[3], args[5]])
+            }
+            Node::Builtin(Builtin::Parallel) => {
+                let leave = self.leave(args[4], &args[1..])?;
+                let words = self.words(&args[1..])?;
+                let list = self.list(&words);
+                self.emit(Inst::Lanes { list, leave });
+                Ok(())
+            }
             Node::Builtin(Builtin::Spawn) => self.call(args[2], &[args[0], args[3]]),
             Node::Cont(c) if self.l.program.is_block_of(c, self.f) => self.jump(c, args),
             Node::Cont(c) if self.l.program.is_func(c) => self.call_function(c, args),
@@ -65,7 +73,7 @@ impl Compiler<'_, '_> {
     fn call_function(&mut self, c: Cont, args: &[Val]) -> Result<()> {
         if matches!(self.w.cont(c).linkage, Linkage::Asm(_)) {
             let text = self.text("assembly cannot be interpreted");
-            self.emit(Inst::Refuse { text });
+            self.emit(Inst::Refuse { text, by_all: false });
             return Ok(());
         }
         let leave = self.leave_of(None, Some(c), args)?;

@@ -3,6 +3,7 @@
 
 pub(crate) mod budget_spent;
 pub(crate) mod dead_continuation;
+pub(crate) mod diverged_lanes;
 pub(crate) mod division_by_zero;
 pub(crate) mod invalid_access;
 pub(crate) mod invalid_handle;
@@ -16,6 +17,7 @@ pub(crate) use nyala_base::diagnostics::{bug, limitation, undefined_symbol};
 nyala_base::codes![
     budget_spent,
     dead_continuation,
+    diverged_lanes,
     division_by_zero,
     invalid_access,
     invalid_handle,

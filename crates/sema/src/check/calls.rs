@@ -2,6 +2,7 @@
 
 use super::collect::primitive;
 use super::*;
+use crate::intrinsics::Intrinsic;
 use nyala_syntax::ast::{ExprKind, For, Lambda, Param, Ret, TypeKind, UnaryOp};
 
 impl<'a> Checker<'a, '_> {
@@ -33,6 +34,11 @@ impl<'a> Checker<'a, '_> {
         let g = self.g(e);
         let span = ast[e].span;
         self.apply(g, span, callee_ty, checked, result);
+        if let ([arg], Some(Entity::Fn(id))) = (args, self.p.resolved.get(&self.g(callee)))
+            && self.p.fns[id.0 as usize].kind == FnKind::Intrinsic(Intrinsic::PeKnown)
+        {
+            self.warn_known(*arg, span);
+        }
         if self.in_filter && self.p.call_kind.get(&g) == Some(&CallKind::Call) && !self.is_allowed_in_filter(callee) {
             self.limitation(
                 span,
@@ -451,8 +457,10 @@ impl<'a> Checker<'a, '_> {
             }
         }
         let mut tys = Vec::with_capacity(n);
+        let outer_params = std::mem::take(&mut self.params_so_far);
         for (i, param) in lambda.params.iter().enumerate() {
             let stated = self.pattern_ty(&param.pattern);
+            self.params_so_far.push((&param.pattern, stated));
             if let Some(&hint) = hints.get(i)
                 && !self.p.types.unify(stated, hint)
             {
@@ -467,6 +475,7 @@ impl<'a> Checker<'a, '_> {
             _ if never => TypeTable::NEVER,
             _ => result_hint.unwrap_or_else(|| self.var()),
         };
+        self.params_so_far = outer_params;
         let why = match lambda.result {
             Ret::Type(ty) => Why(Some((self.ast()[ty].span, "because of the result type"))),
             Ret::Never(span) => Why(Some((span, "because of the result type"))),

@@ -489,12 +489,14 @@ impl<'a> Checker<'a, '_> {
         let old = self.enter_generics(&generics, n_outer);
         self.define_bounds(&f.type_params, &generics, n_outer);
         let mut params = Vec::with_capacity(f.params.len());
+        let outer_params = std::mem::take(&mut self.params_so_far);
         for param in &f.params {
             let ty = match param.pattern.ty {
                 Some(_) if f.body.is_some() && self.lacks_type(param, id) => TypeTable::ERROR,
                 Some(ty) => self.value_ty(ty),
                 None => TypeTable::ERROR,
             };
+            self.params_so_far.push((&param.pattern, ty));
             params.push(ty);
         }
         let (result, never) = match f.result {
@@ -503,6 +505,7 @@ impl<'a> Checker<'a, '_> {
             Ret::Absent if f.body.is_some() => (self.var(), false),
             Ret::Absent => (TypeTable::UNIT, false),
         };
+        self.params_so_far = outer_params;
         self.leave_generics(old);
         if let FnKind::Intrinsic(intrinsic) = &self.p.fns[id.0 as usize].kind
             && let Some(expected) = intrinsics::expected_type(intrinsic)

@@ -119,7 +119,8 @@ impl<'a> Checker<'a, '_> {
                     let need = if *mutable { Need::MutAddress } else { Need::Address };
                     self.need_place(*place, need, span);
                 }
-                self.p.types.ptr(Access::of(*mutable), ty)
+                let space = self.space_of(*place);
+                self.p.types.mk(Kind::Ptr { access: Access::of(*mutable), space, to: ty })
             }
             ExprKind::IncDec { place, .. } => {
                 let ty = self.operand(*place, None);
@@ -152,7 +153,9 @@ impl<'a> Checker<'a, '_> {
                 // A literal too large for `i32` takes the type of the cast; others wrap.
                 let literal = matches!(ast[*inner].kind, ExprKind::Int { value, .. } if value > i32::MAX as u128);
                 let int = self.p.types.as_prim(to).is_some_and(Prim::is_int);
-                let from = self.operand(*inner, (literal && int).then_some(to));
+                let number = matches!(self.p.types.kind(to), Kind::Prim(_));
+                let from = self.operand(*inner, (!number || literal && int).then_some(to));
+                self.same_nominal(from, to);
                 let g = self.g(e);
                 self.p.cast_to.insert(g, to);
                 self.finals.push(Final::Cast { from, to, span });
@@ -175,6 +178,20 @@ impl<'a> Checker<'a, '_> {
             ExprKind::While { cond, body } => self.while_expr(e, *cond, *body),
             ExprKind::For(looped) => self.for_expr(e, looped),
         }
+    }
+
+    /// What the type arguments of a struct or enum are that is cast to the same one, behind pointers too.
+    fn same_nominal(&mut self, from: Ty, to: Ty) {
+        let (mut from, mut to) = (from, to);
+        loop {
+            match (self.p.types.kind(from), self.p.types.kind(to)) {
+                (Kind::Ptr { to: a, .. }, Kind::Ptr { to: b, .. }) => (from, to) = (a, b),
+                (Kind::Struct(a, _), Kind::Struct(b, _)) if a == b => break,
+                (Kind::Enum(a, _), Kind::Enum(b, _)) if a == b => break,
+                _ => return,
+            }
+        }
+        self.p.types.unify(from, to);
     }
 
     pub(super) fn operand_to(&mut self, e: ExprId, to: Ty, why: Why) {
@@ -477,6 +494,8 @@ impl<'a> Checker<'a, '_> {
         let info = &self.p.structs[id.0 as usize];
         let fields: Vec<&str> = info.fields.iter().map(|f| f.0).collect();
         let similar = closest(&name.text, fields.iter().copied());
+        let mut seen = FxHashSet::default();
+        let fields: Vec<&str> = fields.into_iter().filter(|f| seen.insert(*f)).collect();
         let of = short(&info.ast.name.text);
         self.report(no_such_field::of_struct(name.span, &of, &short(&name.text), &fields, similar));
     }

@@ -83,6 +83,16 @@ impl<'a> Checker<'a, '_> {
             if let (Kind::Var(var), true) = (&kind, found.len() > 1) {
                 return self.wait(*var, Pending::Method { e, base, name, result, from });
             }
+            if let (Kind::Array(elem, _), true) = (&kind, found.is_empty()) {
+                // Methods of `[T]` that take an address have that of the array.
+                let indefinite = self.p.types.mk(Kind::Indef(*elem));
+                let mut found = self.methods_of(indefinite, &name.text);
+                found.retain(|m| self.by_address(*m).is_some());
+                if !found.is_empty() {
+                    ty = indefinite;
+                }
+                break found;
+            }
             let Kind::Ptr { access, to, .. } = kind else { break found };
             if found.iter().any(|m| self.by_address(*m).is_none()) {
                 break found;

@@ -225,6 +225,7 @@ struct Checker<'a, 's> {
     sink: &'s mut Sink,
     /// That of the prelude is the first.
     namespaces: Vec<Namespace<'a>>,
+    uses: Vec<names::Used<'a>>,
     library_roots: Vec<(&'a [Box<str>], NsId)>,
     /// Modules that are files, by the module around them and their names.
     file_modules: FxHashMap<(NsId, &'a str), NsId>,
@@ -293,6 +294,8 @@ struct Checker<'a, 's> {
     static_floor: Option<u32>,
     /// In a filter: calls are out.
     in_filter: bool,
+    /// Parameters in whose list types are being read, for `typeof`.
+    params_so_far: Vec<(&'a ast::Pattern, Ty)>,
     /// Enclosing functions of nested ones.
     parents: FxHashMap<FnId, FnId>,
 }
@@ -360,6 +363,7 @@ impl<'a, 's> Checker<'a, 's> {
             p,
             sink,
             namespaces: Vec::new(),
+            uses: Vec::new(),
             library_roots: Vec::new(),
             file_modules: FxHashMap::default(),
             module_ns: Vec::new(),
@@ -403,6 +407,7 @@ impl<'a, 's> Checker<'a, 's> {
             captures: Vec::new(),
             static_floor: None,
             in_filter: false,
+            params_so_far: Vec::new(),
             parents: FxHashMap::default(),
         }
     }

@@ -14,10 +14,10 @@ pub(super) struct Namespace<'a> {
     /// The program, library or prelude that it belongs to.
     pub root: NsId,
     pub names: FxHashMap<&'a str, Named>,
-    /// `use a::b;` by the name it brings; resolved when somebody asks.
-    uses: FxHashMap<&'a str, Used<'a>>,
+    /// `use a::b;` by the name it brings, as an index of the checker's.
+    uses: FxHashMap<&'a str, usize>,
     /// `use a::*;`
-    globs: Vec<Glob<'a>>,
+    globs: Vec<usize>,
 }
 
 impl Namespace<'_> {
@@ -32,16 +32,13 @@ pub(super) struct Named {
     pub private: bool,
 }
 
-struct Used<'a> {
+/// A `use` of a module; resolved when somebody asks.
+pub(super) struct Used<'a> {
     ast: &'a Use,
+    ns: NsId,
     state: UseState,
     /// Something means what it brings.
     needed: bool,
-}
-
-struct Glob<'a> {
-    ast: &'a Use,
-    state: UseState,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -65,6 +62,7 @@ impl<'a> Checker<'a, '_> {
     pub(super) fn make_namespaces(&mut self) {
         self.new_root();
         let program = self.new_root();
+        debug_assert_eq!(program, PROGRAM);
         for module in 0..self.p.modules.len() {
             let ast = self.p.modules[module];
             let root = if module < self.p.n_prelude {
@@ -112,84 +110,50 @@ impl<'a> Checker<'a, '_> {
     }
 
     pub(super) fn declare_use(&mut self, used: &'a Use) {
+        let at = self.uses.len();
+        self.uses.push(Used { ast: used, ns: self.ns, state: UseState::Fresh, needed: used.all });
         let ns = &mut self.namespaces[self.ns.0 as usize];
         if used.all {
-            ns.globs.push(Glob { ast: used, state: UseState::Fresh });
+            ns.globs.push(at);
             return;
         }
-        let Some(name) = used.alias.as_ref().or(used.names.last()) else { return };
-        let old = ns.uses.insert(&name.text, Used { ast: used, state: UseState::Fresh, needed: false });
-        if let Some(old) = old {
-            let first = old.ast.alias.as_ref().or(old.ast.names.last()).map(|n| n.span);
+        let Some(name) = used.name() else { return };
+        if let Some(old) = ns.uses.insert(&name.text, at) {
+            self.uses[old].needed = true;
+            let first = self.uses[old].ast.name().map(|n| n.span);
             self.report(duplicate_name::item(name.span, &short(&name.text), first));
         }
     }
 
     /// All `use` items of modules, so that faults in them are found though nobody needs them.
     pub(super) fn check_uses(&mut self) {
-        for ns in 0..self.namespaces.len() {
-            let ns = NsId(ns as u32);
-            let mut names: Vec<(u32, &'a str)> = self.namespaces[ns.0 as usize]
-                .uses
-                .iter()
-                .filter_map(|(name, used)| Some((used.ast.names.first()?.span.lo, *name)))
-                .collect();
-            names.sort_unstable();
-            for (_, name) in names {
-                self.used(ns, name);
-            }
-            for i in 0..self.namespaces[ns.0 as usize].globs.len() {
-                self.glob(ns, i);
-            }
+        for at in 0..self.uses.len() {
+            self.used(at);
         }
     }
 
     /// `use a::b;` whose name nobody means.
     pub(super) fn unused_uses(&self, found: &mut Vec<Diagnostic>) {
-        for used in self.namespaces.iter().flat_map(|ns| ns.uses.values()).filter(|u| !u.needed) {
-            if let Some(name) = used.ast.alias.as_ref().or(used.ast.names.last()) {
-                found.push(unused_name::import(name.span, &short(&name.text)));
-            }
+        for name in self.uses.iter().filter(|u| !u.needed).filter_map(|u| u.ast.name()) {
+            found.push(unused_name::import(name.span, &short(&name.text)));
         }
     }
 
-    /// What `name` means, which `use` brings into the module.
-    fn used(&mut self, ns: NsId, name: &'a str) -> Option<Entity> {
-        let used = self.namespaces[ns.0 as usize].uses.get_mut(name)?;
-        match used.state {
+    /// What a `use` brings: of `use …::*` the module or enum whose names it brings.
+    fn used(&mut self, at: usize) -> Option<Entity> {
+        let Used { ast, ns, state, .. } = self.uses[at];
+        match state {
             UseState::Done(entity) => Some(entity),
             UseState::Busy => None,
             UseState::Fresh => {
-                used.state = UseState::Busy;
-                let ast = used.ast;
-                let entity = self.use_path(ns, ast);
-                if let Some(used) = self.namespaces[ns.0 as usize].uses.get_mut(name) {
-                    used.state = UseState::Done(entity);
+                self.uses[at].state = UseState::Busy;
+                let mut entity = self.use_path(ns, ast);
+                if ast.all && !matches!(entity, Entity::Module(_) | Entity::Enum(_) | Entity::Error) {
+                    let name = &ast.names[ast.names.len() - 1];
+                    self.report(no_such_member::not_a_module(name.span, &short(&name.text)));
+                    entity = Entity::Error;
                 }
-                Some(entity)
-            }
-        }
-    }
-
-    /// The module or enum whose names the `i`th `use …::*` brings.
-    fn glob(&mut self, ns: NsId, i: usize) -> Option<Entity> {
-        let glob = &mut self.namespaces[ns.0 as usize].globs[i];
-        match glob.state {
-            UseState::Done(entity) => Some(entity),
-            UseState::Busy => None,
-            UseState::Fresh => {
-                glob.state = UseState::Busy;
-                let ast = glob.ast;
-                let entity = self.use_path(ns, ast);
-                let entity = match entity {
-                    Entity::Module(_) | Entity::Enum(_) | Entity::Error => entity,
-                    _ => {
-                        let name = &ast.names[ast.names.len() - 1];
-                        self.report(no_such_member::not_a_module(name.span, &short(&name.text)));
-                        Entity::Error
-                    }
-                };
-                self.namespaces[ns.0 as usize].globs[i].state = UseState::Done(entity);
+                self.uses[at].state = UseState::Done(entity);
                 Some(entity)
             }
         }
@@ -221,7 +185,7 @@ impl<'a> Checker<'a, '_> {
     pub(super) fn local_use(&mut self, used: &'a Use) {
         let entity = self.use_path_here(used);
         if !used.all {
-            if let Some(name) = used.alias.as_ref().or(used.names.last()) {
+            if let Some(name) = used.name() {
                 self.declare(name, entity, false, false);
             }
             return;
@@ -253,14 +217,14 @@ impl<'a> Checker<'a, '_> {
         if let Some(&named) = self.namespaces[ns.0 as usize].names.get(name) {
             return Some(named);
         }
-        if let Some(entity) = self.used(ns, name) {
-            if let Some(used) = self.namespaces[ns.0 as usize].uses.get_mut(name) {
-                used.needed = true;
-            }
+        if let Some(&at) = self.namespaces[ns.0 as usize].uses.get(name)
+            && let Some(entity) = self.used(at)
+        {
+            self.uses[at].needed = true;
             return Some(Named { entity, private: false });
         }
         for i in 0..self.namespaces[ns.0 as usize].globs.len() {
-            let found = match self.glob(ns, i) {
+            let found = match self.used(self.namespaces[ns.0 as usize].globs[i]) {
                 Some(Entity::Module(from)) if from != ns && !self.searching.contains(&from) => {
                     self.searching.push(ns);
                     let found = self.member(from, name).filter(|n| !n.private || self.is_inside(ns, from));
@@ -341,7 +305,7 @@ impl<'a> Checker<'a, '_> {
         let mut at = Some(self.ns);
         while let Some(ns) = at {
             modules.push(ns);
-            let used = self.namespaces[ns.0 as usize].globs.iter().filter_map(|g| match g.state {
+            let used = self.namespaces[ns.0 as usize].globs.iter().filter_map(|g| match self.uses[*g].state {
                 UseState::Done(Entity::Module(ns)) => Some(ns),
                 _ => None,
             });

@@ -11,6 +11,7 @@ enum Root {
     /// Behind this pointer.
     Pointer {
         mutable: bool,
+        space: u8,
         span: Span,
     },
     /// A value without place.
@@ -43,6 +44,14 @@ impl<'a> Checker<'a, '_> {
                     return matches!(self.p.types.final_kind(ty), Kind::Ptr { .. });
                 }
             }
+        }
+    }
+
+    /// The address space of a place: that of the last pointer on the way.
+    pub(super) fn space_of(&mut self, place: ExprId) -> u8 {
+        match self.root(place) {
+            Root::Pointer { space, .. } => space,
+            _ => 0,
         }
     }
 
@@ -102,8 +111,8 @@ impl<'a> Checker<'a, '_> {
         let (g, span) = (self.g(base), self.ast()[base].span);
         let mut ty = self.p.expr_ty[g as usize];
         let mut root = Root::Error;
-        while let Kind::Ptr { access, to, .. } = self.p.types.kind(ty) {
-            root = Root::Pointer { mutable: access.is_mut(), span };
+        while let Kind::Ptr { access, space, to } = self.p.types.kind(ty) {
+            root = Root::Pointer { mutable: access.is_mut(), space, span };
             ty = to;
         }
         root
@@ -119,7 +128,7 @@ impl<'a> Checker<'a, '_> {
                     self.report(not_a_place::error(self.ast()[e].span));
                 }
             }
-            Root::Pointer { mutable, span: pointer } => {
+            Root::Pointer { mutable, span: pointer, .. } => {
                 if !mutable && need != Need::Address {
                     self.report(immutable::pointee(span, pointer));
                 }

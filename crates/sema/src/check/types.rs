@@ -2,7 +2,7 @@
 
 use super::collect::primitive;
 use super::*;
-use nyala_syntax::ast::{Path, Ret, TypeId, TypeKind};
+use nyala_syntax::ast::{Path, PatternKind, Ret, TypeId, TypeKind};
 
 /// So many aliases may follow each other.
 const MAX_CHAIN: u32 = 10_000;
@@ -79,7 +79,18 @@ impl<'a> Checker<'a, '_> {
                 }
             }
             TypeKind::Typeof(e) => {
+                // Parameters before this one are known by their types only.
+                self.scopes.push(FxHashMap::default());
+                for (pattern, ty) in self.params_so_far.clone() {
+                    if let PatternKind::Name { name, .. } = &pattern.kind {
+                        let id = self.new_local("_", name.span, ty, true);
+                        if let Some(scope) = self.scopes.last_mut() {
+                            scope.insert(&name.text, Entity::Local(id));
+                        }
+                    }
+                }
                 let ty = self.expr(*e, None);
+                self.scopes.pop();
                 if self.p.types.is_never(ty) { TypeTable::ERROR } else { self.p.types.shallow(ty) }
             }
             TypeKind::Fn { type_params, params, result } => {

@@ -2,7 +2,7 @@
 //! that outlive a variable they share.
 
 use super::*;
-use nyala_syntax::ast::{Block, ExprKind, Stmt, UnaryOp};
+use nyala_syntax::ast::{BinaryOp, Block, ExprKind, Stmt, UnaryOp};
 
 /// A function value that leaves the function that made it.
 #[derive(Clone, Copy)]
@@ -43,15 +43,14 @@ impl<'a> Checker<'a, '_> {
 
     /// Nested and private ones; all of a program with `main`.
     fn unused_functions(&mut self, found: &mut Vec<Diagnostic>) {
-        let own = |f: &&FnInfo| f.module >= self.p.n_libraries;
-        let has_main = self.p.fns.iter().filter(own).any(|f| f.top_level && &*f.ast.name.text == "main");
+        let has_main = self.p.fns.iter().any(|f| self.p.is_main(f));
         for (i, f) in self.p.fns.iter().enumerate() {
             let name = &*f.ast.name.text;
             let exempt = f.owner != FnOwner::None
                 || f.ast.exported
                 || f.kind != FnKind::Defined
                 || name.starts_with('_')
-                || f.top_level && (name == "main" || name.starts_with("test"));
+                || f.top_level && (self.p.is_main(f) || name.starts_with("test"));
             let named = self.namespaces[f.ns.0 as usize].names.get(name);
             let private = named.is_some_and(|n| n.private && n.entity == Entity::Fn(FnId(i as u32)));
             if !exempt && !self.used_fns.contains(&FnId(i as u32)) && (!f.top_level || private || has_main) {
@@ -243,7 +242,25 @@ impl<'a> Checker<'a, '_> {
             return;
         }
         let ast = self.ast();
-        let why = match &ast[e].kind {
+        let mut work = vec![e];
+        while let Some(e) = work.pop() {
+            let why = self.never_known_because(e);
+            if let Some(why) = why {
+                self.report(never_known::warning(span, why));
+                return;
+            }
+            // What is computed from it is unknown as well, unless it need not be looked at, as in `0 * $x`.
+            match &ast[e].kind {
+                ExprKind::Binary { op: BinaryOp::Add | BinaryOp::Sub, lhs, rhs, .. } => work.extend([*rhs, *lhs]),
+                ExprKind::Unary(UnaryOp::Plus | UnaryOp::Neg | UnaryOp::Not, inner) => work.push(*inner),
+                ExprKind::Cast(inner, _) => work.push(*inner),
+                _ => {}
+            }
+        }
+    }
+
+    fn never_known_because(&self, e: ExprId) -> Option<&'static str> {
+        match &self.ast()[e].kind {
             ExprKind::Unary(UnaryOp::Halt, _) => Some("`$` makes it unknown"),
             ExprKind::Path(_) => match self.p.resolved.get(&self.g(e)) {
                 Some(Entity::Static(id)) if self.p.statics[id.0 as usize].ast.mutable => {
@@ -258,9 +275,6 @@ impl<'a> Checker<'a, '_> {
                 _ => None,
             },
             _ => None,
-        };
-        if let Some(why) = why {
-            self.report(never_known::warning(span, why));
         }
     }
 }

@@ -264,15 +264,18 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 }
             }
             (Intrinsic::Shuffle, [a, b, idx, ..]) => match self.w.result_ty(Op::Shuffle, None, &[*a, *b, *idx]) {
-                Ok(_) => self.w.op(Op::Shuffle, &[*a, *b, *idx]),
-                Err(_) => {
-                    let message = "`shuffle` takes two vectors of one type and a vector of integers";
+                Ok(ty) if ty == ir_ty => self.w.op(Op::Shuffle, &[*a, *b, *idx]),
+                _ => {
+                    let message =
+                        "`shuffle` takes two vectors of one type and as many integers as its result has lanes";
                     self.report(limitation::error(span, message, "write the indices as `simd[0, 4, 1, 5]`"));
                     self.w.undef(ir_ty)
                 }
             },
             (Intrinsic::Atomic(op), _) => self.atomic(*op, vals, ir_ty, span),
-            (Intrinsic::Vectorize | Intrinsic::Pipeline, _) => self.loop_intrinsic(vals, span),
+            (Intrinsic::Vectorize, _) => self.vectorize(vals, span),
+            (Intrinsic::Pipeline, _) => self.loop_intrinsic(vals, span),
+            (Intrinsic::Lane(name, lane), _) => self.lane(name, *lane, vals, ir_ty, span),
             (Intrinsic::Fibers, _) => self.fibers(vals, span),
             (Intrinsic::Launch(name), _) => self.launch_device(name, vals, span),
             (Intrinsic::Index { name, what, axis }, _) => self.index(name, *what, *axis, vals, ir_ty, span),

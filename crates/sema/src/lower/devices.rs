@@ -1,12 +1,12 @@
 //! Intrinsics that have no back end yet: launches on devices, `vectorize`, `pipeline`, the indices of work items. They
-//! become loops that run one work item after the other, x fastest. Those of devices only the interpreter executes; the
-//! others say so ([`Builtin::Limited`]).
+//! become loops, x innermost. Those of devices only the interpreter executes; the others say so ([`Builtin::Limited`]).
+//! The work items of one block are lanes: [`super::lanes`].
 
 use super::*;
 use crate::intrinsics::Index;
 
-/// Where the numbers of the work item are kept while loops run: these four, of three dimensions each.
-const WORK_ITEM: [Index; 4] = [Index::Thread, Index::Block, Index::BlockSize, Index::Blocks];
+/// What is kept in a global while loops run: these three, of three dimensions each.
+const WORK_ITEM: [Index; 3] = [Index::Block, Index::BlockSize, Index::Blocks];
 
 impl Lowerer<'_, '_, '_> {
     /// Says that what follows is executed by the interpreter only, or by nobody.
@@ -78,7 +78,8 @@ impl Lowerer<'_, '_, '_> {
         unit
     }
 
-    /// `cuda(device, grid, block, body)`, `cuda(grid, block, body)`: the grid counts work items.
+    /// `cuda(device, grid, block, body)`, `cuda(grid, block, body)`: the grid counts work items. A loop for the blocks; the
+    /// work items of one are lanes.
     pub(super) fn launch_device(&mut self, name: &str, vals: &[Val], span: Span) -> Val {
         let unit = self.w.unit();
         if self.mem(span).is_none() {
@@ -94,36 +95,34 @@ impl Lowerer<'_, '_, '_> {
         };
         let i32 = self.w.types.i32();
         let (zero, one) = (self.w.lit(i32, 0), self.w.lit(i32, 1));
-        let mut sizes = Vec::new();
+        let (mut blocks, mut threads) = (Vec::new(), one);
         for axis in 0..3 {
             let (items, size) = (self.w.extract(grid, axis), self.w.extract(block, axis));
             // As many blocks as hold all items.
             let more = self.w.op(Op::Sub, &[size, one]);
             let sum = self.w.op(Op::Add, &[items, more]);
             let Some(mem) = self.mem(span) else { return unit };
-            let blocks = self.w.op(Op::PDiv, &[mem, sum, size]);
+            let n = self.w.op(Op::PDiv, &[mem, sum, size]);
             self.set_index(Index::BlockSize, axis, size);
-            self.set_index(Index::Blocks, axis, blocks);
-            sizes.push((blocks, size));
+            self.set_index(Index::Blocks, axis, n);
+            threads = self.w.op(Op::Mul, &[threads, size]);
+            blocks.push(n);
         }
-        let axes: Vec<(Index, u64, Val)> = [(Index::Block, 0), (Index::Thread, 1)]
-            .iter()
-            .flat_map(|&(what, of)| (0..3u64).rev().map(move |axis| (what, of, axis)))
-            .map(|(what, of, axis)| {
-                let (blocks, size) = sizes[axis as usize];
-                (what, axis, if of == 0 { blocks } else { size })
-            })
-            .collect();
-        self.work_items(&axes, zero, body);
+        self.blocks(&blocks, zero, &mut |l| {
+            l.lanes(threads, zero, threads, span, &mut |l, i| {
+                l.call_symbol("nyala_lanes_begin", &[i], None);
+                l.call_body(body, &[]);
+            });
+        });
         unit
     }
 
-    /// A loop for each of the axes, one inside of the other.
-    fn work_items(&mut self, axes: &[(Index, u64, Val)], zero: Val, body: Val) {
-        let Some((&(what, axis, n), inner)) = axes.split_first() else { return self.call_body(body, &[]) };
+    /// A loop for each of the axes, x innermost.
+    fn blocks(&mut self, sizes: &[Val], zero: Val, body: &mut dyn FnMut(&mut Self)) {
+        let Some((&n, inner)) = sizes.split_last() else { return body(self) };
         self.counted(zero, n, &mut |l, i| {
-            l.set_index(what, axis, i);
-            l.work_items(inner, zero, body);
+            l.set_index(Index::Block, inner.len() as u64, i);
+            l.blocks(inner, zero, body);
         });
     }
 
@@ -134,7 +133,9 @@ impl Lowerer<'_, '_, '_> {
                 let i32 = self.w.types.i32();
                 let ty = self.w.types.array(i32, 3 * WORK_ITEM.len() as u64);
                 let global = self.w.declare_global("work_item", ty, true);
-                let init = self.zero(ty);
+                // Outside of a kernel: one block of one.
+                let numbers: Vec<Val> = (0..9).map(|i| self.w.lit(i32, u64::from(i >= 3))).collect();
+                let init = self.w.op_ty(Op::Array, ty, &numbers);
                 self.w.set_init(global, init);
                 self.work_item = Some(global);
                 global
@@ -188,21 +189,39 @@ impl Lowerer<'_, '_, '_> {
     }
 
     fn get_index(&mut self, what: Index, axis: u64, span: Span) -> Val {
-        let place = self.index_place(what, axis);
-        self.load(place, span)
+        if what != Index::Thread {
+            let place = self.index_place(what, axis);
+            return self.load(place, span);
+        }
+        let i32 = self.w.types.i32();
+        let mut number = self.call_symbol("nyala_lanes_item", &[], Some(i32));
+        for before in 0..axis {
+            let size = self.get_index(Index::BlockSize, before, span);
+            number = self.divide(Op::PDiv, number, size, span);
+        }
+        let size = self.get_index(Index::BlockSize, axis, span);
+        self.divide(Op::PRem, number, size, span)
     }
 
-    /// `reserve_shared[T](n)`: memory that the interpreter takes from the heap.
+    fn divide(&mut self, op: Op, a: Val, b: Val, span: Span) -> Val {
+        match self.mem(span) {
+            Some(mem) => self.w.op(op, &[mem, a, b]),
+            None => a,
+        }
+    }
+
+    /// `reserve_shared[T](n)`: memory that the work items of a block have in common.
     pub(super) fn reserve_shared(&mut self, n: Val, ptr_ty: ir::Ty, span: Span) -> Val {
         self.limit("reserve_shared", true, span);
-        let Some(mem) = self.mem(span) else { return self.w.undef(ptr_ty) };
+        if self.mem(span).is_none() {
+            return self.w.undef(ptr_ty);
+        }
         let elem = self.w.types.pointee(ptr_ty).and_then(|array| self.w.types.part(array, 0));
-        let elem = elem.unwrap_or(self.w.types.unit());
+        let size = elem.and_then(|elem| ir::layout::size_align(&self.w.types, elem)).map_or(0, |s| s.0);
         let i64 = self.w.types.i64();
-        let n = if self.w.ty(n) == i64 { n } else { self.w.op_ty(Op::Cast, i64, &[n]) };
-        let made = self.w.op_ty(Op::Alloc, elem, &[mem, n]);
-        let (mem, ptr) = (self.w.extract(made, 0), self.w.extract(made, 1));
-        self.set_mem(mem);
-        self.w.op_ty(Op::Bitcast, ptr_ty, &[ptr])
+        let (n, size) = (self.convert_int(n, i64), self.w.lit(i64, size));
+        let bytes = self.w.op(Op::Mul, &[n, size]);
+        let ptr = self.call_symbol("nyala_lanes_shared", &[bytes], Some(ptr_ty));
+        if self.w.ty(ptr) == ptr_ty { ptr } else { self.w.undef(ptr_ty) }
     }
 }

@@ -404,6 +404,10 @@ impl<'a> Lowerer<'_, 'a, '_> {
                         return if op == BinaryOp::Div { self.negate(a) } else { self.w.lit(ty, 0) };
                     }
                 }
+                if self.mode == Mode::Constant && self.w.as_lit(b) == Some(0) {
+                    self.report(not_constant::error(span, "divides by zero"));
+                    return a;
+                }
                 return match self.mem(span) {
                     Some(mem) => self.w.op(partial, &[mem, a, b]),
                     None => a,

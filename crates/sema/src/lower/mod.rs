@@ -10,6 +10,7 @@ mod devices;
 mod enums;
 mod exprs;
 mod instances;
+mod lanes;
 mod places;
 mod threads;
 mod vectors;
@@ -139,8 +140,10 @@ struct Lowerer<'p, 'a, 's> {
     log: Vec<(LocalId, Var)>,
     in_memory: Vec<bool>,
     loops: Vec<LoopState>,
-    /// Where loops that stand for devices keep the numbers of the work item.
+    /// Where loops that stand for devices keep the numbers of the block.
     work_item: Option<Global>,
+    /// Whether the program has operations across lanes.
+    has_lanes: bool,
 }
 
 impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
@@ -180,6 +183,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             in_memory,
             loops: vec![LoopState::default(); p.loops.len()],
             work_item: None,
+            has_lanes: p.resolved.values().any(|e| p.is_lane_operation(*e)),
         }
     }
 
@@ -212,7 +216,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let mut symbols = rustc_hash::FxHashMap::default();
         for id in 0..self.p.fns.len() {
             let f = &self.p.fns[id];
-            let is_main = &*f.ast.name.text == "main" && f.module >= self.p.n_libraries;
+            let is_main = self.p.is_main(f);
             let top_level = f.top_level && f.owner == FnOwner::None && f.generics.is_empty();
             if f.kind != FnKind::Defined || !top_level || !(f.ast.exported || is_main) {
                 continue;

@@ -28,6 +28,10 @@ impl Lowerer<'_, '_, '_> {
             if !self.w.is_op(val, Op::Load) {
                 return val;
             }
+            if let (Mode::Constant, Some((idx, n))) = (self.mode, self.beyond_end(ptr)) {
+                self.report(not_constant::error(span, &format!("element {idx} of {n}")));
+                return self.w.undef(self.w.ty(val));
+            }
         }
         match self.mem(span) {
             Some(mem) => self.w.op(Op::Load, &[mem, ptr]),
@@ -36,6 +40,14 @@ impl Lowerer<'_, '_, '_> {
                 self.w.undef(ty)
             }
         }
+    }
+
+    /// The index and the length if an address is beyond the end of an array.
+    fn beyond_end(&self, ptr: Val) -> Option<(i64, u64)> {
+        let &[array, idx] = self.w.args(ptr) else { return None };
+        let n = self.w.types.n_parts(self.w.types.pointee(self.w.ty(array))?)?;
+        let idx = self.w.as_lit(idx).filter(|i| *i >= n && self.w.is_op(ptr, Op::Lea))?;
+        Some((idx as i64, n))
     }
 
     fn lea(&mut self, ptr: Val, idx: u64) -> Val {
@@ -119,9 +131,13 @@ impl Lowerer<'_, '_, '_> {
                 match (base, literal) {
                     (Source::Ptr(ptr), _) => Source::Ptr(self.w.op(Op::Lea, &[ptr, idx])),
                     (Source::Val(val), Some(i)) => {
-                        if self.w.types.n_parts(self.w.ty(val)).is_some_and(|n| i < n) {
+                        let n = self.w.types.n_parts(self.w.ty(val)).unwrap_or(0);
+                        if i < n {
                             Source::Val(self.w.extract(val, i))
                         } else {
+                            if self.mode == Mode::Constant {
+                                self.report(not_constant::error(span, &format!("element {i} of {n}")));
+                            }
                             let ty = self.ty_of(e);
                             Source::Val(self.undef(ty))
                         }

@@ -16,21 +16,26 @@ use super::*;
 impl Lowerer<'_, '_, '_> {
     /// Iterations `bounds[1] .. bounds[2]` of `body` on `bounds[0]` threads.
     pub(super) fn parallel(&mut self, bounds: [Val; 3], body: Val, span: Span) -> Val {
-        let unit = self.w.unit();
+        self.ranges(bounds, span, &mut |l, i| l.call_body(body, &[i]));
+        self.w.unit()
+    }
+
+    /// A parallel loop around code.
+    pub(super) fn ranges(&mut self, bounds: [Val; 3], span: Span, body: &mut dyn FnMut(&mut Self, Val)) {
         if self.mem(span).is_none() {
-            return unit;
+            return;
         }
         let (mem, i64) = (self.w.types.mem(), self.w.types.i64());
         let index = self.w.ty(bounds[1]);
         let next_ty = self.w.types.cn(&[mem]);
         let range_ty = self.w.types.cn(&[mem, i64, i64, next_ty]);
         let range = self.w.declare("parallel", range_ty, &["m", "lo", "hi", "ret"]);
-        let [_, lo, hi, ret] = *self.w.params(range) else { return unit };
+        let [_, lo, hi, ret] = *self.w.params(range) else { return };
         let before = self.cur.take();
 
         self.go_on_in(range);
         let (lo, hi) = (self.convert_int(lo, index), self.convert_int(hi, index));
-        self.counted(lo, hi, &mut |l, i| l.call_body(body, &[i]));
+        self.counted(lo, hi, body);
         self.end(ret, &[]);
 
         self.cur = before;
@@ -39,7 +44,6 @@ impl Lowerer<'_, '_, '_> {
         let (from, to) = (self.convert_int(bounds[1], i64), self.convert_int(bounds[2], i64));
         let range = self.w.cont_val(range);
         self.launch(Builtin::Parallel, &[n, from, to, range]);
-        unit
     }
 
     /// Starts a thread; its handle.
@@ -94,7 +98,7 @@ impl Lowerer<'_, '_, '_> {
         }
     }
 
-    fn convert_int(&mut self, val: Val, to: ir::Ty) -> Val {
+    pub(super) fn convert_int(&mut self, val: Val, to: ir::Ty) -> Val {
         if self.w.ty(val) == to { val } else { self.w.op_ty(Op::Cast, to, &[val]) }
     }
 }

@@ -13,8 +13,6 @@ pub(crate) mod unterminated_char;
 pub(crate) mod unterminated_comment;
 pub(crate) mod unterminated_string;
 
-pub(crate) use nyala_base::diagnostics::limitation;
-
 nyala_base::codes![
     bad_char,
     bad_escape,

@@ -61,6 +61,12 @@ pub fn bracket_index(span: Span, found: &Found) -> Diagnostic {
         .hint("elements of arrays are `a(i)`; brackets hold types")
 }
 
+/// `impl [T] { … }`.
+pub fn impl_of_brackets(span: Span, found: &Found) -> Diagnostic {
+    Diagnostic::error("unexpected-token", span, format!("found {}, expected a type", found.shown))
+        .hint("brackets after `impl` hold type parameters; methods of arrays stand in `impl ([i32]) { … }`")
+}
+
 /// `loop { … }`.
 pub fn endless_loop(span: Span) -> Diagnostic {
     Diagnostic::error("unexpected-token", span, "found `loop`, expected an expression")

@@ -215,10 +215,10 @@ impl Parser<'_> {
                             ExprKind::Path(Path { type_args: of @ None, .. })
                             | ExprKind::Field { type_args: of @ None, .. },
                         ) => *of = args,
-                        _ => {
-                            let hint = "leave them out, the arguments of the call say them";
+                        // `g()[i32]` is `{ let _callee = g(); _callee[i32] }`.
+                        (args, _) => {
                             let span = self.span_from(start);
-                            self.limitation(span, "type arguments of values other than names", hint);
+                            e = self.with_type_args(e, args, span)?;
                         }
                     }
                     self.module.exprs[e.0 as usize].span = self.span_from(start);
@@ -228,6 +228,17 @@ impl Parser<'_> {
             };
             e = self.mk(kind, self.span_from(start))?;
         }
+    }
+
+    /// A value with type arguments, by way of a variable.
+    fn with_type_args(&mut self, e: ExprId, args: Option<Vec<TypeId>>, span: Span) -> R<ExprId> {
+        let name = Name { text: "_callee".into(), span };
+        let kind = PatternKind::Name { mutable: false, name: name.clone() };
+        let pattern = Pattern { kind, ty: None, span };
+        let (names, inner_args) = (vec![name], Vec::new());
+        let path = self.mk(ExprKind::Path(Path { root: false, names, inner_args, type_args: args, span }), span)?;
+        let stmts = vec![Stmt::Let { pattern, init: Some(e), span }];
+        self.mk(ExprKind::Block(Block { stmts, result: Some(path) }), span)
     }
 
     fn dot_index(&mut self, index: &str) -> Reported {

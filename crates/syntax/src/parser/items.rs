@@ -250,6 +250,10 @@ impl Parser<'_> {
         let start = self.pos;
         self.bump();
         let type_params = self.type_params()?;
+        if !type_params.is_empty() && self.peek() == Tok::LBrace {
+            let (span, found) = (self.span(), self.found());
+            return Err(self.report(unexpected_token::impl_of_brackets(span, &found)));
+        }
         let mut ty = self.ty()?;
         let mut of = None;
         if self.eat(Tok::For) {

@@ -84,7 +84,7 @@ fn run<T>(
     errors.sort_by_key(|d| d.primary.span.lo);
     let bodies = bodies(&module);
     module.broken = false;
-    for error in errors.iter().filter(|d| d.code != "limitation") {
+    for error in errors.iter() {
         let at = error.primary.span;
         // What a bracket that is not closed belongs to ends anywhere.
         let whole = matches!(error.code, "unclosed-delimiter" | "unterminated-string" | "unterminated-comment");
@@ -235,10 +235,6 @@ impl Parser<'_> {
         }
         self.last_error = self.pos;
         Reported(())
-    }
-
-    fn limitation(&mut self, span: Span, what: &str, hint: &str) {
-        self.errors.push(limitation::not_supported(span, what, hint));
     }
 
     fn describe(&self) -> String {

@@ -1,0 +1,173 @@
+//! Lanes: iterations that wait for each other, of a `vectorize` or a block of work items. A lane needs no stack of its
+//! own: it is the continuation that it goes on at, and what that gets.
+
+use crate::code::POISON;
+use crate::heap::Closure;
+use nyala_base::Span;
+
+/// What the lowering calls for lanes, by the names of functions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LaneOp {
+    Any,
+    All,
+    Count,
+    Ballot,
+    Get,
+    Compact,
+    Barrier,
+    /// The following wait for nobody: the lane's number, the number of lanes;
+    Id,
+    Width,
+    /// says that this lane is a work item of a block, and which; asks for it;
+    Begin,
+    Item,
+    /// memory that the work items of a block have in common.
+    Shared,
+}
+
+impl LaneOp {
+    pub fn of_symbol(symbol: &str) -> Option<LaneOp> {
+        Some(match symbol.strip_prefix("nyala_lanes_")? {
+            "any" => LaneOp::Any,
+            "all" => LaneOp::All,
+            "count" => LaneOp::Count,
+            "ballot" => LaneOp::Ballot,
+            "get" => LaneOp::Get,
+            "compact" => LaneOp::Compact,
+            "barrier" => LaneOp::Barrier,
+            "id" => LaneOp::Id,
+            "width" => LaneOp::Width,
+            "begin" => LaneOp::Begin,
+            "item" => LaneOp::Item,
+            "shared" => LaneOp::Shared,
+            _ => return None,
+        })
+    }
+}
+
+/// A lane that has come to an operation.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    pub op: LaneOp,
+    pub args: Vec<u64>,
+    pub ret: Closure,
+    pub at: Span,
+}
+
+#[derive(Clone, Debug)]
+pub enum State {
+    Ready(Closure, Vec<u64>),
+    Running,
+    Waiting(Waiting),
+    Ended,
+}
+
+pub struct Lane {
+    pub state: State,
+    /// Its number in the block.
+    pub item: u64,
+    /// How many pieces of common memory it has asked for.
+    pub n_shared: usize,
+}
+
+/// Lanes that run together.
+pub struct Group {
+    pub body: Closure,
+    /// Where to go on after all of them.
+    pub next: Closure,
+    /// The first iteration that is to come, and the end.
+    pub at: i64,
+    pub hi: i64,
+    pub width: u64,
+    /// Those that have been started, and which of them runs; the ones behind it may be ready.
+    pub lanes: Vec<Lane>,
+    pub current: usize,
+    /// Whether they are work items.
+    pub is_block: bool,
+    /// Address and size of common memory, in the order in which the lanes ask for it.
+    pub shared: Vec<(usize, usize)>,
+    pub item: u64,
+}
+
+impl Group {
+    /// What may refer to records.
+    pub fn words(&self) -> impl Iterator<Item = u64> {
+        let of_lanes = self.lanes.iter().flat_map(|lane| match &lane.state {
+            State::Ready(k, words) => [&[k.0], &words[..]].concat(),
+            State::Waiting(w) => [&[w.ret.0], &w.args[..]].concat(),
+            State::Running | State::Ended => Vec::new(),
+        });
+        of_lanes.chain([self.body.0, self.next.0])
+    }
+
+    /// The next lane that can run.
+    pub fn take_ready(&mut self) -> Option<(Closure, Vec<u64>)> {
+        for i in self.current..self.lanes.len() {
+            if let State::Ready(..) = self.lanes[i].state {
+                self.current = i;
+                let state = std::mem::replace(&mut self.lanes[i].state, State::Running);
+                if let State::Ready(k, words) = state {
+                    return Some((k, words));
+                }
+            }
+        }
+        None
+    }
+
+    /// Lets all lanes that wait go on with what their operation gives; two that wait at different ones if they do, by
+    /// their numbers and places.
+    pub fn meet(&mut self) -> Result<(), [(usize, Span); 2]> {
+        let waits: Vec<(usize, Waiting)> = self
+            .lanes
+            .iter()
+            .enumerate()
+            .filter_map(|(i, lane)| match &lane.state {
+                State::Waiting(w) => Some((i, w.clone())),
+                _ => None,
+            })
+            .collect();
+        if let Some((first, w)) = waits.first()
+            && let Some((other, o)) = waits.iter().find(|(_, o)| (o.op, o.at) != (w.op, w.at))
+        {
+            return Err([(*first, w.at), (*other, o.at)]);
+        }
+        for ((i, w), result) in waits.iter().zip(results(&waits, self.width)) {
+            self.lanes[*i].state = State::Ready(w.ret, result.into_iter().collect());
+        }
+        self.current = 0;
+        Ok(())
+    }
+}
+
+/// What an operation gives to a lane without others.
+pub fn alone(waiting: Waiting) -> Option<u64> {
+    results(&[(0, waiting)], 1).pop().flatten()
+}
+
+/// What an operation gives to each of the lanes that wait at it; nothing after a barrier.
+fn results(waits: &[(usize, Waiting)], width: u64) -> Vec<Option<u64>> {
+    let Some((_, first)) = waits.first() else { return Vec::new() };
+    let holds = |w: &Waiting, i: usize| w.args.get(i).is_some_and(|&a| a != 0);
+    let for_all = |result: u64| vec![Some(result); waits.len()];
+    let value = |lane: usize| {
+        let found = waits.binary_search_by_key(&lane, |w| w.0).ok();
+        found.and_then(|at| waits[at].1.args.first().copied()).unwrap_or(POISON)
+    };
+    match first.op {
+        LaneOp::Any => for_all(waits.iter().any(|(_, w)| holds(w, 0)).into()),
+        LaneOp::All => for_all(waits.iter().all(|(_, w)| holds(w, 0)).into()),
+        LaneOp::Count => for_all(waits.iter().filter(|(_, w)| holds(w, 0)).count() as u64),
+        LaneOp::Ballot => {
+            for_all(waits.iter().filter(|(i, w)| *i < 64 && holds(w, 0)).fold(0, |bits, (i, _)| bits | 1u64 << i))
+        }
+        LaneOp::Get => {
+            let of = |w: &Waiting| w.args.get(1).map_or(0, |&i| (i as i64).rem_euclid(width.max(1) as i64));
+            waits.iter().map(|(_, w)| Some(value(of(w) as usize))).collect()
+        }
+        LaneOp::Compact => {
+            let chosen: Vec<usize> = waits.iter().filter(|(_, w)| holds(w, 1)).map(|w| w.0).collect();
+            waits.iter().map(|(i, _)| Some(chosen.get(*i).map_or(POISON, |&lane| value(lane)))).collect()
+        }
+        _ => vec![None; waits.len()],
+    }
+}

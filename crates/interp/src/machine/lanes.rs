@@ -1,0 +1,148 @@
+//! Which lane runs, and when they meet: apart from the loop, which only comes here when a lane begins, waits or ends.
+
+use super::*;
+use crate::diagnostics::diverged_lanes;
+use crate::externals::LANE_END;
+use crate::lanes::{Lane, LaneOp, Waiting, alone};
+
+/// So many lanes may run together.
+const MAX_LANES: u64 = 1 << 20;
+
+impl Run<'_> {
+    /// Begins a parallel loop: `self.words` are the number of threads, the bounds, the body, and where to go on. Less
+    /// than no threads are lanes, so many of which run together.
+    pub(super) fn begin_lanes(&mut self) -> Result<Closure> {
+        let [n, at, hi, body, next] = self.words[..] else { return Err(bug("a parallel loop of other arguments")) };
+        if [n, at, hi].contains(&POISON) {
+            return Err(eval::uninitialized());
+        }
+        if n as i64 >= 0 {
+            self.words = vec![at, hi, next];
+            return Ok(Closure(body));
+        }
+        let item = self.groups.last().map_or(0, |g| g.lanes[g.current].item);
+        self.groups.push(Group {
+            body: Closure(body),
+            next: Closure(next),
+            at: at as i64,
+            hi: hi as i64,
+            width: (n as i64).unsigned_abs(),
+            lanes: Vec::new(),
+            current: 0,
+            is_block: false,
+            shared: Vec::new(),
+            item,
+        });
+        self.next_lane()
+    }
+
+    pub(super) fn set_lane(&mut self, state: State) {
+        if let Some(group) = self.groups.last_mut() {
+            group.lanes[group.current].state = state;
+        }
+    }
+
+    /// Goes on with a lane that can run, or after all of them.
+    pub(super) fn next_lane(&mut self) -> Result<Closure> {
+        loop {
+            self.step()?;
+            let end = self.heap.closure(LANE_END, NONE);
+            let Some(group) = self.groups.last_mut() else { return Err(bug("no lanes")) };
+            if let Some((k, words)) = group.take_ready() {
+                self.words = words;
+                return Ok(k);
+            }
+            if group.lanes.iter().any(|lane| matches!(lane.state, State::Waiting(_))) {
+                group.meet().map_err(|[a, b]| diverged_lanes::error(a.0, a.1, b.0, b.1))?;
+                continue;
+            }
+            for (address, _) in std::mem::take(&mut group.shared) {
+                self.l.memory.free(address).map_err(memory_fault)?;
+            }
+            let n = group.width.min(group.hi.abs_diff(group.at));
+            if group.at >= group.hi {
+                let next = group.next;
+                self.groups.pop();
+                self.words.clear();
+                return Ok(next);
+            }
+            if self.heap.is_full() || n > MAX_LANES {
+                return Err(refused("so many lanes at once cannot be interpreted as yet"));
+            }
+            let ready = |i: i64| State::Ready(group.body, vec![i as u64, i.wrapping_add(1) as u64, end.0]);
+            let lanes = (0..n as i64).map(|i| ready(group.at + i));
+            group.lanes = lanes.map(|state| Lane { state, item: group.item, n_shared: 0 }).collect();
+            group.current = 0;
+            group.at += n as i64;
+        }
+    }
+
+    /// What lanes do together or ask, with `self.words`; a lane that is alone is one of one.
+    pub(super) fn lane_operation(&mut self, op: LaneOp, ret: Closure) -> Result<Closure> {
+        let args = std::mem::take(&mut self.words);
+        // A value may be anything; what is done with it may not.
+        let decides = match op {
+            LaneOp::Get | LaneOp::Compact => args.get(1),
+            _ => args.first(),
+        };
+        if decides == Some(&POISON) {
+            return Err(eval::uninitialized());
+        }
+        let first = args.first().copied().unwrap_or(0);
+        let in_block = self.groups.iter().any(|g| g.is_block);
+        let group = self.groups.last_mut();
+        let result = match op {
+            LaneOp::Id => group.map_or(0, |g| g.current as u64),
+            LaneOp::Width => group.map_or(1, |g| g.width),
+            LaneOp::Item => group.map_or(0, |g| g.lanes[g.current].item),
+            LaneOp::Begin => {
+                if let Some(group) = group {
+                    group.is_block = true;
+                    group.lanes[group.current].item = first;
+                }
+                return Ok(ret);
+            }
+            LaneOp::Shared => self.shared(first as i64)?,
+            _ => {
+                let at = self.code.spans.get(self.pc.saturating_sub(1)).copied().unwrap_or(Span::NONE);
+                let waiting = Waiting { op, args, ret, at };
+                match group {
+                    Some(group) if op == LaneOp::Barrier && in_block && !group.is_block => {
+                        return Err(refused("a barrier in a `vectorize` of a kernel cannot be interpreted as yet"));
+                    }
+                    Some(_) => {
+                        self.set_lane(State::Waiting(waiting));
+                        return self.next_lane();
+                    }
+                    None => {
+                        self.words.extend(alone(waiting));
+                        return Ok(ret);
+                    }
+                }
+            }
+        };
+        self.words.push(result);
+        Ok(ret)
+    }
+
+    /// Memory that all work items of the block have in common: each gets the same when it asks for the n-th time.
+    fn shared(&mut self, bytes: i64) -> Result<u64> {
+        let Some(at) = self.groups.iter().rposition(|g| g.is_block) else { return self.allocate(bytes, 1) };
+        let group = &mut self.groups[at];
+        let lane = &mut group.lanes[group.current];
+        let n = lane.n_shared;
+        lane.n_shared += 1;
+        if let Some(&(address, size)) = group.shared.get(n) {
+            if size as i64 != bytes {
+                let text = format!(
+                    "work items of one block that reserve {size} and {bytes} bytes cannot be interpreted as yet"
+                );
+                return Err(refused(&text));
+            }
+            return Ok(address as u64);
+        }
+        let address = self.allocate(bytes, 1)?;
+        self.groups[at].shared.push((address as usize, bytes as usize));
+        Ok(address)
+    }
+}

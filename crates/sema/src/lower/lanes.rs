@@ -1,0 +1,115 @@
+//! Lanes: the iterations of one `vectorize`, the work items of one block, which may exchange values (`rv_…`) and wait for
+//! each other (barriers). They are a parallel loop of less than no threads, whose iterations the interpreter runs so that
+//! they meet at these operations; elsewhere it is a plain loop, and they are a `limitation`.
+//!
+//! ```text
+//! vectorize(l, a, b, body)     parallel(m, -l, a, b, range, k)
+//! rv_any(x)                    nyala_lanes_any(m, x, k)
+//! ```
+
+use super::*;
+use crate::intrinsics::Lane;
+
+impl Lowerer<'_, '_, '_> {
+    /// `vectorize(L, a, b, body)`, `vectorize(L, a, b, align, body)`, `vectorize(L, body)`.
+    pub(super) fn vectorize(&mut self, vals: &[Val], span: Span) -> Val {
+        let unit = self.w.unit();
+        if !self.has_lanes {
+            return self.loop_intrinsic(vals, span);
+        }
+        let Some((&body, rest)) = vals.split_last() else { return unit };
+        let (length, lo, hi) = match *rest {
+            [n] => {
+                let ty = self.w.ty(n);
+                (n, self.w.lit(ty, 0), n)
+            }
+            [n, lo, hi, ..] => (n, lo, hi),
+            _ => return unit,
+        };
+        self.lanes(length, lo, hi, span, &mut |l, i| l.call_body(body, &[i]));
+        unit
+    }
+
+    /// `body` for `lo .. hi`, `length` of these at once.
+    pub(super) fn lanes(&mut self, length: Val, lo: Val, hi: Val, span: Span, body: &mut dyn FnMut(&mut Self, Val)) {
+        let i32 = self.w.types.i32();
+        let (zero, length) = (self.w.lit(i32, 0), self.convert_int(length, i32));
+        let n = self.w.op(Op::Sub, &[zero, length]);
+        self.ranges([n, lo, hi], span, body);
+    }
+
+    /// An operation across lanes.
+    pub(super) fn lane(&mut self, name: &str, lane: Lane, vals: &[Val], ty: ir::Ty, span: Span) -> Val {
+        if !lane.is_own() {
+            self.limit(name, true, span);
+        }
+        let i32 = self.w.types.i32();
+        let bool = self.w.types.bool();
+        let index = |l: &mut Self, val: Val| l.convert_int(val, i32);
+        let truth = |l: &mut Self, val: Val| match l.w.ty(val) {
+            ty if ty == bool => val,
+            ty => {
+                let zero = l.w.lit(ty, 0);
+                l.w.op(Op::Ne, &[val, zero])
+            }
+        };
+        let made = match (lane, vals) {
+            (Lane::Any | Lane::All | Lane::Count | Lane::Ballot, [holds, ..]) => {
+                let (symbol, result) = match lane {
+                    Lane::Any => ("nyala_lanes_any", bool),
+                    Lane::All => ("nyala_lanes_all", bool),
+                    Lane::Count => ("nyala_lanes_count", i32),
+                    _ => ("nyala_lanes_ballot", self.w.types.i64()),
+                };
+                let holds = truth(self, *holds);
+                self.call_symbol(symbol, &[holds], Some(result))
+            }
+            (Lane::Get, [val, of, ..]) => self.lane_value("nyala_lanes_get", *val, *of),
+            (Lane::Compact, [val, holds, ..]) => {
+                let (holds, val_ty) = (truth(self, *holds), self.w.ty(*val));
+                self.call_symbol("nyala_lanes_compact", &[*val, holds], Some(val_ty))
+            }
+            (Lane::Load, [place, of, ..]) => {
+                let place = self.lane_value("nyala_lanes_get", *place, *of);
+                self.load(place, span)
+            }
+            (Lane::Store, [place, of, val, ..]) => {
+                let place = self.lane_value("nyala_lanes_get", *place, *of);
+                if let Some(mem) = self.mem(span) {
+                    let mem = self.w.op(Op::Store, &[mem, place, *val]);
+                    self.set_mem(mem);
+                }
+                self.w.unit()
+            }
+            (Lane::Insert, [val, of, new, ..]) => {
+                let (own, of) = (self.call_symbol("nyala_lanes_id", &[], Some(i32)), index(self, *of));
+                let here = self.w.op(Op::Eq, &[own, of]);
+                self.w.op(Op::Select, &[here, *new, *val])
+            }
+            (Lane::Id, _) => self.call_symbol("nyala_lanes_id", &[], Some(i32)),
+            (Lane::Width, _) => self.call_symbol("nyala_lanes_width", &[], Some(i32)),
+            (Lane::Barrier, _) => self.call_symbol("nyala_lanes_barrier", &[], None),
+            (Lane::Mask, _) => self.w.lit_bool(true),
+            (Lane::Same, [val, ..]) => *val,
+            (Lane::Fence, _) => self.w.unit(),
+            _ => return self.w.undef(ty),
+        };
+        let (from, unit) = (self.w.ty(made), self.w.types.unit());
+        match () {
+            () if from == ty => made,
+            () if self.w.types.as_prim(from).is_some() && self.w.types.as_prim(ty).is_some() => {
+                self.w.op_ty(Op::Cast, ty, &[made])
+            }
+            // `rv_insert` and `rv_store` may be declared without result.
+            () if ty == unit => self.w.unit(),
+            () => self.w.undef(ty),
+        }
+    }
+
+    /// The value that another lane has.
+    fn lane_value(&mut self, symbol: &str, val: Val, of: Val) -> Val {
+        let i32 = self.w.types.i32();
+        let (of, ty) = (self.convert_int(of, i32), self.w.ty(val));
+        self.call_symbol(symbol, &[val, of], Some(ty))
+    }
+}
