@@ -30,7 +30,7 @@ pub fn fold(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
         Op::Bitcast => fold_bitcast(w, ty, args[0]),
         Op::Select => fold_select(w, args),
         Op::Tuple | Op::Struct => fold_reassemble(w, ty, args),
-        Op::Array => fold_vector(w, ty, args),
+        Op::Array => fold_vector(w, ty, args).or_else(|| fold_reassemble(w, ty, args)),
         Op::Splat => {
             let undefined = w.types.as_vector(ty).is_some() && w.node(args[0]) == Node::Undef;
             undefined.then(|| w.undef(ty))

@@ -169,6 +169,7 @@ pub struct Evaluator<'a> {
     /// Frames that nobody uses.
     frames: [Vec<machine::Value>; 3],
     literals: SideTable<Val, Option<Val>>,
+    shapes: memory::Shapes,
     stubs: Vec<Stub>,
     stub_of: SideTable<Cont, Option<u32>>,
     memo: FxHashMap<(Cont, u64, Rc<[Val]>), StubId>,
@@ -212,6 +213,7 @@ impl<'a> Evaluator<'a> {
             plain: machine::Plain::default(),
             frames: Default::default(),
             literals: SideTable::default(),
+            shapes: memory::Shapes::default(),
             stubs: Vec::new(),
             stub_of: SideTable::default(),
             memo: FxHashMap::default(),

@@ -199,7 +199,7 @@ impl Evaluator<'_> {
                 }
             }
             let states: Vec<Memory> = requests.iter().map(|r| r.memory.clone()).collect();
-            memory = Memory::merge(&self.dst, &states);
+            memory = Memory::merge(&states);
         }
         let particular = fixed.iter().any(Option::is_some) || !memory.is_empty();
         let block = if particular {
