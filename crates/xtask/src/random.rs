@@ -36,7 +36,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64) -> Tally {
             }
             let seed = first.wrapping_add(i);
             let program = maker::generate(seed);
-            let outcome = check_all(&program, i % NATIVE_EVERY == 0);
+            let outcome = check_all(&program, i.is_multiple_of(NATIVE_EVERY));
             if let Outcome::Fault(e) = &outcome {
                 println!("FAILED random program, seed {seed}: {e}\nmade smaller:\n{}", smaller(program));
             }
