@@ -16,7 +16,7 @@ const INPUTS: &[[u32; 4]] = &[[0, 0, 0, 0], [1, 2, 3, 4], [7, 3, 0, 1], [100, 41
 /// Programs that take longer are left out.
 const MAX_STEPS: u64 = 60_000;
 /// Every so many programs also run as native code.
-const NATIVE_EVERY: u64 = 4;
+const NATIVE_EVERY: u64 = 16;
 /// Then there is enough to do.
 const MAX_FAILED: usize = 5;
 
