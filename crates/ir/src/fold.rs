@@ -199,6 +199,13 @@ fn fold_comparison(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val>
         let c = w.as_uniform(b)?;
         return Some(if (c == 1) == (op == Op::Eq) { a } else { w.not(a) });
     }
+    // A bool that became a number, 0 or 1, and a bool again.
+    if prim.is_some_and(Prim::is_int) && matches!(op, Op::Eq | Op::Ne) && w.is_op(a, Op::Cast) {
+        let (bit, c) = (w.args(a)[0], w.as_uniform(b)?);
+        if w.lane_prim(bit) == Some(Prim::Bool) && c <= 1 {
+            return Some(if (c == 1) == (op == Op::Eq) { bit } else { w.not(bit) });
+        }
+    }
     None
 }
 
