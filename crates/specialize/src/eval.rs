@@ -443,7 +443,7 @@ impl<'a> Evaluator<'a> {
         };
         let kinds = self.kinds(&args);
         if recursive {
-            let drift = self.hints.drift((k, mask), &kinds) & mask;
+            let drift = (self.hints.drift((k, mask), &kinds) | self.noted.drift((k, mask), &kinds)) & mask;
             if drift != 0 {
                 mask &= !drift;
                 full = false;
