@@ -197,8 +197,10 @@ impl Rng {
 struct Function {
     name: String,
     n_params: usize,
-    /// Its last parameter is a function.
+    /// Its last parameter, or the one before, is a function.
     takes_function: bool,
+    /// The last one is a continuation.
+    takes_exit: bool,
     /// Its first parameter counts down.
     has_fuel: bool,
 }
@@ -212,6 +214,8 @@ struct Maker {
     values: Vec<String>,
     mutable: Vec<String>,
     closures: Vec<String>,
+    /// Continuations in scope, and whether they take a value.
+    exits: Vec<(String, bool)>,
     indent: usize,
     depth: usize,
     /// `break` and `continue` mean a loop's without result.
@@ -233,6 +237,7 @@ fn generate(seed: u64) -> String {
         values: Vec::new(),
         mutable: Vec::new(),
         closures: Vec::new(),
+        exits: Vec::new(),
         indent: 0,
         depth: 0,
         in_loop: false,
@@ -249,6 +254,7 @@ fn generate(seed: u64) -> String {
     m.values = vec!["x".into(), "y".into()];
     m.mutable.clear();
     m.closures.clear();
+    m.exits.clear();
     m.indent = 1;
     m.body(5);
     m.out.push_str("}\n");
@@ -294,6 +300,7 @@ impl Maker {
             name: format!("f{i}"),
             n_params,
             takes_function: self.rng.chance(40),
+            takes_exit: self.rng.chance(30),
             has_fuel: self.rng.chance(60),
         };
         let names: Vec<String> = (0..n_params).map(|i| format!("p{i}")).collect();
@@ -306,6 +313,9 @@ impl Maker {
         if f.takes_function {
             params.push("h: fn(u32) -> u32".into());
         }
+        if f.takes_exit {
+            params.push("x: fn(u32) -> !".into());
+        }
         let _ = writeln!(
             self.out,
             "fn {all}{} {}({}) -> u32 {{",
@@ -316,6 +326,7 @@ impl Maker {
         self.values = names;
         self.mutable.clear();
         self.closures = if f.takes_function { vec!["h".into()] } else { Vec::new() };
+        self.exits = if f.takes_exit { vec![("x".into(), true)] } else { Vec::new() };
         self.in_loop = false;
         self.n_recursive = 0;
         self.indent = 1;
@@ -343,7 +354,7 @@ impl Maker {
 
     /// A block of statements with its own scope.
     fn block(&mut self, n: usize) {
-        let scope = (self.values.len(), self.mutable.len(), self.closures.len());
+        let scope = (self.values.len(), self.mutable.len(), self.closures.len(), self.exits.len());
         self.indent += 1;
         self.depth += 1;
         for _ in 0..n {
@@ -354,11 +365,12 @@ impl Maker {
         self.values.truncate(scope.0);
         self.mutable.truncate(scope.1);
         self.closures.truncate(scope.2);
+        self.exits.truncate(scope.3);
     }
 
     fn statement(&mut self) {
         let deep = self.depth >= 3;
-        match self.rng.below(if deep { 6 } else { 13 }) {
+        match self.rng.below(if deep { 6 } else { 14 }) {
             0 | 1 => {
                 let (name, e) = (self.name("v"), self.expr(3));
                 self.line(&format!("let {name} = {e};"));
@@ -405,15 +417,30 @@ impl Maker {
             8 | 9 => {
                 let i = self.name("it");
                 // On one thread a parallel loop's iterations are in order.
-                let generator = ["range(", "unroll(", "range_rev(", "parallel(1, "][self.rng.below(4)];
+                let generator = [
+                    "range(0, ",
+                    "unroll(0, ",
+                    "range_rev(0, ",
+                    "parallel(1, 0, ",
+                    "each_down(",
+                    "each_twice(",
+                    "each_chosen(",
+                ][self.rng.below(7)];
+                let cast = if generator.starts_with("each") { "" } else { " as i32" };
                 let n = self.rng.below(5);
-                let bound =
-                    if self.rng.chance(50) { format!("{n}") } else { format!("({} % 5u32) as i32", self.atom()) };
-                self.line(&format!("for {i} in {generator}0, {bound}) {{"));
+                let bound = match self.rng.chance(50) {
+                    true => format!("{n}u32{cast}"),
+                    false => format!("({} % 5u32){cast}", self.atom()),
+                };
+                self.line(&format!("for {i} in {generator}{bound}) {{"));
                 let in_loop = std::mem::replace(&mut self.in_loop, true);
                 let parallel = generator.starts_with("parallel");
                 let outer = (self.is_parallel, self.in_parallel);
                 (self.is_parallel, self.in_parallel) = (parallel, parallel || self.in_parallel);
+                let exits = self.exits.clone();
+                if parallel {
+                    self.exits.clear();
+                }
                 // As in a lambda.
                 let own = self.own.take();
                 let value = self.name("w");
@@ -427,6 +454,7 @@ impl Maker {
                 self.own = own;
                 self.in_loop = in_loop;
                 (self.is_parallel, self.in_parallel) = outer;
+                self.exits = exits;
                 self.line("}");
             }
             10 => {
@@ -453,13 +481,25 @@ impl Maker {
             }
             11 => {
                 let c = self.cond();
-                let how = match self.rng.below(3) {
+                let how = match self.rng.below(4) {
+                    3 if !self.exits.is_empty() => self.exit(),
                     0 if self.in_loop && !self.is_parallel => "break()".to_string(),
                     1 if self.in_loop => "continue()".to_string(),
                     _ if self.in_parallel => return,
                     _ => format!("return({})", self.expr(2)),
                 };
                 self.line(&format!("if {c} {{ {how} }}"));
+            }
+            12 => {
+                let name = self.name("x");
+                let (what, takes_value) = match self.rng.below(3) {
+                    0 if self.in_loop && !self.is_parallel => ("break", false),
+                    1 if self.in_loop => ("continue", false),
+                    _ if self.in_parallel => return,
+                    _ => ("return", true),
+                };
+                self.line(&format!("let {name} = {what};"));
+                self.exits.push((name, takes_value));
             }
             _ => {
                 let (name, a) = (self.name("s"), self.expr(2));
@@ -469,6 +509,30 @@ impl Maker {
                 self.closures.push(format!("{name}.f"));
             }
         }
+    }
+
+    /// A call of a continuation in scope.
+    fn exit(&mut self) -> String {
+        let (name, takes_value) = self.exits[self.rng.below(self.exits.len())].clone();
+        let value = if takes_value { self.expr(1) } else { String::new() };
+        format!("{name}({value})")
+    }
+
+    /// A continuation that takes a value.
+    fn exit_value(&mut self) -> Option<String> {
+        let found: Vec<String> = self.exits.iter().filter(|x| x.1).map(|x| x.0.clone()).collect();
+        let out = match found.is_empty() {
+            true if self.in_parallel => return None,
+            true => "return".to_string(),
+            false => found[self.rng.below(found.len())].clone(),
+        };
+        Some(match self.rng.below(3) {
+            0 if out != "return" => {
+                let q = self.name("q");
+                format!("|{q}: u32| -> ! {out}({q} + {})", self.atom())
+            }
+            _ => out,
+        })
     }
 
     fn cond(&mut self) -> String {
@@ -551,7 +615,10 @@ impl Maker {
             }
             8 => {
                 let c = self.cond();
-                let (a, b) = (self.expr(depth - 1), self.expr(depth - 1));
+                let (mut a, b) = (self.expr(depth - 1), self.expr(depth - 1));
+                if !self.exits.is_empty() && self.rng.chance(30) {
+                    a = self.exit();
+                }
                 format!("(if {c} {{ {a} }} else {{ {b} }})")
             }
             9 => format!("$({})", self.atom()),
@@ -561,6 +628,13 @@ impl Maker {
                 let a = self.expr(depth - 1);
                 let run = if self.rng.chance(20) { "@@" } else { "" };
                 format!("({run}{f}({a}))")
+            }
+            12 if self.rng.chance(40) => {
+                let (a, f) = (self.atom(), self.closure());
+                match self.exit_value() {
+                    Some(out) => format!("until({a}, {f}, {out})"),
+                    None => self.atom(),
+                }
             }
             _ => self.call(depth),
         }
@@ -588,6 +662,12 @@ impl Maker {
         }
         if f.takes_function {
             args.push(self.closure());
+        }
+        if f.takes_exit {
+            match self.exit_value() {
+                Some(out) => args.push(out),
+                None => return self.atom(),
+            }
         }
         let run = if self.rng.chance(10) { "@@" } else { "" };
         format!("({run}{}({}))", f.name, args.join(", "))
