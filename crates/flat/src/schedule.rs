@@ -261,7 +261,11 @@ impl Scheduler<'_> {
         let func = match self.groups.of(k) {
             Some(group) => {
                 let all = self.groups.all[group].tys.clone();
-                let func = self.module.declare(&data.name, Linkage::Internal, &params, &all);
+                let name = match linkage {
+                    Linkage::Internal => data.name.clone(),
+                    _ => format!("{}.body", data.name),
+                };
+                let func = self.module.declare(&name, Linkage::Internal, &params, &all);
                 if linkage != Linkage::Internal {
                     self.wrap(k, func, linkage, &params, &rets);
                 }
