@@ -247,14 +247,15 @@ impl Scheduler<'_> {
                     Node::Cont(c) if self.exits.is_entry(c) && seen_entries.insert(c) => {
                         stack.extend(self.needs(c).into_iter().map(|v| (v, false)));
                     }
-                    Node::Op(_) if known.contains_key(&v) || local.contains(&v) => {
-                        if done.insert(v) {
-                            stack.push((v, true));
-                            if effect(v) == Some(Effect::Write) {
-                                stack.extend(partials.get(&w.args(v)[0]).into_iter().flatten().map(|&p| (p, false)));
-                            }
-                            stack.extend(w.args(v).iter().rev().map(|&a| (a, false)));
+                    Node::Op(op) if known.contains_key(&v) || local.contains(&v) => {
+                        if !done.insert(v) {
+                            continue;
                         }
+                        stack.push((v, true));
+                        if op.effect() == Effect::Write {
+                            stack.extend(partials.get(&w.args(v)[0]).into_iter().flatten().map(|&p| (p, false)));
+                        }
+                        stack.extend(w.args(v).iter().rev().map(|&a| (a, false)));
                     }
                     Node::Op(_) if self.nest.owner(v).is_none() => {
                         stack.extend(w.args(v).iter().rev().map(|&a| (a, false)));

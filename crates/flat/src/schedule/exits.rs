@@ -300,7 +300,7 @@ impl Exits {
                         match uses.callee {
                             Some(k) if is_continuation(&w.types, w.ty(w.params(k)[i])) => {
                                 uses.passed.push((w.params(k)[i], a));
-                                if w.as_op(a).is_some() {
+                                if w.as_op(a).is_some() || w.as_cont(a).is_some_and(|f| self.is_function[f]) {
                                     work.push(a);
                                 }
                             }
@@ -355,15 +355,36 @@ impl Exits {
         self.home.clear();
         self.regions.clear();
         self.is_entry.clear();
+        // The function around each block.
+        let mut around: SideTable<Cont, Option<Cont>> = SideTable::default();
         for &c in &nest.conts {
             if self.is_function[c] || !nest.free(c).iter().any(|&v| self.is_anchor(w, v)) {
                 continue;
             }
-            let mut at = nest.parent(c);
-            while let Some(k) = at.filter(|&k| !self.is_function[k]) {
-                at = nest.parent(k);
+            let mut at = c;
+            let mut path = Vec::new();
+            let home = loop {
+                match nest.parent(at) {
+                    Some(up) if self.is_function[up] => break Some(up),
+                    Some(up) => match around[up] {
+                        Some(known) => break Some(known),
+                        None => at = up,
+                    },
+                    None => break None,
+                }
+                path.push(at);
+            };
+            for block in path.into_iter().chain([c]) {
+                around[block] = home;
             }
-            self.home[c] = at;
+            self.home[c] = home;
+        }
+        for &c in &nest.conts {
+            let passed = self.uses[c].passed.iter().filter(|p| self.by_value.contains(&p.0));
+            let values: Vec<Cont> = passed.filter_map(|p| w.as_cont(p.1)).collect();
+            for v in values {
+                self.is_value[v] = true;
+            }
         }
         for &c in &nest.conts {
             if !self.is_function[c] && self.is_value[c] && self.home[c].is_none() {
@@ -385,7 +406,9 @@ impl Exits {
             let mut seen: FxHashSet<Cont> = region.iter().copied().collect();
             let mut next = 0;
             while next < region.len() {
-                for &v in &self.uses[region[next]].control {
+                let uses = &self.uses[region[next]];
+                let passed = uses.passed.iter().filter(|p| !self.by_value.contains(&p.0)).map(|p| p.1);
+                for v in uses.control.iter().copied().chain(passed) {
                     if let Target::Block(t) = self.target(w, k, v)
                         && seen.insert(t)
                     {
