@@ -17,9 +17,12 @@ pub struct Cfg {
 
 impl Cfg {
     pub fn new(function: &Function) -> Cfg {
-        let n = function.blocks.len();
-        let succs: Vec<Vec<usize>> =
-            function.blocks.iter().map(|b| b.term.edges().map(|edge| edge.block.idx()).collect()).collect();
+        Cfg::of(function.blocks.iter().map(|b| b.term.edges().map(|edge| edge.block.idx()).collect()).collect())
+    }
+
+    /// The same of a function that is not complete yet, from the successors of each block.
+    pub(crate) fn of(succs: Vec<Vec<usize>>) -> Cfg {
+        let n = succs.len();
         let mut rpo: Vec<Block> = match n {
             0 => Vec::new(),
             _ => graph::postorder(&succs, 0).into_iter().map(Block::from_idx).collect(),
@@ -31,8 +34,8 @@ impl Cfg {
         }
         let mut preds = vec![Vec::new(); n];
         for &b in &rpo {
-            for edge in function.block(b).term.edges() {
-                preds[edge.block.idx()].push(b);
+            for &succ in &succs[b.idx()] {
+                preds[succ].push(b);
             }
         }
         let idom = match n {

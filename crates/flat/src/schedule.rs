@@ -3,9 +3,8 @@
 //! **Functions.** A continuation whose last parameter is a continuation is a function, the others are blocks of the
 //! functions that lead to them. What is free in a function becomes parameters at its end (lambda lifting, `002` 11.1).
 //! A function that is used as a value becomes a pair of code and environment: the environment, on the heap, holds what
-//! is free; the code is a small function that unpacks it. A continuation that is used in another way than as a
-//! function's return, or from a function nested in its own, would be an alternative return: a limitation for now.
-//! Bodies of `parallel` and `spawn` become callbacks of the runtime ([`launch`]).
+//! is free; the code is a small function that unpacks it. Who leaves a function by another continuation than its return
+//! says so with what it returns ([`exits`]). Bodies of `parallel` and `spawn` become callbacks of the runtime ([`launch`]).
 //!
 //! **Order.** Writes and partial operations stay in the block that owns their `mem`, in its order. Other operations go
 //! as late as their uses allow, then up the dominator tree to where the fewest loops are around them (`targets.md`).
@@ -18,14 +17,19 @@
 //! ```
 
 mod body;
+mod exits;
 mod launch;
+mod leave;
+mod results;
 
 use crate::analysis::Cfg;
 use crate::data::*;
+use exits::Exits;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, SideTable, Sink, Span};
 use nyala_ir::facts::Nest;
-use nyala_ir::{Cont, Node, Op, Ty, TyKind, Val, World, layout};
+use nyala_ir::{Cont, Node, Op, Prim, Ty, TyKind, Types, Val, World, layout};
+use results::Groups;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The module of all that a graph exports. `None`: the sink says why not.
@@ -44,6 +48,9 @@ pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
         queue: Vec::new(),
         limitations: Vec::new(),
         nest,
+        exits: Exits::default(),
+        groups: Groups::default(),
+        leavers: FxHashMap::default(),
     };
     for &g in &globals {
         let data = w.global(g);
@@ -54,6 +61,12 @@ pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
     for k in w.roots() {
         s.is_root[k] = true;
     }
+    let mut is_function: SideTable<Cont, bool> = SideTable::default();
+    for &k in &s.nest.conts {
+        is_function[k] = s.is_function(k);
+    }
+    s.exits = Exits::new(w, &s.nest, is_function, &conts_in_globals(w, &globals));
+    s.find_groups();
     for k in w.roots() {
         s.func(k);
     }
@@ -97,20 +110,29 @@ struct Scheduler<'a> {
     is_root: SideTable<Cont, bool>,
     queue: Vec<Cont>,
     limitations: Vec<Diagnostic>,
+    exits: Exits,
+    groups: Groups,
+    /// Code of continuations that are values, by type.
+    leavers: FxHashMap<Ty, Func>,
 }
 
 /// The function under construction.
 struct Building {
     func: Func,
     cont: Cont,
-    /// The continuation that returns from it.
-    ret: Option<Val>,
     blocks: FxHashMap<Cont, Block>,
     /// The block that only returns, for branches that do.
     ret_block: Option<Block>,
     values: FxHashMap<Val, Value>,
     /// Values that nobody owns, by the block that computed them.
     local: FxHashMap<(Block, Val), Value>,
+    /// Records that the function was given, by continuation.
+    records: FxHashMap<Val, Value>,
+    made: Vec<leave::Made>,
+    /// What records that it makes begin with.
+    frame: Option<Value>,
+    /// The block where records arrive.
+    far: Option<Block>,
 }
 
 impl Scheduler<'_> {
@@ -121,17 +143,7 @@ impl Scheduler<'_> {
     // Types.
 
     fn is_continuation(&self, ty: Ty) -> bool {
-        let mut ty = ty;
-        let mut parity = true;
-        // The last parameter decides, alternately.
-        while let TyKind::Cn(params) = self.w.types.kind(ty) {
-            match params.last() {
-                Some(&last) if matches!(self.w.types.kind(last), TyKind::Cn(_)) => ty = last,
-                _ => return parity,
-            }
-            parity = !parity;
-        }
-        false
+        is_continuation(&self.w.types, ty)
     }
 
     fn is_function(&self, k: Cont) -> bool {
@@ -236,31 +248,91 @@ impl Scheduler<'_> {
             return func;
         }
         let data = self.w.cont(k);
-        let (mut params, rets) = self.signature(data.ty);
-        let free = self.nest.free(k).to_vec();
-        for &v in &free {
-            if self.is_continuation(self.w.ty(v)) {
-                self.limitation(
-                    data.origin,
-                    "a nested function leaves through a continuation of the function around it",
-                    "let it be specialized to its own return continuation with `@`, or return a value and test it",
-                );
-            }
-            params.push(self.ty(self.w.ty(v)));
-        }
+        let rets = self.signature(data.ty).1;
+        let params: Vec<Ty> = self.own_params(k).into_iter().map(|p| self.w.ty(p)).collect();
+        let mut params: Vec<Ty> = params.into_iter().map(|t| self.ty(t)).collect();
+        params.extend(self.free_tys(k));
         let linkage = match &data.linkage {
             nyala_ir::Linkage::Internal => Linkage::Internal,
             nyala_ir::Linkage::Exported(s) => Linkage::Exported(s.clone()),
             nyala_ir::Linkage::Foreign(s) => Linkage::Foreign(s.clone()),
             nyala_ir::Linkage::Asm(info) => Linkage::Asm(info.clone()),
         };
-        let func = self.module.declare(&data.name, linkage, &params, &rets);
+        let func = match self.groups.of(k) {
+            Some(group) => {
+                let all = self.groups.all[group].tys.clone();
+                let name = match linkage {
+                    Linkage::Internal => data.name.clone(),
+                    _ => format!("{}.body", data.name),
+                };
+                let func = self.module.declare(&name, Linkage::Internal, &params, &all);
+                if linkage != Linkage::Internal {
+                    self.wrap(k, func, linkage, &params, &rets);
+                }
+                func
+            }
+            None => self.module.declare(&data.name, linkage, &params, &rets),
+        };
         self.module.funcs[func.idx()].span = data.origin;
         self.funcs[k] = Some(func);
         if data.body.is_some() {
             self.queue.push(k);
         }
         func
+    }
+
+    /// The function that others call for one that may be left by a continuation: none of theirs.
+    fn wrap(&mut self, k: Cont, target: Func, linkage: Linkage, params: &[Ty], rets: &[Ty]) {
+        let data = self.w.cont(k);
+        let func = self.module.declare(&data.name, linkage, params, rets);
+        self.module.funcs[func.idx()].span = data.origin;
+        let mut b = FunctionBuilder::new(&mut self.module, func);
+        b.span = data.origin;
+        let entry = b.entry(&[]);
+        let args: Vec<Value> = (0..params.len()).map(|i| b.param(entry, i)).collect();
+        self.call_and_return(func, target, &args, rets);
+    }
+
+    /// Ends the current function with a call of one that may be left by a continuation, which it must not be.
+    fn call_and_return(&mut self, func: Func, target: Func, args: &[Value], rets: &[Ty]) {
+        let tys = self.module.func(target).rets.clone();
+        let dead = if tys.len() > rets.len() { Some(self.runtime_func("nyala_dead_continuation", &[])) } else { None };
+        let mut b = FunctionBuilder::new(&mut self.module, func);
+        b.span = b.function.span;
+        let result = b.call(target, args, &tys);
+        let mut results = unpack(&mut b, result, &tys);
+        let Some(dead) = dead else {
+            b.terminate(Terminator::Return(results));
+            return;
+        };
+        let (bool_ty, zero) = (b.types.prim(Prim::Bool), b.literal(Prim::I32, 0));
+        let cond = b.op(Op::Eq, &[results[tys.len() - 1], zero], bool_ty);
+        results.truncate(rets.len());
+        let done = b.block("return", &[]);
+        b.terminate(Terminator::Return(results));
+        let left = b.block("left", &[]);
+        b.call(dead, &[], &[]);
+        b.terminate(Terminator::Unreachable);
+        b.switch_to(Block(0));
+        let edge = |block| Edge { block, args: Vec::new() };
+        b.terminate(Terminator::Branch { cond, then: edge(done), els: edge(left) });
+    }
+
+    /// A function of the runtime without results.
+    fn runtime_func(&mut self, symbol: &'static str, params: &[Ty]) -> Func {
+        if let Some(&func) = self.runtime.get(symbol) {
+            return func;
+        }
+        let func = self.module.declare(symbol, Linkage::Foreign(symbol.into()), params, &[]);
+        self.runtime.insert(symbol, func);
+        func
+    }
+
+    /// Parameters that calls give values for: no `mem`, no return, no exits.
+    fn own_params(&self, k: Cont) -> Vec<Val> {
+        let params = self.w.params(k);
+        let n = params.len() - self.ret_ty(self.w.cont(k).ty).is_some() as usize;
+        params[1..n].iter().copied().filter(|&p| !self.exits.is_static(self.w, p)).collect()
     }
 
     /// Code that takes the environment of a function value as its last argument.
@@ -270,11 +342,14 @@ impl Scheduler<'_> {
         }
         let target = self.func(k);
         let data = self.w.cont(k);
-        let (mut params, rets) = self.signature(data.ty);
+        let (mut params, own) = self.signature(data.ty);
         params.push(self.env_ptr());
+        let group = self.groups.of_type(data.ty);
+        let rets = group.map_or(own.clone(), |g| self.groups.all[g].tys.clone());
         let code = self.module.declare(&format!("{}.closure", data.name), Linkage::Internal, &params, &rets);
         self.closures[k] = Some(code);
         let free_tys = self.free_tys(k);
+        let target_rets = self.module.func(target).rets.clone();
         let is_foreign = self.module.func(target).is_foreign();
         let span = data.origin;
         let mut b = FunctionBuilder::new(&mut self.module, code);
@@ -283,9 +358,16 @@ impl Scheduler<'_> {
         let mut args: Vec<Value> = (0..params.len() - 1).map(|i| b.param(entry, i)).collect();
         let env = b.param(entry, params.len() - 1);
         args.extend(load_env(&mut b, env, &free_tys));
-        if is_foreign {
-            let result = b.call(target, &args, &rets);
-            let results = unpack(&mut b, result, &rets);
+        if is_foreign || target_rets != rets {
+            let result = b.call(target, &args, &target_rets);
+            let mut results = unpack(&mut b, result, &target_rets);
+            // Others of this type may be left by a continuation, this one is not.
+            for &ty in &rets[results.len()..] {
+                results.push(b.function.undef(ty));
+            }
+            if let Some(number) = results[target_rets.len()..].last_mut() {
+                *number = b.literal(Prim::I32, 0);
+            }
             b.terminate(Terminator::Return(results));
         } else {
             b.terminate(Terminator::TailCall { callee: Callee::Func(target), args });
@@ -295,7 +377,15 @@ impl Scheduler<'_> {
 
     /// Types of what is free in a function, which is what its environment holds.
     fn free_tys(&mut self, k: Cont) -> Vec<Ty> {
-        self.nest.free(k).to_vec().iter().map(|&v| self.ty(self.w.ty(v))).collect()
+        let mut tys: Vec<Ty> = self.needs(k).iter().map(|&v| self.ty(self.w.ty(v))).collect();
+        let n = tys.len() + self.exits.records(k).len();
+        tys.resize(n, self.env_ptr());
+        tys
+    }
+
+    /// Values that are free in a function.
+    fn needs(&self, k: Cont) -> Vec<Val> {
+        self.exits.needs(&self.nest, k)
     }
 
     fn init(&mut self, v: Val) -> Init {
@@ -309,7 +399,7 @@ impl Scheduler<'_> {
                 let bytes: Option<Vec<u8>> = w
                     .args(v)
                     .iter()
-                    .map(|&a| (w.prim(a) == Some(nyala_ir::Prim::U8)).then(|| w.as_lit(a).map(|b| b as u8)).flatten())
+                    .map(|&a| (w.prim(a) == Some(Prim::U8)).then(|| w.as_lit(a).map(|b| b as u8)).flatten())
                     .collect();
                 match bytes {
                     Some(bytes) if matches!(w.types.kind(w.ty(v)), TyKind::Array(..)) && !bytes.is_empty() => {
@@ -357,6 +447,34 @@ impl Scheduler<'_> {
     }
 }
 
+/// Whether values of this type take no continuation to return to.
+fn is_continuation(types: &Types, ty: Ty) -> bool {
+    let mut ty = ty;
+    let mut parity = true;
+    // The last parameter decides, alternately.
+    while let TyKind::Cn(params) = types.kind(ty) {
+        match params.last() {
+            Some(&last) if matches!(types.kind(last), TyKind::Cn(_)) => ty = last,
+            _ => return parity,
+        }
+        parity = !parity;
+    }
+    false
+}
+
+/// What the initializers of globals refer to.
+fn conts_in_globals(w: &World, globals: &[nyala_ir::Global]) -> Vec<Cont> {
+    let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
+    let mut work: Vec<Val> = globals.iter().filter_map(|&g| w.global(g).init).collect();
+    while let Some(v) = work.pop() {
+        if seen.insert(v) {
+            found.extend(w.as_cont(v));
+            work.extend(w.args(v));
+        }
+    }
+    found
+}
+
 /// Reads what an environment holds.
 fn load_env(b: &mut FunctionBuilder, env: Value, tys: &[Ty]) -> Vec<Value> {
     if tys.is_empty() {
@@ -366,7 +484,7 @@ fn load_env(b: &mut FunctionBuilder, env: Value, tys: &[Ty]) -> Vec<Value> {
     let env_ptr = b.types.ptr(env_ty);
     let env = b.op(Op::Bitcast, &[env], env_ptr);
     let load = |(i, &ty): (usize, &Ty)| {
-        let idx = b.literal(nyala_ir::Prim::I64, i as u64);
+        let idx = b.literal(Prim::I64, i as u64);
         let ptr_ty = b.types.ptr(ty);
         let ptr = b.op(Op::Lea, &[env, idx], ptr_ty);
         b.op(Op::Load, &[ptr], ty)
@@ -377,7 +495,7 @@ fn load_env(b: &mut FunctionBuilder, env: Value, tys: &[Ty]) -> Vec<Value> {
 /// Fills an environment.
 fn store_env(b: &mut FunctionBuilder, record: Value, values: &[Value], tys: &[Ty]) {
     for (i, &value) in values.iter().enumerate() {
-        let idx = b.literal(nyala_ir::Prim::I64, i as u64);
+        let idx = b.literal(Prim::I64, i as u64);
         let ptr_ty = b.types.ptr(tys[i]);
         let ptr = b.op(Op::Lea, &[record, idx], ptr_ty);
         b.store(ptr, value);
@@ -391,10 +509,18 @@ fn unpack(fb: &mut FunctionBuilder, result: Value, rets: &[Ty]) -> Vec<Value> {
     }
     (0..rets.len())
         .map(|i| {
-            let idx = fb.literal(nyala_ir::Prim::I64, i as u64);
+            let idx = fb.literal(Prim::I64, i as u64);
             fb.op(Op::Extract, &[result, idx], rets[i])
         })
         .collect()
+}
+
+/// Code or environment of a function value.
+fn tuple_part(fb: &mut FunctionBuilder, pair: Value, idx: u64) -> Value {
+    let ty = fb.function.ty(pair);
+    let ty = fb.types.part(ty, idx).unwrap_or(ty);
+    let idx = fb.literal(Prim::I64, idx);
+    fb.op(Op::Extract, &[pair, idx], ty)
 }
 
 /// How many natural loops each block is in.

@@ -41,6 +41,8 @@ pub struct Foreign {
     pub kind: ForeignKind,
     pub args: Vec<FfiType>,
     pub ret: FfiType,
+    /// Its type is not `-> !`.
+    pub returns: bool,
 }
 
 /// The tables that compiled functions refer to.
@@ -157,10 +159,9 @@ impl<'w> Linker<'w> {
             let message = format!("foreign function `{symbol}`: {what} cannot cross to C as yet");
             diagnostics::limitation::error(data.origin, message, "pass it by a pointer").into()
         };
-        let params = w.types.cn_params(data.ty).unwrap_or(&[]);
-        let Some((&ret, args)) = params.get(1..).and_then(|p| p.split_last()) else {
-            return Err(limitation("a function that does not return"));
-        };
+        let returns = self.program.returns(data.ty);
+        let params = w.types.cn_params(data.ty).and_then(|p| p.get(1..)).unwrap_or(&[]);
+        let (args, ret) = params.split_at(params.len() - returns as usize);
         let mut arg_tys = Vec::new();
         for &arg in args {
             if self.layouts.count(arg) > 0 {
@@ -168,7 +169,8 @@ impl<'w> Linker<'w> {
                 arg_tys.push(ffi_type(w, arg).ok_or_else(|| limitation(&shown))?);
             }
         }
-        let results: Vec<Ty> = w.types.cn_params(ret).unwrap_or(&[]).iter().skip(1).copied().collect();
+        let results = ret.first().and_then(|&ret| w.types.cn_params(ret)).unwrap_or(&[]);
+        let results: Vec<Ty> = results.iter().skip(1).copied().collect();
         let results: Vec<Ty> = results.into_iter().filter(|&t| self.layouts.count(t) > 0).collect();
         let ret = match results[..] {
             [] => FfiType::Void,
@@ -197,7 +199,7 @@ impl<'w> Linker<'w> {
                 }
             },
         };
-        self.foreigns.push(Foreign { name: symbol.clone(), kind, args: arg_tys, ret });
+        self.foreigns.push(Foreign { name: symbol.clone(), kind, args: arg_tys, ret, returns });
         let f = self.foreigns.len() as u32 - 1;
         self.foreign_idx.insert(k, f);
         Ok(f)

@@ -763,7 +763,8 @@ impl Run<'_> {
     /// Calls a foreign function with `self.words`; then they are its results for the continuation that is returned.
     fn call_foreign(&mut self, foreign: u32) -> Result<Closure> {
         let foreign = self.l.foreigns[foreign as usize].clone();
-        let ret = match self.words.pop() {
+        let ret = if foreign.returns { self.words.pop() } else { Some(POISON) };
+        let ret = match ret {
             Some(ret) if self.words.len() == foreign.args.len() => Closure(ret),
             _ => {
                 return Err(undefined_call::other_type(&foreign.name).into());

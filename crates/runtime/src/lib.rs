@@ -32,8 +32,8 @@ pub use memory::{nyala_alloc, nyala_alloc_aligned_array, nyala_alloc_array, nyal
 pub use print::*;
 pub use stack::{STACK, call_on_large_stack, nyala_start};
 pub use system::{
-    end_by_closed_pipes, nyala_arg, nyala_argc, nyala_argv, nyala_env, nyala_exit, nyala_panic, nyala_panic_at,
-    nyala_sleep_ns, nyala_time_ns, nyala_unix_time_ns, set_args,
+    end_by_closed_pipes, nyala_arg, nyala_argc, nyala_argv, nyala_dead_continuation, nyala_env, nyala_exit,
+    nyala_panic, nyala_panic_at, nyala_sleep_ns, nyala_time_ns, nyala_unix_time_ns, set_args,
 };
 pub use text::{nyala_format_f64, nyala_parse_f32, nyala_parse_f64};
 pub use threads::{
@@ -49,7 +49,8 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ($($f:ident)*) => { vec![$((stringify!($f), $f as *const () as usize)),*] };
         }
         let mut table = table!(
-            nyala_alloc nyala_alloc_aligned_array nyala_alloc_array nyala_arg nyala_argc nyala_argv nyala_env nyala_exit
+            nyala_alloc nyala_alloc_aligned_array nyala_alloc_array nyala_arg nyala_argc nyala_argv nyala_dead_continuation
+            nyala_env nyala_exit
             nyala_file_append nyala_file_error nyala_file_exists nyala_file_read nyala_file_remove
             nyala_file_size nyala_file_write nyala_flush nyala_format_f64 nyala_free nyala_image_error
             nyala_image_load nyala_image_save nyala_num_threads nyala_panic nyala_panic_at nyala_parallel

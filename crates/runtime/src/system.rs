@@ -78,6 +78,12 @@ pub unsafe extern "C" fn nyala_panic_at(place: *const u8, message: *const u8) ->
     unsafe { libc::abort() }
 }
 
+/// What compiled code calls where a continuation would leave a function that others than the program called.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_dead_continuation() -> ! {
+    fail("a continuation is called whose function has returned, or which another thread runs")
+}
+
 /// The same for the runtime's own functions.
 pub(crate) fn fail(message: &str) -> ! {
     let text = format!("{message}\0");

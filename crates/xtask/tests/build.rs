@@ -68,6 +68,35 @@ fn compile_c(folder: &Folder, library: &[&OsStr]) -> String {
     sh(&mut Command::new(program))
 }
 
+/// Continuations of a loop's rounds, stored and called after it.
+const EXITS: &str = r#"
+fn each(n: i32, body: fn(i32) -> ()) -> () { if n > 0 { each(n - 1, body); body(n) } }
+fn table(n: i32, which: i32) -> i32 {
+    let mut exits: [fn(i32) -> ! * 8];
+    let mut i = 0;
+    let mut made = 0;
+    while i < n {
+        let y = i * 10 + made;
+        exits(i) = |x| -> ! return(x + y);
+        made += i;
+        i++;
+    }
+    each(which + 1, |k| if k == which + 1 { exits(which)(1000) });
+    0
+}
+fn main() -> () { for which in range(0, 8) { print_i32(table(8, which)); print_char('\n') } }
+"#;
+
+#[test]
+fn continuations_keep_the_values_of_their_round() {
+    let folder = Folder::new("exits");
+    folder.write("exits.impala", EXITS);
+    for options in [&["-O0"][..], &["-O3"], &["-O0", "--no-pe"], &["-O3", "--no-pe"]] {
+        let program = build_well(&folder, "exits.impala", "exits", options);
+        assert_eq!(sh(&mut Command::new(program)), "1000\n1010\n1021\n1033\n1046\n1060\n1075\n1091\n");
+    }
+}
+
 #[test]
 fn a_c_program_uses_a_shared_library() {
     let folder = shapes("shared");

@@ -1,6 +1,7 @@
 //! Bodies: the blocks of a function, where its operations stand, its calls and jumps.
 
-use super::{Building, Scheduler, loop_depths, store_env, unpack};
+use super::exits::Target;
+use super::{Building, Scheduler, loop_depths, store_env, tuple_part, unpack};
 use crate::analysis::Cfg;
 use crate::data::*;
 use nyala_base::{Id, Span};
@@ -14,39 +15,36 @@ impl Scheduler<'_> {
     pub(super) fn build(&mut self, k: Cont) {
         let Some(func) = self.funcs[k] else { return };
         let data = self.w.cont(k);
-        let ret = data.params.last().copied().filter(|&p| self.is_continuation(self.w.ty(p)));
-        let n = data.params.len() - ret.is_some() as usize;
         let mut b = Building {
             func,
             cont: k,
-            ret,
             blocks: FxHashMap::default(),
             ret_block: None,
             values: FxHashMap::default(),
             local: FxHashMap::default(),
+            records: FxHashMap::default(),
+            made: Vec::new(),
+            frame: None,
+            far: None,
         };
-        for &p in &data.params[1..n] {
-            if self.is_continuation(self.w.ty(p)) {
-                self.limitation(
-                    data.origin,
-                    "a function that is not specialized takes a continuation besides its return",
-                    "let calls of it be specialized with `@`",
-                );
-                return;
-            }
+        let params = self.own_params(k);
+        if data.linkage != nyala_ir::Linkage::Internal && params.iter().any(|&p| self.is_continuation(self.w.ty(p))) {
+            self.limitation(
+                data.origin,
+                "an exported function takes a continuation besides its return",
+                "take a number and say by it which way to go on",
+            );
+            return;
         }
         let order = self.make_blocks(&mut b);
-        let free = self.nest.free(k).to_vec();
-        let own: Vec<Val> = data.params[1..n].iter().copied().chain(free).collect();
-        for (i, &v) in own.iter().enumerate() {
-            let value = self.module.func(func).block(Block(0)).params[i];
-            b.values.insert(v, value);
-        }
-        // Terminators first without arguments: where operations go depends on them.
-        for &c in &order {
-            self.link(&mut b, c);
-        }
-        let cfg = Cfg::new(self.module.func(func));
+        let own: Vec<Val> = params.into_iter().chain(self.needs(k)).collect();
+        let values = self.module.func(func).block(Block(0)).params.clone();
+        b.values.extend(own.iter().copied().zip(values.iter().copied()));
+        b.records.extend(self.exits.records(k).into_iter().zip(values[own.len()..].iter().copied()));
+        self.make_room(&mut b);
+        // Before there are terminators: where operations go depends on them.
+        let successors = |c: &Cont| self.successors(&b, *c).iter().map(|t| b.blocks[t].idx()).collect();
+        let cfg = Cfg::of(order.iter().map(successors).collect());
         let placed = self.place(&b, &order, &cfg);
         let mut rpo: Vec<Cont> = order.clone();
         rpo.sort_by_key(|c| cfg.position[b.blocks[c].idx()]);
@@ -57,6 +55,7 @@ impl Scheduler<'_> {
             }
             self.terminate(&mut b, c, block);
         }
+        self.finish_records(&mut b);
     }
 
     /// Blocks of everything the function's control flow reaches; in order of discovery.
@@ -72,10 +71,10 @@ impl Scheduler<'_> {
             let names: Vec<&str> = data.param_names.iter().map(|s| s.as_str()).collect();
             let name = |i: usize| names.get(i).copied().unwrap_or("");
             if c == b.cont {
-                let params = self.module.func(b.func).params.clone();
-                let n_own = params.len() - self.nest.free(c).len();
+                let own = self.own_params(c);
+                let shown: Vec<&str> =
+                    (1..data.params.len()).filter(|&i| own.contains(&data.params[i])).map(name).collect();
                 let mut fb = FunctionBuilder::new(&mut self.module, b.func);
-                let shown: Vec<&str> = (0..n_own).map(|i| name(i + 1)).collect();
                 fb.entry(&shown);
             } else {
                 let params: Vec<Ty> = data.params[1..].iter().map(|&p| self.ty(w.ty(p))).collect();
@@ -98,12 +97,15 @@ impl Scheduler<'_> {
         order
     }
 
-    /// Blocks that a continuation's body goes on at.
+    /// Blocks that a continuation's body goes on at, or where exits of what it calls may arrive.
     pub(super) fn successors(&self, b: &Building, c: Cont) -> Vec<Cont> {
         let w = self.w;
         let Some(body) = w.body(c) else { return Vec::new() };
-        let block = |v: Val| w.as_cont(v).filter(|&t| !self.is_function(t) && t != b.cont);
-        match w.node(body.callee) {
+        let block = |v: Val| match self.exits.target(w, b.cont, v) {
+            Target::Block(t) if t != b.cont => Some(t),
+            _ => None,
+        };
+        let mut found: Vec<Cont> = match w.node(body.callee) {
             Node::Builtin(Builtin::Branch) => [body.args[2], body.args[3]].into_iter().filter_map(block).collect(),
             Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert | Builtin::Limited) => {
                 block(body.args[3]).into_iter().collect()
@@ -113,21 +115,12 @@ impl Scheduler<'_> {
             Node::Builtin(Builtin::Spawn) => block(body.args[3]).into_iter().collect(),
             _ => match block(body.callee) {
                 Some(t) => vec![t],
-                None => body.args.last().and_then(|&a| block(a)).into_iter().collect(),
+                None => self.exits.uses(c).ret.and_then(block).into_iter().collect(),
             },
-        }
-    }
-
-    pub(super) fn link(&mut self, b: &mut Building, c: Cont) {
-        let targets = self.successors(b, c);
-        let edge = |t: &Cont| Edge { block: b.blocks[t], args: Vec::new() };
-        let term = match targets.as_slice() {
-            [] => Terminator::Unreachable,
-            [t] => Terminator::Jump(edge(t)),
-            [t, e, ..] => Terminator::Branch { cond: Value(0), then: edge(t), els: edge(e) },
         };
-        let block = b.blocks[&c];
-        self.module.funcs[b.func.idx()].blocks[block.idx()].term = term;
+        found.extend(self.exits.landings(w, b.cont, c));
+        found.extend(self.exits.reified_at(w, &self.nest, b.cont, c).into_iter().filter_map(block));
+        found
     }
 
     /// Which operations stand in which block, in order.
@@ -153,6 +146,7 @@ impl Scheduler<'_> {
             let early = |v: Val| self.nest.owner(v).and_then(|o| b.blocks.get(&o)).copied().unwrap_or(Block(0));
             ops.extend(self.nest.ops(c).iter().map(|&v| (v, if self.is_made(v) { block } else { early(v) })));
         }
+        self.add_local_ops(b, &conts, &mut ops);
         let mut home: FxHashMap<Val, Block> = FxHashMap::default();
         let mut uses: FxHashMap<Val, Block> = FxHashMap::default();
         let meet = |x: Block, y: Block| {
@@ -174,8 +168,8 @@ impl Scheduler<'_> {
                     uses.entry(v).and_modify(|at| *at = meet(*at, block)).or_insert(block);
                 } else if let Node::Cont(c) = w.node(v) {
                     // Calls and closures of a function take what is free in it.
-                    if self.is_function(c) {
-                        work.extend(self.nest.free(c));
+                    if self.exits.is_entry(c) {
+                        work.extend(self.needs(c));
                     }
                 } else if self.nest.owner(v).is_none() {
                     work.extend(w.args(v));
@@ -188,6 +182,10 @@ impl Scheduler<'_> {
                 for &a in &body.args {
                     add_use(&mut uses, a, b.blocks[&c]);
                 }
+            }
+            // Exits of what it calls may need more.
+            for x in self.exits.uses(c).callee.map(|f| self.exits.exits(f)).unwrap_or_default() {
+                add_use(&mut uses, self.exits.at_call(w, c, x), b.blocks[&c]);
             }
         }
         for &(v, owner) in ops.iter().rev() {
@@ -215,6 +213,58 @@ impl Scheduler<'_> {
             }
         }
         placed
+    }
+
+    /// Puts operations that other functions share with this one among those that the graph computes here, before their
+    /// first users.
+    fn add_local_ops(&self, b: &Building, conts: &[Cont], ops: &mut Vec<(Val, Block)>) {
+        let w = self.w;
+        let local = self.exits.local_ops(b.cont);
+        if local.is_empty() {
+            return;
+        }
+        let mut done: FxHashSet<Val> = FxHashSet::default();
+        let mut order: Vec<(Val, Block)> = Vec::new();
+        let known: FxHashMap<Val, Block> = ops.iter().copied().collect();
+        let effect = |v: Val| w.as_op(v).map(|op| op.effect());
+        let mut partials: FxHashMap<Val, Vec<Val>> = FxHashMap::default();
+        for &(v, _) in ops.iter().filter(|o| effect(o.0) == Some(Effect::Partial)) {
+            partials.entry(w.args(v)[0]).or_default().push(v);
+        }
+        let uses = conts.iter().filter_map(|&c| w.body(c)).flat_map(|body| body.args.iter().chain([&body.callee]));
+        let roots: Vec<Val> = ops.iter().map(|o| o.0).chain(uses.copied()).collect();
+        let mut stack: Vec<(Val, bool)> = Vec::new();
+        let mut seen_entries: FxHashSet<Cont> = FxHashSet::default();
+        for root in roots {
+            stack.push((root, false));
+            while let Some((v, operands_done)) = stack.pop() {
+                if operands_done {
+                    let early = || self.nest.owner(v).and_then(|o| b.blocks.get(&o)).copied().unwrap_or(Block(0));
+                    order.push((v, known.get(&v).copied().unwrap_or_else(early)));
+                    continue;
+                }
+                match w.node(v) {
+                    Node::Cont(c) if self.exits.is_entry(c) && seen_entries.insert(c) => {
+                        stack.extend(self.needs(c).into_iter().map(|v| (v, false)));
+                    }
+                    Node::Op(op) if known.contains_key(&v) || local.contains(&v) => {
+                        if !done.insert(v) {
+                            continue;
+                        }
+                        stack.push((v, true));
+                        if op.effect() == Effect::Write {
+                            stack.extend(partials.get(&w.args(v)[0]).into_iter().flatten().map(|&p| (p, false)));
+                        }
+                        stack.extend(w.args(v).iter().rev().map(|&a| (a, false)));
+                    }
+                    Node::Op(_) if self.nest.owner(v).is_none() => {
+                        stack.extend(w.args(v).iter().rev().map(|&a| (a, false)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        *ops = order;
     }
 
     /// Whether `v` is a part of what an operation with effects gives: its value, an address mostly, or the next `mem`.
@@ -342,9 +392,10 @@ impl Scheduler<'_> {
                 let c = self.globals[g].map_or(Const::Undef, Const::Global);
                 return function(self, c);
             }
-            Node::Undef | Node::Builtin(_) | Node::Param(..) => {
-                // A parameter without a value: what depends on it was reported.
-                if matches!(w.node(v), Node::Param(..)) && self.limitations.is_empty() {
+            Node::Undef | Node::Builtin(_) => return function(self, Const::Undef),
+            Node::Param(..) if !self.exits.is_record(w, v) => {
+                // What depends on a parameter without a value was reported.
+                if self.limitations.is_empty() {
                     self.limitation(
                         w.cont(b.cont).origin,
                         "a continuation is used as a value",
@@ -353,10 +404,12 @@ impl Scheduler<'_> {
                 }
                 return function(self, Const::Undef);
             }
+            Node::Param(..) => {}
             Node::Cont(_) | Node::Op(_) => {}
         }
         let value = match w.node(v) {
-            Node::Cont(k) => self.make_closure(b, block, k),
+            _ if self.exits.is_record(w, v) => Some(self.continuation_pair(b, block, v)),
+            Node::Cont(k) => Some(self.make_closure(b, block, k)),
             Node::Op(op) if self.nest.owner(v).is_none() => self.emit_op(b, block, op, v),
             _ => None,
         };
@@ -366,28 +419,29 @@ impl Scheduler<'_> {
     }
 
     /// A function as a value: its code and, on the heap, what is free in it.
-    pub(super) fn make_closure(&mut self, b: &mut Building, block: Block, k: Cont) -> Option<Value> {
+    pub(super) fn make_closure(&mut self, b: &mut Building, block: Block, k: Cont) -> Value {
         let w = self.w;
         let span = w.cont(k).origin;
-        if !self.is_function(k) {
-            self.limitation(
-                span,
-                "a continuation is used as a value after specialization",
-                "let what takes it be specialized with `@`, or return a value and test it",
-            );
-            return None;
-        }
         let code = self.closure_code(k);
         let pair = self.ty(w.cont(k).ty);
         let env = self.env_on_heap(b, block, k);
         let mut fb = self.builder(b, block, span);
         let code = fb.func_addr(code);
-        Some(fb.op(Op::Tuple, &[code, env], pair))
+        fb.op(Op::Tuple, &[code, env], pair)
+    }
+
+    /// Values of what is free in a function, and the records that it needs.
+    pub(super) fn free_values(&mut self, b: &mut Building, block: Block, k: Cont) -> Vec<Value> {
+        let mut values: Vec<Value> = self.needs(k).into_iter().map(|v| self.value(b, block, v)).collect();
+        for v in self.exits.records(k) {
+            values.push(self.record(b, block, v, self.w.cont(k).origin));
+        }
+        values
     }
 
     /// An environment of a function, on the heap; null if it needs none.
     pub(super) fn env_on_heap(&mut self, b: &mut Building, block: Block, k: Cont) -> Value {
-        let values: Vec<Value> = self.nest.free(k).to_vec().iter().map(|&v| self.value(b, block, v)).collect();
+        let values = self.free_values(b, block, k);
         let tys = self.free_tys(k);
         let env_ptr = self.env_ptr();
         let mut fb = self.builder(b, block, self.w.cont(k).origin);
@@ -417,113 +471,75 @@ impl Scheduler<'_> {
                     _ => "do without it, or write it as a function of the program",
                 };
                 self.limitation(body.origin, &w.text(body.args[1]), hint);
-                Terminator::Jump(self.edge(b, body.args[3]))
+                Terminator::Jump(self.edge_to(b, body.args[3], Vec::new(), body.origin))
             }
-            Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => Terminator::Jump(self.edge(b, body.args[3])),
+            Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => {
+                Terminator::Jump(self.edge_to(b, body.args[3], Vec::new(), body.origin))
+            }
             Node::Builtin(Builtin::Parallel) => self.launch_parallel(b, block, body),
             Node::Builtin(Builtin::Spawn) => self.launch_thread(b, block, body),
             Node::Builtin(Builtin::Branch) => {
                 let cond = self.value(b, block, body.args[1]);
-                let (then, els) = (self.edge(b, body.args[2]), self.edge(b, body.args[3]));
+                let then = self.edge_to(b, body.args[2], Vec::new(), body.origin);
+                let els = self.edge_to(b, body.args[3], Vec::new(), body.origin);
                 Terminator::Branch { cond, then, els }
             }
-            _ if Some(body.callee) == b.ret => {
-                Terminator::Return(body.args[1..].iter().map(|&a| self.value(b, block, a)).collect())
-            }
-            Node::Cont(t) if b.blocks.contains_key(&t) && t != b.cont => {
-                let args = body.args[1..].iter().map(|&a| self.value(b, block, a)).collect();
-                Terminator::Jump(Edge { block: b.blocks[&t], args })
-            }
-            _ => self.call(b, block, body),
+            _ => self.call(b, c, block, body),
         };
-        self.module.funcs[b.func.idx()].blocks[block.idx()].term = term;
+        self.terminate_block(b, block, term);
     }
 
-    /// A target that takes no values.
-    pub(super) fn edge(&mut self, b: &mut Building, target: Val) -> Edge {
-        if let Some(block) = self.w.as_cont(target).and_then(|t| b.blocks.get(&t)) {
-            return Edge { block: *block, args: Vec::new() };
-        }
-        if Some(target) != b.ret {
-            self.limitation(
-                self.w.cont(b.cont).origin,
-                "a branch leaves through a continuation that is not this function's return",
-                "let the function be specialized with `@`",
-            );
-        }
-        let block = match b.ret_block {
-            Some(block) => block,
-            None => {
-                let mut fb = FunctionBuilder::new(&mut self.module, b.func);
-                let block = fb.block("return", &[]);
-                fb.terminate(Terminator::Return(Vec::new()));
-                b.ret_block = Some(block);
-                block
-            }
-        };
-        Edge { block, args: Vec::new() }
-    }
-
-    pub(super) fn call(&mut self, b: &mut Building, block: Block, body: &nyala_ir::Body) -> Terminator {
+    pub(super) fn call(&mut self, b: &mut Building, c: Cont, block: Block, body: &nyala_ir::Body) -> Terminator {
         let w = self.w;
         let callee_ty = w.ty(body.callee);
-        let (_, rets) = self.signature(callee_ty);
-        let ret = self.ret_ty(callee_ty).and(body.args.last().copied());
+        let known = match w.node(body.callee) {
+            Node::Cont(k) if self.is_function(k) || k == b.cont => Some(k),
+            _ => None,
+        };
+        let target = self.exits.target(w, b.cont, body.callee);
+        let is_jump = known.is_none() && self.is_continuation(callee_ty);
+        if is_jump && (target != Target::Value || !self.is_jump(b.cont, c, self.groups.of_type(callee_ty))) {
+            let args = body.args[1..].iter().map(|&a| self.value(b, block, a)).collect();
+            return self.goto(b, block, body.callee, args, body.origin);
+        }
+        let ret = self.exits.uses(c).ret;
         let n = body.args.len() - ret.is_some() as usize;
-        let mut args: Vec<Value> = body.args[1..n].iter().map(|&a| self.value(b, block, a)).collect();
-        let mut callee = match w.node(body.callee) {
-            Node::Cont(k) if self.is_function(k) => {
-                for v in self.nest.free(k).to_vec() {
-                    args.push(self.value(b, block, v));
-                }
-                Callee::Func(self.func(k))
+        let (_, own) = self.signature(callee_ty);
+        let mut args: Vec<Value> = Vec::new();
+        for (i, &a) in body.args.iter().enumerate().take(n).skip(1) {
+            if !known.is_some_and(|k| self.exits.is_static(w, w.params(k)[i])) {
+                args.push(self.value(b, block, a));
             }
-            _ if self.is_continuation(callee_ty) => {
-                self.limitation(
-                    body.origin,
-                    "this call leaves through a continuation that is not this function's return",
-                    "let the function be specialized with `@`, or return a value and test it",
-                );
-                return Terminator::Unreachable;
+        }
+        let (callee, group) = match known {
+            Some(k) => {
+                args.extend(self.free_values(b, block, k));
+                (Callee::Func(self.func(k)), self.groups.of(k))
             }
-            _ => {
+            None => {
                 let pair = self.value(b, block, body.callee);
-                let (code_ty, env_ty) = (self.module.types.code(), self.env_ptr());
                 let mut fb = self.builder(b, block, body.origin);
-                let (zero, one) = (fb.literal(nyala_ir::Prim::I64, 0), fb.literal(nyala_ir::Prim::I64, 1));
-                let code = fb.op(Op::Extract, &[pair, zero], code_ty);
-                let env = fb.op(Op::Extract, &[pair, one], env_ty);
-                args.push(env);
-                Callee::Indirect(code)
+                let code = tuple_part(&mut fb, pair, 0);
+                args.push(tuple_part(&mut fb, pair, 1));
+                (Callee::Indirect(code), self.groups.of_type(callee_ty))
             }
         };
         let is_foreign = matches!(callee, Callee::Func(f) if self.module.func(f).is_foreign());
-        if ret.is_some() && ret == b.ret && !is_foreign {
+        let is_loop = known == Some(b.cont) && !self.is_function(b.cont);
+        if is_loop || !is_foreign && self.is_jump(b.cont, c, group) {
             return Terminator::TailCall { callee, args };
         }
-        let target = ret.and_then(|r| w.as_cont(r)).and_then(|t| b.blocks.get(&t).copied());
+        let rets = group.map_or(own.clone(), |g| self.groups.all[g].tys.clone());
         let mut fb = self.builder(b, block, body.origin);
-        let result = match &mut callee {
-            Callee::Func(f) => fb.call(*f, &args, &rets),
-            Callee::Indirect(code) => fb.call_indirect(*code, &args, &rets),
+        let result = match callee {
+            Callee::Func(f) => fb.call(f, &args, &rets),
+            Callee::Indirect(code) => fb.call_indirect(code, &args, &rets),
         };
         let results = unpack(&mut fb, result, &rets);
-        if ret.is_none() {
-            return Terminator::Unreachable;
-        }
-        if ret == b.ret {
-            return Terminator::Return(results);
-        }
-        match target {
-            Some(block) => Terminator::Jump(Edge { block, args: results }),
-            None => {
-                self.limitation(
-                    body.origin,
-                    "a call returns to a continuation that is not of this function",
-                    "let the function be specialized with `@`, or return a value and test it",
-                );
-                Terminator::Unreachable
-            }
+        match (group, ret) {
+            (Some(group), _) => self.after_call(b, c, block, (group, results), own.len(), body.origin),
+            (None, Some(ret)) => self.goto(b, block, ret, results, body.origin),
+            (None, None) => Terminator::Unreachable,
         }
     }
 }

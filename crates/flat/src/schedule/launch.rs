@@ -22,7 +22,7 @@ impl Scheduler<'_> {
     pub(super) fn launch_parallel(&mut self, b: &mut Building, block: Block, body: &nyala_ir::Body) -> Terminator {
         let Some((code, k)) = self.callback(body, body.args[4], body.args[5]) else { return Terminator::Unreachable };
         let mut args: Vec<Value> = body.args[1..4].iter().map(|&a| self.value(b, block, a)).collect();
-        let captured: Vec<Value> = self.nest.free(k).to_vec().iter().map(|&v| self.value(b, block, v)).collect();
+        let captured = self.free_values(b, block, k);
         let tys = self.free_tys(k);
         let env_ptr = self.env_ptr();
         let mut fb = self.builder(b, block, body.origin);
@@ -36,7 +36,7 @@ impl Scheduler<'_> {
         };
         args.extend([code_address(&mut fb, code), env]);
         self.call_runtime(b, block, "nyala_parallel", &args, body.origin);
-        Terminator::Jump(self.edge(b, body.args[5]))
+        Terminator::Jump(self.edge_to(b, body.args[5], Vec::new(), body.origin))
     }
 
     pub(super) fn launch_thread(&mut self, b: &mut Building, block: Block, body: &nyala_ir::Body) -> Terminator {
@@ -46,19 +46,12 @@ impl Scheduler<'_> {
         let mut fb = self.builder(b, block, body.origin);
         let code = code_address(&mut fb, code);
         self.call_runtime(b, block, "nyala_spawn", &[handle, code, env], body.origin);
-        Terminator::Jump(self.edge(b, body.args[3]))
+        Terminator::Jump(self.edge_to(b, body.args[3], Vec::new(), body.origin))
     }
 
     fn call_runtime(&mut self, b: &Building, block: Block, symbol: &'static str, args: &[Value], span: Span) {
         let tys: Vec<Ty> = args.iter().map(|&a| self.module.func(b.func).ty(a)).collect();
-        let func = match self.runtime.get(symbol) {
-            Some(&func) => func,
-            None => {
-                let func = self.module.declare(symbol, Linkage::Foreign(symbol.into()), &tys, &[]);
-                self.runtime.insert(symbol, func);
-                func
-            }
-        };
+        let func = self.runtime_func(symbol, &tys);
         self.builder(b, block, span).call(func, args, &[]);
     }
 
@@ -94,8 +87,7 @@ impl Scheduler<'_> {
         let mut args: Vec<Value> = (1..params.len()).map(|i| fb.param(entry, i)).collect();
         let env = fb.param(entry, 0);
         args.extend(load_env(&mut fb, env, &free_tys));
-        fb.call(target, &args, &rets);
-        fb.terminate(Terminator::Return(Vec::new()));
+        self.call_and_return(code, target, &args, &rets);
         Some((code, k))
     }
 

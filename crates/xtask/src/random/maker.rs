@@ -304,11 +304,22 @@ impl Maker {
             8 | 9 => {
                 let i = self.name("it");
                 // On one thread a parallel loop's iterations are in order.
-                let generator = ["range(", "unroll(", "range_rev(", "parallel(1, "][self.rng.below(4)];
+                let generator = [
+                    "range(0, ",
+                    "unroll(0, ",
+                    "range_rev(0, ",
+                    "parallel(1, 0, ",
+                    "each_down(",
+                    "each_twice(",
+                    "each_chosen(",
+                ][self.rng.below(7)];
+                let cast = if generator.starts_with("each") { "" } else { " as i32" };
                 let n = self.rng.below(5);
-                let bound =
-                    if self.rng.chance(50) { format!("{n}") } else { format!("({} % 5u32) as i32", self.atom()) };
-                self.line(&format!("for {i} in {generator}0, {bound}) {{"));
+                let bound = match self.rng.chance(50) {
+                    true => format!("{n}u32{cast}"),
+                    false => format!("({} % 5u32){cast}", self.atom()),
+                };
+                self.line(&format!("for {i} in {generator}{bound}) {{"));
                 let in_loop = std::mem::replace(&mut self.in_loop, true);
                 let parallel = generator.starts_with("parallel");
                 let outer = (self.is_parallel, self.in_parallel);
