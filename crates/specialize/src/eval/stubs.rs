@@ -178,6 +178,9 @@ impl Evaluator<'_> {
         {
             self.stubs[s].state = State::Consumed;
             self.stubs[s].was_called = true;
+            if let Some(record) = &mut self.record {
+                record.inline(block, k);
+            }
             let args = self.all_args(s, &args);
             self.segments += 1;
             let site = Site { block, segment: self.segments, past: self.stubs[s].past, memory };
@@ -221,6 +224,10 @@ impl Evaluator<'_> {
         let names = names.map(|(&i, _)| data.param_names.get(i).cloned().unwrap_or_default()).collect();
         self.dst.set_origin(data.origin);
         self.dst.set_params(block, &data.name, names);
+        if self.record.is_some() {
+            let from = requests.first().map(|r| r.block);
+            self.explain_block(block, s, from, &fixed);
+        }
         self.births += 1;
         let mut params = self.dst.params(block).to_vec().into_iter();
         let mut remaining = Vec::with_capacity(kept.len());
