@@ -10,6 +10,7 @@ pub mod build;
 pub mod cache;
 pub mod diagnostics;
 mod emit;
+pub mod explain;
 mod faults;
 mod files;
 pub mod json;
@@ -124,6 +125,11 @@ impl Session {
     /// Adds a file of the program.
     pub fn add_file(&mut self, name: impl Into<String>, text: impl Into<String>) {
         self.files.push((name.into(), text.into()));
+    }
+
+    /// The names of the files given.
+    pub fn program_files(&self) -> Vec<String> {
+        self.files.iter().map(|f| f.0.clone()).collect()
     }
 
     /// Runs a pass, notes what it took, and the size that `size` gives its result.
@@ -256,7 +262,9 @@ impl Session {
         world: &World,
     ) -> Result<(World, Box<nyala_specialize::record::Record>), Reported> {
         let (residual, stats) = self.specialized(world, true)?;
-        Ok((residual, stats.record.unwrap_or_default()))
+        let mut record = stats.record.unwrap_or_default();
+        record.rounds = stats.rounds;
+        Ok((residual, record))
     }
 
     fn specialized(&mut self, world: &World, record: bool) -> Result<(World, nyala_specialize::Stats), Reported> {

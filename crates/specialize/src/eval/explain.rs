@@ -1,7 +1,8 @@
 //! What fills the [record](crate::record): called where the evaluator has decided something, and only if somebody asked.
 //! Makes no nodes that the evaluator has not made, so that the residual program is the same with and without a record.
 
-use super::{Evaluator, Site, State, StubId};
+use super::{Evaluator, Site, State, Stub, StubId};
+use crate::facts::loop_condition;
 use crate::record::{Example, Outcome, Piece, Record, RowId, Unknown, Why};
 use crate::whistle;
 use nyala_base::SideTable;
@@ -145,7 +146,7 @@ impl Evaluator<'_> {
             (Outcome::Knot, Why::Repeats)
         } else {
             let outcome = if mask == 0 { Outcome::Residual } else { Outcome::Specialized };
-            (outcome, self.why_not(site, k, args, mask))
+            (outcome, self.why_not(site, s, args))
         };
         let at = self.current.0;
         let Some(record) = &mut self.record else { return };
@@ -230,13 +231,14 @@ impl Evaluator<'_> {
     }
 
     /// Why a call is not unfolded.
-    fn why_not(&mut self, site: &Site, k: Cont, args: &[Val], mask: u64) -> Why {
+    fn why_not(&mut self, site: &Site, s: StubId, args: &[Val]) -> Why {
+        let Stub { source: k, mask, .. } = self.stubs[s];
         if !self.options.annotations {
             return Why::NoAnnotations;
         }
         if self.facts.function[k] != Some(k) {
             return match self.is_unfolded_loop(k, site) {
-                true => Why::UnknownLoop(Unknown::Nowhere),
+                true => Why::UnknownLoop(self.unknown_condition(k, &self.stubs[s].vals, args)),
                 false => Why::PlainLoop,
             };
         }
@@ -272,6 +274,27 @@ impl Evaluator<'_> {
             }
             _ => None,
         }
+    }
+
+    /// What in the condition of a loop was not known as it was entered with these values.
+    fn unknown_condition(&self, header: Cont, free: &[Val], args: &[Val]) -> Unknown {
+        let source = self.source;
+        let mut work: Vec<Val> = loop_condition(source, header).into_iter().collect();
+        for _ in 0..MAX_LOOKED_AT {
+            let Some(v) = work.pop() else { break };
+            let captured = self.facts.nest.free(header).iter().position(|&f| f == v).map(|i| free.get(i));
+            let value = match source.node(v) {
+                Node::Param(k, i) if k == header => args.get(i as usize),
+                _ => captured.flatten(),
+            };
+            match (value, source.as_op(v)) {
+                (Some(&value), _) if !self.is_known(value) => return self.unknown_in(value),
+                (Some(_), _) => {}
+                (None, Some(op)) if op.effect() != Effect::Total => return Unknown::Op(op, source.origin(v)),
+                (None, _) => work.extend(source.args(v).iter().rev()),
+            }
+        }
+        Unknown::Nowhere
     }
 
     /// Where the first part of a value that is not known came from.
