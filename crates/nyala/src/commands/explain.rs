@@ -31,7 +31,7 @@ impl Explain {
             self.html.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
             let explained = explain::explain(s)?;
             if let Some(path) = &self.html {
-                let page = explain::html::page(&explained, &s.sources);
+                let page = explain::html::page(&explained, &s.sources, &s.program_files());
                 std::fs::write(path, page).map_err(|e| s.report(cannot_write::file(path, e)))?;
                 return Ok(0);
             }
