@@ -460,7 +460,7 @@ impl<'a> Evaluator<'a> {
         let mut reasons = Reasons { mark, forced: unfold, asked, known_loop: false, drift: 0, knot: false };
         let kinds = self.kinds(&args);
         if recursive {
-            let drift = self.hints.drift((k, mask), &kinds) & mask;
+            let drift = (self.hints.drift((k, mask), &kinds) | self.noted.drift((k, mask), &kinds)) & mask;
             if drift != 0 {
                 reasons.drift |= drift;
                 mask &= !drift;
