@@ -267,6 +267,10 @@ impl<'a> Builder<'a> {
 
     fn report(mut self) -> Report {
         let sites = self.sites();
+        for k in all_conts(self.source).filter(|&k| self.record.own_nodes[k] > 0) {
+            let id = self.function(k);
+            self.functions[id].nodes += self.record.own_nodes[k];
+        }
         let instances = self.instances();
         let loops = self.loops();
         let closures = self.closures();
@@ -523,7 +527,9 @@ impl<'a> Builder<'a> {
             why,
             used: self.words.place(at),
         };
-        found.into_iter().map(closure).collect()
+        let mut closures: Vec<Closure> = found.into_iter().map(closure).collect();
+        closures.sort_by(|a, b| a.place.cmp(&b.place));
+        closures
     }
 
     fn note_operands(&self, root: Val, note: &mut impl FnMut(Val, &dyn Fn() -> String, Span)) {

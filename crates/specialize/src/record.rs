@@ -24,6 +24,9 @@ const MAX_STEPS: usize = 240;
 
 pub type RowId = u32;
 
+/// In place of a row: code of a function that no call led to.
+const OWN: RowId = 1 << 31;
+
 /// What became of a call, or of a branch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Outcome {
@@ -180,6 +183,8 @@ pub struct Record {
     pub is_rough: bool,
     /// By continuation of the residual program: where it is, from 1.
     pub instance_of: SideTable<Cont, u32>,
+    /// By function of the source: nodes of the residual program that no call led to, as those of an exported function.
+    pub own_nodes: SideTable<Cont, u64>,
     index: FxHashMap<Key, RowId>,
     recent: SideTable<Cont, Recent>,
     /// By function of the source: the row of the call that entered it last, from 1.
@@ -221,6 +226,7 @@ impl Default for Record {
             reductions: 0,
             is_rough: false,
             instance_of: SideTable::default(),
+            own_nodes: SideTable::default(),
             index: FxHashMap::default(),
             recent: SideTable::default(),
             entered_by: SideTable::default(),
@@ -247,13 +253,21 @@ impl Record {
             self.touched.push(function);
         }
         *count += 1;
-        let row = self.entered_by[function];
+        let row = self.entered(function);
         if row != self.current {
             self.current = row;
             self.mark(n_vals as u32, row);
         }
         if reductions.is_multiple_of(self.step) {
             self.end_step(reductions);
+        }
+    }
+
+    /// Whose the code of a function is: the row, from 1, or its own.
+    fn entered(&self, function: Cont) -> RowId {
+        match self.entered_by[function] {
+            0 => OWN | function.0,
+            row => row,
         }
     }
 
@@ -306,7 +320,7 @@ impl Record {
         let row = match called {
             Some(row) => row + 1,
             None if asked.end.is_some_and(|(f, _)| f == function) => asked.end.map_or(0, |e| e.1),
-            None => self.entered_by[function],
+            None => self.entered(function),
         };
         let mut instance = asked.instance;
         if let Some(values) = values {
@@ -422,9 +436,7 @@ impl Record {
         for k in (0..old.n_conts()).map(|k| Cont(k as u32)) {
             let (Some(new), block) = (conts[k], self.blocks[k]) else { continue };
             self.instance_of[new] = block.instance;
-            if let Some(row) = block.row.checked_sub(1) {
-                self.rows[row as usize].nodes += 1;
-            }
+            self.add_node(block.row);
         }
         let mut is_counted: SideTable<Val, bool> = SideTable::default();
         let mut mark = 0;
@@ -437,10 +449,16 @@ impl Record {
                 continue;
             }
             let row = mark.checked_sub(1).map_or(0, |m| self.marks[m].1);
-            if let Some(row) = row.checked_sub(1) {
-                self.rows[row as usize].nodes += 1;
-            }
+            self.add_node(row);
         }
         self.rows.retain(|r| r.calls > 0 || r.nodes > 0);
+    }
+
+    fn add_node(&mut self, row: RowId) {
+        if row >= OWN {
+            self.own_nodes[Cont(row & !OWN)] += 1;
+        } else if let Some(row) = row.checked_sub(1) {
+            self.rows[row as usize].nodes += 1;
+        }
     }
 }

@@ -85,7 +85,8 @@ fn render_function(out: &mut String, report: &Report, name: &str) {
 /// Loops and closures of the residual program.
 fn render_left(out: &mut String, report: &Report, top: usize, of: Option<usize>) {
     let is_meant = |f: Option<usize>| of.is_none() || f == of;
-    let loops: Vec<_> = report.loops.iter().filter(|l| is_meant(report.instances[l.instance].function)).collect();
+    let mut loops: Vec<_> = report.loops.iter().filter(|l| is_meant(report.instances[l.instance].function)).collect();
+    loops.sort_by_key(|l| std::cmp::Reverse(report.instances[l.instance].nodes));
     if !loops.is_empty() {
         out.push_str("\nloops and recursion left\n");
     }
