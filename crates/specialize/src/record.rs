@@ -213,6 +213,8 @@ struct Block {
     call: RowId,
     /// The function in which it ends, and the row then.
     end: Option<(Cont, RowId)>,
+    /// Where the closure that it is came to be: an instance, from 1.
+    made_in: u32,
 }
 
 impl Default for Record {
@@ -305,11 +307,21 @@ impl Record {
         }
     }
 
-    /// The residual continuation `block` is built next, of `source` in `function`, as first asked for by `from`: a residual
-    /// function or loop of its own if `values` are given.
+    /// A closure came to be, that will be the residual continuation `closure` if it has to be one.
+    pub(crate) fn make(&mut self, closure: Cont) {
+        self.blocks[closure].made_in = self.instance + 1;
+    }
+
+    /// The same closure once more.
+    pub(crate) fn make_again(&mut self, old: Cont, new: Cont) {
+        self.blocks[new].made_in = self.blocks[old].made_in;
+    }
+
+    /// The residual continuation `block` is built next, for the closure `closure`, of `source` in `function`, as first asked
+    /// for by `from`: a residual function or loop of its own if `values` are given.
     pub(crate) fn build(
         &mut self,
-        block: Cont,
+        (block, closure): (Cont, Cont),
         source: Cont,
         function: Cont,
         from: Option<Cont>,
@@ -322,7 +334,9 @@ impl Record {
             None if asked.end.is_some_and(|(f, _)| f == function) => asked.end.map_or(0, |e| e.1),
             None => self.entered(function),
         };
-        let mut instance = asked.instance;
+        // What follows a loop is no part of it, though its end asks for it.
+        let made_in = self.blocks[closure].made_in;
+        let mut instance = made_in.checked_sub(1).unwrap_or(asked.instance);
         if let Some(values) = values {
             if self.instances.len() < MAX_INSTANCES {
                 self.instances.push(Instance { source, values, parent: instance, residual: Some(block) });
@@ -332,7 +346,7 @@ impl Record {
                 instance = 0;
             }
         }
-        self.blocks[block] = Block { source: Some(source), instance, row, ..Block::default() };
+        self.blocks[block] = Block { source: Some(source), instance, row, made_in, ..Block::default() };
         self.entered_by[function] = row;
     }
 

@@ -67,7 +67,17 @@ impl Evaluator<'_> {
         self.facts.function[k] == Some(k) || self.facts.is_recursive[k]
     }
 
+    /// A body is entered.
+    #[cold]
+    pub(super) fn explain_step(&mut self, k: Cont) {
+        let (function, n_vals) = (self.facts.function[k], self.dst.n_vals());
+        if let Some(record) = &mut self.record {
+            record.enter(function, k, self.reductions, n_vals);
+        }
+    }
+
     /// A call is unfolded, without more ado.
+    #[cold]
     pub(super) fn explain_entered(&mut self, k: Cont, class: u8) {
         if !self.is_told(k) {
             return;
@@ -100,6 +110,7 @@ impl Evaluator<'_> {
         }
     }
 
+    #[cold]
     pub(super) fn explain_loop(&mut self, k: Cont) {
         self.explain_entered(k, LOOP);
     }
@@ -192,6 +203,7 @@ impl Evaluator<'_> {
         self.source.as_cont(callee)
     }
 
+    #[cold]
     pub(super) fn explain_decided(&mut self, bit: u64) {
         let site = self.current.0;
         let Some(record) = &mut self.record else { return };
@@ -212,7 +224,7 @@ impl Evaluator<'_> {
 
     /// The residual continuation `block` will be built for a stub.
     pub(super) fn explain_block(&mut self, block: Cont, s: StubId, from: Option<Cont>, fixed: &[Option<Val>]) {
-        let k = self.stubs[s].source;
+        let Stub { source: k, cont: closure, .. } = self.stubs[s];
         let mut values = None;
         if self.is_told(k) {
             let mut all = self.example(s);
@@ -226,7 +238,7 @@ impl Evaluator<'_> {
         }
         let function = self.facts.function[k].unwrap_or(k);
         if let Some(record) = &mut self.record {
-            record.build(block, k, function, from, values);
+            record.build((block, closure), k, function, from, values);
         }
     }
 

@@ -79,8 +79,8 @@ impl Evaluator<'_> {
         }
         loop {
             self.reductions += 1;
-            if let Some(record) = &mut self.record {
-                record.enter(self.facts.function[k], k, self.reductions, self.dst.n_vals());
+            if self.record.is_some() {
+                self.explain_step(k);
             }
             if self.reductions.is_multiple_of(1024) || self.reductions < 1024 {
                 self.check_budget()?;

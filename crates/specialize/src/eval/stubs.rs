@@ -37,6 +37,9 @@ impl Evaluator<'_> {
         }
         let s = self.stubs.len();
         self.stub_of[cont] = Some(s as u32);
+        if let Some(record) = &mut self.record {
+            record.make(cont);
+        }
         self.stubs.push(Stub {
             source,
             mask,
@@ -68,6 +71,9 @@ impl Evaluator<'_> {
                     let Stub { resume, made, .. } = self.stubs[s];
                     (self.stubs[fresh].resume, self.stubs[fresh].made) = (resume, made);
                     self.stubs[s].alias = Some(fresh);
+                    if let Some(record) = &mut self.record {
+                        record.make_again(self.stubs[s].cont, self.stubs[fresh].cont);
+                    }
                     fresh
                 }
             };
