@@ -33,7 +33,7 @@ use std::rc::Rc;
 
 const MAX_REDUCTIONS: u64 = 50_000_000;
 const MAX_NODES: u64 = 20_000_000;
-const MAX_BLOCKS_PER_CONT: u64 = 1_000_000;
+const MAX_BLOCKS_PER_CONT: u64 = 250_000;
 /// Unfolds of recursive continuations kept for the report of a divergence.
 const CHAIN: usize = 64;
 
@@ -72,6 +72,8 @@ pub struct Stub {
     /// Stands in for it once it is consumed.
     alias: Option<StubId>,
     rank: (u32, u32),
+    /// See [`whistle::youngest_function`].
+    youngest: u32,
     /// Inlined where its only call was.
     was_called: bool,
 }
@@ -298,6 +300,12 @@ impl<'a> Evaluator<'a> {
         self.ranks[v].map_or(0, |r| r.0)
     }
 
+    /// For a closure, how deep stubs are held in it, and the birth of the youngest function parameter that it holds.
+    pub fn closure_facts(&self, v: Val) -> Option<(u32, u32)> {
+        let stub = &self.stubs[self.stub_of_val(v)?];
+        Some((stub.rank.1, stub.youngest))
+    }
+
     fn stub_of_val(&self, v: Val) -> Option<StubId> {
         match self.dst.node(v) {
             Node::Cont(c) => self.stub_of[c].map(|s| s as usize),
@@ -496,7 +504,8 @@ impl<'a> Evaluator<'a> {
             }
         }
         if recursive && self.near_end {
-            self.note_chain(k, &args, origin);
+            let shown = args.iter().map(|&a| whistle::show(&self.dst, a)).collect();
+            self.note_chain(k, shown, origin);
         }
         if full {
             if self.record.is_some() {

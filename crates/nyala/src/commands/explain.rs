@@ -7,6 +7,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 /// Say what partial evaluation did at each call, and why
+///
+/// With `--json` the report is JSON as well, on standard output (docs/explain.md).
 #[derive(clap::Args)]
 pub struct Explain {
     #[command(flatten)]
