@@ -9,7 +9,7 @@ mod words;
 use crate::diagnostics::no_such_function;
 use crate::{Reported, Session};
 use nyala_base::{Id, SideTable, Sources, Span};
-use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Val, World};
+use nyala_ir::{Builtin, Cont, Global, Linkage, Node, Op, Val, World};
 use nyala_specialize::facts::{Facts, is_function};
 use nyala_specialize::record::{Outcome, Piece, Record, Row, Why};
 use rustc_hash::FxHashMap;
@@ -329,7 +329,7 @@ impl<'a> Builder<'a> {
         // In the order of the text; what no text was written for comes last.
         let mut found: BTreeMap<(Span, &'static str, Option<usize>), Vec<&Row>> = BTreeMap::new();
         for row in &self.record.rows {
-            if row.key.callee.is_some_and(|k| self.words.is_block(k)) {
+            if row.key.callee.is_some_and(|k| self.words.is_block(self.source.cont(k))) {
                 continue;
             }
             let site = row.key.site;
@@ -489,10 +489,17 @@ impl<'a> Builder<'a> {
         let w = self.residual;
         let mut found: BTreeMap<Cont, (String, Span)> = BTreeMap::new();
         let mut note = |v: Val, why: &dyn Fn() -> String, at: Span| {
-            if let Some(k) = w.as_cont(v).filter(|&k| is_function(w, k)) {
+            // What a call with a function for its result returns to takes a function, but is none.
+            let is_it = |&k: &Cont| is_function(w, k) && !self.words.is_block(w.cont(k));
+            if let Some(k) = w.as_cont(v).filter(is_it) {
                 found.entry(k).or_insert_with(|| (why(), at));
             }
         };
+        for data in (0..w.n_globals()).map(|g| w.global(Global::from_idx(g))) {
+            let Some(init) = data.init else { continue };
+            note(init, &|| format!("in the static `{}`", data.name), data.origin);
+            self.note_operands(init, &mut note);
+        }
         for &k in &self.residual_facts.nest.conts {
             let Some(body) = w.body(k) else { continue };
             for &op in self.residual_facts.nest.ops(k) {
@@ -509,8 +516,13 @@ impl<'a> Builder<'a> {
                     let name = w.cont(c).param_names.get(i).map_or("_", |n| n.as_str());
                     format!("passed to `{}`, whose parameter `{name}` is not specialized", w.cont(c).name)
                 }
-                Node::Param(c, _) if is_function(w, c) && w.cont(c).params.last() == Some(&body.callee) => {
-                    format!("returned by `{}`", w.cont(c).name)
+                Node::Param(c, _)
+                    if w.cont(c).params.last() == Some(&body.callee) && !self.words.is_block(w.cont(c)) =>
+                {
+                    format!("returned by `{}`", words::shown_name(&w.cont(c).name))
+                }
+                Node::Param(c, i) if w.cont(c).param_names.get(i as usize).is_some_and(|n| n == "ret") => {
+                    "returned".into()
                 }
                 _ => "passed to a function that is not known".into(),
             };

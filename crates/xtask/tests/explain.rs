@@ -57,20 +57,43 @@ fn the_same_program_is_explained_in_the_same_words() {
     assert_eq!(without_times(), without_times());
 }
 
-#[test]
-fn explaining_changes_nothing() {
-    for name in ["tests/explain/generalized.impala", "examples/07_regions.impala", "examples/06_interpreter.impala"] {
-        let text = std::fs::read_to_string(root().join(name)).unwrap();
-        let session = || {
-            let mut s = nyala::Session::new(nyala::Options::default());
-            s.add_file(name, text.clone());
-            s
-        };
-        let plain = nyala::emit(&mut session(), "residual", None).unwrap();
-        let explained = nyala::explain::explain(&mut session()).unwrap();
-        assert_eq!(plain, nyala_ir::print::print(&explained.residual), "{name}");
-        assert_eq!(plain, nyala_ir::print::print_lines(&explained.residual).0, "{name}");
+/// The programs of some folders.
+fn programs() -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for folder in ["tests/explain", "tests/residual", "tests/run/closures", "tests/run/programs", "examples"] {
+        let entries = std::fs::read_dir(root().join(folder)).unwrap().map(|f| f.unwrap().path());
+        files.extend(entries.filter(|f| f.extension().is_some_and(|e| e == "impala")));
     }
+    files.sort();
+    files
+}
+
+#[test]
+fn explaining_changes_nothing_and_knows_all_closures() {
+    // Deep graphs want a deep stack in debug builds.
+    let checks = || {
+        let files = programs();
+        assert!(files.len() > 30, "{}", files.len());
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let session = || {
+                let mut s = nyala::Session::new(nyala::Options { opt_level: 0, ..nyala::Options::default() });
+                s.add_file("p.impala", text.clone());
+                s
+            };
+            let Ok(plain) = nyala::emit(&mut session(), "residual", None) else { continue };
+            let mut s = session();
+            let explained = nyala::explain::explain(&mut s).unwrap();
+            let name = file.display();
+            assert_eq!(plain, nyala_ir::print::print(&explained.residual), "{name}");
+            assert_eq!(plain, nyala_ir::print::print_lines(&explained.residual).0, "{name}");
+            let Ok(module) = s.flat(&explained.residual) else { continue };
+            let closures = module.funcs.iter().filter(|f| f.name.contains(".closure")).count();
+            let told: Vec<&str> = explained.report.closures.iter().map(|c| c.why.as_str()).collect();
+            assert_eq!(told.len(), closures, "{name}: {told:?}");
+        }
+    };
+    std::thread::Builder::new().stack_size(256 << 20).spawn(checks).unwrap().join().unwrap();
 }
 
 #[test]

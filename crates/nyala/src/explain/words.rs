@@ -2,7 +2,7 @@
 
 use super::{Named, Place, Reason, all_conts, place};
 use nyala_base::{SideTable, Sources, Span};
-use nyala_ir::{Cont, Linkage, Op, World};
+use nyala_ir::{Cont, ContData, Linkage, Op, World};
 use nyala_specialize::facts::is_function;
 use nyala_specialize::record::{Key, Outcome, Piece, Unknown, Why};
 
@@ -152,8 +152,7 @@ impl<'a> Words<'a> {
     }
 
     /// Continuations that the compiler made: neither a function nor a loop of the program.
-    pub fn is_block(&self, k: Cont) -> bool {
-        let data = self.w.cont(k);
+    pub fn is_block(&self, data: &ContData) -> bool {
         let is_made = ["k", "join", "break", "then", "else", "more", "done", "loop"].contains(&&*data.name);
         let written = self.sources.text(data.origin.file).get(data.origin.lo as usize..data.origin.hi as usize);
         is_made && written != Some(&*data.name)
