@@ -7,12 +7,13 @@
 //! 3. Full: go on in the body. So too, whatever the filters say, if this is the only call there will be (`is_linear`).
 //! 4. Else a stub for what is specialized, called with the rest.
 //!
-//! Memory is no part of a memo key: a stub that is requested from several places knows what all of them know, and a
-//! recursive or escaped one nothing.
+//! Memory is no part of a memo key: a stub that is requested from several places knows what all of them know, a recursive
+//! one what it leaves alone (`kept`), an escaped one nothing. What is decided without residual nodes: `machine`.
 
 mod code;
 mod explain;
 mod history;
+mod kept;
 mod machine;
 mod run;
 mod stubs;
@@ -71,6 +72,8 @@ pub struct Stub {
     made: u64,
     /// Stands in for it once it is consumed.
     alias: Option<StubId>,
+    /// If it was built for requests that know something of memory: what, and the block.
+    assumed: Option<(Memory, Cont)>,
     rank: (u32, u32),
     /// See [`whistle::youngest_function`].
     youngest: u32,
@@ -175,6 +178,8 @@ pub struct Evaluator<'a> {
     frames: [Vec<machine::Value>; 3],
     literals: SideTable<Val, Option<Val>>,
     shapes: memory::Shapes,
+    /// See `eval/kept.rs`.
+    written_roots: SideTable<Cont, Option<Rc<FxHashSet<Val>>>>,
     stubs: Vec<Stub>,
     stub_of: SideTable<Cont, Option<u32>>,
     memo: FxHashMap<(Cont, u64, Rc<[Val]>), StubId>,
@@ -221,6 +226,7 @@ impl<'a> Evaluator<'a> {
             frames: Default::default(),
             literals: SideTable::default(),
             shapes: memory::Shapes::default(),
+            written_roots: SideTable::default(),
             stubs: Vec::new(),
             stub_of: SideTable::default(),
             memo: FxHashMap::default(),
@@ -445,7 +451,7 @@ impl<'a> Evaluator<'a> {
             }
             self.skip(site, postdom::UNKNOWN, &args);
             self.escape(callee, site, true);
-            self.residual_call(site, callee, &args);
+            self.residual_call(site, callee, &args, None);
             return None;
         };
         let k = self.stubs[closure].source;
@@ -565,12 +571,13 @@ impl<'a> Evaluator<'a> {
                 if self.options.annotations && self.dst.as_lit(args[1]) == Some(1) {
                     return self.call(site, args[3], vec![args[0]], Span::NONE);
                 }
-                self.residual_call(site, callee, &args);
+                self.residual_call(site, callee, &args, None);
             }
-            // The bodies are built like any function that escapes, where they stand.
+            // The bodies are built where they stand. While a parallel loop runs, nobody else does.
             Builtin::Parallel | Builtin::Spawn | Builtin::Limited => {
                 self.skip(site, postdom::UNKNOWN, &args);
-                self.residual_call(site, callee, &args);
+                let body = (b == Builtin::Parallel).then(|| args.len() - 2);
+                self.residual_call(site, callee, &args, body);
             }
             Builtin::Branch => {
                 let known = self.dst.as_lit(args[1]).map(|bit| if bit == 1 { args[2] } else { args[3] });
@@ -584,9 +591,9 @@ impl<'a> Evaluator<'a> {
                 let (mut resolved, mut requests) = (args.clone(), Vec::new());
                 for idx in [2, 3] {
                     if let Some(s) = self.stub_of_val(args[idx]) {
-                        let s = self.live(s);
-                        resolved[idx] = self.dst.cont_val(self.stubs[s].cont);
-                        requests.push(s);
+                        let (block, request) = self.target(s, &site.memory);
+                        resolved[idx] = self.dst.cont_val(block);
+                        requests.extend(request);
                     }
                 }
                 self.define(site.block, callee, &resolved);
@@ -600,47 +607,65 @@ impl<'a> Evaluator<'a> {
 
     /// Ends the block with a call of a stub, `args` what remains of the arguments.
     fn request_call(&mut self, site: &mut Site, s: StubId, args: Vec<Val>) {
-        let s = self.live(s);
-        let (cont, vals) = (self.stubs[s].cont, self.stubs[s].vals.clone());
-        let target = self.dst.cont_val(cont);
+        let vals = self.stubs[s].vals.clone();
         let is_block = args.iter().all(|&a| !self.dst.types.has_function(self.dst.ty(a)));
         let before = site.memory.clone();
         if is_block {
             for &a in &args[1..] {
                 self.escape(a, site, false);
             }
+            let (block, request) = self.target(s, &site.memory);
+            let target = self.dst.cont_val(block);
             self.define(site.block, target, &args);
+            if let Some(s) = request {
+                self.request(site, s, RequestKind::Jump { args }, site.memory.clone());
+            }
         } else {
+            let s = self.live(s);
+            let target = self.dst.cont_val(self.stubs[s].cont);
             for &v in vals.iter() {
                 self.escape(v, site, true);
             }
-            self.residual_call(site, target, &args);
+            self.residual_call(site, target, &args, None);
+            // Should the callee be inlined here after all, the arguments have not escaped.
+            self.request(site, s, RequestKind::Jump { args }, before);
         }
-        // Should the callee be inlined here after all, the arguments have not escaped.
-        let memory = if is_block { site.memory.clone() } else { before };
-        self.request(site, s, RequestKind::Jump { args }, memory);
     }
 
-    /// Ends the block with a call of residual code, after which whatever escaped may have changed.
-    fn residual_call(&mut self, site: &mut Site, callee: Val, args: &[Val]) {
+    /// Ends the block with a call of residual code, after which whatever escaped may have changed. During the call, only
+    /// the argument `body` runs, if there is one.
+    fn residual_call(&mut self, site: &mut Site, callee: Val, args: &[Val], body: Option<usize>) {
         let mut resolved = args.to_vec();
         let last = args.len() - 1;
         let ret = self.stub_of_val(args[last]).filter(|_| {
             let params = self.dst.types.cn_params(self.dst.ty(args[last]));
             params.is_some_and(|p| p.iter().all(|&t| !self.dst.types.has_function(t)))
         });
+        let body = body.and_then(|i| Some((i, self.stub_of_val(args[i])?)));
+        let in_body = body.map(|(_, s)| self.kept(s, &site.memory));
         for (i, &a) in args.iter().enumerate().skip(1) {
             if i != last || ret.is_none() {
-                self.escape(a, site, false);
+                self.escape(a, site, body.is_some_and(|b| b.0 == i));
             }
         }
-        let ret = ret.map(|r| self.live(r));
-        if let Some(r) = ret {
-            resolved[last] = self.dst.cont_val(self.stubs[r].cont);
+        let mut body_request = None;
+        if let (Some((i, s)), Some(memory)) = (body, in_body) {
+            let (block, request) = self.target(s, &memory);
+            resolved[i] = self.dst.cont_val(block);
+            body_request = request.map(|s| (s, memory));
+        }
+        let mut after = site.memory.clone();
+        after.clobber();
+        let ret = ret.map(|r| self.target(r, &after));
+        if let Some((block, _)) = ret {
+            resolved[last] = self.dst.cont_val(block);
         }
         self.define(site.block, callee, &resolved);
-        site.memory.clobber();
-        if let Some(r) = ret {
+        site.memory = after;
+        if let Some((s, memory)) = body_request {
+            self.request(site, s, RequestKind::Arg, memory);
+        }
+        if let Some((_, Some(r))) = ret {
             self.request(site, r, RequestKind::Arg, site.memory.clone());
         }
     }

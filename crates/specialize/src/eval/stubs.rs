@@ -55,6 +55,7 @@ impl Evaluator<'_> {
             resume: None,
             made: self.reductions,
             alias: None,
+            assumed: None,
             rank: (birth, height + 1),
             youngest,
             was_called: false,
@@ -82,9 +83,10 @@ impl Evaluator<'_> {
                 }
             };
         }
-        // The next one to ask has a short way.
+        // The next one to ask has a short way, unless blocks with assumptions lie on it.
         let mut at = first;
         while at != s
+            && self.stubs[at].assumed.is_none()
             && let Some(next) = self.stubs[at].alias
         {
             self.stubs[at].alias = Some(s);
@@ -219,8 +221,13 @@ impl Evaluator<'_> {
                     *slot = first;
                 }
             }
+        }
+        if !self.stubs[s].escaped {
             let states: Vec<Memory> = requests.iter().map(|r| r.memory.clone()).collect();
             memory = Memory::merge(&states);
+            if general {
+                memory = if self.may_assume(s) { self.kept(s, &memory) } else { Memory::default() };
+            }
         }
         let particular = fixed.iter().any(Option::is_some) || !memory.is_empty();
         let block = if particular {
@@ -232,7 +239,11 @@ impl Evaluator<'_> {
                 .map(|(&i, _)| self.source.ty(self.source.param(k, i)))
                 .collect();
             let ty = self.dst.types.cn(&tys);
-            self.dst.reserve(ty)
+            let block = self.dst.reserve(ty);
+            if general {
+                self.assume(s, memory.clone(), block);
+            }
+            block
         } else {
             self.stubs[s].state = State::Built;
             self.stubs[s].cont
