@@ -11,6 +11,7 @@
 //! one what it leaves alone (`kept`), an escaped one nothing. What is decided without residual nodes: `machine`.
 
 mod code;
+mod explain;
 mod history;
 mod kept;
 mod machine;
@@ -22,7 +23,9 @@ use crate::Options;
 use crate::facts::Facts;
 use crate::memory::{self, Memory};
 use crate::postdom;
+use crate::record::Record as Explained;
 use crate::whistle::{self, CallKey, Diverged, Hints, Kind, Kinds};
+use explain::{Mark, Reasons};
 use nyala_base::{Diagnostic, Id, SideTable, Span};
 use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -204,6 +207,8 @@ pub struct Evaluator<'a> {
     near_end: bool,
     versions: SideTable<Cont, u32>,
     chain: VecDeque<(Cont, Span, Vec<String>)>,
+    /// What was decided, for those who ask.
+    record: Option<Box<Explained>>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -244,6 +249,7 @@ impl<'a> Evaluator<'a> {
             near_end: false,
             versions: SideTable::default(),
             chain: VecDeque::new(),
+            record: options.record.then(Default::default),
         }
     }
 
@@ -433,7 +439,16 @@ impl<'a> Evaluator<'a> {
             halt |= op == Op::Hlt;
             callee = self.dst.args(callee)[0];
         }
+        let mark = match (halt, run, unfold) {
+            (true, ..) => Mark::Halt,
+            (_, true, _) => Mark::Run,
+            (_, _, true) => Mark::Unfold,
+            _ => Mark::Plain,
+        };
         let Some(closure) = self.stub_of_val(callee) else {
+            if self.record.is_some() {
+                self.explain_unknown(callee, mark);
+            }
             self.skip(site, postdom::UNKNOWN, &args);
             self.escape(callee, site, true);
             self.residual_call(site, callee, &args, None);
@@ -455,10 +470,13 @@ impl<'a> Evaluator<'a> {
             true => (self.facts.automatic[k], false),
             false => self.requested(k, &args, all, unfold),
         };
+        let asked = full;
+        let mut reasons = Reasons { mark, forced: unfold, asked, known_loop: false, drift: 0, knot: false };
         let kinds = self.kinds(&args);
         if recursive {
             let drift = (self.hints.drift((k, mask), &kinds) | self.noted.drift((k, mask), &kinds)) & mask;
             if drift != 0 {
+                reasons.drift |= drift;
                 mask &= !drift;
                 full = false;
             }
@@ -468,12 +486,14 @@ impl<'a> Evaluator<'a> {
         if recursive && !full && !halt && self.is_unfolded_loop(k, site) && self.is_header_known(k, &free, &args, site)
         {
             full = true;
+            reasons.known_loop = true;
         }
         let first = recursive && full && self.last_recorded[k] != site.segment;
         if recursive && mask != 0 && (first || !full) && (full || !self.is_known_stub(k, mask, &free, &args)) {
             let drift = self.drift(k, mask, &free, &args, site);
             if drift != 0 {
                 self.noted.note_drift((k, mask), kinds, drift);
+                reasons.drift |= drift;
                 mask &= !drift;
                 full = false;
             }
@@ -483,6 +503,7 @@ impl<'a> Evaluator<'a> {
             if self.knots.contains(&knot) || self.repeats(k, &free, &args, site) {
                 full = false;
                 mask = all;
+                reasons.knot = true;
                 self.knots.insert(knot);
             } else {
                 site.past.records = Some(self.record(k, &free, &args, site.segment, site.past.records));
@@ -493,17 +514,27 @@ impl<'a> Evaluator<'a> {
             self.note_chain(k, shown, origin);
         }
         if full {
+            if self.record.is_some() {
+                self.explain_unfolded(k, reasons);
+            }
             self.note_entered(k, unfold, site);
             site.past.mode = mode;
             return Some(Entry { cont: k, free, args });
         }
         let masked = (0..n.min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
         let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
+        let n_stubs = self.stubs.len();
         let s = self.stub(k, mask, vals);
         if !halt && self.is_linear(s, &args) {
+            if self.record.is_some() {
+                self.explain_unfolded(k, Reasons { forced: false, asked: false, ..reasons });
+            }
             self.stubs[s].state = State::Consumed;
             site.past.mode = mode;
             return Some(Entry { cont: k, free, args });
+        }
+        if self.record.is_some() {
+            self.explain_residual(site, k, &args, (s, n_stubs < self.stubs.len()), reasons);
         }
         if self.stubs[s].resume.is_none() {
             self.stubs[s].resume = self.stubs[closure].resume;
@@ -552,6 +583,9 @@ impl<'a> Evaluator<'a> {
                 let known = self.dst.as_lit(args[1]).map(|bit| if bit == 1 { args[2] } else { args[3] });
                 if let Some(target) = known.or((args[2] == args[3]).then_some(args[2])) {
                     return self.call(site, target, vec![args[0]], Span::NONE);
+                }
+                if self.record.is_some() {
+                    self.explain_left(args[1]);
                 }
                 self.skip_branch(site, &args[2..]);
                 let (mut resolved, mut requests) = (args.clone(), Vec::new());

@@ -39,6 +39,9 @@ impl Evaluator<'_> {
         }
         let s = self.stubs.len();
         self.stub_of[cont] = Some(s as u32);
+        if let Some(record) = &mut self.record {
+            record.make(cont);
+        }
         self.stubs.push(Stub {
             source,
             mask,
@@ -73,6 +76,9 @@ impl Evaluator<'_> {
                     let Stub { resume, made, .. } = self.stubs[s];
                     (self.stubs[fresh].resume, self.stubs[fresh].made) = (resume, made);
                     self.stubs[s].alias = Some(fresh);
+                    if let Some(record) = &mut self.record {
+                        record.make_again(self.stubs[s].cont, self.stubs[fresh].cont);
+                    }
                     fresh
                 }
             };
@@ -192,6 +198,9 @@ impl Evaluator<'_> {
         {
             self.stubs[s].state = State::Consumed;
             self.stubs[s].was_called = true;
+            if let Some(record) = &mut self.record {
+                record.inline(block, k);
+            }
             let args = self.all_args(s, &args);
             self.segments += 1;
             let site = Site { block, segment: self.segments, past: self.stubs[s].past, memory };
@@ -244,6 +253,10 @@ impl Evaluator<'_> {
         let names = names.map(|(&i, _)| data.param_names.get(i).cloned().unwrap_or_default()).collect();
         self.dst.set_origin(data.origin);
         self.dst.set_params(block, &data.name, names);
+        if self.record.is_some() {
+            let from = requests.first().map(|r| r.block);
+            self.explain_block(block, s, from, &fixed);
+        }
         self.births += 1;
         let mut params = self.dst.params(block).to_vec().into_iter();
         let mut remaining = Vec::with_capacity(kept.len());
