@@ -24,7 +24,7 @@ const TOOLS: &[(&str, &str, &str, &[&str])] = &[
     ("nyala", "impala", "fn main() -> i32 { 0 }", &["nyala", "emit", "--stage", "residual"]),
     ("g++", "cpp", "int main() {}", GCC),
     ("clang++", "cpp", "int main() {}", CLANG),
-    ("rustc", "rs", "fn main() {}", &["rustc", "--emit=metadata", "-o", "/dev/null"]),
+    ("rustc", "rs", "fn main() {}", &["rustc", "--emit=metadata"]),
 ];
 const GCC: &[&str] = &[
     "g++",
@@ -91,7 +91,12 @@ fn time(command: &[&str], file: &Path, text: &str) -> Option<f64> {
             "nyala" => Command::new(nyala()),
             other => Command::new(other),
         };
-        c.args(&command[1..]).arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        c.args(&command[1..]).arg(file);
+        // Whatever is made goes beside the source.
+        if let Some(folder) = file.parent() {
+            c.current_dir(folder);
+        }
+        c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let start = Instant::now();
         if !c.status().ok()?.success() {
             return None;
