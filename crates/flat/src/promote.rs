@@ -1,7 +1,7 @@
 //! Turns local variables into values.
 //!
-//! A slot whose address is only used to load and store it, or a part of it at a constant index, becomes values: one for
-//! each leaf of its type (a large one as a whole), with block parameters where definitions meet. Before and after:
+//! A slot whose address is only used to load and store it, or a part of it at a constant index (also of an array that forgot
+//! its length), becomes values: one for each leaf of its type (a large one as a whole), with block parameters where definitions meet. Before and after:
 //!
 //! ```text
 //! entry(x):                          entry(x):
@@ -181,10 +181,11 @@ impl Promoter<'_> {
             InstOp::Op(Op::Lea) => {
                 let (ptr, idx) = (inst.args[0], inst.args[1]);
                 let (Some(place), Some(result)) = (self.places[ptr], inst.result) else { return };
-                let ty = self.types.pointee(self.function.ty(ptr));
+                // The place's own type: the address may have forgotten an array's length.
+                let ty = self.paths[place.path as usize].2;
                 let idx = self.function.as_index(idx);
-                self.slots[place.slot].whole |= ty.is_some_and(|t| self.types.as_vector(t).is_some());
-                match ty.zip(idx).and_then(|(ty, idx)| Some((self.part(ty, idx)?, idx))) {
+                self.slots[place.slot].whole |= self.types.as_vector(ty).is_some();
+                match idx.and_then(|idx| Some((self.part(ty, idx)?, idx))) {
                     Some(((leaf, ty), idx)) => {
                         let path = self.paths.len() as u32;
                         self.paths.push((place.path, idx, ty));
@@ -193,8 +194,20 @@ impl Promoter<'_> {
                     None => self.slots[place.slot].escapes = true,
                 }
             }
+            InstOp::Op(Op::Bitcast) if self.forgets_length(inst) => {
+                if let Some(result) = inst.result {
+                    self.places[result] = self.places[inst.args[0]];
+                }
+            }
             _ => inst.args.iter().for_each(|&a| self.escape(a)),
         }
+    }
+
+    /// Whether an instruction turns `&[T * n]` into `&[T]`.
+    fn forgets_length(&self, inst: &Inst) -> bool {
+        let pointee = |v: Value| self.types.pointee(self.function.ty(v)).map(|ty| self.types.kind(ty));
+        let (from, to) = (pointee(inst.args[0]), inst.result.and_then(pointee));
+        matches!((from, to), (Some(TyKind::Array(a, _)), Some(TyKind::IndefArray(b))) if a == b)
     }
 
     fn push_leaf_tys(&mut self, ty: Ty) {
@@ -355,6 +368,7 @@ impl Promoter<'_> {
         for (i, data) in self.function.values.iter().enumerate() {
             if let Some(place) = self.places[Value::from_idx(i)]
                 && self.paths[place.path as usize].0 == u32::MAX
+                && !data.name.is_empty()
             {
                 slot_names[place.slot] = data.name.clone();
             }
@@ -392,7 +406,7 @@ impl Promoter<'_> {
                         r.set(var, undef);
                     }
                 }
-                (Op::Lea, Some(_), _) => {}
+                (Op::Lea | Op::Bitcast, Some(_), _) => {}
                 (Op::Load, Some((_, place)), Some(result)) => {
                     let value = self.load(place, r, &inst, &mut new);
                     r.replaced[result] = Some(value);
@@ -415,6 +429,13 @@ impl Promoter<'_> {
                 }
                 (Op::Tuple | Op::Struct | Op::Array, _, Some(result)) => {
                     r.parts.insert(result, inst.args.clone());
+                    new.push(inst);
+                }
+                (Op::Splat, _, Some(result)) => {
+                    let n = self.types.n_parts(self.function.ty(result)).filter(|&n| n <= MAX_LEAVES);
+                    if let Some(n) = n {
+                        r.parts.insert(result, vec![inst.args[0]; n as usize].into());
+                    }
                     new.push(inst);
                 }
                 _ => new.push(inst),

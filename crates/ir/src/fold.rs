@@ -30,7 +30,7 @@ pub fn fold(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
         Op::Bitcast => fold_bitcast(w, ty, args[0]),
         Op::Select => fold_select(w, args),
         Op::Tuple | Op::Struct => fold_reassemble(w, ty, args),
-        Op::Array => fold_vector(w, ty, args),
+        Op::Array => fold_vector(w, ty, args).or_else(|| fold_reassemble(w, ty, args)),
         Op::Splat => {
             let undefined = w.types.as_vector(ty).is_some() && w.node(args[0]) == Node::Undef;
             undefined.then(|| w.undef(ty))
@@ -198,6 +198,13 @@ fn fold_comparison(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val>
     if prim == Some(Prim::Bool) && matches!(op, Op::Eq | Op::Ne) {
         let c = w.as_uniform(b)?;
         return Some(if (c == 1) == (op == Op::Eq) { a } else { w.not(a) });
+    }
+    // A bool that became a number, 0 or 1, and a bool again.
+    if prim.is_some_and(Prim::is_int) && matches!(op, Op::Eq | Op::Ne) && w.is_op(a, Op::Cast) {
+        let (bit, c) = (w.args(a)[0], w.as_uniform(b)?);
+        if w.lane_prim(bit) == Some(Prim::Bool) && c <= 1 {
+            return Some(if (c == 1) == (op == Op::Eq) { bit } else { w.not(bit) });
+        }
     }
     None
 }

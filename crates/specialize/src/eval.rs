@@ -30,7 +30,7 @@ use std::rc::Rc;
 
 const MAX_REDUCTIONS: u64 = 50_000_000;
 const MAX_NODES: u64 = 20_000_000;
-const MAX_BLOCKS_PER_CONT: u64 = 1_000_000;
+const MAX_BLOCKS_PER_CONT: u64 = 250_000;
 /// Unfolds of recursive continuations kept for the report of a divergence.
 const CHAIN: usize = 64;
 
@@ -69,6 +69,8 @@ pub struct Stub {
     /// Stands in for it once it is consumed.
     alias: Option<StubId>,
     rank: (u32, u32),
+    /// See [`whistle::youngest_function`].
+    youngest: u32,
     /// Inlined where its only call was.
     was_called: bool,
 }
@@ -169,6 +171,7 @@ pub struct Evaluator<'a> {
     /// Frames that nobody uses.
     frames: [Vec<machine::Value>; 3],
     literals: SideTable<Val, Option<Val>>,
+    shapes: memory::Shapes,
     stubs: Vec<Stub>,
     stub_of: SideTable<Cont, Option<u32>>,
     memo: FxHashMap<(Cont, u64, Rc<[Val]>), StubId>,
@@ -212,6 +215,7 @@ impl<'a> Evaluator<'a> {
             plain: machine::Plain::default(),
             frames: Default::default(),
             literals: SideTable::default(),
+            shapes: memory::Shapes::default(),
             stubs: Vec::new(),
             stub_of: SideTable::default(),
             memo: FxHashMap::default(),
@@ -288,6 +292,12 @@ impl<'a> Evaluator<'a> {
     /// When a residual parameter was made.
     pub fn birth(&self, v: Val) -> u32 {
         self.ranks[v].map_or(0, |r| r.0)
+    }
+
+    /// For a closure, how deep stubs are held in it, and the birth of the youngest function parameter that it holds.
+    pub fn closure_facts(&self, v: Val) -> Option<(u32, u32)> {
+        let stub = &self.stubs[self.stub_of_val(v)?];
+        Some((stub.rank.1, stub.youngest))
     }
 
     fn stub_of_val(&self, v: Val) -> Option<StubId> {
@@ -441,7 +451,7 @@ impl<'a> Evaluator<'a> {
         };
         let kinds = self.kinds(&args);
         if recursive {
-            let drift = self.hints.drift((k, mask), &kinds) & mask;
+            let drift = (self.hints.drift((k, mask), &kinds) | self.noted.drift((k, mask), &kinds)) & mask;
             if drift != 0 {
                 mask &= !drift;
                 full = false;
@@ -473,7 +483,8 @@ impl<'a> Evaluator<'a> {
             }
         }
         if recursive && self.near_end {
-            self.note_chain(k, &args, origin);
+            let shown = args.iter().map(|&a| whistle::show(&self.dst, a)).collect();
+            self.note_chain(k, shown, origin);
         }
         if full {
             self.note_entered(k, unfold, site);

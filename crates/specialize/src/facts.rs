@@ -123,12 +123,14 @@ impl Facts {
         }
     }
 
-    /// Peels headers, the continuations whose binders all lie outside, off strongly connected components, level by
-    /// level. A header is recursive: the component has a cycle through it, and none of its binders.
+    /// Peels headers off strongly connected components, level by level: continuations whose binders all lie outside. They
+    /// are recursive: the component has a cycle through each, and none of its binders. One that is entered from outside
+    /// the component suffices, if there is one: blocks on the way round a loop are not recursive because its header is.
     fn find_recursive(&mut self, refs: &SideTable<Cont, Vec<Cont>>) {
         let mut level: SideTable<Cont, u32> = SideTable::default();
         let mut sets: Vec<Vec<Cont>> = vec![self.nest.conts.clone()];
         let mut next_level = 0;
+        let mut entered: SideTable<Cont, bool> = SideTable::default();
         while let Some(set) = sets.pop() {
             next_level += 1;
             for &k in &set {
@@ -136,23 +138,35 @@ impl Facts {
             }
             let in_set = |k: Cont| level[k] == next_level;
             let components = strongly_connected(&set, refs, in_set);
+            let mut component_of: SideTable<Cont, usize> = SideTable::default();
+            for (i, component) in components.iter().enumerate() {
+                component.iter().for_each(|&k| component_of[k] = i + 1);
+            }
+            for &k in &set {
+                for &r in refs[k].iter().filter(|&&r| in_set(r) && component_of[r] != component_of[k]) {
+                    entered[r] = true;
+                }
+            }
             for component in components {
                 let members: FxHashSet<Cont> = component.iter().copied().collect();
                 let is_cycle = component.len() > 1 || refs[component[0]].contains(&component[0]);
                 if !is_cycle {
                     continue;
                 }
-                let mut rest = Vec::new();
-                for &k in &component {
-                    let binders_outside =
-                        self.nest.free(k).iter().all(|&v| self.nest.owner(v).is_none_or(|o| !members.contains(&o)));
-                    if binders_outside {
-                        self.is_recursive[k] = true;
-                    } else {
-                        rest.push(k);
-                    }
+                let binders_outside = |&k: &Cont| {
+                    self.nest.free(k).iter().all(|&v| self.nest.owner(v).is_none_or(|o| !members.contains(&o)))
+                };
+                let mut headers: Vec<Cont> = component.iter().copied().filter(binders_outside).collect();
+                if headers.iter().any(|&k| entered[k]) {
+                    headers.retain(|&k| entered[k]);
                 }
-                if !rest.is_empty() && rest.len() < component.len() {
+                for &k in &headers {
+                    self.is_recursive[k] = true;
+                    level[k] = 0;
+                    refs[k].iter().for_each(|&r| entered[r] = true);
+                }
+                let rest: Vec<Cont> = component.iter().copied().filter(|&k| level[k] != 0).collect();
+                if !rest.is_empty() && !headers.is_empty() {
                     sets.push(rest);
                 }
             }

@@ -1,9 +1,12 @@
 //! The residual graph after evaluation, copied from its roots into a fresh world: `hlt` and `run` vanish, consumed
-//! stubs are replaced by those that stand in for them, nothing unreachable remains.
+//! stubs are replaced by those that stand in for them, nothing unreachable remains. Of local variables that are only
+//! written, as all are whose contents were known wherever they were read, neither the writes remain nor what was written.
 
 use crate::eval::Evaluator;
+use crate::memory;
 use nyala_base::SideTable;
 use nyala_ir::{Cont, Global, Node, Op, Rule, Val, World};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The residual program. Notes which functions are called once only and never used as a value.
 pub fn finish(ev: &mut Evaluator, roots: &[Cont]) -> World {
@@ -17,7 +20,10 @@ pub fn finish(ev: &mut Evaluator, roots: &[Cont]) -> World {
         queue: Vec::new(),
         calls: SideTable::default(),
         values: SideTable::default(),
+        read: FxHashSet::default(),
+        address: FxHashMap::default(),
     };
+    copy.find_read(roots);
     copy.copy_globals();
     for &root in roots {
         let old = copy.ev.root(root);
@@ -40,6 +46,10 @@ struct Copy<'a, 'b> {
     /// Uses as a callee, uses as a value, by residual continuation.
     calls: SideTable<Cont, u32>,
     values: SideTable<Cont, u32>,
+    /// Addresses of local variables that are not just written.
+    read: FxHashSet<Val>,
+    /// The addresses of these, by what makes them.
+    address: FxHashMap<Val, Val>,
 }
 
 impl Copy<'_, '_> {
@@ -48,6 +58,61 @@ impl Copy<'_, '_> {
             let data = self.ev.dst.global(Global(i as u32));
             self.new.set_origin(data.origin);
             self.new.declare_global(&data.name, data.ty, data.mutable);
+        }
+    }
+
+    /// The local variable that a write is to.
+    fn written(&self, v: Val) -> Option<Val> {
+        let dst = &self.ev.dst;
+        let base = memory::base_of(dst, *dst.args(v).get(1).filter(|_| dst.is_op(v, Op::Store))?);
+        let made = *dst.args(base).first().filter(|_| dst.is_op(base, Op::Extract))?;
+        dst.is_op(made, Op::Slot).then_some(base)
+    }
+
+    /// Goes over all that is reachable without the writes to variables that nobody reads.
+    fn find_read(&mut self, roots: &[Cont]) {
+        let mut waiting: FxHashMap<Val, Vec<Val>> = FxHashMap::default();
+        let mut seen: SideTable<Val, bool> = SideTable::default();
+        let mut seen_conts: SideTable<Cont, bool> = SideTable::default();
+        let mut work: Vec<Val> = Vec::new();
+        let mut conts: Vec<Cont> = roots.iter().map(|&root| self.ev.root(root)).collect();
+        loop {
+            while let Some(v) = work.pop() {
+                if std::mem::replace(&mut seen[v], true) {
+                    continue;
+                }
+                let dst = &self.ev.dst;
+                match dst.node(v) {
+                    Node::Cont(c) => conts.push(self.ev.resolve(c)),
+                    Node::Global(g) => work.extend(dst.global(g).init),
+                    Node::Op(Op::Store) => {
+                        let args = dst.args(v);
+                        work.push(args[0]);
+                        match self.written(v).filter(|base| !self.read.contains(base)) {
+                            Some(base) => waiting.entry(base).or_default().push(v),
+                            None => work.extend(&args[1..]),
+                        }
+                    }
+                    Node::Op(Op::Extract) if dst.is_op(dst.args(v)[0], Op::Slot) => {
+                        if dst.as_lit(dst.args(v)[1]) == Some(1) {
+                            self.read.insert(v);
+                            self.address.insert(dst.args(v)[0], v);
+                            for write in waiting.remove(&v).unwrap_or_default() {
+                                work.extend(&self.ev.dst.args(write)[1..]);
+                            }
+                        }
+                        work.extend(self.ev.dst.args(v));
+                    }
+                    _ => work.extend(dst.args(v)),
+                }
+            }
+            let Some(k) = conts.pop() else { return };
+            if !std::mem::replace(&mut seen_conts[k], true)
+                && let Some(body) = self.ev.dst.body(k)
+            {
+                work.push(body.callee);
+                work.extend(&body.args);
+            }
         }
     }
 
@@ -135,6 +200,13 @@ impl Copy<'_, '_> {
                     self.new.param(k, i as usize)
                 }
                 Node::Op(op) => {
+                    if let Some(mem) = self.without(v) {
+                        match self.vals[mem] {
+                            Some(mem) => self.vals[v] = Some(mem),
+                            None => stack.extend([(v, true), (mem, false)]),
+                        }
+                        continue;
+                    }
                     if !ready {
                         stack.push((v, true));
                         stack.extend(self.ev.dst.args(v).iter().rev().map(|&a| (a, false)));
@@ -154,6 +226,18 @@ impl Copy<'_, '_> {
             self.vals[v] = Some(new);
         }
         self.vals[root].unwrap_or(Val(0))
+    }
+
+    /// The memory that a write to a variable that nobody reads, or such a variable's making, begins with.
+    fn without(&self, v: Val) -> Option<Val> {
+        let dst = &self.ev.dst;
+        let args = dst.args(v);
+        if self.written(v).is_some_and(|base| !self.read.contains(&base)) {
+            return Some(args[0]);
+        }
+        let is_slot = dst.is_op(v, Op::Extract) && dst.is_op(args[0], Op::Slot) && dst.as_lit(args[1]) == Some(0);
+        let ptr = is_slot.then(|| self.address.get(&args[0])).flatten();
+        (is_slot && ptr.is_none()).then(|| dst.args(args[0])[0])
     }
 
     fn copy_op(&mut self, op: Op, ty: nyala_ir::Ty, args: &[Val]) -> Val {

@@ -1,92 +1,227 @@
-//! What is known of memory at one point of an evaluation: contents, known or symbolic, of places that are reached by
-//! an address with literal indices.
+//! What is known of memory at one point of an evaluation.
 //!
-//! A *base* is where an address starts: a slot, an allocation, a mutable global, or any other pointer. Distinct slots,
-//! allocations and globals do not overlap; other pointers may point into whatever has *escaped*. A slot that this state
-//! has not seen being made counts as escaped. States are persistent: a branch gives each side its own for free.
+//! Addresses start from a *base*: a slot, an allocation, a mutable global, which are *objects*, or any other pointer.
+//! Distinct objects do not overlap; other pointers may point into whatever has *escaped*. An object that this state has
+//! not seen being made counts as escaped.
+//!
+//! The contents of an object are known by *leaf*: its numbers, addresses, functions, vectors, whatever it nests them in,
+//! counted in order. They are kept in blocks that states share, so that a branch gives each side its own state for free,
+//! a table of a hundred thousand entries takes as much memory as its entries, and filling it is no work. What other
+//! pointers lead to is known by address.
 
-use nyala_ir::{Node, Op, TyKind, Val, World, fold};
+use nyala_base::SideTable;
+use nyala_ir::{Node, Op, Ty, TyKind, Val, World, fold};
 use rpds::HashTrieMap;
 use rustc_hash::FxBuildHasher;
+use std::rc::Rc;
 
 type Map<K, V> = HashTrieMap<K, V, archery::RcK, FxBuildHasher>;
 
-/// Aggregates of more parts are known by element only.
-const WHOLE_PARTS: u64 = 64;
+/// Objects with more leaves are not looked into.
+const MAX_LEAVES: u64 = 1 << 24;
+/// Aggregates with more leaves are not taken apart if they are no constants, nor put together.
+const MAX_PARTS: u64 = 1024;
+const MAX_UNKNOWN_PARTS: u64 = 64;
+const BLOCK: usize = 64;
 
-#[derive(Clone, Copy, PartialEq)]
+/// A value in memory, or one of these.
+type Leaf = Val;
+const UNKNOWN: Leaf = Val(u32::MAX);
+/// Never written.
+const UNDEFINED: Leaf = Val(u32::MAX - 1);
+
+/// The numbers of leaves of types.
+#[derive(Default)]
+pub struct Shapes {
+    /// One more than the number; 0 where not asked for yet.
+    leaves: SideTable<Ty, u64>,
+}
+
+impl Shapes {
+    /// Leaves of a value of a type; of an array of unknown length those of an element.
+    fn leaves(&mut self, w: &World, ty: Ty) -> u64 {
+        if self.leaves[ty] != 0 {
+            return self.leaves[ty] - 1;
+        }
+        let n = match w.types.kind(ty) {
+            TyKind::Tuple(_) | TyKind::Struct(_) => {
+                let parts: Vec<Ty> =
+                    (0..w.types.n_parts(ty).unwrap_or(0)).filter_map(|i| w.types.part(ty, i)).collect();
+                parts.into_iter().fold(0, |sum: u64, part| sum.saturating_add(self.leaves(w, part)))
+            }
+            &TyKind::Array(elem, n) => self.leaves(w, elem).saturating_mul(n),
+            &TyKind::IndefArray(elem) => self.leaves(w, elem),
+            _ => 1,
+        };
+        let n = n.min(u64::MAX / 2);
+        self.leaves[ty] = n + 1;
+        n
+    }
+
+    /// The first leaf of part `idx`, counted from the aggregate's first. `None`: there is no such part.
+    fn part_start(&mut self, w: &World, ty: Ty, idx: u64) -> Option<u64> {
+        match w.types.kind(ty) {
+            TyKind::Tuple(_) | TyKind::Struct(_) => {
+                w.types.part(ty, idx)?;
+                let parts: Vec<Ty> = (0..idx).filter_map(|i| w.types.part(ty, i)).collect();
+                Some(parts.into_iter().map(|part| self.leaves(w, part)).sum())
+            }
+            &TyKind::Array(elem, n) if idx < n => self.leaves(w, elem).checked_mul(idx),
+            &TyKind::IndefArray(elem) if idx < MAX_LEAVES => self.leaves(w, elem).checked_mul(idx),
+            _ => None,
+        }
+    }
+}
+
+/// The leaves of an object.
+#[derive(Clone)]
+struct Leaves {
+    blocks: Rc<Vec<Rc<[Leaf; BLOCK]>>>,
+    /// What stands behind the blocks.
+    rest: Leaf,
+}
+
+impl Leaves {
+    fn new(rest: Leaf) -> Leaves {
+        Leaves { blocks: Rc::new(Vec::new()), rest }
+    }
+
+    fn get(&self, at: u64) -> Leaf {
+        let at = at as usize;
+        self.blocks.get(at / BLOCK).map_or(self.rest, |block| block[at % BLOCK])
+    }
+
+    fn set(&mut self, at: u64, leaf: Leaf) {
+        self.fill(at, 1, leaf);
+    }
+
+    fn fill(&mut self, at: u64, n: u64, leaf: Leaf) {
+        let (from, to) = (at as usize, (at + n) as usize);
+        if n == 0 || (leaf == self.rest && from / BLOCK >= self.blocks.len()) {
+            return;
+        }
+        let blocks = Rc::make_mut(&mut self.blocks);
+        if blocks.len() * BLOCK < to {
+            blocks.resize(to.div_ceil(BLOCK), Rc::new([self.rest; BLOCK]));
+        }
+        let mut whole: Option<Rc<[Leaf; BLOCK]>> = None;
+        for (b, block) in blocks[from / BLOCK..to.div_ceil(BLOCK)].iter_mut().enumerate() {
+            let start = (from / BLOCK + b) * BLOCK;
+            let (lo, hi) = (from.max(start) - start, to.min(start + BLOCK) - start);
+            if hi - lo == BLOCK {
+                *block = whole.get_or_insert_with(|| Rc::new([leaf; BLOCK])).clone();
+            } else {
+                Rc::make_mut(block)[lo..hi].fill(leaf);
+            }
+        }
+    }
+
+    /// What both have.
+    fn merge(&self, other: &Leaves) -> Leaves {
+        if Rc::ptr_eq(&self.blocks, &other.blocks) && self.rest == other.rest {
+            return self.clone();
+        }
+        let both = |a: Leaf, b: Leaf| if a == b { a } else { UNKNOWN };
+        let rest = both(self.rest, other.rest);
+        let n = self.blocks.len().max(other.blocks.len());
+        let mut blocks = Vec::with_capacity(n);
+        for i in 0..n {
+            blocks.push(match (self.blocks.get(i), other.blocks.get(i)) {
+                (Some(a), Some(b)) if Rc::ptr_eq(a, b) => a.clone(),
+                (a, b) => {
+                    let (a, b) = (a.map_or([self.rest; BLOCK], |a| **a), b.map_or([other.rest; BLOCK], |b| **b));
+                    Rc::new(std::array::from_fn(|i| both(a[i], b[i])))
+                }
+            });
+        }
+        Leaves { blocks: Rc::new(blocks), rest }
+    }
+}
+
+#[derive(Clone)]
+struct Object {
+    /// Made along this path, and its address not given away.
+    private: bool,
+    /// If not private, the contents were known at that time.
+    epoch: u32,
+    leaves: Leaves,
+}
+
+/// Contents behind another pointer.
+#[derive(Clone, Copy)]
 struct Entry {
     val: Val,
-    generation: u32,
     epoch: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Default)]
-struct Base {
-    /// Made along this path, and its address not given away.
-    private: bool,
-    /// Entries of other generations are forgotten.
-    generation: u32,
-}
-
-/// Where an address leads: what it starts from, and whether all indices on the way are literals.
+/// Where an address leads.
 struct Place {
+    base: Val,
     /// The address that stands for all of the place.
     at: Val,
-    base: Val,
+    /// First leaf and number of leaves; all leaves of the object if there is none.
+    range: Option<(u64, u64)>,
+    /// Whether all indices on the way are literals; if not, the range is that of the innermost known aggregate.
     exact: bool,
 }
 
 /// See the module's header.
 #[derive(Clone)]
 pub struct Memory {
+    objects: Map<Val, Object>,
     entries: Map<Val, Entry>,
-    bases: Map<Val, Base>,
     /// Counts writes that may have changed whatever escaped.
     epoch: u32,
-    /// Counts writes that may have changed what is reached by other pointers than slots, allocations, globals.
+    /// Counts writes that may have changed what is reached by other pointers than objects.
     pointer_epoch: u32,
-    next_generation: u32,
 }
 
 impl Default for Memory {
     fn default() -> Memory {
         let hasher = FxBuildHasher;
         Memory {
+            objects: Map::new_with_hasher_and_ptr_kind(hasher),
             entries: Map::new_with_hasher_and_ptr_kind(hasher),
-            bases: Map::new_with_hasher_and_ptr_kind(hasher),
             epoch: 0,
             pointer_epoch: 0,
-            next_generation: 0,
         }
     }
 }
 
 impl Memory {
-    /// A new slot or allocation `ptr`, its contents undefined.
-    pub fn make(&mut self, w: &mut World, ptr: Val, defined: bool) {
-        self.next_generation += 1;
-        let generation = self.next_generation;
-        self.bases.insert_mut(ptr, Base { private: true, generation });
-        if let Some(pointee) = w.types.pointee(w.ty(ptr))
-            && !defined
-            && is_whole(w, pointee)
-        {
-            let val = w.undef(pointee);
-            self.entries.insert_mut(ptr, Entry { val, generation, epoch: 0 });
-        }
+    /// A new slot or allocation `ptr`. What is in it is undefined; on the heap, that is left to be found out.
+    pub fn make(&mut self, w: &World, ptr: Val) {
+        let on_heap = w.args(ptr).first().is_some_and(|&made| w.is_op(made, Op::Alloc));
+        let leaves = Leaves::new(if on_heap { UNKNOWN } else { UNDEFINED });
+        self.objects.insert_mut(ptr, Object { private: true, epoch: 0, leaves });
     }
 
     /// The contents at `ptr`, if known.
-    pub fn load(&self, w: &mut World, ptr: Val) -> Option<Val> {
-        let Place { at: ptr, base, exact } = place(w, ptr);
-        if !exact {
+    pub fn load(&self, w: &mut World, shapes: &mut Shapes, ptr: Val) -> Option<Val> {
+        let place = place(w, shapes, ptr);
+        if !place.exact {
             return None;
         }
+        if !is_object(w, place.base) {
+            return self.load_entry(w, place.at, place.base);
+        }
+        let object = self.objects.get(&place.base).filter(|o| o.private || o.epoch == self.epoch)?;
+        let ((start, n), ty) = (place.range?, w.types.pointee(w.ty(ptr))?);
+        if n > MAX_PARTS || matches!(w.types.kind(ty), TyKind::IndefArray(_)) {
+            return None;
+        }
+        let leaves: Vec<Leaf> = (start..start + n).map(|at| object.leaves.get(at)).collect();
+        if leaves.contains(&UNKNOWN) {
+            return None;
+        }
+        Some(assemble(w, ty, &mut leaves.into_iter()))
+    }
+
+    fn load_entry(&self, w: &mut World, ptr: Val, base: Val) -> Option<Val> {
         let mut path = Vec::new();
         let mut at = ptr;
         loop {
-            if let Some(entry) = self.valid(w, at, base) {
+            if let Some(entry) = self.entries.get(&at).filter(|e| e.epoch == self.pointer_epoch) {
                 let mut val = entry.val;
                 for &idx in path.iter().rev() {
                     if w.types.n_parts(w.ty(val)).is_none_or(|n| idx >= n) {
@@ -105,52 +240,29 @@ impl Memory {
     }
 
     /// Remembers what was read at `ptr`.
-    pub fn loaded(&mut self, w: &mut World, ptr: Val, val: Val) {
-        let Place { at, base, exact } = place(w, ptr);
-        if exact {
-            self.insert(w, at, base, val);
+    pub fn loaded(&mut self, w: &mut World, shapes: &mut Shapes, ptr: Val, val: Val) {
+        let place = place(w, shapes, ptr);
+        if place.exact {
+            self.remember(w, shapes, &place, val);
         }
     }
 
     /// `val` is written to `ptr`.
-    pub fn store(&mut self, w: &mut World, ptr: Val, val: Val) {
-        let Place { at: ptr, base, exact } = place(w, ptr);
-        self.wrote(w, base);
-        let is_aggregate = w.types.n_parts(w.ty(val)).is_some();
-        if !exact || is_aggregate {
-            // What is known of parts of the base may have changed.
-            self.forget(base);
+    pub fn store(&mut self, w: &mut World, shapes: &mut Shapes, ptr: Val, val: Val) {
+        let place = place(w, shapes, ptr);
+        self.wrote(w, place.base);
+        if place.exact {
+            self.remember(w, shapes, &place, val);
+        } else {
+            self.forget(&place);
         }
-        if !exact {
-            return;
-        }
-        // Known wholes around the part follow, or are forgotten.
-        let mut at = ptr;
-        let mut part = Some(val);
-        while at != base {
-            let (outer, idx) = (w.args(at)[0], w.as_lit(w.args(at)[1]));
-            let whole = self.valid(w, outer, base).map(|e| e.val);
-            part = match (whole, idx, part) {
-                (Some(whole), Some(idx), Some(part)) if w.types.n_parts(w.ty(whole)).is_some_and(|n| idx < n) => {
-                    let whole = w.insert(whole, idx, part);
-                    self.insert(w, outer, base, whole);
-                    Some(whole)
-                }
-                _ => {
-                    self.entries.remove_mut(&outer);
-                    None
-                }
-            };
-            at = outer;
-        }
-        self.insert(w, ptr, base, val);
     }
 
     /// Something unknown is written to `ptr`.
-    pub fn touch(&mut self, w: &World, ptr: Val) {
-        let base = base_of(w, ptr);
-        self.wrote(w, base);
-        self.forget(base);
+    pub fn touch(&mut self, w: &mut World, shapes: &mut Shapes, ptr: Val) {
+        let place = place(w, shapes, ptr);
+        self.wrote(w, place.base);
+        self.forget(&place);
     }
 
     /// Unknown code ran: whatever escaped may have changed.
@@ -161,35 +273,43 @@ impl Memory {
 
     /// `base`, a slot, allocation or global, can be reached from elsewhere from now on.
     pub fn escape(&mut self, base: Val) {
-        if let Some(b) = self.bases.get(&base).copied().filter(|b| b.private) {
-            self.bases.insert_mut(base, Base { private: false, ..b });
+        if let Some(object) = self.objects.get_mut(&base).filter(|o| o.private) {
+            object.private = false;
+            object.epoch = self.epoch;
         }
     }
 
-    pub fn is_private(&self, base: Val) -> bool {
-        self.bases.get(&base).is_some_and(|b| b.private)
+    fn is_private(&self, base: Val) -> bool {
+        self.objects.get(&base).is_some_and(|o| o.private)
     }
 
     /// What is known whichever of the states was there before.
-    pub fn merge(w: &World, states: &[Memory]) -> Memory {
+    pub fn merge(states: &[Memory]) -> Memory {
         let Some((first, others)) = states.split_first() else { return Memory::default() };
         if others.is_empty() {
             return first.clone();
         }
-        let next_generation = states.iter().map(|s| s.next_generation).max().unwrap_or(0) + 1;
-        let mut merged = Memory { next_generation, ..Memory::default() };
-        let mut bases: Vec<(Val, bool)> = first.bases.iter().map(|(&b, info)| (b, info.private)).collect();
-        bases.sort_unstable();
-        for (base, private) in bases {
-            let private = private && others.iter().all(|o| o.is_private(base));
-            merged.bases.insert_mut(base, Base { private, generation: 0 });
+        let mut merged = Memory::default();
+        'objects: for (&base, object) in first.objects.iter() {
+            let mut object = object.clone();
+            if !object.private && object.epoch != first.epoch {
+                continue;
+            }
+            for other in others {
+                let Some(o) = other.objects.get(&base).filter(|o| o.private || o.epoch == other.epoch) else {
+                    continue 'objects;
+                };
+                object.private &= o.private;
+                object.leaves = object.leaves.merge(&o.leaves);
+            }
+            object.epoch = 0;
+            merged.objects.insert_mut(base, object);
         }
-        for (&ptr, entry) in first.entries.iter() {
-            let base = base_of(w, ptr);
-            let known = first.valid(w, ptr, base).is_some()
-                && others.iter().all(|o| o.valid(w, ptr, base).is_some_and(|e| e.val == entry.val));
-            if known {
-                merged.insert(w, ptr, base, entry.val);
+        for (&ptr, entry) in first.entries.iter().filter(|(_, e)| e.epoch == first.pointer_epoch) {
+            let same =
+                |o: &Memory| o.entries.get(&ptr).is_some_and(|e| e.epoch == o.pointer_epoch && e.val == entry.val);
+            if others.iter().all(same) {
+                merged.entries.insert_mut(ptr, Entry { val: entry.val, epoch: 0 });
             }
         }
         merged
@@ -197,33 +317,47 @@ impl Memory {
 
     /// Whether anything is known at all.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.bases.is_empty()
+        self.objects.is_empty() && self.entries.is_empty()
     }
 
-    fn insert(&mut self, w: &World, ptr: Val, base: Val, val: Val) {
-        let generation = self.generation(base);
-        let epoch = self.epoch_of(w, base);
-        self.entries.insert_mut(ptr, Entry { val, generation, epoch });
-    }
-
-    fn valid(&self, w: &World, ptr: Val, base: Val) -> Option<Entry> {
-        let entry = *self.entries.get(&ptr)?;
-        let current = entry.generation == self.generation(base) && entry.epoch == self.epoch_of(w, base);
-        current.then_some(entry)
-    }
-
-    fn generation(&self, base: Val) -> u32 {
-        self.bases.get(&base).map_or(0, |b| b.generation)
-    }
-
-    fn epoch_of(&self, w: &World, base: Val) -> u32 {
-        if self.is_private(base) {
-            0
-        } else if is_object(w, base) {
-            self.epoch
-        } else {
-            self.pointer_epoch
+    fn remember(&mut self, w: &mut World, shapes: &mut Shapes, place: &Place, val: Val) {
+        if !is_object(w, place.base) {
+            self.entries.insert_mut(place.at, Entry { val, epoch: self.pointer_epoch });
+            return;
         }
+        let Some((start, n)) = place.range.filter(|(start, n)| start.saturating_add(*n) <= MAX_LEAVES) else {
+            return self.forget(place);
+        };
+        let leaves = self.leaves(place.base);
+        if n == 1 && w.types.n_parts(w.ty(val)).is_none() {
+            return leaves.set(start, if w.node(val) == Node::Undef { UNDEFINED } else { val });
+        }
+        write(w, shapes, leaves, start, val);
+    }
+
+    fn forget(&mut self, place: &Place) {
+        if !self.objects.contains_key(&place.base) {
+            return;
+        }
+        let leaves = self.leaves(place.base);
+        match place.range.filter(|(start, n)| start.saturating_add(*n) <= MAX_LEAVES) {
+            Some((start, n)) => leaves.fill(start, n, UNKNOWN),
+            None => *leaves = Leaves::new(UNKNOWN),
+        }
+    }
+
+    /// The leaves of an object; unknown ones where what was known is out of date.
+    fn leaves(&mut self, base: Val) -> &mut Leaves {
+        let epoch = self.epoch;
+        if !self.objects.contains_key(&base) {
+            self.objects.insert_mut(base, Object { private: false, epoch, leaves: Leaves::new(UNKNOWN) });
+        }
+        let object = self.objects.get_mut(&base).expect("just looked up");
+        if !object.private && object.epoch != epoch {
+            object.leaves = Leaves::new(UNKNOWN);
+            object.epoch = epoch;
+        }
+        &mut object.leaves
     }
 
     /// A write somewhere below `base` may have changed other things too.
@@ -236,11 +370,82 @@ impl Memory {
             self.clobber();
         }
     }
+}
 
-    fn forget(&mut self, base: Val) {
-        self.next_generation += 1;
-        let private = self.is_private(base);
-        self.bases.insert_mut(base, Base { private, generation: self.next_generation });
+/// Writes the leaves of a value.
+fn write(w: &mut World, shapes: &mut Shapes, leaves: &mut Leaves, start: u64, val: Val) {
+    let mut work = vec![(start, val)];
+    while let Some((at, val)) = work.pop() {
+        let ty = w.ty(val);
+        let n = shapes.leaves(w, ty);
+        let is_aggregate = w.types.n_parts(ty).is_some() && w.types.as_vector(ty).is_none();
+        match w.node(val) {
+            Node::Undef => leaves.fill(at, n, UNDEFINED),
+            _ if !is_aggregate => leaves.set(at, val),
+            Node::Op(Op::Tuple | Op::Struct | Op::Array) => {
+                let mut at = at;
+                for part in w.args(val).to_vec() {
+                    work.push((at, part));
+                    at += shapes.leaves(w, w.ty(part));
+                }
+            }
+            Node::Op(Op::Splat) => {
+                let elem = w.args(val)[0];
+                let step = shapes.leaves(w, w.ty(elem));
+                if step == 1 && w.types.n_parts(w.ty(elem)).is_none() {
+                    leaves.fill(at, n, elem);
+                } else {
+                    let elems = w.types.n_parts(ty).unwrap_or(0);
+                    work.extend((0..elems).map(|i| (at + i * step, elem)));
+                }
+            }
+            // The part is written after the rest.
+            Node::Op(Op::Insert) if w.as_lit(w.args(val)[1]).is_some() => {
+                let (base, part) = (w.args(val)[0], w.args(val)[2]);
+                let idx = w.as_lit(w.args(val)[1]).unwrap_or(0);
+                if let Some(offset) = shapes.part_start(w, ty, idx) {
+                    work.push((at + offset, part));
+                }
+                work.push((at, base));
+            }
+            _ if n <= MAX_UNKNOWN_PARTS => {
+                let mut at = at;
+                for i in 0..w.types.n_parts(ty).unwrap_or(0) {
+                    let part = w.extract(val, i);
+                    work.push((at, part));
+                    at += shapes.leaves(w, w.ty(part));
+                }
+            }
+            _ => leaves.fill(at, n, UNKNOWN),
+        }
+    }
+}
+
+/// The value of a type that has these leaves. Types are as deep as their source, which is limited.
+fn assemble(w: &mut World, ty: Ty, leaves: &mut impl Iterator<Item = Leaf>) -> Val {
+    let parts = match w.types.kind(ty) {
+        TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) => w.types.n_parts(ty).unwrap_or(0),
+        _ => {
+            return match leaves.next() {
+                Some(UNDEFINED) | None => w.undef(ty),
+                Some(leaf) => leaf,
+            };
+        }
+    };
+    let parts: Vec<Val> = (0..parts)
+        .map(|i| {
+            let part = w.types.part(ty, i).unwrap_or(ty);
+            assemble(w, part, leaves)
+        })
+        .collect();
+    if !parts.is_empty() && parts.iter().all(|&p| w.node(p) == Node::Undef) {
+        return w.undef(ty);
+    }
+    match w.types.kind(ty) {
+        TyKind::Tuple(_) => w.op(Op::Tuple, &parts),
+        TyKind::Struct(_) => w.op_ty(Op::Struct, ty, &parts),
+        _ if parts.len() > 1 && parts.iter().all(|p| *p == parts[0]) => w.op_ty(Op::Splat, ty, &parts[..1]),
+        _ => w.op_ty(Op::Array, ty, &parts),
     }
 }
 
@@ -265,20 +470,43 @@ pub fn base_of(w: &World, ptr: Val) -> Val {
     }
 }
 
-/// A place may have several addresses, `&[T * n]` as `&[T]` or in another space: entries are kept by the one that is
-/// made without bitcasts.
-fn place(w: &mut World, ptr: Val) -> Place {
+/// A place may have several addresses, `&[T * n]` as `&[T]` or in another space: it is known by the one that is made
+/// without bitcasts.
+fn place(w: &mut World, shapes: &mut Shapes, ptr: Val) -> Place {
     let (mut base, mut exact, mut casts) = (ptr, true, false);
     let mut path = Vec::new();
+    let pointee = w.types.pointee(w.ty(ptr));
+    let mut range = pointee.map(|ty| (0, shapes.leaves(w, ty)));
+    if pointee.is_some_and(|ty| matches!(w.types.kind(ty), TyKind::IndefArray(_))) {
+        range = None;
+    }
     loop {
         match w.node(base) {
             Node::Op(Op::Lea) => {
-                exact &= w.as_lit(w.args(base)[1]).is_some();
-                path.push(w.args(base)[1]);
-                base = w.args(base)[0];
+                let (outer, idx) = (w.args(base)[0], w.args(base)[1]);
+                let outer_ty = w.types.pointee(w.ty(outer));
+                let start = w.as_lit(idx).zip(outer_ty).and_then(|(i, ty)| shapes.part_start(w, ty, i));
+                match (start, outer_ty) {
+                    (Some(start), _) => range = range.map(|(at, n)| (at + start, n)),
+                    // Somewhere in the aggregate around it.
+                    (None, Some(ty)) if w.types.n_parts(ty).is_some() => range = Some((0, shapes.leaves(w, ty))),
+                    (None, _) => range = None,
+                }
+                exact &= start.is_some();
+                path.push(idx);
+                base = outer;
             }
             Node::Op(Op::Bitcast) if w.types.pointee(w.ty(w.args(base)[0])).is_some() => {
-                exact &= fold::is_same_place(w, base);
+                // Behind the end of an array of known length is something else.
+                let from = w.types.pointee(w.ty(w.args(base)[0]));
+                let sized = from.filter(|&ty| !matches!(w.types.kind(ty), TyKind::IndefArray(_)));
+                let is_inside = match (sized, range) {
+                    (Some(ty), Some((at, n))) => at + n <= shapes.leaves(w, ty),
+                    _ => true,
+                };
+                if !fold::is_same_place(w, base) || !is_inside {
+                    (exact, range) = (false, None);
+                }
                 casts = true;
                 base = w.args(base)[0];
             }
@@ -289,12 +517,5 @@ fn place(w: &mut World, ptr: Val) -> Place {
     if casts && exact {
         at = path.iter().rev().fold(base, |at, &idx| w.op(Op::Lea, &[at, idx]));
     }
-    Place { at, base, exact }
-}
-
-fn is_whole(w: &World, ty: nyala_ir::Ty) -> bool {
-    match w.types.n_parts(ty) {
-        None => !matches!(w.types.kind(ty), TyKind::IndefArray(_)),
-        Some(n) => n <= WHOLE_PARTS,
-    }
+    Place { base, at, range, exact }
 }

@@ -278,10 +278,37 @@ impl<'a> Analysis<'a> {
                 self.succs[n].push(EXIT);
             }
         }
+        self.unify();
         graph::connect_to_exit(&mut self.succs, START, EXIT);
         for n in self.dead.drain(..) {
             self.succs[n].clear();
         }
+    }
+
+    /// Code that one closure only is made of is that closure.
+    fn unify(&mut self) {
+        let mut closures: FxHashMap<Cont, Vec<usize>> = FxHashMap::default();
+        for (n, key) in self.keys.iter().enumerate() {
+            if let Key::Inside(f @ Fun::Closure(_)) = key
+                && self.seen[n]
+            {
+                self.source(*f).into_iter().for_each(|k| closures.entry(k).or_default().push(n));
+            }
+        }
+        let mut to: Vec<usize> = (0..self.keys.len()).collect();
+        for (n, key) in self.keys.iter().enumerate() {
+            if let Key::Inside(Fun::Code(k)) = key
+                && let Some([only]) = closures.get(k).map(Vec::as_slice)
+            {
+                to[n] = *only;
+            }
+        }
+        for n in 0..self.succs.len() {
+            for s in std::mem::take(&mut self.succs[n]) {
+                self.edge(to[n], to[s]);
+            }
+        }
+        self.queue.clear();
     }
 
     fn visit(&mut self, n: usize) {

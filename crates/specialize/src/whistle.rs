@@ -144,18 +144,21 @@ pub fn compare(ev: &Evaluator, old: Val, new: Val) -> Change {
 
 /// Whether closure `new` captures `old`, at any depth.
 pub fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
+    // What holds it is higher.
+    let height = ev.closure_facts(old).map_or(0, |f| f.0);
     let mut work = vec![new];
     let mut seen = FxHashSet::default();
     while let Some(v) = work.pop() {
         if seen.len() > 1000 {
             return false;
         }
-        let parts: Vec<Val> = match ev.captured(v) {
-            Some((_, vals)) => vals.to_vec(),
-            None if ev.dst.types.has_function(ev.dst.ty(v)) => ev.dst.args(v).to_vec(),
+        let parts: &[Val] = match ev.captured(v) {
+            Some((_, vals)) if ev.closure_facts(v).is_some_and(|f| f.0 > height) => vals,
+            Some(_) => continue,
+            None if ev.dst.types.has_function(ev.dst.ty(v)) => ev.dst.args(v),
             None => continue,
         };
-        for part in parts {
+        for &part in parts {
             if part == old {
                 return true;
             }
@@ -167,20 +170,21 @@ pub fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
     false
 }
 
-/// When the youngest residual parameter that is a function, among what a closure captures, was made.
+/// When the youngest residual parameter that is a function, among what a value captures, was made.
 pub fn youngest_function(ev: &Evaluator, v: Val) -> u32 {
     let mut youngest = 0;
     let mut work = vec![v];
-    let mut seen = FxHashSet::default();
+    let mut seen = 0;
     while let Some(v) = work.pop() {
-        if !ev.dst.types.has_function(ev.dst.ty(v)) || !seen.insert(v) {
+        if !ev.dst.types.has_function(ev.dst.ty(v)) {
             continue;
         }
-        if seen.len() > 1000 {
+        seen += 1;
+        if seen > 1000 {
             return u32::MAX;
         }
-        match (ev.captured(v), ev.dst.node(v)) {
-            (Some((_, vals)), _) => work.extend(vals),
+        match (ev.closure_facts(v), ev.dst.node(v)) {
+            (Some((_, born)), _) => youngest = youngest.max(born),
             (None, Node::Param(..)) => youngest = youngest.max(ev.birth(v)),
             (None, _) => work.extend(ev.dst.args(v)),
         }

@@ -4,7 +4,7 @@
 //! the input again, makes it smaller as long as it fails in the same way, and writes it to `target/bad_input/`.
 
 mod mutate;
-mod reduce;
+pub mod reduce;
 
 use crate::{Tally, root};
 use mutate::Corpus;

@@ -1,10 +1,11 @@
 //! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the blur
-//! against C, parallel loops, sorting.
+//! against C, parallel loops, sorting, specialized interpreters.
 //!
 //! Each figure is the median of several runs. A whole run writes a file into `bench/results/`; nothing here fails because
 //! something is slow.
 
 mod front;
+mod interpreters;
 mod parallel;
 mod sort;
 
@@ -85,6 +86,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     }
     if wanted("sort") {
         let block = sort::run()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
+    if wanted("interpreters") {
+        let block = interpreters::run()?;
         print!("{block}");
         out.push_str(&block);
     }

@@ -50,7 +50,7 @@ enum Task {
         /// First seed; else a fresh one
         #[arg(long)]
         seed: Option<u64>,
-        /// Check this program, with an `entry(x: u32, y: u32) -> u32`, instead of random ones
+        /// Check this program, with an `entry` of up to four `u32`s, instead of random ones
         #[arg(long)]
         file: Option<PathBuf>,
         #[arg(long, default_value_t = 60)]

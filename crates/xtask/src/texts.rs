@@ -7,6 +7,7 @@
 //! | `//> text` | a line of what `main` prints, under every engine; `//= 3`: its exit code |
 //! | `//! residual f: "mul(" == 2` | the text occurs so often in the function at that stage; `<=` too; `*` is the whole stage |
 //! | `//! flat f loop: "load" <= 9` | the same in the deepest loop with most instructions of the function |
+//! | `//! pe-budget 0.01` | for the whole file: the budget of partial evaluation, as the option says it |
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
 //! | a file with `.residual` or `.stderr` for `.impala` | the whole residual program, the whole output |
@@ -157,7 +158,9 @@ pub fn run_file(path: &Path, bless: bool) -> Vec<String> {
 }
 
 fn session(path: &Path, text: &str) -> Session {
-    let mut session = Session::new(Options { verify: true, ..Options::default() });
+    let budget = text.lines().find_map(|l| l.strip_prefix("//! pe-budget ")).and_then(|n| n.trim().parse().ok());
+    let pe_budget = budget.unwrap_or(Options::default().pe_budget);
+    let mut session = Session::new(Options { verify: true, pe_budget, ..Options::default() });
     session.add_file(path.display().to_string(), text);
     session
 }

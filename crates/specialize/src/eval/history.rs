@@ -109,13 +109,11 @@ impl Evaluator<'_> {
             && !whistle::contains(self, args[ret], old.args[ret])
     }
 
-    /// Of the last calls before a budget is spent.
-    pub(super) fn note_chain(&mut self, k: Cont, args: &[Val], origin: Span) {
-        // Describing all calls would cost too much.
+    /// Of the last calls before a budget is spent; describing all of them would cost too much.
+    pub(super) fn note_chain(&mut self, k: Cont, args: Vec<String>, origin: Span) {
         if self.chain.len() == CHAIN {
             self.chain.pop_front();
         }
-        let args = args.iter().map(|&a| whistle::show(&self.dst, a)).collect();
         self.chain.push_back((k, origin, args));
     }
 }

@@ -5,15 +5,18 @@
 
 use super::code::{Code, Inst, InstKind, Operand, Target};
 use super::{Diverged, Entry, Evaluator, Mode, Site, StubId};
+use crate::whistle;
+use nyala_base::Span;
+use nyala_ir::print;
 use nyala_ir::scalar::{eval_arith, eval_cast, eval_comparison};
 use nyala_ir::{Builtin, Cont, Effect, Node, Op, Prim, Ty, Val};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
-/// Captured values at which dead closures are freed first.
-const MIN_CAPTURED: usize = 1 << 21;
-/// Captured values of living closures: a gigabyte.
-const MAX_CAPTURED: usize = 1 << 26;
+/// Bytes of closures at which dead ones are freed first.
+const MIN_BYTES: usize = 32 << 20;
+/// Bytes of living closures.
+const MAX_BYTES: usize = 512 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Value {
@@ -30,11 +33,15 @@ pub(super) enum Value {
 pub(super) struct Plain {
     all: Vec<PlainClosure>,
     captured: Vec<Value>,
-    /// Captured values at which dead closures are freed next.
+    /// Bytes at which dead closures are freed next.
     limit: usize,
 }
 
 impl Plain {
+    fn bytes(&self) -> usize {
+        self.all.len() * size_of::<PlainClosure>() + self.captured.len() * size_of::<Value>()
+    }
+
     fn clear(&mut self) {
         self.all.clear();
         self.captured.clear();
@@ -106,7 +113,7 @@ impl Evaluator<'_> {
                     args.push(v);
                 }
                 let unfold = code.target == Target::Call { unfold: true };
-                match self.decide_call(&callee, &args, &frame, unfold, &mut site) {
+                match self.decide_call(&callee, &args, &frame, (unfold, code.origin), &mut site) {
                     Decision::Enter(mode) => {
                         self.frame_of(&mut ahead, &callee, &args, &frame);
                         std::mem::swap(&mut frame, &mut ahead);
@@ -303,11 +310,11 @@ impl Evaluator<'_> {
         callee: &Callee,
         args: &[Value],
         frame: &[Value],
-        unfold: bool,
+        (unfold, origin): (bool, Span),
         site: &mut Site,
     ) -> Decision {
         let k = self.source_of(callee);
-        if self.near_end || self.has_drift_hint[k] {
+        if self.has_drift_hint[k] {
             return Decision::Residual;
         }
         let mode = match callee {
@@ -328,6 +335,10 @@ impl Evaluator<'_> {
             if full && self.last_recorded[k] != site.segment {
                 return Decision::Residual;
             }
+            if self.near_end {
+                let shown = args.iter().enumerate().map(|(i, &a)| self.show(k, i, a)).collect();
+                self.note_chain(k, shown, origin);
+            }
             if !full {
                 return match self.is_unfolded_loop(k, site) && self.last_recorded[k] == site.segment {
                     true => Decision::Look(mode),
@@ -342,6 +353,14 @@ impl Evaluator<'_> {
         }
         self.note_entered(k, forced, site);
         Decision::Enter(mode)
+    }
+
+    fn show(&self, k: Cont, param: usize, v: Value) -> String {
+        match v {
+            Value::Lit(bits) => print::literal(&self.source.types, self.source.ty(self.source.param(k, param)), bits),
+            Value::Node(v) => whistle::show(&self.dst, v),
+            Value::Closure(_) => "a function".into(),
+        }
     }
 
     /// As [`Evaluator::requested`], if that can be told without nodes.
@@ -534,7 +553,7 @@ impl Evaluator<'_> {
 
     /// Frees closures that the frame does not reach.
     fn collect(&mut self, frame: &mut [Value]) -> Result<(), Box<Diverged>> {
-        if self.plain.captured.len() < self.plain.limit.max(MIN_CAPTURED) {
+        if self.plain.bytes() < self.plain.limit.max(MIN_BYTES) {
             return Ok(());
         }
         let mut new = Plain::default();
@@ -561,11 +580,12 @@ impl Evaluator<'_> {
             new.captured[at] = v;
             at += 1;
         }
-        new.limit = 2 * new.captured.len();
+        new.limit = 2 * new.bytes();
         self.plain = new;
-        let limit = (MAX_CAPTURED as f64 * self.options.budget) as usize;
-        match self.plain.captured.len() > limit {
-            true => Err(self.diverged("captured values", limit as u64)),
+        let limit = (MAX_BYTES as f64 * self.options.budget.max(0.1)) as usize;
+        self.near_end |= self.plain.bytes() * 2 > limit;
+        match self.plain.bytes() > limit {
+            true => Err(self.diverged("bytes of closures", limit as u64)),
             false => Ok(()),
         }
     }

@@ -31,19 +31,21 @@ impl Evaluator<'_> {
         if let Some(resume) = self.stubs[s].resume {
             return resume;
         }
-        if !matches!(mode, Mode::Run(_)) && self.facts.nest.free(self.stubs[s].source).is_empty() {
-            return Mode::Filters;
+        let k = self.stubs[s].source;
+        match mode {
+            Mode::Skip(r, Some(until)) if until == k => return Mode::Run(r),
+            Mode::Run(_) => {}
+            // A function of its own.
+            _ if self.facts.nest.free(k).is_empty() => return Mode::Filters,
+            _ => {}
         }
         while let Mode::Run(r) | Mode::Skip(r, _) = mode
             && self.is_outside(s, r)
-            && !is_function(self.source, self.stubs[s].source)
+            && !is_function(self.source, k)
         {
             mode = self.run_calls[r as usize].outer;
         }
-        match mode {
-            Mode::Skip(r, Some(k)) if k == self.stubs[s].source => Mode::Run(r),
-            _ => mode,
-        }
+        mode
     }
 
     /// Whether a closure was there before the run began. A function comes back, a continuation does not.
@@ -88,18 +90,17 @@ impl Evaluator<'_> {
         let args: Vec<Vec<Fun>> = args.iter().map(|&a| closures.functions(a)).collect();
         let nest = &self.facts.nest;
         let analysis = Analysis::new(self.source, nest, &closures, Variant::ContextSensitive, callee, &args);
-        let found = analysis.post_dominator(|f| match f {
-            Fun::Code(k) => !nest.free(k).is_empty(),
-            Fun::Closure(s) => !nest.free(self.stubs[s as usize].source).is_empty(),
-            Fun::Outside(_) => false,
+        let found = analysis.post_dominator(|_| true);
+        let until = found.and_then(|f| match f {
+            Fun::Code(k) => Some(k),
+            Fun::Closure(s) => Some(self.stubs[s as usize].source),
+            Fun::Outside(_) => None,
         });
-        if let Some(Fun::Closure(s)) = found {
+        if let Some(Fun::Closure(s)) = found
+            && until.is_some_and(|k| !nest.free(k).is_empty())
+        {
             self.stubs[s as usize].resume = Some(Mode::Run(run));
         }
-        let until = match found {
-            Some(Fun::Code(k)) => Some(k),
-            _ => None,
-        };
         site.past.mode = Mode::Skip(run, until);
         self.current.1 = site.past.mode;
     }

@@ -4,6 +4,7 @@
 use super::{Diverged, Entry, Evaluator, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
 use super::{MAX_BLOCKS_PER_CONT, memory};
 use crate::memory::Memory;
+use crate::whistle;
 use nyala_ir::{Cont, Effect, TyKind, Val};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
@@ -29,11 +30,12 @@ impl Evaluator<'_> {
             self.dst.types.cn(&kept)
         };
         let cont = self.dst.reserve(ty);
-        let (mut birth, mut height) = (0, 0);
+        let (mut birth, mut height, mut youngest) = (0, 0, 0);
         for &v in vals.iter() {
             let (b, h) = self.rank(v);
             birth = birth.max(b);
             height = height.max(h);
+            youngest = youngest.max(whistle::youngest_function(self, v));
         }
         let s = self.stubs.len();
         self.stub_of[cont] = Some(s as u32);
@@ -51,13 +53,15 @@ impl Evaluator<'_> {
             made: self.reductions,
             alias: None,
             rank: (birth, height + 1),
+            youngest,
             was_called: false,
         });
         s
     }
 
     /// The stub that a new request of `s` must use.
-    pub(super) fn live(&mut self, mut s: StubId) -> StubId {
+    pub(super) fn live(&mut self, first: StubId) -> StubId {
+        let mut s = first;
         while self.stubs[s].state == State::Consumed {
             s = match self.stubs[s].alias {
                 Some(alias) => alias,
@@ -71,6 +75,14 @@ impl Evaluator<'_> {
                     fresh
                 }
             };
+        }
+        // The next one to ask has a short way.
+        let mut at = first;
+        while at != s
+            && let Some(next) = self.stubs[at].alias
+        {
+            self.stubs[at].alias = Some(s);
+            at = next;
         }
         s
     }
@@ -199,7 +211,7 @@ impl Evaluator<'_> {
                 }
             }
             let states: Vec<Memory> = requests.iter().map(|r| r.memory.clone()).collect();
-            memory = Memory::merge(&self.dst, &states);
+            memory = Memory::merge(&states);
         }
         let particular = fixed.iter().any(Option::is_some) || !memory.is_empty();
         let block = if particular {

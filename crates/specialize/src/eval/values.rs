@@ -48,31 +48,31 @@ impl Evaluator<'_> {
     pub(super) fn compute(&mut self, op: Op, v: Val, args: &[Val], site: &mut Site) -> Val {
         match op {
             Op::Load => {
-                if let Some(known) = site.memory.load(&mut self.dst, args[1]) {
+                if let Some(known) = site.memory.load(&mut self.dst, &mut self.shapes, args[1]) {
                     return known;
                 }
                 let loaded = self.dst.op(op, args);
-                site.memory.loaded(&mut self.dst, args[1], loaded);
+                site.memory.loaded(&mut self.dst, &mut self.shapes, args[1], loaded);
                 loaded
             }
             Op::Store => {
-                if site.memory.load(&mut self.dst, args[1]) == Some(args[2]) {
+                if site.memory.load(&mut self.dst, &mut self.shapes, args[1]) == Some(args[2]) {
                     return args[0];
                 }
                 self.escape(args[2], site, false);
-                site.memory.store(&mut self.dst, args[1], args[2]);
+                site.memory.store(&mut self.dst, &mut self.shapes, args[1], args[2]);
                 self.dst.op(op, args)
             }
             Op::Slot | Op::Alloc => {
                 let made = self.make(op, v, args);
                 let ptr = self.dst.extract(made, 1);
-                site.memory.make(&mut self.dst, ptr, false);
+                site.memory.make(&self.dst, ptr);
                 made
             }
             Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
                 if let Some((at, written)) = op.writes() {
                     self.escape(args[written], site, false);
-                    site.memory.touch(&self.dst, args[at]);
+                    site.memory.touch(&mut self.dst, &mut self.shapes, args[at]);
                 }
                 // What other threads wrote before becomes visible.
                 let order = args[op.literal_operands()].iter().map(|&o| self.dst.as_lit(o));

@@ -9,7 +9,15 @@ pub fn reduce(text: String, fails: impl Fn(&str) -> bool) -> String {
     let end = Instant::now() + TIME;
     let lines: Vec<String> = text.split_inclusive('\n').map(String::from).collect();
     let text = without(lines, &fails, end).concat();
-    without(pieces(&text), &fails, end).concat()
+    // Blanks and ends of lines go with what stands before them, so that what is left can be read.
+    let mut parts: Vec<String> = Vec::new();
+    for piece in pieces(&text) {
+        match parts.last_mut() {
+            Some(last) if piece.trim().is_empty() => last.push_str(&piece),
+            _ => parts.push(piece),
+        }
+    }
+    without(parts, &fails, end).concat()
 }
 
 /// Leaves out runs of parts, long ones first.

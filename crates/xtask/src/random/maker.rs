@@ -1,0 +1,670 @@
+//! Makes random programs that end and have no undefined behavior: unsigned arithmetic, counters, fuel.
+
+use super::{INPUTS, Rng};
+use std::fmt::Write;
+
+#[derive(Clone)]
+struct Function {
+    name: String,
+    n_params: usize,
+    /// It has a parameter that is a function, and one that is a continuation.
+    takes_function: bool,
+    takes_exit: bool,
+    /// Its first parameter counts down.
+    has_fuel: bool,
+    /// Its return continuation is a parameter.
+    is_explicit: bool,
+}
+
+struct Maker {
+    rng: Rng,
+    out: String,
+    functions: Vec<Function>,
+    n_names: usize,
+    /// Names in scope: values, mutable ones, functions `fn(u32) -> u32`.
+    values: Vec<String>,
+    mutable: Vec<String>,
+    closures: Vec<String>,
+    /// Mutable things in memory: arrays `[u32 * 4]`, `Two[u32, u32]`, `Pair`; and `return`s under other names.
+    arrays: Vec<String>,
+    twos: Vec<String>,
+    pairs: Vec<String>,
+    exits: Vec<String>,
+    /// `break` and `continue` under other names.
+    jumps: Vec<String>,
+    indent: usize,
+    depth: usize,
+    /// `break` and `continue` mean a loop's without result.
+    in_loop: bool,
+    /// Directly in the body of a parallel loop: there is no `break`; somewhere in one: no `return`.
+    is_parallel: bool,
+    in_parallel: bool,
+    /// Loops may be parallel, so that lambdas, which may be called in one, do not leave functions.
+    has_parallel: bool,
+    in_lambda: bool,
+    /// The function being made, for recursive calls, and how many it has.
+    own: Option<Function>,
+    n_recursive: usize,
+}
+
+pub fn generate(seed: u64) -> String {
+    let mut m = Maker {
+        rng: Rng(seed),
+        out: include_str!("../../../../fuzz/head.impala").into(),
+        functions: Vec::new(),
+        n_names: 0,
+        values: Vec::new(),
+        mutable: Vec::new(),
+        closures: Vec::new(),
+        arrays: Vec::new(),
+        twos: Vec::new(),
+        pairs: Vec::new(),
+        exits: Vec::new(),
+        jumps: Vec::new(),
+        indent: 0,
+        depth: 0,
+        in_loop: false,
+        is_parallel: false,
+        in_parallel: false,
+        has_parallel: seed.is_multiple_of(2),
+        in_lambda: false,
+        own: None,
+        n_recursive: 0,
+    };
+    for i in 0..2 + m.rng.below(4) {
+        m.function(i);
+    }
+    m.out.push_str("extern fn entry(x: u32, y: u32, z: u32, w: u32) -> u32 {\n    g0 = 1u32; g1 = 2u32;\n");
+    m.own = None;
+    m.new_scope(["x", "y", "z", "w"].map(String::from).to_vec());
+    m.body(5);
+    m.out.push_str("}\n");
+    let mut calls = Vec::new();
+    let mut splits = Vec::new();
+    for (i, inputs) in INPUTS.iter().enumerate() {
+        let unknown: Vec<String> = inputs.iter().map(|x| format!("${x}u32")).collect();
+        let unknown = unknown.join(", ");
+        let _ = writeln!(m.out, "extern fn entry_{i}() -> u32 {{ entry({unknown}) }}");
+        calls.push(format!("entry({unknown})"));
+        // Some inputs are known, the others come when the program runs.
+        if i % 2 == (seed % 2) as usize {
+            let known = 1 + m.rng.below(15);
+            let mut args = Vec::new();
+            for (j, name) in ["x", "y", "z", "w"].into_iter().enumerate() {
+                args.push(if known >> j & 1 == 1 { format!("{}u32", inputs[j]) } else { name.to_string() });
+            }
+            let (call, args) = (["@@", "@@", "@", ""][m.rng.below(4)], args.join(", "));
+            let params = "x: u32, y: u32, z: u32, w: u32";
+            let _ = writeln!(m.out, "extern fn split_{i}({params}) -> u32 {{ {call}entry({args}) }}");
+            let _ = writeln!(m.out, "extern fn native_{i}() -> u32 {{ split_{i}({unknown}) }}");
+            splits.push(format!("split_{i}({unknown})"));
+        }
+    }
+    calls.extend(splits);
+    let types = vec!["u32"; calls.len()].join(", ");
+    let _ = writeln!(m.out, "extern fn all() -> ({types}) {{ ({}) }}", calls.join(", "));
+    m.out
+}
+
+impl Maker {
+    fn name(&mut self, prefix: &str) -> String {
+        self.n_names += 1;
+        format!("{prefix}{}", self.n_names)
+    }
+
+    fn line(&mut self, text: &str) {
+        let indent = "    ".repeat(self.indent);
+        let _ = writeln!(self.out, "{indent}{text}");
+    }
+
+    /// Nothing but these names is in scope.
+    fn new_scope(&mut self, values: Vec<String>) {
+        self.values = values;
+        self.mutable.clear();
+        self.closures.clear();
+        self.arrays.clear();
+        self.twos.clear();
+        self.pairs.clear();
+        self.exits.clear();
+        self.jumps.clear();
+        self.indent = 1;
+    }
+
+    fn filter(&mut self, params: &[String]) -> String {
+        match self.rng.below(10) {
+            0 | 1 => "@".into(),
+            2 | 3 => {
+                let p = &params[self.rng.below(params.len())];
+                format!("@(?{p})")
+            }
+            4 => {
+                let (p, q) = (&params[self.rng.below(params.len())], &params[self.rng.below(params.len())]);
+                format!("@(?{p} && ?{q})").replace("&&", "&")
+            }
+            5 => {
+                let p = &params[self.rng.below(params.len())];
+                format!("@({p} < {}u32)", self.rng.below(6))
+            }
+            6 => {
+                let (p, q) = (&params[self.rng.below(params.len())], &params[self.rng.below(params.len())]);
+                format!("@(?{p} && {q} % 2u32 == 0u32 || !?{q})")
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn function(&mut self, i: usize) {
+        let n_params = 1 + self.rng.below(3);
+        let f = Function {
+            name: format!("f{i}"),
+            n_params,
+            takes_function: self.rng.chance(40),
+            takes_exit: self.rng.chance(25),
+            has_fuel: self.rng.chance(60),
+            is_explicit: self.rng.chance(25),
+        };
+        let names: Vec<String> = (0..n_params).map(|i| format!("p{i}")).collect();
+        let all = self.filter(&names);
+        let mut params: Vec<String> = Vec::new();
+        for name in &names {
+            let filter = if self.rng.chance(30) { self.filter(&names) + " " } else { String::new() };
+            params.push(format!("{filter}{name}: u32"));
+        }
+        if f.takes_function {
+            params.push("h: fn(u32) -> u32".into());
+        }
+        if f.takes_exit {
+            params.push("out: fn(u32) -> !".into());
+        }
+        if f.is_explicit {
+            params.push("return: fn(u32) -> !".into());
+        }
+        let _ = writeln!(
+            self.out,
+            "fn {all}{} {}({}) -> {} {{",
+            if all.is_empty() { "" } else { " " },
+            f.name,
+            params.join(", "),
+            if f.is_explicit { "!" } else { "u32" }
+        );
+        self.new_scope(names);
+        if f.takes_function {
+            self.closures.push("h".into());
+        }
+        if f.takes_exit {
+            self.exits.push("out".into());
+        }
+        self.in_loop = false;
+        self.n_recursive = 0;
+        if f.has_fuel {
+            let stop = self.expr(2);
+            self.line(&format!("if p0 == 0u32 {{ return({stop}) }}"));
+            self.own = Some(f.clone());
+        } else {
+            self.own = None;
+        }
+        let n = 1 + self.rng.below(4);
+        if f.is_explicit {
+            for _ in 0..n {
+                self.statement();
+            }
+            let end = self.end(2);
+            self.line(&end);
+        } else {
+            self.body(n);
+        }
+        self.out.push_str("}\n");
+        self.functions.push(f);
+    }
+
+    /// The end of a function whose return continuation is a parameter.
+    fn end(&mut self, depth: usize) -> String {
+        match self.rng.below(if depth == 0 { 1 } else { 5 }) {
+            1 | 2 => {
+                let (c, a, b) = (self.cond(), self.end(depth - 1), self.end(depth - 1));
+                format!("if {c} {{ {a} }} else {{ {b} }}")
+            }
+            3 if !self.functions.is_empty() => {
+                let call = self.call_of(self.functions.len(), 2, Some("return".into()));
+                call.unwrap_or_else(|| "return(0u32)".into())
+            }
+            4 if !self.functions.is_empty() => {
+                let result = self.name("r");
+                self.values.push(result.clone());
+                let e = self.expr(1);
+                self.values.pop();
+                let call = self.call_of(self.functions.len(), 2, Some(format!("|{result}: u32| -> ! return({e})")));
+                call.unwrap_or_else(|| "return(1u32)".into())
+            }
+            _ => format!("return({})", self.expr(2)),
+        }
+    }
+
+    /// Statements, then a result.
+    fn body(&mut self, n: usize) {
+        for _ in 0..n {
+            self.statement();
+        }
+        let result = self.expr(3);
+        self.line(&result);
+    }
+
+    /// A block of statements with its own scope.
+    fn block(&mut self, n: usize) {
+        let scope = (self.values.len(), self.mutable.len(), self.closures.len());
+        let memory = (self.arrays.len(), self.twos.len(), self.pairs.len());
+        let exits = (self.exits.len(), self.jumps.len());
+        self.indent += 1;
+        self.depth += 1;
+        for _ in 0..n {
+            self.statement();
+        }
+        self.depth -= 1;
+        self.indent -= 1;
+        self.values.truncate(scope.0);
+        self.mutable.truncate(scope.1);
+        self.closures.truncate(scope.2);
+        self.arrays.truncate(memory.0);
+        self.twos.truncate(memory.1);
+        self.pairs.truncate(memory.2);
+        self.exits.truncate(exits.0);
+        self.jumps.truncate(exits.1);
+    }
+
+    fn statement(&mut self) {
+        let deep = self.depth >= 3;
+        match self.rng.below(if deep { 6 } else { 17 }) {
+            13 | 14 => self.make_memory(),
+            15 => self.change_memory(),
+            16 => self.leave(),
+            0 | 1 => {
+                let (name, e) = (self.name("v"), self.expr(3));
+                self.line(&format!("let {name} = {e};"));
+                self.values.push(name);
+            }
+            2 => {
+                let (name, e) = (self.name("m"), self.expr(2));
+                self.line(&format!("let mut {name} = {e};"));
+                self.values.push(name.clone());
+                self.mutable.push(name);
+            }
+            3 | 4 => {
+                let e = self.expr(3);
+                let target = match self.mutable.is_empty() || self.rng.chance(20) {
+                    true => format!("g{}", self.rng.below(2)),
+                    false => self.mutable[self.rng.below(self.mutable.len())].clone(),
+                };
+                let op = ["=", "+=", "^=", "*="][self.rng.below(4)];
+                self.line(&format!("{target} {op} {e};"));
+            }
+            5 => {
+                let (name, param) = (self.name("c"), self.name("q"));
+                self.values.push(param.clone());
+                // A lambda cannot call the function around it: it may be called more often than fuel allows.
+                let own = self.own.take();
+                let in_lambda = std::mem::replace(&mut self.in_lambda, true);
+                let e = self.expr(2);
+                self.in_lambda = in_lambda;
+                self.own = own;
+                self.values.pop();
+                let filter = ["", "@", &format!("@(?{param})")][self.rng.below(3)].to_string();
+                self.line(&format!("let {name} = {filter}|{param}: u32| {e};"));
+                self.closures.push(name);
+            }
+            6 | 7 => {
+                let c = self.cond();
+                self.line(&format!("if {c} {{"));
+                let n = 1 + self.rng.below(2);
+                self.block(n);
+                if self.rng.chance(50) {
+                    self.line("} else {");
+                    self.block(1);
+                }
+                self.line("}");
+            }
+            8 | 9 => {
+                let i = self.name("it");
+                // On one thread a parallel loop's iterations are in order.
+                let generator = [
+                    "range(0, ",
+                    "unroll(0, ",
+                    "range_rev(0, ",
+                    "parallel(1, 0, ",
+                    "each_down(",
+                    "each_twice(",
+                    "each_chosen(",
+                ][self.rng.below(7)];
+                let generator = match self.has_parallel {
+                    false if generator.starts_with("parallel") => "each_down(",
+                    _ => generator,
+                };
+                let cast = if generator.starts_with("each") { "" } else { " as i32" };
+                let n = self.rng.below(5);
+                let bound = match self.rng.chance(50) {
+                    true => format!("{n}u32{cast}"),
+                    false => format!("({} % 5u32){cast}", self.atom()),
+                };
+                self.line(&format!("for {i} in {generator}{bound}) {{"));
+                let in_loop = std::mem::replace(&mut self.in_loop, true);
+                let parallel = generator.starts_with("parallel");
+                let outer = (self.is_parallel, self.in_parallel);
+                (self.is_parallel, self.in_parallel) = (parallel, parallel || self.in_parallel);
+                // As in a lambda.
+                let own = self.own.take();
+                let value = self.name("w");
+                self.indent += 1;
+                self.line(&format!("let {value} = {i} as u32;"));
+                self.indent -= 1;
+                self.values.push(value);
+                let n = 1 + self.rng.below(2);
+                self.block(n);
+                self.values.pop();
+                self.own = own;
+                self.in_loop = in_loop;
+                (self.is_parallel, self.in_parallel) = outer;
+                self.line("}");
+            }
+            10 => {
+                let i = self.name("k");
+                let n = if self.rng.chance(50) {
+                    format!("{}u32", self.rng.below(5))
+                } else {
+                    format!("{} % 5u32", self.atom())
+                };
+                self.line(&format!("let mut {i} = {n};"));
+                self.line(&format!("while {i} > 0u32 {{"));
+                let in_loop = std::mem::replace(&mut self.in_loop, true);
+                let is_parallel = std::mem::replace(&mut self.is_parallel, false);
+                let own = self.own.take();
+                self.indent += 1;
+                self.line(&format!("{i} -= 1u32;"));
+                self.indent -= 1;
+                self.values.push(i);
+                self.block(2);
+                self.own = own;
+                self.in_loop = in_loop;
+                self.is_parallel = is_parallel;
+                self.line("}");
+            }
+            11 => {
+                let c = self.cond();
+                let how = match self.rng.below(5) {
+                    3 if !self.in_parallel && !self.jumps.is_empty() => {
+                        format!("{}()", self.jumps[self.rng.below(self.jumps.len())])
+                    }
+                    4 if self.in_loop && !self.in_parallel => {
+                        let name = self.name("j");
+                        let what = ["break", "continue"][self.rng.below(2)];
+                        self.line(&format!("let {name} = {what};"));
+                        self.jumps.push(name);
+                        return;
+                    }
+                    0 if self.in_loop && !self.is_parallel => "break()".to_string(),
+                    1 if self.in_loop => "continue()".to_string(),
+                    _ if self.in_parallel => return,
+                    _ => format!("return({})", self.expr(2)),
+                };
+                self.line(&format!("if {c} {{ {how} }}"));
+            }
+            _ => {
+                let (name, a) = (self.name("s"), self.expr(2));
+                let f = self.closure();
+                self.line(&format!("let {name} = Pair {{ a: {a}, f: {f} }};"));
+                self.values.push(format!("{name}.a"));
+                self.closures.push(format!("{name}.f"));
+            }
+        }
+    }
+
+    fn make_memory(&mut self) {
+        let (a, b) = (self.expr(2), self.expr(1));
+        match self.rng.below(4) {
+            0 | 1 => {
+                let (name, c) = (self.name("a"), self.atom());
+                self.line(&format!("let mut {name} = [{a}, {b}, {c}, 3u32];"));
+                self.arrays.push(name);
+            }
+            2 => {
+                let name = self.name("t");
+                self.line(&format!("let mut {name} = Two {{ a: {a}, b: {b} }};"));
+                self.values.extend([format!("{name}.a"), format!("{name}.b")]);
+                self.mutable.extend([format!("{name}.a"), format!("{name}.b")]);
+                self.twos.push(name);
+            }
+            _ => {
+                let (name, f) = (self.name("o"), self.closure());
+                self.line(&format!("let mut {name} = Pair {{ a: {a}, f: {f} }};"));
+                self.values.push(format!("{name}.a"));
+                self.mutable.push(format!("{name}.a"));
+                self.closures.push(format!("{name}.f"));
+                self.pairs.push(name);
+            }
+        }
+    }
+
+    fn change_memory(&mut self) {
+        let e = self.expr(2);
+        match self.rng.below(4) {
+            0 | 1 if !self.arrays.is_empty() => {
+                let (a, i) = (self.arrays[self.rng.below(self.arrays.len())].clone(), self.atom());
+                let op = ["=", "+=", "^="][self.rng.below(3)];
+                self.line(&format!("{a}(({i} & 3u32) as i32) {op} {e};"));
+            }
+            2 if !self.twos.is_empty() => {
+                let (t, p) = (self.twos[self.rng.below(self.twos.len())].clone(), self.name("p"));
+                self.line(&format!("let {p} = &mut {t};"));
+                self.line(&format!("{p}.a ^= {e}; {p}.b += {p}.a;"));
+            }
+            3 if !self.pairs.is_empty() => {
+                let o = self.pairs[self.rng.below(self.pairs.len())].clone();
+                // One that does not call what it replaces.
+                let param = self.name("q");
+                let op = ["+", "^", "*"][self.rng.below(3)];
+                let k = self.rng.below(5);
+                let c = self.cond();
+                self.line(&format!("if {c} {{ {o}.f = |{param}: u32| {param} {op} {k}u32; }}"));
+            }
+            _ => self.line(&format!("g0 ^= {e};")),
+        }
+    }
+
+    /// Leaves the function through a name of its `return`.
+    fn leave(&mut self) {
+        if self.in_parallel {
+            return;
+        }
+        if self.exits.is_empty() || self.rng.chance(30) {
+            let name = self.name("out");
+            self.line(&format!("let {name} = return;"));
+            self.exits.push(name);
+        }
+        let out = self.exits[self.rng.below(self.exits.len())].clone();
+        let (c, e) = (self.cond(), self.expr(1));
+        if !self.has_parallel && self.rng.chance(10) {
+            // Out of a lambda: a jump once it is specialized.
+            let (name, param) = (self.name("c"), self.name("q"));
+            self.line(&format!(
+                "let {name} = @|{param}: u32| -> u32 {{ if {param} == 5u32 {{ {out}({e}) }} {param} + 1u32 }};"
+            ));
+            self.closures.push(name);
+        } else {
+            self.line(&format!("if {c} {{ {out}({e}) }}"));
+        }
+    }
+
+    fn cond(&mut self) -> String {
+        let (a, b) = (self.expr(1), self.expr(1));
+        let op = ["<", "==", ">=", "!="][self.rng.below(4)];
+        match self.rng.below(4) {
+            0 => format!("({a} {op} {b}) && {} % 2u32 == 0u32", self.atom()),
+            1 => format!("({a} % 3u32) {op} ({b} % 3u32)"),
+            _ => format!("({a}) {op} ({b})"),
+        }
+    }
+
+    fn atom(&mut self) -> String {
+        match self.rng.below(6) {
+            0 => format!("{}u32", self.rng.below(7)),
+            1 if self.rng.chance(30) => format!("g{}", self.rng.below(2)),
+            _ if self.values.is_empty() => "1u32".into(),
+            _ => self.values[self.rng.below(self.values.len())].clone(),
+        }
+    }
+
+    /// A function value.
+    fn closure(&mut self) -> String {
+        if self.closures.is_empty() || self.rng.chance(40) {
+            let param = self.name("q");
+            self.values.push(param.clone());
+            let own = self.own.take();
+            let in_lambda = std::mem::replace(&mut self.in_lambda, true);
+            let e = self.expr(1);
+            self.in_lambda = in_lambda;
+            self.own = own;
+            self.values.pop();
+            return format!("|{param}: u32| {e}");
+        }
+        self.closures[self.rng.below(self.closures.len())].clone()
+    }
+
+    fn expr(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return self.atom();
+        }
+        match self.rng.below(19) {
+            0..=3 => self.atom(),
+            17 if !self.arrays.is_empty() => {
+                let (a, i) = (self.arrays[self.rng.below(self.arrays.len())].clone(), self.atom());
+                format!("{a}(({i} & 3u32) as i32)")
+            }
+            18 if !self.arrays.is_empty() => {
+                let a = self.arrays[self.rng.below(self.arrays.len())].clone();
+                let (f, i, e) = (["bump", "rotate"][self.rng.below(2)], self.atom(), self.expr(depth - 1));
+                format!("{f}(&mut {a}, {i}, {e})")
+            }
+            14 => {
+                let (k, x, n) = (self.atom(), self.expr(depth - 1), self.atom());
+                match self.rng.below(3) {
+                    0 => format!("advance(shape({k}, {x}), {n})"),
+                    1 => format!("advance(Two {{ a: {x}, b: shape(3u32, shape({k}, {n})) }}, 1u32)"),
+                    _ => format!("shape({k}, Two {{ a: {n}, b: {x} }}).step({n})"),
+                }
+            }
+            15 => {
+                let scrutinee = self.expr(depth - 1);
+                let (a, b) = (self.expr(depth - 1), self.expr(depth - 1));
+                let name = self.name("n");
+                self.values.push(name.clone());
+                let c = self.expr(depth - 1);
+                self.values.pop();
+                let bound = self.rng.below(9);
+                format!("(match {scrutinee} {{ 0u32 => {a}, {name} if {name} < {bound}u32 => {c}, _ => {b} }})")
+            }
+            16 => {
+                let lanes: Vec<String> = (0..5).map(|_| self.atom()).collect();
+                let (op, i) = (["+", "-", "*", "^", ">>"][self.rng.below(5)], self.rng.below(4));
+                let vector = format!("(simd[{}] {op} simd[{}])", lanes[..4].join(", "), lanes[1..].join(", "));
+                if self.rng.chance(50) {
+                    format!("{vector}({i})")
+                } else {
+                    let f = "|s: u32, x: u32| s * 5u32 + x";
+                    format!("fold({vector}, {f}, {})", self.atom())
+                }
+            }
+            4..=6 => {
+                let (a, b) = (self.expr(depth - 1), self.expr(depth - 1));
+                let op = ["+", "-", "*", "^", "&", "|"][self.rng.below(6)];
+                format!("({a} {op} {b})")
+            }
+            7 => {
+                let a = self.expr(depth - 1);
+                let op = ["/", "%", "<<", ">>"][self.rng.below(4)];
+                format!("({a} {op} {}u32)", 1 + self.rng.below(9))
+            }
+            8 => {
+                let c = self.cond();
+                let (mut a, b) = (self.expr(depth - 1), self.expr(depth - 1));
+                if !self.exits.is_empty() && self.may_leave() && self.rng.chance(25) {
+                    a = format!("{}({a})", self.exits[self.rng.below(self.exits.len())]);
+                }
+                format!("(if {c} {{ {a} }} else {{ {b} }})")
+            }
+            9 => format!("$({})", self.atom()),
+            10 => format!("table(({} & 3u32) as i32)", self.atom()),
+            11 if !self.closures.is_empty() => {
+                let f = self.closures[self.rng.below(self.closures.len())].clone();
+                let a = self.expr(depth - 1);
+                let run = if self.rng.chance(20) { "@@" } else { "" };
+                format!("({run}{f}({a}))")
+            }
+            12 if self.may_leave() && self.rng.chance(40) => {
+                let (a, f, out) = (self.atom(), self.closure(), self.exit());
+                format!("until({a}, {f}, {out})")
+            }
+            _ => self.call(depth),
+        }
+    }
+
+    fn may_leave(&self) -> bool {
+        !self.in_parallel && !(self.in_lambda && self.has_parallel)
+    }
+
+    /// A continuation of a function around this place.
+    fn exit(&mut self) -> String {
+        if self.exits.is_empty() {
+            return "return".into();
+        }
+        let out = self.exits[self.rng.below(self.exits.len())].clone();
+        if self.rng.chance(60) {
+            return out;
+        }
+        let q = self.name("q");
+        format!("|{q}: u32| -> ! {out}({q} + {})", self.atom())
+    }
+
+    fn call(&mut self, depth: usize) -> String {
+        let n = self.functions.len();
+        let call = self.call_of(n, depth, None);
+        call.map_or_else(|| self.atom(), |call| format!("({call})"))
+    }
+
+    /// A call of one of the first `n` functions or, now and then, of the one being made; with a continuation or without.
+    fn call_of(&mut self, n: usize, depth: usize, next: Option<String>) -> Option<String> {
+        let recursive = self.own.clone().filter(|_| self.n_recursive < 2 && self.rng.chance(50));
+        let f = match (recursive, n) {
+            (Some(f), _) => {
+                self.n_recursive += 1;
+                f
+            }
+            (None, 0) => return None,
+            (None, n) => self.functions[self.rng.below(n)].clone(),
+        };
+        let is_own = self.own.as_ref().is_some_and(|o| o.name == f.name);
+        let mut args = Vec::new();
+        for i in 0..f.n_params {
+            args.push(match (i, f.has_fuel) {
+                (0, true) if is_own => "p0 - 1u32".to_string(),
+                (0, true) if self.rng.chance(50) => format!("{}u32", self.rng.below(5)),
+                (0, true) => format!("({} % 4u32)", self.atom()),
+                _ => self.expr(depth.saturating_sub(1).min(1)),
+            });
+        }
+        if f.takes_function {
+            args.push(self.closure());
+        }
+        if f.takes_exit {
+            match self.may_leave() {
+                true => args.push(self.exit()),
+                false => return None,
+            }
+        }
+        args.extend(next);
+        let how = match self.rng.below(20) {
+            0 | 1 => "@@",
+            2 if !is_own => "@",
+            3 => "$",
+            _ => "",
+        };
+        Some(format!("{how}{}({})", f.name, args.join(", ")))
+    }
+}
