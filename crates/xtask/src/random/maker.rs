@@ -606,7 +606,7 @@ impl Maker {
     }
 
     fn may_leave(&self) -> bool {
-        !self.in_parallel && !(self.in_lambda && self.has_parallel)
+        !(self.in_parallel || self.in_lambda && self.has_parallel)
     }
 
     /// A continuation of a function around this place.
