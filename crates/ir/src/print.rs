@@ -13,13 +13,16 @@ use crate::ops::{Effect, Op, Rule};
 use crate::scalar::float_value;
 use crate::types::{Prim, Ty, TyKind};
 use crate::world::{Cont, Global, Linkage, Node, Val, World};
-use nyala_base::SideTable;
+use nyala_base::{SideTable, Span};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
+use std::ops::Range;
 
 /// Nested continuations are indented at most so far, values nested at most so deep.
 const MAX_INDENT: usize = 20;
 const MAX_NESTED: u32 = 6;
+/// Operations looked at for a line's origins.
+const MAX_ORIGINS: usize = 1000;
 
 /// All that is reachable from the roots.
 pub fn print(w: &World) -> String {
@@ -29,19 +32,28 @@ pub fn print(w: &World) -> String {
 /// All that is reachable from `roots`.
 pub fn print_roots(w: &World, roots: &[Cont]) -> String {
     let (nest, globals) = Nest::of_program(w, roots);
-    let mut p = Printer {
-        w,
-        nest: &nest,
-        globals,
-        uses: SideTable::default(),
-        names: SideTable::default(),
-        cont_names: SideTable::default(),
-        global_names: SideTable::default(),
-        taken: FxHashMap::default(),
-        out: String::from("graph\n"),
-    };
+    let mut p = Printer::new(w, &nest, globals);
     p.run();
     p.out
+}
+
+/// What a line of the text shows.
+pub struct Line {
+    /// Bytes of the text, its end not counted.
+    pub range: Range<usize>,
+    /// The continuation whose head this is, or whose operation.
+    pub cont: Option<Cont>,
+    /// Where what stands here came from: the call, the operations.
+    pub origins: Vec<Span>,
+}
+
+/// The same text with what its lines show.
+pub fn print_lines(w: &World) -> (String, Vec<Line>) {
+    let (nest, globals) = Nest::of_program(w, &w.roots());
+    let mut p = Printer::new(w, &nest, globals);
+    p.lines = Some(Vec::new());
+    p.run();
+    (p.out, p.lines.unwrap_or_default())
 }
 
 /// A literal as text, with its type unless that is `i32` or `bool`.
@@ -78,9 +90,25 @@ struct Printer<'a> {
     global_names: SideTable<Global, Option<String>>,
     taken: FxHashMap<String, u32>,
     out: String,
+    lines: Option<Vec<Line>>,
 }
 
-impl Printer<'_> {
+impl<'a> Printer<'a> {
+    fn new(w: &'a World, nest: &'a Nest, globals: Vec<Global>) -> Printer<'a> {
+        Printer {
+            w,
+            nest,
+            globals,
+            uses: SideTable::default(),
+            names: SideTable::default(),
+            cont_names: SideTable::default(),
+            global_names: SideTable::default(),
+            taken: FxHashMap::default(),
+            out: String::from("graph\n"),
+            lines: None,
+        }
+    }
+
     fn run(&mut self) {
         self.declare_types();
         let conts = self.nest.conts.clone();
@@ -220,10 +248,53 @@ impl Printer<'_> {
             let _ = write!(self.out, " = {callee}({})", args.join(", "));
         }
         self.out.push('\n');
+        self.note_line(k, None);
         for op in lets {
             let name = self.names[op].clone().unwrap_or_default();
             let text = self.op_text(op, 0);
             let _ = writeln!(self.out, "{indent}  let {name} = {text}");
+            self.note_line(k, Some(op));
+        }
+    }
+
+    /// The line printed last shows the operation `op`, or the head of `k`; those before it are of no continuation.
+    fn note_line(&mut self, k: Cont, op: Option<Val>) {
+        let Some(lines) = &self.lines else { return };
+        let mut at = lines.last().map_or(0, |l| l.range.end + 1);
+        let data = self.w.cont(k);
+        let mut origins = vec![op.map_or(data.origin, |op| self.w.origin(op))];
+        match (op, &data.body) {
+            (Some(op), _) => self.add_origins(self.w.args(op), &mut origins),
+            (None, Some(body)) => {
+                origins.push(body.origin);
+                self.add_origins(&[body.callee], &mut origins);
+                self.add_origins(&body.args, &mut origins);
+            }
+            (None, None) => {}
+        }
+        origins.retain(|o| !o.is_none());
+        origins.sort_unstable();
+        origins.dedup();
+        let mut new = Vec::new();
+        for line in self.out[at..].lines() {
+            new.push(Line { range: at..at + line.len(), cont: None, origins: Vec::new() });
+            at += line.len() + 1;
+        }
+        if let Some(last) = new.last_mut() {
+            (last.cont, last.origins) = (Some(k), origins);
+        }
+        self.lines.get_or_insert_default().extend(new);
+    }
+
+    /// Origins of operations that are printed where they are used.
+    fn add_origins(&self, vals: &[Val], origins: &mut Vec<Span>) {
+        let mut work = vals.to_vec();
+        for _ in 0..MAX_ORIGINS {
+            let Some(v) = work.pop() else { return };
+            if self.names[v].is_none() && self.w.as_op(v).is_some() {
+                origins.push(self.w.origin(v));
+                work.extend(self.w.args(v));
+            }
         }
     }
 

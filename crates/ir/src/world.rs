@@ -697,6 +697,15 @@ impl World {
     }
 
     fn intern(&mut self, node: Node, ty: Ty, args: &[Val]) -> Val {
+        // Parameters and writes, which take a `mem` that is used once, are made once.
+        let is_unique = match node {
+            Node::Param(..) => true,
+            Node::Op(op) => op.effect() == Effect::Write,
+            _ => false,
+        };
+        if is_unique {
+            return self.push(node, ty, args);
+        }
         let mut hasher = FxHasher::default();
         hash_entry(node, ty, args, &mut hasher);
         // Literals that differ in their upper bits only (doubles do) differ in either half.
@@ -711,11 +720,16 @@ impl World {
         if let Some(&(val, _)) = found {
             return val;
         }
+        let val = self.push(node, ty, args);
+        self.index.insert_unique(spread(hash), (val, hash), |&(_, h)| spread(h));
+        val
+    }
+
+    fn push(&mut self, node: Node, ty: Ty, args: &[Val]) -> Val {
         let val = Val::from_idx(self.entries.len());
         let start = self.pool.len() as u32;
         self.pool.extend_from_slice(args);
         self.entries.push(Entry { node, ty, start, len: args.len() as u32, origin: self.origin });
-        self.index.insert_unique(spread(hash), (val, hash), |&(_, h)| spread(h));
         val
     }
 }

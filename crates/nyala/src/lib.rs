@@ -10,6 +10,7 @@ pub mod build;
 pub mod cache;
 pub mod diagnostics;
 mod emit;
+pub mod explain;
 mod faults;
 mod files;
 pub mod json;
@@ -124,6 +125,11 @@ impl Session {
     /// Adds a file of the program.
     pub fn add_file(&mut self, name: impl Into<String>, text: impl Into<String>) {
         self.files.push((name.into(), text.into()));
+    }
+
+    /// The names of the files given.
+    pub fn program_files(&self) -> Vec<String> {
+        self.files.iter().map(|f| f.0.clone()).collect()
     }
 
     /// Runs a pass, notes what it took, and the size that `size` gives its result.
@@ -247,16 +253,34 @@ impl Session {
 
     /// The residual program of a graph.
     pub fn residual(&mut self, world: &World) -> Result<World, Reported> {
-        let options =
-            nyala_specialize::Options { annotations: self.options.partial_evaluation, budget: self.options.pe_budget };
+        Ok(self.specialized(world, false)?.0)
+    }
+
+    /// The same, with what was decided on the way.
+    pub fn residual_with_record(
+        &mut self,
+        world: &World,
+    ) -> Result<(World, Box<nyala_specialize::record::Record>), Reported> {
+        let (residual, stats) = self.specialized(world, true)?;
+        let mut record = stats.record.unwrap_or_default();
+        record.rounds = stats.rounds;
+        Ok((residual, record))
+    }
+
+    fn specialized(&mut self, world: &World, record: bool) -> Result<(World, nyala_specialize::Stats), Reported> {
+        let options = nyala_specialize::Options {
+            annotations: self.options.partial_evaluation,
+            budget: self.options.pe_budget,
+            record,
+        };
         let residual = self.time(
             "specialize",
             |s| nyala_specialize::specialize(world, options, &mut s.sink),
             |r| r.as_ref().map_or(0, |(w, _)| w.n_vals()),
         );
-        let (residual, _) = self.checked(residual)?;
+        let (residual, stats) = self.checked(residual)?;
         self.verify_graph("specialize", &residual)?;
-        Ok(residual)
+        Ok((residual, stats))
     }
 
     /// The flat module of a residual program, after the passes of its pipeline.

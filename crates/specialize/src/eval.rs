@@ -7,11 +7,13 @@
 //! 3. Full: go on in the body. So too, whatever the filters say, if this is the only call there will be (`is_linear`).
 //! 4. Else a stub for what is specialized, called with the rest.
 //!
-//! Memory is no part of a memo key: a stub that is requested from several places knows what all of them know, and a
-//! recursive or escaped one nothing.
+//! Memory is no part of a memo key: a stub that is requested from several places knows what all of them know, a recursive
+//! one what it leaves alone (`kept`), an escaped one nothing. What is decided without residual nodes: `machine`.
 
 mod code;
+mod explain;
 mod history;
+mod kept;
 mod machine;
 mod run;
 mod stubs;
@@ -21,7 +23,9 @@ use crate::Options;
 use crate::facts::Facts;
 use crate::memory::{self, Memory};
 use crate::postdom;
+use crate::record::Record as Explained;
 use crate::whistle::{self, CallKey, Diverged, Hints, Kind, Kinds};
+use explain::{Mark, Reasons};
 use nyala_base::{Diagnostic, Id, SideTable, Span};
 use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -68,6 +72,8 @@ pub struct Stub {
     made: u64,
     /// Stands in for it once it is consumed.
     alias: Option<StubId>,
+    /// If it was built for requests that know something of memory: what, and the block.
+    assumed: Option<(Memory, Cont)>,
     rank: (u32, u32),
     /// See [`whistle::youngest_function`].
     youngest: u32,
@@ -172,6 +178,8 @@ pub struct Evaluator<'a> {
     frames: [Vec<machine::Value>; 3],
     literals: SideTable<Val, Option<Val>>,
     shapes: memory::Shapes,
+    /// See `eval/kept.rs`.
+    written_roots: SideTable<Cont, Option<Rc<FxHashSet<Val>>>>,
     stubs: Vec<Stub>,
     stub_of: SideTable<Cont, Option<u32>>,
     memo: FxHashMap<(Cont, u64, Rc<[Val]>), StubId>,
@@ -199,6 +207,8 @@ pub struct Evaluator<'a> {
     near_end: bool,
     versions: SideTable<Cont, u32>,
     chain: VecDeque<(Cont, Span, Vec<String>)>,
+    /// What was decided, for those who ask.
+    record: Option<Box<Explained>>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -216,6 +226,7 @@ impl<'a> Evaluator<'a> {
             frames: Default::default(),
             literals: SideTable::default(),
             shapes: memory::Shapes::default(),
+            written_roots: SideTable::default(),
             stubs: Vec::new(),
             stub_of: SideTable::default(),
             memo: FxHashMap::default(),
@@ -238,6 +249,7 @@ impl<'a> Evaluator<'a> {
             near_end: false,
             versions: SideTable::default(),
             chain: VecDeque::new(),
+            record: options.record.then(Default::default),
         }
     }
 
@@ -427,10 +439,19 @@ impl<'a> Evaluator<'a> {
             halt |= op == Op::Hlt;
             callee = self.dst.args(callee)[0];
         }
+        let mark = match (halt, run, unfold) {
+            (true, ..) => Mark::Halt,
+            (_, true, _) => Mark::Run,
+            (_, _, true) => Mark::Unfold,
+            _ => Mark::Plain,
+        };
         let Some(closure) = self.stub_of_val(callee) else {
+            if self.record.is_some() {
+                self.explain_unknown(callee, mark);
+            }
             self.skip(site, postdom::UNKNOWN, &args);
             self.escape(callee, site, true);
-            self.residual_call(site, callee, &args);
+            self.residual_call(site, callee, &args, None);
             return None;
         };
         let k = self.stubs[closure].source;
@@ -449,10 +470,13 @@ impl<'a> Evaluator<'a> {
             true => (self.facts.automatic[k], false),
             false => self.requested(k, &args, all, unfold),
         };
+        let asked = full;
+        let mut reasons = Reasons { mark, forced: unfold, asked, known_loop: false, drift: 0, knot: false };
         let kinds = self.kinds(&args);
         if recursive {
             let drift = (self.hints.drift((k, mask), &kinds) | self.noted.drift((k, mask), &kinds)) & mask;
             if drift != 0 {
+                reasons.drift |= drift;
                 mask &= !drift;
                 full = false;
             }
@@ -462,12 +486,14 @@ impl<'a> Evaluator<'a> {
         if recursive && !full && !halt && self.is_unfolded_loop(k, site) && self.is_header_known(k, &free, &args, site)
         {
             full = true;
+            reasons.known_loop = true;
         }
         let first = recursive && full && self.last_recorded[k] != site.segment;
         if recursive && mask != 0 && (first || !full) && (full || !self.is_known_stub(k, mask, &free, &args)) {
             let drift = self.drift(k, mask, &free, &args, site);
             if drift != 0 {
                 self.noted.note_drift((k, mask), kinds, drift);
+                reasons.drift |= drift;
                 mask &= !drift;
                 full = false;
             }
@@ -477,6 +503,7 @@ impl<'a> Evaluator<'a> {
             if self.knots.contains(&knot) || self.repeats(k, &free, &args, site) {
                 full = false;
                 mask = all;
+                reasons.knot = true;
                 self.knots.insert(knot);
             } else {
                 site.past.records = Some(self.record(k, &free, &args, site.segment, site.past.records));
@@ -487,17 +514,27 @@ impl<'a> Evaluator<'a> {
             self.note_chain(k, shown, origin);
         }
         if full {
+            if self.record.is_some() {
+                self.explain_unfolded(k, reasons);
+            }
             self.note_entered(k, unfold, site);
             site.past.mode = mode;
             return Some(Entry { cont: k, free, args });
         }
         let masked = (0..n.min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
         let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
+        let n_stubs = self.stubs.len();
         let s = self.stub(k, mask, vals);
         if !halt && self.is_linear(s, &args) {
+            if self.record.is_some() {
+                self.explain_unfolded(k, Reasons { forced: false, asked: false, ..reasons });
+            }
             self.stubs[s].state = State::Consumed;
             site.past.mode = mode;
             return Some(Entry { cont: k, free, args });
+        }
+        if self.record.is_some() {
+            self.explain_residual(site, k, &args, (s, n_stubs < self.stubs.len()), reasons);
         }
         if self.stubs[s].resume.is_none() {
             self.stubs[s].resume = self.stubs[closure].resume;
@@ -534,25 +571,29 @@ impl<'a> Evaluator<'a> {
                 if self.options.annotations && self.dst.as_lit(args[1]) == Some(1) {
                     return self.call(site, args[3], vec![args[0]], Span::NONE);
                 }
-                self.residual_call(site, callee, &args);
+                self.residual_call(site, callee, &args, None);
             }
-            // The bodies are built like any function that escapes, where they stand.
+            // The bodies are built where they stand. While a parallel loop runs, nobody else does.
             Builtin::Parallel | Builtin::Spawn | Builtin::Limited => {
                 self.skip(site, postdom::UNKNOWN, &args);
-                self.residual_call(site, callee, &args);
+                let body = (b == Builtin::Parallel).then(|| args.len() - 2);
+                self.residual_call(site, callee, &args, body);
             }
             Builtin::Branch => {
                 let known = self.dst.as_lit(args[1]).map(|bit| if bit == 1 { args[2] } else { args[3] });
                 if let Some(target) = known.or((args[2] == args[3]).then_some(args[2])) {
                     return self.call(site, target, vec![args[0]], Span::NONE);
                 }
+                if self.record.is_some() {
+                    self.explain_left(args[1]);
+                }
                 self.skip_branch(site, &args[2..]);
                 let (mut resolved, mut requests) = (args.clone(), Vec::new());
                 for idx in [2, 3] {
                     if let Some(s) = self.stub_of_val(args[idx]) {
-                        let s = self.live(s);
-                        resolved[idx] = self.dst.cont_val(self.stubs[s].cont);
-                        requests.push(s);
+                        let (block, request) = self.target(s, &site.memory);
+                        resolved[idx] = self.dst.cont_val(block);
+                        requests.extend(request);
                     }
                 }
                 self.define(site.block, callee, &resolved);
@@ -566,47 +607,65 @@ impl<'a> Evaluator<'a> {
 
     /// Ends the block with a call of a stub, `args` what remains of the arguments.
     fn request_call(&mut self, site: &mut Site, s: StubId, args: Vec<Val>) {
-        let s = self.live(s);
-        let (cont, vals) = (self.stubs[s].cont, self.stubs[s].vals.clone());
-        let target = self.dst.cont_val(cont);
+        let vals = self.stubs[s].vals.clone();
         let is_block = args.iter().all(|&a| !self.dst.types.has_function(self.dst.ty(a)));
         let before = site.memory.clone();
         if is_block {
             for &a in &args[1..] {
                 self.escape(a, site, false);
             }
+            let (block, request) = self.target(s, &site.memory);
+            let target = self.dst.cont_val(block);
             self.define(site.block, target, &args);
+            if let Some(s) = request {
+                self.request(site, s, RequestKind::Jump { args }, site.memory.clone());
+            }
         } else {
+            let s = self.live(s);
+            let target = self.dst.cont_val(self.stubs[s].cont);
             for &v in vals.iter() {
                 self.escape(v, site, true);
             }
-            self.residual_call(site, target, &args);
+            self.residual_call(site, target, &args, None);
+            // Should the callee be inlined here after all, the arguments have not escaped.
+            self.request(site, s, RequestKind::Jump { args }, before);
         }
-        // Should the callee be inlined here after all, the arguments have not escaped.
-        let memory = if is_block { site.memory.clone() } else { before };
-        self.request(site, s, RequestKind::Jump { args }, memory);
     }
 
-    /// Ends the block with a call of residual code, after which whatever escaped may have changed.
-    fn residual_call(&mut self, site: &mut Site, callee: Val, args: &[Val]) {
+    /// Ends the block with a call of residual code, after which whatever escaped may have changed. During the call, only
+    /// the argument `body` runs, if there is one.
+    fn residual_call(&mut self, site: &mut Site, callee: Val, args: &[Val], body: Option<usize>) {
         let mut resolved = args.to_vec();
         let last = args.len() - 1;
         let ret = self.stub_of_val(args[last]).filter(|_| {
             let params = self.dst.types.cn_params(self.dst.ty(args[last]));
             params.is_some_and(|p| p.iter().all(|&t| !self.dst.types.has_function(t)))
         });
+        let body = body.and_then(|i| Some((i, self.stub_of_val(args[i])?)));
+        let in_body = body.map(|(_, s)| self.kept(s, &site.memory));
         for (i, &a) in args.iter().enumerate().skip(1) {
             if i != last || ret.is_none() {
-                self.escape(a, site, false);
+                self.escape(a, site, body.is_some_and(|b| b.0 == i));
             }
         }
-        let ret = ret.map(|r| self.live(r));
-        if let Some(r) = ret {
-            resolved[last] = self.dst.cont_val(self.stubs[r].cont);
+        let mut body_request = None;
+        if let (Some((i, s)), Some(memory)) = (body, in_body) {
+            let (block, request) = self.target(s, &memory);
+            resolved[i] = self.dst.cont_val(block);
+            body_request = request.map(|s| (s, memory));
+        }
+        let mut after = site.memory.clone();
+        after.clobber();
+        let ret = ret.map(|r| self.target(r, &after));
+        if let Some((block, _)) = ret {
+            resolved[last] = self.dst.cont_val(block);
         }
         self.define(site.block, callee, &resolved);
-        site.memory.clobber();
-        if let Some(r) = ret {
+        site.memory = after;
+        if let Some((s, memory)) = body_request {
+            self.request(site, s, RequestKind::Arg, memory);
+        }
+        if let Some((_, Some(r))) = ret {
             self.request(site, r, RequestKind::Arg, site.memory.clone());
         }
     }

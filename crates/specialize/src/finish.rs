@@ -32,6 +32,7 @@ pub fn finish(ev: &mut Evaluator, roots: &[Cont]) -> World {
         copy.new.cont_mut(k).linkage = copy.ev.source_linkage(root);
     }
     copy.run();
+    copy.ev.finish_record(&copy.conts, &copy.vals, &copy.new);
     let (calls, values, new) = (copy.calls, copy.values, copy.new);
     ev.note_single_calls(|k| calls[k] + 2 * values[k]);
     new

@@ -28,6 +28,7 @@ pub mod facts;
 pub mod finish;
 pub mod memory;
 pub mod postdom;
+pub mod record;
 pub mod recursive_runs;
 pub mod whistle;
 
@@ -44,22 +45,26 @@ pub struct Options {
     pub annotations: bool,
     /// Multiplies all budgets.
     pub budget: f64,
+    /// Keep a [record](record::Record) of what is decided.
+    pub record: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { annotations: true, budget: 1.0 }
+        Options { annotations: true, budget: 1.0, record: false }
     }
 }
 
 /// What the evaluation took.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Default)]
 pub struct Stats {
     pub rounds: usize,
     /// Bodies entered, all rounds together.
     pub reductions: u64,
     /// Values of the residual graph before clean-up, last round.
     pub nodes: usize,
+    /// Of the last round, if it was asked for.
+    pub record: Option<Box<record::Record>>,
 }
 
 /// The residual program of all roots of `source`. `None`: it would not end, and the sink says why.
@@ -79,9 +84,10 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Option<(
             return None;
         }
         let residual = finish::finish(&mut evaluator, &roots);
-        let (noted, reports) = (evaluator.take_noted(), evaluator.take_reports());
+        let (noted, reports, record) = (evaluator.take_noted(), evaluator.take_reports(), evaluator.take_record());
         if stats.rounds >= MAX_ROUNDS || !hints.absorb(noted) {
             sink.diagnostics.extend(reports);
+            stats.record = record;
             if options.annotations {
                 report_static_asserts(&residual, sink);
             }

@@ -12,7 +12,7 @@
 use nyala_base::SideTable;
 use nyala_ir::{Node, Op, Ty, TyKind, Val, World, fold};
 use rpds::HashTrieMap;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use std::rc::Rc;
 
 type Map<K, V> = HashTrieMap<K, V, archery::RcK, FxBuildHasher>;
@@ -114,6 +114,20 @@ impl Leaves {
                 Rc::make_mut(block)[lo..hi].fill(leaf);
             }
         }
+    }
+
+    /// Whether `other` has all that is known here.
+    fn is_within(&self, other: &Leaves) -> bool {
+        let within = |a: Leaf, b: Leaf| a == b || a == UNKNOWN;
+        if Rc::ptr_eq(&self.blocks, &other.blocks) {
+            return within(self.rest, other.rest);
+        }
+        let n = self.blocks.len().max(other.blocks.len());
+        within(self.rest, other.rest)
+            && (0..n).all(|i| match (self.blocks.get(i), other.blocks.get(i)) {
+                (Some(a), Some(b)) if Rc::ptr_eq(a, b) => true,
+                _ => (i * BLOCK..(i + 1) * BLOCK).all(|at| within(self.get(at as u64), other.get(at as u64))),
+            })
     }
 
     /// What both have.
@@ -313,6 +327,22 @@ impl Memory {
             }
         }
         merged
+    }
+
+    /// What is known of variables that are not given away, but for some.
+    pub fn without(&self, written: &FxHashSet<Val>) -> Memory {
+        let mut kept = Memory::default();
+        for (&base, object) in self.objects.iter().filter(|(base, o)| o.private && !written.contains(base)) {
+            kept.objects.insert_mut(base, object.clone());
+        }
+        kept
+    }
+
+    /// Whether all that `other` knows of such variables is known here.
+    pub fn implies(&self, other: &Memory) -> bool {
+        other.objects.iter().all(|(base, object)| {
+            self.objects.get(base).is_some_and(|o| o.private && object.leaves.is_within(&o.leaves))
+        })
     }
 
     /// Whether anything is known at all.

@@ -1,9 +1,10 @@
 //! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the blur
-//! against C, parallel loops, sorting, specialized interpreters.
+//! against C, parallel loops, sorting, specialized interpreters, evaluation at compile time.
 //!
 //! Each figure is the median of several runs. A whole run writes a file into `bench/results/`; nothing here fails because
 //! something is slow.
 
+mod constants;
 mod front;
 mod interpreters;
 mod parallel;
@@ -86,6 +87,11 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     }
     if wanted("sort") {
         let block = sort::run()?;
+        print!("{block}");
+        out.push_str(&block);
+    }
+    if wanted("constants") {
+        let block = constants::run()?;
         print!("{block}");
         out.push_str(&block);
     }

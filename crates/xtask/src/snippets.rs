@@ -6,6 +6,7 @@
 //! | `impala more` | goes on with the program before |
 //! | `impala fails NAME` | a program that does not compile; `NAME` is shown as its file |
 //! | `residual F`, `flat F`, `flat F loop` | what `nyala emit` prints of that function of the program before |
+//! | `explain`, `explain F` | what `nyala explain` says of the program before, or of that function |
 //! | `errors` | the diagnostics of the program before |
 //! | `output` | what its `main` prints |
 //!
@@ -103,6 +104,10 @@ fn shown(program: Option<&Program>, what: &str, words: &[&str]) -> Result<String
     let text = match (what, words) {
         ("residual" | "flat", [function]) => nyala::emit(&mut s, what, Some(function)),
         ("flat", [function, "loop"]) => nyala::emit_deepest_loop(&mut s, function),
+        ("explain", [] | [_]) => {
+            let explained = nyala::explain::explain(&mut s);
+            explained.and_then(|e| nyala::explain::text(&mut s, &e.report, words.first().copied(), 10))
+        }
         ("errors", []) => {
             let _ = s.graph().and_then(|w| s.residual(&w)).and_then(|w| s.flat(&w));
             return Ok(s.render(false));

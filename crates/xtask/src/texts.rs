@@ -7,10 +7,11 @@
 //! | `//> text` | a line of what `main` prints, under every engine; `//= 3`: its exit code |
 //! | `//! residual f: "mul(" == 2` | the text occurs so often in the function at that stage; `<=` too; `*` is the whole stage |
 //! | `//! flat f loop: "load" <= 9` | the same in the deepest loop with most instructions of the function |
+//! | `//! explain f: "only call" == 1` | the same in what `nyala explain --fn f` says |
 //! | `//! pe-budget 0.01` | for the whole file: the budget of partial evaluation, as the option says it |
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
-//! | a file with `.residual` or `.stderr` for `.impala` | the whole residual program, the whole output |
+//! | a file with `.residual`, `.explain` or `.stderr` for `.impala` | the whole residual program, what `nyala explain` says, the whole output |
 //!
 //! Programs in Markdown pages are tests as well: [`crate::snippets`]. Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two. `; test run`: [`crate::evaluate`].
 
@@ -33,7 +34,7 @@ const FILE_LIMIT: Duration = Duration::from_secs(600);
 /// Runs all whose path contains `filter`; writes expected outputs if `bless`.
 pub fn run(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
     let mut files = Vec::new();
-    for folder in ["run", "residual", "seeds", "ui", "ir"] {
+    for folder in ["run", "residual", "explain", "seeds", "ui", "ir"] {
         collect(&root().join("tests").join(folder), &mut files);
     }
     for folder in ["examples", "lib", "docs"] {
@@ -136,12 +137,15 @@ pub fn run_file(path: &Path, bless: bool) -> Vec<String> {
             faults.push(e);
         }
     }
-    let golden = path.with_extension("residual");
-    if golden.exists() || bless && path.starts_with(root().join("tests/residual")) {
-        checks_something = true;
-        match stage(path, &text, "residual") {
-            Ok(found) => compare(&golden, &found, bless, &mut faults),
-            Err(e) => faults.push(e),
+    for kind in ["residual", "explain"] {
+        let golden = path.with_extension(kind);
+        if golden.exists() || bless && path.starts_with(root().join("tests").join(kind)) {
+            checks_something = true;
+            let found = if kind == "residual" { stage(path, &text, kind) } else { explained(path, &text, None) };
+            match found {
+                Ok(found) => compare(&golden, &found, bless, &mut faults),
+                Err(e) => faults.push(e),
+            }
         }
     }
     let is_program = ["examples", "lib", "out"].iter().any(|folder| path.starts_with(root().join(folder)));
@@ -170,6 +174,14 @@ fn stage(path: &Path, text: &str, stage: &str) -> Result<String, String> {
     let mut s = session(path, text);
     let text = nyala::emit(&mut s, stage, None);
     text.map_err(|_| s.render(false))
+}
+
+/// What `nyala explain` says, of all or of one function.
+fn explained(path: &Path, text: &str, function: Option<&str>) -> Result<String, String> {
+    let mut s = session(path.strip_prefix(root()).unwrap_or(path), text);
+    let said = nyala::explain::explain(&mut s)
+        .and_then(|explained| nyala::explain::text(&mut s, &explained.report, function, usize::MAX));
+    said.map_err(|_| s.render(false))
 }
 
 fn compare(golden: &Path, found: &str, bless: bool, faults: &mut Vec<String>) {
@@ -293,17 +305,24 @@ fn check_rule(path: &Path, text: &str, rule: &str) -> Result<(), String> {
     let mut s = session(path, text);
     let function = (function != "*").then_some(function);
     let found = match words.get(2) {
+        None if stage_name == "explain" => {
+            return check_count(rule, &explained(path, text, function)?, pattern, relation, n);
+        }
         None => nyala::emit(&mut s, stage_name, function),
         Some(&"loop") => nyala::emit_deepest_loop(&mut s, function.unwrap_or("main")),
         Some(_) => return Err(malformed()),
     };
     let found = found.map_err(|_| s.render(false))?;
+    check_count(rule, &found, pattern, relation, n)
+}
+
+fn check_count(rule: &str, found: &str, pattern: &str, relation: &str, n: usize) -> Result<(), String> {
     let count = found.matches(pattern).count();
     let holds = match relation {
         "==" => count == n,
         "<=" => count <= n,
         ">=" => count >= n,
-        _ => return Err(malformed()),
+        _ => return Err(format!("malformed rule `{rule}`")),
     };
     if holds { Ok(()) } else { Err(format!("`{rule}` does not hold, it is {count}:\n{found}")) }
 }

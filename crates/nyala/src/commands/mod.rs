@@ -6,6 +6,7 @@ pub mod cache;
 pub mod check;
 pub mod doctor;
 pub mod emit;
+pub mod explain;
 pub mod explain_error;
 pub mod run;
 pub mod test;
@@ -57,7 +58,7 @@ pub struct Input {
     time_passes: bool,
     /// Show diagnostics as JSON, an object a line, on standard error (docs/diagnostics.md)
     #[arg(long, conflicts_with = "time_passes")]
-    json: bool,
+    pub json: bool,
 }
 
 impl Input {

@@ -20,3 +20,12 @@ pub fn error(name: &str) -> Diagnostic {
     Diagnostic::error("no-such-function", Span::NONE, format!("no function `{name}` is left at this stage"))
         .hint("it may have been inlined, or nothing exported uses it; leave out `--fn` to see everything")
 }
+
+/// The same of a program as partial evaluation gets it.
+pub fn unknown(name: &str, similar: Option<&str>) -> Diagnostic {
+    let hint = match similar {
+        Some(similar) => format!("did you mean `{similar}`?"),
+        None => "functions that nothing exported uses are not compiled; leave out `--fn` to see everything".into(),
+    };
+    Diagnostic::error("no-such-function", Span::NONE, format!("partial evaluation met no function `{name}`")).hint(hint)
+}

@@ -81,8 +81,14 @@ impl Evaluator<'_> {
         let mut k = entry.cont;
         let [mut frame, mut args, mut ahead] = std::mem::take(&mut self.frames);
         self.load(&mut frame, &entry);
+        if let Some(record) = &mut self.record {
+            record.begin(site.block);
+        }
         loop {
             self.reductions += 1;
+            if self.record.is_some() {
+                self.explain_step(k);
+            }
             if self.reductions.is_multiple_of(1024) || self.reductions < 1024 {
                 self.check_budget()?;
                 self.collect(&mut frame)?;
@@ -99,7 +105,12 @@ impl Evaluator<'_> {
             self.compute_all(&code, &mut frame, &mut site);
             let callee = match (code.target, &code.callee) {
                 (Target::Branch, _) => match self.get(&code.args[1], &frame) {
-                    Value::Lit(bit) => self.callee(&code.args[if bit == 1 { 2 } else { 3 }], &frame),
+                    Value::Lit(bit) => {
+                        if self.record.is_some() {
+                            self.explain_decided(bit);
+                        }
+                        self.callee(&code.args[if bit == 1 { 2 } else { 3 }], &frame)
+                    }
                     _ => None,
                 },
                 (Target::Call { .. }, callee) => self.callee(callee, &frame),
@@ -125,6 +136,9 @@ impl Evaluator<'_> {
                         self.frame_of(&mut ahead, &callee, &args, &frame);
                         let header = self.source_of(&callee);
                         if self.is_condition_known(header, &mut ahead, &mut site) {
+                            if self.record.is_some() {
+                                self.explain_loop(header);
+                            }
                             std::mem::swap(&mut frame, &mut ahead);
                             (k, site.past.mode) = (header, mode);
                             continue;
@@ -150,6 +164,9 @@ impl Evaluator<'_> {
             let Some(next) = next else { break };
             self.load(&mut frame, &next);
             k = next.cont;
+        }
+        if let Some(record) = &mut self.record {
+            record.end(site.block, self.facts.function[k].unwrap_or(k));
         }
         for frame in [&mut frame, &mut args, &mut ahead] {
             frame.clear();
@@ -331,6 +348,7 @@ impl Evaluator<'_> {
         let n = args.len();
         let all = (if n >= 64 { u64::MAX } else { (1 << n) - 1 }) & !1;
         let Some((mask, mut full)) = self.quick_request(k, args, all, forced) else { return Decision::Residual };
+        let mut asked = true;
         if self.facts.is_recursive[k] {
             if full && self.last_recorded[k] != site.segment {
                 return Decision::Residual;
@@ -346,10 +364,14 @@ impl Evaluator<'_> {
                 };
             }
         } else {
+            asked = full;
             full |= self.hints.is_inline((k, mask)) || self.is_linear_call(callee, args, frame, mask);
         }
         if !full {
             return Decision::Residual;
+        }
+        if self.record.is_some() {
+            self.explain_entered(k, Self::unfold_class(unfold, forced, asked));
         }
         self.note_entered(k, forced, site);
         Decision::Enter(mode)

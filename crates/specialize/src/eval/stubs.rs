@@ -39,6 +39,9 @@ impl Evaluator<'_> {
         }
         let s = self.stubs.len();
         self.stub_of[cont] = Some(s as u32);
+        if let Some(record) = &mut self.record {
+            record.make(cont);
+        }
         self.stubs.push(Stub {
             source,
             mask,
@@ -52,6 +55,7 @@ impl Evaluator<'_> {
             resume: None,
             made: self.reductions,
             alias: None,
+            assumed: None,
             rank: (birth, height + 1),
             youngest,
             was_called: false,
@@ -72,13 +76,17 @@ impl Evaluator<'_> {
                     let Stub { resume, made, .. } = self.stubs[s];
                     (self.stubs[fresh].resume, self.stubs[fresh].made) = (resume, made);
                     self.stubs[s].alias = Some(fresh);
+                    if let Some(record) = &mut self.record {
+                        record.make_again(self.stubs[s].cont, self.stubs[fresh].cont);
+                    }
                     fresh
                 }
             };
         }
-        // The next one to ask has a short way.
+        // The next one to ask has a short way, unless blocks with assumptions lie on it.
         let mut at = first;
         while at != s
+            && self.stubs[at].assumed.is_none()
             && let Some(next) = self.stubs[at].alias
         {
             self.stubs[at].alias = Some(s);
@@ -190,6 +198,9 @@ impl Evaluator<'_> {
         {
             self.stubs[s].state = State::Consumed;
             self.stubs[s].was_called = true;
+            if let Some(record) = &mut self.record {
+                record.inline(block, k);
+            }
             let args = self.all_args(s, &args);
             self.segments += 1;
             let site = Site { block, segment: self.segments, past: self.stubs[s].past, memory };
@@ -210,8 +221,13 @@ impl Evaluator<'_> {
                     *slot = first;
                 }
             }
+        }
+        if !self.stubs[s].escaped {
             let states: Vec<Memory> = requests.iter().map(|r| r.memory.clone()).collect();
             memory = Memory::merge(&states);
+            if general {
+                memory = if self.may_assume(s) { self.kept(s, &memory) } else { Memory::default() };
+            }
         }
         let particular = fixed.iter().any(Option::is_some) || !memory.is_empty();
         let block = if particular {
@@ -223,7 +239,11 @@ impl Evaluator<'_> {
                 .map(|(&i, _)| self.source.ty(self.source.param(k, i)))
                 .collect();
             let ty = self.dst.types.cn(&tys);
-            self.dst.reserve(ty)
+            let block = self.dst.reserve(ty);
+            if general {
+                self.assume(s, memory.clone(), block);
+            }
+            block
         } else {
             self.stubs[s].state = State::Built;
             self.stubs[s].cont
@@ -233,6 +253,10 @@ impl Evaluator<'_> {
         let names = names.map(|(&i, _)| data.param_names.get(i).cloned().unwrap_or_default()).collect();
         self.dst.set_origin(data.origin);
         self.dst.set_params(block, &data.name, names);
+        if self.record.is_some() {
+            let from = requests.first().map(|r| r.block);
+            self.explain_block(block, s, from, &fixed);
+        }
         self.births += 1;
         let mut params = self.dst.params(block).to_vec().into_iter();
         let mut remaining = Vec::with_capacity(kept.len());

@@ -1,0 +1,51 @@
+//! `nyala explain`: what partial evaluation did at each call, and why.
+
+use super::{Input, with_session};
+use nyala::diagnostics::cannot_write;
+use nyala::explain;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Say what partial evaluation did at each call, and why
+///
+/// With `--json` the report is JSON as well, on standard output (docs/explain.md).
+#[derive(clap::Args)]
+pub struct Explain {
+    #[command(flatten)]
+    input: Input,
+    /// Only calls of this function, and what is in it
+    #[arg(long = "fn", value_name = "NAME", conflicts_with = "html")]
+    function: Option<String>,
+    /// Entries of each list
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Write a page with source and residual program side by side
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    html: Option<PathBuf>,
+}
+
+impl Explain {
+    pub fn run(&self) -> u8 {
+        if self.html.as_ref().is_some_and(|out| self.input.would_lose(out)) {
+            return super::USAGE;
+        }
+        with_session(&self.input, |s| {
+            self.html.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
+            let explained = explain::explain(s)?;
+            if let Some(path) = &self.html {
+                let page = explain::html::page(&explained, &s.sources, &s.program_files());
+                std::fs::write(path, page).map_err(|e| s.report(cannot_write::file(path, e)))?;
+                return Ok(0);
+            }
+            let report = &explained.report;
+            let text = match self.input.json {
+                true => explain::json(report) + "\n",
+                false => explain::text(s, report, self.function.as_deref(), self.top)?,
+            };
+            match std::io::stdout().write_all(text.as_bytes()) {
+                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(s.report(cannot_write::standard_output(e))),
+                _ => Ok(0),
+            }
+        })
+    }
+}

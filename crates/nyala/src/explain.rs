@@ -1,0 +1,595 @@
+//! What partial evaluation did at each call, and why (`nyala explain`): a [`Report`] made of the evaluator's record, in the
+//! words and places of the program's text. It is data, apart from the record so that either may change without the other;
+//! [`text`] shows it on a terminal, [`html`] as a page, and as JSON it is described in `docs/explain.md`.
+
+pub mod html;
+pub mod text;
+mod words;
+
+use crate::diagnostics::no_such_function;
+use crate::{Reported, Session};
+use nyala_base::{Id, SideTable, Sources, Span};
+use nyala_ir::{Builtin, Cont, Global, Linkage, Node, Op, Val, World};
+use nyala_specialize::facts::{Facts, is_function};
+use nyala_specialize::record::{Outcome, Piece, Record, Row, Why};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use words::Words;
+
+/// Changes when fields change their meaning or go.
+const VERSION: u32 = 1;
+
+#[derive(Serialize)]
+pub struct Report {
+    pub version: u32,
+    pub totals: Totals,
+    pub functions: Vec<Function>,
+    pub sites: Vec<Site>,
+    pub instances: Vec<Instance>,
+    pub loops: Vec<Loop>,
+    pub closures: Vec<Closure>,
+    pub timeline: Vec<Step>,
+}
+
+#[derive(Serialize, Default)]
+pub struct Totals {
+    pub rounds: usize,
+    /// Of the last round, as everything here.
+    pub reductions: u64,
+    pub micros: u64,
+    /// Calls by decision.
+    pub calls: BTreeMap<&'static str, u64>,
+    pub residual_functions: usize,
+    pub residual_loops: usize,
+    pub residual_nodes: u64,
+    pub closures: usize,
+    /// There was too much to tell all of it apart.
+    pub rough: bool,
+}
+
+/// Lines and columns count from 1, columns in characters; the end is the place after the last character.
+#[derive(Serialize, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub file: String,
+    pub line: usize,
+    pub column: usize,
+    pub end_line: usize,
+    pub end_column: usize,
+}
+
+/// A function or loop of the program.
+#[derive(Serialize)]
+pub struct Function {
+    pub name: String,
+    pub kind: &'static str,
+    pub place: Option<Place>,
+    pub exported: bool,
+    /// Of a library, not of the files given.
+    pub library: bool,
+    /// Bodies of it, and of blocks in it, that were evaluated.
+    pub reductions: u64,
+    /// Times that it was unfolded.
+    pub unfolded: u64,
+    /// Residual functions or loops made of it.
+    pub instances: usize,
+    /// Nodes of the residual program that its own code left.
+    pub nodes: u64,
+}
+
+/// A call, loop or branch.
+#[derive(Serialize)]
+pub struct Site {
+    pub kind: &'static str,
+    pub place: Option<Place>,
+    /// The function it is in, an index of `functions`.
+    pub function: Option<usize>,
+    pub outcomes: Vec<OutcomeOf>,
+}
+
+impl Site {
+    pub fn calls(&self) -> u64 {
+        self.outcomes.iter().map(|o| o.calls).sum()
+    }
+    pub fn nodes(&self) -> u64 {
+        self.outcomes.iter().map(|o| o.nodes).sum()
+    }
+    /// Times that the callee's code was copied.
+    pub fn copies(&self) -> u64 {
+        self.outcomes.iter().map(|o| o.copies).sum()
+    }
+}
+
+/// What became of calls at a site that had the same callee, decision and reason.
+#[derive(Serialize)]
+pub struct OutcomeOf {
+    pub decision: &'static str,
+    /// An index of `functions`.
+    pub callee: Option<usize>,
+    /// The callee's name if it lies outside the program; of a branch that was decided, `then` or `else`.
+    pub target: Option<String>,
+    pub calls: u64,
+    pub copies: u64,
+    pub nodes: u64,
+    pub parameters: Vec<Parameter>,
+    pub why: Reason,
+    /// In which `instances`, and how many calls there.
+    #[serde(rename = "in")]
+    pub within: Vec<(usize, u64)>,
+}
+
+/// A parameter specialized.
+#[derive(Serialize, PartialEq, Eq)]
+pub struct Parameter {
+    pub name: String,
+    /// `function`: it is or has one; `filter`; `same`: of an instance, all its calls agree.
+    pub because: &'static str,
+    /// A few of them.
+    pub values: Vec<String>,
+}
+
+#[derive(Serialize, Clone)]
+pub struct Reason {
+    pub code: &'static str,
+    pub text: String,
+    /// The filter's text and place.
+    pub filter: Option<Named>,
+    /// What was not known, and where it came from.
+    pub unknown: Option<Named>,
+}
+
+#[derive(Serialize, Clone)]
+pub struct Named {
+    pub text: String,
+    pub place: Option<Place>,
+}
+
+/// A residual function or loop.
+#[derive(Serialize)]
+pub struct Instance {
+    /// An index of `functions`; null for what is in none of those told apart.
+    pub function: Option<usize>,
+    pub kind: &'static str,
+    /// The one whose code asked for it first.
+    pub parent: Option<usize>,
+    pub parameters: Vec<Parameter>,
+    pub nodes: u64,
+    /// Whether anything is left of it.
+    pub left: bool,
+}
+
+/// A loop or recursion of the residual program.
+#[derive(Serialize)]
+pub struct Loop {
+    pub instance: usize,
+    pub kind: &'static str,
+    pub why: Option<Reason>,
+}
+
+/// A function that is a value at run time.
+#[derive(Serialize)]
+pub struct Closure {
+    pub name: String,
+    pub place: Option<Place>,
+    pub why: String,
+    /// Where it becomes a value.
+    pub used: Option<Place>,
+}
+
+#[derive(Serialize)]
+pub struct Step {
+    pub reductions: u64,
+    pub micros: u64,
+    /// Index of `functions`, reductions.
+    pub functions: Vec<(usize, u64)>,
+}
+
+/// A report, and the residual program that it is of.
+pub struct Explained {
+    pub report: Report,
+    pub residual: World,
+    pub record: Box<Record>,
+}
+
+/// Evaluates the program, with a record.
+pub fn explain(s: &mut Session) -> Result<Explained, Reported> {
+    let source = s.graph()?;
+    let (residual, record) = s.residual_with_record(&source)?;
+    let files = s.program_files();
+    let builder = Builder::new(&source, &residual, &record, &s.sources, &files);
+    Ok(Explained { report: builder.report(), residual, record })
+}
+
+/// The report as text: `top` entries of each list, or all about one function.
+pub fn text(s: &mut Session, report: &Report, function: Option<&str>, top: usize) -> Result<String, Reported> {
+    if let Some(name) = function.filter(|name| report.functions.iter().all(|f| f.name != **name)) {
+        let similar = nyala_sema::closest(name, report.functions.iter().map(|f| f.name.as_str()));
+        return Err(s.report(no_such_function::unknown(name, similar)));
+    }
+    Ok(text::render(report, function, top))
+}
+
+/// The report as JSON, on one line.
+pub fn json(report: &Report) -> String {
+    // Strings and numbers only: nothing here cannot be written.
+    serde_json::to_string(report).unwrap_or_default()
+}
+
+pub fn decision(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Unfolded => "unfolded",
+        Outcome::Run => "run",
+        Outcome::Specialized => "specialized",
+        Outcome::Residual => "residual",
+        Outcome::Halted => "halted",
+        Outcome::Knot => "knot",
+        Outcome::Generalized => "generalized",
+        Outcome::Decided => "decided",
+        Outcome::Left => "left",
+    }
+}
+
+struct Builder<'a> {
+    source: &'a World,
+    residual: &'a World,
+    record: &'a Record,
+    /// Names of the files given.
+    files: &'a [String],
+    facts: Facts,
+    residual_facts: Facts,
+    words: Words<'a>,
+    functions: Vec<Function>,
+    function_ids: FxHashMap<(Span, String), usize>,
+    ids: SideTable<Cont, Option<usize>>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(
+        source: &'a World,
+        residual: &'a World,
+        record: &'a Record,
+        sources: &'a Sources,
+        files: &'a [String],
+    ) -> Builder<'a> {
+        Builder {
+            source,
+            residual,
+            record,
+            files,
+            facts: Facts::new(source, &source.roots()),
+            residual_facts: Facts::new(residual, &residual.roots()),
+            words: Words::new(source, sources),
+            functions: Vec::new(),
+            function_ids: FxHashMap::default(),
+            ids: SideTable::default(),
+        }
+    }
+
+    fn report(mut self) -> Report {
+        let sites = self.sites();
+        for k in all_conts(self.source).filter(|&k| self.record.own_nodes[k] > 0) {
+            let id = self.function(k);
+            self.functions[id].nodes += self.record.own_nodes[k];
+        }
+        let instances = self.instances();
+        let loops = self.loops();
+        let closures = self.closures();
+        let timeline = self.timeline();
+        let mut totals = Totals {
+            rounds: self.record.rounds,
+            reductions: self.record.reductions,
+            micros: timeline.last().map_or(0, |s| s.micros),
+            calls: BTreeMap::new(),
+            residual_functions: instances.iter().filter(|i| i.left && i.kind == "function").count(),
+            residual_loops: loops.iter().filter(|l| l.kind == "loop").count(),
+            residual_nodes: instances.iter().map(|i| i.nodes).sum(),
+            closures: closures.len(),
+            rough: self.record.is_rough,
+        };
+        for o in sites.iter().flat_map(|s| &s.outcomes) {
+            *totals.calls.entry(o.decision).or_default() += o.calls;
+        }
+        Report { version: VERSION, totals, functions: self.functions, sites, instances, loops, closures, timeline }
+    }
+
+    /// The index of a function or loop of the source; instances of a generic function are one.
+    fn function(&mut self, k: Cont) -> usize {
+        if let Some(id) = self.ids[k] {
+            return id;
+        }
+        let data = self.source.cont(k);
+        let key = (data.origin, data.name.clone());
+        let id = *self.function_ids.entry(key).or_insert(self.functions.len());
+        if id == self.functions.len() {
+            let place = self.words.place(data.origin);
+            let library = place.as_ref().is_some_and(|p| !self.files.contains(&p.file));
+            let kind = match self.facts.function[k] == Some(k) || data.linkage.is_external() {
+                true => "function",
+                false => "loop",
+            };
+            let exported = matches!(data.linkage, Linkage::Exported(_));
+            let name = self.words.name(k);
+            self.functions.push(Function {
+                name,
+                kind,
+                place,
+                exported,
+                library,
+                reductions: 0,
+                unfolded: 0,
+                instances: 0,
+                nodes: 0,
+            });
+        }
+        self.ids[k] = Some(id);
+        id
+    }
+
+    fn sites(&mut self) -> Vec<Site> {
+        // In the order of the text; what no text was written for comes last.
+        let mut found: BTreeMap<(Span, &'static str, Option<usize>), Vec<&Row>> = BTreeMap::new();
+        for row in &self.record.rows {
+            if row.key.callee.is_some_and(|k| self.words.is_block(self.source.cont(k))) {
+                continue;
+            }
+            let site = row.key.site;
+            let kind = match row.key.callee {
+                None if matches!(row.key.outcome, Outcome::Decided | Outcome::Left) => "branch",
+                Some(k) if self.facts.function[k] != Some(k) && !self.source.cont(k).linkage.is_external() => "loop",
+                _ => "call",
+            };
+            let mut span = self.source.body(site).map_or(Span::NONE, |b| b.origin);
+            if let ("loop", Some(k)) = (kind, row.key.callee) {
+                span = self.source.cont(k).origin;
+            }
+            let around = self.facts.function[site].map(|f| self.function(f));
+            found.entry((span, kind, around)).or_default().push(row);
+        }
+        let mut sites = Vec::new();
+        for ((span, kind, function), rows) in found {
+            let mut outcomes: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
+            for row in rows {
+                let callee = row.key.callee.map(|k| self.function(k));
+                let Row { key, .. } = row;
+                let side = if kind == "branch" { key.mask } else { 0 };
+                outcomes.entry((callee, key.outcome, key.why, key.mask, side)).or_default().push(row);
+            }
+            let outcomes: Vec<OutcomeOf> = outcomes.into_values().map(|rows| self.outcome(kind, &rows)).collect();
+            sites.push(Site { kind, place: self.words.place(span), function, outcomes });
+        }
+        sites
+    }
+
+    fn outcome(&mut self, kind: &str, rows: &[&Row]) -> OutcomeOf {
+        let key = &rows[0].key;
+        let callee = key.callee.map(|k| self.function(k));
+        let target = match (kind, key.callee) {
+            ("branch", _) if key.outcome == Outcome::Decided => {
+                Some(if key.mask == 1 { "then" } else { "else" }.to_string())
+            }
+            (_, Some(k)) if self.source.cont(k).linkage.is_external() => Some(self.words.name(k)),
+            _ => None,
+        };
+        let total = |of: fn(&Row) -> u64| rows.iter().map(|r| of(r)).sum::<u64>();
+        let (calls, nodes) = (total(|r| r.calls), total(|r| r.nodes));
+        let is_entered = matches!(key.outcome, Outcome::Unfolded | Outcome::Run);
+        let copies = if is_entered { calls } else { total(|r| r.made) };
+        if let Some(id) = callee {
+            self.functions[id].nodes += nodes;
+            self.functions[id].unfolded += if is_entered { calls } else { 0 };
+        }
+        let mut within: BTreeMap<usize, u64> = BTreeMap::new();
+        for row in rows {
+            *within.entry(row.key.instance as usize).or_default() += row.calls;
+        }
+        let examples = rows.iter().flat_map(|r| &r.examples);
+        let parameters = match key.callee.filter(|_| key.outcome != Outcome::Decided) {
+            Some(k) => self.parameters(k, key.mask, examples.map(Vec::as_slice)),
+            None => Vec::new(),
+        };
+        let why = self.words.reason(key, self.facts.automatic[key.callee.unwrap_or(key.site)]);
+        OutcomeOf {
+            decision: decision(key.outcome),
+            callee,
+            target,
+            calls,
+            copies,
+            nodes,
+            parameters,
+            why,
+            within: within.into_iter().collect(),
+        }
+    }
+
+    /// The parameters of `mask`, with the values of the examples.
+    fn parameters<'e>(
+        &self,
+        k: Cont,
+        mask: u64,
+        examples: impl Iterator<Item = &'e [(u32, Vec<Piece>)]>,
+    ) -> Vec<Parameter> {
+        let mut values: BTreeMap<u32, Vec<String>> =
+            (0..64).filter(|&i| mask >> i & 1 == 1).map(|i| (i, Vec::new())).collect();
+        for (i, pieces) in examples.flatten() {
+            let shown = self.words.value(pieces);
+            let of_param = values.entry(*i).or_default();
+            if !of_param.contains(&shown) && of_param.len() < 4 {
+                of_param.push(shown);
+            }
+        }
+        let because = |i: u32| match (mask >> i & 1, self.facts.automatic[k] >> i & 1) {
+            (0, _) => "same",
+            (_, 1) => "function",
+            _ => "filter",
+        };
+        let parameter =
+            |(i, values): (u32, Vec<String>)| Parameter { name: self.words.param(k, i), because: because(i), values };
+        values.into_iter().map(parameter).collect()
+    }
+
+    fn instances(&mut self) -> Vec<Instance> {
+        let mut nodes: Vec<u64> = vec![0; self.record.instances.len()];
+        let nest = &self.residual_facts.nest;
+        for &k in nest.conts.iter().filter(|&&k| self.residual.body(k).is_some()) {
+            nodes[self.record.instance_of[k] as usize] += 1 + nest.ops(k).len() as u64;
+        }
+        let mut instances = Vec::new();
+        for (i, made) in self.record.instances.iter().enumerate() {
+            let left = made.residual.is_some();
+            let kind = match made.residual {
+                Some(k) if is_function(self.residual, k) => "function",
+                _ => "loop",
+            };
+            let function = (i > 0).then(|| self.function(made.source));
+            if let Some(id) = function.filter(|_| left) {
+                self.functions[id].instances += 1;
+            }
+            let mut parameters = Vec::new();
+            if i > 0 {
+                let mask = made.values.iter().fold(0, |m, v| m | 1 << v.0);
+                parameters = self.parameters(made.source, mask, std::iter::once(made.values.as_slice()));
+            }
+            instances.push(Instance {
+                function,
+                kind,
+                parent: (i > 0).then_some(made.parent as usize),
+                parameters,
+                nodes: nodes[i],
+                left,
+            });
+        }
+        instances
+    }
+
+    fn loops(&self) -> Vec<Loop> {
+        let mut loops = Vec::new();
+        for (i, made) in self.record.instances.iter().enumerate().skip(1) {
+            let Some(k) = made.residual.filter(|&k| self.residual_facts.is_recursive[k]) else { continue };
+            let kind = if is_function(self.residual, k) { "recursion" } else { "loop" };
+            // The reason that says most.
+            let rank = |why: Why| match why {
+                Why::Drift(..) => 0,
+                Why::UnknownLoop(_) | Why::PlainLoop => 1,
+                Why::UnknownFilter(..) => 2,
+                Why::FalseFilter(_) => 3,
+                Why::Halt => 4,
+                Why::NoFilter | Why::NoAnnotations => 5,
+                _ => 9,
+            };
+            let of_it = self.record.rows.iter().filter(|r| r.key.callee == Some(made.source) && rank(r.key.why) < 9);
+            let best = of_it.min_by_key(|r| (rank(r.key.why), r.key.instance != i as u32));
+            let why = best.map(|r| self.words.reason(&r.key, self.facts.automatic[made.source]));
+            loops.push(Loop { instance: i, kind, why });
+        }
+        loops
+    }
+
+    /// Functions of the residual program that something has as a value.
+    fn closures(&self) -> Vec<Closure> {
+        let w = self.residual;
+        let mut found: BTreeMap<Cont, (String, Span)> = BTreeMap::new();
+        let mut note = |v: Val, why: &dyn Fn() -> String, at: Span| {
+            // What a call with a function for its result returns to takes a function, but is none.
+            let is_it = |&k: &Cont| is_function(w, k) && !self.words.is_block(w.cont(k));
+            if let Some(k) = w.as_cont(v).filter(is_it) {
+                found.entry(k).or_insert_with(|| (why(), at));
+            }
+        };
+        for data in (0..w.n_globals()).map(|g| w.global(Global::from_idx(g))) {
+            let Some(init) = data.init else { continue };
+            note(init, &|| format!("in the static `{}`", data.name), data.origin);
+            self.note_operands(init, &mut note);
+        }
+        for &k in &self.residual_facts.nest.conts {
+            let Some(body) = w.body(k) else { continue };
+            for &op in self.residual_facts.nest.ops(k) {
+                self.note_operands(op, &mut note);
+            }
+            for &arg in &body.args {
+                self.note_operands(arg, &mut note);
+            }
+            let takes = |i: usize| match w.node(body.callee) {
+                Node::Cont(c) if w.cont(c).linkage.is_external() => {
+                    format!("passed to `{}`, which lies outside the program", w.cont(c).name)
+                }
+                Node::Cont(c) => {
+                    let name = w.cont(c).param_names.get(i).map_or("_", |n| n.as_str());
+                    format!("passed to `{}`, whose parameter `{name}` is not specialized", w.cont(c).name)
+                }
+                Node::Param(c, _)
+                    if w.cont(c).params.last() == Some(&body.callee) && !self.words.is_block(w.cont(c)) =>
+                {
+                    format!("returned by `{}`", words::shown_name(&w.cont(c).name))
+                }
+                Node::Param(c, i) if w.cont(c).param_names.get(i as usize).is_some_and(|n| n == "ret") => {
+                    "returned".into()
+                }
+                _ => "passed to a function that is not known".into(),
+            };
+            if matches!(w.node(body.callee), Node::Builtin(Builtin::Parallel | Builtin::Spawn)) {
+                continue;
+            }
+            for (i, &arg) in body.args.iter().enumerate() {
+                note(arg, &|| takes(i), body.origin);
+            }
+        }
+        let closure = |(k, (why, at)): (Cont, (String, Span))| Closure {
+            name: words::shown_name(&w.cont(k).name),
+            place: self.words.place(w.cont(k).origin),
+            why,
+            used: self.words.place(at),
+        };
+        let mut closures: Vec<Closure> = found.into_iter().map(closure).collect();
+        closures.sort_by(|a, b| a.place.cmp(&b.place));
+        closures
+    }
+
+    fn note_operands(&self, root: Val, note: &mut impl FnMut(Val, &dyn Fn() -> String, Span)) {
+        let w = self.residual;
+        let mut work = vec![root];
+        while let Some(v) = work.pop() {
+            let Some(op) = w.as_op(v).filter(|_| w.types.has_function(w.ty(v)) || v == root) else { continue };
+            for &a in w.args(v) {
+                let why = || match op {
+                    Op::Store | Op::AtomicStore | Op::Atomic => "stored in memory".to_string(),
+                    Op::Select => "chosen by a condition that is not known".into(),
+                    _ => format!("a part of a value at run time (`{}`)", op.name()),
+                };
+                note(a, &why, w.origin(v));
+                if w.as_op(a).is_some() {
+                    work.push(a);
+                }
+            }
+        }
+    }
+
+    fn timeline(&mut self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for step in &self.record.steps {
+            let mut functions: BTreeMap<usize, u64> = BTreeMap::new();
+            for &(k, n) in &step.by_function {
+                let id = self.function(k);
+                self.functions[id].reductions += n;
+                *functions.entry(id).or_default() += n;
+            }
+            let functions = functions.into_iter().collect();
+            steps.push(Step { reductions: step.reductions, micros: step.micros, functions });
+        }
+        steps
+    }
+}
+
+/// The place that a span is; none of what nobody wrote.
+fn place(sources: &Sources, span: Span) -> Option<Place> {
+    if span.is_none() {
+        return None;
+    }
+    let (line, column) = sources.line_col(span);
+    let (end_line, end_column) = sources.line_col(Span { lo: span.hi, ..span });
+    Some(Place { file: sources.name(span.file).into(), line, column, end_line, end_column })
+}
+
+/// The continuations of a world.
+fn all_conts(w: &World) -> impl Iterator<Item = Cont> {
+    (0..w.n_conts()).map(Cont::from_idx)
+}

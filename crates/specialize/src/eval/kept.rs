@@ -1,0 +1,143 @@
+//! What a loop, or the body of a parallel one, knows of memory: the contents of variables that are not given away, and that
+//! no code reached from there writes. A table filled before a loop is so known in it.
+//!
+//! The code decides what is worth assuming; whether it holds is asked at each jump to the block that was built with an
+//! assumption ([`Evaluator::target`]). Where it does not, another block is built.
+
+use super::{Evaluator, State, StubId};
+use crate::facts::Facts;
+use crate::memory::{self, Memory};
+use nyala_ir::{Cont, Node, Op, TyKind, Val, World};
+use rustc_hash::FxHashSet;
+use std::rc::Rc;
+
+/// Blocks of one loop with different assumptions.
+const MAX_ASSUMPTIONS: usize = 4;
+/// Closures looked at; where there are more, nothing is known.
+const MAX_CLOSURES: usize = 1000;
+
+impl Evaluator<'_> {
+    /// The block to jump to for a stub with this memory; the stub, if it is to be requested.
+    pub(super) fn target(&mut self, s: StubId, memory: &Memory) -> (Cont, Option<StubId>) {
+        let mut at = Some(s);
+        while let Some(s) = at {
+            if let Some((assumed, block)) = &self.stubs[s].assumed
+                && memory.implies(assumed)
+            {
+                return (*block, None);
+            }
+            at = self.stubs[s].alias;
+        }
+        let s = self.live(s);
+        (self.stubs[s].cont, Some(s))
+    }
+
+    /// Of `memory`, what code reached from a stub leaves alone.
+    pub(super) fn kept(&mut self, s: StubId, memory: &Memory) -> Memory {
+        match self.writes(s) {
+            Some(written) => memory.without(&written),
+            None => Memory::default(),
+        }
+    }
+
+    /// How many blocks there are of the stub that this one stands in for.
+    pub(super) fn may_assume(&self, s: StubId) -> bool {
+        let stub = &self.stubs[s];
+        let first = self.memo.get(&(stub.source, stub.mask, stub.vals.clone())).copied();
+        let (mut n, mut at) = (0, first);
+        while let Some(s) = at {
+            n += self.stubs[s].assumed.is_some() as usize;
+            at = self.stubs[s].alias;
+        }
+        n < MAX_ASSUMPTIONS
+    }
+
+    /// The objects that code reached from a closure may write or give away. `None`: too much code.
+    fn writes(&mut self, s: StubId) -> Option<FxHashSet<Val>> {
+        let mut written = FxHashSet::default();
+        let mut seen: FxHashSet<StubId> = FxHashSet::from_iter([s]);
+        let mut work = vec![s];
+        while let Some(s) = work.pop() {
+            if seen.len() > MAX_CLOSURES {
+                return None;
+            }
+            let (source, vals) = (self.stubs[s].source, self.stubs[s].vals.clone());
+            let roots = self.written_roots(source);
+            let free = self.facts.nest.free(source);
+            for (i, &v) in vals.iter().enumerate() {
+                // Behind the captured values come the specialized parameters.
+                let is_written = free.get(i).is_none_or(|f| roots.contains(f));
+                let mut parts = vec![v];
+                let mut seen_parts: FxHashSet<Val> = FxHashSet::default();
+                while let Some(v) = parts.pop() {
+                    if !seen_parts.insert(v) {
+                        continue;
+                    }
+                    if let Some(inner) = self.stub_of_val(v) {
+                        if seen.insert(inner) {
+                            work.push(inner);
+                        }
+                        continue;
+                    }
+                    match self.dst.types.kind(self.dst.ty(v)) {
+                        TyKind::Ptr { .. } if is_written => drop(written.insert(memory::base_of(&self.dst, v))),
+                        TyKind::Ptr { .. } | TyKind::Prim(_) => {}
+                        _ => parts.extend(self.dst.args(v)),
+                    }
+                }
+            }
+        }
+        Some(written)
+    }
+
+    /// The free values of a continuation through which it, or what it refers to, may write, or give an address away.
+    fn written_roots(&mut self, k: Cont) -> Rc<FxHashSet<Val>> {
+        if let Some(roots) = &self.written_roots[k] {
+            return roots.clone();
+        }
+        let mut roots = FxHashSet::default();
+        let mut seen: FxHashSet<Cont> = FxHashSet::from_iter([k]);
+        let mut work = vec![k];
+        while let Some(k) = work.pop() {
+            own_writes(self.source, self.facts, k, &mut roots);
+            work.extend(self.facts.nest.references(k).iter().filter(|&&r| seen.insert(r)));
+        }
+        let free = self.facts.nest.free(k);
+        roots.retain(|r| free.binary_search(r).is_ok());
+        let roots = Rc::new(roots);
+        self.written_roots[k] = Some(roots.clone());
+        roots
+    }
+
+    /// Marks a stub as built for requests with such memory only.
+    pub(super) fn assume(&mut self, s: StubId, memory: Memory, block: Cont) {
+        self.stubs[s].state = State::Consumed;
+        self.stubs[s].assumed = Some((memory, block));
+    }
+}
+
+/// What a continuation itself writes to or gives away: values that addresses start from.
+fn own_writes(w: &World, facts: &Facts, k: Cont, roots: &mut FxHashSet<Val>) {
+    let mut add = |v: Val| {
+        let mut at = v;
+        loop {
+            roots.insert(at);
+            match w.node(at) {
+                Node::Op(Op::Lea | Op::Bitcast | Op::Extract) => at = w.args(at)[0],
+                _ => break,
+            }
+        }
+    };
+    let holds_address = |v: Val| !matches!(w.types.kind(w.ty(v)), TyKind::Prim(_) | TyKind::Mem | TyKind::Cn(_));
+    for &v in facts.nest.ops(k) {
+        let Some(op) = w.as_op(v) else { continue };
+        match op {
+            Op::Load | Op::Lea | Op::Extract | Op::Eq | Op::Ne | Op::Known => {}
+            Op::Bitcast if w.types.pointee(w.ty(v)).is_some() => {}
+            _ => w.args(v).iter().copied().filter(|&a| holds_address(a)).for_each(&mut add),
+        }
+    }
+    if let Some(body) = w.body(k) {
+        body.args.iter().copied().filter(|&a| holds_address(a)).for_each(&mut add);
+    }
+}

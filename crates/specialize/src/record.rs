@@ -1,0 +1,478 @@
+//! The record of every decision: what the evaluator did at each call, and why, counted as it goes. Nothing here decides
+//! anything, so that explaining cannot change what is explained; what fills it is `eval/explain.rs`.
+//!
+//! A *row* counts the calls of one call site (a continuation of the source has one body, hence one call) that had the
+//! same callee, outcome and reason, in code of one residual function. There are as many rows as program text and residual
+//! functions ask for, not as many as calls, and no more than [`MAX_ROWS`]. Residual code knows its row by the order in
+//! which values were made.
+
+use nyala_base::{SideTable, Span};
+use nyala_ir::{Cont, Node, Op, Val, World};
+use rustc_hash::FxHashMap;
+use std::time::Instant;
+
+/// Rows told apart by residual function; the others of a call site are counted together.
+const MAX_ROWS: usize = 200_000;
+/// Residual functions and loops told apart.
+const MAX_INSTANCES: usize = 20_000;
+/// Changes from row to row that are noted to know whose values are.
+const MAX_MARKS: usize = 4_000_000;
+/// Examples of the values that a row's calls specialize in.
+const MAX_EXAMPLES: usize = 4;
+/// Steps of the time line: when there are more, two become one.
+const MAX_STEPS: usize = 240;
+
+pub type RowId = u32;
+
+/// In place of a row: code of a function that no call led to.
+const OWN: RowId = 1 << 31;
+
+/// What became of a call, or of a branch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Outcome {
+    /// Evaluation went on in the callee's body.
+    Unfolded,
+    /// The same, because of an `@` before the call.
+    Run,
+    /// A call of a copy that knows some arguments.
+    Specialized,
+    /// A call of the callee as it is.
+    Residual,
+    /// The same, because of a `$` before the call.
+    Halted,
+    /// The arguments of a call that is under way: a jump back to it.
+    Knot,
+    /// Specialized in less than asked for, because the arguments would never repeat.
+    Generalized,
+    /// A branch whose condition was known.
+    Decided,
+    /// One whose condition was not.
+    Left,
+}
+
+/// Where something that was not known came from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Unknown {
+    /// A parameter of a continuation of the source that is residual.
+    Param(Cont, u32),
+    /// The result of an operation.
+    Op(Op, Span),
+    Nowhere,
+}
+
+/// Why a call had its outcome.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Why {
+    /// By `@@`.
+    Unfold,
+    /// By `@`.
+    Run,
+    /// Within a call by `@`.
+    WithinRun,
+    /// By `$`.
+    Halt,
+    /// The filter of the function is true.
+    Filter,
+    /// Every parameter is specialized: its filter is true, or it is a function.
+    Parameters,
+    /// The only call of the function that there is in the residual program.
+    OnlyCall,
+    /// A loop in a function called by `@@`, whose condition is known.
+    KnownLoop,
+    /// The condition of such a loop is not known.
+    UnknownLoop(Unknown),
+    /// A loop in a function that is not called by `@@`.
+    PlainLoop,
+    /// `--no-pe`.
+    NoAnnotations,
+    /// A function that lies outside the program.
+    External,
+    /// Which function it is was not known.
+    UnknownCallee(Unknown),
+    /// The same arguments in a call under way.
+    Repeats,
+    /// These parameters were different, and not known, in every call.
+    Drift(u64, Unknown),
+    /// The function has no filter, nor its parameters.
+    NoFilter,
+    /// A filter is false, of the function (`None`) or of a parameter.
+    FalseFilter(Option<u32>),
+    /// A filter is not known.
+    UnknownFilter(Option<u32>, Unknown),
+    /// The condition of a branch.
+    Condition(Unknown),
+    /// Not told apart any more.
+    Various,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Key {
+    /// The residual function or loop in whose code the call was; 0 is none in particular.
+    pub instance: u32,
+    /// The continuation that the call ends.
+    pub site: Cont,
+    /// Of a branch that was decided the target; `None`: not a continuation of the program.
+    pub callee: Option<Cont>,
+    pub outcome: Outcome,
+    pub why: Why,
+    /// The parameters specialized, a bit each.
+    pub mask: u64,
+}
+
+/// A piece of an example.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Piece {
+    Text(String),
+    Function(Cont),
+    Unknown(Unknown),
+}
+
+/// The values of a call's specialized parameters.
+pub type Example = Vec<(u32, Vec<Piece>)>;
+
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub key: Key,
+    pub calls: u64,
+    /// Residual continuations made for it: calls with the same values share one.
+    pub made: u64,
+    /// Operations and continuations of the residual program that the callee's own code left.
+    pub nodes: u64,
+    pub examples: Vec<Example>,
+}
+
+/// A residual function or loop.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// The continuation of the source that it was made of.
+    pub source: Cont,
+    pub values: Example,
+    /// The one in whose code it was asked for first.
+    pub parent: u32,
+    /// The same in the residual program, unless nothing is left of it.
+    pub residual: Option<Cont>,
+}
+
+/// A stretch of the evaluation.
+#[derive(Clone, Default, Debug)]
+pub struct Step {
+    /// Since the beginning, at the step's end.
+    pub reductions: u64,
+    pub micros: u64,
+    /// How many of them were in which function.
+    pub by_function: Vec<(Cont, u64)>,
+}
+
+/// How much of the evaluation there is in a row.
+#[derive(Clone, Copy, Default)]
+struct Recent {
+    instance: u32,
+    callee: u32,
+    class: u8,
+    row: RowId,
+}
+
+pub struct Record {
+    pub rows: Vec<Row>,
+    /// The first stands for none in particular.
+    pub instances: Vec<Instance>,
+    pub steps: Vec<Step>,
+    pub rounds: usize,
+    pub reductions: u64,
+    /// There were too many rows, residual functions or values to tell all of them apart.
+    pub is_rough: bool,
+    /// By continuation of the residual program: where it is, from 1.
+    pub instance_of: SideTable<Cont, u32>,
+    /// By function of the source: nodes of the residual program that no call led to, as those of an exported function.
+    pub own_nodes: SideTable<Cont, u64>,
+    index: FxHashMap<Key, RowId>,
+    recent: SideTable<Cont, Recent>,
+    /// By function of the source: the row of the call that entered it last, from 1.
+    entered_by: SideTable<Cont, RowId>,
+    /// The same of the code being evaluated.
+    current: RowId,
+    pub(crate) instance: u32,
+    /// Values from the first on were made in the row, from 1.
+    marks: Vec<(u32, RowId)>,
+    /// By continuation of the evaluator's graph.
+    blocks: SideTable<Cont, Block>,
+    counts: SideTable<Cont, u64>,
+    touched: Vec<Cont>,
+    start: Instant,
+    /// Reductions of a step.
+    step: u64,
+}
+
+/// A residual continuation.
+#[derive(Clone, Copy, Default)]
+struct Block {
+    source: Option<Cont>,
+    instance: u32,
+    row: RowId,
+    /// The row of the call that it ends with, from 1.
+    call: RowId,
+    /// The function in which it ends, and the row then.
+    end: Option<(Cont, RowId)>,
+    /// Where the closure that it is came to be: an instance, from 1.
+    made_in: u32,
+}
+
+impl Default for Record {
+    fn default() -> Record {
+        let nowhere = Instance { source: Cont(0), values: Vec::new(), parent: 0, residual: None };
+        Record {
+            rows: Vec::new(),
+            instances: vec![nowhere],
+            steps: Vec::new(),
+            rounds: 0,
+            reductions: 0,
+            is_rough: false,
+            instance_of: SideTable::default(),
+            own_nodes: SideTable::default(),
+            index: FxHashMap::default(),
+            recent: SideTable::default(),
+            entered_by: SideTable::default(),
+            current: 0,
+            instance: 0,
+            marks: Vec::new(),
+            blocks: SideTable::default(),
+            counts: SideTable::default(),
+            touched: Vec::new(),
+            start: Instant::now(),
+            step: 1,
+        }
+    }
+}
+
+impl Record {
+    // While it is filled.
+
+    /// Another body is entered: of `k`, in `function`.
+    pub(crate) fn enter(&mut self, function: Option<Cont>, k: Cont, reductions: u64, n_vals: usize) {
+        let function = function.unwrap_or(k);
+        let count = &mut self.counts[function];
+        if *count == 0 {
+            self.touched.push(function);
+        }
+        *count += 1;
+        let row = self.entered(function);
+        if row != self.current {
+            self.current = row;
+            self.mark(n_vals as u32, row);
+        }
+        if reductions.is_multiple_of(self.step) {
+            self.end_step(reductions);
+        }
+    }
+
+    /// Whose the code of a function is: the row, from 1, or its own.
+    fn entered(&self, function: Cont) -> RowId {
+        match self.entered_by[function] {
+            0 => OWN | function.0,
+            row => row,
+        }
+    }
+
+    fn mark(&mut self, n_vals: u32, row: RowId) {
+        let n = self.marks.len();
+        match self.marks.last_mut() {
+            Some(last) if last.0 == n_vals => last.1 = row,
+            Some(last) if last.1 == row => {}
+            _ if n < MAX_MARKS => self.marks.push((n_vals, row)),
+            _ => self.is_rough = true,
+        }
+    }
+
+    fn end_step(&mut self, reductions: u64) {
+        let mut by_function = Vec::with_capacity(self.touched.len());
+        for k in self.touched.drain(..) {
+            by_function.push((k, std::mem::take(&mut self.counts[k])));
+        }
+        let micros = self.start.elapsed().as_micros() as u64;
+        self.steps.push(Step { reductions, micros, by_function });
+        if self.steps.len() == MAX_STEPS {
+            self.step *= 2;
+            let merged = self.steps.chunks(2).map(|pair| {
+                let mut all: Vec<(Cont, u64)> = pair.iter().flat_map(|s| s.by_function.iter().copied()).collect();
+                all.sort_unstable();
+                all.dedup_by(|b, a| {
+                    let same = a.0 == b.0;
+                    a.1 += if same { b.1 } else { 0 };
+                    same
+                });
+                let last = &pair[pair.len() - 1];
+                Step { by_function: all, ..last.clone() }
+            });
+            self.steps = merged.collect();
+        }
+    }
+
+    /// A closure came to be, that will be the residual continuation `closure` if it has to be one.
+    pub(crate) fn make(&mut self, closure: Cont) {
+        self.blocks[closure].made_in = self.instance + 1;
+    }
+
+    /// The same closure once more.
+    pub(crate) fn make_again(&mut self, old: Cont, new: Cont) {
+        self.blocks[new].made_in = self.blocks[old].made_in;
+    }
+
+    /// The residual continuation `block` is built next, for the closure `closure`, of `source` in `function`, as first asked
+    /// for by `from`: a residual function or loop of its own if `values` are given.
+    pub(crate) fn build(
+        &mut self,
+        (block, closure): (Cont, Cont),
+        source: Cont,
+        function: Cont,
+        from: Option<Cont>,
+        values: Option<Example>,
+    ) {
+        let asked = from.map(|f| self.blocks[f]).unwrap_or_default();
+        let called = asked.call.checked_sub(1).filter(|&r| self.rows[r as usize].key.callee == Some(source));
+        let row = match called {
+            Some(row) => row + 1,
+            None if asked.end.is_some_and(|(f, _)| f == function) => asked.end.map_or(0, |e| e.1),
+            None => self.entered(function),
+        };
+        // What follows a loop is no part of it, though its end asks for it.
+        let made_in = self.blocks[closure].made_in;
+        let mut instance = made_in.checked_sub(1).unwrap_or(asked.instance);
+        if let Some(values) = values {
+            if self.instances.len() < MAX_INSTANCES {
+                self.instances.push(Instance { source, values, parent: instance, residual: Some(block) });
+                instance = self.instances.len() as u32 - 1;
+            } else {
+                self.is_rough = true;
+                instance = 0;
+            }
+        }
+        self.blocks[block] = Block { source: Some(source), instance, row, made_in, ..Block::default() };
+        self.entered_by[function] = row;
+    }
+
+    /// Evaluation of `block` ended in `function`.
+    pub(crate) fn end(&mut self, block: Cont, function: Cont) {
+        self.blocks[block].end = Some((function, self.current));
+    }
+
+    /// Evaluation goes on in that residual continuation.
+    pub(crate) fn begin(&mut self, block: Cont) {
+        self.instance = self.blocks[block].instance;
+    }
+
+    /// What a residual continuation was made of.
+    pub(crate) fn source_of(&self, block: Cont) -> Option<Cont> {
+        self.blocks[block].source
+    }
+
+    /// A call, with a number that stands for its outcome and reason; `None` if it was not the last one seen at that site.
+    pub(crate) fn again(&mut self, site: Cont, callee: Cont, class: u8) -> Option<RowId> {
+        let recent = self.recent[site];
+        let is_it = recent.instance == self.instance && recent.callee == callee.0 && recent.class == class;
+        (is_it && class != 0).then(|| {
+            self.rows[recent.row as usize].calls += 1;
+            recent.row
+        })
+    }
+
+    pub(crate) fn remember(&mut self, site: Cont, callee: Cont, class: u8, row: RowId) {
+        self.recent[site] = Recent { instance: self.instance, callee: callee.0, class, row };
+    }
+
+    pub(crate) fn count(&mut self, site: Cont, callee: Option<Cont>, outcome: Outcome, why: Why, mask: u64) -> RowId {
+        let mut key = Key { instance: self.instance, site, callee, outcome, why, mask };
+        if self.rows.len() >= MAX_ROWS && !self.index.contains_key(&key) {
+            self.is_rough = true;
+            key.instance = 0;
+            if self.rows.len() >= 2 * MAX_ROWS {
+                (key.why, key.mask) = (Why::Various, 0);
+            }
+        }
+        let row = *self.index.entry(key).or_insert(self.rows.len() as u32);
+        if row as usize == self.rows.len() {
+            self.rows.push(Row { key, calls: 0, made: 0, nodes: 0, examples: Vec::new() });
+        }
+        self.rows[row as usize].calls += 1;
+        row
+    }
+
+    /// The code of `callee` that comes next is the row's.
+    pub(crate) fn enter_by(&mut self, callee: Cont, row: RowId) {
+        self.entered_by[callee] = row + 1;
+    }
+
+    pub(crate) fn wants_example(&self, row: RowId) -> bool {
+        self.rows[row as usize].examples.len() < MAX_EXAMPLES
+    }
+
+    pub(crate) fn add_example(&mut self, row: RowId, example: Example) {
+        let examples = &mut self.rows[row as usize].examples;
+        if !examples.contains(&example) {
+            examples.push(example);
+        }
+    }
+
+    /// The call that a residual continuation ends with.
+    pub(crate) fn set_call(&mut self, block: Cont, row: RowId) {
+        self.blocks[block].call = row + 1;
+    }
+
+    /// The call that a residual continuation ended with turns out to be the only one: its callee goes on there.
+    pub(crate) fn inline(&mut self, block: Cont, callee: Cont) {
+        self.instance = self.blocks[block].instance;
+        let Some(row) = std::mem::take(&mut self.blocks[block].call).checked_sub(1) else { return };
+        let old = &mut self.rows[row as usize];
+        old.calls -= 1;
+        old.made = old.made.saturating_sub(1);
+        let Key { site, instance, .. } = old.key;
+        let here = std::mem::replace(&mut self.instance, instance);
+        let row = self.count(site, Some(callee), Outcome::Unfolded, Why::OnlyCall, 0);
+        self.instance = here;
+        self.enter_by(callee, row);
+    }
+
+    // When the evaluation is over.
+
+    /// Whose what is left in the residual program is; `conts` and `vals` say what it was before.
+    pub(crate) fn finish(
+        &mut self,
+        conts: &SideTable<Cont, Option<Cont>>,
+        vals: &SideTable<Val, Option<Val>>,
+        old: &World,
+        new: &World,
+        reductions: u64,
+    ) {
+        self.reductions = reductions;
+        self.end_step(reductions);
+        for instance in &mut self.instances {
+            instance.residual = instance.residual.and_then(|k| conts[k]);
+        }
+        for k in (0..old.n_conts()).map(|k| Cont(k as u32)) {
+            let (Some(new), block) = (conts[k], self.blocks[k]) else { continue };
+            self.instance_of[new] = block.instance;
+            self.add_node(block.row);
+        }
+        let mut is_counted: SideTable<Val, bool> = SideTable::default();
+        let mut mark = 0;
+        for v in (0..old.n_vals()).map(|v| Val(v as u32)) {
+            while self.marks.get(mark).is_some_and(|m| m.0 <= v.0) {
+                mark += 1;
+            }
+            let Some(copy) = vals[v] else { continue };
+            if !matches!(new.node(copy), Node::Op(_)) || std::mem::replace(&mut is_counted[copy], true) {
+                continue;
+            }
+            let row = mark.checked_sub(1).map_or(0, |m| self.marks[m].1);
+            self.add_node(row);
+        }
+        self.rows.retain(|r| r.calls > 0 || r.nodes > 0);
+    }
+
+    fn add_node(&mut self, row: RowId) {
+        if row >= OWN {
+            self.own_nodes[Cont(row & !OWN)] += 1;
+        } else if let Some(row) = row.checked_sub(1) {
+            self.rows[row as usize].nodes += 1;
+        }
+    }
+}
