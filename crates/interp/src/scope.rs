@@ -515,18 +515,19 @@ impl<'w> Program<'w> {
         false
     }
 
+    /// Whether a continuation is a block of `f` or a function that captures one.
+    pub fn captures_own(&mut self, f: Cont, c: Cont) -> bool {
+        let mut any = false;
+        self.own_blocks_in(f, c, &mut |_| any = true);
+        any
+    }
+
     /// Whether a value is, or is built from, a block of `f` or a function that captures one.
     pub fn mentions_own(&mut self, f: Cont, v: Val) -> bool {
         let mut work = vec![v];
         while let Some(v) = work.pop() {
             match self.w.node(v) {
-                Node::Cont(c) => {
-                    let mut any = false;
-                    self.own_blocks_in(f, c, &mut |_| any = true);
-                    if any {
-                        return true;
-                    }
-                }
+                Node::Cont(c) if self.captures_own(f, c) => return true,
                 Node::Op(_) if self.nest.owner(v).is_none() => work.extend(self.w.args(v)),
                 Node::Op(op) if op.effect() == Effect::Total && self.has_function_part(v) => {
                     work.extend(self.w.args(v))

@@ -101,7 +101,10 @@ impl Compiler<'_, '_> {
 
     /// What becomes of the frame at a call with these arguments.
     fn leave_of(&mut self, callee: Option<Val>, known: Option<Cont>, args: &[Val]) -> Result<Leave> {
-        for &a in args {
+        if known.is_some_and(|c| self.l.program.captures_own(self.f, c)) {
+            return Ok(Leave::Stay);
+        }
+        for &a in args.iter().chain(&callee) {
             if self.l.program.mentions_own(self.f, a) {
                 return Ok(Leave::Stay);
             }

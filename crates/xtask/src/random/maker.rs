@@ -7,8 +7,9 @@ use std::fmt::Write;
 struct Function {
     name: String,
     n_params: usize,
-    /// Its last parameter is a function.
+    /// It has a parameter that is a function, and one that is a continuation.
     takes_function: bool,
+    takes_exit: bool,
     /// Its first parameter counts down.
     has_fuel: bool,
     /// Its return continuation is a parameter.
@@ -29,6 +30,8 @@ struct Maker {
     twos: Vec<String>,
     pairs: Vec<String>,
     exits: Vec<String>,
+    /// `break` and `continue` under other names.
+    jumps: Vec<String>,
     indent: usize,
     depth: usize,
     /// `break` and `continue` mean a loop's without result.
@@ -36,6 +39,9 @@ struct Maker {
     /// Directly in the body of a parallel loop: there is no `break`; somewhere in one: no `return`.
     is_parallel: bool,
     in_parallel: bool,
+    /// Loops may be parallel, so that lambdas, which may be called in one, do not leave functions.
+    has_parallel: bool,
+    in_lambda: bool,
     /// The function being made, for recursive calls, and how many it has.
     own: Option<Function>,
     n_recursive: usize,
@@ -54,11 +60,14 @@ pub fn generate(seed: u64) -> String {
         twos: Vec::new(),
         pairs: Vec::new(),
         exits: Vec::new(),
+        jumps: Vec::new(),
         indent: 0,
         depth: 0,
         in_loop: false,
         is_parallel: false,
         in_parallel: false,
+        has_parallel: seed.is_multiple_of(2),
+        in_lambda: false,
         own: None,
         n_recursive: 0,
     };
@@ -117,6 +126,7 @@ impl Maker {
         self.twos.clear();
         self.pairs.clear();
         self.exits.clear();
+        self.jumps.clear();
         self.indent = 1;
     }
 
@@ -149,6 +159,7 @@ impl Maker {
             name: format!("f{i}"),
             n_params,
             takes_function: self.rng.chance(40),
+            takes_exit: self.rng.chance(25),
             has_fuel: self.rng.chance(60),
             is_explicit: self.rng.chance(25),
         };
@@ -161,6 +172,9 @@ impl Maker {
         }
         if f.takes_function {
             params.push("h: fn(u32) -> u32".into());
+        }
+        if f.takes_exit {
+            params.push("out: fn(u32) -> !".into());
         }
         if f.is_explicit {
             params.push("return: fn(u32) -> !".into());
@@ -176,6 +190,9 @@ impl Maker {
         self.new_scope(names);
         if f.takes_function {
             self.closures.push("h".into());
+        }
+        if f.takes_exit {
+            self.exits.push("out".into());
         }
         self.in_loop = false;
         self.n_recursive = 0;
@@ -235,7 +252,8 @@ impl Maker {
     /// A block of statements with its own scope.
     fn block(&mut self, n: usize) {
         let scope = (self.values.len(), self.mutable.len(), self.closures.len());
-        let memory = (self.arrays.len(), self.twos.len(), self.pairs.len(), self.exits.len());
+        let memory = (self.arrays.len(), self.twos.len(), self.pairs.len());
+        let exits = (self.exits.len(), self.jumps.len());
         self.indent += 1;
         self.depth += 1;
         for _ in 0..n {
@@ -249,7 +267,8 @@ impl Maker {
         self.arrays.truncate(memory.0);
         self.twos.truncate(memory.1);
         self.pairs.truncate(memory.2);
-        self.exits.truncate(memory.3);
+        self.exits.truncate(exits.0);
+        self.jumps.truncate(exits.1);
     }
 
     fn statement(&mut self) {
@@ -283,7 +302,9 @@ impl Maker {
                 self.values.push(param.clone());
                 // A lambda cannot call the function around it: it may be called more often than fuel allows.
                 let own = self.own.take();
+                let in_lambda = std::mem::replace(&mut self.in_lambda, true);
                 let e = self.expr(2);
+                self.in_lambda = in_lambda;
                 self.own = own;
                 self.values.pop();
                 let filter = ["", "@", &format!("@(?{param})")][self.rng.below(3)].to_string();
@@ -313,6 +334,10 @@ impl Maker {
                     "each_twice(",
                     "each_chosen(",
                 ][self.rng.below(7)];
+                let generator = match self.has_parallel {
+                    false if generator.starts_with("parallel") => "each_down(",
+                    _ => generator,
+                };
                 let cast = if generator.starts_with("each") { "" } else { " as i32" };
                 let n = self.rng.below(5);
                 let bound = match self.rng.chance(50) {
@@ -363,7 +388,17 @@ impl Maker {
             }
             11 => {
                 let c = self.cond();
-                let how = match self.rng.below(3) {
+                let how = match self.rng.below(5) {
+                    3 if !self.in_parallel && !self.jumps.is_empty() => {
+                        format!("{}()", self.jumps[self.rng.below(self.jumps.len())])
+                    }
+                    4 if self.in_loop && !self.in_parallel => {
+                        let name = self.name("j");
+                        let what = ["break", "continue"][self.rng.below(2)];
+                        self.line(&format!("let {name} = {what};"));
+                        self.jumps.push(name);
+                        return;
+                    }
                     0 if self.in_loop && !self.is_parallel => "break()".to_string(),
                     1 if self.in_loop => "continue()".to_string(),
                     _ if self.in_parallel => return,
@@ -445,7 +480,7 @@ impl Maker {
         }
         let out = self.exits[self.rng.below(self.exits.len())].clone();
         let (c, e) = (self.cond(), self.expr(1));
-        if self.rng.chance(10) {
+        if !self.has_parallel && self.rng.chance(10) {
             // Out of a lambda: a jump once it is specialized.
             let (name, param) = (self.name("c"), self.name("q"));
             self.line(&format!(
@@ -482,7 +517,9 @@ impl Maker {
             let param = self.name("q");
             self.values.push(param.clone());
             let own = self.own.take();
+            let in_lambda = std::mem::replace(&mut self.in_lambda, true);
             let e = self.expr(1);
+            self.in_lambda = in_lambda;
             self.own = own;
             self.values.pop();
             return format!("|{param}: u32| {e}");
@@ -546,7 +583,10 @@ impl Maker {
             }
             8 => {
                 let c = self.cond();
-                let (a, b) = (self.expr(depth - 1), self.expr(depth - 1));
+                let (mut a, b) = (self.expr(depth - 1), self.expr(depth - 1));
+                if !self.exits.is_empty() && self.may_leave() && self.rng.chance(25) {
+                    a = format!("{}({a})", self.exits[self.rng.below(self.exits.len())]);
+                }
                 format!("(if {c} {{ {a} }} else {{ {b} }})")
             }
             9 => format!("$({})", self.atom()),
@@ -557,8 +597,29 @@ impl Maker {
                 let run = if self.rng.chance(20) { "@@" } else { "" };
                 format!("({run}{f}({a}))")
             }
+            12 if self.may_leave() && self.rng.chance(40) => {
+                let (a, f, out) = (self.atom(), self.closure(), self.exit());
+                format!("until({a}, {f}, {out})")
+            }
             _ => self.call(depth),
         }
+    }
+
+    fn may_leave(&self) -> bool {
+        !(self.in_parallel || self.in_lambda && self.has_parallel)
+    }
+
+    /// A continuation of a function around this place.
+    fn exit(&mut self) -> String {
+        if self.exits.is_empty() {
+            return "return".into();
+        }
+        let out = self.exits[self.rng.below(self.exits.len())].clone();
+        if self.rng.chance(60) {
+            return out;
+        }
+        let q = self.name("q");
+        format!("|{q}: u32| -> ! {out}({q} + {})", self.atom())
     }
 
     fn call(&mut self, depth: usize) -> String {
@@ -590,6 +651,12 @@ impl Maker {
         }
         if f.takes_function {
             args.push(self.closure());
+        }
+        if f.takes_exit {
+            match self.may_leave() {
+                true => args.push(self.exit()),
+                false => return None,
+            }
         }
         args.extend(next);
         let how = match self.rng.below(20) {
