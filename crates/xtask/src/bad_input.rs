@@ -299,6 +299,6 @@ mod tests {
     fn reduces_to_what_fails() {
         let text = (0..50).map(|i| format!("let x{i} = {i} + 1;\n")).collect::<String>();
         let reduced = super::reduce::reduce(text, |t| t.contains("x17") && t.contains("x33"));
-        assert_eq!(reduced, "x17x33");
+        assert_eq!(reduced.split_whitespace().collect::<Vec<_>>(), ["x17", "x33"]);
     }
 }

@@ -23,11 +23,8 @@
 //! ```impala
 //! extern "thorin" { fn cuda((i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }
 //! extern "device" { fn "__syncthreads" sync_threads() -> (); }
-//! fn main() -> i32 {
-//!     for cuda((4, 1, 1), (4, 1, 1)) {
-//!         sync_threads();
-//!     }
-//!     0
+//! fn launch() -> () {
+//!     for cuda((4, 1, 1), (4, 1, 1)) { sync_threads(); }
 //! }
 //! ```
 
