@@ -222,7 +222,14 @@ impl Evaluator<'_> {
                 }
             }
         }
-        if !self.stubs[s].escaped {
+        // A function that stays a parameter may write what its closure captured, and come back; a continuation does not.
+        let comes_back = |ty| match self.source.types.cn_params(ty) {
+            Some(params) => params.iter().any(|&p| self.source.types.has_function(p)),
+            None => self.source.types.has_function(ty),
+        };
+        let takes_function =
+            kept.iter().zip(&fixed).any(|(&i, f)| f.is_none() && comes_back(self.source.ty(self.source.param(k, i))));
+        if !self.stubs[s].escaped && !takes_function {
             let states: Vec<Memory> = requests.iter().map(|r| r.memory.clone()).collect();
             memory = Memory::merge(&states);
             if general {
