@@ -451,7 +451,7 @@ impl Maker {
                 self.line(&format!("{a}(({i} & 3u32) as i32) {op} {e};"));
             }
             2 if !self.twos.is_empty() => {
-                let (t, p) = (self.twos[self.rng.below(self.twos.len())].clone(), self.name("p"));
+                let (t, p) = (self.twos[self.rng.below(self.twos.len())].clone(), self.name("ptr"));
                 self.line(&format!("let {p} = &mut {t};"));
                 self.line(&format!("{p}.a ^= {e}; {p}.b += {p}.a;"));
             }
