@@ -49,6 +49,12 @@ impl Hints {
         self.drift.keys().for_each(|&(k, _)| drifting[k] = true);
         drifting
     }
+    /// Continuations that were called once only with some parameters specialized.
+    pub fn inlining(&self) -> SideTable<Cont, bool> {
+        let mut inlining = SideTable::default();
+        self.inline.iter().for_each(|&(k, _)| inlining[k] = true);
+        inlining
+    }
     pub fn is_inline(&self, key: CallKey) -> bool {
         self.inline.contains(&key)
     }

@@ -1,6 +1,7 @@
 //! Residual values of source values and operations, with what operations do to what is known of memory.
 
 use super::{Evaluator, Site};
+use crate::memory;
 use nyala_ir::{Cont, Node, Op, Rule, TyKind, Val};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
@@ -45,12 +46,14 @@ impl Evaluator<'_> {
         self.dst.cont_val(self.stubs[s].cont)
     }
 
-    pub(super) fn compute(&mut self, op: Op, v: Val, args: &[Val], site: &mut Site) -> Val {
+    /// What an operation gives. If owed writes are made before it, `args` begins with the memory behind them.
+    pub(super) fn compute(&mut self, op: Op, v: Val, args: &mut [Val], site: &mut Site) -> Val {
         match op {
             Op::Load => {
                 if let Some(known) = site.memory.load(&mut self.dst, &mut self.shapes, args[1]) {
                     return known;
                 }
+                self.settle(site, args, Some(1));
                 let loaded = self.dst.op(op, args);
                 site.memory.loaded(&mut self.dst, &mut self.shapes, args[1], loaded);
                 loaded
@@ -60,6 +63,7 @@ impl Evaluator<'_> {
                     return args[0];
                 }
                 self.escape(args[2], site, false);
+                self.settle(site, args, Some(1));
                 site.memory.store(&mut self.dst, &mut self.shapes, args[1], args[2]);
                 self.dst.op(op, args)
             }
@@ -72,7 +76,10 @@ impl Evaluator<'_> {
             Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
                 if let Some((at, written)) = op.writes() {
                     self.escape(args[written], site, false);
+                    self.settle(site, args, Some(at));
                     site.memory.touch(&mut self.dst, &mut self.shapes, args[at]);
+                } else {
+                    self.settle(site, args, (op == Op::AtomicLoad).then_some(1));
                 }
                 // What other threads wrote before becomes visible.
                 let order = args[op.literal_operands()].iter().map(|&o| self.dst.as_lit(o));
@@ -98,6 +105,13 @@ impl Evaluator<'_> {
             }
             _ => self.make(op, v, args),
         }
+    }
+
+    /// Makes the owed writes that an operation, or a block's end, with these arguments would see: what is to be seen at the
+    /// address `at` among them, or all.
+    pub(super) fn settle(&mut self, site: &mut Site, args: &mut [Val], at: Option<usize>) {
+        let base = at.map(|at| memory::base_of(&self.dst, args[at]));
+        args[0] = site.memory.settle(&mut self.dst, &mut self.shapes, args[0], base);
     }
 
     /// Operation `op` of source value `v` on residual operands.
