@@ -592,7 +592,7 @@ impl<'a> Evaluator<'a> {
                 if self.record.is_some() {
                     self.explain_left(args[1]);
                 }
-                self.settle(site, &mut args, None);
+                self.settle_all(site, &mut args, &[]);
                 self.skip_branch(site, &args[2..]);
                 let (mut resolved, mut requests) = (args.clone(), Vec::new());
                 for idx in [2, 3] {
@@ -613,8 +613,8 @@ impl<'a> Evaluator<'a> {
 
     /// Ends the block with a call of a stub, `args` what remains of the arguments.
     fn request_call(&mut self, site: &mut Site, s: StubId, mut args: Vec<Val>) {
-        self.settle(site, &mut args, None);
         let vals = self.stubs[s].vals.clone();
+        self.settle_all(site, &mut args, &vals);
         let is_block = args.iter().all(|&a| !self.dst.types.has_function(self.dst.ty(a)));
         let before = site.memory.clone();
         if is_block {
@@ -643,7 +643,7 @@ impl<'a> Evaluator<'a> {
     /// the argument `body` runs, if there is one.
     fn residual_call(&mut self, site: &mut Site, callee: Val, args: &[Val], body: Option<usize>) {
         let mut resolved = args.to_vec();
-        self.settle(site, &mut resolved, None);
+        self.settle_all(site, &mut resolved, &[callee]);
         let last = args.len() - 1;
         let ret = self.stub_of_val(args[last]).filter(|_| {
             let params = self.dst.types.cn_params(self.dst.ty(args[last]));

@@ -345,6 +345,26 @@ impl Memory {
         }
     }
 
+    /// How many writes are owed.
+    pub fn n_owed(&mut self) -> usize {
+        let owing = std::mem::take(&mut self.owing);
+        let n = owing.iter().map(|&o| self.object(o).and_then(|o| o.owed.as_ref()).map_or(0, |o| o.writes.len())).sum();
+        self.owing = owing;
+        n
+    }
+
+    /// Forgets private objects to which writes are owed, but for those in `used`: the rest of the program has no address
+    /// that leads there.
+    pub fn forget_unused(&mut self, used: &FxHashSet<Val>) {
+        for object in std::mem::take(&mut self.owing) {
+            if used.contains(&object) || !self.is_private(object) {
+                self.owing.push(object);
+            } else {
+                self.open.retain(|o| o.0 != object);
+            }
+        }
+    }
+
     /// Whether the residual program is owed writes that it would see at `base`, or anywhere.
     pub fn owes(&mut self, base: Option<Val>) -> bool {
         let owing = std::mem::take(&mut self.owing);

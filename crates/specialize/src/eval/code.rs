@@ -70,8 +70,9 @@ pub(super) enum InstKind {
     Field(u32),
     /// `&[T * n]` as `&[T]`.
     Elements,
-    Load,
-    Store,
+    /// Of a struct of so many parts; of a number or address if there are none.
+    Load(u32),
+    Store(u32),
     Other,
 }
 
@@ -178,14 +179,28 @@ impl Evaluator<'_> {
                 Op::PRem => prim(1).map(|p| InstKind::Divide(Op::Rem, p)),
                 Op::Select => Some(InstKind::Select),
                 Op::Known => Some(InstKind::Known),
-                Op::Load => Some(InstKind::Load),
-                Op::Store => Some(InstKind::Store),
+                Op::Load => self.contents(source.ty(v)).map(InstKind::Load),
+                Op::Store => self.contents(source.ty(source.args(v)[2])).map(InstKind::Store),
                 _ => self.structure(op, v),
             };
             c.insts.push(Inst { op, source: v, args, kind: kind.unwrap_or(InstKind::Other) });
             c.add(v, source.ty(v));
         }
         self.simple_operand(c, root)
+    }
+
+    /// Parts of a struct of few numbers and addresses, none of one of these. `None`: values of other types are nodes.
+    fn contents(&self, ty: Ty) -> Option<u32> {
+        let types = &self.source.types;
+        let is_flat = |ty: Ty| matches!(types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. });
+        match types.kind(ty) {
+            _ if is_flat(ty) => Some(0),
+            TyKind::Struct(_) | TyKind::Tuple(_) => {
+                let n = types.n_parts(ty).filter(|n| (1..=MAX_PARTS as u64).contains(n))?;
+                (0..n).all(|i| types.part(ty, i).is_some_and(is_flat)).then_some(n as u32)
+            }
+            _ => None,
+        }
     }
 
     /// Of operations on structs, tuples and addresses.

@@ -18,21 +18,56 @@ use std::rc::Rc;
 const MIN_BYTES: usize = 32 << 20;
 /// Bytes of living closures.
 const MAX_BYTES: usize = 512 << 20;
-/// Structs of more parts are read and written as nodes.
-const MAX_PARTS: u64 = 64;
 
+/// All variants are alike in memory, so that they are passed in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Value {
     /// The bits of a literal; its type is that of the place where it is.
     Lit(u64),
     /// A node of the residual graph; no literal.
-    Node(Val),
+    Node(Wide),
     /// Of [`Plain`]: a closure.
-    Closure(u32),
+    Closure(Wide),
     /// Of [`Plain`]: a struct or tuple.
-    Parts(u32),
+    Parts(Wide),
     /// The address of a leaf of an object. What is there is told by its type.
-    Place(Val, u32),
+    Place(Place),
+}
+
+/// A number of 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Wide(u64);
+
+/// A node, and a number of 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place(u64);
+
+impl Wide {
+    fn val(self) -> Val {
+        Val(self.0 as u32)
+    }
+    fn idx(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Place {
+    fn base(self) -> Val {
+        Val(self.0 as u32)
+    }
+    fn at(self) -> u64 {
+        self.0 >> 32
+    }
+}
+
+impl Value {
+    fn node(v: Val) -> Value {
+        Value::Node(Wide(u64::from(v.0)))
+    }
+    /// `at` has 32 bits.
+    fn place(base: Val, at: u64) -> Value {
+        Value::Place(Place(u64::from(base.0) | at << 32))
+    }
 }
 
 /// Closures that are no stubs yet, structs that are no nodes.
@@ -54,8 +89,8 @@ impl Plain {
         self.parts.clear();
     }
 
-    fn parts(&self, v: u32) -> &[Value] {
-        let PlainValue { start, n, .. } = self.all[v as usize];
+    fn parts(&self, v: Wide) -> &[Value] {
+        let PlainValue { start, n, .. } = self.all[v.idx()];
         &self.parts[start as usize..(start + n) as usize]
     }
 }
@@ -81,7 +116,7 @@ struct PlainValue {
 enum Callee<'a> {
     /// Of values in the frame, never made.
     Made(Cont, &'a [u32]),
-    Plain(Cont, u32),
+    Plain(Cont, Wide),
     Stub(StubId),
 }
 
@@ -248,13 +283,14 @@ impl Evaluator<'_> {
                 },
                 _ => None,
             };
-            let v = match number {
-                Some(bits) => Value::Lit(bits),
-                None => match self.structured(inst, code, frame, site) {
-                    Some(v) => v,
-                    None if is_look && self.would_settle(inst, frame, site) => return false,
-                    None => self.step(inst, code, frame, site),
-                },
+            if let Some(bits) = number {
+                frame.push(Value::Lit(bits));
+                continue;
+            }
+            let v = match self.structured(inst, code, frame, site) {
+                Some(v) => v,
+                None if is_look && self.would_settle(inst, frame, site) => return false,
+                None => self.step(inst, code, frame, site),
             };
             frame.push(v);
         }
@@ -289,7 +325,7 @@ impl Evaluator<'_> {
             InstKind::WithPart(idx) => match arg(0)? {
                 Value::Parts(c) => {
                     let part = self.get(&inst.args[2], frame);
-                    let Kind::Parts(ty) = self.plain.all[c as usize].kind else { return None };
+                    let Kind::Parts(ty) = self.plain.all[c.idx()].kind else { return None };
                     let mut parts: SmallVec<[Value; 8]> = self.plain.parts(c).into();
                     *parts.get_mut(idx as usize)? = part;
                     Some(self.parts(ty, &parts))
@@ -297,17 +333,17 @@ impl Evaluator<'_> {
                 _ => None,
             },
             InstKind::Element(step, n) => match (arg(0)?, arg(1)?) {
-                (Value::Place(base, at), Value::Lit(idx)) if idx < n.min(MAX_LEAVES) => {
-                    let at = u64::from(at) + idx * u64::from(step);
-                    (n != u64::MAX || self.is_within(base, at + u64::from(step))).then_some(())?;
-                    (at < MAX_LEAVES).then_some(Value::Place(base, at as u32))
+                (Value::Place(p), Value::Lit(idx)) if idx < n.min(MAX_LEAVES) => {
+                    let at = p.at() + idx * u64::from(step);
+                    (n != u64::MAX || self.is_within(p.base(), at + u64::from(step))).then_some(())?;
+                    (at < MAX_LEAVES).then_some(Value::place(p.base(), at))
                 }
                 _ => None,
             },
             InstKind::Field(start) => match arg(0)? {
-                Value::Place(base, at) => {
-                    let at = u64::from(at) + u64::from(start);
-                    (at < MAX_LEAVES).then_some(Value::Place(base, at as u32))
+                Value::Place(p) => {
+                    let at = p.at() + u64::from(start);
+                    (at < MAX_LEAVES).then_some(Value::place(p.base(), at))
                 }
                 _ => None,
             },
@@ -315,24 +351,16 @@ impl Evaluator<'_> {
                 v @ Value::Place(..) => Some(v),
                 _ => None,
             },
-            InstKind::Load => match arg(1)? {
-                Value::Place(base, at) => {
-                    let ty = code.tys[frame.len()];
-                    let n = self.n_leaves(ty)?;
-                    self.known_contents(base, u64::from(at), n, ty, site)
-                }
+            InstKind::Load(parts) => match arg(1)? {
+                Value::Place(p) => self.known_contents(p, parts, code.tys[frame.len()], site),
                 _ => None,
             },
-            InstKind::Store => match arg(1)? {
-                Value::Place(base, at) => {
+            InstKind::Store(parts) => match arg(1)? {
+                Value::Place(p) => {
                     let (mem, val) = (arg(0)?, arg(2)?);
                     let ty = self.operand_ty(&inst.args[2], code);
-                    let n = self.n_leaves(ty)?;
-                    let at = u64::from(at);
-                    if at + n > MAX_LEAVES || !site.memory.is_private(base) {
-                        return None;
-                    }
-                    self.store(base, (at, n), val, ty, self.source.origin(inst.source), site).then_some(mem)
+                    let is_possible = p.at() + u64::from(parts) < MAX_LEAVES && site.memory.is_private(p.base());
+                    (is_possible && self.store(p, parts, val, ty, inst, site)).then_some(mem)
                 }
                 _ => None,
             },
@@ -357,23 +385,7 @@ impl Evaluator<'_> {
         self.plain.parts.extend_from_slice(parts);
         let n = parts.len() as u32;
         self.plain.all.push(PlainValue { kind: Kind::Parts(ty), start, n, rank, made: 0, node: None });
-        Value::Parts(self.plain.all.len() as u32 - 1)
-    }
-
-    /// Leaves of a type whose values are numbers, addresses, or structs of few of them. `None`: of another.
-    fn n_leaves(&mut self, ty: Ty) -> Option<u64> {
-        let types = &self.source.types;
-        match types.kind(ty) {
-            TyKind::Prim(_) | TyKind::Ptr { .. } => Some(1),
-            TyKind::Struct(_) | TyKind::Tuple(_) => {
-                let n = self.shapes.leaves(self.source, ty);
-                let parts = types.n_parts(ty).unwrap_or(0);
-                let is_flat = |ty: Ty| matches!(types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. });
-                (n == parts && n <= MAX_PARTS && (0..parts).all(|i| types.part(ty, i).is_some_and(is_flat)))
-                    .then_some(n)
-            }
-            _ => None,
-        }
+        Value::Parts(Wide(self.plain.all.len() as u64 - 1))
     }
 
     /// Whether an object has that many leaves.
@@ -382,43 +394,43 @@ impl Evaluator<'_> {
         matches!(self.dst.types.kind(ty), TyKind::IndefArray(_)) || n <= self.shapes.leaves(&self.dst, ty)
     }
 
-    /// What is in memory, `n` leaves from `at` on, if all of it is known.
-    fn known_contents(&mut self, base: Val, at: u64, n: u64, ty: Ty, site: &mut Site) -> Option<Value> {
-        let types = &self.source.types;
-        let is_struct = types.as_prim(ty).is_none() && types.n_parts(ty).is_some();
-        let mut parts: SmallVec<[Value; 8]> = SmallVec::new();
-        for i in 0..n {
-            let leaf = match self.constants.leaf(&mut self.dst, &mut self.shapes, base, at + i) {
-                Some(leaf) => leaf,
-                None => site.memory.leaf(base, at + i),
-            };
-            parts.push(match leaf {
-                Leaf::Unknown => return None,
-                Leaf::Lit(bits) => Value::Lit(bits),
-                Leaf::Val(v) => self.value_of(v),
-                Leaf::Undefined => {
-                    let ty = if is_struct { types.part(ty, i)? } else { ty };
-                    Value::Node(self.dst.undef(ty))
-                }
-            });
+    /// What is in memory at a place, a struct of that many parts or none, if all of it is known.
+    fn known_contents(&mut self, p: Place, n_parts: u32, ty: Ty, site: &mut Site) -> Option<Value> {
+        if n_parts == 0 {
+            return self.known_leaf(p.base(), p.at(), ty, site);
         }
-        Some(if is_struct { self.parts(ty, &parts) } else { parts[0] })
+        let mut parts: SmallVec<[Value; 8]> = SmallVec::new();
+        for i in 0..u64::from(n_parts) {
+            let part = self.source.types.part(ty, i)?;
+            parts.push(self.known_leaf(p.base(), p.at() + i, part, site)?);
+        }
+        Some(self.parts(ty, &parts))
     }
 
-    /// Writes to a private object. False: it has to be done in another way.
-    fn store(&mut self, base: Val, (at, n): (u64, u64), val: Value, ty: Ty, origin: Span, site: &mut Site) -> bool {
-        let types = &self.source.types;
-        let mut leaves: SmallVec<[(Value, Ty); 8]> = SmallVec::new();
-        match val {
-            Value::Parts(c) => {
-                let parts = self.plain.parts(c).iter().enumerate();
-                leaves.extend(parts.filter_map(|(i, &v)| Some((v, types.part(ty, i as u64)?))));
-            }
-            _ if n == 1 && types.n_parts(ty).is_none() => leaves.push((val, ty)),
-            _ => return false,
+    fn known_leaf(&mut self, base: Val, at: u64, ty: Ty, site: &mut Site) -> Option<Value> {
+        let leaf = match site.memory.leaf(base, at) {
+            Leaf::Unknown => self.constants.leaf(&mut self.dst, &mut self.shapes, base, at)?,
+            leaf => leaf,
+        };
+        match leaf {
+            Leaf::Unknown => None,
+            Leaf::Lit(bits) => Some(Value::Lit(bits)),
+            Leaf::Val(v) => Some(self.value_of(v)),
+            Leaf::Undefined => Some(Value::node(self.dst.undef(ty))),
         }
-        let mut new = false;
-        for (i, (v, ty)) in leaves.into_iter().enumerate() {
+    }
+
+    /// Writes to a private object, a struct of that many parts or none. False: it has to be done in another way.
+    fn store(&mut self, p: Place, n_parts: u32, val: Value, ty: Ty, inst: &Inst, site: &mut Site) -> bool {
+        let (base, mut new) = (p.base(), false);
+        for i in 0..n_parts.max(1) {
+            let (v, ty) = match (n_parts, val) {
+                (0, _) => (val, ty),
+                (_, Value::Parts(c)) => {
+                    (self.plain.parts(c)[i as usize], self.source.types.part(ty, i.into()).unwrap_or(ty))
+                }
+                _ => return false,
+            };
             let leaf = match v {
                 Value::Lit(bits) => Leaf::Lit(bits),
                 _ => {
@@ -427,25 +439,27 @@ impl Evaluator<'_> {
                     if self.dst.node(v) == Node::Undef { Leaf::Undefined } else { Leaf::Val(v) }
                 }
             };
-            if site.memory.leaf(base, at + i as u64) != leaf {
-                site.memory.set_leaf(base, at + i as u64, leaf);
+            let at = p.at() + u64::from(i);
+            if site.memory.leaf(base, at) != leaf {
+                site.memory.set_leaf(base, at, leaf);
                 new = true;
             }
         }
         if new {
-            site.memory.owe(base, (at, n), ty, origin);
+            let origin = self.source.origin(inst.source);
+            site.memory.owe(base, (p.at(), u64::from(n_parts.max(1))), ty, origin);
         }
         true
     }
 
     /// Whether a load cannot be computed before owed writes are made.
     fn would_settle(&mut self, inst: &Inst, frame: &[Value], site: &mut Site) -> bool {
-        if inst.kind != InstKind::Load {
+        if inst.op != Op::Load {
             return false;
         }
         match self.get(&inst.args[1], frame) {
-            Value::Place(base, _) => site.memory.owes(Some(base)),
-            Value::Node(ptr) => site.memory.owes(Some(memory::base_of(&self.dst, ptr))),
+            Value::Place(p) => site.memory.owes(Some(p.base())),
+            Value::Node(ptr) => site.memory.owes(Some(memory::base_of(&self.dst, ptr.val()))),
             _ => site.memory.owes(None),
         }
     }
@@ -465,7 +479,7 @@ impl Evaluator<'_> {
         if let (Some(&now), Some(Operand::Slot(slot))) = (args.first(), inst.args.first())
             && mem != Some(now)
         {
-            frame[*slot as usize] = Value::Node(now);
+            frame[*slot as usize] = Value::node(now);
         }
         self.value_of(v)
     }
@@ -487,12 +501,12 @@ impl Evaluator<'_> {
                 let (n, rank) = (slots.len() as u32, (rank.0, rank.1 + 1));
                 let kind = Kind::Closure(*k);
                 self.plain.all.push(PlainValue { kind, start, n, rank, made: self.reductions, node: None });
-                let closure = Value::Closure(self.plain.all.len() as u32 - 1);
+                let closure = Value::Closure(Wide(self.plain.all.len() as u64 - 1));
                 if self.is_run_own(*k) {
                     return closure;
                 }
                 let any = self.dst.types.mem();
-                Value::Node(self.node_of(closure, any))
+                Value::node(self.node_of(closure, any))
             }
         }
     }
@@ -510,8 +524,9 @@ impl Evaluator<'_> {
     fn rank_of(&mut self, v: Value) -> (u32, u32) {
         match v {
             Value::Lit(_) => (0, 0),
-            Value::Node(v) | Value::Place(v, _) => self.rank(v),
-            Value::Closure(c) | Value::Parts(c) => self.plain.all[c as usize].rank,
+            Value::Node(v) => self.rank(v.val()),
+            Value::Place(p) => self.rank(p.base()),
+            Value::Closure(c) | Value::Parts(c) => self.plain.all[c.idx()].rank,
         }
     }
 
@@ -523,12 +538,12 @@ impl Evaluator<'_> {
             Operand::Closure(..) => return None,
         };
         match v {
-            Value::Closure(c) => match self.plain.all[c as usize] {
+            Value::Closure(c) => match self.plain.all[c.idx()] {
                 PlainValue { node: Some(node), .. } => self.stub_of_val(node).map(Callee::Stub),
                 PlainValue { kind: Kind::Closure(k), .. } => Some(Callee::Plain(k, c)),
                 _ => None,
             },
-            Value::Node(v) => self.stub_of_val(v).map(Callee::Stub),
+            Value::Node(v) => self.stub_of_val(v.val()).map(Callee::Stub),
             Value::Lit(_) | Value::Parts(_) | Value::Place(..) => None,
         }
     }
@@ -602,9 +617,10 @@ impl Evaluator<'_> {
     fn show(&self, k: Cont, param: usize, v: Value) -> String {
         match v {
             Value::Lit(bits) => print::literal(&self.source.types, self.source.ty(self.source.param(k, param)), bits),
-            Value::Node(v) | Value::Place(v, _) => whistle::show(&self.dst, v),
+            Value::Node(v) => whistle::show(&self.dst, v.val()),
+            Value::Place(p) => whistle::show(&self.dst, p.base()),
             Value::Closure(_) => "a function".into(),
-            Value::Parts(c) => match self.plain.all[c as usize].node {
+            Value::Parts(c) => match self.plain.all[c.idx()].node {
                 Some(v) => whistle::show(&self.dst, v),
                 None => "a struct".into(),
             },
@@ -689,7 +705,7 @@ impl Evaluator<'_> {
                 }
                 stub.rank
             }
-            Callee::Plain(_, c) => self.plain.all[*c as usize].rank,
+            Callee::Plain(_, c) => self.plain.all[c.idx()].rank,
             Callee::Made(..) => {
                 let mut rank = (0, 0);
                 for &v in &frame[..code.n_free] {
@@ -711,10 +727,10 @@ impl Evaluator<'_> {
                 }
                 let height = match arg {
                     Value::Lit(_) => continue,
-                    Value::Closure(c) => self.plain.all[c as usize].rank.1,
-                    Value::Node(v) => match self.stub_of_val(v) {
+                    Value::Closure(c) => self.plain.all[c.idx()].rank.1,
+                    Value::Node(v) => match self.stub_of_val(v.val()) {
                         Some(held) => self.stubs[held].rank.1,
-                        None if self.dst.as_op(v).is_some() => return false,
+                        None if self.dst.as_op(v.val()).is_some() => return false,
                         None => continue,
                     },
                     Value::Parts(_) | Value::Place(..) => return false,
@@ -757,11 +773,11 @@ impl Evaluator<'_> {
                 if matches!(self.dst.types.kind(self.dst.ty(v)), TyKind::Ptr { .. }) =>
             {
                 match memory::known_place(&mut self.dst, &mut self.shapes, v) {
-                    Some((base, at)) => Value::Place(base, at as u32),
-                    None => Value::Node(v),
+                    Some((base, at)) => Value::place(base, at),
+                    None => Value::node(v),
                 }
             }
-            _ => Value::Node(v),
+            _ => Value::node(v),
         }
     }
 
@@ -770,7 +786,8 @@ impl Evaluator<'_> {
         while let Some(v) = work.pop() {
             match v {
                 Value::Lit(_) | Value::Closure(_) => {}
-                Value::Node(v) | Value::Place(v, _) if self.is_known(v) => {}
+                Value::Node(v) if self.is_known(v.val()) => {}
+                Value::Place(p) if self.is_known(p.base()) => {}
                 Value::Node(_) | Value::Place(..) => return false,
                 Value::Parts(c) => work.extend_from_slice(self.plain.parts(c)),
             }
@@ -786,7 +803,7 @@ impl Evaluator<'_> {
         };
         let mut stack = vec![root];
         while let Some(&c) = stack.last() {
-            let PlainValue { kind, start, n, made, node, .. } = self.plain.all[c as usize];
+            let PlainValue { kind, start, n, made, node, .. } = self.plain.all[c.idx()];
             if node.is_some() {
                 stack.pop();
                 continue;
@@ -794,7 +811,7 @@ impl Evaluator<'_> {
             let before = stack.len();
             for v in self.plain.parts(c) {
                 if let Value::Closure(inner) | Value::Parts(inner) = *v
-                    && self.plain.all[inner as usize].node.is_none()
+                    && self.plain.all[inner.idx()].node.is_none()
                 {
                     stack.push(inner);
                 }
@@ -820,21 +837,21 @@ impl Evaluator<'_> {
                 Kind::Parts(ty) if matches!(self.dst.types.kind(ty), TyKind::Tuple(_)) => self.dst.op(Op::Tuple, &vals),
                 Kind::Parts(ty) => self.dst.op_ty(Op::Struct, ty, &vals),
             };
-            self.plain.all[c as usize].node = Some(node);
+            self.plain.all[c.idx()].node = Some(node);
             stack.pop();
         }
-        self.plain.all[root as usize].node.unwrap_or(Val(0))
+        self.plain.all[root.idx()].node.unwrap_or(Val(0))
     }
 
     /// The same of what has no parts that are to be made first.
     fn simple_node(&mut self, v: Value, ty: Ty) -> Val {
         match v {
             Value::Lit(bits) => self.dst.lit(ty, bits),
-            Value::Node(v) => v,
-            Value::Closure(c) | Value::Parts(c) => self.plain.all[c as usize].node.unwrap_or(Val(0)),
-            Value::Place(base, at) => {
-                let Some(pointee) = self.dst.types.pointee(ty) else { return base };
-                let ptr = memory::address(&mut self.dst, &mut self.shapes, base, u64::from(at), pointee);
+            Value::Node(v) => v.val(),
+            Value::Closure(c) | Value::Parts(c) => self.plain.all[c.idx()].node.unwrap_or(Val(0)),
+            Value::Place(p) => {
+                let Some(pointee) = self.dst.types.pointee(ty) else { return p.base() };
+                let ptr = memory::address(&mut self.dst, &mut self.shapes, p.base(), p.at(), pointee);
                 match self.dst.ty(ptr) == ty {
                     true => ptr,
                     false => self.dst.op_ty(Op::Bitcast, ty, &[ptr]),
@@ -849,19 +866,19 @@ impl Evaluator<'_> {
             return Ok(());
         }
         let mut new = Plain::default();
-        let mut moved = vec![u32::MAX; self.plain.all.len()];
+        let mut moved = vec![u64::MAX; self.plain.all.len()];
         let old = std::mem::take(&mut self.plain);
         let mut forward = |v: &mut Value, new: &mut Plain| {
             let (Value::Closure(c) | Value::Parts(c)) = v else { return };
-            let to = &mut moved[*c as usize];
-            if *to == u32::MAX {
-                let mut kept = old.all[*c as usize];
+            let to = &mut moved[c.idx()];
+            if *to == u64::MAX {
+                let mut kept = old.all[c.idx()];
                 kept.start = new.parts.len() as u32;
                 new.parts.extend_from_slice(old.parts(*c));
-                *to = new.all.len() as u32;
+                *to = new.all.len() as u64;
                 new.all.push(kept);
             }
-            *c = *to;
+            *c = Wide(*to);
         };
         frame.iter_mut().for_each(|v| forward(v, &mut new));
         let mut at = 0;

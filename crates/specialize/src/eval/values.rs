@@ -6,6 +6,9 @@ use nyala_ir::{Cont, Node, Op, Rule, TyKind, Val};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
+/// Where fewer writes are owed, they are made without asking whether anybody reads them.
+const MIN_OWED: usize = 64;
+
 /// Of the memory orders the last that says nothing of other locations.
 const RELAXED: u64 = 2;
 
@@ -107,8 +110,37 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Makes the owed writes that an operation, or a block's end, with these arguments would see: what is to be seen at the
-    /// address `at` among them, or all.
+    /// Makes all owed writes before a block ends: those to objects whose address the rest of the program can have from
+    /// `args` and `others`.
+    pub(super) fn settle_all(&mut self, site: &mut Site, args: &mut [Val], others: &[Val]) {
+        let n_owed = site.memory.n_owed();
+        if n_owed >= MIN_OWED
+            && let Some(used) = self.reached(args.iter().skip(1).chain(others).copied().collect(), 4 * n_owed)
+        {
+            site.memory.forget_unused(&used);
+        }
+        self.settle(site, args, None);
+    }
+
+    /// The values that these are made from, but for memory. `None`: more than `limit`.
+    fn reached(&self, mut work: Vec<Val>, limit: usize) -> Option<FxHashSet<Val>> {
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
+        while let Some(v) = work.pop() {
+            if self.dst.ty(v) == self.dst.types.mem() || !seen.insert(v) {
+                continue;
+            }
+            if seen.len() > limit {
+                return None;
+            }
+            match self.stub_of_val(v) {
+                Some(s) => work.extend(self.stubs[s].vals.iter()),
+                None => work.extend(self.dst.args(v)),
+            }
+        }
+        Some(seen)
+    }
+
+    /// Makes the owed writes that an operation with these arguments would see at the address `at` among them, or all.
     pub(super) fn settle(&mut self, site: &mut Site, args: &mut [Val], at: Option<usize>) {
         let base = at.map(|at| memory::base_of(&self.dst, args[at]));
         args[0] = site.memory.settle(&mut self.dst, &mut self.shapes, args[0], base);
