@@ -175,6 +175,8 @@ pub struct Evaluator<'a> {
     codes: SideTable<Cont, Option<Rc<code::Code>>>,
     constants: memory::Constants,
     plain: machine::Plain,
+    /// Where the living ones go next.
+    spare: machine::Plain,
     /// Frames that nobody uses.
     frames: [Vec<machine::Value>; 2],
     literals: SideTable<Val, Option<Val>>,
@@ -227,6 +229,7 @@ impl<'a> Evaluator<'a> {
             codes: SideTable::default(),
             constants: memory::Constants::default(),
             plain: machine::Plain::default(),
+            spare: machine::Plain::default(),
             frames: Default::default(),
             literals: SideTable::default(),
             shapes: memory::Shapes::default(),

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// Bytes of closures at which dead ones are freed first.
-const MIN_BYTES: usize = 32 << 20;
+const MIN_BYTES: usize = 1 << 20;
 /// Bytes of living closures.
 const MAX_BYTES: usize = 512 << 20;
 
@@ -196,15 +196,27 @@ impl Evaluator<'_> {
             self.current = (code.cont, site.past.mode);
             self.compute_all(&code, frame, site, false);
             let (operand, n) = match code.target {
-                Target::Branch => match self.get(&code.args[1], frame) {
-                    Value::Lit(bit) => {
-                        if self.record.is_some() {
-                            self.explain_decided(bit);
-                        }
-                        (&code.args[if bit == 1 { 2 } else { 3 }], 1)
+                Target::Branch => {
+                    let Value::Lit(bit) = self.get(&code.args[1], frame) else { return Ok(code) };
+                    if self.record.is_some() {
+                        self.explain_decided(bit);
                     }
-                    _ => return Ok(code),
-                },
+                    if let Some(next) = self.target_code(&code, bit as usize)
+                        && let Some(callee) = self.callee(&code.args[3 - bit as usize], frame)
+                    {
+                        let mem = self.get(&code.args[0], frame);
+                        let Decision::Enter(mode) =
+                            self.decide_call(&callee, &next, frame, &[mem], (false, code.origin), site)
+                        else {
+                            return Ok(code);
+                        };
+                        site.past.mode = mode;
+                        frame.push(mem);
+                        code = next;
+                        continue;
+                    }
+                    (&code.args[3 - bit as usize], 1)
+                }
                 Target::Call { .. } => (&code.callee, code.args.len()),
                 Target::Other => return Ok(code),
             };
@@ -227,7 +239,8 @@ impl Evaluator<'_> {
                 ahead.push(v);
             }
             let unfold = code.target == Target::Call { unfold: true };
-            match self.decide_call(&callee, &next, ahead, (unfold, code.origin), site) {
+            let args = &ahead[next.n_free..];
+            match self.decide_call(&callee, &next, frame, args, (unfold, code.origin), site) {
                 Decision::Enter(mode) => site.past.mode = mode,
                 // The header of a loop in a function called by `@@`: entered if its condition is known.
                 Decision::Look(mode) => {
@@ -408,11 +421,8 @@ impl Evaluator<'_> {
     }
 
     fn known_leaf(&mut self, base: Val, at: u64, ty: Ty, site: &mut Site) -> Option<Value> {
-        let leaf = match site.memory.leaf(base, at) {
-            Leaf::Unknown => self.constants.leaf(&mut self.dst, &mut self.shapes, base, at)?,
-            leaf => leaf,
-        };
-        match leaf {
+        let constant = self.constants.leaf(&mut self.dst, &mut self.shapes, base, at);
+        match constant.unwrap_or_else(|| site.memory.leaf(base, at)) {
             Leaf::Unknown => None,
             Leaf::Lit(bits) => Some(Value::Lit(bits)),
             Leaf::Val(v) => Some(self.value_of(v)),
@@ -485,30 +495,33 @@ impl Evaluator<'_> {
     }
 
     /// The value of an operand; a closure is made.
+    #[inline]
     fn get(&mut self, operand: &Operand, frame: &[Value]) -> Value {
         match operand {
             Operand::Slot(slot) => frame[*slot as usize],
             Operand::Const(v, _) => *v,
-            Operand::Closure(k, slots) => {
-                let start = self.plain.parts.len() as u32;
-                let mut rank = (0, 0);
-                for &slot in slots.iter() {
-                    let v = frame[slot as usize];
-                    let (birth, height) = self.rank_of(v);
-                    rank = (rank.0.max(birth), rank.1.max(height));
-                    self.plain.parts.push(v);
-                }
-                let (n, rank) = (slots.len() as u32, (rank.0, rank.1 + 1));
-                let kind = Kind::Closure(*k);
-                self.plain.all.push(PlainValue { kind, start, n, rank, made: self.reductions, node: None });
-                let closure = Value::Closure(Wide(self.plain.all.len() as u64 - 1));
-                if self.is_run_own(*k) {
-                    return closure;
-                }
-                let any = self.dst.types.mem();
-                Value::node(self.node_of(closure, any))
-            }
+            Operand::Closure(k, slots) => self.make_closure(*k, slots, frame),
         }
+    }
+
+    fn make_closure(&mut self, k: Cont, slots: &[u32], frame: &[Value]) -> Value {
+        let start = self.plain.parts.len() as u32;
+        let mut rank = (0, 0);
+        for &slot in slots {
+            let v = frame[slot as usize];
+            let (birth, height) = self.rank_of(v);
+            rank = (rank.0.max(birth), rank.1.max(height));
+            self.plain.parts.push(v);
+        }
+        let (n, rank) = (slots.len() as u32, (rank.0, rank.1 + 1));
+        let kind = Kind::Closure(k);
+        self.plain.all.push(PlainValue { kind, start, n, rank, made: self.reductions, node: None });
+        let closure = Value::Closure(Wide(self.plain.all.len() as u64 - 1));
+        if self.is_run_own(k) {
+            return closure;
+        }
+        let any = self.dst.types.mem();
+        Value::node(self.node_of(closure, any))
     }
 
     /// Whether a run need not look at closures of `k` that the code being evaluated makes.
@@ -555,13 +568,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether a call is unfolded in any case; `frame` is the one in which the callee begins. See [`Evaluator::call`], which
-    /// decides about all others.
+    /// Whether a call is unfolded in any case; `frame` is the caller's. See [`Evaluator::call`], which decides about all
+    /// others.
     fn decide_call(
         &mut self,
         callee: &Callee,
         code: &Code,
         frame: &[Value],
+        args: &[Value],
         (unfold, origin): (bool, Span),
         site: &mut Site,
     ) -> Decision {
@@ -580,7 +594,6 @@ impl Evaluator<'_> {
             _ => site.past.mode,
         };
         let forced = unfold || matches!((site.past.mode, mode), (Mode::Run(_), Mode::Run(_)));
-        let args = &frame[code.n_free..];
         let Some((mask, mut full)) = self.quick_request(k, code, args, forced) else { return Decision::Residual };
         let mut asked = true;
         if code.call.is_recursive {
@@ -600,7 +613,7 @@ impl Evaluator<'_> {
         } else if !full {
             asked = false;
             let inline = code.call.may_inline && self.hints.is_inline((k, mask));
-            full = inline || self.is_linear_call(callee, code, frame, mask);
+            full = inline || self.is_linear_call(callee, code, frame, args, mask);
         }
         if !full {
             return Decision::Residual;
@@ -633,8 +646,8 @@ impl Evaluator<'_> {
         if self.options.annotations && (unfold || code.call.always) {
             return Some((all, true));
         }
-        let automatic = self.facts.automatic[k];
-        if !self.options.annotations {
+        let automatic = code.call.automatic;
+        if code.call.unfiltered || !self.options.annotations {
             return Some((automatic, automatic == all && all != 0));
         }
         let source = self.source;
@@ -692,9 +705,13 @@ impl Evaluator<'_> {
     }
 
     /// As [`Evaluator::is_linear`].
-    fn is_linear_call(&mut self, callee: &Callee, code: &Code, frame: &[Value], mask: u64) -> bool {
+    fn is_linear_call(&mut self, callee: &Callee, code: &Code, frame: &[Value], args: &[Value], mask: u64) -> bool {
         if mask != 0 {
             return false;
+        }
+        let has_functions = code.call.functions != 0 || args.len() > 64;
+        if let (Callee::Made(..), None, false) = (callee, self.queue.peek(), has_functions) {
+            return true;
         }
         let rank = match callee {
             Callee::Stub(s) => {
@@ -706,10 +723,10 @@ impl Evaluator<'_> {
                 stub.rank
             }
             Callee::Plain(_, c) => self.plain.all[c.idx()].rank,
-            Callee::Made(..) => {
+            Callee::Made(_, slots) => {
                 let mut rank = (0, 0);
-                for &v in &frame[..code.n_free] {
-                    let (birth, height) = self.rank_of(v);
+                for &slot in slots.iter() {
+                    let (birth, height) = self.rank_of(frame[slot as usize]);
                     rank = (rank.0.max(birth), rank.1.max(height));
                 }
                 (rank.0, rank.1 + 1)
@@ -720,8 +737,8 @@ impl Evaluator<'_> {
         {
             return false;
         }
-        if code.call.functions != 0 || frame.len() - code.n_free > 64 {
-            for (i, &arg) in frame[code.n_free..].iter().enumerate().skip(1) {
+        if has_functions {
+            for (i, &arg) in args.iter().enumerate().skip(1) {
                 if i < 64 && code.call.functions >> i & 1 == 0 {
                     continue;
                 }
@@ -865,7 +882,7 @@ impl Evaluator<'_> {
         if self.plain.bytes() < self.plain.limit.max(MIN_BYTES) {
             return Ok(());
         }
-        let mut new = Plain::default();
+        let mut new = std::mem::take(&mut self.spare);
         let mut moved = vec![u64::MAX; self.plain.all.len()];
         let old = std::mem::take(&mut self.plain);
         let mut forward = |v: &mut Value, new: &mut Plain| {
@@ -889,7 +906,8 @@ impl Evaluator<'_> {
             at += 1;
         }
         new.limit = 2 * new.bytes();
-        self.plain = new;
+        (self.plain, self.spare) = (new, old);
+        self.spare.clear();
         let limit = (MAX_BYTES as f64 * self.options.budget.max(0.1)) as usize;
         self.near_end |= self.plain.bytes() * 2 > limit;
         match self.plain.bytes() > limit {
