@@ -1,7 +1,7 @@
 //! Continuations of the source as the evaluator runs them: operations in order, operands by number. Made when one is
 //! entered first.
 
-use super::{Evaluator, machine::Value};
+use super::{Evaluator, plain::Value};
 use crate::memory::MAX_LEAVES;
 use nyala_base::Span;
 use nyala_ir::{Builtin, Cont, Node, Op, Prim, Ty, TyKind, Val};
