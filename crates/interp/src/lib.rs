@@ -37,7 +37,12 @@ pub struct Options {
     pub max_steps: Option<u64>,
     /// Signed overflow wraps.
     pub wrap: bool,
+    /// No foreign function is called; results may be uninitialized ([`UNINITIALIZED`]).
+    pub confined: bool,
 }
+
+/// A word that was never written.
+pub const UNINITIALIZED: u64 = code::POISON;
 
 /// Calls `entry` with `args` and gives what its return continuation gets. Values are words: numbers as
 /// [`normalize`](nyala_ir::Prim::normalize) has them, addresses; aggregates are the words of their scalars, in order.

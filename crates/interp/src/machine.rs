@@ -731,7 +731,9 @@ impl Run<'_> {
                 return Err(dead_continuation::error().into());
             }
             match entry {
-                Entry::Halt if self.words.contains(&POISON) => return Err(eval::uninitialized()),
+                Entry::Halt if self.words.contains(&POISON) && !self.options.confined => {
+                    return Err(eval::uninitialized());
+                }
                 Entry::Halt => return Ok(Some(std::mem::take(&mut self.words))),
                 Entry::Release => {
                     let frame = closure.frame();
@@ -793,6 +795,11 @@ impl Run<'_> {
         };
         if let ForeignKind::Lanes(op) = foreign.kind {
             return self.lane_operation(op, ret);
+        }
+        if self.options.confined {
+            let text = format!("foreign function `{}` in the initializer of a static", foreign.name);
+            let hint = "assign a `static mut` when the program runs";
+            return Err(nyala_base::diagnostics::limitation::error(Span::NONE, text, hint).into());
         }
         let args: Vec<(FfiType, u64)> = foreign.args.iter().copied().zip(self.words.iter().copied()).collect();
         if let Some(i) = args.iter().position(|a| a.1 == POISON) {

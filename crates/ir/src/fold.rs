@@ -472,7 +472,8 @@ fn fold_load(w: &mut World, ptr: Val) -> Option<Val> {
             }
             Node::Op(Op::Bitcast) if is_same_place(w, at) => at = w.args(at)[0],
             Node::Global(g) if !w.global(g).mutable => {
-                let mut v = w.global(g).init?;
+                // What a function computes is not known before it has run.
+                let mut v = w.global(g).init.filter(|&init| w.ty(init) == w.global(g).ty)?;
                 for &idx in path.iter().rev() {
                     if idx >= w.types.n_parts(w.ty(v))? {
                         return None;

@@ -17,6 +17,7 @@ pub mod json;
 pub mod libraries;
 pub mod pipelines;
 pub mod run;
+mod statics;
 pub mod testing;
 
 pub use emit::{emit, emit_deepest_loop, run_pass};
@@ -242,6 +243,7 @@ impl Session {
             );
             s.checked(world)
         })?;
+        self.compute_statics(&mut world)?;
         nyala_ir::eta::eta_reduce(&mut world);
         for (span, what) in std::mem::take(&mut world.fold_warnings) {
             self.sink.push(constant_fault::warning(span, what));

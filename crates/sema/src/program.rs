@@ -168,6 +168,8 @@ pub struct StaticInfo<'a> {
     pub ty: Ty,
     /// It stands in something generic.
     pub generic: bool,
+    /// The initializer calls functions, or has control flow: it is run when the program is compiled.
+    pub computed: bool,
 }
 
 #[derive(Debug)]

@@ -511,8 +511,8 @@ fn statics_do_not_capture() {
     check_errors(
         "fn f(a: i32) -> i32 { static s = |x: i32| x + a; static t = a; static u = |x: i32| { let b = x; b }; s(1) + t + u(2) }",
         expect![[r#"
-            1:47 not-constant: initializer of a static is not constant (leave it out and assign a `static mut` when the program runs, or write a function)
-            1:61 not-constant: initializer of a static is not constant (leave it out and assign a `static mut` when the program runs, or write a function)
+            1:47 not-constant: initializer of a static is not constant (leave it out and assign a `static mut` when the program runs)
+            1:61 not-constant: initializer of a static is not constant (leave it out and assign a `static mut` when the program runs)
         "#]],
     );
 }

@@ -82,7 +82,14 @@ impl<'a> Checker<'a, '_> {
                 ItemKind::Static(s) => {
                     let id = StaticId(self.p.statics.len() as u32);
                     let (module, ns, generic) = (self.module, self.ns, !self.generics.is_empty());
-                    self.p.statics.push(StaticInfo { ast: s, module, ns, ty: TypeTable::ERROR, generic });
+                    self.p.statics.push(StaticInfo {
+                        ast: s,
+                        module,
+                        ns,
+                        ty: TypeTable::ERROR,
+                        generic,
+                        computed: false,
+                    });
                     self.declare(&s.name, Entity::Static(id), private, top_level);
                 }
                 ItemKind::Struct(s) => {

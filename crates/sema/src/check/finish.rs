@@ -48,7 +48,7 @@ impl<'a> Checker<'a, '_> {
         if self.p.types.is_never(ty) {
             self.never_value(init);
         }
-        self.check_constant(id, init);
+        self.check_initializer(id, init);
         self.ctx = old;
         self.static_floor = old_floor;
         self.solve();
@@ -59,7 +59,23 @@ impl<'a> Checker<'a, '_> {
         // 1: on the path, 2: done.
         let mut state: FxHashMap<StaticId, u8> = FxHashMap::default();
         let mut needs: FxHashMap<StaticId, Vec<(StaticId, Span)>> = FxHashMap::default();
-        for (from, to, span) in std::mem::take(&mut self.static_needs) {
+        let all = std::mem::take(&mut self.static_needs);
+        let mut users: FxHashMap<StaticId, Vec<StaticId>> = FxHashMap::default();
+        for &(from, to, _) in &all {
+            users.entry(to).or_default().push(from);
+        }
+        // What needs something computed is computed.
+        let is_computed = |&i: &usize| self.p.statics[i].computed;
+        let mut work: Vec<StaticId> =
+            (0..self.p.statics.len()).filter(is_computed).map(|i| StaticId(i as u32)).collect();
+        while let Some(id) = work.pop() {
+            for &user in users.get(&id).into_iter().flatten() {
+                if !std::mem::replace(&mut self.p.statics[user.0 as usize].computed, true) {
+                    work.push(user);
+                }
+            }
+        }
+        for (from, to, span) in all {
             needs.entry(from).or_default().push((to, span));
         }
         for start in (0..self.p.statics.len()).map(|i| StaticId(i as u32)) {
@@ -88,8 +104,10 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn check_constant(&mut self, of: StaticId, root: ExprId) {
+    /// An initializer is a constant, or computed from constants.
+    fn check_initializer(&mut self, of: StaticId, root: ExprId) {
         let ast = self.ast();
+        let mut computed = false;
         let mut work = vec![root];
         while let Some(e) = work.pop() {
             let node = &ast[e];
@@ -135,20 +153,28 @@ impl<'a> Checker<'a, '_> {
                         work.extend(args);
                         None
                     }
-                    _ => Some((node.span, "a call is no constant")),
+                    _ => {
+                        computed = true;
+                        node.kind.each_child(|c| work.push(c));
+                        None
+                    }
                 },
-                ExprKind::Unary(UnaryOp::Unfold | UnaryOp::Run, _) => Some((node.span, "a call is no constant")),
                 ExprKind::Block(block) if block.stmts.is_empty() => {
                     work.extend(block.result);
                     None
                 }
-                ExprKind::Block(_)
-                | ExprKind::If { .. }
-                | ExprKind::While { .. }
-                | ExprKind::For(_)
-                | ExprKind::Match { .. } => Some((node.span, "control flow is no constant")),
-                ExprKind::Assign { .. } | ExprKind::IncDec { .. } => Some((node.span, "an assignment is no constant")),
                 kind => {
+                    computed |= matches!(
+                        kind,
+                        ExprKind::Unary(UnaryOp::Unfold | UnaryOp::Run, _)
+                            | ExprKind::Block(_)
+                            | ExprKind::If { .. }
+                            | ExprKind::While { .. }
+                            | ExprKind::For(_)
+                            | ExprKind::Match { .. }
+                            | ExprKind::Assign { .. }
+                            | ExprKind::IncDec { .. }
+                    );
                     kind.each_child(|c| work.push(c));
                     None
                 }
@@ -158,6 +184,7 @@ impl<'a> Checker<'a, '_> {
                 return;
             }
         }
+        self.p.statics[of.0 as usize].computed = computed;
     }
 
     /// The place that `e` is a part of, no pointer in between, and the indices on the way.

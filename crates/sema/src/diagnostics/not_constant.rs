@@ -1,21 +1,23 @@
 //! The initializer of a static is not constant.
 //!
 //! Statics have their values before the program runs. Initializers may use literals, operators, struct, tuple and array
-//! values, casts, functions, addresses of statics, and immutable statics. They may not call functions, assign, or use
-//! `static mut` and local variables.
+//! values, casts, functions, addresses of statics, and immutable statics. They may call functions, and have control flow:
+//! such an initializer is run when the program is compiled. What it gives must consist of numbers then, not of addresses
+//! or functions, and it may use neither `static mut` nor local variables of the function around.
 //!
 //! ```impala
-//! fn g() -> i32 { 1 }
-//! static s = g();
+//! static mut t = 1;
+//! static s = t + 1;
+//! fn main() -> i32 { s }
 //! ```
 //!
 //! ## Instead
 //!
 //! ```impala
-//! static s = 1;
+//! fn square(x: i32) -> i32 { x * x }
+//! static s = square(3);
 //! static mut t: i32;
-//! fn g() -> i32 { 1 }
-//! fn main() -> i32 { t = g(); t - s }
+//! fn main() -> i32 { t = s; t - 9 }
 //! ```
 
 use nyala_base::{Diagnostic, Span};
@@ -24,5 +26,5 @@ use nyala_base::{Diagnostic, Span};
 pub fn error(span: Span, why: &str) -> Diagnostic {
     Diagnostic::error("not-constant", span, "initializer of a static is not constant")
         .label(why)
-        .hint("leave it out and assign a `static mut` when the program runs, or write a function")
+        .hint("leave it out and assign a `static mut` when the program runs")
 }

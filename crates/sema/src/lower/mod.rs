@@ -589,9 +589,14 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             self.init_depth += 1;
             let old = (self.cur.take(), self.mode, self.module, self.w.current_origin());
             let env = std::mem::take(&mut self.env);
-            self.mode = Mode::Constant;
             self.module = info.module;
-            let val = self.value(init);
+            let val = match info.computed {
+                true => self.computed(info.ty, init),
+                false => {
+                    self.mode = Mode::Constant;
+                    self.value(init)
+                }
+            };
             (self.cur, self.mode, self.module) = (old.0, old.1, old.2);
             self.w.set_origin(old.3);
             self.env = env;
@@ -601,10 +606,29 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.inits[id.0 as usize] = InitState::Done;
     }
 
+    /// A function that returns what an initializer computes.
+    fn computed(&mut self, ty: Ty, init: ExprId) -> Val {
+        self.mode = Mode::Code;
+        let (mem, ty) = (self.w.types.mem(), self.ir_ty(ty));
+        let ret = self.w.types.cn(&[mem, ty]);
+        let ty = self.w.types.cn(&[mem, ret]);
+        let k = self.w.declare("initializer", ty, &["m", "return"]);
+        self.go_on_in(k);
+        let val = self.value(init);
+        let ret = self.w.param(k, 1);
+        self.end(ret, &[val]);
+        self.w.cont_val(k)
+    }
+
     /// The value of an immutable static, for constants.
     fn static_value(&mut self, id: StaticId, span: Span) -> Val {
         let ptr = self.global(id);
         let info = &self.p.statics[id.0 as usize];
+        if info.computed {
+            let message = "a static that is computed in a filter";
+            self.report(limitation::error(span, message, "write the number, or a constant initializer"));
+            return self.undef(info.ty);
+        }
         if self.inits[id.0 as usize] == InitState::Busy {
             self.report(recursive_static::error(span, &short(&info.ast.name.text)));
             return self.undef(info.ty);

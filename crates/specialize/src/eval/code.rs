@@ -58,6 +58,16 @@ pub(super) struct Inst {
     pub source: Val,
     pub args: Vec<Operand>,
     pub kind: InstKind,
+    /// The operands of what is computed from one or two numbers.
+    pub numbers: [Number; 2],
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Number {
+    /// If what is there is one.
+    Slot(u32),
+    Lit(u64),
+    No,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -212,7 +222,15 @@ impl Evaluator<'_> {
                 Op::Store => self.contents(source.ty(source.args(v)[2])).map(InstKind::Store),
                 _ => self.structure(op, v),
             };
-            c.insts.push(Inst { op, source: v, args, kind: kind.unwrap_or(InstKind::Other) });
+            let number = |at: usize| match args.get(at) {
+                Some(Operand::Slot(slot)) => Number::Slot(*slot),
+                Some(Operand::Const(Value::Lit(bits), _)) => Number::Lit(*bits),
+                _ => Number::No,
+            };
+            // Memory comes before what is divided.
+            let first = matches!(kind, Some(InstKind::Divide(..))) as usize;
+            let numbers = [number(first), number(first + 1)];
+            c.insts.push(Inst { op, source: v, args, kind: kind.unwrap_or(InstKind::Other), numbers });
             c.add(v, source.ty(v));
         }
         self.simple_operand(c, root)

@@ -2,7 +2,7 @@
 //! ([`plain`](super::plain)). A call that is unfolded in any case is decided here; all others are turned into nodes, and
 //! decided by [`Evaluator::call`].
 
-use super::code::{Code, Inst, InstKind, Operand, Target};
+use super::code::{Code, Inst, InstKind, Number, Operand, Target};
 use super::plain::{Kind, Place, PlainValue, Value, Wide};
 use super::{Diverged, Entry, Evaluator, Mode, Site, StubId};
 use crate::memory::{self, Leaf, MAX_LEAVES};
@@ -174,13 +174,13 @@ impl Evaluator<'_> {
     fn compute_all(&mut self, code: &Code, frame: &mut Vec<Value>, site: &mut Site, is_look: bool) -> bool {
         let first = frame.len() - (code.tys.len() - code.insts.len());
         for inst in &code.insts[first..] {
-            let number = |at: usize| match &inst.args[at] {
-                Operand::Slot(slot) => match frame[*slot as usize] {
+            let number = |at: usize| match inst.numbers[at] {
+                Number::Slot(slot) => match frame[slot as usize] {
                     Value::Lit(bits) => Some(bits),
                     _ => None,
                 },
-                Operand::Const(Value::Lit(bits), _) => Some(*bits),
-                _ => None,
+                Number::Lit(bits) => Some(bits),
+                Number::No => None,
             };
             let number = match inst.kind {
                 InstKind::Arith(prim) => match (number(0), number(1)) {
@@ -192,7 +192,7 @@ impl Evaluator<'_> {
                     _ => None,
                 },
                 InstKind::Cast(from, to) => number(0).map(|bits| eval_cast(from, to, bits)),
-                InstKind::Divide(op, prim) => match (number(1), number(2)) {
+                InstKind::Divide(op, prim) => match (number(0), number(1)) {
                     (Some(a), Some(b)) => eval_arith(op, prim, a, b).map(|r| r.0),
                     _ => None,
                 },

@@ -1,0 +1,126 @@
+//! Statics whose initializers call functions or have control flow. The interpreter runs these, confined, before anything
+//! else is made of the graph; what they return becomes a constant like any other.
+
+use crate::{Reported, Session};
+use nyala_base::{Diagnostic, Id};
+use nyala_interp::UNINITIALIZED;
+use nyala_ir::facts::Nest;
+use nyala_ir::{Cont, Global, Node, Op, Ty, TyKind, Val, World};
+use nyala_sema::diagnostics::{not_constant, recursive_static};
+use rustc_hash::FxHashMap;
+
+/// Calls and jumps that all initializers together may take.
+const MAX_STEPS: f64 = 200_000_000.0;
+
+impl Session {
+    /// Gives every static of a graph its constant.
+    pub(crate) fn compute_statics(&mut self, world: &mut World) -> Result<(), Reported> {
+        let order = order(world).map_err(|d| self.report(*d))?;
+        for (g, k) in order {
+            let options = nyala_interp::Options {
+                max_steps: Some((MAX_STEPS * self.options.pe_budget) as u64),
+                wrap: self.options.wrap,
+                confined: true,
+                ..Default::default()
+            };
+            let data = world.global(g);
+            let (origin, ty) = (data.origin, data.ty);
+            let note = format!("static `{}` is computed here", data.name);
+            let words = nyala_interp::run(world, k, &[], &options);
+            let words = words.map_err(|fault| self.report(fault.diagnostic().other(origin, note)))?;
+            let init = constant(world, ty, &mut words.into_iter());
+            let init = init.map_err(|why| self.report(not_constant::error(origin, why)))?;
+            world.set_init(g, init);
+        }
+        Ok(())
+    }
+}
+
+/// The function that computes a global.
+fn initializer(w: &World, g: Global) -> Option<Cont> {
+    let data = w.global(g);
+    let init = data.init.filter(|&init| w.ty(init) != data.ty)?;
+    match w.node(init) {
+        Node::Cont(k) => Some(k),
+        _ => None,
+    }
+}
+
+/// Computed globals and what computes them, each after those it needs.
+fn order(w: &World) -> Result<Vec<(Global, Cont)>, Box<Diagnostic>> {
+    let mut needs: FxHashMap<Global, Vec<Global>> = FxHashMap::default();
+    let all: Vec<(Global, Cont)> =
+        (0..w.n_globals()).map(Global::from_idx).filter_map(|g| Some((g, initializer(w, g)?))).collect();
+    for &(g, k) in &all {
+        let (_, used) = Nest::of_program(w, &[k]);
+        if let Some(&changing) = used.iter().find(|&&used| w.global(used).mutable) {
+            let why = format!("it may use `static mut {}`", w.global(changing).name);
+            return Err(not_constant::error(w.global(g).origin, &why).into());
+        }
+        needs.insert(g, used);
+    }
+    let mut order = Vec::new();
+    // False: on the path.
+    let mut state: FxHashMap<Global, bool> = FxHashMap::default();
+    let mut stack: Vec<(Global, bool)> = all.iter().map(|&(g, _)| (g, false)).collect();
+    while let Some((g, done)) = stack.pop() {
+        if done {
+            state.insert(g, true);
+            order.extend(initializer(w, g).map(|k| (g, k)));
+            continue;
+        }
+        match state.get(&g) {
+            Some(true) => continue,
+            Some(false) => {
+                let data = w.global(g);
+                return Err(recursive_static::error(data.origin, &data.name).into());
+            }
+            None => {}
+        }
+        state.insert(g, false);
+        stack.push((g, true));
+        for &used in needs.get(&g).into_iter().flatten() {
+            match state.get(&used) {
+                Some(false) => {
+                    let data = w.global(used);
+                    return Err(recursive_static::error(data.origin, &data.name).into());
+                }
+                Some(true) => {}
+                None => stack.push((used, false)),
+            }
+        }
+    }
+    Ok(order)
+}
+
+/// The value of a type that has these words. Types are as deep as their source, which is limited.
+fn constant(w: &mut World, ty: Ty, words: &mut impl Iterator<Item = u64>) -> Result<Val, &'static str> {
+    let parts: Vec<Ty> = match *w.types.kind(ty) {
+        TyKind::Prim(_) | TyKind::Ptr { .. } => {
+            return match (words.next(), w.types.as_prim(ty)) {
+                (Some(UNINITIALIZED) | None, _) => Ok(w.undef(ty)),
+                (Some(bits), prim) if prim.is_some() || bits == 0 => Ok(w.lit(ty, bits)),
+                _ => Err("an address is computed, which is known only when the program runs"),
+            };
+        }
+        TyKind::Cn(_) => {
+            return match words.next() {
+                Some(UNINITIALIZED) | None => Ok(w.undef(ty)),
+                _ => Err("a function is computed"),
+            };
+        }
+        TyKind::Array(elem, n) => vec![elem; n as usize],
+        TyKind::Vector(prim, n) => vec![w.types.prim(prim); n as usize],
+        _ => (0..w.types.n_parts(ty).unwrap_or(0)).filter_map(|i| w.types.part(ty, i)).collect(),
+    };
+    let mut vals = Vec::with_capacity(parts.len());
+    for part in parts {
+        vals.push(constant(w, part, words)?);
+    }
+    Ok(match w.types.kind(ty) {
+        TyKind::Struct(_) => w.op_ty(Op::Struct, ty, &vals),
+        TyKind::Tuple(_) => w.op(Op::Tuple, &vals),
+        _ if vals.len() > 1 && vals.iter().all(|v| *v == vals[0]) => w.op_ty(Op::Splat, ty, &vals[..1]),
+        _ => w.op_ty(Op::Array, ty, &vals),
+    })
+}
