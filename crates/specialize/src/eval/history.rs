@@ -3,7 +3,7 @@
 use super::{CHAIN, Entered, Evaluator, Record, Site, State};
 use crate::whistle::{self, Change};
 use nyala_base::Span;
-use nyala_ir::{Cont, Val};
+use nyala_ir::{Cont, TyKind, Val};
 use std::rc::Rc;
 
 impl Evaluator<'_> {
@@ -102,8 +102,11 @@ impl Evaluator<'_> {
     /// Whether an earlier call has returned before a new one: what the new one returns to was there already, and does
     /// not lead to where the old one returned to. That calls follow one another is no recursion; what they are in may be.
     fn is_over(&self, old: &Record, args: &[Val]) -> bool {
-        let is_function = |&i: &usize| self.source.types.has_function(self.source.ty(self.source.param(old.cont, i)));
-        let Some(ret) = (0..args.len()).rev().find(is_function) else { return false };
+        let is_cn = |&i: &usize| {
+            let ty = self.source.ty(self.source.param(old.cont, i));
+            matches!(self.source.types.kind(ty), TyKind::Cn(_))
+        };
+        let Some(ret) = (0..args.len()).rev().find(is_cn) else { return false };
         old.args[ret] != args[ret]
             && whistle::youngest_function(self, args[ret]) <= old.births
             && !whistle::contains(self, args[ret], old.args[ret])
