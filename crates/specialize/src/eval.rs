@@ -16,6 +16,7 @@ mod history;
 mod kept;
 mod machine;
 mod run;
+mod sharing;
 mod stubs;
 mod values;
 
@@ -77,6 +78,8 @@ pub struct Stub {
     rank: (u32, u32),
     /// See [`whistle::youngest_function`].
     youngest: u32,
+    /// It may capture the address of an object.
+    holds_address: bool,
     /// Inlined where its only call was.
     was_called: bool,
 }
@@ -203,6 +206,9 @@ pub struct Evaluator<'a> {
     last_recorded: SideTable<Cont, u32>,
     /// Earlier rounds found calls of it that drift.
     has_drift_hint: SideTable<Cont, bool>,
+    /// Nodes at which to look for functions with too many copies; if there is another round for what is found.
+    next_look: u64,
+    pub may_start_again: bool,
     /// A budget will soon be spent: calls are noted for the report.
     near_end: bool,
     versions: SideTable<Cont, u32>,
@@ -246,6 +252,8 @@ impl<'a> Evaluator<'a> {
             most_blocks: 0,
             last_recorded: SideTable::default(),
             has_drift_hint: hints.drifting(),
+            next_look: (MAX_NODES as f64 * options.budget) as u64 / 100,
+            may_start_again: false,
             near_end: false,
             versions: SideTable::default(),
             chain: VecDeque::new(),
@@ -402,17 +410,29 @@ impl<'a> Evaluator<'a> {
     // Evaluation.
 
     fn check_budget(&mut self) -> Result<(), Box<Diverged>> {
-        let scaled = |n: u64| (n as f64 * self.options.budget) as u64;
-        if self.reductions > scaled(MAX_REDUCTIONS) {
-            return Err(self.diverged("unfoldings", scaled(MAX_REDUCTIONS)));
+        let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
+        let nodes = (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64;
+        if self.reductions > max_reductions {
+            return Err(self.diverged("unfoldings", max_reductions));
         }
-        if (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64 > scaled(MAX_NODES) {
-            return Err(self.diverged("residual nodes", scaled(MAX_NODES)));
+        if nodes > max_nodes {
+            return Err(self.diverged("residual nodes", max_nodes));
         }
-        self.near_end = self.reductions + 4096 > scaled(MAX_REDUCTIONS)
-            || (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64 + 40_000 > scaled(MAX_NODES)
-            || self.most_blocks + 2048 > scaled(MAX_BLOCKS_PER_CONT);
+        if nodes > self.next_look {
+            self.next_look = 2 * nodes;
+            if self.may_start_again && self.note_shared(true) {
+                let early = Diverged { is_early: true, ..*self.diverged("residual nodes", nodes) };
+                return Err(Box::new(early));
+            }
+        }
+        self.near_end = self.reductions + 4096 > max_reductions
+            || nodes + 40_000 > max_nodes
+            || self.most_blocks + 2048 > self.scaled(MAX_BLOCKS_PER_CONT);
         Ok(())
+    }
+
+    fn scaled(&self, limit: u64) -> u64 {
+        (limit as f64 * self.options.budget) as u64
     }
 
     fn diverged(&self, what: &'static str, limit: u64) -> Box<Diverged> {
@@ -424,7 +444,7 @@ impl<'a> Evaluator<'a> {
         let links: Vec<_> = self.chain.iter().filter(|(k, ..)| Some(*k) == cont).collect();
         let chain = links.iter().rev().take(4).rev().map(|(_, _, args)| args.clone()).collect();
         let call = links.last().map_or(self.dst.current_origin(), |l| l.1);
-        Box::new(Diverged { what, limit, cont, call, chain })
+        Box::new(Diverged { what, limit, cont, call, chain, is_early: false })
     }
 
     /// One call; what to evaluate next, or nothing if the block ends here.
@@ -471,7 +491,14 @@ impl<'a> Evaluator<'a> {
             false => self.requested(k, &args, all, unfold),
         };
         let asked = full;
-        let mut reasons = Reasons { mark, forced: unfold, asked, known_loop: false, drift: 0, knot: false };
+        let mut reasons =
+            Reasons { mark, forced: unfold, asked, known_loop: false, drift: 0, knot: false, shared: false };
+        let shared = mask & self.shared(k, &args, unfold);
+        if shared != 0 {
+            reasons.shared = true;
+            mask &= !shared;
+            full = false;
+        }
         let kinds = self.kinds(&args);
         if recursive {
             let drift = (self.hints.drift((k, mask), &kinds) | self.noted.drift((k, mask), &kinds)) & mask;

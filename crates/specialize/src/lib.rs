@@ -76,10 +76,18 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Option<(
     loop {
         stats.rounds += 1;
         let mut evaluator = eval::Evaluator::new(source, &facts, &hints, options);
+        evaluator.may_start_again = stats.rounds + 2 < MAX_ROUNDS;
         let outcome = evaluator.run(&roots);
         stats.reductions += evaluator.reductions();
         stats.nodes = evaluator.nodes();
         if let Err(diverged) = outcome {
+            // What was found late may cost much less if it is known from the start.
+            if !diverged.is_early {
+                evaluator.note_shared(false);
+            }
+            if stats.rounds < MAX_ROUNDS && hints.absorb(evaluator.take_noted()) {
+                continue;
+            }
             sink.push(whistle::report(source, &diverged));
             return None;
         }

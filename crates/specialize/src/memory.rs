@@ -293,6 +293,11 @@ impl Memory {
         }
     }
 
+    /// Whether there is anything that can escape.
+    pub fn has_private(&self) -> bool {
+        self.objects.values().any(|o| o.private)
+    }
+
     fn is_private(&self, base: Val) -> bool {
         self.objects.get(&base).is_some_and(|o| o.private)
     }

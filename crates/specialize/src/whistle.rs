@@ -35,6 +35,17 @@ pub struct Hints {
     drift: FxHashMap<CallKey, Vec<(Kinds, u64)>>,
     /// What is called once only.
     inline: FxHashSet<CallKey>,
+    /// Functions of which there were too many copies (`eval/sharing.rs`).
+    shared: FxHashMap<Cont, Sharing>,
+}
+
+/// What of a function is not specialized any more.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Sharing {
+    /// What is not known, and where it returns to.
+    Returns,
+    /// Functions as well.
+    Functions,
 }
 
 impl Hints {
@@ -43,11 +54,19 @@ impl Hints {
         let noted = self.drift.get(&key).into_iter().flatten();
         noted.filter(|(noted, _)| fits(noted)).fold(0, |all, (_, params)| all | params)
     }
-    /// Continuations with calls that drift.
+    /// Continuations with calls that drift, or are shared.
     pub fn drifting(&self) -> SideTable<Cont, bool> {
         let mut drifting = SideTable::default();
         self.drift.keys().for_each(|&(k, _)| drifting[k] = true);
+        self.shared.keys().for_each(|&k| drifting[k] = true);
         drifting
+    }
+    pub fn sharing(&self, k: Cont) -> Option<Sharing> {
+        self.shared.get(&k).copied()
+    }
+    /// Whether that is new.
+    pub fn note_shared(&mut self, k: Cont, sharing: Sharing) -> bool {
+        self.shared.insert(k, sharing) != Some(sharing)
     }
     pub fn is_inline(&self, key: CallKey) -> bool {
         self.inline.contains(&key)
@@ -80,6 +99,9 @@ impl Hints {
         }
         for key in new.inline {
             changed |= self.inline.insert(key);
+        }
+        for (k, sharing) in new.shared {
+            changed |= self.note_shared(k, sharing);
         }
         changed
     }
@@ -201,6 +223,8 @@ pub struct Diverged {
     pub cont: Option<Cont>,
     pub call: Span,
     pub chain: Vec<Vec<String>>,
+    /// Not because a budget is spent: another round will need less.
+    pub is_early: bool,
 }
 
 /// The error for an evaluation that was given up.

@@ -31,7 +31,9 @@ impl Evaluator<'_> {
         };
         let cont = self.dst.reserve(ty);
         let (mut birth, mut height, mut youngest) = (0, 0, 0);
+        let mut holds_address = false;
         for &v in vals.iter() {
+            holds_address |= self.may_hold_address(v);
             let (b, h) = self.rank(v);
             birth = birth.max(b);
             height = height.max(h);
@@ -58,6 +60,7 @@ impl Evaluator<'_> {
             assumed: None,
             rank: (birth, height + 1),
             youngest,
+            holds_address,
             was_called: false,
         });
         s
@@ -148,6 +151,10 @@ impl Evaluator<'_> {
         if self.dst.types.as_prim(self.dst.ty(v)).is_some() {
             return;
         }
+        let has_private = site.memory.has_private();
+        if addresses_only && !has_private {
+            return;
+        }
         let mut work = vec![v];
         let mut seen: FxHashSet<Val> = FxHashSet::default();
         while let Some(v) = work.pop() {
@@ -155,8 +162,15 @@ impl Evaluator<'_> {
                 continue;
             }
             if let Some(s) = self.stub_of_val(v) {
-                work.extend(self.stubs[s].vals.iter());
-                if !addresses_only {
+                let is_new = !addresses_only && {
+                    let live = self.live(s);
+                    !self.stubs[live].escaped
+                };
+                // What it captures has escaped with it.
+                if is_new || has_private && self.stubs[s].holds_address {
+                    work.extend(self.stubs[s].vals.iter());
+                }
+                if is_new {
                     self.escape_stub(s, site.past);
                 }
                 continue;
@@ -177,6 +191,23 @@ impl Evaluator<'_> {
                 }
             }
         }
+    }
+
+    /// Whether [`Evaluator::escape`] may come to an address.
+    fn may_hold_address(&self, v: Val) -> bool {
+        let mut work = vec![v];
+        let mut n_seen = 0;
+        while let Some(v) = work.pop() {
+            n_seen += 1;
+            match (self.stub_of_val(v), self.dst.types.kind(self.dst.ty(v))) {
+                (Some(s), _) if self.stubs[s].holds_address => return true,
+                (Some(_), _) | (None, TyKind::Prim(_) | TyKind::Mem) => {}
+                (None, TyKind::Ptr { .. }) => return true,
+                (None, _) if n_seen > 100 => return true,
+                (None, _) => work.extend(self.dst.args(v)),
+            }
+        }
+        false
     }
 
     // Deciding what becomes of a stub.
