@@ -76,8 +76,8 @@ pub struct Stub {
     /// If it was built for requests that know something of memory: what, and the block.
     assumed: Option<(Memory, Cont)>,
     rank: (u32, u32),
-    /// See [`whistle::youngest_function`].
-    youngest: u32,
+    /// A call that has a record returns to it.
+    is_return: bool,
     /// It may capture the address of an object.
     holds_address: bool,
     /// Inlined where its only call was.
@@ -106,8 +106,6 @@ struct Record {
     free: Rc<[Val]>,
     /// By parameter; `mem` included, not compared.
     args: Box<[Val]>,
-    /// Residual parameters that were there.
-    births: u32,
     segment: u32,
     next: Option<u32>,
 }
@@ -125,11 +123,20 @@ struct Site {
 #[derive(Clone, Copy)]
 struct Past {
     records: Option<u32>,
+    /// What of these has returned.
+    returned: Option<u32>,
     entered: Option<u32>,
     mode: Mode,
 }
 
-const NO_PAST: Past = Past { records: None, entered: None, mode: Mode::Filters };
+const NO_PAST: Past = Past { records: None, returned: None, entered: None, mode: Mode::Filters };
+
+/// The records from `first` to `last`, as far as they are on the way, are of calls that have returned.
+struct Returned {
+    first: u32,
+    last: u32,
+    next: Option<u32>,
+}
 
 /// A function with loops was entered, by `@@` or otherwise.
 struct Entered {
@@ -191,6 +198,7 @@ pub struct Evaluator<'a> {
     births: u32,
     queue: BinaryHeap<((u32, u32, u32), StubId)>,
     records: Vec<Record>,
+    returned: Vec<Returned>,
     entered: Vec<Entered>,
     run_calls: Vec<RunCall>,
     /// The continuation being evaluated, and how.
@@ -240,6 +248,7 @@ impl<'a> Evaluator<'a> {
             births: 0,
             queue: BinaryHeap::new(),
             records: Vec::new(),
+            returned: Vec::new(),
             entered: Vec::new(),
             run_calls: Vec::new(),
             current: (Cont(0), Mode::Filters),
@@ -314,10 +323,9 @@ impl<'a> Evaluator<'a> {
         self.ranks[v].map_or(0, |r| r.0)
     }
 
-    /// For a closure, how deep stubs are held in it, and the birth of the youngest function parameter that it holds.
-    pub fn closure_facts(&self, v: Val) -> Option<(u32, u32)> {
-        let stub = &self.stubs[self.stub_of_val(v)?];
-        Some((stub.rank.1, stub.youngest))
+    /// For a closure, how deep stubs are held in it.
+    pub fn height(&self, v: Val) -> Option<u32> {
+        Some(self.stubs[self.stub_of_val(v)?].rank.1)
     }
 
     fn stub_of_val(&self, v: Val) -> Option<StubId> {
@@ -545,6 +553,7 @@ impl<'a> Evaluator<'a> {
                 self.explain_unfolded(k, reasons);
             }
             self.note_entered(k, unfold, site);
+            self.note_returned(closure, &mut site.past);
             site.past.mode = mode;
             return Some(Entry { cont: k, free, args });
         }
@@ -557,6 +566,7 @@ impl<'a> Evaluator<'a> {
                 self.explain_unfolded(k, Reasons { forced: false, asked: false, ..reasons });
             }
             self.stubs[s].state = State::Consumed;
+            self.note_returned(closure, &mut site.past);
             site.past.mode = mode;
             return Some(Entry { cont: k, free, args });
         }

@@ -167,7 +167,7 @@ pub fn compare(ev: &Evaluator, old: Val, new: Val) -> Change {
 /// Whether closure `new` captures `old`, at any depth.
 pub fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
     // What holds it is higher.
-    let height = ev.closure_facts(old).map_or(0, |f| f.0);
+    let height = ev.height(old).unwrap_or(0);
     let mut work = vec![new];
     let mut seen = FxHashSet::default();
     while let Some(v) = work.pop() {
@@ -175,7 +175,7 @@ pub fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
             return false;
         }
         let parts: &[Val] = match ev.captured(v) {
-            Some((_, vals)) if ev.closure_facts(v).is_some_and(|f| f.0 > height) => vals,
+            Some((_, vals)) if ev.height(v).is_some_and(|h| h > height) => vals,
             Some(_) => continue,
             None if ev.dst.types.has_function(ev.dst.ty(v)) => ev.dst.args(v),
             None => continue,
@@ -190,28 +190,6 @@ pub fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
         }
     }
     false
-}
-
-/// When the youngest residual parameter that is a function, among what a value captures, was made.
-pub fn youngest_function(ev: &Evaluator, v: Val) -> u32 {
-    let mut youngest = 0;
-    let mut work = vec![v];
-    let mut seen = 0;
-    while let Some(v) = work.pop() {
-        if !ev.dst.types.has_function(ev.dst.ty(v)) {
-            continue;
-        }
-        seen += 1;
-        if seen > 1000 {
-            return u32::MAX;
-        }
-        match (ev.closure_facts(v), ev.dst.node(v)) {
-            (Some((_, born)), _) => youngest = youngest.max(born),
-            (None, Node::Param(..)) => youngest = youngest.max(ev.birth(v)),
-            (None, _) => work.extend(ev.dst.args(v)),
-        }
-    }
-    youngest
 }
 
 /// Why an evaluation was given up.

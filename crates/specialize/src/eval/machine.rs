@@ -374,6 +374,9 @@ impl Evaluator<'_> {
             self.explain_entered(k, Self::unfold_class(unfold, forced, asked));
         }
         self.note_entered(k, forced, site);
+        if let Callee::Stub(s) = callee {
+            self.note_returned(*s, &mut site.past);
+        }
         Decision::Enter(mode)
     }
 

@@ -4,7 +4,6 @@
 use super::{Diverged, Entry, Evaluator, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
 use super::{MAX_BLOCKS_PER_CONT, memory};
 use crate::memory::Memory;
-use crate::whistle;
 use nyala_ir::{Cont, Effect, TyKind, Val};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
@@ -30,14 +29,13 @@ impl Evaluator<'_> {
             self.dst.types.cn(&kept)
         };
         let cont = self.dst.reserve(ty);
-        let (mut birth, mut height, mut youngest) = (0, 0, 0);
+        let (mut birth, mut height) = (0, 0);
         let mut holds_address = false;
         for &v in vals.iter() {
             holds_address |= self.may_hold_address(v);
             let (b, h) = self.rank(v);
             birth = birth.max(b);
             height = height.max(h);
-            youngest = youngest.max(whistle::youngest_function(self, v));
         }
         let s = self.stubs.len();
         self.stub_of[cont] = Some(s as u32);
@@ -59,7 +57,7 @@ impl Evaluator<'_> {
             alias: None,
             assumed: None,
             rank: (birth, height + 1),
-            youngest,
+            is_return: false,
             holds_address,
             was_called: false,
         });
@@ -78,6 +76,7 @@ impl Evaluator<'_> {
                     let fresh = self.fresh_stub(source, mask, vals);
                     let Stub { resume, made, .. } = self.stubs[s];
                     (self.stubs[fresh].resume, self.stubs[fresh].made) = (resume, made);
+                    self.stubs[fresh].is_return = self.stubs[s].is_return;
                     self.stubs[s].alias = Some(fresh);
                     if let Some(record) = &mut self.record {
                         record.make_again(self.stubs[s].cont, self.stubs[fresh].cont);
@@ -133,7 +132,9 @@ impl Evaluator<'_> {
     pub(super) fn enqueue(&mut self, s: StubId, past: Past) {
         if !self.stubs[s].queued {
             self.stubs[s].queued = true;
-            self.stubs[s].past = Past { mode: self.mode_in(s, past.mode), ..past };
+            let mut past = Past { mode: self.mode_in(s, past.mode), ..past };
+            self.note_returned(s, &mut past);
+            self.stubs[s].past = past;
             self.queue.push((self.queue_rank(s), s));
         }
     }
