@@ -183,9 +183,10 @@ pub struct Evaluator<'a> {
     /// The residual graph.
     pub dst: World,
     codes: SideTable<Cont, Option<Rc<code::Code>>>,
+    constants: memory::Constants,
     plain: machine::Plain,
     /// Frames that nobody uses.
-    frames: [Vec<machine::Value>; 3],
+    frames: [Vec<machine::Value>; 2],
     literals: SideTable<Val, Option<Val>>,
     shapes: memory::Shapes,
     /// See `eval/kept.rs`.
@@ -217,6 +218,8 @@ pub struct Evaluator<'a> {
     /// Nodes at which to look for functions with too many copies; if there is another round for what is found.
     next_look: u64,
     pub may_start_again: bool,
+    /// Earlier rounds found calls of it that are the only ones.
+    has_inline_hint: SideTable<Cont, bool>,
     /// A budget will soon be spent: calls are noted for the report.
     near_end: bool,
     versions: SideTable<Cont, u32>,
@@ -236,6 +239,7 @@ impl<'a> Evaluator<'a> {
             options,
             dst,
             codes: SideTable::default(),
+            constants: memory::Constants::default(),
             plain: machine::Plain::default(),
             frames: Default::default(),
             literals: SideTable::default(),
@@ -263,6 +267,7 @@ impl<'a> Evaluator<'a> {
             has_drift_hint: hints.drifting(),
             next_look: (MAX_NODES as f64 * options.budget) as u64 / 100,
             may_start_again: false,
+            has_inline_hint: hints.inlining(),
             near_end: false,
             versions: SideTable::default(),
             chain: VecDeque::new(),
@@ -596,7 +601,7 @@ impl<'a> Evaluator<'a> {
             .collect()
     }
 
-    fn call_builtin(&mut self, site: &mut Site, b: Builtin, callee: Val, args: Vec<Val>) -> Option<Entry> {
+    fn call_builtin(&mut self, site: &mut Site, b: Builtin, callee: Val, mut args: Vec<Val>) -> Option<Entry> {
         match b {
             Builtin::Unreachable => self.define(site.block, callee, &args),
             Builtin::PeInfo => {
@@ -624,6 +629,7 @@ impl<'a> Evaluator<'a> {
                 if self.record.is_some() {
                     self.explain_left(args[1]);
                 }
+                self.settle_all(site, &mut args, &[]);
                 self.skip_branch(site, &args[2..]);
                 let (mut resolved, mut requests) = (args.clone(), Vec::new());
                 for idx in [2, 3] {
@@ -643,8 +649,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Ends the block with a call of a stub, `args` what remains of the arguments.
-    fn request_call(&mut self, site: &mut Site, s: StubId, args: Vec<Val>) {
+    fn request_call(&mut self, site: &mut Site, s: StubId, mut args: Vec<Val>) {
         let vals = self.stubs[s].vals.clone();
+        self.settle_all(site, &mut args, &vals);
         let is_block = args.iter().all(|&a| !self.dst.types.has_function(self.dst.ty(a)));
         let before = site.memory.clone();
         if is_block {
@@ -673,6 +680,7 @@ impl<'a> Evaluator<'a> {
     /// the argument `body` runs, if there is one.
     fn residual_call(&mut self, site: &mut Site, callee: Val, args: &[Val], body: Option<usize>) {
         let mut resolved = args.to_vec();
+        self.settle_all(site, &mut resolved, &[callee]);
         let last = args.len() - 1;
         let ret = self.stub_of_val(args[last]).filter(|_| {
             let params = self.dst.types.cn_params(self.dst.ty(args[last]));

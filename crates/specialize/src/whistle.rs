@@ -68,6 +68,12 @@ impl Hints {
     pub fn note_shared(&mut self, k: Cont, sharing: Sharing) -> bool {
         self.shared.insert(k, sharing) != Some(sharing)
     }
+    /// Continuations that were called once only with some parameters specialized.
+    pub fn inlining(&self) -> SideTable<Cont, bool> {
+        let mut inlining = SideTable::default();
+        self.inline.iter().for_each(|&(k, _)| inlining[k] = true);
+        inlining
+    }
     pub fn is_inline(&self, key: CallKey) -> bool {
         self.inline.contains(&key)
     }
