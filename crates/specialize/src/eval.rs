@@ -449,14 +449,18 @@ impl<'a> Evaluator<'a> {
     }
 
     fn diverged(&self, what: &'static str, limit: u64) -> Box<Diverged> {
-        let mut count: FxHashMap<Cont, usize> = FxHashMap::default();
-        for (k, ..) in &self.chain {
-            *count.entry(*k).or_default() += 1;
+        let mut calls: FxHashMap<Cont, Vec<&(Cont, Span, Vec<String>)>> = FxHashMap::default();
+        for link in &self.chain {
+            calls.entry(link.0).or_default().push(link);
         }
-        let cont = count.into_iter().max_by_key(|&(k, n)| (n, k)).map(|(k, _)| k);
-        let links: Vec<_> = self.chain.iter().filter(|(k, ..)| Some(*k) == cont).collect();
-        let chain = links.iter().rev().take(4).rev().map(|(_, _, args)| args.clone()).collect();
-        let call = links.last().map_or(self.dst.current_origin(), |l| l.1);
+        let last = |links: &[&(Cont, Span, Vec<String>)]| {
+            let last = &links[links.len().saturating_sub(4)..];
+            last.iter().map(|(_, _, args)| args.clone()).collect::<Vec<_>>()
+        };
+        // Best one that counts.
+        let worst = calls.iter().max_by_key(|(k, links)| (whistle::counts(&last(links)), links.len(), **k));
+        let (cont, chain) = (worst.map(|(k, _)| *k), worst.map(|(_, links)| last(links)).unwrap_or_default());
+        let call = worst.and_then(|(_, links)| links.last()).map_or(self.dst.current_origin(), |l| l.1);
         Box::new(Diverged { what, limit, cont, call, chain, is_early: false })
     }
 

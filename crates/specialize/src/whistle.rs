@@ -211,6 +211,16 @@ pub struct Diverged {
     pub is_early: bool,
 }
 
+/// Whether some argument is another known number in each call.
+pub fn counts(chain: &[Vec<String>]) -> bool {
+    let is_number = |s: &str| s.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let differ = |i: usize| {
+        let values: Vec<&String> = chain.iter().filter_map(|args| args.get(i)).filter(|s| is_number(s)).collect();
+        values.len() == chain.len() && values.iter().collect::<FxHashSet<_>>().len() == chain.len()
+    };
+    chain.len() > 2 && (0..chain[0].len()).any(differ)
+}
+
 /// The error for an evaluation that was given up.
 pub fn report(source: &World, d: &Diverged) -> Diagnostic {
     let Some(k) = d.cont else {

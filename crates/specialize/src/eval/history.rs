@@ -108,6 +108,7 @@ impl Evaluator<'_> {
 
     /// Evaluation goes on at a stub. If that is where earlier calls return to, those since the first of them are over:
     /// that calls follow one another is no recursion; what they are in may be.
+    #[inline(never)]
     pub(super) fn note_returned(&mut self, s: StubId, past: &mut Past) {
         if !self.stubs[s].is_return {
             return;

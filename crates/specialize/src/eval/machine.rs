@@ -611,7 +611,9 @@ impl Evaluator<'_> {
         if code.call.has_loop {
             self.note_entered(k, forced, site);
         }
-        if let Callee::Stub(s) = callee {
+        if let Callee::Stub(s) = callee
+            && self.stubs[*s].is_return
+        {
             self.note_returned(*s, &mut site.past);
         }
         Decision::Enter(mode)
