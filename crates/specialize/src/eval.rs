@@ -458,7 +458,8 @@ impl<'a> Evaluator<'a> {
             last.iter().map(|(_, _, args)| args.clone()).collect::<Vec<_>>()
         };
         // Best one that counts.
-        let worst = calls.iter().max_by_key(|(k, links)| (whistle::counts(&last(links)), links.len(), **k));
+        let rank = |k: Cont, links: &[_]| (whistle::counts(&last(links)), self.facts.is_recursive[k], links.len(), k);
+        let worst = calls.iter().max_by_key(|(k, links)| rank(**k, links));
         let (cont, chain) = (worst.map(|(k, _)| *k), worst.map(|(_, links)| last(links)).unwrap_or_default());
         let call = worst.and_then(|(_, links)| links.last()).map_or(self.dst.current_origin(), |l| l.1);
         Box::new(Diverged { what, limit, cont, call, chain, is_early: false })
@@ -553,7 +554,7 @@ impl<'a> Evaluator<'a> {
                 site.past.records = Some(self.record(k, &free, &args, site.segment, site.past.records));
             }
         }
-        if recursive && self.near_end {
+        if self.near_end && (recursive || self.facts.function[k] == Some(k)) {
             let shown = args.iter().map(|&a| whistle::show(&self.dst, a)).collect();
             self.note_chain(k, shown, origin);
         }
