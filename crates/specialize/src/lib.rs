@@ -40,7 +40,7 @@ use nyala_ir::{Builtin, Cont, Node, World};
 pub const MAX_ROUNDS: usize = 8;
 
 /// Rounds in which a budget is spent; the one after the first can do with less.
-const MAX_FAILURES: usize = 3;
+const MAX_FAILURES: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Options {

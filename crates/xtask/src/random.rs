@@ -41,7 +41,9 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
             let program = maker::generate(seed);
             let outcome = check_all(&program, i.is_multiple_of(NATIVE_EVERY));
             if let Outcome::Fault(e) = &outcome {
-                println!("FAILED random program, seed {seed}: {e}\nmade smaller:\n{}", smaller(program));
+                // Making it smaller takes a while.
+                println!("FAILED random program, seed {seed}: {e}");
+                println!("seed {seed}, made smaller:\n{}", smaller(program));
             } else if let (Outcome::Diverges(e), Some(folder)) = (&outcome, keep) {
                 let comment: String = e.lines().map(|l| format!("// {l}\n")).collect();
                 let path = folder.join(format!("{seed}.impala"));

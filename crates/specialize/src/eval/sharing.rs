@@ -3,9 +3,9 @@
 //! times each is a million. Copies that do not differ in known values are worth little, so that they are shared in the
 //! next round: what is not known, and where the function returns to, stay parameters; if that is not enough, functions too.
 
-use super::{Evaluator, State};
+use super::{Evaluator, State, memory};
 use crate::whistle::Sharing;
-use nyala_ir::{Cont, TyKind, Val};
+use nyala_ir::{Cont, Node, TyKind, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Copies of a function that are too many once a budget is spent.
@@ -21,7 +21,10 @@ impl Evaluator<'_> {
     pub(super) fn shared(&self, k: Cont, args: &[Val], forced: bool) -> u64 {
         let Some(sharing) = self.hints.sharing(k).filter(|&s| !forced || s == Sharing::Functions) else { return 0 };
         let params = self.source.params(k);
+        let is_variable = |v| !matches!(self.dst.node(memory::base_of(&self.dst, v)), Node::Global(_));
         let is_shared = |&i: &usize| match self.source.types.has_function(self.source.ty(params[i])) {
+            // Each copy of a caller has its own variables.
+            _ if self.source.types.pointee(self.source.ty(params[i])).is_some() && is_variable(args[i]) => true,
             true => sharing == Sharing::Functions || i + 1 == params.len() && self.is_return(params[i]),
             false => !self.is_known(args[i]),
         };
