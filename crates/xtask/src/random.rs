@@ -30,6 +30,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
     let start = Instant::now();
     let next = AtomicU64::new(0);
     let found: Mutex<(Tally, [u64; 3])> = Mutex::default();
+    let sizes: Mutex<Vec<(usize, u64)>> = Mutex::default();
     let work = || {
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
@@ -53,7 +54,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
             }
             let (tally, [too_long, diverged, limited]) = &mut *found.lock().unwrap_or_else(|e| e.into_inner());
             match outcome {
-                Outcome::Agrees => {}
+                Outcome::Agrees(size) => sizes.lock().unwrap_or_else(|e| e.into_inner()).push((size, seed)),
                 Outcome::TooLong => *too_long += 1,
                 Outcome::Limited => *limited += 1,
                 Outcome::Diverges(_) => *diverged += 1,
@@ -74,6 +75,13 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
          evaluation (all inputs unknown), {limited} are a limitation of native code",
         tally.passed, tally.failed
     );
+    let mut sizes = sizes.into_inner().unwrap_or_else(|e| e.into_inner());
+    sizes.sort_unstable();
+    if let (Some((median, _)), Some((worst, seed))) = (sizes.get(sizes.len() / 2), sizes.last()) {
+        println!(
+            "continuations of the residual program for each of the source: median {median}, worst {worst} (seed {seed})"
+        );
+    }
     // Programs of one run count as one test: their number depends on the machine.
     Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
 }
@@ -87,7 +95,7 @@ pub fn fresh_seed() -> u64 {
 pub fn run_file(path: &Path) -> Result<bool, String> {
     let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let (ok, text) = match check_all(&program, program.contains("entry_0")) {
-        Outcome::Agrees => (true, "agrees".into()),
+        Outcome::Agrees(_) => (true, "agrees".into()),
         Outcome::Limited => (true, "agrees, but is a limitation of native code".into()),
         Outcome::TooLong => (false, "the source takes too long".into()),
         Outcome::Diverges(e) => (true, format!("spends the budget of partial evaluation: {e}")),
@@ -146,7 +154,8 @@ fn unsplit(program: &str) -> String {
 }
 
 enum Outcome {
-    Agrees,
+    /// With the continuations of the residual program for each of the source.
+    Agrees(usize),
     /// Agrees, but not everything has native code.
     Limited,
     TooLong,
@@ -174,7 +183,8 @@ fn check(program: &str, native: bool) -> Outcome {
         Ok(None) => return Outcome::TooLong,
         Err(e) => return Outcome::Fault(format!("the source: {e}")),
     };
-    let (mut diverges, mut limited) = (None, false);
+    let (mut diverges, mut limited, mut size) = (None, false, 0);
+    let n_conts = |w: &nyala_ir::World| nyala_ir::facts::Nest::of_program(w, &w.roots()).0.conts.len();
     for annotations in [false, true] {
         let what = if annotations { "specialized" } else { "not specialized" };
         let mut s = session(program, annotations, 3);
@@ -185,6 +195,7 @@ fn check(program: &str, native: bool) -> Outcome {
             }
             return Outcome::Fault(format!("{what}: {}", s.render(false)));
         };
+        size = n_conts(&residual) / n_conts(&world).max(1);
         match interpret(&residual) {
             Ok(Some(results)) if results == expected => {}
             Ok(Some(results)) => {
@@ -220,7 +231,7 @@ fn check(program: &str, native: bool) -> Outcome {
     match (diverges, limited) {
         (Some(e), _) => Outcome::Diverges(e),
         (_, true) => Outcome::Limited,
-        _ => Outcome::Agrees,
+        _ => Outcome::Agrees(size),
     }
 }
 
