@@ -15,6 +15,7 @@ mod explain;
 mod history;
 mod kept;
 mod machine;
+mod plain;
 mod run;
 mod sharing;
 mod stubs;
@@ -184,9 +185,11 @@ pub struct Evaluator<'a> {
     pub dst: World,
     codes: SideTable<Cont, Option<Rc<code::Code>>>,
     constants: memory::Constants,
-    plain: machine::Plain,
+    plain: plain::Plain,
+    /// Where the living ones go next.
+    spare: plain::Plain,
     /// Frames that nobody uses.
-    frames: [Vec<machine::Value>; 2],
+    frames: [Vec<plain::Value>; 2],
     literals: SideTable<Val, Option<Val>>,
     shapes: memory::Shapes,
     /// See `eval/kept.rs`.
@@ -240,7 +243,8 @@ impl<'a> Evaluator<'a> {
             dst,
             codes: SideTable::default(),
             constants: memory::Constants::default(),
-            plain: machine::Plain::default(),
+            plain: plain::Plain::default(),
+            spare: plain::Plain::default(),
             frames: Default::default(),
             literals: SideTable::default(),
             shapes: memory::Shapes::default(),
