@@ -169,6 +169,9 @@ struct RunCall {
 /// A recursive continuation, its free values, its arguments without `mem`.
 type Knot = (Cont, Rc<[Val]>, Box<[Val]>);
 
+/// A call for the report of a divergence, and its arguments.
+type Link = (Cont, Span, Vec<String>);
+
 /// What to evaluate next: a continuation of the source, its free values, its arguments.
 struct Entry {
     cont: Cont,
@@ -226,7 +229,7 @@ pub struct Evaluator<'a> {
     /// A budget will soon be spent: calls are noted for the report.
     near_end: bool,
     versions: SideTable<Cont, u32>,
-    chain: VecDeque<(Cont, Span, Vec<String>)>,
+    chain: VecDeque<Link>,
     /// What was decided, for those who ask.
     record: Option<Box<Explained>>,
 }
@@ -453,15 +456,15 @@ impl<'a> Evaluator<'a> {
     }
 
     fn diverged(&self, what: &'static str, limit: u64) -> Box<Diverged> {
-        let mut calls: FxHashMap<Cont, Vec<&(Cont, Span, Vec<String>)>> = FxHashMap::default();
+        let mut calls: FxHashMap<Cont, Vec<&Link>> = FxHashMap::default();
         for link in &self.chain {
             calls.entry(link.0).or_default().push(link);
         }
-        let last = |links: &[&(Cont, Span, Vec<String>)]| {
+        let last = |links: &[&Link]| {
             let last = &links[links.len().saturating_sub(4)..];
             last.iter().map(|(_, _, args)| args.clone()).collect::<Vec<_>>()
         };
-        // Best one that counts.
+        // The one that counts, if there is one.
         let rank = |k: Cont, links: &[_]| (whistle::counts(&last(links)), self.facts.is_recursive[k], links.len(), k);
         let worst = calls.iter().max_by_key(|(k, links)| rank(**k, links));
         let (cont, chain) = (worst.map(|(k, _)| *k), worst.map(|(_, links)| last(links)).unwrap_or_default());

@@ -18,7 +18,8 @@
 //! Which parameters a call specializes: [`eval`]. Run and halt: `eval/run.rs`, where a run goes on: [`postdom`]. What is
 //! known of memory: [`memory`]. When a recursion is taken for
 //! divergent and generalized: [`whistle`]. What cannot be decided on the way, a hint for the next round: whether a
-//! recursion's argument drifts, whether a function is called once only. Two rounds as a rule, [`MAX_ROUNDS`] at most.
+//! recursion's argument drifts, whether a function is called once only, or so often that its copies have to be shared
+//! (`eval/sharing.rs`). Two rounds as a rule, [`MAX_ROUNDS`] at most.
 //!
 //! Source: `001` 3 and 4, `002` 10 and 11.
 

@@ -15,6 +15,9 @@ const MAX_UNASKED: u64 = 1000;
 /// So many copies for each set of known values are too many.
 const MAX_ALIKE: u64 = 8;
 
+/// Which values of a copy are numbers.
+type Known = Vec<Option<u64>>;
+
 impl Evaluator<'_> {
     /// Parameters that are not specialized because there were too many copies. What is unfolded by force is so as long
     /// as possible.
@@ -42,11 +45,11 @@ impl Evaluator<'_> {
     /// Notes functions with many copies that do not differ in known values; with `early`, those that nobody asked for.
     /// Whether there are new ones.
     pub fn note_shared(&mut self, early: bool) -> bool {
-        let mut copies: FxHashMap<Cont, (u64, FxHashSet<Vec<Option<u64>>>)> = FxHashMap::default();
+        let mut copies: FxHashMap<Cont, (u64, FxHashSet<Known>)> = FxHashMap::default();
         for stub in self.stubs.iter().filter(|s| s.state != State::New) {
             let (n, known) = copies.entry(stub.source).or_default();
             *n += 1;
-            known.insert(stub.vals.iter().map(|&v| self.dst.as_lit(v)).collect());
+            known.insert(stub.vals.iter().map(|&v| self.dst.as_lit(v)).collect::<Known>());
         }
         let mut most = 0;
         let mut noted = Vec::new();
