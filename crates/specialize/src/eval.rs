@@ -17,6 +17,7 @@ mod kept;
 mod machine;
 mod plain;
 mod run;
+mod sharing;
 mod stubs;
 mod values;
 
@@ -76,8 +77,10 @@ pub struct Stub {
     /// If it was built for requests that know something of memory: what, and the block.
     assumed: Option<(Memory, Cont)>,
     rank: (u32, u32),
-    /// See [`whistle::youngest_function`].
-    youngest: u32,
+    /// A call that has a record returns to it.
+    is_return: bool,
+    /// It may capture the address of an object.
+    holds_address: bool,
     /// Inlined where its only call was.
     was_called: bool,
 }
@@ -104,8 +107,6 @@ struct Record {
     free: Rc<[Val]>,
     /// By parameter; `mem` included, not compared.
     args: Box<[Val]>,
-    /// Residual parameters that were there.
-    births: u32,
     segment: u32,
     next: Option<u32>,
 }
@@ -123,11 +124,20 @@ struct Site {
 #[derive(Clone, Copy)]
 struct Past {
     records: Option<u32>,
+    /// What of these has returned.
+    returned: Option<u32>,
     entered: Option<u32>,
     mode: Mode,
 }
 
-const NO_PAST: Past = Past { records: None, entered: None, mode: Mode::Filters };
+const NO_PAST: Past = Past { records: None, returned: None, entered: None, mode: Mode::Filters };
+
+/// The records from `first` to `last`, as far as they are on the way, are of calls that have returned.
+struct Returned {
+    first: u32,
+    last: u32,
+    next: Option<u32>,
+}
 
 /// A function with loops was entered, by `@@` or otherwise.
 struct Entered {
@@ -158,6 +168,9 @@ struct RunCall {
 
 /// A recursive continuation, its free values, its arguments without `mem`.
 type Knot = (Cont, Rc<[Val]>, Box<[Val]>);
+
+/// A call for the report of a divergence, and its arguments.
+type Link = (Cont, Span, Vec<String>);
 
 /// What to evaluate next: a continuation of the source, its free values, its arguments.
 struct Entry {
@@ -192,6 +205,7 @@ pub struct Evaluator<'a> {
     births: u32,
     queue: BinaryHeap<((u32, u32, u32), StubId)>,
     records: Vec<Record>,
+    returned: Vec<Returned>,
     entered: Vec<Entered>,
     run_calls: Vec<RunCall>,
     /// The continuation being evaluated, and how.
@@ -207,12 +221,15 @@ pub struct Evaluator<'a> {
     last_recorded: SideTable<Cont, u32>,
     /// Earlier rounds found calls of it that drift.
     has_drift_hint: SideTable<Cont, bool>,
+    /// Nodes at which to look for functions with too many copies; if there is another round for what is found.
+    next_look: u64,
+    pub may_start_again: bool,
     /// Earlier rounds found calls of it that are the only ones.
     has_inline_hint: SideTable<Cont, bool>,
     /// A budget will soon be spent: calls are noted for the report.
     near_end: bool,
     versions: SideTable<Cont, u32>,
-    chain: VecDeque<(Cont, Span, Vec<String>)>,
+    chain: VecDeque<Link>,
     /// What was decided, for those who ask.
     record: Option<Box<Explained>>,
 }
@@ -242,6 +259,7 @@ impl<'a> Evaluator<'a> {
             births: 0,
             queue: BinaryHeap::new(),
             records: Vec::new(),
+            returned: Vec::new(),
             entered: Vec::new(),
             run_calls: Vec::new(),
             current: (Cont(0), Mode::Filters),
@@ -254,6 +272,8 @@ impl<'a> Evaluator<'a> {
             most_blocks: 0,
             last_recorded: SideTable::default(),
             has_drift_hint: hints.drifting(),
+            next_look: (MAX_NODES as f64 * options.budget) as u64 / 100,
+            may_start_again: false,
             has_inline_hint: hints.inlining(),
             near_end: false,
             versions: SideTable::default(),
@@ -315,10 +335,9 @@ impl<'a> Evaluator<'a> {
         self.ranks[v].map_or(0, |r| r.0)
     }
 
-    /// For a closure, how deep stubs are held in it, and the birth of the youngest function parameter that it holds.
-    pub fn closure_facts(&self, v: Val) -> Option<(u32, u32)> {
-        let stub = &self.stubs[self.stub_of_val(v)?];
-        Some((stub.rank.1, stub.youngest))
+    /// For a closure, how deep stubs are held in it.
+    pub fn height(&self, v: Val) -> Option<u32> {
+        Some(self.stubs[self.stub_of_val(v)?].rank.1)
     }
 
     fn stub_of_val(&self, v: Val) -> Option<StubId> {
@@ -411,29 +430,46 @@ impl<'a> Evaluator<'a> {
     // Evaluation.
 
     fn check_budget(&mut self) -> Result<(), Box<Diverged>> {
-        let scaled = |n: u64| (n as f64 * self.options.budget) as u64;
-        if self.reductions > scaled(MAX_REDUCTIONS) {
-            return Err(self.diverged("unfoldings", scaled(MAX_REDUCTIONS)));
+        let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
+        let nodes = (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64;
+        if self.reductions > max_reductions {
+            return Err(self.diverged("unfoldings", max_reductions));
         }
-        if (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64 > scaled(MAX_NODES) {
-            return Err(self.diverged("residual nodes", scaled(MAX_NODES)));
+        if nodes > max_nodes {
+            return Err(self.diverged("residual nodes", max_nodes));
         }
-        self.near_end = self.reductions + 4096 > scaled(MAX_REDUCTIONS)
-            || (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64 + 40_000 > scaled(MAX_NODES)
-            || self.most_blocks + 2048 > scaled(MAX_BLOCKS_PER_CONT);
+        if nodes > self.next_look {
+            self.next_look = 2 * nodes;
+            if self.may_start_again && self.note_shared(true) {
+                let early = Diverged { is_early: true, ..*self.diverged("residual nodes", nodes) };
+                return Err(Box::new(early));
+            }
+        }
+        self.near_end = self.reductions + 4096 > max_reductions
+            || nodes + 40_000 > max_nodes
+            || self.most_blocks + 2048 > self.scaled(MAX_BLOCKS_PER_CONT);
         Ok(())
     }
 
+    fn scaled(&self, limit: u64) -> u64 {
+        (limit as f64 * self.options.budget) as u64
+    }
+
     fn diverged(&self, what: &'static str, limit: u64) -> Box<Diverged> {
-        let mut count: FxHashMap<Cont, usize> = FxHashMap::default();
-        for (k, ..) in &self.chain {
-            *count.entry(*k).or_default() += 1;
+        let mut calls: FxHashMap<Cont, Vec<&Link>> = FxHashMap::default();
+        for link in &self.chain {
+            calls.entry(link.0).or_default().push(link);
         }
-        let cont = count.into_iter().max_by_key(|&(k, n)| (n, k)).map(|(k, _)| k);
-        let links: Vec<_> = self.chain.iter().filter(|(k, ..)| Some(*k) == cont).collect();
-        let chain = links.iter().rev().take(4).rev().map(|(_, _, args)| args.clone()).collect();
-        let call = links.last().map_or(self.dst.current_origin(), |l| l.1);
-        Box::new(Diverged { what, limit, cont, call, chain })
+        let last = |links: &[&Link]| {
+            let last = &links[links.len().saturating_sub(4)..];
+            last.iter().map(|(_, _, args)| args.clone()).collect::<Vec<_>>()
+        };
+        // The one that counts, if there is one.
+        let rank = |k: Cont, links: &[_]| (whistle::counts(&last(links)), self.facts.is_recursive[k], links.len(), k);
+        let worst = calls.iter().max_by_key(|(k, links)| rank(**k, links));
+        let (cont, chain) = (worst.map(|(k, _)| *k), worst.map(|(_, links)| last(links)).unwrap_or_default());
+        let call = worst.and_then(|(_, links)| links.last()).map_or(self.dst.current_origin(), |l| l.1);
+        Box::new(Diverged { what, limit, cont, call, chain, is_early: false })
     }
 
     /// One call; what to evaluate next, or nothing if the block ends here.
@@ -480,7 +516,14 @@ impl<'a> Evaluator<'a> {
             false => self.requested(k, &args, all, unfold),
         };
         let asked = full;
-        let mut reasons = Reasons { mark, forced: unfold, asked, known_loop: false, drift: 0, knot: false };
+        let mut reasons =
+            Reasons { mark, forced: unfold, asked, known_loop: false, drift: 0, knot: false, shared: false };
+        let shared = mask & self.shared(k, &args, unfold);
+        if shared != 0 {
+            reasons.shared = true;
+            mask &= !shared;
+            full = false;
+        }
         let kinds = self.kinds(&args);
         if recursive {
             let drift = (self.hints.drift((k, mask), &kinds) | self.noted.drift((k, mask), &kinds)) & mask;
@@ -518,7 +561,7 @@ impl<'a> Evaluator<'a> {
                 site.past.records = Some(self.record(k, &free, &args, site.segment, site.past.records));
             }
         }
-        if recursive && self.near_end {
+        if self.near_end && (recursive || self.facts.function[k] == Some(k)) {
             let shown = args.iter().map(|&a| whistle::show(&self.dst, a)).collect();
             self.note_chain(k, shown, origin);
         }
@@ -527,6 +570,7 @@ impl<'a> Evaluator<'a> {
                 self.explain_unfolded(k, reasons);
             }
             self.note_entered(k, unfold, site);
+            self.note_returned(closure, &mut site.past);
             site.past.mode = mode;
             return Some(Entry { cont: k, free, args });
         }
@@ -539,6 +583,7 @@ impl<'a> Evaluator<'a> {
                 self.explain_unfolded(k, Reasons { forced: false, asked: false, ..reasons });
             }
             self.stubs[s].state = State::Consumed;
+            self.note_returned(closure, &mut site.past);
             site.past.mode = mode;
             return Some(Entry { cont: k, free, args });
         }

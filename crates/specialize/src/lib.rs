@@ -18,7 +18,8 @@
 //! Which parameters a call specializes: [`eval`]. Run and halt: `eval/run.rs`, where a run goes on: [`postdom`]. What is
 //! known of memory: [`memory`]. When a recursion is taken for
 //! divergent and generalized: [`whistle`]. What cannot be decided on the way, a hint for the next round: whether a
-//! recursion's argument drifts, whether a function is called once only. Two rounds as a rule, [`MAX_ROUNDS`] at most.
+//! recursion's argument drifts, whether a function is called once only, or so often that its copies have to be shared
+//! (`eval/sharing.rs`). Two rounds as a rule, [`MAX_ROUNDS`] at most.
 //!
 //! Source: `001` 3 and 4, `002` 10 and 11.
 
@@ -38,6 +39,9 @@ use nyala_ir::{Builtin, Cont, Node, World};
 
 /// A further round only makes the residual program smaller.
 pub const MAX_ROUNDS: usize = 8;
+
+/// Rounds in which a budget is spent; the one after the first can do with less.
+const MAX_FAILURES: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -73,13 +77,33 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Option<(
     let facts = facts::Facts::new(source, &roots);
     let mut hints = whistle::Hints::default();
     let mut stats = Stats::default();
+    let mut failures = 0;
     loop {
         stats.rounds += 1;
         let mut evaluator = eval::Evaluator::new(source, &facts, &hints, options);
+        evaluator.may_start_again = stats.rounds + 2 < MAX_ROUNDS;
         let outcome = evaluator.run(&roots);
         stats.reductions += evaluator.reductions();
         stats.nodes = evaluator.nodes();
+        if std::env::var_os("NYALA_DEBUG").is_some() {
+            eprintln!(
+                "round {} ok {} early {} reductions {} nodes {}",
+                stats.rounds,
+                outcome.is_ok(),
+                outcome.as_ref().is_err_and(|d| d.is_early),
+                evaluator.reductions(),
+                evaluator.nodes()
+            );
+        }
         if let Err(diverged) = outcome {
+            // What was found late may cost much less if it is known from the start.
+            if !diverged.is_early {
+                evaluator.note_shared(false);
+                failures += 1;
+            }
+            if stats.rounds < MAX_ROUNDS && failures < MAX_FAILURES && hints.absorb(evaluator.take_noted()) {
+                continue;
+            }
             sink.push(whistle::report(source, &diverged));
             return None;
         }

@@ -491,6 +491,12 @@ impl Memory {
         }
     }
 
+    /// Whether there is anything that can escape.
+    pub fn has_private(&self) -> bool {
+        let is_open = |base: Val| self.open.iter().any(|(b, _)| *b == base);
+        self.open.iter().any(|(_, o)| o.private) || self.objects.iter().any(|(&base, o)| o.private && !is_open(base))
+    }
+
     /// What is known whichever of the states was there before.
     pub fn merge(states: &[Memory]) -> Memory {
         let Some((first, others)) = states.split_first() else { return Memory::default() };

@@ -93,6 +93,8 @@ pub enum Why {
     Repeats,
     /// These parameters were different, and not known, in every call.
     Drift(u64, Unknown),
+    /// There would be too many copies of the function.
+    Shared,
     /// The function has no filter, nor its parameters.
     NoFilter,
     /// A filter is false, of the function (`None`) or of a parameter.

@@ -35,6 +35,17 @@ pub struct Hints {
     drift: FxHashMap<CallKey, Vec<(Kinds, u64)>>,
     /// What is called once only.
     inline: FxHashSet<CallKey>,
+    /// Functions of which there were too many copies (`eval/sharing.rs`).
+    shared: FxHashMap<Cont, Sharing>,
+}
+
+/// What of a function is not specialized any more.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Sharing {
+    /// What is not known, and where it returns to.
+    Returns,
+    /// Functions as well.
+    Functions,
 }
 
 impl Hints {
@@ -43,11 +54,19 @@ impl Hints {
         let noted = self.drift.get(&key).into_iter().flatten();
         noted.filter(|(noted, _)| fits(noted)).fold(0, |all, (_, params)| all | params)
     }
-    /// Continuations with calls that drift.
+    /// Continuations with calls that drift, or are shared.
     pub fn drifting(&self) -> SideTable<Cont, bool> {
         let mut drifting = SideTable::default();
         self.drift.keys().for_each(|&(k, _)| drifting[k] = true);
+        self.shared.keys().for_each(|&k| drifting[k] = true);
         drifting
+    }
+    pub fn sharing(&self, k: Cont) -> Option<Sharing> {
+        self.shared.get(&k).copied()
+    }
+    /// Whether that is new.
+    pub fn note_shared(&mut self, k: Cont, sharing: Sharing) -> bool {
+        self.shared.insert(k, sharing) != Some(sharing)
     }
     /// Continuations that were called once only with some parameters specialized.
     pub fn inlining(&self) -> SideTable<Cont, bool> {
@@ -86,6 +105,9 @@ impl Hints {
         }
         for key in new.inline {
             changed |= self.inline.insert(key);
+        }
+        for (k, sharing) in new.shared {
+            changed |= self.note_shared(k, sharing);
         }
         changed
     }
@@ -151,7 +173,7 @@ pub fn compare(ev: &Evaluator, old: Val, new: Val) -> Change {
 /// Whether closure `new` captures `old`, at any depth.
 pub fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
     // What holds it is higher.
-    let height = ev.closure_facts(old).map_or(0, |f| f.0);
+    let height = ev.height(old).unwrap_or(0);
     let mut work = vec![new];
     let mut seen = FxHashSet::default();
     while let Some(v) = work.pop() {
@@ -159,7 +181,7 @@ pub fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
             return false;
         }
         let parts: &[Val] = match ev.captured(v) {
-            Some((_, vals)) if ev.closure_facts(v).is_some_and(|f| f.0 > height) => vals,
+            Some((_, vals)) if ev.height(v).is_some_and(|h| h > height) => vals,
             Some(_) => continue,
             None if ev.dst.types.has_function(ev.dst.ty(v)) => ev.dst.args(v),
             None => continue,
@@ -176,28 +198,6 @@ pub fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
     false
 }
 
-/// When the youngest residual parameter that is a function, among what a value captures, was made.
-pub fn youngest_function(ev: &Evaluator, v: Val) -> u32 {
-    let mut youngest = 0;
-    let mut work = vec![v];
-    let mut seen = 0;
-    while let Some(v) = work.pop() {
-        if !ev.dst.types.has_function(ev.dst.ty(v)) {
-            continue;
-        }
-        seen += 1;
-        if seen > 1000 {
-            return u32::MAX;
-        }
-        match (ev.closure_facts(v), ev.dst.node(v)) {
-            (Some((_, born)), _) => youngest = youngest.max(born),
-            (None, Node::Param(..)) => youngest = youngest.max(ev.birth(v)),
-            (None, _) => work.extend(ev.dst.args(v)),
-        }
-    }
-    youngest
-}
-
 /// Why an evaluation was given up.
 pub struct Diverged {
     /// What ran out.
@@ -207,6 +207,18 @@ pub struct Diverged {
     pub cont: Option<Cont>,
     pub call: Span,
     pub chain: Vec<Vec<String>>,
+    /// Not because a budget is spent: another round will need less.
+    pub is_early: bool,
+}
+
+/// Whether some argument is another known number in each call.
+pub fn counts(chain: &[Vec<String>]) -> bool {
+    let is_number = |s: &str| s.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let differ = |i: usize| {
+        let values: Vec<&String> = chain.iter().filter_map(|args| args.get(i)).filter(|s| is_number(s)).collect();
+        values.len() == chain.len() && values.iter().collect::<FxHashSet<_>>().len() == chain.len()
+    };
+    chain.len() > 2 && (0..chain[0].len()).any(differ)
 }
 
 /// The error for an evaluation that was given up.

@@ -57,6 +57,9 @@ enum Task {
         seconds: u64,
         #[arg(long, default_value_t = u64::MAX)]
         programs: u64,
+        /// Folder for programs that spend the budget of partial evaluation
+        #[arg(long)]
+        keep: Option<PathBuf>,
     },
     /// Check the map in ARCHITECTURE.md, dependencies, headers, file lengths
     Tidy,
@@ -102,8 +105,8 @@ fn main() -> ExitCode {
             }
         }
         Task::Fuzz { file: Some(file), .. } => random::run_file(&file),
-        Task::Fuzz { seed, seconds, programs, .. } => {
-            let tally = random::run(seed, std::time::Duration::from_secs(seconds), programs);
+        Task::Fuzz { seed, seconds, programs, keep, .. } => {
+            let tally = random::run(seed, std::time::Duration::from_secs(seconds), programs, keep.as_deref());
             Ok(tally.failed == 0)
         }
         Task::Tidy => {
@@ -165,7 +168,7 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
     if filter.is_none() {
         eprintln!("random programs");
         let seconds = if quick { 5 } else { 60 };
-        tally.add(random::run(None, std::time::Duration::from_secs(seconds), 4000));
+        tally.add(random::run(None, std::time::Duration::from_secs(seconds), 4000, None));
         eprintln!("bad input");
         tally.add(bad_input::run(None, std::time::Duration::from_secs(seconds)));
     }

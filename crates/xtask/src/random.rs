@@ -7,6 +7,8 @@ mod maker;
 use crate::Tally;
 use crate::bad_input::reduce::reduce;
 use nyala::{Options, Session};
+use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,13 +22,15 @@ const NATIVE_EVERY: u64 = 16;
 /// Then there is enough to do.
 const MAX_FAILED: usize = 5;
 
-/// Makes and checks programs until the time is up; prints the seed, and every program that disagrees.
-pub fn run(seed: Option<u64>, time: Duration, max_programs: u64) -> Tally {
+/// Makes and checks programs until the time is up; prints the seed, and every program that disagrees. Those that spend the
+/// budget go to the folder `keep`.
+pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&Path>) -> Tally {
     let first = seed.unwrap_or_else(fresh_seed);
     println!("random programs from seed {first} (repeat one with `./x fuzz --seed SEED --programs 1`)");
     let start = Instant::now();
     let next = AtomicU64::new(0);
     let found: Mutex<(Tally, [u64; 3])> = Mutex::default();
+    let sizes: Mutex<Vec<(usize, u64)>> = Mutex::default();
     let work = || {
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
@@ -38,14 +42,22 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64) -> Tally {
             let program = maker::generate(seed);
             let outcome = check_all(&program, i.is_multiple_of(NATIVE_EVERY));
             if let Outcome::Fault(e) = &outcome {
-                println!("FAILED random program, seed {seed}: {e}\nmade smaller:\n{}", smaller(program));
+                // Making it smaller takes a while.
+                println!("FAILED random program, seed {seed}: {e}");
+                println!("seed {seed}, made smaller:\n{}", smaller(program));
+            } else if let (Outcome::Diverges(e), Some(folder)) = (&outcome, keep) {
+                let comment: String = e.lines().map(|l| format!("// {l}\n")).collect();
+                let path = folder.join(format!("{seed}.impala"));
+                if let Err(e) = std::fs::write(&path, comment + &unsplit(&program)) {
+                    println!("cannot write {}: {e}", path.display());
+                }
             }
             let (tally, [too_long, diverged, limited]) = &mut *found.lock().unwrap_or_else(|e| e.into_inner());
             match outcome {
-                Outcome::Agrees => {}
+                Outcome::Agrees(size) => sizes.lock().unwrap_or_else(|e| e.into_inner()).push((size, seed)),
                 Outcome::TooLong => *too_long += 1,
                 Outcome::Limited => *limited += 1,
-                Outcome::Diverges => *diverged += 1,
+                Outcome::Diverges(_) => *diverged += 1,
                 Outcome::Fault(_) => tally.failed += 1,
             }
             tally.passed += !matches!(outcome, Outcome::Fault(_) | Outcome::TooLong) as usize;
@@ -63,6 +75,13 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64) -> Tally {
          evaluation (all inputs unknown), {limited} are a limitation of native code",
         tally.passed, tally.failed
     );
+    let mut sizes = sizes.into_inner().unwrap_or_else(|e| e.into_inner());
+    sizes.sort_unstable();
+    if let (Some((median, _)), Some((worst, seed))) = (sizes.get(sizes.len() / 2), sizes.last()) {
+        println!(
+            "continuations of the residual program for each of the source: median {median}, worst {worst} (seed {seed})"
+        );
+    }
     // Programs of one run count as one test: their number depends on the machine.
     Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
 }
@@ -73,13 +92,13 @@ pub fn fresh_seed() -> u64 {
 }
 
 /// Checks one program as if it were random.
-pub fn run_file(path: &std::path::Path) -> Result<bool, String> {
+pub fn run_file(path: &Path) -> Result<bool, String> {
     let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let (ok, text) = match check_all(&program, program.contains("entry_0")) {
-        Outcome::Agrees => (true, "agrees".into()),
+        Outcome::Agrees(_) => (true, "agrees".into()),
         Outcome::Limited => (true, "agrees, but is a limitation of native code".into()),
         Outcome::TooLong => (false, "the source takes too long".into()),
-        Outcome::Diverges => (true, "spends the budget of partial evaluation".into()),
+        Outcome::Diverges(e) => (true, format!("spends the budget of partial evaluation: {e}")),
         Outcome::Fault(e) => {
             // Making it smaller takes a while.
             println!("{e}");
@@ -114,24 +133,34 @@ fn check_all(program: &str, native: bool) -> Outcome {
         let outcome = std::panic::catch_unwind(|| check(program, native));
         outcome.unwrap_or_else(|_| Outcome::Fault("the compiler panicked".into()))
     };
-    let is_split = |line: &str| {
-        ["split_", "native_", "all("].iter().any(|f| line.strip_prefix("extern fn ").is_some_and(|l| l.starts_with(f)))
+    let outcome = match check(program) {
+        Outcome::Diverges(_) if unsplit(program) != program => check(&unsplit(program)),
+        outcome => outcome,
     };
-    match check(program) {
-        Outcome::Diverges if program.lines().any(is_split) => {
-            let unsplit: Vec<&str> = program.lines().filter(|l| !is_split(l)).collect();
-            check(&unsplit.join("\n"))
+    match outcome {
+        Outcome::Diverges(e) if !counts(&e) => {
+            Outcome::Fault(format!("spends the budget, though nothing known counts without end: {e}"))
         }
         outcome => outcome,
     }
 }
 
+/// The program without the entries to which some inputs are known.
+fn unsplit(program: &str) -> String {
+    let is_split = |line: &&str| {
+        ["split_", "native_", "all("].iter().any(|f| line.strip_prefix("extern fn ").is_some_and(|l| l.starts_with(f)))
+    };
+    program.lines().filter(|l| !is_split(l)).map(|l| format!("{l}\n")).collect()
+}
+
 enum Outcome {
-    Agrees,
+    /// With the continuations of the residual program for each of the source.
+    Agrees(usize),
     /// Agrees, but not everything has native code.
     Limited,
     TooLong,
-    Diverges,
+    /// With the report.
+    Diverges(String),
     Fault(String),
 }
 
@@ -154,17 +183,19 @@ fn check(program: &str, native: bool) -> Outcome {
         Ok(None) => return Outcome::TooLong,
         Err(e) => return Outcome::Fault(format!("the source: {e}")),
     };
-    let (mut diverges, mut limited) = (false, false);
+    let (mut diverges, mut limited, mut size) = (None, false, 0);
+    let n_conts = |w: &nyala_ir::World| nyala_ir::facts::Nest::of_program(w, &w.roots()).0.conts.len();
     for annotations in [false, true] {
         let what = if annotations { "specialized" } else { "not specialized" };
         let mut s = session(program, annotations, 3);
         let Ok(residual) = s.residual(&world) else {
             if s.sink.diagnostics.iter().all(|d| d.code == "specialization-diverges") {
-                diverges = true;
+                diverges = Some(s.render(false));
                 continue;
             }
             return Outcome::Fault(format!("{what}: {}", s.render(false)));
         };
+        size = n_conts(&residual) / n_conts(&world).max(1);
         match interpret(&residual) {
             Ok(Some(results)) if results == expected => {}
             Ok(Some(results)) => {
@@ -198,10 +229,21 @@ fn check(program: &str, native: bool) -> Outcome {
         }
     }
     match (diverges, limited) {
-        (true, _) => Outcome::Diverges,
+        (Some(e), _) => Outcome::Diverges(e),
         (_, true) => Outcome::Limited,
-        _ => Outcome::Agrees,
+        _ => Outcome::Agrees(size),
     }
+}
+
+/// Whether a report of partial evaluation that does not end shows a known number that is another one in each call.
+fn counts(report: &str) -> bool {
+    let shown = report.lines().filter_map(|l| l.split_once("over the last calls, ")?.1.split_once("` was "));
+    shown.into_iter().any(|(_, values)| {
+        let values: Vec<&str> = values.trim_end_matches(", …").split(", ").collect();
+        let is_number = |v: &&str| v.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let different: HashSet<&&str> = values.iter().collect();
+        values.len() > 2 && different.len() == values.len() && values.iter().all(is_number)
+    })
 }
 
 /// What the program makes of all inputs (`all`, or `entry` with as many as it takes), then of them with some known;

@@ -248,6 +248,9 @@ impl<'a> Words<'a> {
                 }
                 Reason { unknown, ..plain("drift", &text) }
             }
+            Why::Shared => {
+                plain("shared", &format!("there would be too many copies of `{name}` that differ in nothing known"))
+            }
             Why::NoFilter => plain("no-filter", &format!("`{name}` has no filter")),
             Why::FalseFilter(which) => {
                 let (filter, text) = filter_of(which);

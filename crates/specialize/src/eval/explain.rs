@@ -35,6 +35,7 @@ pub(super) struct Reasons {
     pub known_loop: bool,
     pub drift: u64,
     pub knot: bool,
+    pub shared: bool,
 }
 
 /// Numbers for outcomes and reasons that come again and again ([`Record::again`]).
@@ -153,6 +154,8 @@ impl Evaluator<'_> {
             let from = args.get(reasons.drift.trailing_zeros() as usize);
             let unknown = from.map_or(Unknown::Nowhere, |&v| self.unknown_in(v));
             (Outcome::Generalized, Why::Drift(reasons.drift, unknown))
+        } else if reasons.shared {
+            (Outcome::Generalized, Why::Shared)
         } else if is_tied {
             (Outcome::Knot, Why::Repeats)
         } else {

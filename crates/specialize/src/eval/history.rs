@@ -1,9 +1,9 @@
 //! What happened on the way to where evaluation is: loops entered by `@@`, earlier calls of recursive continuations.
 
-use super::{CHAIN, Entered, Evaluator, Record, Site, State};
+use super::{CHAIN, Entered, Evaluator, Past, Record, Returned, Site, State, StubId};
 use crate::whistle::{self, Change};
 use nyala_base::Span;
-use nyala_ir::{Cont, Val};
+use nyala_ir::{Cont, TyKind, Val};
 use std::rc::Rc;
 
 impl Evaluator<'_> {
@@ -42,28 +42,27 @@ impl Evaluator<'_> {
         segment: u32,
         next: Option<u32>,
     ) -> u32 {
-        let births = self.births;
         self.last_recorded[cont] = segment;
-        self.records.push(Record { cont, free: free.clone(), args: args.into(), births, segment, next });
+        if let Some(s) = self.return_of(cont, args) {
+            self.stubs[s].is_return = true;
+        }
+        self.records.push(Record { cont, free: free.clone(), args: args.into(), segment, next });
         self.records.len() as u32 - 1
     }
 
-    pub(super) fn ancestors(&self, k: Cont, site: &Site) -> impl Iterator<Item = &Record> {
-        let mut at = site.past.records;
-        let mut looked_at = 0;
-        std::iter::from_fn(move || {
-            while let Some(i) = at
-                && looked_at < whistle::MAX_RECORDS
-            {
-                looked_at += 1;
-                let record = &self.records[i as usize];
-                at = record.next;
-                if record.cont == k {
-                    return Some(record);
-                }
-            }
-            None
-        })
+    /// Records on the way, the newest first.
+    fn path(&self, mut at: Option<u32>) -> impl Iterator<Item = (u32, &Record)> {
+        let records = std::iter::from_fn(move || {
+            let i = at?;
+            let record = &self.records[i as usize];
+            at = record.next;
+            Some((i, record))
+        });
+        records.take(whistle::MAX_RECORDS)
+    }
+
+    fn ancestors(&self, k: Cont, site: &Site) -> impl Iterator<Item = (u32, &Record)> {
+        self.path(site.past.records).filter(move |(_, r)| r.cont == k && r.segment != site.segment)
     }
 
     pub(super) fn is_known_stub(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
@@ -73,14 +72,13 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn repeats(&self, k: Cont, free: &[Val], args: &[Val], site: &Site) -> bool {
-        self.ancestors(k, site).any(|r| r.segment != site.segment && *r.free == *free && r.args[1..] == args[1..])
+        self.ancestors(k, site).any(|(_, r)| *r.free == *free && r.args[1..] == args[1..])
     }
 
     /// Parameters of `mask` that change without end, as far as the ancestors tell.
     pub(super) fn drift(&self, k: Cont, mask: u64, free: &[Val], args: &[Val], site: &Site) -> u64 {
-        let ancestors = self.ancestors(k, site).filter(|r| r.segment != site.segment);
-        for record in ancestors.take(whistle::MAX_ANCESTORS) {
-            if *record.free != *free || self.is_over(record, args) {
+        for (i, record) in self.ancestors(k, site).take(whistle::MAX_ANCESTORS) {
+            if *record.free != *free || self.is_over(i, site) {
                 continue;
             }
             let mut drift = 0;
@@ -99,14 +97,49 @@ impl Evaluator<'_> {
         0
     }
 
-    /// Whether an earlier call has returned before a new one: what the new one returns to was there already, and does
-    /// not lead to where the old one returned to. That calls follow one another is no recursion; what they are in may be.
-    fn is_over(&self, old: &Record, args: &[Val]) -> bool {
-        let is_function = |&i: &usize| self.source.types.has_function(self.source.ty(self.source.param(old.cont, i)));
-        let Some(ret) = (0..args.len()).rev().find(is_function) else { return false };
-        old.args[ret] != args[ret]
-            && whistle::youngest_function(self, args[ret]) <= old.births
-            && !whistle::contains(self, args[ret], old.args[ret])
+    /// Where a call of `k` returns to, if that is a closure.
+    fn return_of(&self, k: Cont, args: &[Val]) -> Option<StubId> {
+        let last = args.len().checked_sub(1)?;
+        match self.source.types.kind(self.source.ty(self.source.param(k, last))) {
+            TyKind::Cn(_) => self.stub_of_val(args[last]),
+            _ => None,
+        }
+    }
+
+    /// Evaluation goes on at a stub. If that is where earlier calls return to, those since the first of them are over:
+    /// that calls follow one another is no recursion; what they are in may be.
+    #[inline(never)]
+    pub(super) fn note_returned(&mut self, s: StubId, past: &mut Past) {
+        if !self.stubs[s].is_return {
+            return;
+        }
+        let reached = self.resolve(self.stubs[s].cont);
+        let returns_here =
+            |r: &Record| self.return_of(r.cont, &r.args).is_some_and(|t| self.resolve(self.stubs[t].cont) == reached);
+        let calls = self.path(past.records);
+        let Some((first, _)) = calls.filter(|(_, r)| returns_here(r)).last() else { return };
+        let Some(last) = past.records else { return };
+        let mut next = past.returned;
+        while let Some(i) = next
+            && self.returned[i as usize].first >= first
+        {
+            next = self.returned[i as usize].next;
+        }
+        self.returned.push(Returned { first, last, next });
+        past.returned = Some(self.returned.len() as u32 - 1);
+    }
+
+    fn is_over(&self, record: u32, site: &Site) -> bool {
+        let mut at = site.past.returned;
+        for _ in 0..whistle::MAX_RECORDS {
+            let Some(i) = at else { return false };
+            let Returned { first, last, next } = self.returned[i as usize];
+            if (first..=last).contains(&record) {
+                return true;
+            }
+            at = next;
+        }
+        false
     }
 
     /// Of the last calls before a budget is spent; describing all of them would cost too much.

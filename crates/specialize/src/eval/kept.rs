@@ -34,6 +34,9 @@ impl Evaluator<'_> {
 
     /// Of `memory`, what code reached from a stub leaves alone.
     pub(super) fn kept(&mut self, s: StubId, memory: &Memory) -> Memory {
+        if memory.is_empty() {
+            return Memory::default();
+        }
         match self.writes(s) {
             Some(written) => memory.without(&written),
             None => Memory::default(),
@@ -74,7 +77,7 @@ impl Evaluator<'_> {
                         continue;
                     }
                     if let Some(inner) = self.stub_of_val(v) {
-                        if seen.insert(inner) {
+                        if self.stubs[inner].holds_address && seen.insert(inner) {
                             work.push(inner);
                         }
                         continue;

@@ -462,8 +462,7 @@ impl Evaluator<'_> {
                 return Decision::Residual;
             }
             if self.near_end {
-                let shown = args.iter().enumerate().map(|(i, &a)| self.show(k, i, a)).collect();
-                self.note_chain(k, shown, origin);
+                self.note_call(k, args, origin);
             }
             if !full {
                 return match self.is_unfolded_loop(k, site) && self.last_recorded[k] == site.segment {
@@ -479,13 +478,27 @@ impl Evaluator<'_> {
         if !full {
             return Decision::Residual;
         }
+        if self.near_end && !code.call.is_recursive && self.facts.function[k] == Some(k) {
+            // Recursive through values, perhaps.
+            self.note_call(k, args, origin);
+        }
         if self.record.is_some() {
             self.explain_entered(k, Self::unfold_class(unfold, forced, asked));
         }
         if code.call.has_loop {
             self.note_entered(k, forced, site);
         }
+        if let Callee::Stub(s) = callee
+            && self.stubs[*s].is_return
+        {
+            self.note_returned(*s, &mut site.past);
+        }
         Decision::Enter(mode)
+    }
+
+    fn note_call(&mut self, k: Cont, args: &[Value], origin: Span) {
+        let shown = args.iter().enumerate().map(|(i, &a)| self.show(k, i, a)).collect();
+        self.note_chain(k, shown, origin);
     }
 
     fn show(&self, k: Cont, param: usize, v: Value) -> String {

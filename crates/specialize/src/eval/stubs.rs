@@ -4,7 +4,6 @@
 use super::{Diverged, Entry, Evaluator, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
 use super::{MAX_BLOCKS_PER_CONT, memory};
 use crate::memory::Memory;
-use crate::whistle;
 use nyala_ir::{Cont, Effect, TyKind, Val};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
@@ -30,12 +29,13 @@ impl Evaluator<'_> {
             self.dst.types.cn(&kept)
         };
         let cont = self.dst.reserve(ty);
-        let (mut birth, mut height, mut youngest) = (0, 0, 0);
+        let (mut birth, mut height) = (0, 0);
+        let mut holds_address = false;
         for &v in vals.iter() {
+            holds_address |= self.may_hold_address(v);
             let (b, h) = self.rank(v);
             birth = birth.max(b);
             height = height.max(h);
-            youngest = youngest.max(whistle::youngest_function(self, v));
         }
         let s = self.stubs.len();
         self.stub_of[cont] = Some(s as u32);
@@ -57,7 +57,8 @@ impl Evaluator<'_> {
             alias: None,
             assumed: None,
             rank: (birth, height + 1),
-            youngest,
+            is_return: false,
+            holds_address,
             was_called: false,
         });
         s
@@ -75,6 +76,7 @@ impl Evaluator<'_> {
                     let fresh = self.fresh_stub(source, mask, vals);
                     let Stub { resume, made, .. } = self.stubs[s];
                     (self.stubs[fresh].resume, self.stubs[fresh].made) = (resume, made);
+                    self.stubs[fresh].is_return = self.stubs[s].is_return;
                     self.stubs[s].alias = Some(fresh);
                     if let Some(record) = &mut self.record {
                         record.make_again(self.stubs[s].cont, self.stubs[fresh].cont);
@@ -130,7 +132,9 @@ impl Evaluator<'_> {
     pub(super) fn enqueue(&mut self, s: StubId, past: Past) {
         if !self.stubs[s].queued {
             self.stubs[s].queued = true;
-            self.stubs[s].past = Past { mode: self.mode_in(s, past.mode), ..past };
+            let mut past = Past { mode: self.mode_in(s, past.mode), ..past };
+            self.note_returned(s, &mut past);
+            self.stubs[s].past = past;
             self.queue.push((self.queue_rank(s), s));
         }
     }
@@ -148,6 +152,10 @@ impl Evaluator<'_> {
         if self.dst.types.as_prim(self.dst.ty(v)).is_some() {
             return;
         }
+        let has_private = site.memory.has_private();
+        if addresses_only && !has_private {
+            return;
+        }
         let mut work = vec![v];
         let mut seen: FxHashSet<Val> = FxHashSet::default();
         while let Some(v) = work.pop() {
@@ -155,8 +163,15 @@ impl Evaluator<'_> {
                 continue;
             }
             if let Some(s) = self.stub_of_val(v) {
-                work.extend(self.stubs[s].vals.iter());
-                if !addresses_only {
+                let is_new = !addresses_only && {
+                    let live = self.live(s);
+                    !self.stubs[live].escaped
+                };
+                // What it captures has escaped with it.
+                if is_new || has_private && self.stubs[s].holds_address {
+                    work.extend(self.stubs[s].vals.iter());
+                }
+                if is_new {
                     self.escape_stub(s, site.past);
                 }
                 continue;
@@ -177,6 +192,23 @@ impl Evaluator<'_> {
                 }
             }
         }
+    }
+
+    /// Whether [`Evaluator::escape`] may come to an address.
+    fn may_hold_address(&self, v: Val) -> bool {
+        let mut work = vec![v];
+        let mut n_seen = 0;
+        while let Some(v) = work.pop() {
+            n_seen += 1;
+            match (self.stub_of_val(v), self.dst.types.kind(self.dst.ty(v))) {
+                (Some(s), _) if self.stubs[s].holds_address => return true,
+                (Some(_), _) | (None, TyKind::Prim(_) | TyKind::Mem) => {}
+                (None, TyKind::Ptr { .. }) => return true,
+                (None, _) if n_seen > 100 => return true,
+                (None, _) => work.extend(self.dst.args(v)),
+            }
+        }
+        false
     }
 
     // Deciding what becomes of a stub.
