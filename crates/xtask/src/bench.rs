@@ -151,6 +151,15 @@ fn median(all: &mut [f64]) -> f64 {
     all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
+/// The slope of the line that fits the points best, in logarithms of both.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let logs: Vec<(f64, f64)> = points.iter().map(|p| (p.0.ln(), p.1.ln())).collect();
+    let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / logs.len() as f64;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let both: f64 = logs.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
+    both / logs.iter().map(|p| (p.0 - x).powi(2)).sum::<f64>()
+}
+
 /// Median times of each pass over the runs; fewer runs for what takes long.
 fn measure(program: &str, with_llvm: bool) -> Result<Times, String> {
     let mut all: Vec<Times> = Vec::new();
