@@ -12,7 +12,7 @@
 
 use crate::ops::Effect;
 use crate::world::{Cont, Global, Node, Val, World};
-use nyala_base::SideTable;
+use nyala_base::{SideTable, graph};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Nesting of everything reachable from some roots.
@@ -43,7 +43,7 @@ impl Nest {
         };
         let ops = nest.discover(w, roots);
         nest.find_references(w);
-        nest.dominators = Dominators::new(roots, &nest.references);
+        nest.dominators = Dominators::new(roots, &nest.conts, &nest.references);
         nest.find_homes(w, &ops);
         nest.compute_free(w);
         for i in 0..nest.conts.len() {
@@ -360,75 +360,19 @@ struct Dominators {
 }
 
 impl Dominators {
-    /// The algorithm of Cooper, Harvey and Kennedy; a node above the roots is the one without a number.
-    fn new(roots: &[Cont], references: &SideTable<Cont, Vec<Cont>>) -> Dominators {
-        let mut position: SideTable<Cont, u32> = SideTable::default();
-        let mut seen: SideTable<Cont, bool> = SideTable::default();
-        let mut post: Vec<Cont> = Vec::new();
-        let mut stack: Vec<(Cont, usize)> = Vec::new();
-        for &root in roots {
-            if !std::mem::replace(&mut seen[root], true) {
-                stack.push((root, 0));
-            }
-            while let Some((k, i)) = stack.last_mut() {
-                match references[*k].get(*i) {
-                    Some(&r) => {
-                        *i += 1;
-                        if !std::mem::replace(&mut seen[r], true) {
-                            stack.push((r, 0));
-                        }
-                    }
-                    None => {
-                        post.push(*k);
-                        position[*k] = post.len() as u32;
-                        stack.pop();
-                    }
-                }
-            }
-        }
-        let mut predecessors: SideTable<Cont, Vec<Cont>> = SideTable::default();
-        for &k in &post {
-            for &r in &references[k] {
-                predecessors[r].push(k);
-            }
-        }
-        let is_root: FxHashSet<Cont> = roots.iter().copied().collect();
-        // None: not known yet. Some(None): the node above the roots.
-        let mut up: SideTable<Cont, Option<Option<Cont>>> = SideTable::default();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &k in post.iter().rev() {
-                let mut new: Option<Option<Cont>> = if is_root.contains(&k) { Some(None) } else { None };
-                for &p in &predecessors[k] {
-                    if up[p].is_none() {
-                        continue;
-                    }
-                    new = Some(match new {
-                        None => Some(p),
-                        Some(other) => {
-                            let (mut a, mut b) = (other, Some(p));
-                            while a != b {
-                                let (x, y) = (a.map_or(u32::MAX, |a| position[a]), b.map_or(u32::MAX, |b| position[b]));
-                                if x < y {
-                                    a = a.and_then(|a| up[a].flatten());
-                                } else {
-                                    b = b.and_then(|b| up[b].flatten());
-                                }
-                            }
-                            a
-                        }
-                    });
-                }
-                if new.is_some() && up[k] != new {
-                    up[k] = new;
-                    changed = true;
-                }
-            }
-        }
+    /// Of what `roots` reach, a node above them included, which is nobody's dominator in the end.
+    fn new(roots: &[Cont], conts: &[Cont], references: &SideTable<Cont, Vec<Cont>>) -> Dominators {
+        let mut position: SideTable<Cont, usize> = SideTable::default();
+        conts.iter().enumerate().for_each(|(i, &k)| position[k] = i + 1);
+        let succ = |n: usize, i: usize| {
+            let succs = n.checked_sub(1).map_or(roots, |n| &references[conts[n]]);
+            succs.get(i).map(|&k| position[k])
+        };
+        let (idom, order) = graph::dominator_tree(conts.len() + 1, 0, succ);
         let mut d = Dominators::default();
-        for &k in post.iter().rev() {
-            let parent = up[k].flatten();
+        for &n in order.iter().skip(1) {
+            let k = conts[n - 1];
+            let parent = idom[n].checked_sub(1).map(|n| conts[n]);
             d.up[k] = parent;
             d.depth[k] = parent.map_or(0, |p| d.depth[p]) + 1;
             // Skew-binary jump pointers.
