@@ -149,6 +149,59 @@ impl Forest {
     }
 }
 
+/// A tree in which nearest common ancestors are found in logarithmic time.
+#[derive(Default)]
+pub struct Tree {
+    /// Of the root 0, and of what is not in the tree.
+    depth: Vec<usize>,
+    up: Vec<usize>,
+    /// An ancestor further up: skew-binary jump pointers.
+    jump: Vec<usize>,
+}
+
+impl Tree {
+    /// From the parent of each node, the root's is itself, and the nodes, each after its parent.
+    pub fn new(up: Vec<usize>, order: &[usize]) -> Tree {
+        let (mut depth, mut jump) = (vec![0; up.len()], up.clone());
+        for &n in order.iter().skip(1) {
+            let p = up[n];
+            depth[n] = depth[p] + 1;
+            let (q, r) = (jump[p], jump[jump[p]]);
+            jump[n] = if depth[p] - depth[q] == depth[q] - depth[r] { r } else { p };
+        }
+        Tree { depth, up, jump }
+    }
+
+    pub fn depth(&self, n: usize) -> usize {
+        self.depth.get(n).copied().unwrap_or(0)
+    }
+
+    pub fn parent(&self, n: usize) -> usize {
+        self.up[n]
+    }
+
+    /// The nearest common ancestor.
+    pub fn meet(&self, a: usize, b: usize) -> usize {
+        let (mut a, mut b) = (self.climb(a, self.depth[b]), self.climb(b, self.depth[a]));
+        while a != b {
+            (a, b) = match self.jump[a] == self.jump[b] {
+                true => (self.up[a], self.up[b]),
+                false => (self.jump[a], self.jump[b]),
+            };
+        }
+        a
+    }
+
+    /// The ancestor at that depth; the node itself if it lies higher.
+    fn climb(&self, mut n: usize, depth: usize) -> usize {
+        while self.depth[n] > depth {
+            let jump = self.jump[n];
+            n = if self.depth[jump] >= depth { jump } else { self.up[n] };
+        }
+        n
+    }
+}
+
 /// Adds edges to `exit` such that each node reachable from `entry` reaches it, none of them superfluous: one for each
 /// group of nodes that reach one another and nothing else (`002` 10.6.4, without backtracking).
 pub fn connect_to_exit(succs: &mut [Vec<usize>], entry: usize, exit: usize) {
@@ -260,6 +313,20 @@ mod tests {
                 }
                 found.sort_unstable();
                 assert_eq!(found, strict, "of {m} in {succs:?}");
+            }
+            let (idom, order) = dominator_tree(n, 0, |n, i| succs[n].get(i).copied());
+            let above = |mut m: usize| {
+                let mut all = vec![m];
+                while m != 0 {
+                    m = idom[m];
+                    all.push(m);
+                }
+                all
+            };
+            let tree = Tree::new(idom.clone(), &order);
+            for (&a, &b) in order.iter().flat_map(|a| order.iter().map(move |b| (a, b))) {
+                let common = above(a).into_iter().find(|m| above(b).contains(m));
+                assert_eq!(Some(tree.meet(a, b)), common, "of {a} and {b} in {succs:?}");
             }
         }
     }

@@ -51,6 +51,7 @@ pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
         exits: Exits::default(),
         groups: Groups::default(),
         leavers: FxHashMap::default(),
+        numbers: SideTable::default(),
     };
     for &g in &globals {
         let data = w.global(g);
@@ -114,6 +115,8 @@ struct Scheduler<'a> {
     groups: Groups,
     /// Code of continuations that are values, by type.
     leavers: FxHashMap<Ty, Func>,
+    /// See `place`; 0 between its calls.
+    numbers: SideTable<Val, u32>,
 }
 
 /// The function under construction.

@@ -50,7 +50,7 @@ impl Nest {
             let k = nest.conts[i];
             nest.free[k].sort_unstable();
             let owners = nest.free[k].iter().filter_map(|&v| nest.owner[v]);
-            nest.parent[k] = owners.max_by_key(|&o| nest.dominators.depth[o]);
+            nest.parent[k] = owners.max_by_key(|&o| nest.dominators.depth(o));
             nest.sort_ops(w, k);
         }
         nest
@@ -117,12 +117,23 @@ impl Nest {
     }
 
     pub fn is_reachable(&self, k: Cont) -> bool {
-        self.dominators.depth[k] != 0
+        self.dominators.depth(k) != 0
     }
 
     /// The last continuation before `k` that lies on every path of references to `k` from a root.
     pub fn dominator(&self, k: Cont) -> Option<Cont> {
-        self.dominators.up[k]
+        if !self.is_reachable(k) {
+            return None;
+        }
+        let up = self.dominators.tree.parent(self.dominators.position[k] as usize);
+        up.checked_sub(1).map(|n| self.conts[n])
+    }
+
+    /// The nearest common dominator; the first where there is none, which well-formed graphs do not ask for.
+    fn meet(&self, a: Cont, b: Cont) -> Cont {
+        let Dominators { tree, position } = &self.dominators;
+        let found = tree.meet(position[a] as usize, position[b] as usize);
+        found.checked_sub(1).map_or(a, |n| self.conts[n])
     }
 
     /// Continuations that `k` refers to, each once: the callee first, then the arguments.
@@ -257,7 +268,7 @@ impl Nest {
             if self.owner[v].is_none() {
                 work.extend(w.args(v));
             } else {
-                uses[v] = Some(uses[v].map_or(k, |u| self.dominators.meet(u, k)));
+                uses[v] = Some(uses[v].map_or(k, |u| self.meet(u, k)));
             }
         }
     }
@@ -351,63 +362,26 @@ impl Nest {
 /// The dominator tree of a graph of continuations.
 #[derive(Default)]
 struct Dominators {
-    /// From 1; 0 where unreachable.
-    depth: SideTable<Cont, u32>,
-    /// Immediate dominator; none for roots and what has no single one.
-    up: SideTable<Cont, Option<Cont>>,
-    /// An ancestor further up, so that ancestors are found in logarithmic time.
-    jump: SideTable<Cont, Option<Cont>>,
+    /// By position, below a node above the roots, which is 0.
+    tree: graph::Tree,
+    /// In the continuations given, from 1.
+    position: SideTable<Cont, u32>,
 }
 
 impl Dominators {
-    /// Of what `roots` reach, a node above them included, which is nobody's dominator in the end.
     fn new(roots: &[Cont], conts: &[Cont], references: &SideTable<Cont, Vec<Cont>>) -> Dominators {
-        let mut position: SideTable<Cont, usize> = SideTable::default();
-        conts.iter().enumerate().for_each(|(i, &k)| position[k] = i + 1);
+        let mut position: SideTable<Cont, u32> = SideTable::default();
+        conts.iter().enumerate().for_each(|(i, &k)| position[k] = i as u32 + 1);
         let succ = |n: usize, i: usize| {
             let succs = n.checked_sub(1).map_or(roots, |n| &references[conts[n]]);
-            succs.get(i).map(|&k| position[k])
+            succs.get(i).map(|&k| position[k] as usize)
         };
         let (idom, order) = graph::dominator_tree(conts.len() + 1, 0, succ);
-        let mut d = Dominators::default();
-        for &n in order.iter().skip(1) {
-            let k = conts[n - 1];
-            let parent = idom[n].checked_sub(1).map(|n| conts[n]);
-            d.up[k] = parent;
-            d.depth[k] = parent.map_or(0, |p| d.depth[p]) + 1;
-            // Skew-binary jump pointers.
-            d.jump[k] = parent.and_then(|p| {
-                let q = d.jump[p];
-                let depth = |x: Option<Cont>| x.map_or(0, |x| d.depth[x]);
-                let r = q.and_then(|q| d.jump[q]);
-                if depth(Some(p)) - depth(q) == depth(q) - depth(r) { r } else { Some(p) }
-            });
-        }
-        d
+        Dominators { tree: graph::Tree::new(idom, &order), position }
     }
 
-    /// The nearest common dominator; the first where there is none, which well-formed graphs do not ask for.
-    fn meet(&self, mut a: Cont, mut b: Cont) -> Cont {
-        let first = a;
-        let climb = |mut k: Cont, depth: u32| {
-            while self.depth[k] > depth {
-                k = match (self.jump[k], self.up[k]) {
-                    (Some(j), _) if self.depth[j] >= depth => j,
-                    (_, Some(up)) => up,
-                    _ => return k,
-                };
-            }
-            k
-        };
-        a = climb(a, self.depth[b]);
-        b = climb(b, self.depth[a]);
-        while a != b {
-            (a, b) = match (self.jump[a], self.jump[b], self.up[a], self.up[b]) {
-                (Some(x), Some(y), ..) if x != y => (x, y),
-                (_, _, Some(x), Some(y)) => (x, y),
-                _ => return first,
-            };
-        }
-        a
+    /// From 1; 0 where unreachable.
+    fn depth(&self, k: Cont) -> usize {
+        self.tree.depth(self.position[k] as usize)
     }
 }

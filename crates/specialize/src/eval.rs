@@ -178,8 +178,6 @@ pub struct Evaluator<'a> {
     frames: [Vec<machine::Value>; 3],
     literals: SideTable<Val, Option<Val>>,
     shapes: memory::Shapes,
-    /// See `eval/kept.rs`.
-    written_roots: SideTable<Cont, Option<Rc<FxHashSet<Val>>>>,
     stubs: Vec<Stub>,
     stub_of: SideTable<Cont, Option<u32>>,
     memo: FxHashMap<(Cont, u64, Rc<[Val]>), StubId>,
@@ -226,7 +224,6 @@ impl<'a> Evaluator<'a> {
             frames: Default::default(),
             literals: SideTable::default(),
             shapes: memory::Shapes::default(),
-            written_roots: SideTable::default(),
             stubs: Vec::new(),
             stub_of: SideTable::default(),
             memo: FxHashMap::default(),
