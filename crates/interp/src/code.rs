@@ -338,6 +338,8 @@ pub enum Leave {
     Forget,
     /// A local variable's address goes along: the frame ends when the callee returns.
     Release,
+    /// A local variable's address goes to a block of another function: the frame ends with that block's.
+    Keep,
 }
 
 /// Instructions and what they refer to by index: of one function, then of all.

@@ -17,7 +17,7 @@ use nyala_base::Span;
 use nyala_ir::scalar::{eval_cast, eval_comparison};
 use nyala_ir::{Cont, Op, Prim, World};
 use nyala_runtime::{FfiType, call_checked};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -42,6 +42,8 @@ struct Run<'w> {
     code: Code,
     /// Records that memory refers to.
     pinned: FxHashSet<Frame>,
+    /// Frames that end with another.
+    kept: FxHashMap<Frame, Vec<Frame>>,
     /// Lanes that run, the innermost last.
     groups: Vec<Group>,
     /// Arguments on their way.
@@ -68,6 +70,7 @@ impl<'w> Machine<'w> {
             compiled: Vec::new(),
             code: Code::default(),
             pinned: FxHashSet::default(),
+            kept: FxHashMap::default(),
             groups: Vec::new(),
             words: args.to_vec(),
             steps: 0,
@@ -170,7 +173,8 @@ impl Run<'_> {
             self.heap.words[base + i] = self.heap.words[self.base + r as usize];
         }
         match leave {
-            Leave::Stay | Leave::Forget => {}
+            // A function is no block.
+            Leave::Stay | Leave::Forget | Leave::Keep => {}
             Leave::Free => self.free_frame(self.frame),
             Leave::Release => {
                 let last = match &self.compiled[func as usize] {
@@ -195,8 +199,22 @@ impl Run<'_> {
         }
     }
 
-    /// Ends a frame: its local variables are gone.
+    /// Ends a frame, and what ends with it: the local variables are gone.
     fn free_frame(&mut self, frame: Frame) {
+        self.free_one(frame);
+        if self.kept.is_empty() {
+            return;
+        }
+        let mut open = vec![frame];
+        while let Some(frame) = open.pop() {
+            for kept in self.kept.remove(&frame).into_iter().flatten() {
+                self.free_one(kept);
+                open.push(kept);
+            }
+        }
+    }
+
+    fn free_one(&mut self, frame: Frame) {
         let Kind::Frame(func) = self.heap.records[frame as usize].kind else { return };
         let Some(Some(function)) = self.compiled.get(func as usize) else { return };
         let base = self.heap.base(frame);
@@ -213,7 +231,7 @@ impl Run<'_> {
 
     /// Finds abandoned records and gives them back.
     fn collect(&mut self) {
-        let mut roots: Vec<Frame> = self.pinned.iter().copied().collect();
+        let mut roots: Vec<Frame> = self.pinned.iter().chain(self.kept.values().flatten()).copied().collect();
         if self.frame != NONE {
             roots.push(self.frame);
         }
@@ -490,6 +508,9 @@ impl Run<'_> {
                 Inst::CallValue { callee, list, leave } => {
                     self.step()?;
                     let closure = Closure(self.get(callee));
+                    if leave == Leave::Keep {
+                        self.kept.entry(closure.frame()).or_default().push(self.frame);
+                    }
                     if !self.return_to(closure, list, leave) {
                         self.gather(list);
                         let n = self.words.len();
@@ -663,7 +684,7 @@ impl Run<'_> {
     #[inline]
     fn leave(&mut self, leave: Leave, n: usize) {
         match leave {
-            Leave::Stay | Leave::Forget => {}
+            Leave::Stay | Leave::Forget | Leave::Keep => {}
             Leave::Free => self.free_frame(self.frame),
             Leave::Release => {
                 if let Some(last) = n.checked_sub(1) {

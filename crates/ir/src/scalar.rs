@@ -84,6 +84,17 @@ pub fn eval_arith(op: Op, prim: Prim, a: u64, b: u64) -> Option<(u64, bool)> {
         }
         _ => {}
     }
+    // The common ones, without the detour through wider numbers.
+    if matches!(prim, Prim::I32 | Prim::I16 | Prim::I8) && matches!(op, Op::Add | Op::Sub | Op::Mul) {
+        let (x, y) = (a as i64, b as i64);
+        let r = match op {
+            Op::Add => x + y,
+            Op::Sub => x - y,
+            _ => x * y,
+        };
+        let bits = prim.normalize(r as u64);
+        return Some((bits, bits as i64 != r));
+    }
     let amount = (b as u32) & (prim.bits().max(8) - 1);
     if prim.is_signed() {
         let (x, y) = (a as i64 as i128, b as i64 as i128);

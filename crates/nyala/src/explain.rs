@@ -34,6 +34,8 @@ pub struct Report {
 
 #[derive(Serialize, Default)]
 pub struct Totals {
+    /// Evaluation came to its end. Where it did not, nothing is known of what would be left.
+    pub complete: bool,
     pub rounds: usize,
     /// Of the last round, as everything here.
     pub reductions: u64,
@@ -191,13 +193,19 @@ pub struct Explained {
     pub record: Box<Record>,
 }
 
-/// Evaluates the program, with a record.
+/// Evaluates the program, with a record. If that does not end, the error is reported, and the report is of what was done
+/// until then.
 pub fn explain(s: &mut Session) -> Result<Explained, Reported> {
     let source = s.graph()?;
-    let (residual, record) = s.residual_with_record(&source)?;
+    let (residual, record, complete) = match s.residual_with_record(&source) {
+        Ok((residual, record)) => (residual, record, true),
+        Err(Some(record)) => (World::new(), record, false),
+        Err(None) => return Err(Reported),
+    };
     let files = s.program_files();
-    let builder = Builder::new(&source, &residual, &record, &s.sources, &files);
-    Ok(Explained { report: builder.report(), residual, record })
+    let mut report = Builder::new(&source, &residual, &record, &s.sources, &files).report();
+    report.totals.complete = complete;
+    Ok(Explained { report, residual, record })
 }
 
 /// The report as text: `top` entries of each list, or all about one function.
@@ -276,6 +284,7 @@ impl<'a> Builder<'a> {
         let closures = self.closures();
         let timeline = self.timeline();
         let mut totals = Totals {
+            complete: true,
             rounds: self.record.rounds,
             reductions: self.record.reductions,
             micros: timeline.last().map_or(0, |s| s.micros),

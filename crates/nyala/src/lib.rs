@@ -22,8 +22,9 @@ pub mod testing;
 pub use emit::{emit, emit_deepest_loop, run_pass};
 
 use crate::diagnostics::{constant_fault, no_such_static};
-use nyala_base::{Diagnostic, Severity, Sink, Sources, Span};
+use nyala_base::{Diagnostic, FileId, Severity, Sink, Sources, Span};
 use nyala_ir::World;
+use nyala_specialize::record::Record;
 use nyala_syntax::ast;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -108,6 +109,8 @@ pub struct Session {
     pub faulted: Option<&'static str>,
     /// Name and text of those given.
     files: Vec<(String, String)>,
+    /// Of the program checked last, the prelude's included.
+    library_files: Vec<FileId>,
 }
 
 impl Session {
@@ -119,6 +122,7 @@ impl Session {
             timings: Vec::new(),
             faulted: None,
             files: Vec::new(),
+            library_files: Vec::new(),
         }
     }
 
@@ -221,6 +225,7 @@ impl Session {
             let file = self.sources.add(name, text);
             ast::Module { library: true, ..nyala_syntax::parse(file, text, &mut self.sink) }
         });
+        self.library_files = libraries.iter().chain(&prelude).filter_map(|m| m.file).collect();
         let input = nyala_sema::Input { prelude: prelude.as_ref(), libraries, files };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
         let program = self.checked(program)?;
@@ -253,33 +258,38 @@ impl Session {
 
     /// The residual program of a graph.
     pub fn residual(&mut self, world: &World) -> Result<World, Reported> {
-        Ok(self.specialized(world, false)?.0)
+        self.specialized(world, false).map(|(residual, _)| residual).map_err(|_| Reported)
     }
 
-    /// The same, with what was decided on the way.
-    pub fn residual_with_record(
+    /// The same, with what was decided on the way; if it does not end, what was until it was given up.
+    pub fn residual_with_record(&mut self, world: &World) -> Result<(World, Box<Record>), Option<Box<Record>>> {
+        let (residual, stats) = self.specialized(world, true)?;
+        Ok((residual, stats.record.unwrap_or_default()))
+    }
+
+    fn specialized(
         &mut self,
         world: &World,
-    ) -> Result<(World, Box<nyala_specialize::record::Record>), Reported> {
-        let (residual, stats) = self.specialized(world, true)?;
-        let mut record = stats.record.unwrap_or_default();
-        record.rounds = stats.rounds;
-        Ok((residual, record))
-    }
-
-    fn specialized(&mut self, world: &World, record: bool) -> Result<(World, nyala_specialize::Stats), Reported> {
+        record: bool,
+    ) -> Result<(World, nyala_specialize::Stats), Option<Box<Record>>> {
         let options = nyala_specialize::Options {
             annotations: self.options.partial_evaluation,
             budget: self.options.pe_budget,
             record,
         };
-        let residual = self.time(
+        let result = self.time(
             "specialize",
             |s| nyala_specialize::specialize(world, options, &mut s.sink),
             |r| r.as_ref().map_or(0, |(w, _)| w.n_vals()),
         );
-        let (residual, stats) = self.checked(residual)?;
-        self.verify_graph("specialize", &residual)?;
+        let (residual, stats) = result.map_err(|diverged| {
+            let is_library = |file| self.library_files.contains(&file);
+            self.sink.push(nyala_specialize::whistle::report(world, &diverged, is_library));
+            self.judge_warnings();
+            diverged.record
+        })?;
+        let residual = self.checked(Some(residual)).map_err(|Reported| None)?;
+        self.verify_graph("specialize", &residual).map_err(|Reported| None)?;
         Ok((residual, stats))
     }
 

@@ -173,9 +173,10 @@ pub struct Evaluator<'a> {
     /// The residual graph.
     pub dst: World,
     codes: SideTable<Cont, Option<Rc<code::Code>>>,
+    constants: memory::Constants,
     plain: machine::Plain,
     /// Frames that nobody uses.
-    frames: [Vec<machine::Value>; 3],
+    frames: [Vec<machine::Value>; 2],
     literals: SideTable<Val, Option<Val>>,
     shapes: memory::Shapes,
     stubs: Vec<Stub>,
@@ -201,6 +202,8 @@ pub struct Evaluator<'a> {
     last_recorded: SideTable<Cont, u32>,
     /// Earlier rounds found calls of it that drift.
     has_drift_hint: SideTable<Cont, bool>,
+    /// Earlier rounds found calls of it that are the only ones.
+    has_inline_hint: SideTable<Cont, bool>,
     /// A budget will soon be spent: calls are noted for the report.
     near_end: bool,
     versions: SideTable<Cont, u32>,
@@ -220,6 +223,7 @@ impl<'a> Evaluator<'a> {
             options,
             dst,
             codes: SideTable::default(),
+            constants: memory::Constants::default(),
             plain: machine::Plain::default(),
             frames: Default::default(),
             literals: SideTable::default(),
@@ -243,6 +247,7 @@ impl<'a> Evaluator<'a> {
             most_blocks: 0,
             last_recorded: SideTable::default(),
             has_drift_hint: hints.drifting(),
+            has_inline_hint: hints.inlining(),
             near_end: false,
             versions: SideTable::default(),
             chain: VecDeque::new(),
@@ -421,7 +426,8 @@ impl<'a> Evaluator<'a> {
         let links: Vec<_> = self.chain.iter().filter(|(k, ..)| Some(*k) == cont).collect();
         let chain = links.iter().rev().take(4).rev().map(|(_, _, args)| args.clone()).collect();
         let call = links.last().map_or(self.dst.current_origin(), |l| l.1);
-        Box::new(Diverged { what, limit, cont, call, chain })
+        let around = cont.map_or(Vec::new(), |k| self.calls_around(k));
+        Box::new(Diverged { what, limit, cont, call, around, chain, record: None })
     }
 
     /// One call; what to evaluate next, or nothing if the block ends here.
@@ -556,7 +562,7 @@ impl<'a> Evaluator<'a> {
             .collect()
     }
 
-    fn call_builtin(&mut self, site: &mut Site, b: Builtin, callee: Val, args: Vec<Val>) -> Option<Entry> {
+    fn call_builtin(&mut self, site: &mut Site, b: Builtin, callee: Val, mut args: Vec<Val>) -> Option<Entry> {
         match b {
             Builtin::Unreachable => self.define(site.block, callee, &args),
             Builtin::PeInfo => {
@@ -584,6 +590,7 @@ impl<'a> Evaluator<'a> {
                 if self.record.is_some() {
                     self.explain_left(args[1]);
                 }
+                self.settle_all(site, &mut args, &[]);
                 self.skip_branch(site, &args[2..]);
                 let (mut resolved, mut requests) = (args.clone(), Vec::new());
                 for idx in [2, 3] {
@@ -603,8 +610,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Ends the block with a call of a stub, `args` what remains of the arguments.
-    fn request_call(&mut self, site: &mut Site, s: StubId, args: Vec<Val>) {
+    fn request_call(&mut self, site: &mut Site, s: StubId, mut args: Vec<Val>) {
         let vals = self.stubs[s].vals.clone();
+        self.settle_all(site, &mut args, &vals);
         let is_block = args.iter().all(|&a| !self.dst.types.has_function(self.dst.ty(a)));
         let before = site.memory.clone();
         if is_block {
@@ -633,6 +641,7 @@ impl<'a> Evaluator<'a> {
     /// the argument `body` runs, if there is one.
     fn residual_call(&mut self, site: &mut Site, callee: Val, args: &[Val], body: Option<usize>) {
         let mut resolved = args.to_vec();
+        self.settle_all(site, &mut resolved, &[callee]);
         let last = args.len() - 1;
         let ret = self.stub_of_val(args[last]).filter(|_| {
             let params = self.dst.types.cn_params(self.dst.ty(args[last]));

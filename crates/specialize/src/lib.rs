@@ -33,7 +33,8 @@ pub mod recursive_runs;
 pub mod whistle;
 
 use crate::diagnostics::{static_assert_failed, static_assert_unknown};
-use nyala_base::{Diagnostic, Id, Sink};
+use crate::whistle::Diverged;
+use nyala_base::{Diagnostic, Id, SideTable, Sink};
 use nyala_ir::{Builtin, Cont, Node, World};
 
 /// A further round only makes the residual program smaller.
@@ -67,8 +68,8 @@ pub struct Stats {
     pub record: Option<Box<record::Record>>,
 }
 
-/// The residual program of all roots of `source`. `None`: it would not end, and the sink says why.
-pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Option<(World, Stats)> {
+/// The residual program of all roots of `source`. It may not end ([`whistle::report`]).
+pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(World, Stats), Box<Diverged>> {
     let roots = source.roots();
     let facts = facts::Facts::new(source, &roots);
     let mut hints = whistle::Hints::default();
@@ -79,19 +80,22 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Option<(
         let outcome = evaluator.run(&roots);
         stats.reductions += evaluator.reductions();
         stats.nodes = evaluator.nodes();
-        if let Err(diverged) = outcome {
-            sink.push(whistle::report(source, &diverged));
-            return None;
+        if let Err(mut diverged) = outcome {
+            evaluator.finish_record(&SideTable::default(), &SideTable::default(), &World::new());
+            diverged.record = evaluator.take_record();
+            diverged.record.iter_mut().for_each(|record| record.rounds = stats.rounds);
+            return Err(diverged);
         }
         let residual = finish::finish(&mut evaluator, &roots);
         let (noted, reports, record) = (evaluator.take_noted(), evaluator.take_reports(), evaluator.take_record());
         if stats.rounds >= MAX_ROUNDS || !hints.absorb(noted) {
             sink.diagnostics.extend(reports);
             stats.record = record;
+            stats.record.iter_mut().for_each(|record| record.rounds = stats.rounds);
             if options.annotations {
                 report_static_asserts(&residual, sink);
             }
-            return Some((residual, stats));
+            return Ok((residual, stats));
         }
     }
 }

@@ -8,8 +8,12 @@
 //! counted in order. They are kept in blocks that states share, so that a branch gives each side its own state for free,
 //! a table of a hundred thousand entries takes as much memory as its entries, and filling it is no work. What other
 //! pointers lead to is known by address.
+//!
+//! Writes to *private* objects, those made along this path whose address was not given away, are not written to the
+//! residual program at once: they are *owed*. Nobody but the path itself can tell, until an operation of the residual
+//! program reads the object, or a residual block ends ([`Memory::settle`]). Of several writes to one place the last remains.
 
-use nyala_base::SideTable;
+use nyala_base::{SideTable, Span};
 use nyala_ir::{Node, Op, Ty, TyKind, Val, World, fold};
 use rpds::HashTrieMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
@@ -18,17 +22,34 @@ use std::rc::Rc;
 type Map<K, V> = HashTrieMap<K, V, archery::RcK, FxBuildHasher>;
 
 /// Objects with more leaves are not looked into.
-const MAX_LEAVES: u64 = 1 << 24;
+pub const MAX_LEAVES: u64 = 1 << 23;
 /// Aggregates with more leaves are not taken apart if they are no constants, nor put together.
 const MAX_PARTS: u64 = 1024;
 const MAX_UNKNOWN_PARTS: u64 = 64;
 const BLOCK: usize = 64;
 
-/// A value in memory, or one of these.
-type Leaf = Val;
-const UNKNOWN: Leaf = Val(u32::MAX);
-/// Never written.
-const UNDEFINED: Leaf = Val(u32::MAX - 1);
+/// Objects at hand (see [`Memory`]).
+const MAX_OPEN: usize = 16;
+
+/// What is known of a leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leaf {
+    Unknown,
+    /// Never written.
+    Undefined,
+    /// The bits of a literal.
+    Lit(u64),
+    /// A node; no literal.
+    Val(Val),
+}
+
+fn leaf_of(w: &World, val: Val) -> Leaf {
+    match w.node(val) {
+        Node::Lit(bits) => Leaf::Lit(bits),
+        Node::Undef => Leaf::Undefined,
+        _ => Leaf::Val(val),
+    }
+}
 
 /// The numbers of leaves of types.
 #[derive(Default)]
@@ -39,7 +60,7 @@ pub struct Shapes {
 
 impl Shapes {
     /// Leaves of a value of a type; of an array of unknown length those of an element.
-    fn leaves(&mut self, w: &World, ty: Ty) -> u64 {
+    pub fn leaves(&mut self, w: &World, ty: Ty) -> u64 {
         if self.leaves[ty] != 0 {
             return self.leaves[ty] - 1;
         }
@@ -59,7 +80,7 @@ impl Shapes {
     }
 
     /// The first leaf of part `idx`, counted from the aggregate's first. `None`: there is no such part.
-    fn part_start(&mut self, w: &World, ty: Ty, idx: u64) -> Option<u64> {
+    pub fn part_start(&mut self, w: &World, ty: Ty, idx: u64) -> Option<u64> {
         match w.types.kind(ty) {
             TyKind::Tuple(_) | TyKind::Struct(_) => {
                 w.types.part(ty, idx)?;
@@ -92,7 +113,11 @@ impl Leaves {
     }
 
     fn set(&mut self, at: u64, leaf: Leaf) {
-        self.fill(at, 1, leaf);
+        let at = at as usize;
+        match Rc::make_mut(&mut self.blocks).get_mut(at / BLOCK) {
+            Some(block) => Rc::make_mut(block)[at % BLOCK] = leaf,
+            None => self.fill(at as u64, 1, leaf),
+        }
     }
 
     fn fill(&mut self, at: u64, n: u64, leaf: Leaf) {
@@ -118,7 +143,7 @@ impl Leaves {
 
     /// Whether `other` has all that is known here.
     fn is_within(&self, other: &Leaves) -> bool {
-        let within = |a: Leaf, b: Leaf| a == b || a == UNKNOWN;
+        let within = |a: Leaf, b: Leaf| a == b || a == Leaf::Unknown;
         if Rc::ptr_eq(&self.blocks, &other.blocks) {
             return within(self.rest, other.rest);
         }
@@ -135,7 +160,7 @@ impl Leaves {
         if Rc::ptr_eq(&self.blocks, &other.blocks) && self.rest == other.rest {
             return self.clone();
         }
-        let both = |a: Leaf, b: Leaf| if a == b { a } else { UNKNOWN };
+        let both = |a: Leaf, b: Leaf| if a == b { a } else { Leaf::Unknown };
         let rest = both(self.rest, other.rest);
         let n = self.blocks.len().max(other.blocks.len());
         let mut blocks = Vec::with_capacity(n);
@@ -159,6 +184,39 @@ struct Object {
     /// If not private, the contents were known at that time.
     epoch: u32,
     leaves: Leaves,
+    /// Writes that the residual program does not have yet.
+    owed: Option<Rc<Owed>>,
+}
+
+#[derive(Clone, Default)]
+struct Owed {
+    writes: Vec<Write>,
+    /// The leaves that they are to, a bit each.
+    leaves: Vec<u64>,
+}
+
+/// To leaf `at` and those behind it, of a value of that type.
+#[derive(Clone, Copy)]
+struct Write {
+    at: u32,
+    n: u32,
+    ty: Ty,
+    origin: Span,
+}
+
+impl Owed {
+    /// Whether any of the leaves is not in the set yet; all are then.
+    fn add(&mut self, at: usize, n: usize) -> bool {
+        if self.leaves.len() * 64 < at + n {
+            self.leaves.resize((at + n).div_ceil(64), 0);
+        }
+        let mut new = false;
+        for i in at..at + n {
+            new |= self.leaves[i / 64] >> (i % 64) & 1 == 0;
+            self.leaves[i / 64] |= 1 << (i % 64);
+        }
+        new
+    }
 }
 
 /// Contents behind another pointer.
@@ -179,10 +237,14 @@ struct Place {
     exact: bool,
 }
 
-/// See the module's header.
-#[derive(Clone)]
+/// See the module's header. A copy has nothing at hand.
 pub struct Memory {
+    /// But for those at hand.
     objects: Map<Val, Object>,
+    /// Objects at hand, the last used one last: while a block is evaluated. States that are kept have none.
+    open: Vec<(Val, Object)>,
+    /// Objects to which writes are owed.
+    owing: Vec<Val>,
     entries: Map<Val, Entry>,
     /// Counts writes that may have changed whatever escaped.
     epoch: u32,
@@ -190,11 +252,23 @@ pub struct Memory {
     pointer_epoch: u32,
 }
 
+impl Clone for Memory {
+    fn clone(&self) -> Memory {
+        let mut objects = self.objects.clone();
+        for (base, object) in &self.open {
+            objects.insert_mut(*base, object.clone());
+        }
+        Memory { objects, open: Vec::new(), owing: self.owing.clone(), entries: self.entries.clone(), ..*self }
+    }
+}
+
 impl Default for Memory {
     fn default() -> Memory {
         let hasher = FxBuildHasher;
         Memory {
             objects: Map::new_with_hasher_and_ptr_kind(hasher),
+            open: Vec::new(),
+            owing: Vec::new(),
             entries: Map::new_with_hasher_and_ptr_kind(hasher),
             epoch: 0,
             pointer_epoch: 0,
@@ -206,12 +280,134 @@ impl Memory {
     /// A new slot or allocation `ptr`. What is in it is undefined; on the heap, that is left to be found out.
     pub fn make(&mut self, w: &World, ptr: Val) {
         let on_heap = w.args(ptr).first().is_some_and(|&made| w.is_op(made, Op::Alloc));
-        let leaves = Leaves::new(if on_heap { UNKNOWN } else { UNDEFINED });
-        self.objects.insert_mut(ptr, Object { private: true, epoch: 0, leaves });
+        let leaves = Leaves::new(if on_heap { Leaf::Unknown } else { Leaf::Undefined });
+        self.open.retain(|o| o.0 != ptr);
+        self.put(ptr, Object { private: true, epoch: 0, leaves, owed: None });
+    }
+
+    fn put(&mut self, base: Val, object: Object) {
+        if self.open.len() == MAX_OPEN {
+            let (old, object) = self.open.remove(0);
+            self.objects.insert_mut(old, object);
+        }
+        self.open.push((base, object));
+    }
+
+    /// An object that this state has seen.
+    fn object(&mut self, base: Val) -> Option<&mut Object> {
+        let at = self.open.iter().rposition(|o| o.0 == base);
+        if at.is_none() {
+            let object = self.objects.get(&base)?.clone();
+            self.objects.remove_mut(&base);
+            self.put(base, object);
+        }
+        let at = at.unwrap_or(self.open.len() - 1);
+        Some(&mut self.open[at].1)
+    }
+
+    /// Puts away what is at hand, so that the state can be kept.
+    fn close(&mut self) {
+        for (base, object) in self.open.drain(..) {
+            self.objects.insert_mut(base, object);
+        }
+    }
+
+    /// The leaf of an object.
+    pub fn leaf(&mut self, base: Val, at: u64) -> Leaf {
+        let epoch = self.epoch;
+        match self.object(base) {
+            Some(object) if object.private || object.epoch == epoch => object.leaves.get(at),
+            _ => Leaf::Unknown,
+        }
+    }
+
+    pub fn is_private(&mut self, base: Val) -> bool {
+        self.object(base).is_some_and(|o| o.private)
+    }
+
+    /// Writes a leaf of a private object, without owing it.
+    pub fn set_leaf(&mut self, base: Val, at: u64, leaf: Leaf) {
+        if let Some(object) = self.object(base) {
+            object.leaves.set(at, leaf);
+        }
+    }
+
+    /// A value of type `ty`, leaves from `at` on, was written to a private object; the residual program is owed that.
+    pub fn owe(&mut self, base: Val, (at, n): (u64, u64), ty: Ty, origin: Span) {
+        let Some(object) = self.object(base) else { return };
+        let first = object.owed.is_none();
+        let owed = Rc::make_mut(object.owed.get_or_insert_default());
+        if owed.add(at as usize, n as usize) {
+            owed.writes.push(Write { at: at as u32, n: n as u32, ty, origin });
+        }
+        if first {
+            self.owing.push(base);
+        }
+    }
+
+    /// How many writes are owed.
+    pub fn n_owed(&mut self) -> usize {
+        let owing = std::mem::take(&mut self.owing);
+        let n = owing.iter().map(|&o| self.object(o).and_then(|o| o.owed.as_ref()).map_or(0, |o| o.writes.len())).sum();
+        self.owing = owing;
+        n
+    }
+
+    /// Forgets private objects to which writes are owed, but for those in `used`: the rest of the program has no address
+    /// that leads there.
+    pub fn forget_unused(&mut self, used: &FxHashSet<Val>) {
+        for object in std::mem::take(&mut self.owing) {
+            if used.contains(&object) || !self.is_private(object) {
+                self.owing.push(object);
+            } else {
+                self.open.retain(|o| o.0 != object);
+            }
+        }
+    }
+
+    /// Whether the residual program is owed writes that it would see at `base`, or anywhere.
+    pub fn owes(&mut self, base: Option<Val>) -> bool {
+        let owing = std::mem::take(&mut self.owing);
+        let owes = owing.iter().any(|&o| base.is_none_or(|base| o == base) || !self.is_private(o));
+        self.owing = owing;
+        owes
+    }
+
+    /// Makes the owed writes, those that would be seen at `base`, or all of them; the memory behind them.
+    pub fn settle(&mut self, w: &mut World, shapes: &mut Shapes, mut mem: Val, base: Option<Val>) -> Val {
+        let origin = w.current_origin();
+        for object in std::mem::take(&mut self.owing) {
+            if base.is_some_and(|base| object != base) && self.is_private(object) {
+                self.owing.push(object);
+                continue;
+            }
+            let Some((leaves, owed)) = self.object(object).and_then(|o| Some((o.leaves.clone(), o.owed.take()?)))
+            else {
+                continue;
+            };
+            // Later ones may have written all of what earlier ones did.
+            let mut seen = Owed::default();
+            let mut writes = owed.writes.clone();
+            writes.reverse();
+            writes.retain(|write| seen.add(write.at as usize, write.n as usize));
+            for write in writes.iter().rev() {
+                let start = u64::from(write.at);
+                let mut parts = (start..start + u64::from(write.n)).map(|at| leaves.get(at));
+                w.set_origin(write.origin);
+                let val = assemble(w, write.ty, &mut parts);
+                let ptr = address(w, shapes, object, start, write.ty);
+                mem = w.op(Op::Store, &[mem, ptr, val]);
+            }
+        }
+        w.set_origin(origin);
+        if base.is_none() {
+            self.close();
+        }
+        mem
     }
 
     /// The contents at `ptr`, if known.
-    pub fn load(&self, w: &mut World, shapes: &mut Shapes, ptr: Val) -> Option<Val> {
+    pub fn load(&mut self, w: &mut World, shapes: &mut Shapes, ptr: Val) -> Option<Val> {
         let place = place(w, shapes, ptr);
         if !place.exact {
             return None;
@@ -219,13 +415,14 @@ impl Memory {
         if !is_object(w, place.base) {
             return self.load_entry(w, place.at, place.base);
         }
-        let object = self.objects.get(&place.base).filter(|o| o.private || o.epoch == self.epoch)?;
+        let epoch = self.epoch;
+        let object = self.object(place.base).filter(|o| o.private || o.epoch == epoch)?;
         let ((start, n), ty) = (place.range?, w.types.pointee(w.ty(ptr))?);
         if n > MAX_PARTS || matches!(w.types.kind(ty), TyKind::IndefArray(_)) {
             return None;
         }
         let leaves: Vec<Leaf> = (start..start + n).map(|at| object.leaves.get(at)).collect();
-        if leaves.contains(&UNKNOWN) {
+        if leaves.contains(&Leaf::Unknown) {
             return None;
         }
         Some(assemble(w, ty, &mut leaves.into_iter()))
@@ -287,14 +484,11 @@ impl Memory {
 
     /// `base`, a slot, allocation or global, can be reached from elsewhere from now on.
     pub fn escape(&mut self, base: Val) {
-        if let Some(object) = self.objects.get_mut(&base).filter(|o| o.private) {
+        let epoch = self.epoch;
+        if let Some(object) = self.object(base).filter(|o| o.private) {
             object.private = false;
-            object.epoch = self.epoch;
+            object.epoch = epoch;
         }
-    }
-
-    fn is_private(&self, base: Val) -> bool {
-        self.objects.get(&base).is_some_and(|o| o.private)
     }
 
     /// What is known whichever of the states was there before.
@@ -332,7 +526,8 @@ impl Memory {
     /// What is known of variables that are not given away, but for some.
     pub fn without(&self, written: &FxHashSet<Val>) -> Memory {
         let mut kept = Memory::default();
-        for (&base, object) in self.objects.iter().filter(|(base, o)| o.private && !written.contains(base)) {
+        let all = self.objects.iter().chain(self.open.iter().map(|(base, object)| (base, object)));
+        for (&base, object) in all.filter(|(base, o)| o.private && !written.contains(base)) {
             kept.objects.insert_mut(base, object.clone());
         }
         kept
@@ -341,13 +536,15 @@ impl Memory {
     /// Whether all that `other` knows of such variables is known here.
     pub fn implies(&self, other: &Memory) -> bool {
         other.objects.iter().all(|(base, object)| {
-            self.objects.get(base).is_some_and(|o| o.private && object.leaves.is_within(&o.leaves))
+            let open = self.open.iter().find(|o| o.0 == *base).map(|o| &o.1);
+            let found = open.or_else(|| self.objects.get(base));
+            found.is_some_and(|o| o.private && object.leaves.is_within(&o.leaves))
         })
     }
 
     /// Whether anything is known at all.
     pub fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.entries.is_empty()
+        self.objects.is_empty() && self.open.is_empty() && self.entries.is_empty()
     }
 
     fn remember(&mut self, w: &mut World, shapes: &mut Shapes, place: &Place, val: Val) {
@@ -360,31 +557,31 @@ impl Memory {
         };
         let leaves = self.leaves(place.base);
         if n == 1 && w.types.n_parts(w.ty(val)).is_none() {
-            return leaves.set(start, if w.node(val) == Node::Undef { UNDEFINED } else { val });
+            return leaves.set(start, leaf_of(w, val));
         }
         write(w, shapes, leaves, start, val);
     }
 
     fn forget(&mut self, place: &Place) {
-        if !self.objects.contains_key(&place.base) {
+        if self.object(place.base).is_none() {
             return;
         }
         let leaves = self.leaves(place.base);
         match place.range.filter(|(start, n)| start.saturating_add(*n) <= MAX_LEAVES) {
-            Some((start, n)) => leaves.fill(start, n, UNKNOWN),
-            None => *leaves = Leaves::new(UNKNOWN),
+            Some((start, n)) => leaves.fill(start, n, Leaf::Unknown),
+            None => *leaves = Leaves::new(Leaf::Unknown),
         }
     }
 
     /// The leaves of an object; unknown ones where what was known is out of date.
     fn leaves(&mut self, base: Val) -> &mut Leaves {
         let epoch = self.epoch;
-        if !self.objects.contains_key(&base) {
-            self.objects.insert_mut(base, Object { private: false, epoch, leaves: Leaves::new(UNKNOWN) });
+        if self.object(base).is_none() {
+            self.put(base, Object { private: false, epoch, leaves: Leaves::new(Leaf::Unknown), owed: None });
         }
-        let object = self.objects.get_mut(&base).expect("just looked up");
+        let object = self.object(base).expect("just put there");
         if !object.private && object.epoch != epoch {
-            object.leaves = Leaves::new(UNKNOWN);
+            object.leaves = Leaves::new(Leaf::Unknown);
             object.epoch = epoch;
         }
         &mut object.leaves
@@ -410,8 +607,8 @@ fn write(w: &mut World, shapes: &mut Shapes, leaves: &mut Leaves, start: u64, va
         let n = shapes.leaves(w, ty);
         let is_aggregate = w.types.n_parts(ty).is_some() && w.types.as_vector(ty).is_none();
         match w.node(val) {
-            Node::Undef => leaves.fill(at, n, UNDEFINED),
-            _ if !is_aggregate => leaves.set(at, val),
+            Node::Undef => leaves.fill(at, n, Leaf::Undefined),
+            _ if !is_aggregate => leaves.set(at, leaf_of(w, val)),
             Node::Op(Op::Tuple | Op::Struct | Op::Array) => {
                 let mut at = at;
                 for part in w.args(val).to_vec() {
@@ -423,7 +620,7 @@ fn write(w: &mut World, shapes: &mut Shapes, leaves: &mut Leaves, start: u64, va
                 let elem = w.args(val)[0];
                 let step = shapes.leaves(w, w.ty(elem));
                 if step == 1 && w.types.n_parts(w.ty(elem)).is_none() {
-                    leaves.fill(at, n, elem);
+                    leaves.fill(at, n, leaf_of(w, elem));
                 } else {
                     let elems = w.types.n_parts(ty).unwrap_or(0);
                     work.extend((0..elems).map(|i| (at + i * step, elem)));
@@ -446,7 +643,7 @@ fn write(w: &mut World, shapes: &mut Shapes, leaves: &mut Leaves, start: u64, va
                     at += shapes.leaves(w, w.ty(part));
                 }
             }
-            _ => leaves.fill(at, n, UNKNOWN),
+            _ => leaves.fill(at, n, Leaf::Unknown),
         }
     }
 }
@@ -457,8 +654,9 @@ fn assemble(w: &mut World, ty: Ty, leaves: &mut impl Iterator<Item = Leaf>) -> V
         TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) => w.types.n_parts(ty).unwrap_or(0),
         _ => {
             return match leaves.next() {
-                Some(UNDEFINED) | None => w.undef(ty),
-                Some(leaf) => leaf,
+                Some(Leaf::Lit(bits)) => w.lit(ty, bits),
+                Some(Leaf::Val(val)) => val,
+                Some(Leaf::Undefined | Leaf::Unknown) | None => w.undef(ty),
             };
         }
     };
@@ -548,4 +746,70 @@ fn place(w: &mut World, shapes: &mut Shapes, ptr: Val) -> Place {
         at = path.iter().rev().fold(base, |at, &idx| w.op(Op::Lea, &[at, idx]));
     }
     Place { base, at, range, exact }
+}
+
+/// The address of the value of type `ty` whose leaves in an object begin at `at`; for `[T]` that of a `[T * n]`. Types are
+/// as deep as their source, which is limited.
+pub fn address(w: &mut World, shapes: &mut Shapes, base: Val, mut at: u64, ty: Ty) -> Val {
+    let mut ptr = base;
+    while let Some(outer) = w.types.pointee(w.ty(ptr)).filter(|&outer| outer != ty) {
+        let idx = match (w.types.kind(outer), w.types.kind(ty)) {
+            (TyKind::Array(a, _), TyKind::IndefArray(b)) if a == b => break,
+            (&TyKind::Array(elem, _) | &TyKind::IndefArray(elem), _) => at / shapes.leaves(w, elem).max(1),
+            _ => {
+                let n = w.types.n_parts(outer).unwrap_or(0);
+                let mut idx = 0;
+                while idx + 1 < n && shapes.part_start(w, outer, idx + 1).is_some_and(|start| start <= at) {
+                    idx += 1;
+                }
+                idx
+            }
+        };
+        let Some(start) = shapes.part_start(w, outer, idx) else { break };
+        at -= start.min(at);
+        let idx = w.lit_i64(idx as i64);
+        ptr = w.op(Op::Lea, &[ptr, idx]);
+    }
+    ptr
+}
+
+/// Where an address leads that is known: the object, the first leaf.
+pub fn known_place(w: &mut World, shapes: &mut Shapes, mut ptr: Val) -> Option<(Val, u64)> {
+    // The elements of an array are where the array is.
+    let space = |v: Val| match w.types.kind(w.ty(v)) {
+        TyKind::Ptr { pointee, space } => Some((*space, matches!(w.types.kind(*pointee), TyKind::IndefArray(_)))),
+        _ => None,
+    };
+    if w.is_op(ptr, Op::Bitcast) && space(ptr).is_some_and(|s| s.1 && space(w.args(ptr)[0]) == Some((s.0, false))) {
+        if !fold::is_same_place(w, ptr) {
+            return None;
+        }
+        ptr = w.args(ptr)[0];
+    }
+    let place = place(w, shapes, ptr);
+    let (start, n) = place.range.filter(|_| place.exact && is_object(w, place.base))?;
+    (n > 0 && start < MAX_LEAVES).then_some((place.base, start))
+}
+
+/// The contents of a global that does not change.
+#[derive(Default)]
+pub struct Constants {
+    leaves: SideTable<Val, Option<Leaves>>,
+}
+
+impl Constants {
+    /// `None`: `base` is something else.
+    pub fn leaf(&mut self, w: &mut World, shapes: &mut Shapes, base: Val, at: u64) -> Option<Leaf> {
+        if self.leaves[base].is_none() {
+            let Node::Global(g) = w.node(base) else { return None };
+            let data = w.global(g);
+            let init = data.init.filter(|_| !data.mutable)?;
+            let mut leaves = Leaves::new(Leaf::Unknown);
+            if shapes.leaves(w, w.ty(init)) <= MAX_LEAVES {
+                write(w, shapes, &mut leaves, 0, init);
+            }
+            self.leaves[base] = Some(leaves);
+        }
+        self.leaves[base].as_ref().map(|leaves| leaves.get(at))
+    }
 }

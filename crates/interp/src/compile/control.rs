@@ -114,7 +114,9 @@ impl Compiler<'_, '_> {
             (Some(v), _) => self.l.program.returns(self.w.ty(v)),
             _ => false,
         };
-        if goes_on {
+        // Such as a join of calls: it was given the address to use it, other than a caller that goes on.
+        let is_block = callee.is_some_and(|v| matches!(self.w.node(v), Node::Cont(_)));
+        if goes_on || is_block {
             let derived = std::mem::take(&mut self.scope.derived);
             let mut along = self.scope.escaped || self.l.program.holds_derived(args, &derived);
             if let Some(v) = callee {
@@ -125,7 +127,7 @@ impl Compiler<'_, '_> {
             }
             self.scope.derived = derived;
             if along {
-                return Ok(Leave::Release);
+                return Ok(if goes_on { Leave::Release } else { Leave::Keep });
             }
         }
         Ok(if self.scope.may_hold_own { Leave::Forget } else { Leave::Free })

@@ -19,16 +19,20 @@ pub fn render(report: &Report, function: Option<&str>, top: usize) -> String {
 
 fn render_all(out: &mut String, report: &Report, top: usize) {
     let t = &report.totals;
-    let _ = writeln!(
-        out,
-        "{} in {} leave {} in {}, {}, {}",
-        count(t.reductions, "reduction"),
-        count(t.rounds as u64, "round"),
-        count(t.residual_nodes, "node"),
-        count(t.residual_functions as u64, "function"),
-        count(t.residual_loops as u64, "loop"),
-        count(t.closures as u64, "closure"),
-    );
+    if !t.complete {
+        let _ = writeln!(out, "given up after {} in round {}: until then", count(t.reductions, "reduction"), t.rounds);
+    } else {
+        let _ = writeln!(
+            out,
+            "{} in {} leave {} in {}, {}, {}",
+            count(t.reductions, "reduction"),
+            count(t.rounds as u64, "round"),
+            count(t.residual_nodes, "node"),
+            count(t.residual_functions as u64, "function"),
+            count(t.residual_loops as u64, "loop"),
+            count(t.closures as u64, "closure"),
+        );
+    }
     if t.rough {
         out.push_str("(too much to tell all of it apart: sums are right, who they are of is not always)\n");
     }

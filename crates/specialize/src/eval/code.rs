@@ -2,13 +2,20 @@
 //! entered first.
 
 use super::{Evaluator, machine::Value};
+use crate::memory::MAX_LEAVES;
 use nyala_base::Span;
-use nyala_ir::{Builtin, Cont, Node, Op, Prim, Ty, Val};
+use nyala_ir::{Builtin, Cont, Node, Op, Prim, Ty, TyKind, Val};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
+/// Structs and tuples with more parts are nodes of the residual graph.
+const MAX_PARTS: usize = 64;
+
 /// A *frame* has the values of the free values, then of the parameters, then of the operations.
 pub(super) struct Code {
+    pub cont: Cont,
+    pub n_free: usize,
+    pub call: Call,
     pub insts: Vec<Inst>,
     /// Types by place in the frame.
     pub tys: Vec<Ty>,
@@ -20,6 +27,22 @@ pub(super) struct Code {
     pub origin: Span,
 }
 
+/// What decides about calls of a continuation.
+pub(super) struct Call {
+    /// All parameters but `mem`, a bit each.
+    pub all: u64,
+    /// Those that have functions in them.
+    pub functions: u64,
+    /// A filter for the function as a whole is true.
+    pub always: bool,
+    pub is_recursive: bool,
+    /// Earlier rounds found calls of it that drift.
+    pub drifts: bool,
+    /// Earlier rounds found calls that are the only ones.
+    pub may_inline: bool,
+    pub has_loop: bool,
+}
+
 pub(super) struct Inst {
     pub op: Op,
     pub source: Val,
@@ -27,7 +50,7 @@ pub(super) struct Inst {
     pub kind: InstKind,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum InstKind {
     /// On numbers of one type.
     Arith(Prim),
@@ -36,6 +59,20 @@ pub(super) enum InstKind {
     Divide(Op, Prim),
     Select,
     Known,
+    /// A struct or tuple.
+    Parts(Ty),
+    /// A part of one, by a literal index.
+    Part(u32),
+    WithPart(u32),
+    /// Whatever is at an address stands for an element of so many leaves, with the number of elements.
+    Element(u32, u64),
+    /// The part of a struct that begins at that leaf.
+    Field(u32),
+    /// `&[T * n]` as `&[T]`.
+    Elements,
+    /// Of a struct of so many parts; of a number or address if there are none.
+    Load(u32),
+    Store(u32),
     Other,
 }
 
@@ -74,6 +111,19 @@ impl Evaluator<'_> {
         let source = self.source;
         let body = source.body(k)?;
         let facts = self.facts;
+        let params = source.params(k);
+        let mut call = Call {
+            all: (if params.len() >= 64 { u64::MAX } else { (1 << params.len()) - 1 }) & !1,
+            functions: 0,
+            always: source.cont(k).filter.all.is_some_and(|f| source.as_lit(f) == Some(1)),
+            is_recursive: facts.is_recursive[k],
+            drifts: self.has_drift_hint[k],
+            may_inline: self.has_inline_hint[k],
+            has_loop: facts.has_loop[k],
+        };
+        for (i, &p) in params.iter().enumerate().take(64) {
+            call.functions |= (source.types.has_function(source.ty(p)) as u64) << i;
+        }
         let mut compiler = Compiler { slots: FxHashMap::default(), tys: Vec::new(), insts: Vec::new() };
         for &v in facts.nest.free(k).iter().chain(source.params(k)) {
             compiler.add(v, source.ty(v));
@@ -100,7 +150,8 @@ impl Evaluator<'_> {
         let args: Vec<Operand> = body.args.iter().map(|&a| self.operand(&mut compiler, a)).collect();
         let arg_tys = body.args.iter().map(|&a| source.ty(a)).collect();
         let Compiler { tys, insts, .. } = compiler;
-        Some(Code { insts, tys, callee, target, args, arg_tys, origin: body.origin })
+        let n_free = facts.nest.free(k).len();
+        Some(Code { cont: k, n_free, call, insts, tys, callee, target, args, arg_tys, origin: body.origin })
     }
 
     /// The operand for a value; operations without a place get one.
@@ -108,7 +159,9 @@ impl Evaluator<'_> {
         let source = self.source;
         let mut stack = vec![(root, false)];
         while let Some((v, ready)) = stack.pop() {
-            let Some(op) = source.as_op(v).filter(|_| !c.slots.contains_key(&v)) else { continue };
+            // What has no operands is a constant.
+            let is_open = !c.slots.contains_key(&v) && !source.args(v).is_empty();
+            let Some(op) = source.as_op(v).filter(|_| is_open) else { continue };
             if !ready {
                 stack.push((v, true));
                 stack.extend(source.args(v).iter().rev().map(|&a| (a, false)));
@@ -126,12 +179,71 @@ impl Evaluator<'_> {
                 Op::PRem => prim(1).map(|p| InstKind::Divide(Op::Rem, p)),
                 Op::Select => Some(InstKind::Select),
                 Op::Known => Some(InstKind::Known),
-                _ => None,
+                Op::Load => self.contents(source.ty(v)).map(InstKind::Load),
+                Op::Store => self.contents(source.ty(source.args(v)[2])).map(InstKind::Store),
+                _ => self.structure(op, v),
             };
             c.insts.push(Inst { op, source: v, args, kind: kind.unwrap_or(InstKind::Other) });
             c.add(v, source.ty(v));
         }
         self.simple_operand(c, root)
+    }
+
+    /// Parts of a struct of few numbers and addresses, none of one of these. `None`: values of other types are nodes.
+    fn contents(&self, ty: Ty) -> Option<u32> {
+        let types = &self.source.types;
+        let is_flat = |ty: Ty| matches!(types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. });
+        match types.kind(ty) {
+            _ if is_flat(ty) => Some(0),
+            TyKind::Struct(_) | TyKind::Tuple(_) => {
+                let n = types.n_parts(ty).filter(|n| (1..=MAX_PARTS as u64).contains(n))?;
+                (0..n).all(|i| types.part(ty, i).is_some_and(is_flat)).then_some(n as u32)
+            }
+            _ => None,
+        }
+    }
+
+    /// Of operations on structs, tuples and addresses.
+    fn structure(&mut self, op: Op, v: Val) -> Option<InstKind> {
+        let source = self.source;
+        let args = source.args(v);
+        let idx = args.get(1).and_then(|&a| source.as_lit(a));
+        let is_struct = |ty: Ty| matches!(source.types.kind(ty), TyKind::Struct(_) | TyKind::Tuple(_));
+        match op {
+            Op::Struct | Op::Tuple if (1..=MAX_PARTS).contains(&args.len()) => Some(InstKind::Parts(source.ty(v))),
+            Op::Extract if is_struct(source.ty(args[0])) => Some(InstKind::Part(idx? as u32)),
+            Op::Insert if is_struct(source.ty(args[0])) => Some(InstKind::WithPart(idx? as u32)),
+            Op::Lea => {
+                let outer = source.types.pointee(source.ty(args[0]))?;
+                match *source.types.kind(outer) {
+                    TyKind::Array(elem, _) | TyKind::IndefArray(elem) => {
+                        let step = self.shapes.leaves(source, elem);
+                        let n = source.types.n_parts(outer).unwrap_or(u64::MAX);
+                        (1..MAX_LEAVES).contains(&step).then_some(InstKind::Element(step as u32, n))
+                    }
+                    _ if is_struct(outer) => {
+                        let n = source.types.pointee(source.ty(v)).map_or(0, |part| self.shapes.leaves(source, part));
+                        let start = self.shapes.part_start(source, outer, idx?)?;
+                        (n > 0 && start < MAX_LEAVES).then_some(InstKind::Field(start as u32))
+                    }
+                    _ => None,
+                }
+            }
+            Op::Bitcast => {
+                let (TyKind::Ptr { pointee: from, space: a }, TyKind::Ptr { pointee: to, space: b }) =
+                    (source.types.kind(source.ty(args[0])), source.types.kind(source.ty(v)))
+                else {
+                    return None;
+                };
+                match (source.types.kind(*from), source.types.kind(*to)) {
+                    (TyKind::Array(from, _), TyKind::IndefArray(to)) if from == to && a == b => {
+                        Some(InstKind::Elements)
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 
     fn simple_operand(&mut self, c: &Compiler, v: Val) -> Operand {

@@ -5,11 +5,12 @@
 
 use super::code::{Code, Inst, InstKind, Operand, Target};
 use super::{Diverged, Entry, Evaluator, Mode, Site, StubId};
+use crate::memory::{self, Leaf, MAX_LEAVES};
 use crate::whistle;
 use nyala_base::Span;
 use nyala_ir::print;
 use nyala_ir::scalar::{eval_arith, eval_cast, eval_comparison};
-use nyala_ir::{Builtin, Cont, Effect, Node, Op, Prim, Ty, Val};
+use nyala_ir::{Builtin, Cont, Effect, Node, Op, Prim, Ty, TyKind, Val};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
@@ -18,51 +19,104 @@ const MIN_BYTES: usize = 32 << 20;
 /// Bytes of living closures.
 const MAX_BYTES: usize = 512 << 20;
 
+/// All variants are alike in memory, so that they are passed in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Value {
     /// The bits of a literal; its type is that of the place where it is.
     Lit(u64),
     /// A node of the residual graph; no literal.
-    Node(Val),
-    /// Of [`Closures`].
-    Closure(u32),
+    Node(Wide),
+    /// Of [`Plain`]: a closure.
+    Closure(Wide),
+    /// Of [`Plain`]: a struct or tuple.
+    Parts(Wide),
+    /// The address of a leaf of an object. What is there is told by its type.
+    Place(Place),
 }
 
-/// Closures that are no stubs yet.
+/// A number of 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Wide(u64);
+
+/// A node, and a number of 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place(u64);
+
+impl Wide {
+    fn val(self) -> Val {
+        Val(self.0 as u32)
+    }
+    fn idx(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Place {
+    fn base(self) -> Val {
+        Val(self.0 as u32)
+    }
+    fn at(self) -> u64 {
+        self.0 >> 32
+    }
+}
+
+impl Value {
+    fn node(v: Val) -> Value {
+        Value::Node(Wide(u64::from(v.0)))
+    }
+    /// `at` has 32 bits.
+    fn place(base: Val, at: u64) -> Value {
+        Value::Place(Place(u64::from(base.0) | at << 32))
+    }
+}
+
+/// Closures that are no stubs yet, structs that are no nodes.
 #[derive(Default)]
 pub(super) struct Plain {
-    all: Vec<PlainClosure>,
-    captured: Vec<Value>,
-    /// Bytes at which dead closures are freed next.
+    all: Vec<PlainValue>,
+    parts: Vec<Value>,
+    /// Bytes at which dead ones are freed next.
     limit: usize,
 }
 
 impl Plain {
     fn bytes(&self) -> usize {
-        self.all.len() * size_of::<PlainClosure>() + self.captured.len() * size_of::<Value>()
+        self.all.len() * size_of::<PlainValue>() + self.parts.len() * size_of::<Value>()
     }
 
     fn clear(&mut self) {
         self.all.clear();
-        self.captured.clear();
+        self.parts.clear();
+    }
+
+    fn parts(&self, v: Wide) -> &[Value] {
+        let PlainValue { start, n, .. } = self.all[v.idx()];
+        &self.parts[start as usize..(start + n) as usize]
     }
 }
 
 #[derive(Clone, Copy)]
-struct PlainClosure {
-    source: Cont,
-    /// In `captured`; as many as the source's free values.
+enum Kind {
+    Closure(Cont),
+    Parts(Ty),
+}
+
+#[derive(Clone, Copy)]
+struct PlainValue {
+    kind: Kind,
+    /// What a closure captures, in the order of the source's free values; parts.
     start: u32,
+    n: u32,
     rank: (u32, u32),
     made: u64,
     node: Option<Val>,
 }
 
 /// A closure that is called.
-enum Callee {
+enum Callee<'a> {
     /// Of values in the frame, never made.
-    Made(Cont, Rc<[u32]>),
-    Plain(u32),
+    Made(Cont, &'a [u32]),
+    Plain(Cont, Wide),
     Stub(StubId),
 }
 
@@ -78,22 +132,15 @@ enum Decision {
 
 impl Evaluator<'_> {
     pub(super) fn evaluate(&mut self, mut site: Site, entry: Entry) -> Result<(), Box<Diverged>> {
-        let mut k = entry.cont;
-        let [mut frame, mut args, mut ahead] = std::mem::take(&mut self.frames);
-        self.load(&mut frame, &entry);
+        let [mut frame, mut ahead] = std::mem::take(&mut self.frames);
+        let mut entry = Some(entry);
         if let Some(record) = &mut self.record {
             record.begin(site.block);
         }
-        loop {
-            self.reductions += 1;
-            if self.record.is_some() {
-                self.explain_step(k);
-            }
-            if self.reductions.is_multiple_of(1024) || self.reductions < 1024 {
-                self.check_budget()?;
-                self.collect(&mut frame)?;
-            }
-            self.current = (k, site.past.mode);
+        let mut k = Cont(0);
+        while let Some(next) = entry.take() {
+            k = next.cont;
+            self.load(&mut frame, &next);
             let Some(code) = self.code(k) else {
                 // A foreign function is never a stub; this is a source that the verifier rejects.
                 let mem = self.dst.types.mem();
@@ -102,51 +149,8 @@ impl Evaluator<'_> {
                 self.define(site.block, callee, &[mem]);
                 break;
             };
-            self.compute_all(&code, &mut frame, &mut site);
-            let callee = match (code.target, &code.callee) {
-                (Target::Branch, _) => match self.get(&code.args[1], &frame) {
-                    Value::Lit(bit) => {
-                        if self.record.is_some() {
-                            self.explain_decided(bit);
-                        }
-                        self.callee(&code.args[if bit == 1 { 2 } else { 3 }], &frame)
-                    }
-                    _ => None,
-                },
-                (Target::Call { .. }, callee) => self.callee(callee, &frame),
-                (Target::Other, _) => None,
-            };
-            if let Some(callee) = callee {
-                args.clear();
-                let n = if code.target == Target::Branch { 1 } else { code.args.len() };
-                for a in &code.args[..n] {
-                    let v = self.get(a, &frame);
-                    args.push(v);
-                }
-                let unfold = code.target == Target::Call { unfold: true };
-                match self.decide_call(&callee, &args, &frame, (unfold, code.origin), &mut site) {
-                    Decision::Enter(mode) => {
-                        self.frame_of(&mut ahead, &callee, &args, &frame);
-                        std::mem::swap(&mut frame, &mut ahead);
-                        (k, site.past.mode) = (self.source_of(&callee), mode);
-                        continue;
-                    }
-                    // The header of a loop in a function called by `@@`: entered if its condition is known.
-                    Decision::Look(mode) => {
-                        self.frame_of(&mut ahead, &callee, &args, &frame);
-                        let header = self.source_of(&callee);
-                        if self.is_condition_known(header, &mut ahead, &mut site) {
-                            if self.record.is_some() {
-                                self.explain_loop(header);
-                            }
-                            std::mem::swap(&mut frame, &mut ahead);
-                            (k, site.past.mode) = (header, mode);
-                            continue;
-                        }
-                    }
-                    Decision::Residual => {}
-                }
-            }
+            let code = self.unfold(code, &mut frame, &mut ahead, &mut site)?;
+            k = code.cont;
             let any = self.dst.types.mem();
             let callee = self.get(&code.callee, &frame);
             let mut callee = self.node_of(callee, any);
@@ -159,77 +163,324 @@ impl Evaluator<'_> {
                 vals.push(self.node_of(v, ty));
             }
             self.dst.set_origin(code.origin);
-            let next = self.call(&mut site, callee, vals, code.origin);
+            entry = self.call(&mut site, callee, vals, code.origin);
             self.plain.clear();
-            let Some(next) = next else { break };
-            self.load(&mut frame, &next);
-            k = next.cont;
         }
         if let Some(record) = &mut self.record {
             record.end(site.block, self.facts.function[k].unwrap_or(k));
         }
-        for frame in [&mut frame, &mut args, &mut ahead] {
+        for frame in [&mut frame, &mut ahead] {
             frame.clear();
         }
-        self.frames = [frame, args, ahead];
+        self.frames = [frame, ahead];
         Ok(())
+    }
+
+    /// Goes from body to body as long as calls are unfolded in any case. The last one, its operations computed.
+    fn unfold(
+        &mut self,
+        mut code: Rc<Code>,
+        frame: &mut Vec<Value>,
+        ahead: &mut Vec<Value>,
+        site: &mut Site,
+    ) -> Result<Rc<Code>, Box<Diverged>> {
+        loop {
+            self.reductions += 1;
+            if self.record.is_some() {
+                self.explain_step(code.cont);
+            }
+            if self.reductions.is_multiple_of(1024) || self.reductions < 1024 {
+                self.check_budget()?;
+                self.collect(frame)?;
+            }
+            self.current = (code.cont, site.past.mode);
+            self.compute_all(&code, frame, site, false);
+            let (operand, n) = match code.target {
+                Target::Branch => match self.get(&code.args[1], frame) {
+                    Value::Lit(bit) => {
+                        if self.record.is_some() {
+                            self.explain_decided(bit);
+                        }
+                        (&code.args[if bit == 1 { 2 } else { 3 }], 1)
+                    }
+                    _ => return Ok(code),
+                },
+                Target::Call { .. } => (&code.callee, code.args.len()),
+                Target::Other => return Ok(code),
+            };
+            let Some(callee) = self.callee(operand, frame) else { return Ok(code) };
+            let Some(next) = self.code(self.source_of(&callee)) else { return Ok(code) };
+            ahead.clear();
+            match callee {
+                Callee::Made(_, slots) => ahead.extend(slots.iter().map(|&slot| frame[slot as usize])),
+                Callee::Plain(_, c) => ahead.extend_from_slice(self.plain.parts(c)),
+                Callee::Stub(s) => {
+                    let vals = self.stubs[s].vals.clone();
+                    for &v in &vals[..next.n_free.min(vals.len())] {
+                        let v = self.value_of(v);
+                        ahead.push(v);
+                    }
+                }
+            }
+            for a in &code.args[..n] {
+                let v = self.get(a, frame);
+                ahead.push(v);
+            }
+            let unfold = code.target == Target::Call { unfold: true };
+            match self.decide_call(&callee, &next, ahead, (unfold, code.origin), site) {
+                Decision::Enter(mode) => site.past.mode = mode,
+                // The header of a loop in a function called by `@@`: entered if its condition is known.
+                Decision::Look(mode) => {
+                    if !self.is_condition_known(&next, ahead, site) {
+                        return Ok(code);
+                    }
+                    if self.record.is_some() {
+                        self.explain_loop(next.cont);
+                    }
+                    site.past.mode = mode;
+                }
+                Decision::Residual => return Ok(code),
+            }
+            std::mem::swap(frame, ahead);
+            code = next;
+        }
     }
 
     fn load(&mut self, frame: &mut Vec<Value>, entry: &Entry) {
         frame.clear();
-        frame.extend(entry.free.iter().chain(&entry.args).map(|&v| self.value_of(v)));
-    }
-
-    /// The operations of a frame that are not computed yet.
-    fn compute_all(&mut self, code: &Code, frame: &mut Vec<Value>, site: &mut Site) {
-        let first = frame.len() - (code.tys.len() - code.insts.len());
-        for inst in &code.insts[first..] {
-            let v = self.step(inst, code, frame, site);
+        for &v in entry.free.iter().chain(&entry.args) {
+            let v = self.value_of(v);
             frame.push(v);
         }
     }
 
-    fn step(&mut self, inst: &Inst, code: &Code, frame: &[Value], site: &mut Site) -> Value {
-        let lit = |at: usize| match inst.args[at] {
-            Operand::Slot(slot) => match frame[slot as usize] {
-                Value::Lit(bits) => Some(bits),
+    /// The operations of a frame that are not computed yet. False: to compute one, writes would have to be made that are
+    /// owed, and it is only a look.
+    fn compute_all(&mut self, code: &Code, frame: &mut Vec<Value>, site: &mut Site, is_look: bool) -> bool {
+        let first = frame.len() - (code.tys.len() - code.insts.len());
+        for inst in &code.insts[first..] {
+            let number = |at: usize| match &inst.args[at] {
+                Operand::Slot(slot) => match frame[*slot as usize] {
+                    Value::Lit(bits) => Some(bits),
+                    _ => None,
+                },
+                Operand::Const(Value::Lit(bits), _) => Some(*bits),
+                _ => None,
+            };
+            let number = match inst.kind {
+                InstKind::Arith(prim) => match (number(0), number(1)) {
+                    (Some(a), Some(b)) => eval_arith(inst.op, prim, a, b).map(|r| r.0),
+                    _ => None,
+                },
+                InstKind::Compare(prim) => match (number(0), number(1)) {
+                    (Some(a), Some(b)) => Some(eval_comparison(inst.op, prim, a, b) as u64),
+                    _ => None,
+                },
+                InstKind::Cast(from, to) => number(0).map(|bits| eval_cast(from, to, bits)),
+                InstKind::Divide(op, prim) => match (number(1), number(2)) {
+                    (Some(a), Some(b)) => eval_arith(op, prim, a, b).map(|r| r.0),
+                    _ => None,
+                },
+                _ => None,
+            };
+            if let Some(bits) = number {
+                frame.push(Value::Lit(bits));
+                continue;
+            }
+            let v = match self.structured(inst, code, frame, site) {
+                Some(v) => v,
+                None if is_look && self.would_settle(inst, frame, site) => return false,
+                None => self.step(inst, code, frame, site),
+            };
+            frame.push(v);
+        }
+        true
+    }
+
+    /// An operation on known structs, addresses and memory, without nodes.
+    fn structured(&mut self, inst: &Inst, code: &Code, frame: &[Value], site: &mut Site) -> Option<Value> {
+        let arg = |at: usize| match &inst.args[at] {
+            Operand::Slot(slot) => Some(frame[*slot as usize]),
+            Operand::Const(v, _) => Some(*v),
+            Operand::Closure(..) => None,
+        };
+        match inst.kind {
+            InstKind::Select => match arg(0)? {
+                Value::Lit(bit) => Some(self.get(&inst.args[if bit == 1 { 1 } else { 2 }], frame)),
                 _ => None,
             },
-            Operand::Const(Value::Lit(bits), _) => Some(bits),
-            _ => None,
-        };
-        let number = match inst.kind {
-            InstKind::Arith(prim) => lit(0).zip(lit(1)).and_then(|(a, b)| eval_arith(inst.op, prim, a, b)).map(|r| r.0),
-            InstKind::Compare(prim) => lit(0).zip(lit(1)).map(|(a, b)| eval_comparison(inst.op, prim, a, b) as u64),
-            InstKind::Cast(from, to) => lit(0).map(|bits| eval_cast(from, to, bits)),
-            InstKind::Divide(op, prim) => lit(1).zip(lit(2)).and_then(|(a, b)| eval_arith(op, prim, a, b)).map(|r| r.0),
-            InstKind::Select if lit(0).is_some() => {
-                return self.get(&inst.args[if lit(0) == Some(1) { 1 } else { 2 }], frame);
-            }
             InstKind::Known => {
-                let known = match self.get(&inst.args[0], frame) {
-                    Value::Lit(_) | Value::Closure(_) => true,
-                    Value::Node(v) => self.is_known(v),
-                };
-                Some((known && self.options.annotations) as u64)
+                let v = self.get(&inst.args[0], frame);
+                Some(Value::Lit((self.options.annotations && self.is_value_known(v)) as u64))
             }
-            InstKind::Select | InstKind::Other => None,
-        };
-        if let Some(bits) = number {
-            return Value::Lit(bits);
+            InstKind::Part(idx) => match arg(0)? {
+                Value::Parts(c) => self.plain.parts(c).get(idx as usize).copied(),
+                _ => None,
+            },
+            InstKind::Parts(ty) => {
+                // Closures are made before.
+                let parts: SmallVec<[Value; 8]> = inst.args.iter().map(|a| self.get(a, frame)).collect();
+                Some(self.parts(ty, &parts))
+            }
+            InstKind::WithPart(idx) => match arg(0)? {
+                Value::Parts(c) => {
+                    let part = self.get(&inst.args[2], frame);
+                    let Kind::Parts(ty) = self.plain.all[c.idx()].kind else { return None };
+                    let mut parts: SmallVec<[Value; 8]> = self.plain.parts(c).into();
+                    *parts.get_mut(idx as usize)? = part;
+                    Some(self.parts(ty, &parts))
+                }
+                _ => None,
+            },
+            InstKind::Element(step, n) => match (arg(0)?, arg(1)?) {
+                (Value::Place(p), Value::Lit(idx)) if idx < n.min(MAX_LEAVES) => {
+                    let at = p.at() + idx * u64::from(step);
+                    (n != u64::MAX || self.is_within(p.base(), at + u64::from(step))).then_some(())?;
+                    (at < MAX_LEAVES).then_some(Value::place(p.base(), at))
+                }
+                _ => None,
+            },
+            InstKind::Field(start) => match arg(0)? {
+                Value::Place(p) => {
+                    let at = p.at() + u64::from(start);
+                    (at < MAX_LEAVES).then_some(Value::place(p.base(), at))
+                }
+                _ => None,
+            },
+            InstKind::Elements => match arg(0)? {
+                v @ Value::Place(..) => Some(v),
+                _ => None,
+            },
+            InstKind::Load(parts) => match arg(1)? {
+                Value::Place(p) => self.known_contents(p, parts, code.tys[frame.len()], site),
+                _ => None,
+            },
+            InstKind::Store(parts) => match arg(1)? {
+                Value::Place(p) => {
+                    let (mem, val) = (arg(0)?, arg(2)?);
+                    let ty = self.operand_ty(&inst.args[2], code);
+                    let is_possible = p.at() + u64::from(parts) < MAX_LEAVES && site.memory.is_private(p.base());
+                    (is_possible && self.store(p, parts, val, ty, inst, site)).then_some(mem)
+                }
+                _ => None,
+            },
+            _ => None,
         }
+    }
+
+    fn operand_ty(&self, operand: &Operand, code: &Code) -> Ty {
+        match operand {
+            Operand::Slot(slot) => code.tys[*slot as usize],
+            Operand::Const(_, ty) => *ty,
+            Operand::Closure(k, _) => self.source.cont(*k).ty,
+        }
+    }
+
+    fn parts(&mut self, ty: Ty, parts: &[Value]) -> Value {
+        let rank = parts.iter().fold((0, 0), |rank: (u32, u32), &v| {
+            let (birth, height) = self.rank_of(v);
+            (rank.0.max(birth), rank.1.max(height))
+        });
+        let start = self.plain.parts.len() as u32;
+        self.plain.parts.extend_from_slice(parts);
+        let n = parts.len() as u32;
+        self.plain.all.push(PlainValue { kind: Kind::Parts(ty), start, n, rank, made: 0, node: None });
+        Value::Parts(Wide(self.plain.all.len() as u64 - 1))
+    }
+
+    /// Whether an object has that many leaves.
+    fn is_within(&mut self, base: Val, n: u64) -> bool {
+        let Some(ty) = self.dst.types.pointee(self.dst.ty(base)) else { return false };
+        matches!(self.dst.types.kind(ty), TyKind::IndefArray(_)) || n <= self.shapes.leaves(&self.dst, ty)
+    }
+
+    /// What is in memory at a place, a struct of that many parts or none, if all of it is known.
+    fn known_contents(&mut self, p: Place, n_parts: u32, ty: Ty, site: &mut Site) -> Option<Value> {
+        if n_parts == 0 {
+            return self.known_leaf(p.base(), p.at(), ty, site);
+        }
+        let mut parts: SmallVec<[Value; 8]> = SmallVec::new();
+        for i in 0..u64::from(n_parts) {
+            let part = self.source.types.part(ty, i)?;
+            parts.push(self.known_leaf(p.base(), p.at() + i, part, site)?);
+        }
+        Some(self.parts(ty, &parts))
+    }
+
+    fn known_leaf(&mut self, base: Val, at: u64, ty: Ty, site: &mut Site) -> Option<Value> {
+        let leaf = match site.memory.leaf(base, at) {
+            Leaf::Unknown => self.constants.leaf(&mut self.dst, &mut self.shapes, base, at)?,
+            leaf => leaf,
+        };
+        match leaf {
+            Leaf::Unknown => None,
+            Leaf::Lit(bits) => Some(Value::Lit(bits)),
+            Leaf::Val(v) => Some(self.value_of(v)),
+            Leaf::Undefined => Some(Value::node(self.dst.undef(ty))),
+        }
+    }
+
+    /// Writes to a private object, a struct of that many parts or none. False: it has to be done in another way.
+    fn store(&mut self, p: Place, n_parts: u32, val: Value, ty: Ty, inst: &Inst, site: &mut Site) -> bool {
+        let (base, mut new) = (p.base(), false);
+        for i in 0..n_parts.max(1) {
+            let (v, ty) = match (n_parts, val) {
+                (0, _) => (val, ty),
+                (_, Value::Parts(c)) => {
+                    (self.plain.parts(c)[i as usize], self.source.types.part(ty, i.into()).unwrap_or(ty))
+                }
+                _ => return false,
+            };
+            let leaf = match v {
+                Value::Lit(bits) => Leaf::Lit(bits),
+                _ => {
+                    let v = self.node_of(v, ty);
+                    self.escape(v, site, false);
+                    if self.dst.node(v) == Node::Undef { Leaf::Undefined } else { Leaf::Val(v) }
+                }
+            };
+            let at = p.at() + u64::from(i);
+            if site.memory.leaf(base, at) != leaf {
+                site.memory.set_leaf(base, at, leaf);
+                new = true;
+            }
+        }
+        if new {
+            let origin = self.source.origin(inst.source);
+            site.memory.owe(base, (p.at(), u64::from(n_parts.max(1))), ty, origin);
+        }
+        true
+    }
+
+    /// Whether a load cannot be computed before owed writes are made.
+    fn would_settle(&mut self, inst: &Inst, frame: &[Value], site: &mut Site) -> bool {
+        if inst.op != Op::Load {
+            return false;
+        }
+        match self.get(&inst.args[1], frame) {
+            Value::Place(p) => site.memory.owes(Some(p.base())),
+            Value::Node(ptr) => site.memory.owes(Some(memory::base_of(&self.dst, ptr.val()))),
+            _ => site.memory.owes(None),
+        }
+    }
+
+    /// An operation of the residual graph.
+    fn step(&mut self, inst: &Inst, code: &Code, frame: &mut [Value], site: &mut Site) -> Value {
         let mut args: SmallVec<[Val; 4]> = SmallVec::new();
         for a in &inst.args {
             let v = self.get(a, frame);
-            let ty = match a {
-                Operand::Slot(slot) => code.tys[*slot as usize],
-                Operand::Const(_, ty) => *ty,
-                Operand::Closure(k, _) => self.source.cont(*k).ty,
-            };
+            let ty = self.operand_ty(a, code);
             args.push(self.node_of(v, ty));
         }
         self.dst.set_origin(self.source.origin(inst.source));
-        let v = self.compute(inst.op, inst.source, &args, site);
+        let mem = args.first().copied();
+        let v = self.compute(inst.op, inst.source, &mut args, site);
+        // Memory after owed writes is what the rest of the body goes on with.
+        if let (Some(&now), Some(Operand::Slot(slot))) = (args.first(), inst.args.first())
+            && mem != Some(now)
+        {
+            frame[*slot as usize] = Value::node(now);
+        }
         self.value_of(v)
     }
 
@@ -239,23 +490,23 @@ impl Evaluator<'_> {
             Operand::Slot(slot) => frame[*slot as usize],
             Operand::Const(v, _) => *v,
             Operand::Closure(k, slots) => {
-                let start = self.plain.captured.len() as u32;
+                let start = self.plain.parts.len() as u32;
                 let mut rank = (0, 0);
                 for &slot in slots.iter() {
                     let v = frame[slot as usize];
                     let (birth, height) = self.rank_of(v);
                     rank = (rank.0.max(birth), rank.1.max(height));
-                    self.plain.captured.push(v);
+                    self.plain.parts.push(v);
                 }
-                let rank = (rank.0, rank.1 + 1);
-                let plain = PlainClosure { source: *k, start, rank, made: self.reductions, node: None };
-                self.plain.all.push(plain);
-                let closure = Value::Closure(self.plain.all.len() as u32 - 1);
+                let (n, rank) = (slots.len() as u32, (rank.0, rank.1 + 1));
+                let kind = Kind::Closure(*k);
+                self.plain.all.push(PlainValue { kind, start, n, rank, made: self.reductions, node: None });
+                let closure = Value::Closure(Wide(self.plain.all.len() as u64 - 1));
                 if self.is_run_own(*k) {
                     return closure;
                 }
                 let any = self.dst.types.mem();
-                Value::Node(self.node_of(closure, any))
+                Value::node(self.node_of(closure, any))
             }
         }
     }
@@ -273,71 +524,55 @@ impl Evaluator<'_> {
     fn rank_of(&mut self, v: Value) -> (u32, u32) {
         match v {
             Value::Lit(_) => (0, 0),
-            Value::Node(v) => self.rank(v),
-            Value::Closure(c) => self.plain.all[c as usize].rank,
+            Value::Node(v) => self.rank(v.val()),
+            Value::Place(p) => self.rank(p.base()),
+            Value::Closure(c) | Value::Parts(c) => self.plain.all[c.idx()].rank,
         }
     }
 
-    fn callee(&self, operand: &Operand, frame: &[Value]) -> Option<Callee> {
+    fn callee<'a>(&self, operand: &'a Operand, frame: &[Value]) -> Option<Callee<'a>> {
         let v = match operand {
             Operand::Slot(slot) => frame[*slot as usize],
             Operand::Const(v, _) => *v,
-            Operand::Closure(k, slots) if self.is_run_own(*k) => return Some(Callee::Made(*k, slots.clone())),
+            Operand::Closure(k, slots) if self.is_run_own(*k) => return Some(Callee::Made(*k, slots)),
             Operand::Closure(..) => return None,
         };
         match v {
-            Value::Lit(_) => None,
-            Value::Closure(c) => match self.plain.all[c as usize].node {
-                Some(node) => self.stub_of_val(node).map(Callee::Stub),
-                None => Some(Callee::Plain(c)),
+            Value::Closure(c) => match self.plain.all[c.idx()] {
+                PlainValue { node: Some(node), .. } => self.stub_of_val(node).map(Callee::Stub),
+                PlainValue { kind: Kind::Closure(k), .. } => Some(Callee::Plain(k, c)),
+                _ => None,
             },
-            Value::Node(v) => self.stub_of_val(v).map(Callee::Stub),
+            Value::Node(v) => self.stub_of_val(v.val()).map(Callee::Stub),
+            Value::Lit(_) | Value::Parts(_) | Value::Place(..) => None,
         }
     }
 
     fn source_of(&self, callee: &Callee) -> Cont {
         match callee {
-            Callee::Made(k, _) => *k,
-            Callee::Plain(c) => self.plain.all[*c as usize].source,
+            Callee::Made(k, _) | Callee::Plain(k, _) => *k,
             Callee::Stub(s) => self.stubs[*s].source,
         }
     }
 
-    /// The frame in which a callee begins.
-    fn frame_of(&mut self, new: &mut Vec<Value>, callee: &Callee, args: &[Value], frame: &[Value]) {
-        new.clear();
-        match callee {
-            Callee::Made(_, slots) => new.extend(slots.iter().map(|&slot| frame[slot as usize])),
-            Callee::Plain(c) => {
-                let PlainClosure { source, start, .. } = self.plain.all[*c as usize];
-                let n = self.facts.nest.free(source).len();
-                new.extend_from_slice(&self.plain.captured[start as usize..][..n]);
-            }
-            Callee::Stub(s) => {
-                let vals = self.stubs[*s].vals.clone();
-                new.extend(vals.iter().map(|&v| self.value_of(v)));
-            }
-        }
-        new.extend_from_slice(args);
-    }
-
-    /// Whether a call is unfolded in any case. See [`Evaluator::call`], which decides about all others.
+    /// Whether a call is unfolded in any case; `frame` is the one in which the callee begins. See [`Evaluator::call`], which
+    /// decides about all others.
     fn decide_call(
         &mut self,
         callee: &Callee,
-        args: &[Value],
+        code: &Code,
         frame: &[Value],
         (unfold, origin): (bool, Span),
         site: &mut Site,
     ) -> Decision {
-        let k = self.source_of(callee);
-        if self.has_drift_hint[k] {
+        let k = code.cont;
+        if code.call.drifts {
             return Decision::Residual;
         }
         let mode = match callee {
             Callee::Stub(s) => {
                 let stub = &self.stubs[*s];
-                if stub.mask != 0 || stub.vals.len() != self.facts.nest.free(k).len() {
+                if stub.mask != 0 || stub.vals.len() != code.n_free {
                     return Decision::Residual;
                 }
                 self.mode_in(*s, site.past.mode)
@@ -345,11 +580,10 @@ impl Evaluator<'_> {
             _ => site.past.mode,
         };
         let forced = unfold || matches!((site.past.mode, mode), (Mode::Run(_), Mode::Run(_)));
-        let n = args.len();
-        let all = (if n >= 64 { u64::MAX } else { (1 << n) - 1 }) & !1;
-        let Some((mask, mut full)) = self.quick_request(k, args, all, forced) else { return Decision::Residual };
+        let args = &frame[code.n_free..];
+        let Some((mask, mut full)) = self.quick_request(k, code, args, forced) else { return Decision::Residual };
         let mut asked = true;
-        if self.facts.is_recursive[k] {
+        if code.call.is_recursive {
             if full && self.last_recorded[k] != site.segment {
                 return Decision::Residual;
             }
@@ -363,9 +597,10 @@ impl Evaluator<'_> {
                     false => Decision::Residual,
                 };
             }
-        } else {
-            asked = full;
-            full |= self.hints.is_inline((k, mask)) || self.is_linear_call(callee, args, frame, mask);
+        } else if !full {
+            asked = false;
+            let inline = code.call.may_inline && self.hints.is_inline((k, mask));
+            full = inline || self.is_linear_call(callee, code, frame, mask);
         }
         if !full {
             return Decision::Residual;
@@ -373,26 +608,34 @@ impl Evaluator<'_> {
         if self.record.is_some() {
             self.explain_entered(k, Self::unfold_class(unfold, forced, asked));
         }
-        self.note_entered(k, forced, site);
+        if code.call.has_loop {
+            self.note_entered(k, forced, site);
+        }
         Decision::Enter(mode)
     }
 
     fn show(&self, k: Cont, param: usize, v: Value) -> String {
         match v {
             Value::Lit(bits) => print::literal(&self.source.types, self.source.ty(self.source.param(k, param)), bits),
-            Value::Node(v) => whistle::show(&self.dst, v),
+            Value::Node(v) => whistle::show(&self.dst, v.val()),
+            Value::Place(p) => whistle::show(&self.dst, p.base()),
             Value::Closure(_) => "a function".into(),
+            Value::Parts(c) => match self.plain.all[c.idx()].node {
+                Some(v) => whistle::show(&self.dst, v),
+                None => "a struct".into(),
+            },
         }
     }
 
     /// As [`Evaluator::requested`], if that can be told without nodes.
-    fn quick_request(&mut self, k: Cont, args: &[Value], all: u64, unfold: bool) -> Option<(u64, bool)> {
+    fn quick_request(&mut self, k: Cont, code: &Code, args: &[Value], unfold: bool) -> Option<(u64, bool)> {
+        let all = code.call.all;
+        if self.options.annotations && (unfold || code.call.always) {
+            return Some((all, true));
+        }
         let automatic = self.facts.automatic[k];
         if !self.options.annotations {
             return Some((automatic, automatic == all && all != 0));
-        }
-        if unfold {
-            return Some((all, true));
         }
         let source = self.source;
         let filter = &source.cont(k).filter;
@@ -422,10 +665,7 @@ impl Evaluator<'_> {
                 _ => None,
             },
             Node::Op(Op::Known) => match source.node(source.args(f)[0]) {
-                Node::Param(_, i) => Some(match args[i as usize] {
-                    Value::Lit(_) | Value::Closure(_) => 1,
-                    Value::Node(v) => self.is_known(v) as u64,
-                }),
+                Node::Param(_, i) => Some(self.is_value_known(args[i as usize]) as u64),
                 Node::Lit(_) => Some(1),
                 _ => None,
             },
@@ -452,48 +692,52 @@ impl Evaluator<'_> {
     }
 
     /// As [`Evaluator::is_linear`].
-    fn is_linear_call(&mut self, callee: &Callee, args: &[Value], frame: &[Value], mask: u64) -> bool {
-        let k = self.source_of(callee);
+    fn is_linear_call(&mut self, callee: &Callee, code: &Code, frame: &[Value], mask: u64) -> bool {
+        if mask != 0 {
+            return false;
+        }
         let rank = match callee {
             Callee::Stub(s) => {
                 // Only what the slow path would take for this stub itself.
                 let stub = &self.stubs[*s];
-                if mask != 0 || stub.queued || stub.state != super::State::New || stub.escaped {
+                if stub.queued || stub.state != super::State::New || stub.escaped {
                     return false;
                 }
                 stub.rank
             }
-            Callee::Plain(c) => self.plain.all[*c as usize].rank,
-            Callee::Made(_, slots) => {
+            Callee::Plain(_, c) => self.plain.all[c.idx()].rank,
+            Callee::Made(..) => {
                 let mut rank = (0, 0);
-                for &slot in slots.iter() {
-                    let (birth, height) = self.rank_of(frame[slot as usize]);
+                for &v in &frame[..code.n_free] {
+                    let (birth, height) = self.rank_of(v);
                     rank = (rank.0.max(birth), rank.1.max(height));
                 }
                 (rank.0, rank.1 + 1)
             }
         };
-        if mask != 0 {
+        if let Some((top, _)) = self.queue.peek()
+            && *top >= (rank.0, rank.1, self.facts.postorder[code.cont])
+        {
             return false;
         }
-        let queue_rank = (rank.0, rank.1, self.facts.postorder[k]);
-        if self.queue.peek().is_some_and(|(top, _)| *top >= queue_rank) {
-            return false;
-        }
-        let top_level = self.facts.nest.free(k).is_empty();
-        for (i, &arg) in args.iter().enumerate().skip(1) {
-            let height = match arg {
-                Value::Lit(_) => continue,
-                Value::Closure(c) => self.plain.all[c as usize].rank.1,
-                Value::Node(_) if !self.source.types.has_function(self.source.ty(self.source.param(k, i))) => continue,
-                Value::Node(v) => match self.stub_of_val(v) {
-                    Some(held) => self.stubs[held].rank.1,
-                    None if self.dst.as_op(v).is_some() => return false,
-                    None => continue,
-                },
-            };
-            if top_level || height > rank.1 {
-                return false;
+        if code.call.functions != 0 || frame.len() - code.n_free > 64 {
+            for (i, &arg) in frame[code.n_free..].iter().enumerate().skip(1) {
+                if i < 64 && code.call.functions >> i & 1 == 0 {
+                    continue;
+                }
+                let height = match arg {
+                    Value::Lit(_) => continue,
+                    Value::Closure(c) => self.plain.all[c.idx()].rank.1,
+                    Value::Node(v) => match self.stub_of_val(v.val()) {
+                        Some(held) => self.stubs[held].rank.1,
+                        None if self.dst.as_op(v.val()).is_some() => return false,
+                        None => continue,
+                    },
+                    Value::Parts(_) | Value::Place(..) => return false,
+                };
+                if code.n_free == 0 || height > rank.1 {
+                    return false;
+                }
             }
         }
         if let Callee::Stub(s) = callee {
@@ -503,50 +747,71 @@ impl Evaluator<'_> {
     }
 
     /// Computes the operations of a loop's header, if they only compute or read; whether the branch at its end is known.
-    fn is_condition_known(&mut self, header: Cont, frame: &mut Vec<Value>, site: &mut Site) -> bool {
-        let Some(code) = self.code(header) else { return false };
+    fn is_condition_known(&mut self, header: &Code, frame: &mut Vec<Value>, site: &mut Site) -> bool {
         let reads = |inst: &Inst| inst.op.effect() == Effect::Total || inst.op == Op::Load;
-        if code.target != Target::Branch || !code.insts.iter().all(reads) {
+        if header.target != Target::Branch || !header.insts.iter().all(reads) {
             return false;
         }
-        self.compute_all(&code, frame, site);
-        matches!(self.get(&code.args[1], frame), Value::Lit(_))
+        self.compute_all(header, frame, site, true) && matches!(self.get(&header.args[1], frame), Value::Lit(_))
     }
 
     pub(super) fn is_header_known(&mut self, header: Cont, free: &[Val], args: &[Val], site: &mut Site) -> bool {
-        let mut frame: Vec<Value> = free.iter().chain(args).map(|&v| self.value_of(v)).collect();
-        self.is_condition_known(header, &mut frame, site)
+        let mut frame: Vec<Value> = Vec::new();
+        for &v in free.iter().chain(args) {
+            let v = self.value_of(v);
+            frame.push(v);
+        }
+        self.code(header).is_some_and(|code| self.is_condition_known(&code, &mut frame, site))
     }
 
     // Values as nodes.
 
-    pub(super) fn value_of(&self, v: Val) -> Value {
+    pub(super) fn value_of(&mut self, v: Val) -> Value {
         match self.dst.node(v) {
             Node::Lit(bits) => Value::Lit(bits),
-            _ => Value::Node(v),
+            Node::Global(_) | Node::Op(Op::Extract | Op::Lea | Op::Bitcast)
+                if matches!(self.dst.types.kind(self.dst.ty(v)), TyKind::Ptr { .. }) =>
+            {
+                match memory::known_place(&mut self.dst, &mut self.shapes, v) {
+                    Some((base, at)) => Value::place(base, at),
+                    None => Value::node(v),
+                }
+            }
+            _ => Value::node(v),
         }
+    }
+
+    fn is_value_known(&self, v: Value) -> bool {
+        let mut work: SmallVec<[Value; 8]> = SmallVec::from_slice(&[v]);
+        while let Some(v) = work.pop() {
+            match v {
+                Value::Lit(_) | Value::Closure(_) => {}
+                Value::Node(v) if self.is_known(v.val()) => {}
+                Value::Place(p) if self.is_known(p.base()) => {}
+                Value::Node(_) | Value::Place(..) => return false,
+                Value::Parts(c) => work.extend_from_slice(self.plain.parts(c)),
+            }
+        }
+        true
     }
 
     /// The node for a value; closures become stubs, with what they capture.
     pub(super) fn node_of(&mut self, v: Value, ty: Ty) -> Val {
         let root = match v {
-            Value::Lit(bits) => return self.dst.lit(ty, bits),
-            Value::Node(v) => return v,
-            Value::Closure(c) => c,
+            Value::Closure(c) | Value::Parts(c) => c,
+            _ => return self.simple_node(v, ty),
         };
         let mut stack = vec![root];
         while let Some(&c) = stack.last() {
-            let PlainClosure { source, start, made, node, .. } = self.plain.all[c as usize];
+            let PlainValue { kind, start, n, made, node, .. } = self.plain.all[c.idx()];
             if node.is_some() {
                 stack.pop();
                 continue;
             }
-            let facts = self.facts;
-            let free = facts.nest.free(source);
             let before = stack.len();
-            for i in 0..free.len() {
-                if let Value::Closure(inner) = self.plain.captured[start as usize + i]
-                    && self.plain.all[inner as usize].node.is_none()
+            for v in self.plain.parts(c) {
+                if let Value::Closure(inner) | Value::Parts(inner) = *v
+                    && self.plain.all[inner.idx()].node.is_none()
                 {
                     stack.push(inner);
                 }
@@ -554,52 +819,73 @@ impl Evaluator<'_> {
             if stack.len() > before {
                 continue;
             }
-            let mut vals = Vec::with_capacity(free.len());
-            for (i, &f) in free.iter().enumerate() {
-                vals.push(match self.plain.captured[start as usize + i] {
-                    Value::Lit(bits) => {
-                        let ty = self.source.ty(f);
-                        self.dst.lit(ty, bits)
-                    }
-                    Value::Node(v) => v,
-                    Value::Closure(inner) => self.plain.all[inner as usize].node.unwrap_or(Val(0)),
-                });
+            let mut vals = Vec::with_capacity(n as usize);
+            for i in 0..n as usize {
+                let ty = match kind {
+                    Kind::Closure(k) => self.source.ty(self.facts.nest.free(k)[i]),
+                    Kind::Parts(ty) => self.dst.types.part(ty, i as u64).unwrap_or(ty),
+                };
+                let v = self.plain.parts[start as usize + i];
+                vals.push(self.simple_node(v, ty));
             }
-            let s = self.stub(source, 0, Rc::from(vals));
-            self.note_made(s, made);
-            self.plain.all[c as usize].node = Some(self.dst.cont_val(self.stubs[s].cont));
+            let node = match kind {
+                Kind::Closure(k) => {
+                    let s = self.stub(k, 0, Rc::from(vals));
+                    self.note_made(s, made);
+                    self.dst.cont_val(self.stubs[s].cont)
+                }
+                Kind::Parts(ty) if matches!(self.dst.types.kind(ty), TyKind::Tuple(_)) => self.dst.op(Op::Tuple, &vals),
+                Kind::Parts(ty) => self.dst.op_ty(Op::Struct, ty, &vals),
+            };
+            self.plain.all[c.idx()].node = Some(node);
             stack.pop();
         }
-        self.plain.all[root as usize].node.unwrap_or(Val(0))
+        self.plain.all[root.idx()].node.unwrap_or(Val(0))
     }
 
-    /// Frees closures that the frame does not reach.
+    /// The same of what has no parts that are to be made first.
+    fn simple_node(&mut self, v: Value, ty: Ty) -> Val {
+        match v {
+            Value::Lit(bits) => self.dst.lit(ty, bits),
+            Value::Node(v) => v.val(),
+            Value::Closure(c) | Value::Parts(c) => self.plain.all[c.idx()].node.unwrap_or(Val(0)),
+            Value::Place(p) => {
+                let Some(pointee) = self.dst.types.pointee(ty) else { return p.base() };
+                let ptr = memory::address(&mut self.dst, &mut self.shapes, p.base(), p.at(), pointee);
+                match self.dst.ty(ptr) == ty {
+                    true => ptr,
+                    false => self.dst.op_ty(Op::Bitcast, ty, &[ptr]),
+                }
+            }
+        }
+    }
+
+    /// Frees closures and structs that the frame does not reach.
     fn collect(&mut self, frame: &mut [Value]) -> Result<(), Box<Diverged>> {
         if self.plain.bytes() < self.plain.limit.max(MIN_BYTES) {
             return Ok(());
         }
         let mut new = Plain::default();
-        let mut moved = vec![u32::MAX; self.plain.all.len()];
+        let mut moved = vec![u64::MAX; self.plain.all.len()];
         let old = std::mem::take(&mut self.plain);
         let mut forward = |v: &mut Value, new: &mut Plain| {
-            let Value::Closure(c) = *v else { return };
-            if moved[c as usize] == u32::MAX {
-                let mut closure = old.all[c as usize];
-                let n = self.facts.nest.free(closure.source).len();
-                let captured = &old.captured[closure.start as usize..][..n];
-                closure.start = new.captured.len() as u32;
-                new.captured.extend_from_slice(captured);
-                moved[c as usize] = new.all.len() as u32;
-                new.all.push(closure);
+            let (Value::Closure(c) | Value::Parts(c)) = v else { return };
+            let to = &mut moved[c.idx()];
+            if *to == u64::MAX {
+                let mut kept = old.all[c.idx()];
+                kept.start = new.parts.len() as u32;
+                new.parts.extend_from_slice(old.parts(*c));
+                *to = new.all.len() as u64;
+                new.all.push(kept);
             }
-            *v = Value::Closure(moved[c as usize]);
+            *c = Wide(*to);
         };
         frame.iter_mut().for_each(|v| forward(v, &mut new));
         let mut at = 0;
-        while at < new.captured.len() {
-            let mut v = new.captured[at];
+        while at < new.parts.len() {
+            let mut v = new.parts[at];
             forward(&mut v, &mut new);
-            new.captured[at] = v;
+            new.parts[at] = v;
             at += 1;
         }
         new.limit = 2 * new.bytes();

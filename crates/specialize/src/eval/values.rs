@@ -1,9 +1,13 @@
 //! Residual values of source values and operations, with what operations do to what is known of memory.
 
 use super::{Evaluator, Site};
+use crate::memory;
 use nyala_ir::{Cont, Node, Op, Rule, TyKind, Val};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
+
+/// Where fewer writes are owed, they are made without asking whether anybody reads them.
+const MIN_OWED: usize = 64;
 
 /// Of the memory orders the last that says nothing of other locations.
 const RELAXED: u64 = 2;
@@ -45,12 +49,14 @@ impl Evaluator<'_> {
         self.dst.cont_val(self.stubs[s].cont)
     }
 
-    pub(super) fn compute(&mut self, op: Op, v: Val, args: &[Val], site: &mut Site) -> Val {
+    /// What an operation gives. If owed writes are made before it, `args` begins with the memory behind them.
+    pub(super) fn compute(&mut self, op: Op, v: Val, args: &mut [Val], site: &mut Site) -> Val {
         match op {
             Op::Load => {
                 if let Some(known) = site.memory.load(&mut self.dst, &mut self.shapes, args[1]) {
                     return known;
                 }
+                self.settle(site, args, Some(1));
                 let loaded = self.dst.op(op, args);
                 site.memory.loaded(&mut self.dst, &mut self.shapes, args[1], loaded);
                 loaded
@@ -60,6 +66,7 @@ impl Evaluator<'_> {
                     return args[0];
                 }
                 self.escape(args[2], site, false);
+                self.settle(site, args, Some(1));
                 site.memory.store(&mut self.dst, &mut self.shapes, args[1], args[2]);
                 self.dst.op(op, args)
             }
@@ -72,7 +79,10 @@ impl Evaluator<'_> {
             Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
                 if let Some((at, written)) = op.writes() {
                     self.escape(args[written], site, false);
+                    self.settle(site, args, Some(at));
                     site.memory.touch(&mut self.dst, &mut self.shapes, args[at]);
+                } else {
+                    self.settle(site, args, (op == Op::AtomicLoad).then_some(1));
                 }
                 // What other threads wrote before becomes visible.
                 let order = args[op.literal_operands()].iter().map(|&o| self.dst.as_lit(o));
@@ -98,6 +108,42 @@ impl Evaluator<'_> {
             }
             _ => self.make(op, v, args),
         }
+    }
+
+    /// Makes all owed writes before a block ends: those to objects whose address the rest of the program can have from
+    /// `args` and `others`.
+    pub(super) fn settle_all(&mut self, site: &mut Site, args: &mut [Val], others: &[Val]) {
+        let n_owed = site.memory.n_owed();
+        if n_owed >= MIN_OWED
+            && let Some(used) = self.reached(args.iter().skip(1).chain(others).copied().collect(), 4 * n_owed)
+        {
+            site.memory.forget_unused(&used);
+        }
+        self.settle(site, args, None);
+    }
+
+    /// The values that these are made from, but for memory. `None`: more than `limit`.
+    fn reached(&self, mut work: Vec<Val>, limit: usize) -> Option<FxHashSet<Val>> {
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
+        while let Some(v) = work.pop() {
+            if self.dst.ty(v) == self.dst.types.mem() || !seen.insert(v) {
+                continue;
+            }
+            if seen.len() > limit {
+                return None;
+            }
+            match self.stub_of_val(v) {
+                Some(s) => work.extend(self.stubs[s].vals.iter()),
+                None => work.extend(self.dst.args(v)),
+            }
+        }
+        Some(seen)
+    }
+
+    /// Makes the owed writes that an operation with these arguments would see at the address `at` among them, or all.
+    pub(super) fn settle(&mut self, site: &mut Site, args: &mut [Val], at: Option<usize>) {
+        let base = at.map(|at| memory::base_of(&self.dst, args[at]));
+        args[0] = site.memory.settle(&mut self.dst, &mut self.shapes, args[0], base);
     }
 
     /// Operation `op` of source value `v` on residual operands.
