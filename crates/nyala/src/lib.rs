@@ -23,9 +23,11 @@ pub use emit::{emit, emit_deepest_loop, run_pass};
 
 use crate::diagnostics::{constant_fault, no_such_static};
 use nyala_base::{Diagnostic, FileId, Severity, Sink, Sources, Span};
-use nyala_ir::World;
+use nyala_ir::{Cont, World};
 use nyala_specialize::record::Record;
 use nyala_syntax::ast;
+use object::{Object, ObjectSection, ObjectSymbol};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -295,10 +297,18 @@ impl Session {
 
     /// The flat module of a residual program, after the passes of its pipeline.
     pub fn flat(&mut self, residual: &World) -> Result<nyala_flat::Module, Reported> {
+        Ok(self.flat_with_sources(residual)?.0)
+    }
+
+    /// The same, and of each function which one of the residual program it was made of.
+    fn flat_with_sources(&mut self, residual: &World) -> Result<(nyala_flat::Module, Vec<Option<Cont>>), Reported> {
         let size = |m: &nyala_flat::Module| pipelines::flat_size(m);
-        let module =
-            self.time("schedule", |s| nyala_flat::schedule(residual, &mut s.sink), |m| m.as_ref().map_or(0, size));
-        let mut module = self.checked(module)?;
+        let scheduled = self.time(
+            "schedule",
+            |s| nyala_flat::schedule_with_sources(residual, &mut s.sink),
+            |m| m.as_ref().map_or(0, |(m, _)| size(m)),
+        );
+        let (mut module, sources) = self.checked(scheduled)?;
         self.verify_flat("schedule", &module)?;
         let level = self.options.opt_level;
         for pass in pipelines::FLAT.iter().filter(|p| level >= p.min_level) {
@@ -312,7 +322,25 @@ impl Session {
             );
             self.verify_flat(pass.name, &module)?;
         }
-        Ok(module)
+        Ok((module, sources))
+    }
+
+    /// The bytes of machine code that each function of the residual program became, those of functions that were inlined
+    /// into all their callers 0, and of all code together. What cannot be compiled is reported.
+    pub fn code_sizes(&mut self, residual: &World) -> Result<(Vec<(Cont, u64)>, u64), Reported> {
+        let (module, sources) = self.flat_with_sources(residual)?;
+        let emitted = self.emit_llvm(&module, None)?;
+        let object = self.object(&emitted)?;
+        let file = object::File::parse(&*object).map_err(|e| {
+            let fault = format!("an object made by LLVM cannot be read: {e}");
+            self.report(nyala_base::diagnostics::bug::error(Span::NONE, fault))
+        })?;
+        let text = file.sections().filter(|s| s.kind() == object::SectionKind::Text).map(|s| s.size()).sum();
+        let functions = file.symbols().filter(|s| s.kind() == object::SymbolKind::Text);
+        let sizes: HashMap<&str, u64> = functions.filter_map(|s| Some((s.name().ok()?, s.size()))).collect();
+        let size = |symbols: &[String]| symbols.iter().filter_map(|s| sizes.get(s.as_str())).sum::<u64>();
+        let all = sources.iter().zip(&emitted.symbols).filter_map(|(k, symbols)| Some(((*k)?, size(symbols))));
+        Ok((all.collect(), text))
     }
 
     fn llvm_options(&self) -> nyala_gen_llvm::Options {

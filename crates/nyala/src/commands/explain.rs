@@ -31,7 +31,8 @@ impl Explain {
         }
         with_session(&self.input, |s| {
             self.html.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
-            let explained = explain::explain(s)?;
+            let mut explained = explain::explain(s)?;
+            explain::add_code(s, &mut explained);
             let report = &explained.report;
             // What was given up is told of, but is an error.
             let end = if report.totals.complete { Ok(0) } else { Err(Reported) };
