@@ -48,7 +48,6 @@ impl Nest {
         nest.compute_free(w);
         for i in 0..nest.conts.len() {
             let k = nest.conts[i];
-            nest.free[k].sort_unstable();
             let owners = nest.free[k].iter().filter_map(|&v| nest.owner[v]);
             nest.parent[k] = owners.max_by_key(|&o| nest.dominators.depth(o));
             nest.sort_ops(w, k);
@@ -276,38 +275,49 @@ impl Nest {
     fn compute_free(&mut self, w: &World) {
         let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
         let mut edges: FxHashSet<(Cont, Cont)> = FxHashSet::default();
-        let mut is_free: FxHashSet<(Cont, Val)> = FxHashSet::default();
         let mut seen: SideTable<Val, bool> = SideTable::default();
+        let mut uses: Vec<(Val, Cont)> = Vec::new();
         let mut work: Vec<(Cont, Val)> = Vec::new();
-        for i in (0..self.conts.len()).rev() {
-            let k = self.conts[i];
+        for &k in &self.conts {
             let Some(body) = w.body(k) else { continue };
             work.push((k, body.callee));
             work.extend(body.args.iter().map(|&a| (k, a)));
             while let Some((k, v)) = work.pop() {
-                match w.node(v) {
-                    Node::Lit(_) | Node::Undef | Node::Builtin(_) | Node::Global(_) => {}
+                let home = match w.node(v) {
+                    Node::Lit(_) | Node::Undef | Node::Builtin(_) | Node::Global(_) => continue,
                     Node::Cont(c) => {
                         if c != k && edges.insert((k, c)) {
                             referrers[c].push(k);
-                            work.extend(self.free[c].iter().map(|&v| (k, v)));
                         }
+                        continue;
                     }
-                    Node::Param(..) | Node::Op(_) => {
-                        let home = if matches!(w.node(v), Node::Op(_)) { self.home[v] } else { self.owner[v] };
-                        if home.is_none() {
-                            work.extend(w.args(v).iter().map(|&a| (k, a)));
-                        } else if home == Some(k) {
-                            if !seen[v] && matches!(w.node(v), Node::Op(_)) {
-                                seen[v] = true;
-                                self.ops[k].push(v);
-                                work.extend(w.args(v).iter().map(|&a| (k, a)));
-                            }
-                        } else if is_free.insert((k, v)) {
-                            self.free[k].push(v);
-                            work.extend(referrers[k].iter().map(|&r| (r, v)));
-                        }
-                    }
+                    Node::Param(..) => self.owner[v],
+                    Node::Op(_) => self.home[v],
+                };
+                let Some(home) = home else {
+                    work.extend(w.args(v).iter().map(|&a| (k, a)));
+                    continue;
+                };
+                if home != k {
+                    uses.push((v, k));
+                }
+                if matches!(w.node(v), Node::Op(_)) && !std::mem::replace(&mut seen[v], true) {
+                    self.ops[home].push(v);
+                    work.extend(w.args(v).iter().map(|&a| (home, a)));
+                }
+            }
+        }
+        // Value after value, so that the last one seen in a continuation tells whether this one was.
+        uses.sort_unstable();
+        let mut last: SideTable<Cont, Option<Val>> = SideTable::default();
+        let mut work: Vec<Cont> = Vec::new();
+        for (v, k) in uses {
+            let home = if matches!(w.node(v), Node::Op(_)) { self.home[v] } else { self.owner[v] };
+            work.push(k);
+            while let Some(k) = work.pop() {
+                if home != Some(k) && last[k].replace(v) != Some(v) {
+                    self.free[k].push(v);
+                    work.extend(&referrers[k]);
                 }
             }
         }
