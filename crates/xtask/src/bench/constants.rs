@@ -11,7 +11,7 @@ use std::time::Instant;
 
 const RUNS: usize = 5;
 /// What took longer than that is measured once only, in milliseconds.
-const LONG: f64 = 8_000.0;
+const LONG: f64 = 4_000.0;
 
 /// Program and sizes, each about four times the work of the one before.
 const PROGRAMS: &[(&str, &[u32])] = &[
@@ -145,7 +145,7 @@ fn work(program: &str, size: u32) -> f64 {
 }
 
 /// Milliseconds of a command on a file with this text. `None`: there is no such command, or it gives up, which it is made
-/// to after two minutes or with 10 GB of memory.
+/// to after a minute or with 10 GB of memory.
 fn time(command: &[&str], file: &Path, text: &str) -> Option<f64> {
     std::fs::write(file, text).ok()?;
     let mut times: Vec<f64> = Vec::new();
@@ -155,7 +155,7 @@ fn time(command: &[&str], file: &Path, text: &str) -> Option<f64> {
     while times.len() < RUNS && times.last().is_none_or(|&t| t < LONG) {
         let _ = std::fs::remove_dir_all(&cache);
         let mut c = Command::new("sh");
-        c.args(["-c", "ulimit -v 10000000; exec timeout 120 \"$@\"", "sh"]);
+        c.args(["-c", "ulimit -v 10000000; exec timeout 60 \"$@\"", "sh"]);
         match command[0] {
             "nyala" => c.arg(&nyala),
             other => c.arg(other),
