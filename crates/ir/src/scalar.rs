@@ -59,7 +59,20 @@ pub fn eval_count(op: Op, prim: Prim, bits: u64) -> u64 {
 
 /// Arithmetic on literals, integers modulo 2^n. `None` where the result is undefined. The flag tells whether a signed
 /// result overflowed.
+#[inline]
 pub fn eval_arith(op: Op, prim: Prim, a: u64, b: u64) -> Option<(u64, bool)> {
+    // The most common ones, without the detour through wider numbers.
+    let (x, y) = (a as i64, b as i64);
+    let r = match (prim, op) {
+        (Prim::I32, Op::Add) => x + y,
+        (Prim::I32, Op::Sub) => x - y,
+        (Prim::I32, Op::Mul) => x * y,
+        _ => return eval_any_arith(op, prim, a, b),
+    };
+    Some((r as i32 as i64 as u64, i64::from(r as i32) != r))
+}
+
+fn eval_any_arith(op: Op, prim: Prim, a: u64, b: u64) -> Option<(u64, bool)> {
     macro_rules! float {
         ($x:expr, $y:expr) => {
             match op {
@@ -83,17 +96,6 @@ pub fn eval_arith(op: Op, prim: Prim, a: u64, b: u64) -> Option<(u64, bool)> {
             return Some((r.to_bits(), false));
         }
         _ => {}
-    }
-    // The common ones, without the detour through wider numbers.
-    if matches!(prim, Prim::I32 | Prim::I16 | Prim::I8) && matches!(op, Op::Add | Op::Sub | Op::Mul) {
-        let (x, y) = (a as i64, b as i64);
-        let r = match op {
-            Op::Add => x + y,
-            Op::Sub => x - y,
-            _ => x * y,
-        };
-        let bits = prim.normalize(r as u64);
-        return Some((bits, bits as i64 != r));
     }
     let amount = (b as u32) & (prim.bits().max(8) - 1);
     if prim.is_signed() {
@@ -137,6 +139,7 @@ pub fn eval_arith(op: Op, prim: Prim, a: u64, b: u64) -> Option<(u64, bool)> {
 }
 
 /// A comparison of literals.
+#[inline]
 pub fn eval_comparison(op: Op, prim: Prim, a: u64, b: u64) -> bool {
     use std::cmp::Ordering::*;
     let ord = match prim {

@@ -15,6 +15,7 @@ mod explain;
 mod history;
 mod kept;
 mod machine;
+mod plain;
 mod run;
 mod stubs;
 mod values;
@@ -174,9 +175,11 @@ pub struct Evaluator<'a> {
     pub dst: World,
     codes: SideTable<Cont, Option<Rc<code::Code>>>,
     constants: memory::Constants,
-    plain: machine::Plain,
+    plain: plain::Plain,
+    /// Where the living ones go next.
+    spare: plain::Plain,
     /// Frames that nobody uses.
-    frames: [Vec<machine::Value>; 2],
+    frames: [Vec<plain::Value>; 2],
     literals: SideTable<Val, Option<Val>>,
     shapes: memory::Shapes,
     stubs: Vec<Stub>,
@@ -224,7 +227,8 @@ impl<'a> Evaluator<'a> {
             dst,
             codes: SideTable::default(),
             constants: memory::Constants::default(),
-            plain: machine::Plain::default(),
+            plain: plain::Plain::default(),
+            spare: plain::Plain::default(),
             frames: Default::default(),
             literals: SideTable::default(),
             shapes: memory::Shapes::default(),

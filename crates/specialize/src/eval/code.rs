@@ -1,15 +1,18 @@
 //! Continuations of the source as the evaluator runs them: operations in order, operands by number. Made when one is
 //! entered first.
 
-use super::{Evaluator, machine::Value};
+use super::{Evaluator, plain::Value};
 use crate::memory::MAX_LEAVES;
 use nyala_base::Span;
 use nyala_ir::{Builtin, Cont, Node, Op, Prim, Ty, TyKind, Val};
 use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// Structs and tuples with more parts are nodes of the residual graph.
 const MAX_PARTS: usize = 64;
+/// Values in a frame that the targets of a branch share.
+const MAX_SHARED: usize = 64;
 
 /// A *frame* has the values of the free values, then of the parameters, then of the operations.
 pub(super) struct Code {
@@ -25,6 +28,9 @@ pub(super) struct Code {
     pub args: Vec<Operand>,
     pub arg_tys: Vec<Ty>,
     pub origin: Span,
+    /// The targets of a branch as code that goes on in the branch's own frame, on false and on true.
+    pub targets: [OnceCell<Option<Rc<Code>>>; 2],
+    slots: FxHashMap<Val, u32>,
 }
 
 /// What decides about calls of a continuation.
@@ -33,6 +39,10 @@ pub(super) struct Call {
     pub all: u64,
     /// Those that have functions in them.
     pub functions: u64,
+    /// Those that are specialized because they are functions.
+    pub automatic: u64,
+    /// There are no filters.
+    pub unfiltered: bool,
     /// A filter for the function as a whole is true.
     pub always: bool,
     pub is_recursive: bool,
@@ -102,12 +112,24 @@ impl Evaluator<'_> {
         if let Some(code) = &self.codes[k] {
             return Some(code.clone());
         }
-        let code = Rc::new(self.compile(k)?);
+        let code = Rc::new(self.compile(k, None)?);
         self.codes[k] = Some(code.clone());
         Some(code)
     }
 
-    fn compile(&mut self, k: Cont) -> Option<Code> {
+    /// The code of a branch's target in the frame of the branch, if it is called here only and the frame is small.
+    pub(super) fn target_code(&mut self, code: &Code, bit: usize) -> Option<Rc<Code>> {
+        let made = code.targets[bit].get_or_init(|| {
+            let Operand::Closure(k, _) = code.args[3 - bit] else { return None };
+            let is_simple = self.source.cont(k).filter.is_empty() && !self.facts.is_recursive[k];
+            let code = (is_simple && code.tys.len() <= MAX_SHARED).then(|| self.compile(k, Some(code)))?;
+            code.map(Rc::new)
+        });
+        made.clone()
+    }
+
+    /// In a frame of its own, or behind what is in the frame of `around`.
+    fn compile(&mut self, k: Cont, around: Option<&Code>) -> Option<Code> {
         let source = self.source;
         let body = source.body(k)?;
         let facts = self.facts;
@@ -115,6 +137,8 @@ impl Evaluator<'_> {
         let mut call = Call {
             all: (if params.len() >= 64 { u64::MAX } else { (1 << params.len()) - 1 }) & !1,
             functions: 0,
+            automatic: facts.automatic[k],
+            unfiltered: source.cont(k).filter.is_empty(),
             always: source.cont(k).filter.all.is_some_and(|f| source.as_lit(f) == Some(1)),
             is_recursive: facts.is_recursive[k],
             drifts: self.has_drift_hint[k],
@@ -124,8 +148,12 @@ impl Evaluator<'_> {
         for (i, &p) in params.iter().enumerate().take(64) {
             call.functions |= (source.types.has_function(source.ty(p)) as u64) << i;
         }
-        let mut compiler = Compiler { slots: FxHashMap::default(), tys: Vec::new(), insts: Vec::new() };
-        for &v in facts.nest.free(k).iter().chain(source.params(k)) {
+        let mut compiler = match around {
+            Some(around) => Compiler { slots: around.slots.clone(), tys: around.tys.clone(), insts: Vec::new() },
+            None => Compiler { slots: FxHashMap::default(), tys: Vec::new(), insts: Vec::new() },
+        };
+        let free = if around.is_some() { &[][..] } else { facts.nest.free(k) };
+        for &v in free.iter().chain(params) {
             compiler.add(v, source.ty(v));
         }
         for &v in facts.nest.ops(k) {
@@ -149,9 +177,10 @@ impl Evaluator<'_> {
         let callee = self.operand(&mut compiler, if target == Target::Other { body.callee } else { callee });
         let args: Vec<Operand> = body.args.iter().map(|&a| self.operand(&mut compiler, a)).collect();
         let arg_tys = body.args.iter().map(|&a| source.ty(a)).collect();
-        let Compiler { tys, insts, .. } = compiler;
+        let Compiler { slots, tys, insts } = compiler;
         let n_free = facts.nest.free(k).len();
-        Some(Code { cont: k, n_free, call, insts, tys, callee, target, args, arg_tys, origin: body.origin })
+        let (origin, targets) = (body.origin, Default::default());
+        Some(Code { cont: k, n_free, call, insts, tys, callee, target, args, arg_tys, origin, targets, slots })
     }
 
     /// The operand for a value; operations without a place get one.

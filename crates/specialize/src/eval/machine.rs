@@ -1,9 +1,9 @@
-//! The loop of the evaluator. What it computes with are not nodes of the residual graph until that is needed: numbers are
-//! numbers, and a closure is its code and what it captures, until it is compared, requested or handed to residual code.
-//! A call that is unfolded in any case is decided here; all others are turned into nodes, and decided by
-//! [`Evaluator::call`].
+//! The loop of the evaluator, on frames of values that are no nodes of the residual graph until they have to be
+//! ([`plain`](super::plain)). A call that is unfolded in any case is decided here; all others are turned into nodes, and
+//! decided by [`Evaluator::call`].
 
 use super::code::{Code, Inst, InstKind, Operand, Target};
+use super::plain::{Kind, Place, PlainValue, Value, Wide};
 use super::{Diverged, Entry, Evaluator, Mode, Site, StubId};
 use crate::memory::{self, Leaf, MAX_LEAVES};
 use crate::whistle;
@@ -13,104 +13,6 @@ use nyala_ir::scalar::{eval_arith, eval_cast, eval_comparison};
 use nyala_ir::{Builtin, Cont, Effect, Node, Op, Prim, Ty, TyKind, Val};
 use smallvec::SmallVec;
 use std::rc::Rc;
-
-/// Bytes of closures at which dead ones are freed first.
-const MIN_BYTES: usize = 32 << 20;
-/// Bytes of living closures.
-const MAX_BYTES: usize = 512 << 20;
-
-/// All variants are alike in memory, so that they are passed in registers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Value {
-    /// The bits of a literal; its type is that of the place where it is.
-    Lit(u64),
-    /// A node of the residual graph; no literal.
-    Node(Wide),
-    /// Of [`Plain`]: a closure.
-    Closure(Wide),
-    /// Of [`Plain`]: a struct or tuple.
-    Parts(Wide),
-    /// The address of a leaf of an object. What is there is told by its type.
-    Place(Place),
-}
-
-/// A number of 32 bits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Wide(u64);
-
-/// A node, and a number of 32 bits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place(u64);
-
-impl Wide {
-    fn val(self) -> Val {
-        Val(self.0 as u32)
-    }
-    fn idx(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Place {
-    fn base(self) -> Val {
-        Val(self.0 as u32)
-    }
-    fn at(self) -> u64 {
-        self.0 >> 32
-    }
-}
-
-impl Value {
-    fn node(v: Val) -> Value {
-        Value::Node(Wide(u64::from(v.0)))
-    }
-    /// `at` has 32 bits.
-    fn place(base: Val, at: u64) -> Value {
-        Value::Place(Place(u64::from(base.0) | at << 32))
-    }
-}
-
-/// Closures that are no stubs yet, structs that are no nodes.
-#[derive(Default)]
-pub(super) struct Plain {
-    all: Vec<PlainValue>,
-    parts: Vec<Value>,
-    /// Bytes at which dead ones are freed next.
-    limit: usize,
-}
-
-impl Plain {
-    fn bytes(&self) -> usize {
-        self.all.len() * size_of::<PlainValue>() + self.parts.len() * size_of::<Value>()
-    }
-
-    fn clear(&mut self) {
-        self.all.clear();
-        self.parts.clear();
-    }
-
-    fn parts(&self, v: Wide) -> &[Value] {
-        let PlainValue { start, n, .. } = self.all[v.idx()];
-        &self.parts[start as usize..(start + n) as usize]
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Closure(Cont),
-    Parts(Ty),
-}
-
-#[derive(Clone, Copy)]
-struct PlainValue {
-    kind: Kind,
-    /// What a closure captures, in the order of the source's free values; parts.
-    start: u32,
-    n: u32,
-    rank: (u32, u32),
-    made: u64,
-    node: Option<Val>,
-}
 
 /// A closure that is called.
 enum Callee<'a> {
@@ -196,15 +98,27 @@ impl Evaluator<'_> {
             self.current = (code.cont, site.past.mode);
             self.compute_all(&code, frame, site, false);
             let (operand, n) = match code.target {
-                Target::Branch => match self.get(&code.args[1], frame) {
-                    Value::Lit(bit) => {
-                        if self.record.is_some() {
-                            self.explain_decided(bit);
-                        }
-                        (&code.args[if bit == 1 { 2 } else { 3 }], 1)
+                Target::Branch => {
+                    let Value::Lit(bit) = self.get(&code.args[1], frame) else { return Ok(code) };
+                    if self.record.is_some() {
+                        self.explain_decided(bit);
                     }
-                    _ => return Ok(code),
-                },
+                    if let Some(next) = self.target_code(&code, bit as usize)
+                        && let Some(callee) = self.callee(&code.args[3 - bit as usize], frame)
+                    {
+                        let mem = self.get(&code.args[0], frame);
+                        let Decision::Enter(mode) =
+                            self.decide_call(&callee, &next, frame, &[mem], (false, code.origin), site)
+                        else {
+                            return Ok(code);
+                        };
+                        site.past.mode = mode;
+                        frame.push(mem);
+                        code = next;
+                        continue;
+                    }
+                    (&code.args[3 - bit as usize], 1)
+                }
                 Target::Call { .. } => (&code.callee, code.args.len()),
                 Target::Other => return Ok(code),
             };
@@ -227,7 +141,8 @@ impl Evaluator<'_> {
                 ahead.push(v);
             }
             let unfold = code.target == Target::Call { unfold: true };
-            match self.decide_call(&callee, &next, ahead, (unfold, code.origin), site) {
+            let args = &ahead[next.n_free..];
+            match self.decide_call(&callee, &next, frame, args, (unfold, code.origin), site) {
                 Decision::Enter(mode) => site.past.mode = mode,
                 // The header of a loop in a function called by `@@`: entered if its condition is known.
                 Decision::Look(mode) => {
@@ -376,18 +291,6 @@ impl Evaluator<'_> {
         }
     }
 
-    fn parts(&mut self, ty: Ty, parts: &[Value]) -> Value {
-        let rank = parts.iter().fold((0, 0), |rank: (u32, u32), &v| {
-            let (birth, height) = self.rank_of(v);
-            (rank.0.max(birth), rank.1.max(height))
-        });
-        let start = self.plain.parts.len() as u32;
-        self.plain.parts.extend_from_slice(parts);
-        let n = parts.len() as u32;
-        self.plain.all.push(PlainValue { kind: Kind::Parts(ty), start, n, rank, made: 0, node: None });
-        Value::Parts(Wide(self.plain.all.len() as u64 - 1))
-    }
-
     /// Whether an object has that many leaves.
     fn is_within(&mut self, base: Val, n: u64) -> bool {
         let Some(ty) = self.dst.types.pointee(self.dst.ty(base)) else { return false };
@@ -408,11 +311,8 @@ impl Evaluator<'_> {
     }
 
     fn known_leaf(&mut self, base: Val, at: u64, ty: Ty, site: &mut Site) -> Option<Value> {
-        let leaf = match site.memory.leaf(base, at) {
-            Leaf::Unknown => self.constants.leaf(&mut self.dst, &mut self.shapes, base, at)?,
-            leaf => leaf,
-        };
-        match leaf {
+        let constant = self.constants.leaf(&mut self.dst, &mut self.shapes, base, at);
+        match constant.unwrap_or_else(|| site.memory.leaf(base, at)) {
             Leaf::Unknown => None,
             Leaf::Lit(bits) => Some(Value::Lit(bits)),
             Leaf::Val(v) => Some(self.value_of(v)),
@@ -485,48 +385,22 @@ impl Evaluator<'_> {
     }
 
     /// The value of an operand; a closure is made.
+    #[inline]
     fn get(&mut self, operand: &Operand, frame: &[Value]) -> Value {
         match operand {
             Operand::Slot(slot) => frame[*slot as usize],
             Operand::Const(v, _) => *v,
-            Operand::Closure(k, slots) => {
-                let start = self.plain.parts.len() as u32;
-                let mut rank = (0, 0);
-                for &slot in slots.iter() {
-                    let v = frame[slot as usize];
-                    let (birth, height) = self.rank_of(v);
-                    rank = (rank.0.max(birth), rank.1.max(height));
-                    self.plain.parts.push(v);
-                }
-                let (n, rank) = (slots.len() as u32, (rank.0, rank.1 + 1));
-                let kind = Kind::Closure(*k);
-                self.plain.all.push(PlainValue { kind, start, n, rank, made: self.reductions, node: None });
-                let closure = Value::Closure(Wide(self.plain.all.len() as u64 - 1));
-                if self.is_run_own(*k) {
-                    return closure;
-                }
-                let any = self.dst.types.mem();
-                Value::node(self.node_of(closure, any))
-            }
+            Operand::Closure(k, slots) => self.make_closure(*k, slots, frame),
         }
     }
 
     /// Whether a run need not look at closures of `k` that the code being evaluated makes.
-    fn is_run_own(&self, k: Cont) -> bool {
+    pub(super) fn is_run_own(&self, k: Cont) -> bool {
         let (by, mode) = self.current;
         match mode {
             Mode::Filters => true,
             Mode::Run(_) => self.facts.function[k] == self.facts.function[by],
             Mode::Skip(..) => false,
-        }
-    }
-
-    fn rank_of(&mut self, v: Value) -> (u32, u32) {
-        match v {
-            Value::Lit(_) => (0, 0),
-            Value::Node(v) => self.rank(v.val()),
-            Value::Place(p) => self.rank(p.base()),
-            Value::Closure(c) | Value::Parts(c) => self.plain.all[c.idx()].rank,
         }
     }
 
@@ -555,13 +429,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether a call is unfolded in any case; `frame` is the one in which the callee begins. See [`Evaluator::call`], which
-    /// decides about all others.
+    /// Whether a call is unfolded in any case; `frame` is the caller's. See [`Evaluator::call`], which decides about all
+    /// others.
     fn decide_call(
         &mut self,
         callee: &Callee,
         code: &Code,
         frame: &[Value],
+        args: &[Value],
         (unfold, origin): (bool, Span),
         site: &mut Site,
     ) -> Decision {
@@ -580,7 +455,6 @@ impl Evaluator<'_> {
             _ => site.past.mode,
         };
         let forced = unfold || matches!((site.past.mode, mode), (Mode::Run(_), Mode::Run(_)));
-        let args = &frame[code.n_free..];
         let Some((mask, mut full)) = self.quick_request(k, code, args, forced) else { return Decision::Residual };
         let mut asked = true;
         if code.call.is_recursive {
@@ -600,7 +474,7 @@ impl Evaluator<'_> {
         } else if !full {
             asked = false;
             let inline = code.call.may_inline && self.hints.is_inline((k, mask));
-            full = inline || self.is_linear_call(callee, code, frame, mask);
+            full = inline || self.is_linear_call(callee, code, frame, args, mask);
         }
         if !full {
             return Decision::Residual;
@@ -633,8 +507,8 @@ impl Evaluator<'_> {
         if self.options.annotations && (unfold || code.call.always) {
             return Some((all, true));
         }
-        let automatic = self.facts.automatic[k];
-        if !self.options.annotations {
+        let automatic = code.call.automatic;
+        if code.call.unfiltered || !self.options.annotations {
             return Some((automatic, automatic == all && all != 0));
         }
         let source = self.source;
@@ -692,9 +566,13 @@ impl Evaluator<'_> {
     }
 
     /// As [`Evaluator::is_linear`].
-    fn is_linear_call(&mut self, callee: &Callee, code: &Code, frame: &[Value], mask: u64) -> bool {
+    fn is_linear_call(&mut self, callee: &Callee, code: &Code, frame: &[Value], args: &[Value], mask: u64) -> bool {
         if mask != 0 {
             return false;
+        }
+        let has_functions = code.call.functions != 0 || args.len() > 64;
+        if let (Callee::Made(..), None, false) = (callee, self.queue.peek(), has_functions) {
+            return true;
         }
         let rank = match callee {
             Callee::Stub(s) => {
@@ -706,10 +584,10 @@ impl Evaluator<'_> {
                 stub.rank
             }
             Callee::Plain(_, c) => self.plain.all[c.idx()].rank,
-            Callee::Made(..) => {
+            Callee::Made(_, slots) => {
                 let mut rank = (0, 0);
-                for &v in &frame[..code.n_free] {
-                    let (birth, height) = self.rank_of(v);
+                for &slot in slots.iter() {
+                    let (birth, height) = self.rank_of(frame[slot as usize]);
                     rank = (rank.0.max(birth), rank.1.max(height));
                 }
                 (rank.0, rank.1 + 1)
@@ -720,8 +598,8 @@ impl Evaluator<'_> {
         {
             return false;
         }
-        if code.call.functions != 0 || frame.len() - code.n_free > 64 {
-            for (i, &arg) in frame[code.n_free..].iter().enumerate().skip(1) {
+        if has_functions {
+            for (i, &arg) in args.iter().enumerate().skip(1) {
                 if i < 64 && code.call.functions >> i & 1 == 0 {
                     continue;
                 }
@@ -762,139 +640,5 @@ impl Evaluator<'_> {
             frame.push(v);
         }
         self.code(header).is_some_and(|code| self.is_condition_known(&code, &mut frame, site))
-    }
-
-    // Values as nodes.
-
-    pub(super) fn value_of(&mut self, v: Val) -> Value {
-        match self.dst.node(v) {
-            Node::Lit(bits) => Value::Lit(bits),
-            Node::Global(_) | Node::Op(Op::Extract | Op::Lea | Op::Bitcast)
-                if matches!(self.dst.types.kind(self.dst.ty(v)), TyKind::Ptr { .. }) =>
-            {
-                match memory::known_place(&mut self.dst, &mut self.shapes, v) {
-                    Some((base, at)) => Value::place(base, at),
-                    None => Value::node(v),
-                }
-            }
-            _ => Value::node(v),
-        }
-    }
-
-    fn is_value_known(&self, v: Value) -> bool {
-        let mut work: SmallVec<[Value; 8]> = SmallVec::from_slice(&[v]);
-        while let Some(v) = work.pop() {
-            match v {
-                Value::Lit(_) | Value::Closure(_) => {}
-                Value::Node(v) if self.is_known(v.val()) => {}
-                Value::Place(p) if self.is_known(p.base()) => {}
-                Value::Node(_) | Value::Place(..) => return false,
-                Value::Parts(c) => work.extend_from_slice(self.plain.parts(c)),
-            }
-        }
-        true
-    }
-
-    /// The node for a value; closures become stubs, with what they capture.
-    pub(super) fn node_of(&mut self, v: Value, ty: Ty) -> Val {
-        let root = match v {
-            Value::Closure(c) | Value::Parts(c) => c,
-            _ => return self.simple_node(v, ty),
-        };
-        let mut stack = vec![root];
-        while let Some(&c) = stack.last() {
-            let PlainValue { kind, start, n, made, node, .. } = self.plain.all[c.idx()];
-            if node.is_some() {
-                stack.pop();
-                continue;
-            }
-            let before = stack.len();
-            for v in self.plain.parts(c) {
-                if let Value::Closure(inner) | Value::Parts(inner) = *v
-                    && self.plain.all[inner.idx()].node.is_none()
-                {
-                    stack.push(inner);
-                }
-            }
-            if stack.len() > before {
-                continue;
-            }
-            let mut vals = Vec::with_capacity(n as usize);
-            for i in 0..n as usize {
-                let ty = match kind {
-                    Kind::Closure(k) => self.source.ty(self.facts.nest.free(k)[i]),
-                    Kind::Parts(ty) => self.dst.types.part(ty, i as u64).unwrap_or(ty),
-                };
-                let v = self.plain.parts[start as usize + i];
-                vals.push(self.simple_node(v, ty));
-            }
-            let node = match kind {
-                Kind::Closure(k) => {
-                    let s = self.stub(k, 0, Rc::from(vals));
-                    self.note_made(s, made);
-                    self.dst.cont_val(self.stubs[s].cont)
-                }
-                Kind::Parts(ty) if matches!(self.dst.types.kind(ty), TyKind::Tuple(_)) => self.dst.op(Op::Tuple, &vals),
-                Kind::Parts(ty) => self.dst.op_ty(Op::Struct, ty, &vals),
-            };
-            self.plain.all[c.idx()].node = Some(node);
-            stack.pop();
-        }
-        self.plain.all[root.idx()].node.unwrap_or(Val(0))
-    }
-
-    /// The same of what has no parts that are to be made first.
-    fn simple_node(&mut self, v: Value, ty: Ty) -> Val {
-        match v {
-            Value::Lit(bits) => self.dst.lit(ty, bits),
-            Value::Node(v) => v.val(),
-            Value::Closure(c) | Value::Parts(c) => self.plain.all[c.idx()].node.unwrap_or(Val(0)),
-            Value::Place(p) => {
-                let Some(pointee) = self.dst.types.pointee(ty) else { return p.base() };
-                let ptr = memory::address(&mut self.dst, &mut self.shapes, p.base(), p.at(), pointee);
-                match self.dst.ty(ptr) == ty {
-                    true => ptr,
-                    false => self.dst.op_ty(Op::Bitcast, ty, &[ptr]),
-                }
-            }
-        }
-    }
-
-    /// Frees closures and structs that the frame does not reach.
-    fn collect(&mut self, frame: &mut [Value]) -> Result<(), Box<Diverged>> {
-        if self.plain.bytes() < self.plain.limit.max(MIN_BYTES) {
-            return Ok(());
-        }
-        let mut new = Plain::default();
-        let mut moved = vec![u64::MAX; self.plain.all.len()];
-        let old = std::mem::take(&mut self.plain);
-        let mut forward = |v: &mut Value, new: &mut Plain| {
-            let (Value::Closure(c) | Value::Parts(c)) = v else { return };
-            let to = &mut moved[c.idx()];
-            if *to == u64::MAX {
-                let mut kept = old.all[c.idx()];
-                kept.start = new.parts.len() as u32;
-                new.parts.extend_from_slice(old.parts(*c));
-                *to = new.all.len() as u64;
-                new.all.push(kept);
-            }
-            *c = Wide(*to);
-        };
-        frame.iter_mut().for_each(|v| forward(v, &mut new));
-        let mut at = 0;
-        while at < new.parts.len() {
-            let mut v = new.parts[at];
-            forward(&mut v, &mut new);
-            new.parts[at] = v;
-            at += 1;
-        }
-        new.limit = 2 * new.bytes();
-        self.plain = new;
-        let limit = (MAX_BYTES as f64 * self.options.budget.max(0.1)) as usize;
-        self.near_end |= self.plain.bytes() * 2 > limit;
-        match self.plain.bytes() > limit {
-            true => Err(self.diverged("bytes of closures", limit as u64)),
-            false => Ok(()),
-        }
     }
 }

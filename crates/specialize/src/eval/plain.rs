@@ -1,0 +1,284 @@
+//! What the machine computes with: numbers, closures, structs and addresses that are no nodes of the residual graph, until
+//! they have to be.
+
+use super::{Diverged, Evaluator};
+use crate::memory;
+use nyala_ir::{Cont, Node, Op, Ty, TyKind, Val};
+use smallvec::SmallVec;
+use std::rc::Rc;
+
+/// Bytes of closures at which dead ones are freed first.
+const MIN_BYTES: usize = 1 << 20;
+/// Bytes of living closures.
+const MAX_BYTES: usize = 512 << 20;
+
+/// All variants are alike in memory, so that they are passed in registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Value {
+    /// The bits of a literal; its type is that of the place where it is.
+    Lit(u64),
+    /// A node of the residual graph; no literal.
+    Node(Wide),
+    /// Of [`Plain`]: a closure.
+    Closure(Wide),
+    /// Of [`Plain`]: a struct or tuple.
+    Parts(Wide),
+    /// The address of a leaf of an object. What is there is told by its type.
+    Place(Place),
+}
+
+/// A number of 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Wide(u64);
+
+/// A node, and a number of 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place(u64);
+
+impl Wide {
+    pub fn val(self) -> Val {
+        Val(self.0 as u32)
+    }
+    pub fn idx(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Place {
+    pub fn base(self) -> Val {
+        Val(self.0 as u32)
+    }
+    pub fn at(self) -> u64 {
+        self.0 >> 32
+    }
+}
+
+impl Value {
+    pub fn node(v: Val) -> Value {
+        Value::Node(Wide(u64::from(v.0)))
+    }
+    /// `at` has 32 bits.
+    pub fn place(base: Val, at: u64) -> Value {
+        Value::Place(Place(u64::from(base.0) | at << 32))
+    }
+}
+
+/// Closures that are no stubs yet, structs that are no nodes.
+#[derive(Default)]
+pub(super) struct Plain {
+    pub all: Vec<PlainValue>,
+    parts: Vec<Value>,
+    /// Bytes at which dead ones are freed next.
+    limit: usize,
+}
+
+impl Plain {
+    fn bytes(&self) -> usize {
+        self.all.len() * size_of::<PlainValue>() + self.parts.len() * size_of::<Value>()
+    }
+
+    pub fn clear(&mut self) {
+        self.all.clear();
+        self.parts.clear();
+    }
+
+    pub fn parts(&self, v: Wide) -> &[Value] {
+        let PlainValue { start, n, .. } = self.all[v.idx()];
+        &self.parts[start as usize..(start + n) as usize]
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Closure(Cont),
+    Parts(Ty),
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct PlainValue {
+    pub kind: Kind,
+    /// What a closure captures, in the order of the source's free values; parts.
+    start: u32,
+    n: u32,
+    pub rank: (u32, u32),
+    made: u64,
+    pub node: Option<Val>,
+}
+
+impl Evaluator<'_> {
+    pub(super) fn parts(&mut self, ty: Ty, parts: &[Value]) -> Value {
+        let rank = parts.iter().fold((0, 0), |rank: (u32, u32), &v| {
+            let (birth, height) = self.rank_of(v);
+            (rank.0.max(birth), rank.1.max(height))
+        });
+        let start = self.plain.parts.len() as u32;
+        self.plain.parts.extend_from_slice(parts);
+        let n = parts.len() as u32;
+        self.plain.all.push(PlainValue { kind: Kind::Parts(ty), start, n, rank, made: 0, node: None });
+        Value::Parts(Wide(self.plain.all.len() as u64 - 1))
+    }
+
+    pub(super) fn make_closure(&mut self, k: Cont, slots: &[u32], frame: &[Value]) -> Value {
+        let start = self.plain.parts.len() as u32;
+        let mut rank = (0, 0);
+        for &slot in slots {
+            let v = frame[slot as usize];
+            let (birth, height) = self.rank_of(v);
+            rank = (rank.0.max(birth), rank.1.max(height));
+            self.plain.parts.push(v);
+        }
+        let (n, rank) = (slots.len() as u32, (rank.0, rank.1 + 1));
+        let kind = Kind::Closure(k);
+        self.plain.all.push(PlainValue { kind, start, n, rank, made: self.reductions, node: None });
+        let closure = Value::Closure(Wide(self.plain.all.len() as u64 - 1));
+        if self.is_run_own(k) {
+            return closure;
+        }
+        let any = self.dst.types.mem();
+        Value::node(self.node_of(closure, any))
+    }
+
+    pub(super) fn rank_of(&mut self, v: Value) -> (u32, u32) {
+        match v {
+            Value::Lit(_) => (0, 0),
+            Value::Node(v) => self.rank(v.val()),
+            Value::Place(p) => self.rank(p.base()),
+            Value::Closure(c) | Value::Parts(c) => self.plain.all[c.idx()].rank,
+        }
+    }
+
+    // Values as nodes.
+
+    pub(super) fn value_of(&mut self, v: Val) -> Value {
+        match self.dst.node(v) {
+            Node::Lit(bits) => Value::Lit(bits),
+            Node::Global(_) | Node::Op(Op::Extract | Op::Lea | Op::Bitcast)
+                if matches!(self.dst.types.kind(self.dst.ty(v)), TyKind::Ptr { .. }) =>
+            {
+                match memory::known_place(&mut self.dst, &mut self.shapes, v) {
+                    Some((base, at)) => Value::place(base, at),
+                    None => Value::node(v),
+                }
+            }
+            _ => Value::node(v),
+        }
+    }
+
+    pub(super) fn is_value_known(&self, v: Value) -> bool {
+        let mut work: SmallVec<[Value; 8]> = SmallVec::from_slice(&[v]);
+        while let Some(v) = work.pop() {
+            match v {
+                Value::Lit(_) | Value::Closure(_) => {}
+                Value::Node(v) if self.is_known(v.val()) => {}
+                Value::Place(p) if self.is_known(p.base()) => {}
+                Value::Node(_) | Value::Place(..) => return false,
+                Value::Parts(c) => work.extend_from_slice(self.plain.parts(c)),
+            }
+        }
+        true
+    }
+
+    /// The node for a value; closures become stubs, with what they capture.
+    pub(super) fn node_of(&mut self, v: Value, ty: Ty) -> Val {
+        let root = match v {
+            Value::Closure(c) | Value::Parts(c) => c,
+            _ => return self.simple_node(v, ty),
+        };
+        let mut stack = vec![root];
+        while let Some(&c) = stack.last() {
+            let PlainValue { kind, start, n, made, node, .. } = self.plain.all[c.idx()];
+            if node.is_some() {
+                stack.pop();
+                continue;
+            }
+            let before = stack.len();
+            for v in self.plain.parts(c) {
+                if let Value::Closure(inner) | Value::Parts(inner) = *v
+                    && self.plain.all[inner.idx()].node.is_none()
+                {
+                    stack.push(inner);
+                }
+            }
+            if stack.len() > before {
+                continue;
+            }
+            let mut vals = Vec::with_capacity(n as usize);
+            for i in 0..n as usize {
+                let ty = match kind {
+                    Kind::Closure(k) => self.source.ty(self.facts.nest.free(k)[i]),
+                    Kind::Parts(ty) => self.dst.types.part(ty, i as u64).unwrap_or(ty),
+                };
+                let v = self.plain.parts[start as usize + i];
+                vals.push(self.simple_node(v, ty));
+            }
+            let node = match kind {
+                Kind::Closure(k) => {
+                    let s = self.stub(k, 0, Rc::from(vals));
+                    self.note_made(s, made);
+                    self.dst.cont_val(self.stubs[s].cont)
+                }
+                Kind::Parts(ty) if matches!(self.dst.types.kind(ty), TyKind::Tuple(_)) => self.dst.op(Op::Tuple, &vals),
+                Kind::Parts(ty) => self.dst.op_ty(Op::Struct, ty, &vals),
+            };
+            self.plain.all[c.idx()].node = Some(node);
+            stack.pop();
+        }
+        self.plain.all[root.idx()].node.unwrap_or(Val(0))
+    }
+
+    /// The same of what has no parts that are to be made first.
+    fn simple_node(&mut self, v: Value, ty: Ty) -> Val {
+        match v {
+            Value::Lit(bits) => self.dst.lit(ty, bits),
+            Value::Node(v) => v.val(),
+            Value::Closure(c) | Value::Parts(c) => self.plain.all[c.idx()].node.unwrap_or(Val(0)),
+            Value::Place(p) => {
+                let Some(pointee) = self.dst.types.pointee(ty) else { return p.base() };
+                let ptr = memory::address(&mut self.dst, &mut self.shapes, p.base(), p.at(), pointee);
+                match self.dst.ty(ptr) == ty {
+                    true => ptr,
+                    false => self.dst.op_ty(Op::Bitcast, ty, &[ptr]),
+                }
+            }
+        }
+    }
+
+    /// Frees closures and structs that the frame does not reach.
+    pub(super) fn collect(&mut self, frame: &mut [Value]) -> Result<(), Box<Diverged>> {
+        if self.plain.bytes() < self.plain.limit.max(MIN_BYTES) {
+            return Ok(());
+        }
+        let mut new = std::mem::take(&mut self.spare);
+        let mut moved = vec![u64::MAX; self.plain.all.len()];
+        let old = std::mem::take(&mut self.plain);
+        let mut forward = |v: &mut Value, new: &mut Plain| {
+            let (Value::Closure(c) | Value::Parts(c)) = v else { return };
+            let to = &mut moved[c.idx()];
+            if *to == u64::MAX {
+                let mut kept = old.all[c.idx()];
+                kept.start = new.parts.len() as u32;
+                new.parts.extend_from_slice(old.parts(*c));
+                *to = new.all.len() as u64;
+                new.all.push(kept);
+            }
+            *c = Wide(*to);
+        };
+        frame.iter_mut().for_each(|v| forward(v, &mut new));
+        let mut at = 0;
+        while at < new.parts.len() {
+            let mut v = new.parts[at];
+            forward(&mut v, &mut new);
+            new.parts[at] = v;
+            at += 1;
+        }
+        new.limit = 2 * new.bytes();
+        (self.plain, self.spare) = (new, old);
+        self.spare.clear();
+        let limit = (MAX_BYTES as f64 * self.options.budget.max(0.1)) as usize;
+        self.near_end |= self.plain.bytes() * 2 > limit;
+        match self.plain.bytes() > limit {
+            true => Err(self.diverged("bytes of closures", limit as u64)),
+            false => Ok(()),
+        }
+    }
+}
