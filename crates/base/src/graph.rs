@@ -45,39 +45,161 @@ pub fn reversed(succs: &[Vec<usize>]) -> Vec<Vec<usize>> {
 
 /// Immediate dominator of each node, the entry's is itself; [`NONE`] where unreachable.
 pub fn dominators(succs: &[Vec<usize>], entry: usize) -> Vec<usize> {
-    let mut rpo = postorder(succs, entry);
-    rpo.reverse();
-    let mut position = vec![NONE; succs.len()];
-    for (i, &n) in rpo.iter().enumerate() {
-        position[n] = i;
+    dominator_tree(succs.len(), entry, |n, i| succs[n].get(i).copied()).0
+}
+
+/// The same of a graph with `n_nodes` nodes whose `i`-th successors `succ` gives, and the reachable nodes, each after its
+/// dominators.
+///
+/// The algorithm of Lengauer and Tarjan with path compression only: the work grows with the edges and the logarithm of
+/// the nodes, whatever the graph looks like. Iterating to a fixed point takes time quadratic in long chains of joins.
+pub fn dominator_tree(
+    n_nodes: usize,
+    entry: usize,
+    succ: impl Fn(usize, usize) -> Option<usize>,
+) -> (Vec<usize>, Vec<usize>) {
+    // Nodes by their number in the order in which a depth-first walk comes to them; from here on everything is numbers.
+    let mut number = vec![NONE; n_nodes];
+    let (mut order, mut parent) = (vec![entry], vec![NONE]);
+    number[entry] = 0;
+    let mut edges: Vec<(usize, usize)> = Vec::new();
+    let mut stack = vec![(0, 0)];
+    while let Some((n, i)) = stack.last_mut() {
+        let Some(to) = succ(order[*n], *i) else {
+            stack.pop();
+            continue;
+        };
+        *i += 1;
+        let from = *n;
+        if number[to] == NONE {
+            number[to] = order.len();
+            order.push(to);
+            parent.push(from);
+            stack.push((number[to], 0));
+        }
+        edges.push((from, number[to]));
     }
-    let preds = reversed(succs);
-    let mut idom = vec![NONE; succs.len()];
-    idom[entry] = entry;
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &n in &rpo[1..] {
-            let mut new = NONE;
-            for &p in preds[n].iter().filter(|&&p| idom[p] != NONE) {
-                if new == NONE {
-                    new = p;
-                    continue;
-                }
-                let mut at = p;
-                while at != new {
-                    while position[at] > position[new] {
-                        at = idom[at];
-                    }
-                    while position[new] > position[at] {
-                        new = idom[new];
-                    }
-                }
-            }
-            changed |= std::mem::replace(&mut idom[n], new) != new;
+    let n = order.len();
+    let mut first_pred = vec![0; n + 1];
+    edges.iter().for_each(|e| first_pred[e.1 + 1] += 1);
+    (0..n).for_each(|i| first_pred[i + 1] += first_pred[i]);
+    let (mut preds, mut next) = (vec![0; edges.len()], first_pred.clone());
+    for (from, to) in edges {
+        preds[next[to]] = from;
+        next[to] += 1;
+    }
+    let mut forest =
+        Forest { ancestor: vec![NONE; n], label: (0..n).collect(), semi: (0..n).collect(), path: Vec::new() };
+    let mut idom = vec![0; n];
+    // Nodes with that semi-dominator, as lists.
+    let (mut bucket, mut rest) = (vec![NONE; n], vec![NONE; n]);
+    for w in (1..n).rev() {
+        for &v in &preds[first_pred[w]..first_pred[w + 1]] {
+            let best = forest.best(v);
+            forest.semi[w] = forest.semi[w].min(forest.semi[best]);
+        }
+        let semi = forest.semi[w];
+        rest[w] = std::mem::replace(&mut bucket[semi], w);
+        forest.ancestor[w] = parent[w];
+        let mut v = std::mem::replace(&mut bucket[parent[w]], NONE);
+        while v != NONE {
+            let best = forest.best(v);
+            idom[v] = if forest.semi[best] < forest.semi[v] { best } else { parent[w] };
+            v = rest[v];
         }
     }
-    idom
+    for w in 1..n {
+        if idom[w] != forest.semi[w] {
+            idom[w] = idom[idom[w]];
+        }
+    }
+    let mut result = vec![NONE; n_nodes];
+    (0..n).for_each(|w| result[order[w]] = order[idom[w]]);
+    (result, order)
+}
+
+/// The part of the depth-first tree that was looked at.
+struct Forest {
+    ancestor: Vec<usize>,
+    /// On the path to the ancestor the node with the least semi-dominator.
+    label: Vec<usize>,
+    semi: Vec<usize>,
+    path: Vec<usize>,
+}
+
+impl Forest {
+    /// The node with the least semi-dominator on the way from `v` to the root of its tree.
+    fn best(&mut self, v: usize) -> usize {
+        if self.ancestor[v] == NONE {
+            return v;
+        }
+        let mut at = v;
+        while self.ancestor[self.ancestor[at]] != NONE {
+            self.path.push(at);
+            at = self.ancestor[at];
+        }
+        while let Some(n) = self.path.pop() {
+            let above = self.ancestor[n];
+            if self.semi[self.label[above]] < self.semi[self.label[n]] {
+                self.label[n] = self.label[above];
+            }
+            self.ancestor[n] = self.ancestor[above];
+        }
+        self.label[v]
+    }
+}
+
+/// A tree in which nearest common ancestors are found in logarithmic time.
+#[derive(Default)]
+pub struct Tree {
+    /// Of the root 0, and of what is not in the tree.
+    depth: Vec<usize>,
+    up: Vec<usize>,
+    /// An ancestor further up: skew-binary jump pointers.
+    jump: Vec<usize>,
+}
+
+impl Tree {
+    /// From the parent of each node, the root's is itself, and the nodes, each after its parent.
+    pub fn new(up: Vec<usize>, order: &[usize]) -> Tree {
+        let (mut depth, mut jump) = (vec![0; up.len()], up.clone());
+        for &n in order.iter().skip(1) {
+            let p = up[n];
+            depth[n] = depth[p] + 1;
+            let (q, r) = (jump[p], jump[jump[p]]);
+            jump[n] = if depth[p] - depth[q] == depth[q] - depth[r] { r } else { p };
+        }
+        Tree { depth, up, jump }
+    }
+
+    pub fn depth(&self, n: usize) -> usize {
+        self.depth.get(n).copied().unwrap_or(0)
+    }
+
+    pub fn parent(&self, n: usize) -> usize {
+        self.up[n]
+    }
+
+    /// The nearest common ancestor.
+    pub fn meet(&self, a: usize, b: usize) -> usize {
+        let (mut a, mut b) = (self.climb(a, self.depth[b]), self.climb(b, self.depth[a]));
+        while a != b {
+            (a, b) = match self.jump[a] == self.jump[b] {
+                true => (self.up[a], self.up[b]),
+                false => (self.jump[a], self.jump[b]),
+            };
+        }
+        a
+    }
+
+    /// The ancestor at that depth; the node itself if it lies higher.
+    fn climb(&self, mut n: usize, depth: usize) -> usize {
+        while self.depth[n] > depth {
+            let jump = self.jump[n];
+            n = if self.depth[jump] >= depth { jump } else { self.up[n] };
+        }
+        n
+    }
 }
 
 /// Adds edges to `exit` such that each node reachable from `entry` reaches it, none of them superfluous: one for each
@@ -156,6 +278,57 @@ mod tests {
         check("A. AB", "B.", "A. B.");
         check("AB AC BD CD D.", "", "AD BD CD D.");
         check("AB BC CB BD D.", "", "AB BD CB D.");
+    }
+
+    /// Against the definition: a node is dominated by what it is not reached without.
+    #[test]
+    fn finds_dominators_of_random_graphs() {
+        let mut state = 12345u32;
+        let mut random = |n: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) as usize % n
+        };
+        for n in (1..9).cycle().take(2000) {
+            let succs: Vec<Vec<usize>> = (0..n).map(|_| (0..random(4)).map(|_| random(n)).collect()).collect();
+            let idom = dominators(&succs, 0);
+            let reached_without = |removed: usize| {
+                let mut seen = vec![false; n];
+                seen[removed] = true;
+                walk(&succs, 0, &mut seen, &mut Vec::new());
+                seen
+            };
+            let mut reached = vec![false; n];
+            walk(&succs, 0, &mut reached, &mut Vec::new());
+            for m in 0..n {
+                if !reached[m] || m == 0 {
+                    assert_eq!(idom[m], if m == 0 { 0 } else { NONE }, "{m} in {succs:?}");
+                    continue;
+                }
+                let strict: Vec<usize> = (0..n).filter(|&d| d != m && (d == 0 || !reached_without(d)[m])).collect();
+                let mut found = Vec::new();
+                let mut at = m;
+                while at != 0 {
+                    at = idom[at];
+                    found.push(at);
+                }
+                found.sort_unstable();
+                assert_eq!(found, strict, "of {m} in {succs:?}");
+            }
+            let (idom, order) = dominator_tree(n, 0, |n, i| succs[n].get(i).copied());
+            let above = |mut m: usize| {
+                let mut all = vec![m];
+                while m != 0 {
+                    m = idom[m];
+                    all.push(m);
+                }
+                all
+            };
+            let tree = Tree::new(idom.clone(), &order);
+            for (&a, &b) in order.iter().flat_map(|a| order.iter().map(move |b| (a, b))) {
+                let common = above(a).into_iter().find(|m| above(b).contains(m));
+                assert_eq!(Some(tree.meet(a, b)), common, "of {a} and {b} in {succs:?}");
+            }
+        }
     }
 
     /// `002` Figure 10.3: walks that reach `C` before `E` would add a superfluous edge.

@@ -49,6 +49,11 @@ impl Cfg {
         self.position[block.idx()] != usize::MAX
     }
 
+    pub fn dominator_tree(&self) -> graph::Tree {
+        let order: Vec<usize> = self.rpo.iter().map(|b| b.idx()).collect();
+        graph::Tree::new(self.idom.iter().map(|b| b.idx()).collect(), &order)
+    }
+
     /// Children in the dominator tree, in reverse postorder.
     pub fn dominator_children(&self) -> Vec<Vec<Block>> {
         let mut children = vec![Vec::new(); self.idom.len()];

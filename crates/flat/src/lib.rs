@@ -33,6 +33,6 @@ pub use data::*;
 pub use print::{print, print_functions};
 pub use promote::promote_slots;
 pub use read::{ReadError, read};
-pub use schedule::schedule;
+pub use schedule::{schedule, schedule_with_sources};
 pub use simplify::simplify_branches;
 pub use verify::verify;

@@ -34,6 +34,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The module of all that a graph exports. `None`: the sink says why not.
 pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
+    Some(schedule_with_sources(w, sink)?.0)
+}
+
+/// The same, and of each function of the module which one of the graph it was made of, if it was of one.
+pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<Option<Cont>>)> {
     let (nest, globals) = Nest::of_program(w, &w.roots());
     let mut s = Scheduler {
         w,
@@ -51,6 +56,7 @@ pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
         exits: Exits::default(),
         groups: Groups::default(),
         leavers: FxHashMap::default(),
+        numbers: SideTable::default(),
     };
     for &g in &globals {
         let data = w.global(g);
@@ -82,7 +88,12 @@ pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
         s.build(k);
     }
     if s.limitations.is_empty() {
-        return Some(s.module);
+        let mut sources = vec![None; s.module.funcs.len()];
+        for &k in &s.nest.conts {
+            let made = [s.funcs[k], s.closures[k], s.callbacks[k]];
+            made.into_iter().flatten().for_each(|func| sources[func.idx()] = Some(k));
+        }
+        return Some((s.module, sources));
     }
     let mut seen = FxHashSet::default();
     for d in s.limitations {
@@ -114,6 +125,8 @@ struct Scheduler<'a> {
     groups: Groups,
     /// Code of continuations that are values, by type.
     leavers: FxHashMap<Ty, Func>,
+    /// See `place`; 0 between its calls.
+    numbers: SideTable<Val, u32>,
 }
 
 /// The function under construction.

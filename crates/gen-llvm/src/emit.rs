@@ -110,6 +110,8 @@ pub struct Emitted {
     /// Some function is too large for the optimizing code generator.
     has_huge: bool,
     asm_checks: Vec<AsmCheck>,
+    /// By function of the module the symbols of its code.
+    pub symbols: Vec<Vec<String>>,
 }
 
 impl Emitted {
@@ -166,7 +168,12 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         out: String::new(),
     };
     emitter.emit()?;
-    Ok(Emitted { text: emitter.out, has_huge: emitter.has_huge, asm_checks: emitter.asm_checks })
+    let symbols = module.funcs.iter().enumerate().map(|(i, f)| {
+        let own = [&emitter.funcs[i], &emitter.callbacks[i]].into_iter().filter(|s| !s.is_empty()).cloned();
+        own.chain(f.symbol().filter(|_| !f.is_foreign()).map(String::from)).collect()
+    });
+    let symbols = symbols.collect();
+    Ok(Emitted { symbols, text: emitter.out, has_huge: emitter.has_huge, asm_checks: emitter.asm_checks })
 }
 
 /// A module in LLVM, verified.

@@ -7,7 +7,7 @@
 //! nested in that one and captures the block as a continuation: an entry point with the frame of the activation that
 //! made the closure.
 
-use nyala_base::{Id, SideTable};
+use nyala_base::{Id, SideTable, graph};
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Effect, Linkage, Node, Op, Ty, TyKind, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -224,7 +224,7 @@ impl<'w> Program<'w> {
 
     pub fn scope(&mut self, f: Cont, count: &mut dyn FnMut(Ty) -> u64) -> Scope {
         let (blocks, successors) = self.blocks(f);
-        let idom = dominators(&blocks, &successors);
+        let idom = graph::dominators(&successors, 0);
         let mut scope = Scope {
             blocks,
             idom,
@@ -541,47 +541,6 @@ impl<'w> Program<'w> {
     fn has_function_part(&self, v: Val) -> bool {
         self.w.types.has_function(self.w.ty(v))
     }
-}
-
-/// Immediate dominators of blocks in reverse postorder (Cooper, Harvey, Kennedy).
-fn dominators(blocks: &[Cont], successors: &[Vec<usize>]) -> Vec<usize> {
-    let n = blocks.len();
-    let mut preds: Vec<Vec<usize>> = vec![Vec::new(); n];
-    for (i, succ) in successors.iter().enumerate() {
-        succ.iter().for_each(|&s| preds[s].push(i));
-    }
-    let mut idom = vec![usize::MAX; n];
-    idom[0] = 0;
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for b in 1..n {
-            let mut new = usize::MAX;
-            for &p in &preds[b] {
-                if idom[p] == usize::MAX {
-                    continue;
-                }
-                if new == usize::MAX {
-                    new = p;
-                    continue;
-                }
-                let (mut x, mut y) = (p, new);
-                while x != y {
-                    if x > y {
-                        x = idom[x];
-                    } else {
-                        y = idom[y];
-                    }
-                }
-                new = x;
-            }
-            if idom[b] != new {
-                idom[b] = new;
-                changed = true;
-            }
-        }
-    }
-    idom
 }
 
 /// The function that an index of a continuation's table stands for, for messages.

@@ -12,7 +12,7 @@
 
 use crate::ops::Effect;
 use crate::world::{Cont, Global, Node, Val, World};
-use nyala_base::SideTable;
+use nyala_base::{SideTable, graph};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Nesting of everything reachable from some roots.
@@ -43,14 +43,13 @@ impl Nest {
         };
         let ops = nest.discover(w, roots);
         nest.find_references(w);
-        nest.dominators = Dominators::new(roots, &nest.references);
+        nest.dominators = Dominators::new(roots, &nest.conts, &nest.references);
         nest.find_homes(w, &ops);
         nest.compute_free(w);
         for i in 0..nest.conts.len() {
             let k = nest.conts[i];
-            nest.free[k].sort_unstable();
             let owners = nest.free[k].iter().filter_map(|&v| nest.owner[v]);
-            nest.parent[k] = owners.max_by_key(|&o| nest.dominators.depth[o]);
+            nest.parent[k] = owners.max_by_key(|&o| nest.dominators.depth(o));
             nest.sort_ops(w, k);
         }
         nest
@@ -117,12 +116,23 @@ impl Nest {
     }
 
     pub fn is_reachable(&self, k: Cont) -> bool {
-        self.dominators.depth[k] != 0
+        self.dominators.depth(k) != 0
     }
 
     /// The last continuation before `k` that lies on every path of references to `k` from a root.
     pub fn dominator(&self, k: Cont) -> Option<Cont> {
-        self.dominators.up[k]
+        if !self.is_reachable(k) {
+            return None;
+        }
+        let up = self.dominators.tree.parent(self.dominators.position[k] as usize);
+        up.checked_sub(1).map(|n| self.conts[n])
+    }
+
+    /// The nearest common dominator; the first where there is none, which well-formed graphs do not ask for.
+    fn meet(&self, a: Cont, b: Cont) -> Cont {
+        let Dominators { tree, position } = &self.dominators;
+        let found = tree.meet(position[a] as usize, position[b] as usize);
+        found.checked_sub(1).map_or(a, |n| self.conts[n])
     }
 
     /// Continuations that `k` refers to, each once: the callee first, then the arguments.
@@ -257,7 +267,7 @@ impl Nest {
             if self.owner[v].is_none() {
                 work.extend(w.args(v));
             } else {
-                uses[v] = Some(uses[v].map_or(k, |u| self.dominators.meet(u, k)));
+                uses[v] = Some(uses[v].map_or(k, |u| self.meet(u, k)));
             }
         }
     }
@@ -265,38 +275,49 @@ impl Nest {
     fn compute_free(&mut self, w: &World) {
         let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
         let mut edges: FxHashSet<(Cont, Cont)> = FxHashSet::default();
-        let mut is_free: FxHashSet<(Cont, Val)> = FxHashSet::default();
         let mut seen: SideTable<Val, bool> = SideTable::default();
+        let mut uses: Vec<(Val, Cont)> = Vec::new();
         let mut work: Vec<(Cont, Val)> = Vec::new();
-        for i in (0..self.conts.len()).rev() {
-            let k = self.conts[i];
+        for &k in &self.conts {
             let Some(body) = w.body(k) else { continue };
             work.push((k, body.callee));
             work.extend(body.args.iter().map(|&a| (k, a)));
             while let Some((k, v)) = work.pop() {
-                match w.node(v) {
-                    Node::Lit(_) | Node::Undef | Node::Builtin(_) | Node::Global(_) => {}
+                let home = match w.node(v) {
+                    Node::Lit(_) | Node::Undef | Node::Builtin(_) | Node::Global(_) => continue,
                     Node::Cont(c) => {
                         if c != k && edges.insert((k, c)) {
                             referrers[c].push(k);
-                            work.extend(self.free[c].iter().map(|&v| (k, v)));
                         }
+                        continue;
                     }
-                    Node::Param(..) | Node::Op(_) => {
-                        let home = if matches!(w.node(v), Node::Op(_)) { self.home[v] } else { self.owner[v] };
-                        if home.is_none() {
-                            work.extend(w.args(v).iter().map(|&a| (k, a)));
-                        } else if home == Some(k) {
-                            if !seen[v] && matches!(w.node(v), Node::Op(_)) {
-                                seen[v] = true;
-                                self.ops[k].push(v);
-                                work.extend(w.args(v).iter().map(|&a| (k, a)));
-                            }
-                        } else if is_free.insert((k, v)) {
-                            self.free[k].push(v);
-                            work.extend(referrers[k].iter().map(|&r| (r, v)));
-                        }
-                    }
+                    Node::Param(..) => self.owner[v],
+                    Node::Op(_) => self.home[v],
+                };
+                let Some(home) = home else {
+                    work.extend(w.args(v).iter().map(|&a| (k, a)));
+                    continue;
+                };
+                if home != k {
+                    uses.push((v, k));
+                }
+                if matches!(w.node(v), Node::Op(_)) && !std::mem::replace(&mut seen[v], true) {
+                    self.ops[home].push(v);
+                    work.extend(w.args(v).iter().map(|&a| (home, a)));
+                }
+            }
+        }
+        // Value after value, so that the last one seen in a continuation tells whether this one was.
+        uses.sort_unstable();
+        let mut last: SideTable<Cont, Option<Val>> = SideTable::default();
+        let mut work: Vec<Cont> = Vec::new();
+        for (v, k) in uses {
+            let home = if matches!(w.node(v), Node::Op(_)) { self.home[v] } else { self.owner[v] };
+            work.push(k);
+            while let Some(k) = work.pop() {
+                if home != Some(k) && last[k].replace(v) != Some(v) {
+                    self.free[k].push(v);
+                    work.extend(&referrers[k]);
                 }
             }
         }
@@ -351,119 +372,26 @@ impl Nest {
 /// The dominator tree of a graph of continuations.
 #[derive(Default)]
 struct Dominators {
-    /// From 1; 0 where unreachable.
-    depth: SideTable<Cont, u32>,
-    /// Immediate dominator; none for roots and what has no single one.
-    up: SideTable<Cont, Option<Cont>>,
-    /// An ancestor further up, so that ancestors are found in logarithmic time.
-    jump: SideTable<Cont, Option<Cont>>,
+    /// By position, below a node above the roots, which is 0.
+    tree: graph::Tree,
+    /// In the continuations given, from 1.
+    position: SideTable<Cont, u32>,
 }
 
 impl Dominators {
-    /// The algorithm of Cooper, Harvey and Kennedy; a node above the roots is the one without a number.
-    fn new(roots: &[Cont], references: &SideTable<Cont, Vec<Cont>>) -> Dominators {
+    fn new(roots: &[Cont], conts: &[Cont], references: &SideTable<Cont, Vec<Cont>>) -> Dominators {
         let mut position: SideTable<Cont, u32> = SideTable::default();
-        let mut seen: SideTable<Cont, bool> = SideTable::default();
-        let mut post: Vec<Cont> = Vec::new();
-        let mut stack: Vec<(Cont, usize)> = Vec::new();
-        for &root in roots {
-            if !std::mem::replace(&mut seen[root], true) {
-                stack.push((root, 0));
-            }
-            while let Some((k, i)) = stack.last_mut() {
-                match references[*k].get(*i) {
-                    Some(&r) => {
-                        *i += 1;
-                        if !std::mem::replace(&mut seen[r], true) {
-                            stack.push((r, 0));
-                        }
-                    }
-                    None => {
-                        post.push(*k);
-                        position[*k] = post.len() as u32;
-                        stack.pop();
-                    }
-                }
-            }
-        }
-        let mut predecessors: SideTable<Cont, Vec<Cont>> = SideTable::default();
-        for &k in &post {
-            for &r in &references[k] {
-                predecessors[r].push(k);
-            }
-        }
-        let is_root: FxHashSet<Cont> = roots.iter().copied().collect();
-        // None: not known yet. Some(None): the node above the roots.
-        let mut up: SideTable<Cont, Option<Option<Cont>>> = SideTable::default();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &k in post.iter().rev() {
-                let mut new: Option<Option<Cont>> = if is_root.contains(&k) { Some(None) } else { None };
-                for &p in &predecessors[k] {
-                    if up[p].is_none() {
-                        continue;
-                    }
-                    new = Some(match new {
-                        None => Some(p),
-                        Some(other) => {
-                            let (mut a, mut b) = (other, Some(p));
-                            while a != b {
-                                let (x, y) = (a.map_or(u32::MAX, |a| position[a]), b.map_or(u32::MAX, |b| position[b]));
-                                if x < y {
-                                    a = a.and_then(|a| up[a].flatten());
-                                } else {
-                                    b = b.and_then(|b| up[b].flatten());
-                                }
-                            }
-                            a
-                        }
-                    });
-                }
-                if new.is_some() && up[k] != new {
-                    up[k] = new;
-                    changed = true;
-                }
-            }
-        }
-        let mut d = Dominators::default();
-        for &k in post.iter().rev() {
-            let parent = up[k].flatten();
-            d.up[k] = parent;
-            d.depth[k] = parent.map_or(0, |p| d.depth[p]) + 1;
-            // Skew-binary jump pointers.
-            d.jump[k] = parent.and_then(|p| {
-                let q = d.jump[p];
-                let depth = |x: Option<Cont>| x.map_or(0, |x| d.depth[x]);
-                let r = q.and_then(|q| d.jump[q]);
-                if depth(Some(p)) - depth(q) == depth(q) - depth(r) { r } else { Some(p) }
-            });
-        }
-        d
+        conts.iter().enumerate().for_each(|(i, &k)| position[k] = i as u32 + 1);
+        let succ = |n: usize, i: usize| {
+            let succs = n.checked_sub(1).map_or(roots, |n| &references[conts[n]]);
+            succs.get(i).map(|&k| position[k] as usize)
+        };
+        let (idom, order) = graph::dominator_tree(conts.len() + 1, 0, succ);
+        Dominators { tree: graph::Tree::new(idom, &order), position }
     }
 
-    /// The nearest common dominator; the first where there is none, which well-formed graphs do not ask for.
-    fn meet(&self, mut a: Cont, mut b: Cont) -> Cont {
-        let first = a;
-        let climb = |mut k: Cont, depth: u32| {
-            while self.depth[k] > depth {
-                k = match (self.jump[k], self.up[k]) {
-                    (Some(j), _) if self.depth[j] >= depth => j,
-                    (_, Some(up)) => up,
-                    _ => return k,
-                };
-            }
-            k
-        };
-        a = climb(a, self.depth[b]);
-        b = climb(b, self.depth[a]);
-        while a != b {
-            (a, b) = match (self.jump[a], self.jump[b], self.up[a], self.up[b]) {
-                (Some(x), Some(y), ..) if x != y => (x, y),
-                (_, _, Some(x), Some(y)) => (x, y),
-                _ => return first,
-            };
-        }
-        a
+    /// From 1; 0 where unreachable.
+    fn depth(&self, k: Cont) -> usize {
+        self.tree.depth(self.position[k] as usize)
     }
 }

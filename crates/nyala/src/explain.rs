@@ -19,6 +19,8 @@ use words::Words;
 
 /// Changes when fields change their meaning or go.
 const VERSION: u32 = 1;
+/// Nodes of residual programs that machine code is made of: LLVM takes its time.
+const MAX_NODES_FOR_CODE: u64 = 50_000;
 
 #[derive(Serialize)]
 pub struct Report {
@@ -34,6 +36,8 @@ pub struct Report {
 
 #[derive(Serialize, Default)]
 pub struct Totals {
+    /// Evaluation came to its end. Where it did not, nothing is known of what would be left.
+    pub complete: bool,
     pub rounds: usize,
     /// Of the last round, as everything here.
     pub reductions: u64,
@@ -43,6 +47,9 @@ pub struct Totals {
     pub residual_functions: usize,
     pub residual_loops: usize,
     pub residual_nodes: u64,
+    /// Bytes of machine code, if it was made; else why not.
+    pub bytes: Option<u64>,
+    pub no_code: Option<String>,
     pub closures: usize,
     /// There was too much to tell all of it apart.
     pub rough: bool,
@@ -154,6 +161,8 @@ pub struct Instance {
     pub parent: Option<usize>,
     pub parameters: Vec<Parameter>,
     pub nodes: u64,
+    /// Bytes of machine code of a function, if it was made; 0 if it was inlined into all its callers.
+    pub bytes: Option<u64>,
     /// Whether anything is left of it.
     pub left: bool,
 }
@@ -191,13 +200,47 @@ pub struct Explained {
     pub record: Box<Record>,
 }
 
-/// Evaluates the program, with a record.
+/// Evaluates the program, with a record. If that does not end, the error is reported, and the report is of what was done
+/// until then.
 pub fn explain(s: &mut Session) -> Result<Explained, Reported> {
     let source = s.graph()?;
-    let (residual, record) = s.residual_with_record(&source)?;
+    let (residual, record, complete) = match s.residual_with_record(&source) {
+        Ok((residual, record)) => (residual, record, true),
+        Err(Some(record)) => (World::new(), record, false),
+        Err(None) => return Err(Reported),
+    };
     let files = s.program_files();
-    let builder = Builder::new(&source, &residual, &record, &s.sources, &files);
-    Ok(Explained { report: builder.report(), residual, record })
+    let mut report = Builder::new(&source, &residual, &record, &s.sources, &files).report();
+    report.totals.complete = complete;
+    Ok(Explained { report, residual, record })
+}
+
+/// Has machine code made of the residual program, and adds its sizes to the report; or why there are none.
+pub fn add_code(s: &mut Session, explained: &mut Explained) {
+    let Explained { report, residual, record } = explained;
+    if !report.totals.complete {
+        return;
+    }
+    if report.totals.residual_nodes > MAX_NODES_FOR_CODE {
+        report.totals.no_code = Some(format!("the residual program has more than {MAX_NODES_FOR_CODE} nodes"));
+        return;
+    }
+    // That there is no machine code is no error of the program here.
+    let reported = std::mem::take(&mut s.sink);
+    let sizes = s.code_sizes(residual);
+    let faults = std::mem::replace(&mut s.sink, reported);
+    match sizes {
+        Ok((functions, all)) => {
+            report.totals.bytes = Some(all);
+            for (k, size) in functions {
+                let instance = &mut report.instances[record.instance_of[k] as usize];
+                if instance.kind == "function" {
+                    *instance.bytes.get_or_insert(0) += size;
+                }
+            }
+        }
+        Err(Reported) => report.totals.no_code = faults.diagnostics.into_iter().next().map(|d| d.message),
+    }
 }
 
 /// The report as text: `top` entries of each list, or all about one function.
@@ -276,6 +319,7 @@ impl<'a> Builder<'a> {
         let closures = self.closures();
         let timeline = self.timeline();
         let mut totals = Totals {
+            complete: true,
             rounds: self.record.rounds,
             reductions: self.record.reductions,
             micros: timeline.last().map_or(0, |s| s.micros),
@@ -283,6 +327,8 @@ impl<'a> Builder<'a> {
             residual_functions: instances.iter().filter(|i| i.left && i.kind == "function").count(),
             residual_loops: loops.iter().filter(|l| l.kind == "loop").count(),
             residual_nodes: instances.iter().map(|i| i.nodes).sum(),
+            bytes: None,
+            no_code: None,
             closures: closures.len(),
             rough: self.record.is_rough,
         };
@@ -455,6 +501,7 @@ impl<'a> Builder<'a> {
                 parent: (i > 0).then_some(made.parent as usize),
                 parameters,
                 nodes: nodes[i],
+                bytes: None,
                 left,
             });
         }

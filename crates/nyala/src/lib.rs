@@ -23,9 +23,12 @@ pub mod testing;
 pub use emit::{emit, emit_deepest_loop, run_pass};
 
 use crate::diagnostics::{constant_fault, no_such_static};
-use nyala_base::{Diagnostic, Severity, Sink, Sources, Span};
-use nyala_ir::World;
+use nyala_base::{Diagnostic, FileId, Severity, Sink, Sources, Span};
+use nyala_ir::{Cont, World};
+use nyala_specialize::record::Record;
 use nyala_syntax::ast;
+use object::{Object, ObjectSection, ObjectSymbol};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -109,6 +112,8 @@ pub struct Session {
     pub faulted: Option<&'static str>,
     /// Name and text of those given.
     files: Vec<(String, String)>,
+    /// Of the program checked last, the prelude's included.
+    library_files: Vec<FileId>,
 }
 
 impl Session {
@@ -120,6 +125,7 @@ impl Session {
             timings: Vec::new(),
             faulted: None,
             files: Vec::new(),
+            library_files: Vec::new(),
         }
     }
 
@@ -222,6 +228,7 @@ impl Session {
             let file = self.sources.add(name, text);
             ast::Module { library: true, ..nyala_syntax::parse(file, text, &mut self.sink) }
         });
+        self.library_files = libraries.iter().chain(&prelude).filter_map(|m| m.file).collect();
         let input = nyala_sema::Input { prelude: prelude.as_ref(), libraries, files };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
         let program = self.checked(program)?;
@@ -255,42 +262,55 @@ impl Session {
 
     /// The residual program of a graph.
     pub fn residual(&mut self, world: &World) -> Result<World, Reported> {
-        Ok(self.specialized(world, false)?.0)
+        self.specialized(world, false).map(|(residual, _)| residual).map_err(|_| Reported)
     }
 
-    /// The same, with what was decided on the way.
-    pub fn residual_with_record(
+    /// The same, with what was decided on the way; if it does not end, what was until it was given up.
+    pub fn residual_with_record(&mut self, world: &World) -> Result<(World, Box<Record>), Option<Box<Record>>> {
+        let (residual, stats) = self.specialized(world, true)?;
+        Ok((residual, stats.record.unwrap_or_default()))
+    }
+
+    fn specialized(
         &mut self,
         world: &World,
-    ) -> Result<(World, Box<nyala_specialize::record::Record>), Reported> {
-        let (residual, stats) = self.specialized(world, true)?;
-        let mut record = stats.record.unwrap_or_default();
-        record.rounds = stats.rounds;
-        Ok((residual, record))
-    }
-
-    fn specialized(&mut self, world: &World, record: bool) -> Result<(World, nyala_specialize::Stats), Reported> {
+        record: bool,
+    ) -> Result<(World, nyala_specialize::Stats), Option<Box<Record>>> {
         let options = nyala_specialize::Options {
             annotations: self.options.partial_evaluation,
             budget: self.options.pe_budget,
             record,
         };
-        let residual = self.time(
+        let result = self.time(
             "specialize",
             |s| nyala_specialize::specialize(world, options, &mut s.sink),
             |r| r.as_ref().map_or(0, |(w, _)| w.n_vals()),
         );
-        let (residual, stats) = self.checked(residual)?;
-        self.verify_graph("specialize", &residual)?;
+        let (residual, stats) = result.map_err(|diverged| {
+            let is_library = |file| self.library_files.contains(&file);
+            self.sink.push(nyala_specialize::whistle::report(world, &diverged, is_library));
+            self.judge_warnings();
+            diverged.record
+        })?;
+        let residual = self.checked(Some(residual)).map_err(|Reported| None)?;
+        self.verify_graph("specialize", &residual).map_err(|Reported| None)?;
         Ok((residual, stats))
     }
 
     /// The flat module of a residual program, after the passes of its pipeline.
     pub fn flat(&mut self, residual: &World) -> Result<nyala_flat::Module, Reported> {
+        Ok(self.flat_with_sources(residual)?.0)
+    }
+
+    /// The same, and of each function which one of the residual program it was made of.
+    fn flat_with_sources(&mut self, residual: &World) -> Result<(nyala_flat::Module, Vec<Option<Cont>>), Reported> {
         let size = |m: &nyala_flat::Module| pipelines::flat_size(m);
-        let module =
-            self.time("schedule", |s| nyala_flat::schedule(residual, &mut s.sink), |m| m.as_ref().map_or(0, size));
-        let mut module = self.checked(module)?;
+        let scheduled = self.time(
+            "schedule",
+            |s| nyala_flat::schedule_with_sources(residual, &mut s.sink),
+            |m| m.as_ref().map_or(0, |(m, _)| size(m)),
+        );
+        let (mut module, sources) = self.checked(scheduled)?;
         self.verify_flat("schedule", &module)?;
         let level = self.options.opt_level;
         for pass in pipelines::FLAT.iter().filter(|p| level >= p.min_level) {
@@ -304,7 +324,25 @@ impl Session {
             );
             self.verify_flat(pass.name, &module)?;
         }
-        Ok(module)
+        Ok((module, sources))
+    }
+
+    /// The bytes of machine code that each function of the residual program became, those of functions that were inlined
+    /// into all their callers 0, and of all code together. What cannot be compiled is reported.
+    pub fn code_sizes(&mut self, residual: &World) -> Result<(Vec<(Cont, u64)>, u64), Reported> {
+        let (module, sources) = self.flat_with_sources(residual)?;
+        let emitted = self.emit_llvm(&module, None)?;
+        let object = self.object(&emitted)?;
+        let file = object::File::parse(&*object).map_err(|e| {
+            let fault = format!("an object made by LLVM cannot be read: {e}");
+            self.report(nyala_base::diagnostics::bug::error(Span::NONE, fault))
+        })?;
+        let text = file.sections().filter(|s| s.kind() == object::SectionKind::Text).map(|s| s.size()).sum();
+        let functions = file.symbols().filter(|s| s.kind() == object::SymbolKind::Text);
+        let sizes: HashMap<&str, u64> = functions.filter_map(|s| Some((s.name().ok()?, s.size()))).collect();
+        let size = |symbols: &[String]| symbols.iter().filter_map(|s| sizes.get(s.as_str())).sum::<u64>();
+        let all = sources.iter().zip(&emitted.symbols).filter_map(|(k, symbols)| Some(((*k)?, size(symbols))));
+        Ok((all.collect(), text))
     }
 
     fn llvm_options(&self) -> nyala_gen_llvm::Options {

@@ -195,8 +195,6 @@ pub struct Evaluator<'a> {
     frames: [Vec<plain::Value>; 2],
     literals: SideTable<Val, Option<Val>>,
     shapes: memory::Shapes,
-    /// See `eval/kept.rs`.
-    written_roots: SideTable<Cont, Option<Rc<FxHashSet<Val>>>>,
     stubs: Vec<Stub>,
     stub_of: SideTable<Cont, Option<u32>>,
     memo: FxHashMap<(Cont, u64, Rc<[Val]>), StubId>,
@@ -251,7 +249,6 @@ impl<'a> Evaluator<'a> {
             frames: Default::default(),
             literals: SideTable::default(),
             shapes: memory::Shapes::default(),
-            written_roots: SideTable::default(),
             stubs: Vec::new(),
             stub_of: SideTable::default(),
             memo: FxHashMap::default(),
@@ -469,7 +466,8 @@ impl<'a> Evaluator<'a> {
         let worst = calls.iter().max_by_key(|(k, links)| rank(**k, links));
         let (cont, chain) = (worst.map(|(k, _)| *k), worst.map(|(_, links)| last(links)).unwrap_or_default());
         let call = worst.and_then(|(_, links)| links.last()).map_or(self.dst.current_origin(), |l| l.1);
-        Box::new(Diverged { what, limit, cont, call, chain, is_early: false })
+        let around = cont.map_or(Vec::new(), |k| self.calls_around(k));
+        Box::new(Diverged { what, limit, cont, call, around, chain, is_early: false, record: None })
     }
 
     /// One call; what to evaluate next, or nothing if the block ends here.

@@ -4,6 +4,7 @@ use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Node, TyKind, Val, World};
 use rustc_hash::FxHashSet;
+use std::cell::OnceCell;
 
 /// Facts about the continuations of a source graph.
 pub struct Facts {
@@ -21,6 +22,8 @@ pub struct Facts {
     pub function: SideTable<Cont, Option<Cont>>,
     /// Functions that are some loop's `loop_of`.
     pub has_loop: SideTable<Cont, bool>,
+    /// See `eval/kept.rs`, which asks first.
+    pub written: OnceCell<SideTable<Cont, FxHashSet<Val>>>,
 }
 
 impl Facts {
@@ -34,6 +37,7 @@ impl Facts {
             loop_of: SideTable::default(),
             has_loop: SideTable::default(),
             function: SideTable::default(),
+            written: OnceCell::new(),
             nest,
         };
         let mut refs: SideTable<Cont, Vec<Cont>> = SideTable::default();
@@ -92,6 +96,7 @@ impl Facts {
                 entries[callee].push(k);
             }
         }
+        let mut on_function = OnFunction::default();
         for i in 0..self.nest.conts.len() {
             let header = self.nest.conts[i];
             if !self.is_recursive[header] || is_function(w, header) || !w.cont(header).filter.is_empty() {
@@ -99,24 +104,23 @@ impl Facts {
             }
             let Some(cond) = loop_condition(w, header) else { continue };
             // What the condition is computed from, and what the loop's parameters in it start as.
-            let mut depends_on = leaves(w, cond);
-            for p in depends_on.clone() {
-                let Node::Param(k, idx) = w.node(p) else { continue };
-                if k == header {
-                    let starts = entries[header].iter().filter(|&&e| e != header).filter_map(|&e| w.body(e));
-                    for body in starts {
-                        depends_on.extend(leaves(w, body.args[idx as usize]));
+            let mut depends = false;
+            let mut seen: FxHashSet<Val> = FxHashSet::default();
+            let mut work = vec![cond];
+            while let Some(v) = work.pop() {
+                if self.nest.owner(v) != Some(header) {
+                    depends |= on_function.of(w, v);
+                } else if seen.insert(v) {
+                    work.extend(w.args(v));
+                    let Node::Param(_, idx) = w.node(v) else { continue };
+                    if w.ty(v) == w.types.mem() {
+                        continue;
                     }
+                    let starts = entries[header].iter().filter(|&&e| e != header).filter_map(|&e| w.body(e));
+                    depends |= starts.into_iter().any(|body| on_function.of(w, body.args[idx as usize]));
                 }
             }
-            let depends = depends_on.iter().any(|&p| matches!(w.node(p), Node::Param(k, _) if is_function(w, k)));
-            let mut around = self.nest.parent(header);
-            while let Some(k) = around
-                && !is_function(w, k)
-            {
-                around = self.nest.parent(k);
-            }
-            if let Some(k) = around.filter(|_| depends) {
+            if let Some(k) = self.function[header].filter(|_| depends) {
                 self.loop_of[header] = Some(k);
                 self.has_loop[k] = true;
             }
@@ -131,14 +135,16 @@ impl Facts {
         let mut sets: Vec<Vec<Cont>> = vec![self.nest.conts.clone()];
         let mut next_level = 0;
         let mut entered: SideTable<Cont, bool> = SideTable::default();
+        let mut walk = Walk::default();
+        // From 1, of the set under way.
+        let mut component_of: SideTable<Cont, usize> = SideTable::default();
         while let Some(set) = sets.pop() {
             next_level += 1;
             for &k in &set {
                 level[k] = next_level;
             }
             let in_set = |k: Cont| level[k] == next_level;
-            let components = strongly_connected(&set, refs, in_set);
-            let mut component_of: SideTable<Cont, usize> = SideTable::default();
+            let components = walk.strongly_connected(&set, refs, in_set);
             for (i, component) in components.iter().enumerate() {
                 component.iter().for_each(|&k| component_of[k] = i + 1);
             }
@@ -185,22 +191,29 @@ pub fn loop_condition(w: &World, k: Cont) -> Option<Val> {
     (w.node(body.callee) == Node::Builtin(nyala_ir::Builtin::Branch)).then(|| body.args[1])
 }
 
-/// Parameters that a value is computed from.
-fn leaves(w: &World, v: Val) -> Vec<Val> {
-    let mut found = Vec::new();
-    let mut seen: FxHashSet<Val> = FxHashSet::default();
-    let mut work = vec![v];
-    while let Some(v) = work.pop() {
-        if !seen.insert(v) {
-            continue;
+/// Which values are computed from parameters of functions, asked so far.
+#[derive(Default)]
+struct OnFunction {
+    known: SideTable<Val, Option<bool>>,
+}
+
+impl OnFunction {
+    fn of(&mut self, w: &World, v: Val) -> bool {
+        let mut stack = vec![(v, false)];
+        while let Some((v, ready)) = stack.pop() {
+            match w.node(v) {
+                _ if self.known[v].is_some() => {}
+                Node::Op(_) if !ready => {
+                    stack.push((v, true));
+                    stack.extend(w.args(v).iter().map(|&a| (a, false)));
+                }
+                Node::Op(_) => self.known[v] = Some(w.args(v).iter().any(|&a| self.known[a] == Some(true))),
+                Node::Param(k, _) => self.known[v] = Some(w.ty(v) != w.types.mem() && is_function(w, k)),
+                _ => self.known[v] = Some(false),
+            }
         }
-        match w.node(v) {
-            Node::Param(..) if w.ty(v) != w.types.mem() => found.push(v),
-            Node::Op(_) => work.extend(w.args(v)),
-            _ => {}
-        }
+        self.known[v] == Some(true)
     }
-    found
 }
 
 fn automatic(w: &World, nest: &Nest, k: Cont) -> u64 {
@@ -219,62 +232,72 @@ fn automatic(w: &World, nest: &Nest, k: Cont) -> u64 {
     }
 }
 
-/// Tarjan's algorithm with an explicit stack, over the members of `set`.
-fn strongly_connected(
-    set: &[Cont],
-    refs: &SideTable<Cont, Vec<Cont>>,
-    in_set: impl Fn(Cont) -> bool,
-) -> Vec<Vec<Cont>> {
-    let mut index: SideTable<Cont, u32> = SideTable::default();
-    let mut low: SideTable<Cont, u32> = SideTable::default();
-    let mut on_stack: SideTable<Cont, bool> = SideTable::default();
-    let (mut next, mut stack, mut components) = (1, Vec::new(), Vec::new());
-    let mut calls: Vec<(Cont, usize)> = Vec::new();
-    for &root in set {
-        if index[root] == 0 {
-            calls.push((root, 0));
-        }
-        while let Some((k, at)) = calls.pop() {
-            if at == 0 {
-                index[k] = next;
-                low[k] = next;
-                next += 1;
-                stack.push(k);
-                on_stack[k] = true;
-            } else {
-                let r = refs[k][at - 1];
-                if on_stack[r] {
-                    low[k] = low[k].min(low[r]);
-                }
+/// Tables of Tarjan's algorithm, which serve again and again: a program may have as many sets as loops.
+#[derive(Default)]
+struct Walk {
+    index: SideTable<Cont, u32>,
+    low: SideTable<Cont, u32>,
+    on_stack: SideTable<Cont, bool>,
+}
+
+impl Walk {
+    /// Tarjan's algorithm with an explicit stack, over the members of `set`.
+    fn strongly_connected(
+        &mut self,
+        set: &[Cont],
+        refs: &SideTable<Cont, Vec<Cont>>,
+        in_set: impl Fn(Cont) -> bool,
+    ) -> Vec<Vec<Cont>> {
+        let Walk { index, low, on_stack } = self;
+        set.iter().for_each(|&k| index[k] = 0);
+        let (mut next, mut stack, mut components) = (1, Vec::new(), Vec::new());
+        let mut calls: Vec<(Cont, usize)> = Vec::new();
+        for &root in set {
+            if index[root] == 0 {
+                calls.push((root, 0));
             }
-            let unvisited = (at..refs[k].len()).find(|&i| {
-                let r = refs[k][i];
-                if !in_set(r) {
-                    return false;
-                }
-                if index[r] == 0 {
-                    return true;
-                }
-                if on_stack[r] {
-                    low[k] = low[k].min(index[r]);
-                }
-                false
-            });
-            if let Some(i) = unvisited {
-                calls.push((k, i + 1));
-                calls.push((refs[k][i], 0));
-            } else if low[k] == index[k] {
-                let mut component = Vec::new();
-                while let Some(m) = stack.pop() {
-                    on_stack[m] = false;
-                    component.push(m);
-                    if m == k {
-                        break;
+            while let Some((k, at)) = calls.pop() {
+                if at == 0 {
+                    index[k] = next;
+                    low[k] = next;
+                    next += 1;
+                    stack.push(k);
+                    on_stack[k] = true;
+                } else {
+                    let r = refs[k][at - 1];
+                    if on_stack[r] {
+                        low[k] = low[k].min(low[r]);
                     }
                 }
-                components.push(component);
+                let unvisited = (at..refs[k].len()).find(|&i| {
+                    let r = refs[k][i];
+                    if !in_set(r) {
+                        return false;
+                    }
+                    if index[r] == 0 {
+                        return true;
+                    }
+                    if on_stack[r] {
+                        low[k] = low[k].min(index[r]);
+                    }
+                    false
+                });
+                if let Some(i) = unvisited {
+                    calls.push((k, i + 1));
+                    calls.push((refs[k][i], 0));
+                } else if low[k] == index[k] {
+                    let mut component = Vec::new();
+                    while let Some(m) = stack.pop() {
+                        on_stack[m] = false;
+                        component.push(m);
+                        if m == k {
+                            break;
+                        }
+                    }
+                    components.push(component);
+                }
             }
         }
+        components
     }
-    components
 }

@@ -34,7 +34,8 @@ pub mod recursive_runs;
 pub mod whistle;
 
 use crate::diagnostics::{static_assert_failed, static_assert_unknown};
-use nyala_base::{Diagnostic, Id, Sink};
+use crate::whistle::Diverged;
+use nyala_base::{Diagnostic, Id, SideTable, Sink};
 use nyala_ir::{Builtin, Cont, Node, World};
 
 /// A further round only makes the residual program smaller.
@@ -71,8 +72,8 @@ pub struct Stats {
     pub record: Option<Box<record::Record>>,
 }
 
-/// The residual program of all roots of `source`. `None`: it would not end, and the sink says why.
-pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Option<(World, Stats)> {
+/// The residual program of all roots of `source`. It may not end ([`whistle::report`]).
+pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(World, Stats), Box<Diverged>> {
     let roots = source.roots();
     let facts = facts::Facts::new(source, &roots);
     let mut hints = whistle::Hints::default();
@@ -85,37 +86,31 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Option<(
         let outcome = evaluator.run(&roots);
         stats.reductions += evaluator.reductions();
         stats.nodes = evaluator.nodes();
-        if std::env::var_os("NYALA_DEBUG").is_some() {
-            eprintln!(
-                "round {} ok {} early {} reductions {} nodes {}",
-                stats.rounds,
-                outcome.is_ok(),
-                outcome.as_ref().is_err_and(|d| d.is_early),
-                evaluator.reductions(),
-                evaluator.nodes()
-            );
-        }
-        if let Err(diverged) = outcome {
+        if let Err(mut diverged) = outcome {
             // What was found late may cost much less if it is known from the start.
             if !diverged.is_early {
                 evaluator.note_shared(false);
                 failures += 1;
             }
-            if stats.rounds < MAX_ROUNDS && failures < MAX_FAILURES && hints.absorb(evaluator.take_noted()) {
+            let noted = evaluator.take_noted();
+            evaluator.finish_record(&SideTable::default(), &SideTable::default(), &World::new());
+            diverged.record = evaluator.take_record();
+            if stats.rounds < MAX_ROUNDS && failures < MAX_FAILURES && hints.absorb(noted) {
                 continue;
             }
-            sink.push(whistle::report(source, &diverged));
-            return None;
+            diverged.record.iter_mut().for_each(|record| record.rounds = stats.rounds);
+            return Err(diverged);
         }
         let residual = finish::finish(&mut evaluator, &roots);
         let (noted, reports, record) = (evaluator.take_noted(), evaluator.take_reports(), evaluator.take_record());
         if stats.rounds >= MAX_ROUNDS || !hints.absorb(noted) {
             sink.diagnostics.extend(reports);
             stats.record = record;
+            stats.record.iter_mut().for_each(|record| record.rounds = stats.rounds);
             if options.annotations {
                 report_static_asserts(&residual, sink);
             }
-            return Some((residual, stats));
+            return Ok((residual, stats));
         }
     }
 }

@@ -77,6 +77,8 @@ pub enum Why {
     Parameters,
     /// The only call of the function that there is in the residual program.
     OnlyCall,
+    /// The same of a call with a `$`: left, as asked for, and then put in its place.
+    HaltedOnlyCall,
     /// A loop in a function called by `@@`, whose condition is known.
     KnownLoop,
     /// The condition of such a loop is not known.
@@ -426,9 +428,10 @@ impl Record {
         let old = &mut self.rows[row as usize];
         old.calls -= 1;
         old.made = old.made.saturating_sub(1);
-        let Key { site, instance, .. } = old.key;
+        let Key { site, instance, outcome, .. } = old.key;
+        let why = if outcome == Outcome::Halted { Why::HaltedOnlyCall } else { Why::OnlyCall };
         let here = std::mem::replace(&mut self.instance, instance);
-        let row = self.count(site, Some(callee), Outcome::Unfolded, Why::OnlyCall, 0);
+        let row = self.count(site, Some(callee), Outcome::Unfolded, why, 0);
         self.instance = here;
         self.enter_by(callee, row);
     }

@@ -3,7 +3,8 @@
 
 use crate::diagnostics::specialization_diverges;
 use crate::eval::Evaluator;
-use nyala_base::{Diagnostic, SideTable, Span};
+use crate::record::Record;
+use nyala_base::{Diagnostic, FileId, SideTable, Span};
 use nyala_ir::{Cont, Node, Op, Val, World, print};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -206,9 +207,13 @@ pub struct Diverged {
     /// The continuation unfolded most often lately, if one is recursive, where, and its arguments, oldest first.
     pub cont: Option<Cont>,
     pub call: Span,
+    /// The calls around it, as far as they are known, the innermost first: of several in one file only the first.
+    pub around: Vec<Span>,
     pub chain: Vec<Vec<String>>,
     /// Not because a budget is spent: another round will need less.
     pub is_early: bool,
+    /// What was decided until then, if it was asked for.
+    pub record: Option<Box<Record>>,
 }
 
 /// Whether some argument is another known number in each call.
@@ -221,10 +226,13 @@ pub fn counts(chain: &[Vec<String>]) -> bool {
     chain.len() > 2 && (0..chain[0].len()).any(differ)
 }
 
-/// The error for an evaluation that was given up.
-pub fn report(source: &World, d: &Diverged) -> Diagnostic {
+/// The error for an evaluation that was given up. It points at the innermost call that `is_library` does not say is in a
+/// library.
+pub fn report(source: &World, d: &Diverged, is_library: impl Fn(FileId) -> bool) -> Diagnostic {
+    let is_own = |span: &&Span| !span.is_none() && !is_library(span.file);
+    let own = std::iter::once(&d.call).chain(&d.around).find(is_own).copied().unwrap_or(d.call);
     let Some(k) = d.cont else {
-        return specialization_diverges::budget(d.call, d.limit, d.what);
+        return specialization_diverges::budget(own, d.limit, d.what);
     };
     let data = source.cont(k);
     let mut changing = Vec::new();
@@ -235,7 +243,7 @@ pub fn report(source: &World, d: &Diverged) -> Diagnostic {
             changing.push((data.param_names.get(i).map_or("_", |s| s.as_str()), values.join(", ")));
         }
     }
-    specialization_diverges::recursion(d.call, &data.name, data.origin, d.limit, d.what, &changing)
+    specialization_diverges::recursion((own, d.call), &data.name, data.origin, (d.limit, d.what), &changing)
 }
 
 /// A value as a message shows it.

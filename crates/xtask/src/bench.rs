@@ -1,5 +1,6 @@
 //! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the blur
-//! against C, parallel loops, sorting, specialized interpreters, evaluation at compile time.
+//! against C, parallel loops, sorting, specialized interpreters, evaluation at compile time, growth of
+//! compile times with large programs.
 //!
 //! Each figure is the median of several runs. A whole run writes a file into `bench/results/`; nothing here fails because
 //! something is slow.
@@ -8,6 +9,7 @@ mod constants;
 mod front;
 mod interpreters;
 mod parallel;
+mod slopes;
 mod sort;
 
 use crate::root;
@@ -35,7 +37,7 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     if wanted("blur compile") {
         let path = root().join("examples/blur/blur.impala");
         let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-        let times = measure(&text, true)?;
+        let times = measure(&text, End::Code)?;
         let _ = writeln!(out, "blur compile (examples/blur), ms by pass");
         for (pass, time) in &times {
             let _ = writeln!(out, "  {pass:<20} {:>9.2}", ms(*time));
@@ -55,7 +57,7 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         let mut points = Vec::new();
         for &n in *sizes {
             let with_llvm = n <= *largest_for_llvm;
-            let times = measure(&program(n), with_llvm)?;
+            let times = measure(&program(n), if with_llvm { End::Code } else { End::LlvmText })?;
             points.push((n as f64, ours(&times).as_secs_f64()));
             let llvm = if with_llvm { format!("{:.2}", ms(llvm(&times))) } else { "-".into() };
             let _ = write!(block, "  {n:>8} {:>12.2} {llvm:>12}  ", ms(ours(&times)));
@@ -94,6 +96,9 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         let block = constants::run()?;
         print!("{block}");
         out.push_str(&block);
+    }
+    if wanted("slopes") {
+        out.push_str(&slopes::run()?);
     }
     if wanted("interpreters") {
         let block = interpreters::run()?;
@@ -151,12 +156,21 @@ fn median(all: &mut [f64]) -> f64 {
     all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
+/// The slope of the line that fits the points best, in logarithms of both.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let logs: Vec<(f64, f64)> = points.iter().map(|p| (p.0.ln(), p.1.ln())).collect();
+    let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / logs.len() as f64;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let both: f64 = logs.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
+    both / logs.iter().map(|p| (p.0 - x).powi(2)).sum::<f64>()
+}
+
 /// Median times of each pass over the runs; fewer runs for what takes long.
-fn measure(program: &str, with_llvm: bool) -> Result<Times, String> {
+fn measure(program: &str, end: End) -> Result<Times, String> {
     let mut all: Vec<Times> = Vec::new();
     let start = Instant::now();
     while all.len() < RUNS && (all.is_empty() || start.elapsed() < Duration::from_secs(20)) {
-        all.push(on_big_stack(|| compile(program, with_llvm))?);
+        all.push(on_big_stack(|| compile(program, end))?);
     }
     let median = |i: usize| {
         let mut times: Vec<Duration> = all.iter().map(|t| t[i].1).collect();
@@ -177,16 +191,24 @@ fn on_big_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-fn compile(program: &str, with_llvm: bool) -> Result<Times, String> {
+/// How far a program is compiled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Flat,
+    LlvmText,
+    Code,
+}
+
+fn compile(program: &str, end: End) -> Result<Times, String> {
     let mut s = Session::new(Options { verify: false, ..Options::default() });
     s.add_file("bench.impala", program);
     let result = (|s: &mut Session| {
         let world = s.graph()?;
         let residual = s.residual(&world)?;
         let module = s.flat(&residual)?;
-        if with_llvm {
+        if end == End::Code {
             s.load(&module, &[])?;
-        } else {
+        } else if end == End::LlvmText {
             let options = nyala_gen_llvm::Options::default();
             let emitted = s.time("emit", |_| nyala_gen_llvm::emit(&module, &options).map(drop), |_| 0);
             emitted.map_err(|d| s.report(*d))?;

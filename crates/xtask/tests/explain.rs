@@ -44,6 +44,43 @@ fn text_is_on_standard_output() {
 }
 
 #[test]
+fn sizes_of_machine_code_are_told() {
+    let folder = Folder::new("explain code");
+    let file = folder.write("p.impala", PROGRAM);
+    let (out, _) = explain(&[file.as_os_str()], 0);
+    assert!(out.contains("\nmachine code: ") && out.contains("cube: 3 nodes, "), "{out}");
+    let report: Value = serde_json::from_str(&explain(&[file.as_os_str(), "--json".as_ref()], 0).0).unwrap();
+    let of_functions: u64 = report["instances"].as_array().unwrap().iter().filter_map(|i| i["bytes"].as_u64()).sum();
+    let all = report["totals"]["bytes"].as_u64().unwrap();
+    assert!(0 < of_functions && of_functions <= all, "{of_functions} of {all}");
+    // Two residual functions: at -O0 nothing is inlined.
+    let (out, _) = explain(&[file.as_os_str(), "-O".as_ref(), "0".as_ref()], 0);
+    assert!(!out.contains("inlined") && out.contains("power: 7 nodes, "), "{out}");
+    let exits = folder.write("exits.impala", "extern fn f(x: i32, go: fn(i32)) -> i32 { if x == 0 { go(x) } x }\n");
+    let (out, err) = explain(&[exits.as_os_str()], 0);
+    assert!(out.contains("no machine code: "), "{out}");
+    assert_eq!(err, "");
+}
+
+#[test]
+fn what_was_decided_before_a_budget_was_spent_is_told() {
+    let folder = Folder::new("explain diverging");
+    let file = folder.write("p.impala", "fn @up(n: i32, end: i32) -> i32 { if n == end { n } else { up(n + 1, end) } }\nextern fn f(end: i32) -> i32 { up(0, end) }\n");
+    let budget = ["--pe-budget".as_ref(), "0.01".as_ref()];
+    let (out, err) = explain(&[&[file.as_os_str()], &budget[..]].concat(), 1);
+    assert!(err.contains("error[specialization-diverges]"), "{err}");
+    assert!(out.starts_with("given up after ") && out.contains("up, in up\n    "), "{out}");
+    assert!(!out.contains("machine code") && !out.contains("leave"), "{out}");
+    let (out, _) = explain(&[&[file.as_os_str(), "--json".as_ref()], &budget[..]].concat(), 1);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["totals"]["complete"], false);
+    let page = folder.path("page.html");
+    let (out, _) = explain(&[&[file.as_os_str(), "--html".as_ref(), page.as_os_str()], &budget[..]].concat(), 1);
+    assert_eq!(out, "");
+    assert!(std::fs::read_to_string(page).unwrap().contains("\"complete\":false"));
+}
+
+#[test]
 fn the_same_program_is_explained_in_the_same_words() {
     let file = root().join("examples/07_regions.impala");
     let (first, _) = explain(&[file.as_os_str()], 0);
@@ -107,7 +144,7 @@ fn what_cannot_be_explained_is_said() {
     assert!(err.contains("error[type-mismatch]"), "{err}");
     let diverges = "fn @f(n: i32) -> i32 { f(n + 1) } extern fn g() -> i32 { f(0) }";
     let (out, err) = explain(&[folder.write("long.impala", diverges).as_os_str(), "--pe-budget=0.01".as_ref()], 1);
-    assert!(out.is_empty() && err.contains("error[specialization-diverges]"), "{err}");
+    assert!(out.starts_with("given up") && err.contains("error[specialization-diverges]"), "{err}");
     let nowhere = folder.path("no/such/folder/page.html");
     let (_, err) = explain(&[path, "--html".as_ref(), nowhere.as_os_str()], 1);
     assert!(err.contains("error[cannot-write]"), "{err}");

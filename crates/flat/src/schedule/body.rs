@@ -50,7 +50,7 @@ impl Scheduler<'_> {
         rpo.sort_by_key(|c| cfg.position[b.blocks[c].idx()]);
         for c in rpo {
             let block = b.blocks[&c];
-            for &op in placed.get(&block).into_iter().flatten() {
+            for &op in &placed[block.idx()] {
                 self.emit(&mut b, block, op);
             }
             self.terminate(&mut b, c, block);
@@ -124,15 +124,16 @@ impl Scheduler<'_> {
     }
 
     /// Which operations stand in which block, in order.
-    pub(super) fn place(&self, b: &Building, order: &[Cont], cfg: &Cfg) -> FxHashMap<Block, Vec<Val>> {
+    pub(super) fn place(&mut self, b: &Building, order: &[Cont], cfg: &Cfg) -> Vec<Vec<Val>> {
+        // Positions in `ops`, from 1: a table that serves for all functions.
+        let mut number = std::mem::take(&mut self.numbers);
         let w = self.w;
         let depth = loop_depths(cfg);
-        // Depth in the dominator tree, and the nearest dominator that is in fewer loops.
-        let mut height = vec![0u32; depth.len()];
+        let tree = cfg.dominator_tree();
+        // The nearest dominator that is in fewer loops.
         let mut outside: Vec<Option<Block>> = vec![None; depth.len()];
         for &block in &cfg.rpo[1..] {
             let up = cfg.idom[block.idx()];
-            height[block.idx()] = height[up.idx()] + 1;
             let leaves_loop = depth[up.idx()] < depth[block.idx()];
             outside[block.idx()] = if leaves_loop { Some(up) } else { outside[up.idx()] };
         }
@@ -147,25 +148,14 @@ impl Scheduler<'_> {
             ops.extend(self.nest.ops(c).iter().map(|&v| (v, if self.is_made(v) { block } else { early(v) })));
         }
         self.add_local_ops(b, &conts, &mut ops);
-        let mut home: FxHashMap<Val, Block> = FxHashMap::default();
-        let mut uses: FxHashMap<Val, Block> = FxHashMap::default();
-        let meet = |x: Block, y: Block| {
-            let (mut x, mut y) = (x, y);
-            while x != y {
-                if cfg.position[x.idx()] > cfg.position[y.idx()] {
-                    x = cfg.idom[x.idx()];
-                } else {
-                    y = cfg.idom[y.idx()];
-                }
-            }
-            x
-        };
-        let owned: FxHashSet<Val> = ops.iter().map(|o| o.0).collect();
-        let add_use = |uses: &mut FxHashMap<Val, Block>, v: Val, block: Block| {
+        ops.iter().enumerate().for_each(|(i, op)| number[op.0] = i as u32 + 1);
+        let mut uses: Vec<Option<Block>> = vec![None; ops.len()];
+        let add_use = |uses: &mut Vec<Option<Block>>, v: Val, block: Block| {
             let mut work = vec![v];
             while let Some(v) = work.pop() {
-                if owned.contains(&v) {
-                    uses.entry(v).and_modify(|at| *at = meet(*at, block)).or_insert(block);
+                if let Some(i) = number[v].checked_sub(1) {
+                    let at = &mut uses[i as usize];
+                    *at = Some(at.map_or(block, |at| Block::from_idx(tree.meet(at.idx(), block.idx()))));
                 } else if let Node::Cont(c) = w.node(v) {
                     // Calls and closures of a function take what is free in it.
                     if self.exits.is_entry(c) {
@@ -188,30 +178,33 @@ impl Scheduler<'_> {
                 add_use(&mut uses, self.exits.at_call(w, c, x), b.blocks[&c]);
             }
         }
-        for &(v, owner) in ops.iter().rev() {
+        let mut home: Vec<Option<Block>> = vec![None; ops.len()];
+        for (i, &(v, owner)) in ops.iter().enumerate().rev() {
             let Node::Op(op) = w.node(v) else { continue };
             let is_pinned = op.effect() != Effect::Total || self.is_made(v);
             let at = if is_pinned {
                 owner
             } else {
-                let Some(&late) = uses.get(&v) else { continue };
+                let Some(late) = uses[i] else { continue };
                 let mut at = late;
-                while let Some(outside) = outside[at.idx()].filter(|o| height[o.idx()] >= height[owner.idx()]) {
+                while let Some(outside) = outside[at.idx()].filter(|o| tree.depth(o.idx()) >= tree.depth(owner.idx())) {
                     at = outside;
                 }
                 at
             };
-            home.insert(v, at);
+            home[i] = Some(at);
             for &a in w.args(v) {
                 add_use(&mut uses, a, at);
             }
         }
-        let mut placed: FxHashMap<Block, Vec<Val>> = FxHashMap::default();
-        for (v, _) in ops {
-            if let Some(&at) = home.get(&v) {
-                placed.entry(at).or_default().push(v);
+        let mut placed: Vec<Vec<Val>> = vec![Vec::new(); depth.len()];
+        for (&(v, _), home) in ops.iter().zip(home) {
+            if let Some(at) = home {
+                placed[at.idx()].push(v);
             }
+            number[v] = 0;
         }
+        self.numbers = number;
         placed
     }
 

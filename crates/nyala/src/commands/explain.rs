@@ -2,7 +2,7 @@
 
 use super::{Input, with_session};
 use nyala::diagnostics::cannot_write;
-use nyala::explain;
+use nyala::{Reported, explain};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -31,20 +31,23 @@ impl Explain {
         }
         with_session(&self.input, |s| {
             self.html.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
-            let explained = explain::explain(s)?;
+            let mut explained = explain::explain(s)?;
+            explain::add_code(s, &mut explained);
+            let report = &explained.report;
+            // What was given up is told of, but is an error.
+            let end = if report.totals.complete { Ok(0) } else { Err(Reported) };
             if let Some(path) = &self.html {
                 let page = explain::html::page(&explained, &s.sources, &s.program_files());
                 std::fs::write(path, page).map_err(|e| s.report(cannot_write::file(path, e)))?;
-                return Ok(0);
+                return end;
             }
-            let report = &explained.report;
             let text = match self.input.json {
                 true => explain::json(report) + "\n",
                 false => explain::text(s, report, self.function.as_deref(), self.top)?,
             };
             match std::io::stdout().write_all(text.as_bytes()) {
                 Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(s.report(cannot_write::standard_output(e))),
-                _ => Ok(0),
+                _ => end,
             }
         })
     }

@@ -1,6 +1,6 @@
 //! A report for people at a terminal: totals, then the call sites that matter most, or all that concern one function.
 
-use super::{OutcomeOf, Parameter, Place, Report, Site};
+use super::{Instance, OutcomeOf, Parameter, Place, Report, Site};
 use std::fmt::Write as _;
 
 /// Examples of values shown, and how long each may be.
@@ -19,16 +19,25 @@ pub fn render(report: &Report, function: Option<&str>, top: usize) -> String {
 
 fn render_all(out: &mut String, report: &Report, top: usize) {
     let t = &report.totals;
-    let _ = writeln!(
-        out,
-        "{} in {} leave {} in {}, {}, {}",
-        count(t.reductions, "reduction"),
-        count(t.rounds as u64, "round"),
-        count(t.residual_nodes, "node"),
-        count(t.residual_functions as u64, "function"),
-        count(t.residual_loops as u64, "loop"),
-        count(t.closures as u64, "closure"),
-    );
+    if !t.complete {
+        let _ = writeln!(out, "given up after {} in round {}: until then", count(t.reductions, "reduction"), t.rounds);
+    } else {
+        let _ = writeln!(
+            out,
+            "{} in {} leave {} in {}, {}, {}",
+            count(t.reductions, "reduction"),
+            count(t.rounds as u64, "round"),
+            count(t.residual_nodes, "node"),
+            count(t.residual_functions as u64, "function"),
+            count(t.residual_loops as u64, "loop"),
+            count(t.closures as u64, "closure"),
+        );
+    }
+    match (t.bytes, &t.no_code) {
+        (Some(code), _) => drop(writeln!(out, "machine code: {}", count(code, "byte"))),
+        (None, Some(why)) => drop(writeln!(out, "no machine code: {why}")),
+        (None, None) => {}
+    }
     if t.rough {
         out.push_str("(too much to tell all of it apart: sums are right, who they are of is not always)\n");
     }
@@ -38,28 +47,33 @@ fn render_all(out: &mut String, report: &Report, top: usize) {
     if !calls.is_empty() {
         let _ = writeln!(out, "calls: {}", calls.join(", "));
     }
+    // What nothing is left of has cost time.
+    let weight = |s: &Site| if t.complete { s.nodes() } else { s.calls() };
     // What a library decides for itself is of interest where it costs something.
     let is_own = |s: &&Site| s.function.is_none_or(|f| !report.functions[f].library);
     let told: Vec<&Site> = report.sites.iter().filter(|s| s.kind != "branch").collect();
     let own: Vec<&Site> = told.iter().copied().filter(is_own).collect();
     if own.len() <= top {
         list(out, report, "call sites", &own);
-        let mut others: Vec<&Site> = told.iter().copied().filter(|s| !is_own(s) && s.nodes() > 0).collect();
-        others.sort_by_key(|s| std::cmp::Reverse(s.nodes()));
+        let mut others: Vec<&Site> = told.iter().copied().filter(|s| !is_own(s) && weight(s) > 0).collect();
+        others.sort_by_key(|s| std::cmp::Reverse(weight(s)));
         others.truncate(top);
-        list(out, report, "in libraries, with what is left of them", &others);
+        let title = if t.complete { "in libraries, with what is left of them" } else { "in libraries, most calls" };
+        list(out, report, title, &others);
     } else {
         let mut by_nodes = told.clone();
-        by_nodes.retain(|s| s.nodes() > 0);
-        by_nodes.sort_by_key(|s| std::cmp::Reverse(s.nodes()));
+        by_nodes.retain(|s| weight(s) > 0);
+        by_nodes.sort_by_key(|s| std::cmp::Reverse(weight(s)));
         by_nodes.truncate(top);
-        list(out, report, "call sites that leave most", &by_nodes);
+        let title = if t.complete { "call sites that leave most" } else { "call sites with most calls" };
+        list(out, report, title, &by_nodes);
         let mut by_copies = told.clone();
         by_copies.retain(|s| s.copies() > 1 && !by_nodes.iter().any(|b| std::ptr::eq(*b, *s)));
         by_copies.sort_by_key(|s| std::cmp::Reverse(s.copies()));
         by_copies.truncate(top);
         list(out, report, "call sites with most copies", &by_copies);
     }
+    render_functions(out, report, top);
     render_left(out, report, top, None);
     if own.len() > top {
         let _ =
@@ -82,6 +96,33 @@ fn render_function(out: &mut String, report: &Report, name: &str) {
     }
 }
 
+/// Functions of the residual program, if machine code was made of them.
+fn render_functions(out: &mut String, report: &Report, top: usize) {
+    let mut functions: Vec<&Instance> = report.instances.iter().filter(|i| i.left && i.bytes.is_some()).collect();
+    if functions.is_empty() {
+        return;
+    }
+    functions.sort_by_key(|i| std::cmp::Reverse(i.bytes));
+    out.push_str("\nfunctions left\n");
+    for i in functions.iter().take(top) {
+        let Some(f) = i.function.map(|f| &report.functions[f]) else { continue };
+        let in_what: Vec<String> = i.parameters.iter().map(parameter).collect();
+        let in_what = if in_what.is_empty() { String::new() } else { format!(" in {}", in_what.join(", ")) };
+        let _ = writeln!(out, "  {}  {}{in_what}: {}", at(&f.place), f.name, size(i));
+    }
+    more(out, functions.len(), top);
+}
+
+/// `12 nodes, 34 bytes`.
+fn size(i: &Instance) -> String {
+    let code = match i.bytes {
+        Some(0) => ", inlined by LLVM into its callers".into(),
+        Some(code) => format!(", {}", count(code, "byte")),
+        None => String::new(),
+    };
+    count(i.nodes, "node") + &code
+}
+
 /// Loops and closures of the residual program.
 fn render_left(out: &mut String, report: &Report, top: usize, of: Option<usize>) {
     let is_meant = |f: Option<usize>| of.is_none() || f == of;
@@ -94,7 +135,7 @@ fn render_left(out: &mut String, report: &Report, top: usize, of: Option<usize>)
         let instance = &report.instances[l.instance];
         let Some(f) = instance.function.map(|f| &report.functions[f]) else { continue };
         let _ = write!(out, "  {}  {}", at(&f.place), f.name);
-        let _ = write!(out, " ({}, {})", l.kind, count(instance.nodes, "node"));
+        let _ = write!(out, " ({}, {})", l.kind, size(instance));
         match &l.why {
             Some(why) => drop(writeln!(out, ": {}", why.text)),
             None => out.push('\n'),

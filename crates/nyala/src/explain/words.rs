@@ -220,6 +220,9 @@ impl<'a> Words<'a> {
                 }
             }
             Why::OnlyCall => plain("only-call", "the only call"),
+            Why::HaltedOnlyCall => {
+                plain("halt-only-call", "`$` leaves this call; being the only one, it was put in place afterwards")
+            }
             Why::KnownLoop => plain("known-loop", "its condition is known, in a function called by `@@`"),
             Why::UnknownLoop(unknown) => {
                 let mut reason = plain("unknown-loop", "its condition is not known");

@@ -29,19 +29,22 @@ pub fn budget(call: Span, limit: u64, what: &str) -> Diagnostic {
     Diagnostic::error("specialization-diverges", call, message).hint("`--pe-budget N` multiplies the budget")
 }
 
-/// The function `name`, declared at `declared`, is unfolded on and on; `changing` are the parameters that differ between
-/// the last calls, and their values.
+/// The function `name`, declared at `declared`, is unfolded on and on: by `call`, which `own`, the program's own call, leads
+/// to or is. `changing` are the parameters that differ between the last calls, and their values.
 pub fn recursion(
-    call: Span,
+    (own, call): (Span, Span),
     name: &str,
     declared: Span,
-    limit: u64,
-    what: &str,
+    (limit, what): (u64, &str),
     changing: &[(&str, String)],
 ) -> Diagnostic {
     let message = format!("specializing `{name}` does not end: its budget of {limit} {what} is spent");
-    let mut diagnostic =
-        Diagnostic::error("specialization-diverges", call, message).label("this call is specialized again and again");
+    let again = "this call is specialized again and again";
+    let mut diagnostic = Diagnostic::error("specialization-diverges", own, message);
+    diagnostic = match own == call {
+        true => diagnostic.label(again),
+        false => diagnostic.label("this call leads there").other(call, again),
+    };
     if !declared.is_none() {
         diagnostic = diagnostic.other(declared, "of this function");
     }

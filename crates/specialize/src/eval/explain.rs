@@ -118,7 +118,7 @@ impl Evaluator<'_> {
 
     /// The same of a call that was looked at closely.
     pub(super) fn explain_unfolded(&mut self, k: Cont, reasons: Reasons) {
-        if reasons.mark != Mark::Run {
+        if !matches!(reasons.mark, Mark::Run | Mark::Halt) {
             let class = match reasons.known_loop {
                 true => LOOP,
                 false => Self::unfold_class(reasons.mark == Mark::Unfold, reasons.forced, reasons.asked),
@@ -127,7 +127,11 @@ impl Evaluator<'_> {
         }
         let site = self.current.0;
         let Some(record) = &mut self.record else { return };
-        let row = record.count(site, Some(k), Outcome::Run, Why::Run, 0);
+        let (outcome, why) = match reasons.mark {
+            Mark::Halt => (Outcome::Unfolded, Why::HaltedOnlyCall),
+            _ => (Outcome::Run, Why::Run),
+        };
+        let row = record.count(site, Some(k), outcome, why, 0);
         record.enter_by(k, row);
     }
 

@@ -2,8 +2,10 @@
 
 use super::{CHAIN, Entered, Evaluator, Past, Record, Returned, Site, State, StubId};
 use crate::whistle::{self, Change};
-use nyala_base::Span;
+use nyala_base::{SideTable, Span};
 use nyala_ir::{Cont, TyKind, Val};
+use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 impl Evaluator<'_> {
@@ -148,5 +150,29 @@ impl Evaluator<'_> {
             self.chain.pop_front();
         }
         self.chain.push_back((k, origin, args));
+    }
+
+    /// The calls around the last one of a recursive continuation, the innermost first, of several in one file only the first:
+    /// where what it returns to was passed on, where the functions were that it gets, and so on with what these captured.
+    pub(super) fn calls_around(&self, k: Cont) -> Vec<Span> {
+        let Some(record) = self.records.iter().rev().find(|r| r.cont == k) else { return Vec::new() };
+        // Where a continuation of the source is an argument.
+        let mut passed: SideTable<Cont, Span> = SideTable::with_default(Span::NONE);
+        for &k in &self.facts.nest.conts {
+            let Some(body) = self.source.body(k) else { continue };
+            body.args.iter().filter_map(|&a| self.source.as_cont(a)).for_each(|arg| passed[arg] = body.origin);
+        }
+        let mut calls: Vec<Span> = Vec::new();
+        let mut work: VecDeque<Val> = record.args.iter().rev().chain(record.free.iter()).copied().collect();
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
+        while let Some(v) = work.pop_front() {
+            let Some((k, vals)) = self.captured(v).filter(|_| seen.insert(v)) else { continue };
+            if !passed[k].is_none() && calls.iter().all(|c| c.file != passed[k].file) {
+                calls.push(passed[k]);
+            }
+            let free = self.facts.nest.free(k).iter().zip(vals);
+            work.extend(free.filter(|(f, _)| self.source.types.has_function(self.source.ty(**f))).map(|(_, &v)| v));
+        }
+        calls
     }
 }

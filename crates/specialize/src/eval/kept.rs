@@ -7,9 +7,9 @@
 use super::{Evaluator, State, StubId};
 use crate::facts::Facts;
 use crate::memory::{self, Memory};
+use nyala_base::SideTable;
 use nyala_ir::{Cont, Node, Op, TyKind, Val, World};
 use rustc_hash::FxHashSet;
-use std::rc::Rc;
 
 /// Blocks of one loop with different assumptions.
 const MAX_ASSUMPTIONS: usize = 4;
@@ -65,7 +65,7 @@ impl Evaluator<'_> {
                 return None;
             }
             let (source, vals) = (self.stubs[s].source, self.stubs[s].vals.clone());
-            let roots = self.written_roots(source);
+            let roots = &self.facts.written.get_or_init(|| all_writes(self.source, self.facts))[source];
             let free = self.facts.nest.free(source);
             for (i, &v) in vals.iter().enumerate() {
                 // Behind the captured values come the specialized parameters.
@@ -93,25 +93,6 @@ impl Evaluator<'_> {
         Some(written)
     }
 
-    /// The free values of a continuation through which it, or what it refers to, may write, or give an address away.
-    fn written_roots(&mut self, k: Cont) -> Rc<FxHashSet<Val>> {
-        if let Some(roots) = &self.written_roots[k] {
-            return roots.clone();
-        }
-        let mut roots = FxHashSet::default();
-        let mut seen: FxHashSet<Cont> = FxHashSet::from_iter([k]);
-        let mut work = vec![k];
-        while let Some(k) = work.pop() {
-            own_writes(self.source, self.facts, k, &mut roots);
-            work.extend(self.facts.nest.references(k).iter().filter(|&&r| seen.insert(r)));
-        }
-        let free = self.facts.nest.free(k);
-        roots.retain(|r| free.binary_search(r).is_ok());
-        let roots = Rc::new(roots);
-        self.written_roots[k] = Some(roots.clone());
-        roots
-    }
-
     /// Marks a stub as built for requests with such memory only.
     pub(super) fn assume(&mut self, s: StubId, memory: Memory, block: Cont) {
         self.stubs[s].state = State::Consumed;
@@ -119,18 +100,36 @@ impl Evaluator<'_> {
     }
 }
 
-/// What a continuation itself writes to or gives away: values that addresses start from.
-fn own_writes(w: &World, facts: &Facts, k: Cont, roots: &mut FxHashSet<Val>) {
-    let mut add = |v: Val| {
-        let mut at = v;
-        loop {
-            roots.insert(at);
-            match w.node(at) {
-                Node::Op(Op::Lea | Op::Bitcast | Op::Extract) => at = w.args(at)[0],
-                _ => break,
+/// For each continuation the free values through which it, or what it refers to, may write, or give an address away.
+///
+/// Values go up from what writes through them to all that refers to it, as far as they are free there, and where they are
+/// computed on to what they are computed from.
+fn all_writes(w: &World, facts: &Facts) -> SideTable<Cont, FxHashSet<Val>> {
+    let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
+    for &k in &facts.nest.conts {
+        facts.nest.references(k).iter().for_each(|&r| referrers[r].push(k));
+    }
+    let mut written: SideTable<Cont, FxHashSet<Val>> = SideTable::default();
+    let mut work: Vec<(Cont, Val)> = Vec::new();
+    for &k in &facts.nest.conts {
+        own_writes(w, facts, k, |v| work.push((k, v)));
+        while let Some((k, mut v)) = work.pop() {
+            loop {
+                if facts.nest.free(k).binary_search(&v).is_ok() && written[k].insert(v) {
+                    work.extend(referrers[k].iter().map(|&r| (r, v)));
+                }
+                match w.node(v) {
+                    Node::Op(Op::Lea | Op::Bitcast | Op::Extract) => v = w.args(v)[0],
+                    _ => break,
+                }
             }
         }
-    };
+    }
+    written
+}
+
+/// What a continuation itself writes to or gives away.
+fn own_writes(w: &World, facts: &Facts, k: Cont, mut add: impl FnMut(Val)) {
     let holds_address = |v: Val| !matches!(w.types.kind(w.ty(v)), TyKind::Prim(_) | TyKind::Mem | TyKind::Cn(_));
     for &v in facts.nest.ops(k) {
         let Some(op) = w.as_op(v) else { continue };

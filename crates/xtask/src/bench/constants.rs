@@ -1,7 +1,7 @@
-//! Evaluation at compile time against `constexpr` of g++ and clang and `const fn` of rustc: the same programs, less the time
-//! for an empty one. No program lets results of calls be remembered.
+//! Evaluation at compile time against `constexpr` of g++ and clang, `comptime` of Zig, D's CTFE and `const fn` of rustc: the
+//! same programs, less the time for an empty one. No program lets results of calls be remembered.
 
-use super::{median, ms};
+use super::{median, ms, slope};
 use crate::root;
 use crate::texts::nyala;
 use std::fmt::Write as _;
@@ -10,11 +10,13 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 const RUNS: usize = 5;
+/// What took longer than that is measured once only, in milliseconds.
+const LONG: f64 = 4_000.0;
 
 /// Program and sizes, each about four times the work of the one before.
 const PROGRAMS: &[(&str, &[u32])] = &[
     ("ackermann", &[5, 6, 7]),
-    ("fibonacci", &[17, 20, 23]),
+    ("fibonacci", &[20, 23, 26]),
     ("sieve", &[10_000, 40_000, 160_000]),
     ("machine", &[10_000, 40_000, 160_000]),
 ];
@@ -24,6 +26,9 @@ const TOOLS: &[(&str, &str, &str, &[&str])] = &[
     ("nyala", "impala", "fn main() -> i32 { 0 }", &["nyala", "emit", "--stage", "residual"]),
     ("g++", "cpp", "int main() {}", GCC),
     ("clang++", "cpp", "int main() {}", CLANG),
+    ("the same, new", "cpp", "int main() {}", CLANG_BYTECODE),
+    ("zig", "zig", "export fn answer() i32 { return 0; }", ZIG),
+    ("ldc2", "d", "int main() { return 0; }", &["ldc2", "-o-", "-c"]),
     ("rustc", "rs", "fn main() {}", &["rustc", "--emit=metadata"]),
 ];
 const GCC: &[&str] = &[
@@ -36,6 +41,27 @@ const GCC: &[&str] = &[
 ];
 const CLANG: &[&str] =
     &["clang++", "-std=c++20", "-fconstexpr-depth=1000000", "-fconstexpr-steps=4294967295", "-fsyntax-only"];
+/// The interpreter that is to become clang's, of byte code.
+const CLANG_BYTECODE: &[&str] = &[
+    "clang++",
+    "-std=c++20",
+    "-fconstexpr-depth=1000000",
+    "-fconstexpr-steps=4294967295",
+    "-fsyntax-only",
+    "-fexperimental-new-constant-interpreter",
+];
+/// From `pip install ziglang`. Its caches lie beside the program.
+const ZIG: &[&str] = &[
+    "python3",
+    "-m",
+    "ziglang",
+    "build-obj",
+    "-fno-emit-bin",
+    "--cache-dir",
+    "zig-cache",
+    "--global-cache-dir",
+    "zig-global-cache",
+];
 
 pub fn run() -> Result<String, String> {
     let folder = std::env::temp_dir().join(format!("nyala-constants-{}", std::process::id()));
@@ -46,18 +72,19 @@ pub fn run() -> Result<String, String> {
 }
 
 fn table(folder: &Path) -> Result<String, String> {
-    let mut block = format!("evaluation at compile time, ms less those of an empty program\n  {:<22}", "");
+    let mut block = format!("evaluation at compile time, ms less those of an empty program\n  {:<18}", "");
     let mut empty = Vec::new();
     for &(tool, ending, text, command) in TOOLS {
-        let _ = write!(block, "{tool:>12}");
+        let _ = write!(block, "{tool:>14}");
         empty.push(time(command, &folder.join(format!("empty.{ending}")), text));
     }
     block.push_str("   fastest of the others\n");
     for &(program, sizes) in PROGRAMS {
+        let mut points: Vec<Vec<(f64, f64)>> = vec![Vec::new(); TOOLS.len()];
         for &size in sizes {
-            let _ = write!(block, "  {:<22}", format!("{program} {size}"));
+            let _ = write!(block, "  {:<18}", format!("{program} {size}"));
             let mut times = Vec::new();
-            for (&(_, ending, _, command), empty) in TOOLS.iter().zip(&empty) {
+            for (i, (&(_, ending, _, command), empty)) in TOOLS.iter().zip(&empty).enumerate() {
                 let source = root().join("bench/peers/constants").join(format!("{program}.{ending}"));
                 let text = std::fs::read_to_string(&source).map_err(|e| format!("{}: {e}", source.display()))?;
                 let text = text.replace("SIZE", &size.to_string());
@@ -65,11 +92,12 @@ fn table(folder: &Path) -> Result<String, String> {
                     let whole = time(command, &folder.join(format!("{program}.{ending}")), &text)?;
                     Some((whole - empty).max(0.1))
                 });
-                let _ = match took {
-                    Some(took) => write!(block, "{took:>12.1}"),
-                    None => write!(block, "{:>12}", "-"),
-                };
+                points[i].extend(took.map(|took| (work(program, size), took)));
                 times.push(took);
+                let _ = match took {
+                    Some(took) => write!(block, "{took:>14.1}"),
+                    None => write!(block, "{:>14}", "-"),
+                };
             }
             let fastest = times[1..].iter().flatten().copied().fold(f64::INFINITY, f64::min);
             if let Some(took) = times[0] {
@@ -77,25 +105,64 @@ fn table(folder: &Path) -> Result<String, String> {
             }
             block.push('\n');
         }
+        let _ = write!(block, "  {:<18}", "  slope");
+        for points in &points {
+            let _ = match points.len() == sizes.len() {
+                true => write!(block, "{:>14.2}", slope(points)),
+                false => write!(block, "{:>14}", "-"),
+            };
+        }
+        block.push('\n');
     }
     block.push('\n');
     Ok(block)
 }
 
-/// Milliseconds of a command on a file with this text. `None`: there is no such command, or it gives up.
+/// Steps of a program: calls, writes, rounds.
+fn work(program: &str, size: u32) -> f64 {
+    match program {
+        "ackermann" => {
+            let two = f64::from(size).exp2();
+            (128.0 * two * two - 120.0 * two + 9.0 * f64::from(size) + 37.0) / 3.0
+        }
+        "fibonacci" => 1.618_034_f64.powi(size as i32),
+        "sieve" => {
+            let mut composite = vec![false; size as usize];
+            let mut steps = 0;
+            for i in 2..size as usize {
+                steps += 1;
+                if !composite[i] {
+                    (2 * i..size as usize).step_by(i).for_each(|j| {
+                        composite[j] = true;
+                        steps += 1;
+                    });
+                }
+            }
+            f64::from(steps)
+        }
+        _ => f64::from(size),
+    }
+}
+
+/// Milliseconds of a command on a file with this text. `None`: there is no such command, or it gives up, which it is made
+/// to after a minute or with 10 GB of memory.
 fn time(command: &[&str], file: &Path, text: &str) -> Option<f64> {
     std::fs::write(file, text).ok()?;
-    let mut times = Vec::new();
-    for _ in 0..RUNS {
-        let mut c = match command[0] {
-            "nyala" => Command::new(nyala()),
-            other => Command::new(other),
+    let mut times: Vec<f64> = Vec::new();
+    let nyala = nyala();
+    // Zig remembers what it has compiled; all but the first run of a text would do nothing.
+    let cache = file.parent()?.join("zig-cache");
+    while times.len() < RUNS && times.last().is_none_or(|&t| t < LONG) {
+        let _ = std::fs::remove_dir_all(&cache);
+        let mut c = Command::new("sh");
+        c.args(["-c", "ulimit -v 10000000; exec timeout 60 \"$@\"", "sh"]);
+        match command[0] {
+            "nyala" => c.arg(&nyala),
+            other => c.arg(other),
         };
         c.args(&command[1..]).arg(file);
         // Whatever is made goes beside the source.
-        if let Some(folder) = file.parent() {
-            c.current_dir(folder);
-        }
+        c.current_dir(file.parent()?);
         c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let start = Instant::now();
         if !c.status().ok()?.success() {

@@ -1,0 +1,157 @@
+//! Compile times of programs that grow by 16 times, and the slope of log time over log size, to the residual program and to
+//! flat code: unrolled loops, functions, instances of libraries, chains of joins.
+
+use super::{End, measure, slope};
+use crate::root;
+use std::fmt::Write as _;
+
+/// Name, sizes, the program of a size.
+type Family = (&'static str, [usize; 3], fn(usize) -> Result<String, String>);
+
+const FAMILIES: &[Family] = &[
+    ("unrolled, operations left: steps", UNROLLED, unrolled),
+    ("unrolled, stores left: steps", UNROLLED, stores),
+    ("unrolled, nothing left: steps", UNROLLED, nothing),
+    ("functions that call each other's copies", [625, 2_500, 10_000], functions),
+    ("image stencil with borders, tiled: reads", [49, 196, 784], stencil),
+    ("matcher of lesson 13: items of the pattern", [40, 160, 640], matcher),
+    ("joins of numbers", JOINS, joins),
+    ("joins with memory", JOINS, joins_with_memory),
+    ("joins, half of them known", JOINS, known_joins),
+    ("joins in an unrolled loop", JOINS, unrolled_joins),
+    ("loops, one after the other", [750, 3_000, 12_000], loops),
+];
+const UNROLLED: [usize; 3] = [62_500, 250_000, 1_000_000];
+const JOINS: [usize; 3] = [3_000, 12_000, 48_000];
+/// Passes to the residual program; the others up to flat code come after them.
+const TO_RESIDUAL: &[&str] = &["parse", "check", "lower", "specialize"];
+
+pub fn run() -> Result<String, String> {
+    let mut block = String::new();
+    // Takes minutes: each line is shown as it comes.
+    let mut say = |line: String| {
+        print!("{line}");
+        block += &line;
+    };
+    say(format!(
+        "growth, ms\n  {:<44} {:>9} {:>10} {:>6} {:>10} {:>6}\n",
+        "", "size", "residual", "slope", "flat", "slope"
+    ));
+    for &(name, sizes, program) in FAMILIES {
+        let (mut residual, mut flat) = (Vec::new(), Vec::new());
+        for size in sizes {
+            let mut sums = (0.0, 0.0);
+            for (pass, time) in measure(&program(size)?, End::Flat)? {
+                sums.1 += super::ms(time);
+                sums.0 += if TO_RESIDUAL.contains(&pass) { super::ms(time) } else { 0.0 };
+            }
+            residual.push((size as f64, sums.0));
+            flat.push((size as f64, sums.1));
+            let name = if size == sizes[0] { name } else { "" };
+            let of = |points: &[(f64, f64)]| match points.len() == sizes.len() {
+                true => format!("{:.2}", slope(points)),
+                false => String::new(),
+            };
+            let (first, second) = (of(&residual), of(&flat));
+            say(format!("  {name:<44} {size:>9} {:>10.1} {first:>6} {:>10.1} {second:>6}\n", sums.0, sums.1));
+        }
+    }
+    say("\n".into());
+    Ok(block)
+}
+
+fn unrolled(n: usize) -> Result<String, String> {
+    Ok(super::unroll_program(n))
+}
+
+fn stores(n: usize) -> Result<String, String> {
+    Ok(format!("extern fn run(a: &mut [i32]) -> () {{ for i in unroll(0, {n}) {{ a(i) = i ^ 5; }} }}\n"))
+}
+
+fn nothing(n: usize) -> Result<String, String> {
+    Ok(format!(
+        "extern fn run() -> i32 {{ let mut s = 1; for i in unroll(0, {n}) {{ s = s * 3 + (i ^ s) & 255; }} s }}\n"
+    ))
+}
+
+/// Each is called with constants, from several places: there are copies, and calls between them are left.
+fn functions(n: usize) -> Result<String, String> {
+    let mut text = "fn f0(a: i32, x: i32) -> i32 { x + a }\n".to_string();
+    for k in 1..n {
+        let (below, half, third) = (k - 1, k / 2, k / 3);
+        let _ = writeln!(
+            text,
+            "fn f{k}(@a: i32, x: i32) -> i32 {{ if x < a {{ f{below}(3, x * {k}) }} else {{ f{half}(5, x) ^ f{third}(5, x + a) }} }}"
+        );
+    }
+    let last = n - 1;
+    let _ = writeln!(text, "extern fn run(x: i32) -> i32 {{ f{last}(1, x) + f{last}(2, x) }}");
+    Ok(text)
+}
+
+/// The sum of a square of neighbors.
+fn stencil(n: usize) -> Result<String, String> {
+    let side = n.isqrt();
+    let (from, to) = (-(side as i32 / 2), side as i32 - side as i32 / 2);
+    let radius = side / 2;
+    Ok(format!(
+        "use image::*;
+        fn @sum(read: BinOp, x: i32, y: i32) -> i32 {{
+            let mut s = 0;
+            for dy in unroll({from}, {to}) {{ for dx in unroll({from}, {to}) {{ s += read(x + dx, y + dy); }} }}
+            s
+        }}
+        extern fn run(w: i32, h: i32, out: &mut [i32], inp: &mut [i32]) -> () {{
+            let visit = plain(tile(256, 32, range, range));
+            apply(img_i32(w, h, out), img_i32(w, h, inp), handle_boundaries(clamp_to(w, h), {radius}, {radius}, visit), sum)
+        }}\n"
+    ))
+}
+
+fn matcher(n: usize) -> Result<String, String> {
+    let path = root().join("examples/13_patterns.impala");
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let text = text.split("extern fn find_date").next().unwrap_or("");
+    let items = ["a", "[b-d]", "e+", ".", "[^fg]"];
+    let pattern: String = (0..n).map(|i| items[i % items.len()]).collect();
+    Ok(format!(
+        "{text}extern fn run(n: i32, s: &[u8]) -> i32 {{ let mut at = 0; count(\"{pattern}\", n, s, &mut at) }}\n"
+    ))
+}
+
+/// A function of so many statements.
+fn sequence(params: &str, n: usize, statement: impl Fn(usize) -> String) -> String {
+    let mut text = format!("{params} -> i32 {{\n    let mut s = x;\n");
+    (0..n).for_each(|k| text += &statement(k));
+    text + "    s\n}\n"
+}
+
+fn joins(n: usize) -> Result<String, String> {
+    Ok(sequence("extern fn run(x: i32)", n, |k| format!("    if s & {} == 0 {{ s = s * 3 + {k}; }}\n", 1 << (k % 20))))
+}
+
+fn joins_with_memory(n: usize) -> Result<String, String> {
+    Ok(sequence("extern fn run(x: i32, a: &mut [i32])", n, |k| {
+        format!("    if a({}) > s {{ s = s * 3 + {k}; a({}) = s; }}\n", k % 100, k * 7 % 100)
+    }))
+}
+
+fn known_joins(n: usize) -> Result<String, String> {
+    let text = sequence("fn @go(x: i32, y: i32)", n, |k| {
+        format!("    if {} > {} {{ s = s * 3 + {k}; }}\n", if k % 2 == 0 { "s" } else { "y" }, k % 30)
+    });
+    Ok(text + "extern fn run(x: i32) -> i32 { go(x, 15) }\n")
+}
+
+fn unrolled_joins(n: usize) -> Result<String, String> {
+    Ok(format!(
+        "extern fn run(x: i32) -> i32 {{ let mut s = x; for i in unroll(0, {n}) {{ if s & i == 0 {{ s = s * 3 + i; }} }} s }}\n"
+    ))
+}
+
+fn loops(n: usize) -> Result<String, String> {
+    let text = sequence("extern fn run(x: i32, a: &[i32])", n, |k| {
+        format!("    for i in range({}, s) {{ s += a(i); }}\n    while s > {k} {{ s = s / 2; }}\n", k % 7)
+    });
+    Ok(text)
+}
