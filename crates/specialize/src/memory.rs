@@ -31,6 +31,19 @@ const BLOCK: usize = 64;
 /// Objects at hand (see [`Memory`]).
 const MAX_OPEN: usize = 16;
 
+/// A node in 64 bits: enums whose variants are alike in memory are passed in registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wide(u64);
+
+impl Wide {
+    pub fn new(v: Val) -> Wide {
+        Wide(u64::from(v.0))
+    }
+    pub fn val(self) -> Val {
+        Val(self.0 as u32)
+    }
+}
+
 /// What is known of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leaf {
@@ -40,14 +53,14 @@ pub enum Leaf {
     /// The bits of a literal.
     Lit(u64),
     /// A node; no literal.
-    Val(Val),
+    Val(Wide),
 }
 
 fn leaf_of(w: &World, val: Val) -> Leaf {
     match w.node(val) {
         Node::Lit(bits) => Leaf::Lit(bits),
         Node::Undef => Leaf::Undefined,
-        _ => Leaf::Val(val),
+        _ => Leaf::Val(Wide::new(val)),
     }
 }
 
@@ -661,7 +674,7 @@ fn assemble(w: &mut World, ty: Ty, leaves: &mut impl Iterator<Item = Leaf>) -> V
         _ => {
             return match leaves.next() {
                 Some(Leaf::Lit(bits)) => w.lit(ty, bits),
-                Some(Leaf::Val(val)) => val,
+                Some(Leaf::Val(val)) => val.val(),
                 Some(Leaf::Undefined | Leaf::Unknown) | None => w.undef(ty),
             };
         }

@@ -3,7 +3,7 @@
 //! decided by [`Evaluator::call`].
 
 use super::code::{Code, Inst, InstKind, Number, Operand, Target};
-use super::plain::{Kind, Place, PlainValue, Value, Wide};
+use super::plain::{Idx, Kind, Place, PlainValue, Value};
 use super::{Diverged, Entry, Evaluator, Mode, Site, StubId};
 use crate::memory::{self, Leaf, MAX_LEAVES};
 use crate::whistle;
@@ -18,7 +18,7 @@ use std::rc::Rc;
 enum Callee<'a> {
     /// Of values in the frame, never made.
     Made(Cont, &'a [u32]),
-    Plain(Cont, Wide),
+    Plain(Cont, Idx),
     Stub(StubId),
 }
 
@@ -315,7 +315,7 @@ impl Evaluator<'_> {
         match constant.unwrap_or_else(|| site.memory.leaf(base, at)) {
             Leaf::Unknown => None,
             Leaf::Lit(bits) => Some(Value::Lit(bits)),
-            Leaf::Val(v) => Some(self.value_of(v)),
+            Leaf::Val(v) => Some(self.value_of(v.val())),
             Leaf::Undefined => Some(Value::node(self.dst.undef(ty))),
         }
     }
@@ -336,7 +336,7 @@ impl Evaluator<'_> {
                 _ => {
                     let v = self.node_of(v, ty);
                     self.escape(v, site, false);
-                    if self.dst.node(v) == Node::Undef { Leaf::Undefined } else { Leaf::Val(v) }
+                    if self.dst.node(v) == Node::Undef { Leaf::Undefined } else { Leaf::Val(memory::Wide::new(v)) }
                 }
             };
             let at = p.at() + u64::from(i);

@@ -18,27 +18,24 @@ pub(super) enum Value {
     /// The bits of a literal; its type is that of the place where it is.
     Lit(u64),
     /// A node of the residual graph; no literal.
-    Node(Wide),
+    Node(memory::Wide),
     /// Of [`Plain`]: a closure.
-    Closure(Wide),
+    Closure(Idx),
     /// Of [`Plain`]: a struct or tuple.
-    Parts(Wide),
+    Parts(Idx),
     /// The address of a leaf of an object. What is there is told by its type.
     Place(Place),
 }
 
-/// A number of 32 bits.
+/// Of a value in [`Plain`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Wide(u64);
+pub(super) struct Idx(u64);
 
 /// A node, and a number of 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place(u64);
 
-impl Wide {
-    pub fn val(self) -> Val {
-        Val(self.0 as u32)
-    }
+impl Idx {
     pub fn idx(self) -> usize {
         self.0 as usize
     }
@@ -55,7 +52,7 @@ impl Place {
 
 impl Value {
     pub fn node(v: Val) -> Value {
-        Value::Node(Wide(u64::from(v.0)))
+        Value::Node(memory::Wide::new(v))
     }
     /// `at` has 32 bits.
     pub fn place(base: Val, at: u64) -> Value {
@@ -82,7 +79,7 @@ impl Plain {
         self.parts.clear();
     }
 
-    pub fn parts(&self, v: Wide) -> &[Value] {
+    pub fn parts(&self, v: Idx) -> &[Value] {
         let PlainValue { start, n, .. } = self.all[v.idx()];
         &self.parts[start as usize..(start + n) as usize]
     }
@@ -115,7 +112,7 @@ impl Evaluator<'_> {
         self.plain.parts.extend_from_slice(parts);
         let n = parts.len() as u32;
         self.plain.all.push(PlainValue { kind: Kind::Parts(ty), start, n, rank, made: 0, node: None });
-        Value::Parts(Wide(self.plain.all.len() as u64 - 1))
+        Value::Parts(Idx(self.plain.all.len() as u64 - 1))
     }
 
     pub(super) fn make_closure(&mut self, k: Cont, slots: &[u32], frame: &[Value]) -> Value {
@@ -130,7 +127,7 @@ impl Evaluator<'_> {
         let (n, rank) = (slots.len() as u32, (rank.0, rank.1 + 1));
         let kind = Kind::Closure(k);
         self.plain.all.push(PlainValue { kind, start, n, rank, made: self.reductions, node: None });
-        let closure = Value::Closure(Wide(self.plain.all.len() as u64 - 1));
+        let closure = Value::Closure(Idx(self.plain.all.len() as u64 - 1));
         if self.is_run_own(k) {
             return closure;
         }
@@ -261,7 +258,7 @@ impl Evaluator<'_> {
                 *to = new.all.len() as u64;
                 new.all.push(kept);
             }
-            *c = Wide(*to);
+            *c = Idx(*to);
         };
         frame.iter_mut().for_each(|v| forward(v, &mut new));
         let mut at = 0;
