@@ -11,7 +11,7 @@ pub const NONE: Frame = u32::MAX;
 /// Records below this size have free lists found by index.
 const SMALL: usize = 256;
 /// How many words there may be: 4 GiB.
-const MAX_WORDS: usize = 1 << 29;
+pub const MAX_WORDS: usize = 1 << 29;
 
 const GEN_MASK: u32 = 0xfff;
 
@@ -64,9 +64,14 @@ pub struct Heap {
     /// Records in use after the last marking, and made since.
     live_after: usize,
     made: usize,
+    max_words: usize,
 }
 
 impl Heap {
+    pub fn new(max_words: usize) -> Heap {
+        Heap { max_words, ..Heap::default() }
+    }
+
     /// Whether it is time to look for abandoned records.
     pub fn wants_marking(&self) -> bool {
         self.made > (1 << 18).max(self.live_after)
@@ -89,7 +94,7 @@ impl Heap {
     }
 
     pub fn is_full(&self) -> bool {
-        self.words.len() > MAX_WORDS || self.records.len() > MAX_WORDS / 4
+        self.words.len() > self.max_words || self.records.len() > self.max_words / 4
     }
 
     pub fn release(&mut self, frame: Frame, size: u32) {

@@ -10,7 +10,7 @@ use crate::diagnostics::{budget_spent, dead_continuation, invalid_access, invali
 use crate::eval;
 use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
-use crate::heap::{Closure, Frame, Heap, Kind, NONE};
+use crate::heap::{Closure, Frame, Heap, Kind, MAX_WORDS, NONE};
 use crate::lanes::{Group, State};
 use crate::leaves::Leaf;
 use nyala_base::Span;
@@ -24,6 +24,8 @@ type Result<T> = std::result::Result<T, Box<Fault>>;
 
 /// How many calls of the chain a fault shows.
 const MAX_CHAIN: usize = 32;
+/// Bytes that a confined program may have, of its own and for its calls each.
+const MAX_CONFINED: usize = 1 << 28;
 
 /// Longer messages of a panic are cut off.
 const MAX_TEXT: usize = 10_000;
@@ -66,7 +68,7 @@ impl<'w> Machine<'w> {
         let mut run = Run {
             l: Linker::new(self.w, entry, &self.options.libraries)?,
             options: self.options,
-            heap: Heap::default(),
+            heap: Heap::new(if self.options.confined { MAX_CONFINED / 8 } else { MAX_WORDS }),
             compiled: Vec::new(),
             code: Code::default(),
             pinned: FxHashSet::default(),
@@ -80,6 +82,9 @@ impl<'w> Machine<'w> {
             base: 0,
             pc: 0,
         };
+        if self.options.confined {
+            run.l.memory.limit_to(MAX_CONFINED);
+        }
         run.words.push((HALT as u64) << 44 | NONE as u64);
         let func = run.l.func(entry);
         let started = run.enter(func);

@@ -9,8 +9,8 @@ use nyala_ir::{Cont, Global, Node, Op, Ty, TyKind, Val, World};
 use nyala_sema::diagnostics::{not_constant, recursive_static};
 use rustc_hash::FxHashMap;
 
-/// Calls and jumps that all initializers together may take.
-const MAX_STEPS: f64 = 200_000_000.0;
+/// Calls and jumps that an initializer may take, times the budget of partial evaluation.
+const MAX_STEPS: f64 = 20_000_000.0;
 
 impl Session {
     /// Gives every static of a graph its constant.
@@ -27,7 +27,13 @@ impl Session {
             let (origin, ty) = (data.origin, data.ty);
             let note = format!("static `{}` is computed here", data.name);
             let words = nyala_interp::run(world, k, &[], &options);
-            let words = words.map_err(|fault| self.report(fault.diagnostic().other(origin, note)))?;
+            let words = words.map_err(|fault| {
+                let diagnostic = fault.diagnostic().other(origin, note);
+                self.report(match fault.code() {
+                    "budget-spent" => diagnostic.hint("`--pe-budget 10` grants ten times as many steps"),
+                    _ => diagnostic,
+                })
+            })?;
             let init = constant(world, ty, &mut words.into_iter());
             let init = init.map_err(|why| self.report(not_constant::error(origin, why)))?;
             world.set_init(g, init);

@@ -164,6 +164,11 @@ impl CheckedMemory {
         (block - HEADER) as *mut [usize; 4]
     }
 
+    /// Living blocks may not have more bytes together.
+    pub fn limit_to(&mut self, bytes: usize) {
+        self.limit = self.limit.min(bytes);
+    }
+
     /// A new block of uninitialized bytes.
     pub fn allocate(&mut self, bytes: usize, align: usize) -> Result<usize, MemoryFault> {
         let align = align.max(16).checked_next_power_of_two().ok_or(MemoryFault::OutOfMemory)?;
@@ -171,8 +176,7 @@ impl CheckedMemory {
         let need =
             bytes.checked_add(HEADER + MIN_REDZONE + slack + (bytes / 8).min(2048)).ok_or(MemoryFault::OutOfMemory)?;
         let class = size_class(need).ok_or(MemoryFault::OutOfMemory)?;
-        // Its shadow is written at once.
-        if bytes >= LARGE && self.live_bytes.saturating_add(bytes) > self.limit {
+        if self.live_bytes.saturating_add(bytes) > self.limit {
             return Err(MemoryFault::OutOfMemory);
         }
         let start = match self.free.get_mut(&class).and_then(Vec::pop) {
