@@ -107,6 +107,8 @@ impl<'w> Layouts<'w> {
                 }
                 TyKind::Mem => {}
                 TyKind::IndefArray(_) => return Err(too_large()),
+                // However many there are of nothing.
+                &TyKind::Array(elem, _) if self.count(elem) == 0 => {}
                 TyKind::Array(..) | TyKind::Tuple(_) | TyKind::Struct(_) => {
                     for i in (0..types.n_parts(ty).unwrap_or(0)).rev() {
                         let part = types.part(ty, i).ok_or_else(too_large)?;

@@ -34,7 +34,7 @@ impl Session {
                     _ => diagnostic,
                 })
             })?;
-            let init = constant(world, ty, &mut words.into_iter());
+            let init = constant(world, ty, &mut &words[..]);
             let init = init.map_err(|why| self.report(not_constant::error(origin, why)))?;
             world.set_init(g, init);
         }
@@ -75,13 +75,8 @@ fn order(w: &World) -> Result<Vec<(Global, Cont)>, Box<Diagnostic>> {
             order.extend(initializer(w, g).map(|k| (g, k)));
             continue;
         }
-        match state.get(&g) {
-            Some(true) => continue,
-            Some(false) => {
-                let data = w.global(g);
-                return Err(recursive_static::error(data.origin, &data.name).into());
-            }
-            None => {}
+        if state.contains_key(&g) {
+            continue;
         }
         state.insert(g, false);
         stack.push((g, true));
@@ -100,22 +95,30 @@ fn order(w: &World) -> Result<Vec<(Global, Cont)>, Box<Diagnostic>> {
 }
 
 /// The value of a type that has these words. Types are as deep as their source, which is limited.
-fn constant(w: &mut World, ty: Ty, words: &mut impl Iterator<Item = u64>) -> Result<Val, &'static str> {
+fn constant(w: &mut World, ty: Ty, words: &mut &[u64]) -> Result<Val, &'static str> {
     let parts: Vec<Ty> = match *w.types.kind(ty) {
         TyKind::Prim(_) | TyKind::Ptr { .. } => {
-            return match (words.next(), w.types.as_prim(ty)) {
+            return match (words.split_off_first().copied(), w.types.as_prim(ty)) {
                 (Some(UNINITIALIZED) | None, _) => Ok(w.undef(ty)),
                 (Some(bits), prim) if prim.is_some() || bits == 0 => Ok(w.lit(ty, bits)),
                 _ => Err("an address is computed, which is known only when the program runs"),
             };
         }
         TyKind::Cn(_) => {
-            return match words.next() {
+            return match words.split_off_first().copied() {
                 Some(UNINITIALIZED) | None => Ok(w.undef(ty)),
                 _ => Err("a function is computed"),
             };
         }
-        TyKind::Array(elem, n) => vec![elem; n as usize],
+        TyKind::Array(elem, n) => {
+            let mut rest = *words;
+            constant(w, elem, &mut rest)?;
+            // However many there are of nothing.
+            if rest.len() == words.len() {
+                return Ok(w.undef(ty));
+            }
+            vec![elem; n as usize]
+        }
         TyKind::Vector(prim, n) => vec![w.types.prim(prim); n as usize],
         _ => (0..w.types.n_parts(ty).unwrap_or(0)).filter_map(|i| w.types.part(ty, i)).collect(),
     };
