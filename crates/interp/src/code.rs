@@ -279,17 +279,20 @@ pub enum Inst {
         then: u32,
         els: u32,
     },
-    BranchLtI32 {
-        a: Reg,
-        b: Reg,
-        then: u32,
-        els: u32,
-    },
     BranchCompare {
         op: Op,
         prim: Prim,
         a: Reg,
         b: Reg,
+        then: u32,
+        els: u32,
+    },
+    /// Compares integers or bools with a small one.
+    BranchImm {
+        op: Op,
+        prim: Prim,
+        a: Reg,
+        imm: i32,
         then: u32,
         els: u32,
     },
@@ -383,7 +386,7 @@ impl Code {
                 | Inst::Lanes { list, .. } => *list += lists,
                 Inst::Jump { to } => *to += start,
                 Inst::Branch { then, els, .. }
-                | Inst::BranchLtI32 { then, els, .. }
+                | Inst::BranchImm { then, els, .. }
                 | Inst::BranchCompare { then, els, .. } => {
                     *then += start;
                     *els += start;

@@ -38,11 +38,10 @@ struct Compiler<'c, 'w> {
     consts: FxHashMap<u64, u32>,
     layout_idx: FxHashMap<Ty, u32>,
     span: Span,
-    wrap: bool,
 }
 
 /// Compiles one function.
-pub fn compile(l: &mut Linker, func: FuncIdx, wrap: bool) -> Result<(Function, Code)> {
+pub fn compile(l: &mut Linker, func: FuncIdx) -> Result<(Function, Code)> {
     let f = l.funcs[func as usize];
     let w = l.program.w;
     let layouts = &mut l.layouts;
@@ -66,7 +65,6 @@ pub fn compile(l: &mut Linker, func: FuncIdx, wrap: bool) -> Result<(Function, C
         consts: FxHashMap::default(),
         layout_idx: FxHashMap::default(),
         span: w.cont(f).origin,
-        wrap,
     };
     c.compile()?;
     Ok((c.out, c.code))
@@ -165,7 +163,7 @@ impl Compiler<'_, '_> {
             match &mut self.code.insts[at] {
                 Inst::Jump { to } => *to = pc,
                 Inst::Branch { then, els, .. }
-                | Inst::BranchLtI32 { then, els, .. }
+                | Inst::BranchImm { then, els, .. }
                 | Inst::BranchCompare { then, els, .. } => *(if which == 0 { then } else { els }) = pc,
                 _ => {}
             }
@@ -343,10 +341,12 @@ impl Compiler<'_, '_> {
 
     /// The right operand of an addition if it is a small literal.
     fn immediate(&self, v: Val) -> Option<i32> {
-        if self.wrap || !matches!(self.w.prim(v), Some(Prim::I32 | Prim::I64)) {
-            return None;
-        }
-        i32::try_from(self.w.as_lit(*self.w.args(v).get(1)?)? as i64).ok()
+        let is_signed = matches!(self.w.prim(v), Some(Prim::I32 | Prim::I64));
+        is_signed.then(|| self.small_literal(*self.w.args(v).get(1)?)).flatten()
+    }
+
+    fn small_literal(&self, v: Val) -> Option<i32> {
+        i32::try_from(self.w.as_lit(v)? as i64).ok()
     }
 
     /// A register of an operand that is known to be computed.
@@ -618,12 +618,12 @@ impl Compiler<'_, '_> {
             (Op::And, _) => Inst::And { d, a, b },
             (Op::Or, _) => Inst::Or { d, a, b },
             (Op::Xor, _) => Inst::Xor { d, a, b },
-            (Op::Add, Prim::I32) if !self.wrap => Inst::AddI32 { d, a, b },
-            (Op::Sub, Prim::I32) if !self.wrap => Inst::SubI32 { d, a, b },
-            (Op::Mul, Prim::I32) if !self.wrap => Inst::MulI32 { d, a, b },
-            (Op::Add, Prim::I64) if !self.wrap => Inst::AddI64 { d, a, b },
-            (Op::Sub, Prim::I64) if !self.wrap => Inst::SubI64 { d, a, b },
-            (Op::Mul, Prim::I64) if !self.wrap => Inst::MulI64 { d, a, b },
+            (Op::Add, Prim::I32) => Inst::AddI32 { d, a, b },
+            (Op::Sub, Prim::I32) => Inst::SubI32 { d, a, b },
+            (Op::Mul, Prim::I32) => Inst::MulI32 { d, a, b },
+            (Op::Add, Prim::I64) => Inst::AddI64 { d, a, b },
+            (Op::Sub, Prim::I64) => Inst::SubI64 { d, a, b },
+            (Op::Mul, Prim::I64) => Inst::MulI64 { d, a, b },
             _ => Inst::Arith { op, prim, d, a, b },
         });
         Ok(())

@@ -92,10 +92,10 @@ fn ffi_type(w: &World, ty: Ty) -> Option<FfiType> {
 }
 
 impl<'w> Linker<'w> {
-    pub fn new(w: &'w World, entry: Cont, libraries: &'w [Library]) -> Result<Linker<'w>> {
+    pub fn new(w: &'w World, entries: &[Cont], libraries: &'w [Library]) -> Result<Linker<'w>> {
         let no_memory = || limitation("the system gives the interpreter no memory");
         Ok(Linker {
-            program: Program::new(w, entry),
+            program: Program::new(w, entries),
             layouts: Layouts::new(w),
             memory: CheckedMemory::new().ok_or_else(no_memory)?,
             entries: vec![Entry::Halt, Entry::Release, Entry::LaneEnd],

@@ -61,7 +61,7 @@ pub struct Heap {
     /// Records to use again, by size in words: small ones, large ones.
     free: Vec<Vec<Frame>>,
     free_large: FxHashMap<u32, Vec<Frame>>,
-    /// Records in use after the last marking, and made since.
+    /// Records in use after the last marking, and added since.
     live_after: usize,
     made: usize,
     max_words: usize,
@@ -69,7 +69,7 @@ pub struct Heap {
 
 impl Heap {
     pub fn new(max_words: usize) -> Heap {
-        Heap { max_words, ..Heap::default() }
+        Heap { max_words, free: vec![Vec::new(); SMALL], ..Heap::default() }
     }
 
     /// Whether it is time to look for abandoned records.
@@ -77,16 +77,21 @@ impl Heap {
         self.made > (1 << 18).max(self.live_after)
     }
 
-    pub fn allocate(&mut self, kind: Kind, size: u32) -> Frame {
-        self.made += 1;
+    /// A record of that size that was given back.
+    #[inline]
+    pub fn reuse(&mut self, kind: Kind, size: u32) -> Option<Frame> {
         let free = match self.free.get_mut(size as usize) {
-            Some(free) => Some(free),
-            None => self.free_large.get_mut(&size),
+            Some(free) => free,
+            None => self.free_large.get_mut(&size)?,
         };
-        if let Some(frame) = free.and_then(Vec::pop) {
-            self.records[frame as usize].kind = kind;
-            return frame;
-        }
+        let frame = free.pop()?;
+        self.records[frame as usize].kind = kind;
+        Some(frame)
+    }
+
+    /// A new one.
+    pub fn add(&mut self, kind: Kind, size: u32) -> Frame {
+        self.made += 1;
         let base = self.words.len() as u32;
         self.words.resize(self.words.len() + size as usize, 0);
         self.records.push(Record { base, kind, generation: 0, marked: false });
@@ -97,31 +102,37 @@ impl Heap {
         self.words.len() > self.max_words || self.records.len() > self.max_words / 4
     }
 
+    #[inline]
     pub fn release(&mut self, frame: Frame, size: u32) {
-        let record = &mut self.records[frame as usize];
-        record.kind = Kind::Free;
-        record.generation = (record.generation + 1) & GEN_MASK;
-        if self.free.is_empty() {
-            self.free.resize(SMALL, Vec::new());
-        }
+        self.renew(frame);
+        self.records[frame as usize].kind = Kind::Free;
         match self.free.get_mut(size as usize) {
             Some(free) => free.push(frame),
             None => self.free_large.entry(size).or_default().push(frame),
         }
-        self.made = self.made.saturating_sub(1);
     }
 
+    /// The record is another one from now on.
+    #[inline]
+    pub fn renew(&mut self, frame: Frame) {
+        let generation = &mut self.records[frame as usize].generation;
+        *generation = (*generation + 1) & GEN_MASK;
+    }
+
+    #[inline]
     pub fn closure(&self, entry: u32, frame: Frame) -> Closure {
         let generation = if frame == NONE { 0 } else { self.records[frame as usize].generation };
         Closure((entry as u64) << 44 | (generation as u64) << 32 | frame as u64)
     }
 
     /// Whether the closure's record is still the one it was made for.
+    #[inline]
     pub fn is_alive(&self, closure: Closure) -> bool {
         let frame = closure.frame();
         frame == NONE || self.records.get(frame as usize).is_some_and(|r| r.generation == closure.generation())
     }
 
+    #[inline]
     pub fn base(&self, frame: Frame) -> usize {
         self.records[frame as usize].base as usize
     }

@@ -1,4 +1,4 @@
-//! Slow, obvious, checked execution of the graph: the living definition of the language.
+//! Checked execution of the graph, as obvious as can be: the living definition of the language.
 //!
 //! [`run`] executes a continuation of a [`World`] as it is, before or after any pass. Nothing that optimized code
 //! leaves undefined goes unnoticed: signed overflow, division by zero, wrong addresses, uninitialized reads, dead
@@ -13,6 +13,7 @@
 
 mod code;
 mod compile;
+mod constant;
 pub mod diagnostics;
 mod eval;
 mod externals;
@@ -23,7 +24,9 @@ mod leaves;
 mod machine;
 mod scope;
 
+pub use constant::constant;
 pub use fault::Fault;
+pub use machine::Machine;
 
 use nyala_ir::{Cont, World};
 use nyala_runtime::Library;
@@ -48,5 +51,7 @@ pub const UNINITIALIZED: u64 = code::POISON;
 /// [`normalize`](nyala_ir::Prim::normalize) has them, addresses; aggregates are the words of their scalars, in order.
 /// The arguments are those between `mem` and the return continuation.
 pub fn run(world: &World, entry: Cont, args: &[u64], options: &Options) -> Result<Vec<u64>, Box<Fault>> {
-    machine::Machine::new(world, options)?.run(entry, args)
+    let results = Machine::new(world, &[entry], options)?.run(entry, args);
+    nyala_runtime::nyala_flush();
+    results
 }

@@ -1,5 +1,6 @@
 //! The loop that runs register programs.
 
+mod foreign;
 mod lanes;
 
 use crate::Options;
@@ -30,17 +31,28 @@ const MAX_CONFINED: usize = 1 << 28;
 /// Longer messages of a panic are cut off.
 const MAX_TEXT: usize = 10_000;
 
-pub struct Machine<'w> {
-    w: &'w World,
-    options: &'w Options,
+/// What a call asks of a function.
+#[derive(Clone, Copy)]
+struct Call {
+    /// Its first instruction.
+    start: u32,
+    /// Words of parameters and of what is captured; more than there can be if the function is not compiled yet.
+    n_words: u32,
+    n_regs: u32,
+    /// Some local variables are in memory.
+    has_slots: bool,
 }
 
-/// One run.
-struct Run<'w> {
+const UNKNOWN: Call = Call { start: 0, n_words: u32::MAX, n_regs: 0, has_slots: false };
+
+/// Runs of one program, one after the other: what is compiled for one serves the next.
+pub struct Machine<'w> {
     l: Linker<'w>,
     options: &'w Options,
     heap: Heap,
     compiled: Vec<Option<Rc<Function>>>,
+    /// What calls ask of these.
+    calls: Vec<Call>,
     code: Code,
     /// Records that memory refers to.
     pinned: FxHashSet<Frame>,
@@ -60,41 +72,57 @@ struct Run<'w> {
 }
 
 impl<'w> Machine<'w> {
-    pub fn new(w: &'w World, options: &'w Options) -> Result<Machine<'w>> {
-        Ok(Machine { w, options })
-    }
-
-    pub fn run(self, entry: Cont, args: &[u64]) -> Result<Vec<u64>> {
-        let mut run = Run {
-            l: Linker::new(self.w, entry, &self.options.libraries)?,
-            options: self.options,
-            heap: Heap::new(if self.options.confined { MAX_CONFINED / 8 } else { MAX_WORDS }),
+    /// For calls of what the program's roots lead to, and `entries`.
+    pub fn new(w: &'w World, entries: &[Cont], options: &'w Options) -> Result<Machine<'w>> {
+        let mut machine = Machine {
+            l: Linker::new(w, entries, &options.libraries)?,
+            options,
+            heap: Heap::new(if options.confined { MAX_CONFINED / 8 } else { MAX_WORDS }),
             compiled: Vec::new(),
+            calls: Vec::new(),
             code: Code::default(),
             pinned: FxHashSet::default(),
             kept: FxHashMap::default(),
             groups: Vec::new(),
-            words: args.to_vec(),
+            words: Vec::new(),
             steps: 0,
-            max_steps: self.options.max_steps.unwrap_or(u64::MAX),
+            max_steps: options.max_steps.unwrap_or(u64::MAX),
             func: 0,
             frame: NONE,
             base: 0,
             pc: 0,
         };
-        if self.options.confined {
-            run.l.memory.limit_to(MAX_CONFINED);
+        if options.confined {
+            machine.l.memory.limit_to(MAX_CONFINED);
         }
-        run.words.push((HALT as u64) << 44 | NONE as u64);
-        let func = run.l.func(entry);
-        let started = run.enter(func);
-        let result = started.and_then(|()| run.execute());
-        nyala_runtime::nyala_flush();
-        result.map_err(|fault| run.locate(fault))
+        Ok(machine)
+    }
+
+    /// See [`run`](crate::run). After a fault, the machine is of no further use.
+    pub fn run(&mut self, entry: Cont, args: &[u64]) -> Result<Vec<u64>> {
+        self.steps = 0;
+        self.frame = NONE;
+        self.words.clear();
+        self.words.extend_from_slice(args);
+        self.words.push((HALT as u64) << 44 | NONE as u64);
+        let func = self.l.func(entry);
+        let started = self.enter(func);
+        let result = started.and_then(|()| self.execute());
+        result.map_err(|fault| self.locate(fault))
+    }
+
+    /// Calls and jumps of the last run.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// How many a run may take from now on.
+    pub fn limit_steps(&mut self, max_steps: u64) {
+        self.max_steps = max_steps;
     }
 }
 
-impl Run<'_> {
+impl Machine<'_> {
     #[inline]
     fn get(&self, r: Reg) -> u64 {
         self.heap.words[self.base + r as usize]
@@ -110,45 +138,79 @@ impl Run<'_> {
         if let Some(Some(f)) = self.compiled.get(idx) {
             return Ok(f.clone());
         }
-        let (mut function, code) = compile(&mut self.l, func, self.options.wrap)?;
+        let (mut function, code) = compile(&mut self.l, func)?;
         function.start = self.code.append(code);
         for &entry in &function.entries {
             if let Entry::Block { pc, .. } = &mut self.l.entries[entry as usize] {
                 *pc += function.start;
             }
         }
-        let function = Rc::new(function);
         if self.compiled.len() <= idx {
             self.compiled.resize(idx + 1, None);
+            self.calls.resize(idx + 1, UNKNOWN);
         }
+        self.calls[idx] = Call {
+            start: function.start,
+            n_words: function.n_params + function.n_captured,
+            n_regs: function.n_regs,
+            has_slots: !function.slots.is_empty(),
+        };
+        let function = Rc::new(function);
         self.compiled[idx] = Some(function.clone());
         Ok(function)
     }
 
-    /// A frame for a function, compiled now if need be, its parameters not set yet. `n` words are to come.
+    /// A frame for a function, its parameters not set yet. `n` words are to come.
     #[inline]
     fn new_frame(&mut self, func: FuncIdx, n: usize) -> Result<(Frame, usize, u32)> {
-        if self.compiled.get(func as usize).is_none_or(Option::is_none) {
-            self.compiled(func)?;
+        let call = match self.calls.get(func as usize) {
+            Some(&call) if call.n_words as usize == n => call,
+            _ => self.look_up(func, n)?,
+        };
+        let frame = match self.heap.reuse(Kind::Frame(func), call.n_regs) {
+            Some(frame) => frame,
+            None => self.grow(Kind::Frame(func), call.n_regs)?,
+        };
+        let base = self.heap.base(frame);
+        if call.has_slots {
+            self.clear_slots(func, base);
         }
+        Ok((frame, base, call.start))
+    }
+
+    /// What a function takes, compiled now if need be.
+    #[cold]
+    fn look_up(&mut self, func: FuncIdx, n: usize) -> Result<Call> {
+        let function = self.compiled(func)?;
+        match self.calls.get(func as usize) {
+            Some(&call) if call.n_words as usize == n => Ok(call),
+            _ => Err(undefined_call::other_type(&function.name).into()),
+        }
+    }
+
+    /// A new record, after those that are abandoned have been given back, if it is time.
+    #[cold]
+    fn grow(&mut self, kind: Kind, size: u32) -> Result<Frame> {
         if self.heap.wants_marking() {
             self.collect();
+            if let Some(frame) = self.heap.reuse(kind, size) {
+                return Ok(frame);
+            }
         }
-        if self.heap.is_full() {
-            return Err(budget_spent::recursion().into());
+        match self.heap.is_full() {
+            true => Err(budget_spent::recursion().into()),
+            false => Ok(self.heap.add(kind, size)),
         }
-        let Some(Some(function)) = self.compiled.get(func as usize) else {
-            return Err(bug("no code"));
-        };
-        if (function.n_params + function.n_captured) as usize != n {
-            return Err(undefined_call::other_type(&function.name).into());
+    }
+
+    /// No local variable has memory yet.
+    #[cold]
+    fn clear_slots(&mut self, func: FuncIdx, base: usize) {
+        if let Some(Some(function)) = self.compiled.get(func as usize) {
+            for &slot in &function.slots {
+                self.heap.words[base + slot as usize] = 0;
+            }
         }
-        let frame = self.heap.allocate(Kind::Frame(func), function.n_regs);
-        let base = self.heap.base(frame);
-        for &slot in &function.slots {
-            self.heap.words[base + slot as usize] = 0;
-        }
-        Ok((frame, base, function.start))
     }
 
     /// Begins a function: `self.words` are its parameters and what it captured.
@@ -171,6 +233,9 @@ impl Run<'_> {
     /// The instruction `Call`: words go from frame to frame.
     #[inline]
     fn call(&mut self, func: FuncIdx, list: u32, leave: Leave) -> Result<()> {
+        if leave == Leave::Free && func == self.func && self.again(list) {
+            return Ok(());
+        }
         let n = self.code.lists[list as usize] as usize;
         let (frame, base, start) = self.new_frame(func, n)?;
         let list = &self.code.lists[list as usize + 1..list as usize + 1 + n];
@@ -197,6 +262,26 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// A function ends with a call of itself: its frame is the next one's. False if it is not as simple as that.
+    #[inline]
+    fn again(&mut self, list: u32) -> bool {
+        let call = self.calls[self.func as usize];
+        if call.has_slots || !self.kept.is_empty() {
+            return false;
+        }
+        self.gather(list);
+        if self.words.len() != call.n_words as usize {
+            return false;
+        }
+        // Few words, as a rule: not worth a call.
+        for (to, &word) in self.heap.words[self.base..].iter_mut().zip(&self.words) {
+            *to = word;
+        }
+        self.heap.renew(self.frame);
+        self.pc = call.start as usize;
+        true
+    }
+
     fn set_release(&mut self, to: u64) {
         if let Some(Some(f)) = self.compiled.get(self.func as usize) {
             let reg = f.release;
@@ -205,11 +290,16 @@ impl Run<'_> {
     }
 
     /// Ends a frame, and what ends with it: the local variables are gone.
+    #[inline]
     fn free_frame(&mut self, frame: Frame) {
         self.free_one(frame);
-        if self.kept.is_empty() {
-            return;
+        if !self.kept.is_empty() {
+            self.free_kept(frame);
         }
+    }
+
+    #[cold]
+    fn free_kept(&mut self, frame: Frame) {
         let mut open = vec![frame];
         while let Some(frame) = open.pop() {
             for kept in self.kept.remove(&frame).into_iter().flatten() {
@@ -219,8 +309,18 @@ impl Run<'_> {
         }
     }
 
+    #[inline]
     fn free_one(&mut self, frame: Frame) {
         let Kind::Frame(func) = self.heap.records[frame as usize].kind else { return };
+        let Some(&call) = self.calls.get(func as usize) else { return };
+        if call.has_slots {
+            self.free_slots(func, frame);
+        }
+        self.heap.release(frame, call.n_regs);
+    }
+
+    #[cold]
+    fn free_slots(&mut self, func: FuncIdx, frame: Frame) {
         let Some(Some(function)) = self.compiled.get(func as usize) else { return };
         let base = self.heap.base(frame);
         for &slot in &function.slots {
@@ -230,8 +330,6 @@ impl Run<'_> {
                 let _ = self.l.memory.free(address as usize);
             }
         }
-        let size = function.n_regs;
-        self.heap.release(frame, size);
     }
 
     /// Finds abandoned records and gives them back.
@@ -337,27 +435,17 @@ impl Run<'_> {
                         return Err(uninitialized_read::error("use of an uninitialized part of a value").into());
                     }
                 }
-                Inst::AddI32 { d, a, b } => self.i32_op(Op::Add, d, a, b, i64::wrapping_add)?,
-                Inst::SubI32 { d, a, b } => self.i32_op(Op::Sub, d, a, b, i64::wrapping_sub)?,
-                Inst::MulI32 { d, a, b } => self.i32_op(Op::Mul, d, a, b, i64::wrapping_mul)?,
+                Inst::AddI32 { d, a, b } => self.i32_op(Op::Add, d, self.get(a), self.get(b), i64::wrapping_add)?,
+                Inst::SubI32 { d, a, b } => self.i32_op(Op::Sub, d, self.get(a), self.get(b), i64::wrapping_sub)?,
+                Inst::MulI32 { d, a, b } => self.i32_op(Op::Mul, d, self.get(a), self.get(b), i64::wrapping_mul)?,
                 Inst::AddI32Imm { d, a, imm } => {
-                    let x = self.get(a) as i64;
-                    let r = x.wrapping_add(imm as i64);
-                    if r as i32 as i64 != r {
-                        return Err(eval::overflow(Op::Add, Prim::I32, x as u64, imm as i64 as u64));
-                    }
-                    self.set(d, r as u64);
+                    self.i32_op(Op::Add, d, self.get(a), imm as i64 as u64, i64::wrapping_add)?;
                 }
-                Inst::AddI64 { d, a, b } => self.i64_op(Op::Add, d, a, b, i64::overflowing_add)?,
-                Inst::SubI64 { d, a, b } => self.i64_op(Op::Sub, d, a, b, i64::overflowing_sub)?,
-                Inst::MulI64 { d, a, b } => self.i64_op(Op::Mul, d, a, b, i64::overflowing_mul)?,
+                Inst::AddI64 { d, a, b } => self.i64_op(Op::Add, d, self.get(a), self.get(b), i64::overflowing_add)?,
+                Inst::SubI64 { d, a, b } => self.i64_op(Op::Sub, d, self.get(a), self.get(b), i64::overflowing_sub)?,
+                Inst::MulI64 { d, a, b } => self.i64_op(Op::Mul, d, self.get(a), self.get(b), i64::overflowing_mul)?,
                 Inst::AddI64Imm { d, a, imm } => {
-                    let x = self.get(a) as i64;
-                    let (r, overflow) = x.overflowing_add(imm as i64);
-                    if overflow || x as u64 == POISON {
-                        return Err(eval::overflow(Op::Add, Prim::I64, x as u64, imm as i64 as u64));
-                    }
-                    self.set(d, r as u64);
+                    self.i64_op(Op::Add, d, self.get(a), imm as i64 as u64, i64::overflowing_add)?;
                 }
                 Inst::AddF32 { d, a, b } => self.f32_op(d, a, b, |x, y| x + y),
                 Inst::MulF32 { d, a, b } => self.f32_op(d, a, b, |x, y| x * y),
@@ -494,16 +582,12 @@ impl Run<'_> {
                     }
                     self.pc = if cond != 0 { then } else { els } as usize;
                 }
-                Inst::BranchLtI32 { a, b, then, els } => {
-                    let (a, b) = (self.get(a), self.get(b));
-                    if a == POISON || b == POISON {
-                        return Err(eval::uninitialized());
-                    }
-                    let less = (a as i64) < b as i64;
-                    self.pc = if less { then } else { els } as usize;
-                }
                 Inst::BranchCompare { op, prim, a, b, then, els } => {
                     let holds = compare(op, prim, self.get(a), self.get(b))?;
+                    self.pc = if holds { then } else { els } as usize;
+                }
+                Inst::BranchImm { op, prim, a, imm, then, els } => {
+                    let holds = compare(op, prim, self.get(a), imm as i64 as u64)?;
                     self.pc = if holds { then } else { els } as usize;
                 }
                 Inst::Call { func, list, leave } => {
@@ -573,25 +657,31 @@ impl Run<'_> {
     }
 
     #[inline]
-    fn i32_op(&mut self, op: Op, d: Reg, a: Reg, b: Reg, f: impl Fn(i64, i64) -> i64) -> Result<()> {
+    fn i32_op(&mut self, op: Op, d: Reg, x: u64, y: u64, f: impl Fn(i64, i64) -> i64) -> Result<()> {
         // Uninitialized words are no `i32`; the sum of one is none either.
-        let (x, y) = (self.get(a) as i64, self.get(b) as i64);
-        let r = f(x, y);
-        if r as i32 as i64 != r {
-            return Err(eval::overflow(op, Prim::I32, x as u64, y as u64));
+        let r = f(x as i64, y as i64) as u64;
+        if r as i32 as i64 as u64 != r {
+            return self.unusual(op, Prim::I32, d, x, y);
+        }
+        self.set(d, r);
+        Ok(())
+    }
+
+    #[inline]
+    fn i64_op(&mut self, op: Op, d: Reg, x: u64, y: u64, f: impl Fn(i64, i64) -> (i64, bool)) -> Result<()> {
+        let (r, overflow) = f(x as i64, y as i64);
+        if overflow || x == POISON || y == POISON {
+            return self.unusual(op, Prim::I64, d, x, y);
         }
         self.set(d, r as u64);
         Ok(())
     }
 
-    #[inline]
-    fn i64_op(&mut self, op: Op, d: Reg, a: Reg, b: Reg, f: impl Fn(i64, i64) -> (i64, bool)) -> Result<()> {
-        let (x, y) = (self.get(a) as i64, self.get(b) as i64);
-        let (r, overflow) = f(x, y);
-        if overflow || x as u64 == POISON || y as u64 == POISON {
-            return Err(eval::overflow(op, Prim::I64, x as u64, y as u64));
-        }
-        self.set(d, r as u64);
+    /// Arithmetic that overflows, or has uninitialized operands.
+    #[cold]
+    fn unusual(&mut self, op: Op, prim: Prim, d: Reg, x: u64, y: u64) -> Result<()> {
+        let r = eval::arith(op, prim, x, y, self.options.wrap)?;
+        self.set(d, r);
         Ok(())
     }
 
@@ -659,11 +749,11 @@ impl Run<'_> {
             Some(&Entry::Func(func)) if !self.words.is_empty() => {
                 // The record's layout must be known before it can be marked.
                 self.compiled(func)?;
-                if self.heap.wants_marking() {
-                    self.collect();
-                }
-                let n = self.words.len();
-                let frame = self.heap.allocate(Kind::Captured(func), n as u32);
+                let (kind, n) = (Kind::Captured(func), self.words.len());
+                let frame = match self.heap.reuse(kind, n as u32) {
+                    Some(frame) => frame,
+                    None => self.grow(kind, n as u32)?,
+                };
                 let base = self.heap.base(frame);
                 self.heap.words[base..base + n].copy_from_slice(&self.words);
                 frame
@@ -775,99 +865,6 @@ impl Run<'_> {
             }
         }
     }
-
-    /// The text at an address, up to its zero byte.
-    fn text(&mut self, at: usize) -> Result<String> {
-        let mut bytes = Vec::new();
-        while bytes.len() < MAX_TEXT {
-            match self.l.memory.read_bytes(at + bytes.len(), 1).map_err(memory_fault)?[..] {
-                [0] | [] => break,
-                [byte, ..] => bytes.push(byte),
-            }
-        }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    /// Calls a foreign function with `self.words`; then they are its results for the continuation that is returned.
-    fn call_foreign(&mut self, foreign: u32) -> Result<Closure> {
-        let foreign = self.l.foreigns[foreign as usize].clone();
-        let ret = if foreign.returns { self.words.pop() } else { Some(POISON) };
-        let ret = match ret {
-            Some(ret) if self.words.len() == foreign.args.len() => Closure(ret),
-            _ => {
-                return Err(undefined_call::other_type(&foreign.name).into());
-            }
-        };
-        if let ForeignKind::Lanes(op) = foreign.kind {
-            return self.lane_operation(op, ret);
-        }
-        if self.options.confined {
-            let text = format!("foreign function `{}` in the initializer of a static", foreign.name);
-            let hint = "assign a `static mut` when the program runs";
-            return Err(nyala_base::diagnostics::limitation::error(Span::NONE, text, hint).into());
-        }
-        let args: Vec<(FfiType, u64)> = foreign.args.iter().copied().zip(self.words.iter().copied()).collect();
-        if let Some(i) = args.iter().position(|a| a.1 == POISON) {
-            let text = format!("argument {} of foreign function `{}` is uninitialized", i + 1, foreign.name);
-            return Err(uninitialized_read::error(text).into());
-        }
-        let first = self.words.first().copied().unwrap_or(0);
-        self.words.clear();
-        let on_cpu = nyala_runtime::is_cpu(first as i32);
-        let arg = |i: usize| args.get(i).map_or(0, |a| a.1);
-        let result = match foreign.kind {
-            ForeignKind::DeviceAlloc(_) if on_cpu => self.allocate(arg(1) as i64, 1)?,
-            ForeignKind::DeviceFree(_) if on_cpu && arg(1) == 0 => 0,
-            ForeignKind::DeviceFree(_) if on_cpu && self.l.memory.owns(arg(1) as usize) => {
-                self.l.memory.free(arg(1) as usize).map_err(memory_fault)?;
-                0
-            }
-            ForeignKind::DeviceCopy(_) if on_cpu && nyala_runtime::is_cpu(arg(3) as i32) && arg(6) as i64 >= 0 => {
-                let (from, to) = (arg(1).wrapping_add(arg(2)), arg(4).wrapping_add(arg(5)));
-                self.l.memory.copy(from as usize, to as usize, arg(6) as usize).map_err(memory_fault)?;
-                0
-            }
-            ForeignKind::AlignedAlloc => {
-                let (size, align) = (usize::try_from(first as i64), arg(1));
-                match size.ok().filter(|_| align.is_power_of_two() && align <= 1 << 20) {
-                    Some(size) => self.l.memory.allocate(size, align as usize).map_err(memory_fault)? as u64,
-                    None => 0,
-                }
-            }
-            ForeignKind::Alloc => self.allocate(first as i64, 1)?,
-            ForeignKind::AllocArray => {
-                let size = args.get(1).map_or(1, |a| a.1 as i64);
-                self.allocate(first as i64, size)?
-            }
-            ForeignKind::Free if first == 0 => 0,
-            ForeignKind::Free if self.l.memory.owns(first as usize) => {
-                self.l.memory.free(first as usize).map_err(memory_fault)?;
-                0
-            }
-            ForeignKind::Free => {
-                call_checked(&mut self.l.memory, nyala_runtime::nyala_free as *const () as usize, &args, foreign.ret)
-                    .map_err(limitation)?
-            }
-            ForeignKind::Panic => {
-                let text = args.last().map_or(Ok(String::new()), |a| self.text(a.1 as usize))?;
-                return Err(panic::error(text).into());
-            }
-            ForeignKind::Lanes(_) => 0,
-            ForeignKind::Sync(_) if !nyala_runtime::is_thread(first as i32) => {
-                return Err(invalid_handle::error(first as i32).into());
-            }
-            ForeignKind::Call(address)
-            | ForeignKind::Sync(address)
-            | ForeignKind::DeviceAlloc(address)
-            | ForeignKind::DeviceFree(address)
-            | ForeignKind::DeviceCopy(address) => call_checked(&mut self.l.memory, address, &args, foreign.ret)
-                .map_err(|e| limitation(format!("foreign function `{}`: {e}", foreign.name)))?,
-        };
-        if foreign.ret != FfiType::Void {
-            self.words.push(result);
-        }
-        Ok(ret)
-    }
 }
 
 /// What nobody can do as yet.
@@ -876,7 +873,7 @@ fn refused(text: &str) -> Box<Fault> {
     diagnostics::limitation::error(Span::NONE, text, hint).into()
 }
 
-#[inline]
+#[inline(always)]
 fn compare(op: Op, prim: Prim, a: u64, b: u64) -> Result<bool> {
     if a == POISON || b == POISON {
         return Err(eval::uninitialized());
@@ -884,13 +881,15 @@ fn compare(op: Op, prim: Prim, a: u64, b: u64) -> Result<bool> {
     if prim.is_float() {
         return Ok(eval_comparison(op, prim, a, b));
     }
-    let less = if prim.is_signed() { (a as i64) < b as i64 } else { a < b };
+    // Signed numbers are in the order of others once the sign is turned.
+    let turn = u64::from(prim.is_signed()) << 63;
+    let (x, y) = (a ^ turn, b ^ turn);
     Ok(match op {
-        Op::Eq => a == b,
-        Op::Ne => a != b,
-        Op::Lt => less,
-        Op::Le => less || a == b,
-        Op::Gt => !less && a != b,
-        _ => !less,
+        Op::Eq => x == y,
+        Op::Ne => x != y,
+        Op::Lt => x < y,
+        Op::Le => x <= y,
+        Op::Gt => x > y,
+        _ => x >= y,
     })
 }

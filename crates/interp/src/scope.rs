@@ -42,11 +42,13 @@ pub struct Scope {
 const MAX_WORDS: u64 = 64;
 
 impl<'w> Program<'w> {
-    pub fn new(w: &'w World, entry: Cont) -> Program<'w> {
+    pub fn new(w: &'w World, entries: &[Cont]) -> Program<'w> {
         // Functions may be mentioned in the initializers of globals only.
         let mut roots = w.roots();
-        if !roots.contains(&entry) {
-            roots.push(entry);
+        for &entry in entries {
+            if !roots.contains(&entry) {
+                roots.push(entry);
+            }
         }
         let mut program = Program {
             w,

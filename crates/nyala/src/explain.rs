@@ -117,6 +117,8 @@ pub struct OutcomeOf {
     pub target: Option<String>,
     pub calls: u64,
     pub copies: u64,
+    /// Calls and jumps within, of calls that were computed.
+    pub steps: u64,
     pub nodes: u64,
     pub parameters: Vec<Parameter>,
     pub why: Reason,
@@ -262,6 +264,7 @@ pub fn decision(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Unfolded => "unfolded",
         Outcome::Run => "run",
+        Outcome::Computed => "computed",
         Outcome::Specialized => "specialized",
         Outcome::Residual => "residual",
         Outcome::Halted => "halted",
@@ -440,6 +443,7 @@ impl<'a> Builder<'a> {
             target,
             calls,
             copies,
+            steps: total(|r| r.steps),
             nodes,
             parameters,
             why,

@@ -3,9 +3,8 @@
 
 use crate::{Reported, Session};
 use nyala_base::{Diagnostic, Id};
-use nyala_interp::UNINITIALIZED;
 use nyala_ir::facts::Nest;
-use nyala_ir::{Cont, Global, Node, Op, Ty, TyKind, Val, World};
+use nyala_ir::{Cont, Global, Node, World};
 use nyala_sema::diagnostics::{not_constant, recursive_static};
 use rustc_hash::FxHashMap;
 
@@ -34,7 +33,7 @@ impl Session {
                     _ => diagnostic,
                 })
             })?;
-            let init = constant(world, ty, &mut &words[..]);
+            let init = nyala_interp::constant(world, ty, &mut &words[..]);
             let init = init.map_err(|why| self.report(not_constant::error(origin, why)))?;
             world.set_init(g, init);
         }
@@ -92,44 +91,4 @@ fn order(w: &World) -> Result<Vec<(Global, Cont)>, Box<Diagnostic>> {
         }
     }
     Ok(order)
-}
-
-/// The value of a type that has these words. Types are as deep as their source, which is limited.
-fn constant(w: &mut World, ty: Ty, words: &mut &[u64]) -> Result<Val, &'static str> {
-    let parts: Vec<Ty> = match *w.types.kind(ty) {
-        TyKind::Prim(_) | TyKind::Ptr { .. } => {
-            return match (words.split_off_first().copied(), w.types.as_prim(ty)) {
-                (Some(UNINITIALIZED) | None, _) => Ok(w.undef(ty)),
-                (Some(bits), prim) if prim.is_some() || bits == 0 => Ok(w.lit(ty, bits)),
-                _ => Err("an address is computed, which is known only when the program runs"),
-            };
-        }
-        TyKind::Cn(_) => {
-            return match words.split_off_first().copied() {
-                Some(UNINITIALIZED) | None => Ok(w.undef(ty)),
-                _ => Err("a function is computed"),
-            };
-        }
-        TyKind::Array(elem, n) => {
-            let mut rest = *words;
-            constant(w, elem, &mut rest)?;
-            // However many there are of nothing.
-            if rest.len() == words.len() {
-                return Ok(w.undef(ty));
-            }
-            vec![elem; n as usize]
-        }
-        TyKind::Vector(prim, n) => vec![w.types.prim(prim); n as usize],
-        _ => (0..w.types.n_parts(ty).unwrap_or(0)).filter_map(|i| w.types.part(ty, i)).collect(),
-    };
-    let mut vals = Vec::with_capacity(parts.len());
-    for part in parts {
-        vals.push(constant(w, part, words)?);
-    }
-    Ok(match w.types.kind(ty) {
-        TyKind::Struct(_) => w.op_ty(Op::Struct, ty, &vals),
-        TyKind::Tuple(_) => w.op(Op::Tuple, &vals),
-        _ if vals.len() > 1 && vals.iter().all(|v| *v == vals[0]) => w.op_ty(Op::Splat, ty, &vals[..1]),
-        _ => w.op_ty(Op::Array, ty, &vals),
-    })
 }

@@ -11,6 +11,7 @@
 //! one what it leaves alone (`kept`), an escaped one nothing. What is decided without residual nodes: `machine`.
 
 mod code;
+mod computed;
 mod explain;
 mod history;
 mod kept;
@@ -188,6 +189,7 @@ pub struct Evaluator<'a> {
     pub dst: World,
     codes: SideTable<Cont, Option<Rc<code::Code>>>,
     constants: memory::Constants,
+    computer: computed::Computer<'a>,
     plain: plain::Plain,
     /// Where the living ones go next.
     spare: plain::Plain,
@@ -244,6 +246,7 @@ impl<'a> Evaluator<'a> {
             dst,
             codes: SideTable::default(),
             constants: memory::Constants::default(),
+            computer: computed::Computer::default(),
             plain: plain::Plain::default(),
             spare: plain::Plain::default(),
             frames: Default::default(),
@@ -446,6 +449,10 @@ impl<'a> Evaluator<'a> {
             || nodes + 40_000 > max_nodes
             || self.most_blocks + 2048 > self.scaled(MAX_BLOCKS_PER_CONT);
         Ok(())
+    }
+
+    fn reductions_left(&self) -> u64 {
+        self.scaled(MAX_REDUCTIONS).saturating_sub(self.reductions)
     }
 
     fn scaled(&self, limit: u64) -> u64 {

@@ -34,6 +34,8 @@ pub enum Outcome {
     Unfolded,
     /// The same, because of an `@` before the call.
     Run,
+    /// The interpreter did all of it (`eval/computed.rs`).
+    Computed,
     /// A call of a copy that knows some arguments.
     Specialized,
     /// A call of the callee as it is.
@@ -138,6 +140,8 @@ pub type Example = Vec<(u32, Vec<Piece>)>;
 pub struct Row {
     pub key: Key,
     pub calls: u64,
+    /// Of calls that were computed: the calls and jumps within.
+    pub steps: u64,
     /// Residual continuations made for it: calls with the same values share one.
     pub made: u64,
     /// Operations and continuations of the residual program that the callee's own code left.
@@ -254,11 +258,7 @@ impl Record {
     /// Another body is entered: of `k`, in `function`.
     pub(crate) fn enter(&mut self, function: Option<Cont>, k: Cont, reductions: u64, n_vals: usize) {
         let function = function.unwrap_or(k);
-        let count = &mut self.counts[function];
-        if *count == 0 {
-            self.touched.push(function);
-        }
-        *count += 1;
+        self.add(function, 1);
         let row = self.entered(function);
         if row != self.current {
             self.current = row;
@@ -267,6 +267,15 @@ impl Record {
         if reductions.is_multiple_of(self.step) {
             self.end_step(reductions);
         }
+    }
+
+    /// Reductions in a function.
+    fn add(&mut self, function: Cont, n: u64) {
+        let count = &mut self.counts[function];
+        if *count == 0 {
+            self.touched.push(function);
+        }
+        *count += n;
     }
 
     /// Whose the code of a function is: the row, from 1, or its own.
@@ -394,7 +403,7 @@ impl Record {
         }
         let row = *self.index.entry(key).or_insert(self.rows.len() as u32);
         if row as usize == self.rows.len() {
-            self.rows.push(Row { key, calls: 0, made: 0, nodes: 0, examples: Vec::new() });
+            self.rows.push(Row { key, calls: 0, steps: 0, made: 0, nodes: 0, examples: Vec::new() });
         }
         self.rows[row as usize].calls += 1;
         row
@@ -403,6 +412,20 @@ impl Record {
     /// The code of `callee` that comes next is the row's.
     pub(crate) fn enter_by(&mut self, callee: Cont, row: RowId) {
         self.entered_by[callee] = row + 1;
+    }
+
+    /// The call by which `callee`, a function, was entered last has been computed, in so many steps.
+    pub(crate) fn compute(&mut self, callee: Cont, steps: u64) {
+        self.add(callee, steps);
+        let Some(row) = self.entered_by[callee].checked_sub(1) else { return };
+        let Row { key, calls, .. } = &mut self.rows[row as usize];
+        if key.callee != Some(callee) || !matches!(key.outcome, Outcome::Unfolded | Outcome::Run) {
+            return;
+        }
+        *calls -= 1;
+        let Key { site, why, .. } = *key;
+        let row = self.count(site, Some(callee), Outcome::Computed, why, 0);
+        self.rows[row as usize].steps += steps;
     }
 
     pub(crate) fn wants_example(&self, row: RowId) -> bool {

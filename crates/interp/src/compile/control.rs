@@ -3,7 +3,7 @@
 use super::{Compiler, Result};
 use crate::code::{Inst, Leave, Reg};
 use crate::fault::bug;
-use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Prim, Val};
+use nyala_ir::{Builtin, Cont, Linkage, Node, Prim, Val};
 
 impl Compiler<'_, '_> {
     pub(super) fn call(&mut self, callee: Val, args: &[Val]) -> Result<()> {
@@ -142,13 +142,13 @@ impl Compiler<'_, '_> {
             Some(op) => {
                 let span = self.span;
                 let prim = w.prim(w.args(cond)[0]).unwrap_or(Prim::U64);
-                let (a, b) = (self.need(w.args(cond)[0])?, self.need(w.args(cond)[1])?);
+                let a = self.need(w.args(cond)[0])?;
+                let inst = match self.small_literal(w.args(cond)[1]).filter(|_| !prim.is_float()) {
+                    Some(imm) => Inst::BranchImm { op, prim, a, imm, then: 0, els: 0 },
+                    None => Inst::BranchCompare { op, prim, a, b: self.need(w.args(cond)[1])?, then: 0, els: 0 },
+                };
                 self.span = span;
-                if op == Op::Lt && matches!(prim, Prim::I32 | Prim::I64) {
-                    Inst::BranchLtI32 { a, b, then: 0, els: 0 }
-                } else {
-                    Inst::BranchCompare { op, prim, a, b, then: 0, els: 0 }
-                }
+                inst
             }
             None => Inst::Branch { cond: self.need(cond)?, then: 0, els: 0 },
         };
@@ -162,7 +162,7 @@ impl Compiler<'_, '_> {
                     let pc = self.code.insts.len() as u32;
                     match &mut self.code.insts[at] {
                         Inst::Branch { then, els, .. }
-                        | Inst::BranchLtI32 { then, els, .. }
+                        | Inst::BranchImm { then, els, .. }
                         | Inst::BranchCompare { then, els, .. } => *(if which == 0 { then } else { els }) = pc,
                         _ => {}
                     }

@@ -8,7 +8,7 @@ use crate::lanes::{Lane, LaneOp, Waiting, alone};
 /// So many lanes may run together.
 const MAX_LANES: u64 = 1 << 20;
 
-impl Run<'_> {
+impl Machine<'_> {
     /// Begins a parallel loop: `self.words` are the number of threads, the bounds, the body, and where to go on. Less
     /// than no threads are lanes, so many of which run together.
     pub(super) fn begin_lanes(&mut self) -> Result<Closure> {

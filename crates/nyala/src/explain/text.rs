@@ -41,7 +41,7 @@ fn render_all(out: &mut String, report: &Report, top: usize) {
     if t.rough {
         out.push_str("(too much to tell all of it apart: sums are right, who they are of is not always)\n");
     }
-    let shown = ["unfolded", "run", "specialized", "residual", "halted", "knot", "generalized"];
+    let shown = ["unfolded", "run", "computed", "specialized", "residual", "halted", "knot", "generalized"];
     let calls: Vec<String> =
         shown.iter().filter_map(|d| Some(format!("{} {d}", t.calls.get(d).filter(|&&n| n > 0)?))).collect();
     if !calls.is_empty() {
@@ -227,6 +227,9 @@ fn outcome(o: &OutcomeOf) -> String {
     text += &format!(": {}", o.why.text);
     if let Some(place) = o.why.unknown.as_ref().and_then(|u| u.place.as_ref()) {
         text += &format!(" ({})", at(&Some(place.clone())));
+    }
+    if o.steps > 0 {
+        text += &format!("; {} within", count(o.steps, "step"));
     }
     if o.nodes > 0 {
         text += &format!("; {}", count(o.nodes, "node"));

@@ -1,6 +1,7 @@
 //! Continuations of the source as the evaluator runs them: operations in order, operands by number. Made when one is
 //! entered first.
 
+use super::computed::Computable;
 use super::{Evaluator, plain::Value};
 use crate::memory::MAX_LEAVES;
 use nyala_base::Span;
@@ -10,7 +11,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// Structs and tuples with more parts are nodes of the residual graph.
-const MAX_PARTS: usize = 64;
+pub(super) const MAX_PARTS: usize = 64;
 /// Values in a frame that the targets of a branch share.
 const MAX_SHARED: usize = 64;
 
@@ -30,10 +31,13 @@ pub(super) struct Code {
     pub origin: Span,
     /// The targets of a branch as code that goes on in the branch's own frame, on false and on true.
     pub targets: [OnceCell<Option<Rc<Code>>>; 2],
-    slots: FxHashMap<Val, u32>,
+    /// The call may be computed as a whole.
+    pub computable: Option<Box<Computable>>,
+    pub slots: FxHashMap<Val, u32>,
 }
 
 /// What decides about calls of a continuation.
+#[derive(Clone)]
 pub(super) struct Call {
     /// All parameters but `mem`, a bit each.
     pub all: u64,
@@ -190,7 +194,22 @@ impl Evaluator<'_> {
         let Compiler { slots, tys, insts } = compiler;
         let n_free = facts.nest.free(k).len();
         let (origin, targets) = (body.origin, Default::default());
-        Some(Code { cont: k, n_free, call, insts, tys, callee, target, args, arg_tys, origin, targets, slots })
+        let computable = self.computable(k, &call);
+        Some(Code {
+            cont: k,
+            n_free,
+            call,
+            insts,
+            tys,
+            callee,
+            target,
+            args,
+            arg_tys,
+            origin,
+            targets,
+            computable,
+            slots,
+        })
     }
 
     /// The operand for a value; operations without a place get one.

@@ -111,6 +111,14 @@ impl Evaluator<'_> {
         }
     }
 
+    /// The call of a function whose body is entered is computed as a whole.
+    #[cold]
+    pub(super) fn explain_computed(&mut self, k: Cont, steps: u64) {
+        if let Some(record) = &mut self.record {
+            record.compute(k, steps);
+        }
+    }
+
     #[cold]
     pub(super) fn explain_loop(&mut self, k: Cont) {
         self.explain_entered(k, LOOP);

@@ -96,7 +96,10 @@ impl Evaluator<'_> {
                 self.collect(frame)?;
             }
             self.current = (code.cont, site.past.mode);
-            self.compute_all(&code, frame, site, false);
+            match self.compute_call(&code, frame, site.past.mode) {
+                Some(end) => code = end,
+                None => drop(self.compute_all(&code, frame, site, false)),
+            }
             let (operand, n) = match code.target {
                 Target::Branch => {
                     let Value::Lit(bit) = self.get(&code.args[1], frame) else { return Ok(code) };

@@ -1,0 +1,98 @@
+//! Foreign functions: allocation and what else the checked memory must know of is done here, all others are called.
+
+use super::*;
+
+impl Machine<'_> {
+    /// The text at an address, up to its zero byte.
+    fn text(&mut self, at: usize) -> Result<String> {
+        let mut bytes = Vec::new();
+        while bytes.len() < MAX_TEXT {
+            match self.l.memory.read_bytes(at + bytes.len(), 1).map_err(memory_fault)?[..] {
+                [0] | [] => break,
+                [byte, ..] => bytes.push(byte),
+            }
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Calls a foreign function with `self.words`; then they are its results for the continuation that is returned.
+    pub(super) fn call_foreign(&mut self, foreign: u32) -> Result<Closure> {
+        let foreign = self.l.foreigns[foreign as usize].clone();
+        let ret = if foreign.returns { self.words.pop() } else { Some(POISON) };
+        let ret = match ret {
+            Some(ret) if self.words.len() == foreign.args.len() => Closure(ret),
+            _ => {
+                return Err(undefined_call::other_type(&foreign.name).into());
+            }
+        };
+        if let ForeignKind::Lanes(op) = foreign.kind {
+            return self.lane_operation(op, ret);
+        }
+        if self.options.confined {
+            let text = format!("foreign function `{}` in the initializer of a static", foreign.name);
+            let hint = "assign a `static mut` when the program runs";
+            return Err(nyala_base::diagnostics::limitation::error(Span::NONE, text, hint).into());
+        }
+        let args: Vec<(FfiType, u64)> = foreign.args.iter().copied().zip(self.words.iter().copied()).collect();
+        if let Some(i) = args.iter().position(|a| a.1 == POISON) {
+            let text = format!("argument {} of foreign function `{}` is uninitialized", i + 1, foreign.name);
+            return Err(uninitialized_read::error(text).into());
+        }
+        let first = self.words.first().copied().unwrap_or(0);
+        self.words.clear();
+        let on_cpu = nyala_runtime::is_cpu(first as i32);
+        let arg = |i: usize| args.get(i).map_or(0, |a| a.1);
+        let result = match foreign.kind {
+            ForeignKind::DeviceAlloc(_) if on_cpu => self.allocate(arg(1) as i64, 1)?,
+            ForeignKind::DeviceFree(_) if on_cpu && arg(1) == 0 => 0,
+            ForeignKind::DeviceFree(_) if on_cpu && self.l.memory.owns(arg(1) as usize) => {
+                self.l.memory.free(arg(1) as usize).map_err(memory_fault)?;
+                0
+            }
+            ForeignKind::DeviceCopy(_) if on_cpu && nyala_runtime::is_cpu(arg(3) as i32) && arg(6) as i64 >= 0 => {
+                let (from, to) = (arg(1).wrapping_add(arg(2)), arg(4).wrapping_add(arg(5)));
+                self.l.memory.copy(from as usize, to as usize, arg(6) as usize).map_err(memory_fault)?;
+                0
+            }
+            ForeignKind::AlignedAlloc => {
+                let (size, align) = (usize::try_from(first as i64), arg(1));
+                match size.ok().filter(|_| align.is_power_of_two() && align <= 1 << 20) {
+                    Some(size) => self.l.memory.allocate(size, align as usize).map_err(memory_fault)? as u64,
+                    None => 0,
+                }
+            }
+            ForeignKind::Alloc => self.allocate(first as i64, 1)?,
+            ForeignKind::AllocArray => {
+                let size = args.get(1).map_or(1, |a| a.1 as i64);
+                self.allocate(first as i64, size)?
+            }
+            ForeignKind::Free if first == 0 => 0,
+            ForeignKind::Free if self.l.memory.owns(first as usize) => {
+                self.l.memory.free(first as usize).map_err(memory_fault)?;
+                0
+            }
+            ForeignKind::Free => {
+                call_checked(&mut self.l.memory, nyala_runtime::nyala_free as *const () as usize, &args, foreign.ret)
+                    .map_err(limitation)?
+            }
+            ForeignKind::Panic => {
+                let text = args.last().map_or(Ok(String::new()), |a| self.text(a.1 as usize))?;
+                return Err(panic::error(text).into());
+            }
+            ForeignKind::Lanes(_) => 0,
+            ForeignKind::Sync(_) if !nyala_runtime::is_thread(first as i32) => {
+                return Err(invalid_handle::error(first as i32).into());
+            }
+            ForeignKind::Call(address)
+            | ForeignKind::Sync(address)
+            | ForeignKind::DeviceAlloc(address)
+            | ForeignKind::DeviceFree(address)
+            | ForeignKind::DeviceCopy(address) => call_checked(&mut self.l.memory, address, &args, foreign.ret)
+                .map_err(|e| limitation(format!("foreign function `{}`: {e}", foreign.name)))?,
+        };
+        if foreign.ret != FfiType::Void {
+            self.words.push(result);
+        }
+        Ok(ret)
+    }
+}

@@ -1,0 +1,316 @@
+//! Calls that are *computed*: of functions with loops or recursion, when all that goes in is numbers and nothing in them
+//! is left to decide. The interpreter runs such a call, confined, several times as fast as the machine of the evaluator
+//! could, and what it returns goes on as numbers.
+//!
+//! It is the same number either way, or no number: at whatever undefined behavior the interpreter stops for, and when
+//! the budget is spent, the evaluator goes through the call itself, as if nothing had been tried. A function takes part
+//!
+//! - if it captures nothing, its only parameter with functions is its return continuation, and numbers, or structs and
+//!   arrays of numbers, are all that goes in and comes out;
+//! - if nothing it may come to is seen from outside (foreign functions, globals that change, the heap, atomics), asks
+//!   what the interpreter does not know (`?`, `$`, `static_assert`, `pe_info`), takes addresses for numbers, or would not
+//!   fold (`sin`);
+//! - if, outside of a call by `@`, all functions it may come to have filters that hold when their arguments are known,
+//!   and all loops are recursions of these: where the annotations leave a call, it stays.
+
+use super::code::{Call, Code, MAX_PARTS, Operand, Target};
+use super::plain::Value;
+use super::{Evaluator, Mode};
+use crate::facts::{Facts, is_function};
+use nyala_base::SideTable;
+use nyala_interp::{Machine, UNINITIALIZED};
+use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
+use std::rc::Rc;
+
+/// Constants looked at in one body.
+const MAX_CONSTANTS: usize = 64;
+
+/// Overflow wraps, as where constants are folded.
+static CONFINED: nyala_interp::Options =
+    nyala_interp::Options { libraries: Vec::new(), max_steps: None, wrap: true, confined: true };
+
+/// What stands in the way of computing calls of a continuation, and what speaks for it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Traits {
+    /// It may come to something that the interpreter does not do, or not as the evaluator does.
+    is_open: bool,
+    /// It may come to a call that filters leave.
+    is_partial: bool,
+    /// It may come to a recursive continuation.
+    has_loop: bool,
+}
+
+/// How calls of a function are computed.
+pub(super) struct Computable {
+    /// Also outside of a call by `@`.
+    by_filters: bool,
+    /// Behind its parameters the results; calls the return continuation with them.
+    code: Rc<Code>,
+    results: Box<[Ty]>,
+}
+
+#[derive(Default)]
+pub(super) struct Computer<'a> {
+    traits: Option<SideTable<Cont, Traits>>,
+    machine: Option<Machine<'a>>,
+    /// Calls of it were given up.
+    has_failed: SideTable<Cont, bool>,
+    words: Vec<u64>,
+}
+
+impl Traits {
+    fn or(self, other: Traits) -> Traits {
+        Traits {
+            is_open: self.is_open | other.is_open,
+            is_partial: self.is_partial | other.is_partial,
+            has_loop: self.has_loop | other.has_loop,
+        }
+    }
+}
+
+impl Evaluator<'_> {
+    /// How calls of a function are computed, if ever.
+    pub(super) fn computable(&mut self, k: Cont, call: &Call) -> Option<Box<Computable>> {
+        let source = self.source;
+        let params = source.params(k);
+        let (&ret, rest) = params.split_last()?;
+        let (&mem, data) = rest.split_first()?;
+        let results = source.types.cn_params(source.ty(ret))?;
+        let (&first, results) = results.split_first()?;
+        let is_closed = source.ty(mem) == source.types.mem()
+            && first == source.types.mem()
+            && data.iter().all(|&p| is_data(source, source.ty(p)))
+            && results.iter().all(|&ty| is_data(source, ty))
+            && self.facts.nest.free(k).is_empty();
+        if !is_closed || !self.options.annotations {
+            return None;
+        }
+        let facts = self.facts;
+        let traits = self.computer.traits.get_or_insert_with(|| find_traits(source, facts))[k];
+        if traits.is_open || !traits.has_loop {
+            return None;
+        }
+        let results: Box<[Ty]> = results.into();
+        let n = params.len() as u32;
+        let slots = std::iter::once(0).chain(n..n + results.len() as u32);
+        let code = Code {
+            cont: k,
+            n_free: 0,
+            call: call.clone(),
+            insts: Vec::new(),
+            tys: params.iter().map(|&p| source.ty(p)).chain(results.iter().copied()).collect(),
+            callee: Operand::Slot(n - 1),
+            target: Target::Call { unfold: false },
+            args: slots.map(Operand::Slot).collect(),
+            arg_tys: std::iter::once(source.types.mem()).chain(results.iter().copied()).collect(),
+            origin: source.body(k)?.origin,
+            targets: Default::default(),
+            computable: None,
+            slots: Default::default(),
+        };
+        Some(Box::new(Computable { by_filters: !traits.is_partial, code: Rc::new(code), results }))
+    }
+
+    /// Computes a call whose frame has the arguments; the code that goes on with the results, now in the frame too.
+    pub(super) fn compute_call(&mut self, code: &Code, frame: &mut Vec<Value>, mode: Mode) -> Option<Rc<Code>> {
+        let computable = code.computable.as_ref()?;
+        if !(computable.by_filters || matches!(mode, Mode::Run(_))) || self.computer.has_failed[code.cont] {
+            return None;
+        }
+        let mut words = std::mem::take(&mut self.computer.words);
+        words.clear();
+        let is_known = frame[1..frame.len() - 1].iter().all(|&v| self.push_words(v, &mut words));
+        let results = if is_known { self.compute_words(code.cont, &words) } else { None };
+        self.computer.words = words;
+        let results = results?;
+        let (mut rest, n_args) = (&results[..], frame.len());
+        for &ty in &computable.results {
+            let Some(v) = self.value_of_words(ty, &mut rest) else {
+                frame.truncate(n_args);
+                return None;
+            };
+            frame.push(v);
+        }
+        Some(computable.code.clone())
+    }
+
+    /// The words of a number, or of a struct of numbers.
+    fn push_words(&self, v: Value, words: &mut Vec<u64>) -> bool {
+        match v {
+            Value::Lit(bits) => {
+                words.push(bits);
+                true
+            }
+            // Structs are as deep as their types.
+            Value::Parts(c) => self.plain.parts(c).iter().all(|&part| self.push_words(part, words)),
+            _ => false,
+        }
+    }
+
+    /// The results of a call, if it has some.
+    fn compute_words(&mut self, k: Cont, args: &[u64]) -> Option<Vec<u64>> {
+        let mut machine = match self.computer.machine.take() {
+            Some(machine) => machine,
+            None => Machine::new(self.source, &[], &CONFINED).ok()?,
+        };
+        machine.limit_steps(self.reductions_left());
+        match machine.run(k, args) {
+            Ok(results) if !results.contains(&UNINITIALIZED) => {
+                self.reductions += machine.steps();
+                if self.record.is_some() {
+                    self.explain_computed(k, machine.steps());
+                }
+                self.computer.machine = Some(machine);
+                Some(results)
+            }
+            _ => {
+                self.computer.has_failed[k] = true;
+                None
+            }
+        }
+    }
+
+    fn value_of_words(&mut self, ty: Ty, words: &mut &[u64]) -> Option<Value> {
+        match *self.source.types.kind(ty) {
+            TyKind::Prim(_) => words.split_off_first().map(|&bits| Value::Lit(bits)),
+            TyKind::Struct(_) | TyKind::Tuple(_)
+                if self.source.types.n_parts(ty).is_some_and(|n| (1..=MAX_PARTS as u64).contains(&n)) =>
+            {
+                let n = self.source.types.n_parts(ty)?;
+                let mut parts = Vec::with_capacity(n as usize);
+                for i in 0..n {
+                    parts.push(self.value_of_words(self.source.types.part(ty, i)?, words)?);
+                }
+                Some(self.parts(ty, &parts))
+            }
+            _ => {
+                let node = nyala_interp::constant(&mut self.dst, ty, words).ok()?;
+                Some(self.value_of(node))
+            }
+        }
+    }
+}
+
+/// Numbers, and what is made of them. Types are as deep as their source, which is limited.
+fn is_data(w: &World, ty: Ty) -> bool {
+    match *w.types.kind(ty) {
+        TyKind::Prim(_) | TyKind::Vector(..) => true,
+        TyKind::Array(elem, _) => is_data(w, elem),
+        TyKind::Struct(_) | TyKind::Tuple(_) => {
+            (0..w.types.n_parts(ty).unwrap_or(0)).all(|i| w.types.part(ty, i).is_some_and(|part| is_data(w, part)))
+        }
+        _ => false,
+    }
+}
+
+/// What holds of a continuation or of one that it may come to.
+fn find_traits(w: &World, facts: &Facts) -> SideTable<Cont, Traits> {
+    let mut traits: SideTable<Cont, Traits> = SideTable::default();
+    let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
+    let mut work = facts.nest.conts.clone();
+    for &k in &facts.nest.conts {
+        for &r in facts.nest.references(k) {
+            referrers[r].push(k);
+        }
+        traits[k] = own_traits(w, facts, k);
+    }
+    while let Some(k) = work.pop() {
+        for &by in &referrers[k] {
+            let both = traits[by].or(traits[k]);
+            if both != traits[by] {
+                traits[by] = both;
+                work.push(by);
+            }
+        }
+    }
+    traits
+}
+
+fn own_traits(w: &World, facts: &Facts, k: Cont) -> Traits {
+    let is_recursive = facts.is_recursive[k];
+    let is_partial = (is_recursive || is_function(w, k)) && !holds_when_known(w, facts, k);
+    Traits { is_open: is_open(w, facts, k), is_partial, has_loop: is_recursive }
+}
+
+/// Whether calls with known arguments are unfolded because the filters say so.
+fn holds_when_known(w: &World, facts: &Facts, k: Cont) -> bool {
+    let filter = &w.cont(k).filter;
+    let all = filter.all.is_some_and(|f| is_true_when_known(w, f));
+    let mut mask = facts.automatic[k] | 1;
+    for (i, f) in filter.params.iter().enumerate().take(64) {
+        mask |= (f.is_some_and(|f| is_true_when_known(w, f)) as u64) << i;
+    }
+    let n = w.params(k).len();
+    all || (n > 1 && n < 64 && mask == (1 << n) - 1)
+}
+
+/// Filters are as deep as their source, which is limited.
+fn is_true_when_known(w: &World, f: Val) -> bool {
+    match w.node(f) {
+        Node::Lit(bits) => bits == 1,
+        Node::Op(Op::Known) => true,
+        Node::Op(Op::And) => w.args(f).iter().all(|&a| is_true_when_known(w, a)),
+        Node::Op(Op::Or) => w.args(f).iter().any(|&a| is_true_when_known(w, a)),
+        _ => false,
+    }
+}
+
+/// Whether the interpreter does not do what a body says, or not as the evaluator does.
+fn is_open(w: &World, facts: &Facts, k: Cont) -> bool {
+    let Some(body) = w.body(k) else { return true };
+    if matches!(w.cont(k).linkage, Linkage::Foreign(_) | Linkage::Asm(_)) {
+        return true;
+    }
+    let mut work: Vec<Val> = vec![body.callee];
+    work.extend(&body.args);
+    for &v in facts.nest.ops(k) {
+        if is_open_op(w, v) {
+            return true;
+        }
+        work.extend(w.args(v));
+    }
+    // What no continuation owns: constants.
+    let mut n = 0;
+    while let Some(v) = work.pop() {
+        match w.node(v) {
+            Node::Global(g) => {
+                let data = w.global(g);
+                if data.mutable || w.types.has_function(data.ty) {
+                    return true;
+                }
+            }
+            Node::Builtin(b) if !matches!(b, Builtin::Branch | Builtin::Unreachable) => return true,
+            Node::Op(_) if facts.nest.owner(v).is_none() => {
+                n += 1;
+                if n > MAX_CONSTANTS || is_open_op(w, v) {
+                    return true;
+                }
+                work.extend(w.args(v));
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+fn is_open_op(w: &World, v: Val) -> bool {
+    let Some(op) = w.as_op(v) else { return false };
+    let is_ptr = |v: Val| matches!(w.types.kind(w.ty(v)), TyKind::Ptr { .. });
+    match op {
+        Op::Known
+        | Op::Hlt
+        | Op::Alloc
+        | Op::Atomic
+        | Op::AtomicLoad
+        | Op::AtomicStore
+        | Op::Cmpxchg
+        | Op::CmpxchgWeak
+        | Op::Fence => true,
+        Op::Bitcast => {
+            let from = w.args(v)[0];
+            !(is_ptr(from) && is_ptr(v)) && !(is_data(w, w.ty(from)) && is_data(w, w.ty(v)))
+        }
+        _ if op.is_comparison() => w.lane_prim(w.args(v)[0]).is_none(),
+        _ => op.is_math() && !op.is_exact_math(),
+    }
+}
