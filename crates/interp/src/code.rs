@@ -212,6 +212,14 @@ pub enum Inst {
         a: Reg,
         leaf: Leaf,
     },
+    /// Reads from `a + b * size`.
+    LoadAt {
+        d: Reg,
+        a: Reg,
+        b: Reg,
+        size: u32,
+        leaf: Leaf,
+    },
     LoadMany {
         d: Reg,
         a: Reg,
@@ -219,6 +227,13 @@ pub enum Inst {
     },
     Store {
         a: Reg,
+        s: Reg,
+        leaf: Leaf,
+    },
+    StoreAt {
+        a: Reg,
+        b: Reg,
+        size: u32,
         s: Reg,
         leaf: Leaf,
     },
@@ -302,6 +317,10 @@ pub enum Inst {
         list: u32,
         leave: Leave,
     },
+    /// Ends the function with a call of itself, whose arguments are where its parameters were.
+    Again {
+        to: u32,
+    },
     /// Calls a value; the list has the arguments' words.
     CallValue {
         callee: Reg,
@@ -384,7 +403,7 @@ impl Code {
                 | Inst::CallValue { list, .. }
                 | Inst::CallForeign { list, .. }
                 | Inst::Lanes { list, .. } => *list += lists,
-                Inst::Jump { to } => *to += start,
+                Inst::Jump { to } | Inst::Again { to } => *to += start,
                 Inst::Branch { then, els, .. }
                 | Inst::BranchImm { then, els, .. }
                 | Inst::BranchCompare { then, els, .. } => {

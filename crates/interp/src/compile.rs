@@ -724,6 +724,26 @@ impl Compiler<'_, '_> {
         Ok(Some(reg))
     }
 
+    /// Of the address of a number in an array that nothing else has computed yet: registers of the array's address and
+    /// of the index, and the size.
+    fn element(&mut self, address: Val, ty: Ty) -> Result<Option<(Reg, Reg, u32)>> {
+        let (w, address) = (self.w, self.strip(address));
+        let is_number = matches!(w.types.kind(ty), TyKind::Prim(_));
+        if !is_number || !w.is_op(address, Op::Lea) || self.available.contains_key(&address) {
+            return Ok(None);
+        }
+        let (array, idx) = (w.args(address)[0], w.args(address)[1]);
+        let is_array = w
+            .types
+            .pointee(w.ty(array))
+            .is_some_and(|ty| matches!(w.types.kind(ty), TyKind::Array(..) | TyKind::IndefArray(_)));
+        if !is_array || w.as_lit(idx).is_some() || self.scope.places.contains_key(&address) {
+            return Ok(None);
+        }
+        let size = self.layout(ty)?.size as u32;
+        Ok(Some((self.need(array)?, self.need(idx)?, size)))
+    }
+
     fn effect(&mut self, op: Op, v: Val) -> Result<()> {
         let w = self.w;
         let args = w.args(v);
@@ -743,6 +763,13 @@ impl Compiler<'_, '_> {
             Op::Load => {
                 let ty = w.ty(v);
                 let place = self.place(args[1])?;
+                if let Some((a, b, size)) = self.element(args[1], ty)? {
+                    let layout = self.layout(ty)?;
+                    let d = self.alloc(ty)?;
+                    self.emit(Inst::LoadAt { d, a, b, size, leaf: layout.leaves[0].0 });
+                    self.set(v, d);
+                    return Ok(());
+                }
                 let a = if place.is_none() { self.need(args[1])? } else { 0 };
                 let d = self.alloc(ty)?;
                 let layout = self.layout(ty)?;
@@ -769,6 +796,10 @@ impl Compiler<'_, '_> {
                 let layout = self.layout(ty)?;
                 if let Some(d) = place {
                     self.copy(d, s, layout.leaves.len() as u32);
+                    return Ok(());
+                }
+                if let Some((a, b, size)) = self.element(args[1], ty)? {
+                    self.emit(Inst::StoreAt { a, b, size, s, leaf: layout.leaves[0].0 });
                     return Ok(());
                 }
                 let a = self.need(args[1])?;

@@ -14,6 +14,8 @@ const SMALL: usize = 256;
 pub const MAX_WORDS: usize = 1 << 29;
 
 const GEN_MASK: u32 = 0xfff;
+/// Where a closure names its entry point.
+pub const ENTRY_SHIFT: u32 = 44;
 
 /// What a record is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +36,15 @@ pub struct Record {
     marked: bool,
 }
 
+impl Record {
+    /// It is another one from now on: a reference to it, of no entry point.
+    #[inline]
+    pub fn renew(&mut self, frame: Frame) -> Closure {
+        self.generation = (self.generation + 1) & GEN_MASK;
+        Closure((self.generation as u64) << 32 | frame as u64)
+    }
+}
+
 /// A reference to an entry point with a record: 20 bits of entry, 12 of generation, 32 of record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Closure(pub u64);
@@ -43,7 +54,7 @@ pub const MAX_ENTRIES: usize = 1 << 20;
 
 impl Closure {
     pub fn entry(self) -> u32 {
-        (self.0 >> 44) as u32
+        (self.0 >> ENTRY_SHIFT) as u32
     }
     pub fn frame(self) -> Frame {
         self.0 as u32
@@ -104,25 +115,25 @@ impl Heap {
 
     #[inline]
     pub fn release(&mut self, frame: Frame, size: u32) {
-        self.renew(frame);
-        self.records[frame as usize].kind = Kind::Free;
+        let record = &mut self.records[frame as usize];
+        record.renew(frame);
+        record.kind = Kind::Free;
         match self.free.get_mut(size as usize) {
             Some(free) => free.push(frame),
             None => self.free_large.entry(size).or_default().push(frame),
         }
     }
 
-    /// The record is another one from now on.
+    /// All words and records.
     #[inline]
-    pub fn renew(&mut self, frame: Frame) {
-        let generation = &mut self.records[frame as usize].generation;
-        *generation = (*generation + 1) & GEN_MASK;
+    pub fn parts(&mut self) -> (&mut [u64], &mut [Record]) {
+        (&mut self.words, &mut self.records)
     }
 
     #[inline]
     pub fn closure(&self, entry: u32, frame: Frame) -> Closure {
         let generation = if frame == NONE { 0 } else { self.records[frame as usize].generation };
-        Closure((entry as u64) << 44 | (generation as u64) << 32 | frame as u64)
+        Closure((entry as u64) << ENTRY_SHIFT | (generation as u64) << 32 | frame as u64)
     }
 
     /// Whether the closure's record is still the one it was made for.

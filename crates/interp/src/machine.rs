@@ -2,6 +2,7 @@
 
 mod foreign;
 mod lanes;
+mod simple;
 
 use crate::Options;
 use crate::code::{Code, Entry, FuncIdx, Function, Inst, Leave, POISON, Reg};
@@ -11,12 +12,11 @@ use crate::diagnostics::{budget_spent, dead_continuation, invalid_access, invali
 use crate::eval;
 use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
-use crate::heap::{Closure, Frame, Heap, Kind, MAX_WORDS, NONE};
+use crate::heap::{Closure, ENTRY_SHIFT, Frame, Heap, Kind, MAX_WORDS, NONE};
 use crate::lanes::{Group, State};
 use crate::leaves::Leaf;
 use nyala_base::Span;
-use nyala_ir::scalar::{eval_cast, eval_comparison};
-use nyala_ir::{Cont, Op, Prim, World};
+use nyala_ir::{Cont, World};
 use nyala_runtime::{FfiType, call_checked};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
@@ -104,7 +104,7 @@ impl<'w> Machine<'w> {
         self.frame = NONE;
         self.words.clear();
         self.words.extend_from_slice(args);
-        self.words.push((HALT as u64) << 44 | NONE as u64);
+        self.words.push((HALT as u64) << ENTRY_SHIFT | NONE as u64);
         let func = self.l.func(entry);
         let started = self.enter(func);
         let result = started.and_then(|()| self.execute());
@@ -233,9 +233,6 @@ impl Machine<'_> {
     /// The instruction `Call`: words go from frame to frame.
     #[inline]
     fn call(&mut self, func: FuncIdx, list: u32, leave: Leave) -> Result<()> {
-        if leave == Leave::Free && func == self.func && self.again(list) {
-            return Ok(());
-        }
         let n = self.code.lists[list as usize] as usize;
         let (frame, base, start) = self.new_frame(func, n)?;
         let list = &self.code.lists[list as usize + 1..list as usize + 1 + n];
@@ -262,24 +259,13 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A function ends with a call of itself: its frame is the next one's. False if it is not as simple as that.
-    #[inline]
-    fn again(&mut self, list: u32) -> bool {
-        let call = self.calls[self.func as usize];
-        if call.has_slots || !self.kept.is_empty() {
-            return false;
-        }
-        self.gather(list);
-        if self.words.len() != call.n_words as usize {
-            return false;
-        }
-        // Few words, as a rule: not worth a call.
-        for (to, &word) in self.heap.words[self.base..].iter_mut().zip(&self.words) {
-            *to = word;
-        }
-        self.heap.renew(self.frame);
-        self.pc = call.start as usize;
-        true
+    /// A function has ended with a call of itself: its frame is the next one's.
+    #[cold]
+    fn again(&mut self) {
+        self.free_slots(self.func, self.frame);
+        self.clear_slots(self.func, self.base);
+        self.free_kept(self.frame);
+        self.heap.records[self.frame as usize].renew(self.frame);
     }
 
     fn set_release(&mut self, to: u64) {
@@ -407,82 +393,16 @@ impl Machine<'_> {
     /// Runs until the first function's return continuation is called; gives what it got.
     fn execute(&mut self) -> Result<Vec<u64>> {
         loop {
+            self.simple()?;
             let inst = self.code.insts[self.pc];
             self.pc += 1;
             match inst {
-                Inst::Const { d, index } => {
-                    let bits = self.code.consts[index as usize];
-                    self.set(d, bits);
-                }
-                Inst::Copy { d, s } => self.set(d, self.get(s)),
-                Inst::CopyChecked { d, s } => {
-                    let bits = self.get(s);
-                    if bits == POISON {
-                        return Err(uninitialized_read::error("read of an uninitialized variable").into());
-                    }
-                    self.set(d, bits);
-                }
-                Inst::CopyMany { d, s, n } => {
-                    let (from, to) = (self.base + s as usize, self.base + d as usize);
-                    self.heap.words.copy_within(from..from + n as usize, to);
-                }
-                Inst::Poison { d, n } => {
-                    let at = self.base + d as usize;
-                    self.heap.words[at..at + n as usize].fill(POISON);
-                }
-                Inst::CheckInit { a } => {
-                    if self.get(a) == POISON {
-                        return Err(uninitialized_read::error("use of an uninitialized part of a value").into());
-                    }
-                }
-                Inst::AddI32 { d, a, b } => self.i32_op(Op::Add, d, self.get(a), self.get(b), i64::wrapping_add)?,
-                Inst::SubI32 { d, a, b } => self.i32_op(Op::Sub, d, self.get(a), self.get(b), i64::wrapping_sub)?,
-                Inst::MulI32 { d, a, b } => self.i32_op(Op::Mul, d, self.get(a), self.get(b), i64::wrapping_mul)?,
-                Inst::AddI32Imm { d, a, imm } => {
-                    self.i32_op(Op::Add, d, self.get(a), imm as i64 as u64, i64::wrapping_add)?;
-                }
-                Inst::AddI64 { d, a, b } => self.i64_op(Op::Add, d, self.get(a), self.get(b), i64::overflowing_add)?,
-                Inst::SubI64 { d, a, b } => self.i64_op(Op::Sub, d, self.get(a), self.get(b), i64::overflowing_sub)?,
-                Inst::MulI64 { d, a, b } => self.i64_op(Op::Mul, d, self.get(a), self.get(b), i64::overflowing_mul)?,
-                Inst::AddI64Imm { d, a, imm } => {
-                    self.i64_op(Op::Add, d, self.get(a), imm as i64 as u64, i64::overflowing_add)?;
-                }
-                Inst::AddF32 { d, a, b } => self.f32_op(d, a, b, |x, y| x + y),
-                Inst::MulF32 { d, a, b } => self.f32_op(d, a, b, |x, y| x * y),
-                Inst::AddF64 { d, a, b } => self.f64_op(d, a, b, |x, y| x + y),
-                Inst::MulF64 { d, a, b } => self.f64_op(d, a, b, |x, y| x * y),
-                Inst::SubF32 { d, a, b } => self.f32_op(d, a, b, |x, y| x - y),
-                Inst::SubF64 { d, a, b } => self.f64_op(d, a, b, |x, y| x - y),
-                Inst::And { d, a, b } => self.set(d, self.get(a) & self.get(b)),
-                Inst::Or { d, a, b } => self.set(d, self.get(a) | self.get(b)),
-                Inst::Xor { d, a, b } => self.set(d, self.get(a) ^ self.get(b)),
-                Inst::Arith { op, prim, d, a, b } => {
-                    let r = eval::arith(op, prim, self.get(a), self.get(b), self.options.wrap)?;
-                    self.set(d, r);
-                }
-                Inst::Compare { op, prim, d, a, b } => {
-                    let r = compare(op, prim, self.get(a), self.get(b))?;
-                    self.set(d, r as u64);
-                }
-                Inst::Cast { from, to, d, a } => {
-                    let bits = self.get(a);
-                    if bits == POISON {
-                        return Err(eval::uninitialized());
-                    }
-                    self.set(d, eval_cast(from, to, bits));
-                }
-                Inst::Renormalize { from, to, d, a } => self.set(d, eval::renormalize(from, to, self.get(a))),
                 Inst::Math { op, prim, d, a, b, c } => {
                     if prim.is_int() && self.get(a) == POISON {
                         return Err(eval::uninitialized());
                     }
                     let r = eval::math(op, prim, [self.get(a), self.get(b), self.get(c)]);
                     self.set(d, r);
-                }
-                Inst::Select { d, cond, a, b, n } => {
-                    let s = if self.get(cond) != 0 { a } else { b };
-                    let (from, to) = (self.base + s as usize, self.base + d as usize);
-                    self.heap.words.copy_within(from..from + n as usize, to);
                 }
                 Inst::Lane { d, a, idx, n } => {
                     let at = self.lane(idx, n)?;
@@ -500,22 +420,14 @@ impl Machine<'_> {
                     let at = self.lane(idx, 2 * n)?;
                     self.set(d, if at < n { self.get(a + at) } else { self.get(b + at - n) });
                 }
-                Inst::Lea { d, a, b, size } => {
-                    let offset = self.get(b).wrapping_mul(size as u64);
-                    self.set(d, self.get(a).wrapping_add(offset));
-                }
-                Inst::LeaImm { d, a, offset } => {
-                    let offset = self.code.consts[offset as usize];
-                    self.set(d, self.get(a).wrapping_add(offset));
-                }
-                Inst::Load { d, a, leaf } => {
-                    let word = self.l.load(self.get(a) as usize, leaf)?;
-                    self.set(d, word);
-                }
                 Inst::LoadMany { d, a, layout } => self.load_many(d, self.get(a) as usize, layout)?,
                 Inst::Store { a, s, leaf } => {
                     let word = self.get(s);
                     self.store(self.get(a) as usize, leaf, word)?;
+                }
+                Inst::StoreAt { a, b, size, s, leaf } => {
+                    let at = self.get(a).wrapping_add(self.get(b).wrapping_mul(u64::from(size)));
+                    self.store(at as usize, leaf, self.get(s))?;
                 }
                 Inst::StoreMany { a, s, layout } => self.store_many(self.get(a) as usize, s, layout)?,
                 Inst::Atomic { d, a, op, s, leaf } => {
@@ -567,32 +479,14 @@ impl Machine<'_> {
                     self.set(d, at);
                 }
                 Inst::MakeClosure { d, entry, list } => self.make_closure(d, entry, list)?,
-                Inst::MakeCont { d, entry } => {
-                    let closure = self.heap.closure(entry, self.frame);
-                    self.set(d, closure.0);
-                }
-                Inst::Jump { to } => {
-                    self.step()?;
-                    self.pc = to as usize;
-                }
-                Inst::Branch { cond, then, els } => {
-                    let cond = self.get(cond);
-                    if cond == POISON {
-                        return Err(eval::uninitialized());
-                    }
-                    self.pc = if cond != 0 { then } else { els } as usize;
-                }
-                Inst::BranchCompare { op, prim, a, b, then, els } => {
-                    let holds = compare(op, prim, self.get(a), self.get(b))?;
-                    self.pc = if holds { then } else { els } as usize;
-                }
-                Inst::BranchImm { op, prim, a, imm, then, els } => {
-                    let holds = compare(op, prim, self.get(a), imm as i64 as u64)?;
-                    self.pc = if holds { then } else { els } as usize;
-                }
                 Inst::Call { func, list, leave } => {
                     self.step()?;
                     self.call(func, list, leave)?;
+                }
+                Inst::Again { to } => {
+                    self.step()?;
+                    self.again();
+                    self.pc = to as usize;
                 }
                 Inst::CallValue { callee, list, leave } => {
                     self.step()?;
@@ -640,6 +534,7 @@ impl Machine<'_> {
                     }
                     return Err(refused(&text));
                 }
+                other => return Err(bug(format!("{other:?}"))),
             }
         }
     }
@@ -654,47 +549,6 @@ impl Machine<'_> {
             return Err(invalid_access::lane(idx as i64, n).into());
         }
         Ok(idx as u32)
-    }
-
-    #[inline]
-    fn i32_op(&mut self, op: Op, d: Reg, x: u64, y: u64, f: impl Fn(i64, i64) -> i64) -> Result<()> {
-        // Uninitialized words are no `i32`; the sum of one is none either.
-        let r = f(x as i64, y as i64) as u64;
-        if r as i32 as i64 as u64 != r {
-            return self.unusual(op, Prim::I32, d, x, y);
-        }
-        self.set(d, r);
-        Ok(())
-    }
-
-    #[inline]
-    fn i64_op(&mut self, op: Op, d: Reg, x: u64, y: u64, f: impl Fn(i64, i64) -> (i64, bool)) -> Result<()> {
-        let (r, overflow) = f(x as i64, y as i64);
-        if overflow || x == POISON || y == POISON {
-            return self.unusual(op, Prim::I64, d, x, y);
-        }
-        self.set(d, r as u64);
-        Ok(())
-    }
-
-    /// Arithmetic that overflows, or has uninitialized operands.
-    #[cold]
-    fn unusual(&mut self, op: Op, prim: Prim, d: Reg, x: u64, y: u64) -> Result<()> {
-        let r = eval::arith(op, prim, x, y, self.options.wrap)?;
-        self.set(d, r);
-        Ok(())
-    }
-
-    #[inline]
-    fn f32_op(&mut self, d: Reg, a: Reg, b: Reg, f: impl Fn(f32, f32) -> f32) {
-        let (x, y) = (f32::from_bits(self.get(a) as u32), f32::from_bits(self.get(b) as u32));
-        self.set(d, f(x, y).to_bits() as u64);
-    }
-
-    #[inline]
-    fn f64_op(&mut self, d: Reg, a: Reg, b: Reg, f: impl Fn(f64, f64) -> f64) {
-        let (x, y) = (f64::from_bits(self.get(a)), f64::from_bits(self.get(b)));
-        self.set(d, f(x, y).to_bits());
     }
 
     #[inline]
@@ -871,25 +725,4 @@ impl Machine<'_> {
 fn refused(text: &str) -> Box<Fault> {
     let hint = "do without it, or write it as a function of the program";
     diagnostics::limitation::error(Span::NONE, text, hint).into()
-}
-
-#[inline(always)]
-fn compare(op: Op, prim: Prim, a: u64, b: u64) -> Result<bool> {
-    if a == POISON || b == POISON {
-        return Err(eval::uninitialized());
-    }
-    if prim.is_float() {
-        return Ok(eval_comparison(op, prim, a, b));
-    }
-    // Signed numbers are in the order of others once the sign is turned.
-    let turn = u64::from(prim.is_signed()) << 63;
-    let (x, y) = (a ^ turn, b ^ turn);
-    Ok(match op {
-        Op::Eq => x == y,
-        Op::Ne => x != y,
-        Op::Lt => x < y,
-        Op::Le => x <= y,
-        Op::Gt => x > y,
-        _ => x >= y,
-    })
 }

@@ -3,7 +3,7 @@
 use super::{Compiler, Result};
 use crate::code::{Inst, Leave, Reg};
 use crate::fault::bug;
-use nyala_ir::{Builtin, Cont, Linkage, Node, Prim, Val};
+use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Prim, Val};
 
 impl Compiler<'_, '_> {
     pub(super) fn call(&mut self, callee: Val, args: &[Val]) -> Result<()> {
@@ -59,9 +59,16 @@ impl Compiler<'_, '_> {
     }
 
     fn words(&mut self, args: &[Val]) -> Result<Vec<Reg>> {
-        let mut words = Vec::new();
-        for &a in args {
-            let n = self.n_words(self.w.ty(a))?;
+        let (w, mut words) = (self.w, Vec::new());
+        let mut work: Vec<Val> = args.iter().rev().map(|&a| self.strip(a)).collect();
+        while let Some(a) = work.pop() {
+            // Of structs their parts, where these are.
+            let is_struct = matches!(w.as_op(a), Some(Op::Struct | Op::Tuple));
+            if is_struct && !self.available.contains_key(&a) {
+                work.extend(w.args(a).iter().rev().map(|&part| self.strip(part)));
+                continue;
+            }
+            let n = self.n_words(w.ty(a))?;
             if n > 0 {
                 let reg = self.need(a)?;
                 words.extend(reg..reg + n);
@@ -89,6 +96,11 @@ impl Compiler<'_, '_> {
             return Ok(());
         }
         words.extend(self.captured_words(c)?);
+        if c == self.f && leave == Leave::Free {
+            self.move_words(words, 0);
+            self.emit(Inst::Again { to: 0 });
+            return Ok(());
+        }
         let func = self.l.func(c);
         let list = self.list(&words);
         self.emit(Inst::Call { func, list, leave });
@@ -186,6 +198,15 @@ impl Compiler<'_, '_> {
     fn jump(&mut self, k: Cont, args: &[Val]) -> Result<()> {
         let words = self.words(args)?;
         let start = *self.block_params.get(&k).ok_or_else(|| bug("a jump to another function"))?;
+        self.move_words(words, start);
+        let at = self.code.insts.len();
+        self.emit(Inst::Jump { to: 0 });
+        self.fixups.push((at, 0, k));
+        Ok(())
+    }
+
+    /// Moves words, all at once, to registers from `start` on.
+    fn move_words(&mut self, words: Vec<Reg>, start: Reg) {
         let end = start + words.len() as u32;
         // A parameter that is read after it was written needs a detour.
         let clash = words.iter().enumerate().any(|(i, &s)| s >= start && s < end && (s - start) < i as u32);
@@ -211,9 +232,5 @@ impl Compiler<'_, '_> {
             }
             i += n;
         }
-        let at = self.code.insts.len();
-        self.emit(Inst::Jump { to: 0 });
-        self.fixups.push((at, 0, k));
-        Ok(())
     }
 }

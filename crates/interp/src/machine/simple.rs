@@ -1,0 +1,182 @@
+//! What most instructions do: something to the words of a frame, or to memory, without a look at the rest of the machine.
+//! One after the other, they run in a loop that has in registers what it needs.
+
+use super::*;
+use nyala_ir::scalar::{eval_cast, eval_comparison};
+use nyala_ir::{Op, Prim};
+
+impl Machine<'_> {
+    /// Runs up to an instruction of another kind, which is given.
+    /// Runs up to an instruction of another kind, which is the next.
+    #[inline(never)]
+    pub(super) fn simple(&mut self) -> Result<()> {
+        let mut pc = self.pc;
+        let result = self.simple_from(&mut pc);
+        self.pc = pc;
+        result
+    }
+
+    #[inline(always)]
+    fn simple_from(&mut self, pc: &mut usize) -> Result<()> {
+        let mut own = self.heap.closure(0, self.frame).0;
+        let wrap = self.options.wrap;
+        let is_plain = self.kept.is_empty() && self.calls.get(self.func as usize).is_none_or(|call| !call.has_slots);
+        let Machine { heap, code, l, base, steps, max_steps, frame: record, .. } = self;
+        let (words, records) = heap.parts();
+        let frame = &mut words[*base..];
+        let (insts, consts) = (&code.insts[..], &code.consts[..]);
+        macro_rules! get {
+            ($r:expr) => {
+                frame[$r as usize]
+            };
+        }
+        macro_rules! set {
+            ($d:expr, $bits:expr) => {{
+                let bits = $bits;
+                frame[$d as usize] = bits;
+            }};
+        }
+        macro_rules! i32_op {
+            ($op:expr, $f:ident, $d:expr, $x:expr, $y:expr) => {{
+                let (x, y): (u64, u64) = ($x, $y);
+                // Uninitialized words are no `i32`; the sum of one is none either.
+                let r = x.$f(y);
+                set!($d, if r as i32 as i64 as u64 == r { r } else { eval::arith($op, Prim::I32, x, y, wrap)? })
+            }};
+        }
+        macro_rules! i64_op {
+            ($op:expr, $f:ident, $d:expr, $x:expr, $y:expr) => {{
+                let (x, y): (u64, u64) = ($x, $y);
+                let (r, overflow) = (x as i64).$f(y as i64);
+                let is_usual = !overflow && x != POISON && y != POISON;
+                set!($d, if is_usual { r as u64 } else { eval::arith($op, Prim::I64, x, y, wrap)? })
+            }};
+        }
+        macro_rules! float_op {
+            ($float:ident, $bits:ident, $op:tt, $d:expr, $a:expr, $b:expr) => {{
+                let (x, y) = ($float::from_bits(get!($a) as $bits), $float::from_bits(get!($b) as $bits));
+                set!($d, u64::from((x $op y).to_bits()))
+            }};
+        }
+        macro_rules! initialized {
+            ($word:expr) => {{
+                let word = $word;
+                if word == POISON {
+                    return Err(eval::uninitialized());
+                }
+                word
+            }};
+        }
+        loop {
+            let inst = insts[*pc];
+            *pc += 1;
+            match inst {
+                Inst::Const { d, index } => set!(d, consts[index as usize]),
+                Inst::Copy { d, s } => set!(d, get!(s)),
+                Inst::CopyChecked { d, s } => {
+                    let bits = get!(s);
+                    if bits == POISON {
+                        return Err(uninitialized_read::error("read of an uninitialized variable").into());
+                    }
+                    set!(d, bits);
+                }
+                Inst::CopyMany { d, s, n } => frame.copy_within(s as usize..(s + n) as usize, d as usize),
+                Inst::Poison { d, n } => frame[d as usize..(d + n) as usize].fill(POISON),
+                Inst::CheckInit { a } => {
+                    if get!(a) == POISON {
+                        return Err(uninitialized_read::error("use of an uninitialized part of a value").into());
+                    }
+                }
+                Inst::AddI32 { d, a, b } => i32_op!(Op::Add, wrapping_add, d, get!(a), get!(b)),
+                Inst::SubI32 { d, a, b } => i32_op!(Op::Sub, wrapping_sub, d, get!(a), get!(b)),
+                Inst::MulI32 { d, a, b } => i32_op!(Op::Mul, wrapping_mul, d, get!(a), get!(b)),
+                Inst::AddI32Imm { d, a, imm } => i32_op!(Op::Add, wrapping_add, d, get!(a), imm as i64 as u64),
+                Inst::AddI64 { d, a, b } => i64_op!(Op::Add, overflowing_add, d, get!(a), get!(b)),
+                Inst::SubI64 { d, a, b } => i64_op!(Op::Sub, overflowing_sub, d, get!(a), get!(b)),
+                Inst::MulI64 { d, a, b } => i64_op!(Op::Mul, overflowing_mul, d, get!(a), get!(b)),
+                Inst::AddI64Imm { d, a, imm } => i64_op!(Op::Add, overflowing_add, d, get!(a), imm as i64 as u64),
+                Inst::AddF32 { d, a, b } => float_op!(f32, u32, +, d, a, b),
+                Inst::SubF32 { d, a, b } => float_op!(f32, u32, -, d, a, b),
+                Inst::MulF32 { d, a, b } => float_op!(f32, u32, *, d, a, b),
+                Inst::AddF64 { d, a, b } => float_op!(f64, u64, +, d, a, b),
+                Inst::SubF64 { d, a, b } => float_op!(f64, u64, -, d, a, b),
+                Inst::MulF64 { d, a, b } => float_op!(f64, u64, *, d, a, b),
+                Inst::And { d, a, b } => set!(d, get!(a) & get!(b)),
+                Inst::Or { d, a, b } => set!(d, get!(a) | get!(b)),
+                Inst::Xor { d, a, b } => set!(d, get!(a) ^ get!(b)),
+                Inst::Arith { op, prim, d, a, b } => set!(d, eval::arith(op, prim, get!(a), get!(b), wrap)?),
+                Inst::Compare { op, prim, d, a, b } => set!(d, compare(op, prim, get!(a), get!(b))? as u64),
+                Inst::Cast { from, to, d, a } => set!(d, eval_cast(from, to, initialized!(get!(a)))),
+                Inst::Renormalize { from, to, d, a } => set!(d, eval::renormalize(from, to, get!(a))),
+                Inst::Select { d, cond, a, b, n } => {
+                    let s = if get!(cond) != 0 { a } else { b };
+                    frame.copy_within(s as usize..(s + n) as usize, d as usize);
+                }
+                Inst::Lea { d, a, b, size } => set!(d, get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size)))),
+                Inst::LeaImm { d, a, offset } => set!(d, get!(a).wrapping_add(consts[offset as usize])),
+                Inst::Load { d, a, leaf } => set!(d, l.load(get!(a) as usize, leaf)?),
+                Inst::Store { a, s, leaf } if leaf != Leaf::Cn && get!(s) != POISON => {
+                    l.store(get!(a) as usize, leaf, get!(s))?;
+                }
+                Inst::LoadAt { d, a, b, size, leaf } => {
+                    let at = get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size)));
+                    set!(d, l.load(at as usize, leaf)?);
+                }
+                Inst::StoreAt { a, b, size, s, leaf } if get!(s) != POISON => {
+                    let at = get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size)));
+                    l.store(at as usize, leaf, get!(s))?;
+                }
+                Inst::MakeCont { d, entry } => set!(d, u64::from(entry) << ENTRY_SHIFT | own),
+                Inst::Jump { to } => {
+                    *steps += 1;
+                    if *steps > *max_steps {
+                        return Err(budget_spent::steps(*max_steps).into());
+                    }
+                    *pc = to as usize;
+                }
+                Inst::Again { to } if is_plain => {
+                    *steps += 1;
+                    if *steps > *max_steps {
+                        return Err(budget_spent::steps(*max_steps).into());
+                    }
+                    own = records[*record as usize].renew(*record).0;
+                    *pc = to as usize;
+                }
+                Inst::Branch { cond, then, els } => {
+                    *pc = if initialized!(get!(cond)) != 0 { then } else { els } as usize;
+                }
+                Inst::BranchCompare { op, prim, a, b, then, els } => {
+                    *pc = if compare(op, prim, get!(a), get!(b))? { then } else { els } as usize;
+                }
+                Inst::BranchImm { op, prim, a, imm, then, els } => {
+                    *pc = if compare(op, prim, get!(a), imm as i64 as u64)? { then } else { els } as usize;
+                }
+                _ => {
+                    *pc -= 1;
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn compare(op: Op, prim: Prim, a: u64, b: u64) -> Result<bool> {
+    if a == POISON || b == POISON {
+        return Err(eval::uninitialized());
+    }
+    if prim.is_float() {
+        return Ok(eval_comparison(op, prim, a, b));
+    }
+    // Signed numbers are in the order of others once the sign is turned.
+    let turn = u64::from(prim.is_signed()) << 63;
+    let (x, y) = (a ^ turn, b ^ turn);
+    Ok(match op {
+        Op::Eq => x == y,
+        Op::Ne => x != y,
+        Op::Lt => x < y,
+        Op::Le => x <= y,
+        Op::Gt => x > y,
+        _ => x >= y,
+    })
+}
