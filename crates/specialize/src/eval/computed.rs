@@ -308,7 +308,8 @@ fn is_open_op(w: &World, v: Val) -> bool {
         | Op::Fence => true,
         Op::Bitcast => {
             let from = w.args(v)[0];
-            !(is_ptr(from) && is_ptr(v)) && !(is_data(w, w.ty(from)) && is_data(w, w.ty(v)))
+            let (is_address, is_number) = (is_ptr(from) && is_ptr(v), is_data(w, w.ty(from)) && is_data(w, w.ty(v)));
+            !is_address && !is_number
         }
         _ if op.is_comparison() => w.lane_prim(w.args(v)[0]).is_none(),
         _ => op.is_math() && !op.is_exact_math(),
