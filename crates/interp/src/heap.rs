@@ -9,7 +9,7 @@ pub type Frame = u32;
 pub const NONE: Frame = u32::MAX;
 
 /// Records below this size have free lists found by index.
-const SMALL: usize = 256;
+pub const SMALL: usize = 256;
 /// How many words there may be: 4 GiB.
 pub const MAX_WORDS: usize = 1 << 29;
 
@@ -37,11 +37,22 @@ pub struct Record {
 }
 
 impl Record {
-    /// It is another one from now on: a reference to it, of no entry point.
+    /// It is another one from now on.
     #[inline]
-    pub fn renew(&mut self, frame: Frame) -> Closure {
+    pub fn renew(&mut self) {
         self.generation = (self.generation + 1) & GEN_MASK;
-        Closure((self.generation as u64) << 32 | frame as u64)
+    }
+
+    /// A closure of it, of the first entry point.
+    #[inline]
+    pub fn reference(&self, frame: Frame) -> u64 {
+        (self.generation as u64) << 32 | frame as u64
+    }
+
+    /// Whether it is still the one that a closure was made for.
+    #[inline]
+    pub fn is(&self, closure: Closure) -> bool {
+        self.generation == closure.generation()
     }
 }
 
@@ -62,6 +73,14 @@ impl Closure {
     fn generation(self) -> u32 {
         (self.0 >> 32) as u32 & GEN_MASK
     }
+}
+
+/// All there is, each on its own.
+pub struct Parts<'a> {
+    pub words: &'a mut [u64],
+    pub records: &'a mut [Record],
+    /// Small records to use again, by size.
+    pub free: &'a mut [Vec<Frame>],
 }
 
 /// All records.
@@ -116,7 +135,7 @@ impl Heap {
     #[inline]
     pub fn release(&mut self, frame: Frame, size: u32) {
         let record = &mut self.records[frame as usize];
-        record.renew(frame);
+        record.renew();
         record.kind = Kind::Free;
         match self.free.get_mut(size as usize) {
             Some(free) => free.push(frame),
@@ -124,10 +143,9 @@ impl Heap {
         }
     }
 
-    /// All words and records.
     #[inline]
-    pub fn parts(&mut self) -> (&mut [u64], &mut [Record]) {
-        (&mut self.words, &mut self.records)
+    pub fn parts(&mut self) -> Parts<'_> {
+        Parts { words: &mut self.words, records: &mut self.records, free: &mut self.free }
     }
 
     #[inline]
@@ -140,7 +158,7 @@ impl Heap {
     #[inline]
     pub fn is_alive(&self, closure: Closure) -> bool {
         let frame = closure.frame();
-        frame == NONE || self.records.get(frame as usize).is_some_and(|r| r.generation == closure.generation())
+        frame == NONE || self.records.get(frame as usize).is_some_and(|r| r.is(closure))
     }
 
     #[inline]

@@ -12,7 +12,7 @@ use crate::diagnostics::{budget_spent, dead_continuation, invalid_access, invali
 use crate::eval;
 use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
-use crate::heap::{Closure, ENTRY_SHIFT, Frame, Heap, Kind, MAX_WORDS, NONE};
+use crate::heap::{Closure, ENTRY_SHIFT, Frame, Heap, Kind, MAX_WORDS, NONE, Parts, SMALL};
 use crate::lanes::{Group, State};
 use crate::leaves::Leaf;
 use nyala_base::Span;
@@ -265,7 +265,7 @@ impl Machine<'_> {
         self.free_slots(self.func, self.frame);
         self.clear_slots(self.func, self.base);
         self.free_kept(self.frame);
-        self.heap.records[self.frame as usize].renew(self.frame);
+        self.heap.records[self.frame as usize].renew();
     }
 
     fn set_release(&mut self, to: u64) {
@@ -494,13 +494,11 @@ impl Machine<'_> {
                     if leave == Leave::Keep {
                         self.kept.entry(closure.frame()).or_default().push(self.frame);
                     }
-                    if !self.return_to(closure, list, leave) {
-                        self.gather(list);
-                        let n = self.words.len();
-                        self.leave(leave, n);
-                        if let Some(result) = self.call_closure(closure)? {
-                            return Ok(result);
-                        }
+                    self.gather(list);
+                    let n = self.words.len();
+                    self.leave(leave, n);
+                    if let Some(result) = self.call_closure(closure)? {
+                        return Ok(result);
                     }
                 }
                 Inst::CallForeign { foreign, list, leave } => {
@@ -643,28 +641,6 @@ impl Machine<'_> {
                 }
             }
         }
-    }
-
-    /// The common case of a call of a value: a continuation of another frame gets its arguments. False if it is not that.
-    #[inline]
-    fn return_to(&mut self, closure: Closure, list: u32, leave: Leave) -> bool {
-        let Some(&Entry::Block { func, pc, params }) = self.l.entries.get(closure.entry() as usize) else {
-            return false;
-        };
-        let frame = closure.frame();
-        if frame == self.frame || !self.heap.is_alive(closure) || !matches!(leave, Leave::Free | Leave::Forget) {
-            return false;
-        }
-        let base = self.heap.base(frame);
-        let at = base + params as usize;
-        for (i, &r) in self.code.list(list).iter().enumerate() {
-            self.heap.words[at + i] = self.heap.words[self.base + r as usize];
-        }
-        if leave == Leave::Free {
-            self.free_frame(self.frame);
-        }
-        self.go(func, frame, base, pc);
-        true
     }
 
     /// Goes on at a closure with `self.words`; the results if it is the end.

@@ -1,30 +1,40 @@
-//! What most instructions do: something to the words of a frame, or to memory, without a look at the rest of the machine.
-//! One after the other, they run in a loop that has in registers what it needs.
+//! What most instructions do: something to the words of a frame, or to memory, or from one frame to another, without a look
+//! at the rest of the machine. One after the other, they run in a loop that has in registers what it needs.
 
 use super::*;
 use nyala_ir::scalar::{eval_cast, eval_comparison};
 use nyala_ir::{Op, Prim};
 
+/// The current activation.
+#[derive(Clone, Copy)]
+struct At {
+    func: FuncIdx,
+    frame: Frame,
+    base: usize,
+    pc: usize,
+}
+
 impl Machine<'_> {
-    /// Runs up to an instruction of another kind, which is given.
     /// Runs up to an instruction of another kind, which is the next.
     #[inline(never)]
     pub(super) fn simple(&mut self) -> Result<()> {
-        let mut pc = self.pc;
-        let result = self.simple_from(&mut pc);
-        self.pc = pc;
+        let mut at = At { func: self.func, frame: self.frame, base: self.base, pc: self.pc };
+        let result = self.simple_from(&mut at);
+        (self.func, self.frame, self.base, self.pc) = (at.func, at.frame, at.base, at.pc);
         result
     }
 
     #[inline(always)]
-    fn simple_from(&mut self, pc: &mut usize) -> Result<()> {
-        let mut own = self.heap.closure(0, self.frame).0;
+    fn simple_from(&mut self, at: &mut At) -> Result<()> {
         let wrap = self.options.wrap;
-        let is_plain = self.kept.is_empty() && self.calls.get(self.func as usize).is_none_or(|call| !call.has_slots);
-        let Machine { heap, code, l, base, steps, max_steps, frame: record, .. } = self;
-        let (words, records) = heap.parts();
-        let frame = &mut words[*base..];
-        let (insts, consts) = (&code.insts[..], &code.consts[..]);
+        let is_plain = self.kept.is_empty();
+        let Machine { heap, code, calls, l, steps, max_steps, .. } = self;
+        let Parts { words, records, free } = heap.parts();
+        let (insts, consts, lists) = (&code.insts[..], &code.consts[..], &code.lists[..]);
+        let mut frame = &mut words[at.base..];
+        // A reference to the frame, of no entry point, and whether it has memory of its own.
+        let mut own = records[at.frame as usize].reference(at.frame);
+        let mut has_slots = calls[at.func as usize].has_slots;
         macro_rules! get {
             ($r:expr) => {
                 frame[$r as usize]
@@ -67,9 +77,32 @@ impl Machine<'_> {
                 word
             }};
         }
+        macro_rules! step {
+            () => {{
+                *steps += 1;
+                if *steps > *max_steps {
+                    return Err(budget_spent::steps(*max_steps).into());
+                }
+            }};
+        }
+        // Goes on in another frame; what is over is given back.
+        macro_rules! go {
+            ($func:expr, $frame:expr, $base:expr, $pc:expr, $leave:expr) => {{
+                if $leave == Leave::Free {
+                    let record = &mut records[at.frame as usize];
+                    record.renew();
+                    record.kind = Kind::Free;
+                    free[calls[at.func as usize].n_regs as usize].push(at.frame);
+                }
+                *at = At { func: $func, frame: $frame, base: $base, pc: $pc as usize };
+                own = records[at.frame as usize].reference(at.frame);
+                has_slots = calls[at.func as usize].has_slots;
+                frame = &mut words[at.base..];
+            }};
+        }
         loop {
-            let inst = insts[*pc];
-            *pc += 1;
+            let inst = insts[at.pc];
+            at.pc += 1;
             match inst {
                 Inst::Const { d, index } => set!(d, consts[index as usize]),
                 Inst::Copy { d, s } => set!(d, get!(s)),
@@ -128,36 +161,77 @@ impl Machine<'_> {
                 }
                 Inst::MakeCont { d, entry } => set!(d, u64::from(entry) << ENTRY_SHIFT | own),
                 Inst::Jump { to } => {
-                    *steps += 1;
-                    if *steps > *max_steps {
-                        return Err(budget_spent::steps(*max_steps).into());
-                    }
-                    *pc = to as usize;
+                    step!();
+                    at.pc = to as usize;
                 }
-                Inst::Again { to } if is_plain => {
-                    *steps += 1;
-                    if *steps > *max_steps {
-                        return Err(budget_spent::steps(*max_steps).into());
+                Inst::Again { to } if is_plain && !has_slots => {
+                    step!();
+                    records[at.frame as usize].renew();
+                    own = records[at.frame as usize].reference(at.frame);
+                    at.pc = to as usize;
+                }
+                Inst::Call { func, list, leave: leave @ (Leave::Stay | Leave::Free) }
+                    if is_plain && !(has_slots && leave == Leave::Free) && is_small(calls, at.func) =>
+                {
+                    let n = lists[list as usize];
+                    let call = calls.get(func as usize).filter(|call| call.n_words == n && !call.has_slots);
+                    let new = call.and_then(|call| free.get_mut(call.n_regs as usize)?.pop());
+                    let (Some(call), Some(new)) = (call, new) else {
+                        at.pc -= 1;
+                        return Ok(());
+                    };
+                    step!();
+                    let base = records[new as usize].base as usize;
+                    for (i, &r) in lists[list as usize + 1..][..n as usize].iter().enumerate() {
+                        words[base + i] = words[at.base + r as usize];
                     }
-                    own = records[*record as usize].renew(*record).0;
-                    *pc = to as usize;
+                    records[new as usize].kind = Kind::Frame(func);
+                    go!(func, new, base, call.start, leave);
+                }
+                // A continuation of another frame gets its arguments.
+                Inst::CallValue { callee, list, leave: leave @ (Leave::Free | Leave::Forget) }
+                    if is_plain && !(has_slots && leave == Leave::Free) && is_small(calls, at.func) =>
+                {
+                    let closure = Closure(get!(callee));
+                    let entry = l.entries.get(closure.entry() as usize);
+                    let record = records.get(closure.frame() as usize);
+                    let (Some(&Entry::Block { func, pc, params }), Some(record)) = (entry, record) else {
+                        at.pc -= 1;
+                        return Ok(());
+                    };
+                    if closure.frame() == at.frame || !record.is(closure) {
+                        at.pc -= 1;
+                        return Ok(());
+                    }
+                    step!();
+                    let (base, n) = (record.base as usize, lists[list as usize] as usize);
+                    for (i, &r) in lists[list as usize + 1..][..n].iter().enumerate() {
+                        words[base + params as usize + i] = words[at.base + r as usize];
+                    }
+                    go!(func, closure.frame(), base, pc, leave);
                 }
                 Inst::Branch { cond, then, els } => {
-                    *pc = if initialized!(get!(cond)) != 0 { then } else { els } as usize;
+                    at.pc = if initialized!(get!(cond)) != 0 { then } else { els } as usize;
                 }
                 Inst::BranchCompare { op, prim, a, b, then, els } => {
-                    *pc = if compare(op, prim, get!(a), get!(b))? { then } else { els } as usize;
+                    at.pc = if compare(op, prim, get!(a), get!(b))? { then } else { els } as usize;
                 }
                 Inst::BranchImm { op, prim, a, imm, then, els } => {
-                    *pc = if compare(op, prim, get!(a), imm as i64 as u64)? { then } else { els } as usize;
+                    at.pc = if compare(op, prim, get!(a), imm as i64 as u64)? { then } else { els } as usize;
                 }
                 _ => {
-                    *pc -= 1;
+                    at.pc -= 1;
                     return Ok(());
                 }
             }
         }
     }
+}
+
+/// Frames of it have a free list found by index.
+#[inline]
+fn is_small(calls: &[Call], func: FuncIdx) -> bool {
+    (calls[func as usize].n_regs as usize) < SMALL
 }
 
 #[inline(always)]
