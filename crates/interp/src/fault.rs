@@ -35,6 +35,16 @@ impl Fault {
         }
     }
 
+    /// It happened while the program was compiled: no other engine helps.
+    pub(crate) fn confine(&mut self) {
+        let hints = &mut self.what.hints;
+        let n = hints.len();
+        hints.retain(|hint| hint != NATIVE);
+        if hints.is_empty() && n > 0 {
+            hints.push("compute it when the program runs, into a `static mut`".into());
+        }
+    }
+
     /// The fault as an error message; the innermost calls are labels.
     pub fn diagnostic(&self) -> Diagnostic {
         let mut diagnostic = self.what.clone();
@@ -52,7 +62,10 @@ pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Fault> {
     diagnostics::bug::error(Span::NONE, format!("in the interpreter: {message}")).into()
 }
 
+/// A way around what only the interpreter cannot do.
+pub(crate) const NATIVE: &str = "run it with `--engine jit`, which compiles it";
+
 /// Something that only the interpreter cannot do.
 pub(crate) fn limitation(message: impl Into<String>) -> Box<Fault> {
-    diagnostics::limitation::error(Span::NONE, message, "run it with `--engine jit`, which compiles it").into()
+    diagnostics::limitation::error(Span::NONE, message, NATIVE).into()
 }

@@ -353,6 +353,9 @@ impl Machine<'_> {
 
     /// Where a fault happened, and the calls that led there.
     fn locate(&self, mut fault: Box<Fault>) -> Box<Fault> {
+        if self.options.confined {
+            fault.confine();
+        }
         let at = self.pc.saturating_sub(1);
         fault.set_span(self.code.spans.get(at).copied().unwrap_or(Span::NONE));
         let Some(Some(function)) = self.compiled.get(self.func as usize) else { return fault };

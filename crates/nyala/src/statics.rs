@@ -27,7 +27,10 @@ impl Session {
             let note = format!("static `{}` is computed here", data.name);
             let words = nyala_interp::run(world, k, &[], &options);
             let words = words.map_err(|fault| {
-                let diagnostic = fault.diagnostic().other(origin, note);
+                let mut diagnostic = fault.diagnostic().other(origin, note);
+                if diagnostic.primary.span.is_none() {
+                    diagnostic.primary.span = origin;
+                }
                 self.report(match fault.code() {
                     "budget-spent" => diagnostic.hint("`--pe-budget 10` grants ten times as many steps"),
                     _ => diagnostic,

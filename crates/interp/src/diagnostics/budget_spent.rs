@@ -30,10 +30,7 @@ pub fn recursion() -> Diagnostic {
 }
 
 pub fn steps(limit: u64) -> Diagnostic {
-    error(
-        format!("the program takes more than {limit} steps"),
-        "see what ends its loops, or run it with `--engine jit`",
-    )
+    error(format!("the program takes more than {limit} steps"), "see what ends its loops").hint(crate::fault::NATIVE)
 }
 
 pub fn memory() -> Diagnostic {
