@@ -16,7 +16,7 @@ use crate::heap::{Closure, ENTRY_SHIFT, Frame, Heap, Kind, MAX_WORDS, NONE, Part
 use crate::lanes::{Group, State};
 use crate::leaves::Leaf;
 use nyala_base::Span;
-use nyala_ir::{Cont, World};
+use nyala_ir::{Cont, Global, World};
 use nyala_runtime::{FfiType, call_checked};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
@@ -109,6 +109,13 @@ impl<'w> Machine<'w> {
         let started = self.enter(func);
         let result = started.and_then(|()| self.execute());
         result.map_err(|fault| self.locate(fault))
+    }
+
+    /// Address of the number, pointer or function `leaf` of a global that has `n` of them in all.
+    pub fn address(&mut self, g: Global, leaf: u64, n: u64) -> Option<u64> {
+        let layout = self.l.layouts.layout(self.l.program.w.global(g).ty).ok()?;
+        let &(_, offset) = layout.leaves.get(leaf as usize).filter(|_| layout.leaves.len() as u64 == n)?;
+        Some((self.l.global(g).ok()? + offset) as u64)
     }
 
     /// Calls and jumps of the last run.

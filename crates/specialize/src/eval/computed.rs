@@ -6,7 +6,7 @@
 //! the budget is spent, the evaluator goes through the call itself, as if nothing had been tried. A function takes part
 //!
 //! - if it captures nothing, its only parameter with functions is its return continuation, and numbers, or structs and
-//!   arrays of numbers, are all that goes in and comes out;
+//!   arrays of numbers, are all that goes in and comes out; addresses of constants may go in, too;
 //! - if nothing it may come to is seen from outside (foreign functions, globals that change, the heap, atomics), asks
 //!   what the interpreter does not know (`?`, `$`, `static_assert`, `pe_info`), takes addresses for numbers, or would not
 //!   fold (`sin`);
@@ -79,7 +79,7 @@ impl Evaluator<'_> {
         let (&first, results) = results.split_first()?;
         let is_closed = source.ty(mem) == source.types.mem()
             && first == source.types.mem()
-            && data.iter().all(|&p| is_data(source, source.ty(p)))
+            && data.iter().all(|&p| is_data(source, source.ty(p)) || source.types.pointee(source.ty(p)).is_some())
             && results.iter().all(|&ty| is_data(source, ty))
             && self.facts.nest.free(k).is_empty();
         if !is_closed || !self.options.annotations {
@@ -117,11 +117,19 @@ impl Evaluator<'_> {
         if !(computable.by_filters || matches!(mode, Mode::Run(_))) || self.computer.has_failed[code.cont] {
             return None;
         }
+        let mut machine = match self.computer.machine.take() {
+            Some(machine) => machine,
+            None => Machine::new(self.source, &[], &CONFINED).ok()?,
+        };
         let mut words = std::mem::take(&mut self.computer.words);
         words.clear();
-        let is_known = frame[1..frame.len() - 1].iter().all(|&v| self.push_words(v, &mut words));
-        let results = if is_known { self.compute_words(code.cont, &words) } else { None };
+        let is_known = frame[1..frame.len() - 1].iter().all(|&v| self.push_words(v, &mut machine, &mut words));
+        let results = if is_known { self.compute_words(code.cont, &mut machine, &words) } else { None };
         self.computer.words = words;
+        // After a fault it is of no further use.
+        if !self.computer.has_failed[code.cont] {
+            self.computer.machine = Some(machine);
+        }
         let results = results?;
         let (mut rest, n_args) = (&results[..], frame.len());
         for &ty in &computable.results {
@@ -134,25 +142,43 @@ impl Evaluator<'_> {
         Some(computable.code.clone())
     }
 
-    /// The words of a number, or of a struct of numbers.
-    fn push_words(&self, v: Value, words: &mut Vec<u64>) -> bool {
+    /// The words of a number, of the address of a constant, or of a struct or array of these.
+    fn push_words(&mut self, v: Value, machine: &mut Machine, words: &mut Vec<u64>) -> bool {
         match v {
-            Value::Lit(bits) => {
-                words.push(bits);
-                true
+            Value::Lit(bits) => words.push(bits),
+            Value::Place(p) => {
+                let Node::Global(g) = self.dst.node(p.base()) else { return false };
+                let data = self.source.global(g);
+                if data.mutable || self.source.types.has_function(data.ty) {
+                    return false;
+                }
+                let n = self.shapes.leaves(self.source, data.ty);
+                let Some(address) = machine.address(g, p.at(), n) else { return false };
+                words.push(address);
             }
             // Structs are as deep as their types.
-            Value::Parts(c) => self.plain.parts(c).iter().all(|&part| self.push_words(part, words)),
-            _ => false,
+            Value::Parts(c) => {
+                for i in 0..self.plain.parts(c).len() {
+                    if !self.push_words(self.plain.parts(c)[i], machine, words) {
+                        return false;
+                    }
+                }
+            }
+            Value::Node(v) if matches!(self.dst.as_op(v.val()), Some(Op::Struct | Op::Tuple | Op::Array)) => {
+                for i in 0..self.dst.args(v.val()).len() {
+                    let part = self.value_of(self.dst.args(v.val())[i]);
+                    if !self.push_words(part, machine, words) {
+                        return false;
+                    }
+                }
+            }
+            _ => return false,
         }
+        true
     }
 
     /// The results of a call, if it has some.
-    fn compute_words(&mut self, k: Cont, args: &[u64]) -> Option<Vec<u64>> {
-        let mut machine = match self.computer.machine.take() {
-            Some(machine) => machine,
-            None => Machine::new(self.source, &[], &CONFINED).ok()?,
-        };
+    fn compute_words(&mut self, k: Cont, machine: &mut Machine, args: &[u64]) -> Option<Vec<u64>> {
         machine.limit_steps(self.reductions_left());
         match machine.run(k, args) {
             Ok(results) if !results.contains(&UNINITIALIZED) => {
@@ -160,7 +186,6 @@ impl Evaluator<'_> {
                 if self.record.is_some() {
                     self.explain_computed(k, machine.steps());
                 }
-                self.computer.machine = Some(machine);
                 Some(results)
             }
             _ => {
