@@ -22,6 +22,8 @@ use nyala_interp::{Machine, UNINITIALIZED};
 use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
 use std::rc::Rc;
 
+/// Functions whose calls were given up before no more is tried.
+const MAX_FAILURES: u32 = 16;
 /// Constants looked at in one body.
 const MAX_CONSTANTS: usize = 64;
 
@@ -55,6 +57,7 @@ pub(super) struct Computer<'a> {
     machine: Option<Machine<'a>>,
     /// Calls of it were given up.
     has_failed: SideTable<Cont, bool>,
+    failures: u32,
     words: Vec<u64>,
 }
 
@@ -114,7 +117,8 @@ impl Evaluator<'_> {
     /// Computes a call whose frame has the arguments; the code that goes on with the results, now in the frame too.
     pub(super) fn compute_call(&mut self, code: &Code, frame: &mut Vec<Value>, mode: Mode) -> Option<Rc<Code>> {
         let computable = code.computable.as_ref()?;
-        if !(computable.by_filters || matches!(mode, Mode::Run(_))) || self.computer.has_failed[code.cont] {
+        let is_asked = computable.by_filters || matches!(mode, Mode::Run(_));
+        if !is_asked || self.computer.has_failed[code.cont] || self.computer.failures >= MAX_FAILURES {
             return None;
         }
         let mut machine = match self.computer.machine.take() {
@@ -179,7 +183,8 @@ impl Evaluator<'_> {
 
     /// The results of a call, if it has some.
     fn compute_words(&mut self, k: Cont, machine: &mut Machine, args: &[u64]) -> Option<Vec<u64>> {
-        machine.limit_steps(self.reductions_left());
+        // Whoever often tries in vain has ever less time for it.
+        machine.limit_steps(self.reductions_left() >> self.computer.failures);
         match machine.run(k, args) {
             Ok(results) if !results.contains(&UNINITIALIZED) => {
                 self.reductions += machine.steps();
@@ -190,6 +195,7 @@ impl Evaluator<'_> {
             }
             _ => {
                 self.computer.has_failed[k] = true;
+                self.computer.failures += 1;
                 None
             }
         }
