@@ -17,8 +17,12 @@ use std::time::{Duration, Instant};
 const INPUTS: &[[u32; 4]] = &[[0, 0, 0, 0], [1, 2, 3, 4], [7, 3, 0, 1], [100, 41, 6, 2], [3_000_000_000, 5, 2, 77]];
 /// Programs that take longer are left out.
 const MAX_STEPS: u64 = 60_000;
-/// Every so many programs also run as native code.
-const NATIVE_EVERY: u64 = 16;
+/// Every so many programs also run as native code, which takes as long as all else of about ten.
+const NATIVE_EVERY: u64 = 64;
+/// Every so many programs are also specialized no more than needed (`--no-pe`).
+const PLAIN_EVERY: u64 = 4;
+/// Budgets of partial evaluation. What spends the first is tried with the second; most that does not end shows it there.
+const BUDGETS: [f64; 2] = [0.001, 0.004];
 /// Programs that may spend the budget without a reason that the report shows, and one in a hundred more.
 const MAX_UNEXPLAINED: u64 = 3;
 /// Then there is enough to do.
@@ -42,7 +46,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
             }
             let seed = first.wrapping_add(i);
             let program = maker::generate(seed);
-            let outcome = check_all(&program, i.is_multiple_of(NATIVE_EVERY));
+            let outcome = check_all(&program, Engines { native: i % NATIVE_EVERY == 0, plain: i % PLAIN_EVERY == 0 });
             if let Outcome::Fault(e) = &outcome {
                 // Making it smaller takes a while.
                 println!("FAILED random program, seed {seed}: {e}");
@@ -107,7 +111,7 @@ pub fn fresh_seed() -> u64 {
 /// Checks one program as if it were random.
 pub fn run_file(path: &Path) -> Result<bool, String> {
     let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    let (ok, text) = match check_all(&program, program.contains("entry_0")) {
+    let (ok, text) = match check_all(&program, Engines { native: program.contains("fn all("), plain: true }) {
         Outcome::Agrees(_) => (true, "agrees".into()),
         Outcome::Limited => (true, "agrees, but is a limitation of native code".into()),
         Outcome::TooLong => (false, "the source takes too long".into()),
@@ -125,7 +129,7 @@ pub fn run_file(path: &Path) -> Result<bool, String> {
 /// What is left of a program that still fails in the same way.
 fn smaller(program: String) -> String {
     // Without numbers, names, and what is quoted of the program.
-    let kind = |program: &str| match check_all(program, true) {
+    let kind = |program: &str| match check_all(program, Engines { native: true, plain: true }) {
         Outcome::Fault(e) => {
             let first = e.lines().next().unwrap_or_default();
             Some(first.split([':', '`']).next().unwrap_or_default().replace(|c: char| c.is_ascii_digit(), ""))
@@ -141,9 +145,9 @@ fn smaller(program: String) -> String {
 }
 
 /// Checks a program; a panic is a fault of it. What known inputs make too long for partial evaluation is checked without.
-fn check_all(program: &str, native: bool) -> Outcome {
+fn check_all(program: &str, engines: Engines) -> Outcome {
     let check = |program: &str| {
-        let outcome = std::panic::catch_unwind(|| check(program, native));
+        let outcome = std::panic::catch_unwind(|| check(program, engines));
         outcome.unwrap_or_else(|_| Outcome::Fault("the compiler panicked".into()))
     };
     match check(program) {
@@ -154,10 +158,15 @@ fn check_all(program: &str, native: bool) -> Outcome {
 
 /// The program without the entries to which some inputs are known.
 fn unsplit(program: &str) -> String {
-    let is_split = |line: &&str| {
-        ["split_", "native_", "all("].iter().any(|f| line.strip_prefix("extern fn ").is_some_and(|l| l.starts_with(f)))
-    };
-    program.lines().filter(|l| !is_split(l)).map(|l| format!("{l}\n")).collect()
+    program.lines().filter(|l| !l.contains(" split_")).map(|l| format!("{l}\n")).collect()
+}
+
+/// What a program is run by, beside the interpreter before and after partial evaluation.
+#[derive(Clone, Copy)]
+struct Engines {
+    native: bool,
+    /// Without partial evaluation.
+    plain: bool,
 }
 
 enum Outcome {
@@ -171,19 +180,9 @@ enum Outcome {
     Fault(String),
 }
 
-fn check(program: &str, native: bool) -> Outcome {
-    let session = |program: &str, annotations: bool, opt_level: u8| {
-        let mut s = Session::new(Options {
-            partial_evaluation: annotations,
-            opt_level,
-            pe_budget: 0.004,
-            verify: true,
-            ..Options::default()
-        });
-        s.add_file("random.impala", program);
-        s
-    };
-    let mut s = session(program, true, 0);
+fn check(program: &str, engines: Engines) -> Outcome {
+    let mut s = Session::new(Options { verify: true, ..Options::default() });
+    s.add_file("random.impala", program);
     let Ok(world) = s.graph() else { return Outcome::Fault(s.render(false)) };
     let expected = match interpret(&world) {
         Ok(Some(results)) => results,
@@ -193,14 +192,18 @@ fn check(program: &str, native: bool) -> Outcome {
     let (mut diverges, mut limited, mut size) = (None, false, 0);
     let n_conts = |w: &nyala_ir::World| nyala_ir::facts::Nest::of_program(w, &w.roots()).0.conts.len();
     for annotations in [false, true] {
+        if !annotations && !engines.plain {
+            continue;
+        }
         let what = if annotations { "specialized" } else { "not specialized" };
-        let mut s = session(program, annotations, 3);
-        let Ok(residual) = s.residual(&world) else {
-            if s.sink.diagnostics.iter().all(|d| d.code == "specialization-diverges") {
-                diverges = Some(s.render(false));
+        s.options.partial_evaluation = annotations;
+        let residual = match specialize(&mut s, &world) {
+            Ok(residual) => residual,
+            Err(Some(report)) => {
+                diverges = Some(report);
                 continue;
             }
-            return Outcome::Fault(format!("{what}: {}", s.render(false)));
+            Err(None) => return Outcome::Fault(format!("{what}: {}", s.render(false))),
         };
         size = n_conts(&residual) / n_conts(&world).max(1);
         match interpret(&residual) {
@@ -211,27 +214,17 @@ fn check(program: &str, native: bool) -> Outcome {
             Ok(None) => return Outcome::Fault(format!("{what}, interpreted: takes too long")),
             Err(fault) => return Outcome::Fault(format!("{what}, interpreted: {fault}")),
         }
-        if !native {
-            continue;
-        }
-        // `all` has more results than a C function may.
-        let without_all: Vec<&str> = program.lines().filter(|l| !l.starts_with("extern fn all(")).collect();
-        let mut s = session(&without_all.join("\n"), annotations, 3);
-        let residual = s.graph().and_then(|world| s.residual(&world));
-        let Ok(residual) = residual else { return Outcome::Fault(format!("{what}, native: {}", s.render(false))) };
-        for opt_level in [0, 3] {
+        for opt_level in [0, 3].into_iter().filter(|_| engines.native) {
             s.options.opt_level = opt_level;
-            let results = run_native(&mut s, &residual);
-            let Ok(results) = results else {
-                if s.sink.diagnostics.iter().any(|d| d.code == "limitation") {
+            match run_native(&mut s, &residual) {
+                Ok(result) if [result] == *expected => {}
+                Ok(result) => return Outcome::Fault(format!("{what}, -O{opt_level}: {result}, not {expected:?}")),
+                Err(_) if s.sink.diagnostics.iter().any(|d| d.code == "limitation") => {
+                    s.sink.diagnostics.clear();
                     limited = true;
                     break;
                 }
-                return Outcome::Fault(format!("{what}, -O{opt_level}: {}", s.render(false)));
-            };
-            let is_expected = |(i, result): &(usize, u32)| expected[*i] == *result;
-            if !results.iter().all(is_expected) {
-                return Outcome::Fault(format!("{what}, -O{opt_level}: {results:?}, not {expected:?}"));
+                Err(_) => return Outcome::Fault(format!("{what}, -O{opt_level}: {}", s.render(false))),
             }
         }
     }
@@ -240,6 +233,24 @@ fn check(program: &str, native: bool) -> Outcome {
         (_, true) => Outcome::Limited,
         _ => Outcome::Agrees(size),
     }
+}
+
+/// The residual program, or the report of one that spends all budgets; nothing stands for other errors.
+fn specialize(s: &mut Session, world: &nyala_ir::World) -> Result<nyala_ir::World, Option<String>> {
+    let mut report = None;
+    for budget in BUDGETS {
+        s.options.pe_budget = budget;
+        if let Ok(residual) = s.residual(world) {
+            return Ok(residual);
+        }
+        let is_error = |d: &&nyala_base::Diagnostic| d.severity == nyala_base::Severity::Error;
+        if s.sink.diagnostics.iter().filter(is_error).any(|d| d.code != "specialization-diverges") {
+            return Err(None);
+        }
+        report = Some(s.render(false));
+        s.sink.diagnostics.clear();
+    }
+    Err(report)
 }
 
 /// Whether a report of partial evaluation that does not end shows a known number that changes.
@@ -252,49 +263,35 @@ fn counts(report: &str) -> bool {
     })
 }
 
-/// What the program makes of all inputs (`all`, or `entry` with as many as it takes), then of them with some known;
+/// What the program makes of all inputs, whole and with some known (`all`), or of each (`entry` with as many as it takes);
 /// nothing if it takes too long.
 fn interpret(world: &nyala_ir::World) -> Result<Option<Vec<u32>>, String> {
+    let (entry, n_runs, inputs) = match (world.find_root("all"), world.find_root("entry")) {
+        // Once, as the interpreter looks at the whole program first.
+        (Some(all), _) => (all, INPUTS.len() as u64, &INPUTS[..1]),
+        (None, Some(entry)) => (entry, 1, INPUTS),
+        (None, None) => return Err("no `entry`".into()),
+    };
+    let options = nyala_interp::Options { max_steps: Some(n_runs * MAX_STEPS), ..Default::default() };
+    // Beside memory and where to return to.
+    let n_params = world.params(entry).len().saturating_sub(2);
     let mut all = Vec::new();
-    let mut run = |entry, inputs: &[u32], n_runs: u64| {
-        let options = nyala_interp::Options { max_steps: Some(n_runs * MAX_STEPS), ..Default::default() };
-        // Beside memory and where to return to.
-        let n_params = world.params(entry).len().saturating_sub(2);
+    for inputs in inputs {
         let inputs: Vec<u64> = inputs.iter().take(n_params).map(|&x| x.into()).collect();
         match nyala_interp::run(world, entry, &inputs, &options) {
             Ok(results) => all.extend(results.iter().map(|&r| r as u32)),
-            Err(fault) if fault.code() == "budget-spent" => return Ok(false),
+            Err(fault) if fault.code() == "budget-spent" => return Ok(None),
             Err(fault) => return Err(fault.diagnostic().message),
         }
-        Ok(true)
-    };
-    let mut ends = true;
-    match (world.find_root("all"), world.find_root("entry")) {
-        // Once, as the interpreter looks at the whole program first.
-        (Some(entry), _) => ends = run(entry, &[], INPUTS.len() as u64)?,
-        (None, Some(entry)) => {
-            for inputs in INPUTS {
-                ends &= run(entry, inputs, 1)?;
-            }
-        }
-        (None, None) => return Err("no `entry`".into()),
     }
-    Ok(ends.then_some(all))
+    Ok(Some(all))
 }
 
-/// Which inputs, and what native code makes of them.
-fn run_native(s: &mut Session, residual: &nyala_ir::World) -> Result<Vec<(usize, u32)>, nyala::Reported> {
+/// What native code makes of all inputs.
+fn run_native(s: &mut Session, residual: &nyala_ir::World) -> Result<u32, nyala::Reported> {
     let module = s.flat(residual)?;
     let loaded = s.load(&module, &[])?;
-    let mut results = Vec::new();
-    for i in 0..INPUTS.len() {
-        for root in [format!("entry_{i}"), format!("native_{i}")] {
-            if residual.find_root(&root).is_some() {
-                results.push((i, s.call_i32(&loaded, &root)? as u32));
-            }
-        }
-    }
-    Ok(results)
+    Ok(s.call_i32(&loaded, "all")? as u32)
 }
 
 // Making programs.
