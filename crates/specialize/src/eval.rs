@@ -545,11 +545,15 @@ impl<'a> Evaluator<'a> {
         if recursive && mask != 0 && (first || !full) && (full || !self.is_known_stub(k, mask, &free, &args)) {
             let drift = self.drift(k, mask, &free, &args, site);
             if drift != 0 {
-                self.noted.note_drift((k, mask), kinds, drift);
+                self.noted.note_drift((k, mask), kinds.clone(), drift);
                 reasons.drift |= drift;
                 mask &= !drift;
                 full = false;
             }
+        }
+        if recursive && !full && self.needs_frame(k, mask, &free, &args) {
+            self.noted.note_drift((k, mask), kinds, 1 << (n - 1));
+            mask &= !(1 << (n - 1));
         }
         if full && first {
             let knot = (k, free.clone(), args[1..].into());

@@ -2,7 +2,7 @@
 
 use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
-use nyala_ir::{Cont, Node, TyKind, Val, World};
+use nyala_ir::{Cont, Node, Op, TyKind, Val, World};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 
@@ -22,6 +22,8 @@ pub struct Facts {
     pub function: SideTable<Cont, Option<Cont>>,
     /// Functions that are some loop's `loop_of`.
     pub has_loop: SideTable<Cont, bool>,
+    /// Functions with variables in memory.
+    pub has_variables: SideTable<Cont, bool>,
     /// See `eval/kept.rs`, which asks first.
     pub written: OnceCell<SideTable<Cont, FxHashSet<Val>>>,
 }
@@ -36,6 +38,7 @@ impl Facts {
             automatic: SideTable::default(),
             loop_of: SideTable::default(),
             has_loop: SideTable::default(),
+            has_variables: SideTable::default(),
             function: SideTable::default(),
             written: OnceCell::new(),
             nest,
@@ -50,6 +53,12 @@ impl Facts {
         facts.find_functions(w);
         facts.find_recursive(&refs);
         facts.find_loops(w);
+        for &k in &facts.nest.conts {
+            let is_variable = |&v: &Val| w.as_op(v) == Some(Op::Slot);
+            if let Some(function) = facts.function[k].filter(|_| facts.nest.ops(k).iter().any(is_variable)) {
+                facts.has_variables[function] = true;
+            }
+        }
         facts
     }
 
