@@ -1,12 +1,23 @@
 //! Random programs: the specialized program, the one specialized no more than needed, and the source must give the same
 //! results, also if some of the inputs are known when it is specialized (`split_i`): the residual program on the others does
 //! what the source does on all. A program that disagrees is made smaller.
+//!
+//! The size of residual programs is measured twice, in continuations. *For each of the source* is what a user sees first,
+//! but an `@` may ask for much. *For each asked for* divides by all that is asked for: the source itself, the body of the
+//! function once more for every call that annotations unfold and for every copy for other known values or functions, the
+//! body of a loop for every round that `@@` unrolls. As if all of these bodies were left whole: a residual program is
+//! smaller as a rule, and larger only if continuations within functions have been copied.
 
 mod maker;
 
 use crate::Tally;
 use crate::bad_input::reduce::reduce;
 use nyala::{Options, Session};
+use nyala_base::SideTable;
+use nyala_ir::facts::Nest;
+use nyala_ir::{Cont, World};
+use nyala_specialize::facts::is_function;
+use nyala_specialize::record::{self, Record, Why};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Mutex;
@@ -25,6 +36,10 @@ const PLAIN_EVERY: u64 = 4;
 const BUDGETS: [f64; 2] = [0.001, 0.004];
 /// Programs that may spend the budget without a reason that the report shows, and one in a hundred more.
 const MAX_UNEXPLAINED: u64 = 3;
+/// Residual programs of more continuations for each of the source are compared with what is asked for.
+const LARGE: f64 = 3.0;
+/// More continuations for each asked for are a fault.
+const MAX_FOR_EACH_ASKED: f64 = 4.0;
 /// Then there is enough to do.
 const MAX_FAILED: usize = 5;
 
@@ -36,7 +51,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
     let start = Instant::now();
     let next = AtomicU64::new(0);
     let found: Mutex<(Tally, [u64; 4])> = Mutex::default();
-    let sizes: Mutex<Vec<(usize, u64)>> = Mutex::default();
+    let sizes: Mutex<Vec<(Size, u64)>> = Mutex::default();
     let work = || {
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
@@ -92,15 +107,24 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
          evaluation (all inputs unknown), {limited} are a limitation of native code",
         tally.passed, tally.failed
     );
-    let mut sizes = sizes.into_inner().unwrap_or_else(|e| e.into_inner());
-    sizes.sort_unstable();
-    if let (Some((median, _)), Some((worst, seed))) = (sizes.get(sizes.len() / 2), sizes.last()) {
-        println!(
-            "continuations of the residual program for each of the source: median {median}, worst {worst} (seed {seed})"
-        );
-    }
+    let sizes = sizes.into_inner().unwrap_or_else(|e| e.into_inner());
+    show_sizes("source", sizes.iter().map(|(size, seed)| (size.for_each_of_source, *seed)).collect());
+    // Of the large ones.
+    show_sizes("asked for", sizes.iter().filter_map(|(size, seed)| Some((size.for_each_asked?, *seed))).collect());
     // Programs of one run count as one test: their number depends on the machine.
     Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
+}
+
+fn show_sizes(of_what: &str, mut sizes: Vec<(f64, u64)>) {
+    sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let at = |percent: usize| sizes.get((sizes.len() * percent / 100).min(sizes.len().saturating_sub(1)));
+    if let (Some((median, _)), Some((most, _)), Some((worst, seed))) = (at(50), at(99), sizes.last()) {
+        println!(
+            "continuations of {} residual programs for each {of_what}: median {median:.1}, 99 % up to {most:.1}, worst \
+             {worst:.1} (seed {seed})",
+            sizes.len()
+        );
+    }
 }
 
 /// Another one each time.
@@ -170,14 +194,21 @@ struct Engines {
 }
 
 enum Outcome {
-    /// With the continuations of the residual program for each of the source.
-    Agrees(usize),
+    Agrees(Size),
     /// Agrees, but not everything has native code.
     Limited,
     TooLong,
     /// With the report.
     Diverges(String),
     Fault(String),
+}
+
+/// Continuations of the residual program.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    for_each_of_source: f64,
+    /// Of large ones.
+    for_each_asked: Option<f64>,
 }
 
 fn check(program: &str, engines: Engines) -> Outcome {
@@ -189,8 +220,7 @@ fn check(program: &str, engines: Engines) -> Outcome {
         Ok(None) => return Outcome::TooLong,
         Err(e) => return Outcome::Fault(format!("the source: {e}")),
     };
-    let (mut diverges, mut limited, mut size) = (None, false, 0);
-    let n_conts = |w: &nyala_ir::World| nyala_ir::facts::Nest::of_program(w, &w.roots()).0.conts.len();
+    let (mut diverges, mut limited, mut size) = (None, false, Size::default());
     for annotations in [false, true] {
         if !annotations && !engines.plain {
             continue;
@@ -205,7 +235,13 @@ fn check(program: &str, engines: Engines) -> Outcome {
             }
             Err(None) => return Outcome::Fault(format!("{what}: {}", s.render(false))),
         };
-        size = n_conts(&residual) / n_conts(&world).max(1);
+        size = sizes(&mut s, &world, &residual);
+        if size.for_each_asked.is_some_and(|n| n > MAX_FOR_EACH_ASKED) {
+            return Outcome::Fault(format!(
+                "{what}: too large: {:.1} continuations for each asked for",
+                size.for_each_asked.unwrap_or_default()
+            ));
+        }
         match interpret(&residual) {
             Ok(Some(results)) if results == expected => {}
             Ok(Some(results)) => {
@@ -236,7 +272,7 @@ fn check(program: &str, engines: Engines) -> Outcome {
 }
 
 /// The residual program, or the report of one that spends all budgets; nothing stands for other errors.
-fn specialize(s: &mut Session, world: &nyala_ir::World) -> Result<nyala_ir::World, Option<String>> {
+fn specialize(s: &mut Session, world: &World) -> Result<World, Option<String>> {
     let mut report = None;
     for budget in BUDGETS {
         s.options.pe_budget = budget;
@@ -253,6 +289,40 @@ fn specialize(s: &mut Session, world: &nyala_ir::World) -> Result<nyala_ir::Worl
     Err(report)
 }
 
+fn sizes(s: &mut Session, world: &World, residual: &World) -> Size {
+    let nest = |w: &World| Nest::of_program(w, &w.roots()).0;
+    let (source, n) = (nest(world), nest(residual).conts.len() as f64);
+    let for_each_of_source = n / source.conts.len().max(1) as f64;
+    // Of the same budget: the last one tried.
+    let record = (for_each_of_source > LARGE).then(|| s.residual_with_record(world).ok()).flatten();
+    let for_each_asked =
+        record.map(|(_, record)| n / (source.conts.len() as u64 + asked(world, &source, &record)) as f64);
+    Size { for_each_of_source, for_each_asked }
+}
+
+/// Continuations of all bodies that are asked for beside the source.
+fn asked(world: &World, nest: &Nest, record: &Record) -> u64 {
+    // Of the function or loop that begins with it.
+    let mut size: SideTable<Cont, u64> = SideTable::default();
+    for &k in &nest.conts {
+        let mut at = Some(k);
+        while let Some(around) = at {
+            size[around] += 1;
+            at = nest.parent(around).filter(|_| !is_function(world, around));
+        }
+    }
+    let copies = record.rows.iter().map(|row| match (row.key.callee, row.key.outcome, row.key.why) {
+        (None, ..) | (_, _, Why::OnlyCall | Why::HaltedOnlyCall) => 0,
+        (Some(k), record::Outcome::Unfolded, Why::KnownLoop) => size[k] * row.calls,
+        (Some(k), record::Outcome::Unfolded | record::Outcome::Run, _) if is_function(world, k) => size[k] * row.calls,
+        (Some(k), record::Outcome::Specialized | record::Outcome::Knot | record::Outcome::Generalized, _) => {
+            size[k] * row.made
+        }
+        _ => 0,
+    });
+    copies.sum()
+}
+
 /// Whether a report of partial evaluation that does not end shows a known number that changes.
 fn counts(report: &str) -> bool {
     let shown = report.lines().filter_map(|l| l.split_once("over the last calls, ")?.1.split_once("` was "));
@@ -265,7 +335,7 @@ fn counts(report: &str) -> bool {
 
 /// What the program makes of all inputs, whole and with some known (`all`), or of each (`entry` with as many as it takes);
 /// nothing if it takes too long.
-fn interpret(world: &nyala_ir::World) -> Result<Option<Vec<u32>>, String> {
+fn interpret(world: &World) -> Result<Option<Vec<u32>>, String> {
     let (entry, n_runs, inputs) = match (world.find_root("all"), world.find_root("entry")) {
         // Once, as the interpreter looks at the whole program first.
         (Some(all), _) => (all, INPUTS.len() as u64, &INPUTS[..1]),
@@ -288,7 +358,7 @@ fn interpret(world: &nyala_ir::World) -> Result<Option<Vec<u32>>, String> {
 }
 
 /// What native code makes of all inputs.
-fn run_native(s: &mut Session, residual: &nyala_ir::World) -> Result<u32, nyala::Reported> {
+fn run_native(s: &mut Session, residual: &World) -> Result<u32, nyala::Reported> {
     let module = s.flat(residual)?;
     let loaded = s.load(&module, &[])?;
     Ok(s.call_i32(&loaded, "all")? as u32)
