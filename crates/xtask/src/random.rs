@@ -44,7 +44,7 @@ const MAX_FOR_EACH_ASKED: f64 = 4.0;
 const MAX_FAILED: usize = 5;
 
 /// Makes and checks programs until the time is up; prints the seed, and every program that disagrees. Those that spend the
-/// budget go to the folder `keep`.
+/// budget go to the folder `keep`, and those of which the residual program is large.
 pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&Path>) -> Tally {
     let first = seed.unwrap_or_else(fresh_seed);
     println!("random programs from seed {first} (repeat one with `./x fuzz --seed SEED --programs 1`)");
@@ -65,11 +65,21 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
             if let Outcome::Fault(e) = &outcome {
                 // Making it smaller takes a while.
                 println!("FAILED random program, seed {seed}: {e}");
-                println!("seed {seed}, made smaller:\n{}", smaller(program));
-            } else if let (Outcome::Diverges(e), Some(folder)) = (&outcome, keep) {
-                let comment: String = e.lines().map(|l| format!("// {l}\n")).collect();
-                let path = folder.join(format!("{seed}.impala"));
-                if let Err(e) = std::fs::write(&path, comment + &unsplit(&program)) {
+                println!("seed {seed}, made smaller:\n{}", smaller(program.clone()));
+            }
+            let kept = match &outcome {
+                Outcome::Diverges(e) => Some((seed.to_string(), e.clone())),
+                Outcome::Agrees(Size { for_each_asked: Some(n), .. }) if *n > MAX_FOR_EACH_ASKED / 2.0 => {
+                    Some((format!("large_{seed}"), format!("{n:.1} continuations for each asked for")))
+                }
+                _ => None,
+            };
+            if let (Some((name, why)), Some(folder)) = (kept, keep) {
+                let comment: String = why.lines().map(|l| format!("// {l}\n")).collect();
+                let path = folder.join(name + ".impala");
+                let diverges = matches!(outcome, Outcome::Diverges(_));
+                let text = if diverges { unsplit(&program) } else { program };
+                if let Err(e) = std::fs::write(&path, comment + &text) {
                     println!("cannot write {}: {e}", path.display());
                 }
             }

@@ -233,12 +233,11 @@ impl Maker {
         }
         self.in_loop = false;
         self.n_recursive = 0;
+        self.own = None;
         if f.has_fuel {
             let stop = self.expr(2);
             self.line(&format!("if p0 == 0u32 {{ return({stop}) }}"));
             self.own = Some(f.clone());
-        } else {
-            self.own = None;
         }
         let n = 1 + self.rng.below(2 + self.size);
         if f.is_explicit {
