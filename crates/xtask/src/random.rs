@@ -61,7 +61,10 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
             }
             let seed = first.wrapping_add(i);
             let program = maker::generate(seed);
-            let outcome = check_all(&program, Engines { native: i % NATIVE_EVERY == 0, plain: i % PLAIN_EVERY == 0 });
+            let outcome = check_all(
+                &program,
+                Engines { native: i.is_multiple_of(NATIVE_EVERY), plain: i.is_multiple_of(PLAIN_EVERY) },
+            );
             if let Outcome::Fault(e) = &outcome {
                 // Making it smaller takes a while.
                 println!("FAILED random program, seed {seed}: {e}");
