@@ -212,7 +212,8 @@ impl Evaluator<'_> {
     }
 
     /// Whether a recursive call is given an address of a variable of the caller's. Each call of a function has variables of
-    /// its own, while a loop has one set of them: specialized in where it returns to, the call would be a jump back.
+    /// its own, while a loop has one set of them: specialized in where it returns to, the call would be a jump back. An
+    /// address that is stored may come from there.
     pub(super) fn needs_frame(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
         let Some(last) = args.len().checked_sub(1).filter(|last| *last < 64 && mask >> last & 1 == 1) else {
             return false;
@@ -223,6 +224,9 @@ impl Evaluator<'_> {
         let masked = (0..args.len()).filter(|&i| i < 64 && mask >> i & 1 == 1).map(|i| args[i]);
         let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
         let Some(&s) = self.memo.get(&(k, mask, vals)) else { return false };
+        if self.facts.stores_variables[k] {
+            return true;
+        }
         // What is older came in from outside.
         let first = self.dst.params(self.stubs[s].cont).first();
         let is_own_param = |c: Cont| {
