@@ -354,9 +354,14 @@ fn asked(world: &World, nest: &Nest, record: &Record) -> u64 {
         (None, ..) | (_, _, Why::OnlyCall | Why::HaltedOnlyCall) => 0,
         (Some(k), record::Outcome::Unfolded, Why::KnownLoop) => size[k] * row.calls,
         (Some(k), record::Outcome::Unfolded | record::Outcome::Run, _) if is_function(world, k) => size[k] * row.calls,
-        (Some(k), record::Outcome::Specialized | record::Outcome::Knot | record::Outcome::Generalized, _) => {
-            size[k] * row.made
-        }
+        (
+            Some(k),
+            record::Outcome::Specialized
+            | record::Outcome::Halted
+            | record::Outcome::Knot
+            | record::Outcome::Generalized,
+            _,
+        ) => size[k] * row.made,
         _ => 0,
     });
     copies.sum()
