@@ -208,19 +208,20 @@ impl Nest {
     fn find_references(&mut self, w: &World) {
         let mut visited: SideTable<Val, bool> = SideTable::default();
         let mut work: Vec<Val> = Vec::new();
+        // By which continuation last.
+        let mut known: SideTable<Cont, Option<Cont>> = SideTable::default();
+        let mut seen: SideTable<Val, Option<Cont>> = SideTable::default();
         for &k in &self.conts {
             let Some(body) = w.body(k) else { continue };
             let mut found = Vec::new();
-            let mut known: FxHashSet<Cont> = FxHashSet::default();
-            let mut seen: FxHashSet<Val> = FxHashSet::default();
             work.extend(body.args.iter().rev());
             work.push(body.callee);
             while let Some(v) = work.pop() {
                 match w.node(v) {
-                    Node::Cont(c) if known.insert(c) => found.push(c),
+                    Node::Cont(c) if known[c].replace(k) != Some(k) => found.push(c),
                     Node::Op(_) => {
                         let first = match self.owner[v] {
-                            None => seen.insert(v),
+                            None => seen[v].replace(k) != Some(k),
                             Some(o) => o == k && !std::mem::replace(&mut visited[v], true),
                         };
                         if first {
@@ -237,12 +238,12 @@ impl Nest {
     /// Where each operation is computed: where its owner is, or at the nearest common dominator of its uses.
     fn find_homes(&mut self, w: &World, ops: &[Val]) {
         let mut uses: SideTable<Val, Option<Cont>> = SideTable::default();
+        let mut work: Vec<Val> = Vec::new();
         for &k in &self.conts {
             let Some(body) = w.body(k) else { continue };
-            self.add_use(w, body.callee, k, &mut uses);
-            for &a in &body.args {
-                self.add_use(w, a, k, &mut uses);
-            }
+            work.push(body.callee);
+            work.extend(&body.args);
+            self.add_uses(w, &mut work, k, &mut uses);
         }
         for &v in ops.iter().rev() {
             let is_total = w.as_op(v).is_some_and(|op| op.effect() == Effect::Total);
@@ -251,15 +252,14 @@ impl Nest {
             let home = if is_total && !is_address { uses[v] } else { self.owner[v] };
             self.home[v] = home;
             if let Some(home) = home {
-                for &a in w.args(v) {
-                    self.add_use(w, a, home, &mut uses);
-                }
+                work.extend(w.args(v));
+                self.add_uses(w, &mut work, home, &mut uses);
             }
         }
     }
 
-    fn add_use(&self, w: &World, v: Val, k: Cont, uses: &mut SideTable<Val, Option<Cont>>) {
-        let mut work = vec![v];
+    /// Empties `work`.
+    fn add_uses(&self, w: &World, work: &mut Vec<Val>, k: Cont, uses: &mut SideTable<Val, Option<Cont>>) {
         while let Some(v) = work.pop() {
             if !matches!(w.node(v), Node::Op(_)) {
                 continue;
@@ -325,8 +325,11 @@ impl Nest {
 
     fn sort_ops(&mut self, w: &World, k: Cont) {
         let mut ops = std::mem::take(&mut self.ops[k]);
+        if let [] | [_] = ops[..] {
+            self.ops[k] = ops;
+            return;
+        }
         ops.sort_unstable();
-        let members: FxHashSet<Val> = ops.iter().copied().collect();
         let mut partials: FxHashMap<Val, Vec<Val>> = FxHashMap::default();
         for &v in &ops {
             if w.as_op(v).is_some_and(|op| op.effect() == Effect::Partial) {
@@ -334,7 +337,7 @@ impl Nest {
             }
         }
         let mut order = Vec::with_capacity(ops.len());
-        let mut done: FxHashSet<Val> = FxHashSet::default();
+        let mut done = vec![false; ops.len()];
         let mut closed: FxHashSet<Cont> = FxHashSet::default();
         let mut stack: Vec<(Val, bool)> = Vec::new();
         for &root in &ops {
@@ -352,8 +355,9 @@ impl Nest {
                     continue;
                 }
                 // Operations that nobody owns are looked through.
-                let owned = members.contains(&v);
-                if (owned && !done.insert(v)) || (!owned && self.owner[v].is_some()) {
+                let place = ops.binary_search(&v).ok();
+                let owned = place.is_some();
+                if place.map_or(self.owner[v].is_some(), |place| std::mem::replace(&mut done[place], true)) {
                     continue;
                 }
                 if owned {

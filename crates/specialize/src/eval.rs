@@ -445,9 +445,12 @@ impl<'a> Evaluator<'a> {
                 return Err(Box::new(early));
             }
         }
-        self.near_end = self.reductions + 4096 > max_reductions
-            || nodes + 40_000 > max_nodes
-            || self.most_blocks + 2048 > self.scaled(MAX_BLOCKS_PER_CONT);
+        let max_blocks = self.scaled(MAX_BLOCKS_PER_CONT);
+        // A part of small budgets only: what is shown for the report takes longer than to evaluate it.
+        let is_near = |spent: u64, max: u64, margin: u64| spent + margin.min(max / 4) > max;
+        self.near_end = is_near(self.reductions, max_reductions, 4096)
+            || is_near(nodes, max_nodes, 40_000)
+            || is_near(self.most_blocks, max_blocks, 2048);
         Ok(())
     }
 
@@ -549,11 +552,15 @@ impl<'a> Evaluator<'a> {
         if recursive && mask != 0 && (first || !full) && (full || !self.is_known_stub(k, mask, &free, &args)) {
             let drift = self.drift(k, mask, &free, &args, site);
             if drift != 0 {
-                self.noted.note_drift((k, mask), kinds, drift);
+                self.noted.note_drift((k, mask), kinds.clone(), drift);
                 reasons.drift |= drift;
                 mask &= !drift;
                 full = false;
             }
+        }
+        if recursive && !full && self.needs_frame(k, mask, &free, &args) {
+            self.noted.note_drift((k, mask), kinds, 1 << (n - 1));
+            mask &= !(1 << (n - 1));
         }
         if full && first {
             let knot = (k, free.clone(), args[1..].into());

@@ -2,7 +2,7 @@
 
 use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
-use nyala_ir::{Cont, Node, TyKind, Val, World};
+use nyala_ir::{Cont, Node, Op, TyKind, Val, World};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 
@@ -22,6 +22,9 @@ pub struct Facts {
     pub function: SideTable<Cont, Option<Cont>>,
     /// Functions that are some loop's `loop_of`.
     pub has_loop: SideTable<Cont, bool>,
+    /// Functions with variables in memory; those that may store an address of one.
+    pub has_variables: SideTable<Cont, bool>,
+    pub stores_variables: SideTable<Cont, bool>,
     /// See `eval/kept.rs`, which asks first.
     pub written: OnceCell<SideTable<Cont, FxHashSet<Val>>>,
 }
@@ -36,6 +39,8 @@ impl Facts {
             automatic: SideTable::default(),
             loop_of: SideTable::default(),
             has_loop: SideTable::default(),
+            has_variables: SideTable::default(),
+            stores_variables: SideTable::default(),
             function: SideTable::default(),
             written: OnceCell::new(),
             nest,
@@ -50,7 +55,43 @@ impl Facts {
         facts.find_functions(w);
         facts.find_recursive(&refs);
         facts.find_loops(w);
+        facts.find_variables(w);
         facts
+    }
+
+    fn find_variables(&mut self, w: &World) {
+        for &k in &self.nest.conts {
+            for &v in self.nest.ops(k) {
+                let given = match w.as_op(v) {
+                    Some(Op::Slot) => {
+                        if let Some(function) = self.function[k] {
+                            self.has_variables[function] = true;
+                        }
+                        continue;
+                    }
+                    Some(Op::Load | Op::Lea | Op::Bitcast | Op::Extract | Op::Eq | Op::Ne | Op::Known) => continue,
+                    Some(Op::Store) => &w.args(v)[2..],
+                    _ => w.args(v),
+                };
+                for &a in given {
+                    // A function that is stored may have captured one.
+                    let of = if w.types.has_function(w.ty(a)) { self.function[k] } else { self.variable_of(w, a) };
+                    if let Some(function) = of.filter(|_| w.ty(a) != w.types.mem()) {
+                        self.stores_variables[function] = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The function of which this is the address of a variable.
+    fn variable_of(&self, w: &World, v: Val) -> Option<Cont> {
+        let mut base = v;
+        while let Some(Op::Lea | Op::Bitcast | Op::Extract) = w.as_op(base) {
+            base = w.args(base)[0];
+        }
+        let is_variable = w.as_op(base) == Some(Op::Slot) && w.types.pointee(w.ty(v)).is_some();
+        self.function[self.nest.owner(base).filter(|_| is_variable)?]
     }
 
     fn number(&mut self, roots: &[Cont], refs: &SideTable<Cont, Vec<Cont>>) {

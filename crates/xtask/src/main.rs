@@ -168,7 +168,7 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
     if filter.is_none() {
         eprintln!("random programs");
         let seconds = if quick { 5 } else { 60 };
-        tally.add(random::run(None, std::time::Duration::from_secs(seconds), 4000, None));
+        tally.add(random::run(None, std::time::Duration::from_secs(seconds), 20_000, None));
         eprintln!("bad input");
         tally.add(bad_input::run(None, std::time::Duration::from_secs(seconds)));
     }

@@ -1,12 +1,23 @@
 //! Random programs: the specialized program, the one specialized no more than needed, and the source must give the same
 //! results, also if some of the inputs are known when it is specialized (`split_i`): the residual program on the others does
 //! what the source does on all. A program that disagrees is made smaller.
+//!
+//! The size of residual programs is measured twice, in continuations. *For each of the source* is what a user sees first,
+//! but an `@` may ask for much. *For each asked for* divides by all that is asked for: the source itself, the body of the
+//! function once more for every call that annotations unfold and for every copy for other known values or functions, the
+//! body of a loop for every round that `@@` unrolls. As if all of these bodies were left whole: a residual program is
+//! smaller as a rule, and larger only if continuations within functions have been copied.
 
 mod maker;
 
 use crate::Tally;
 use crate::bad_input::reduce::reduce;
 use nyala::{Options, Session};
+use nyala_base::SideTable;
+use nyala_ir::facts::Nest;
+use nyala_ir::{Cont, World};
+use nyala_specialize::facts::is_function;
+use nyala_specialize::record::{self, Record, Why};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Mutex;
@@ -15,24 +26,36 @@ use std::time::{Duration, Instant};
 
 /// Arguments that every program is run with.
 const INPUTS: &[[u32; 4]] = &[[0, 0, 0, 0], [1, 2, 3, 4], [7, 3, 0, 1], [100, 41, 6, 2], [3_000_000_000, 5, 2, 77]];
-/// Programs that take longer are left out.
+/// Programs that take longer are left out; residual ones may take a few more, as some jumps between blocks are no calls of
+/// the source.
 const MAX_STEPS: u64 = 60_000;
-/// Every so many programs also run as native code.
-const NATIVE_EVERY: u64 = 16;
+const MAX_STEPS_OF_RESIDUAL: u64 = 3 * MAX_STEPS;
+/// Every so many programs also run as native code, which takes as long as all else of about ten.
+const NATIVE_EVERY: u64 = 64;
+/// Every so many programs are also specialized no more than needed (`--no-pe`).
+const PLAIN_EVERY: u64 = 4;
+/// Budgets of partial evaluation. What spends the first is tried with the second; most that does not end shows it there.
+const BUDGETS: [f64; 2] = [0.001, 0.004];
 /// Programs that may spend the budget without a reason that the report shows, and one in a hundred more.
 const MAX_UNEXPLAINED: u64 = 3;
+/// Programs that may meet a limitation of the interpreter, and one in five hundred more.
+const MAX_ONLY_NATIVE: u64 = 3;
+/// Residual programs of more continuations for each of the source are compared with what is asked for.
+const LARGE: f64 = 6.0;
+/// More continuations for each asked for are a fault.
+const MAX_FOR_EACH_ASKED: f64 = 8.0;
 /// Then there is enough to do.
 const MAX_FAILED: usize = 5;
 
 /// Makes and checks programs until the time is up; prints the seed, and every program that disagrees. Those that spend the
-/// budget go to the folder `keep`.
+/// budget go to the folder `keep`, and those of which the residual program is large.
 pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&Path>) -> Tally {
     let first = seed.unwrap_or_else(fresh_seed);
     println!("random programs from seed {first} (repeat one with `./x fuzz --seed SEED --programs 1`)");
     let start = Instant::now();
     let next = AtomicU64::new(0);
-    let found: Mutex<(Tally, [u64; 4])> = Mutex::default();
-    let sizes: Mutex<Vec<(usize, u64)>> = Mutex::default();
+    let found: Mutex<(Tally, [u64; 5])> = Mutex::default();
+    let sizes: Mutex<Vec<(Size, u64)>> = Mutex::default();
     let work = || {
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
@@ -42,24 +65,41 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
             }
             let seed = first.wrapping_add(i);
             let program = maker::generate(seed);
-            let outcome = check_all(&program, i.is_multiple_of(NATIVE_EVERY));
+            let outcome = check_all(
+                &program,
+                Engines { native: i.is_multiple_of(NATIVE_EVERY), plain: i.is_multiple_of(PLAIN_EVERY) },
+            );
             if let Outcome::Fault(e) = &outcome {
                 // Making it smaller takes a while.
                 println!("FAILED random program, seed {seed}: {e}");
-                println!("seed {seed}, made smaller:\n{}", smaller(program));
-            } else if let (Outcome::Diverges(e), Some(folder)) = (&outcome, keep) {
-                let comment: String = e.lines().map(|l| format!("// {l}\n")).collect();
-                let path = folder.join(format!("{seed}.impala"));
-                if let Err(e) = std::fs::write(&path, comment + &unsplit(&program)) {
+                println!("seed {seed}, made smaller:\n{}", smaller(program.clone()));
+            }
+            let kept = match &outcome {
+                Outcome::Diverges(e) => Some((seed.to_string(), e.clone())),
+                Outcome::Agrees(Size { for_each_asked: Some(n), .. }) if *n > MAX_FOR_EACH_ASKED / 2.0 => {
+                    Some((format!("large_{seed}"), format!("{n:.1} continuations for each asked for")))
+                }
+                _ => None,
+            };
+            if let (Some((name, why)), Some(folder)) = (kept, keep) {
+                let comment: String = why.lines().map(|l| format!("// {l}\n")).collect();
+                let path = folder.join(name + ".impala");
+                let diverges = matches!(outcome, Outcome::Diverges(_));
+                let text = if diverges { unsplit(&program) } else { program };
+                if let Err(e) = std::fs::write(&path, comment + &text) {
                     println!("cannot write {}: {e}", path.display());
                 }
             }
-            let (tally, [too_long, diverged, limited, unexplained]) =
+            let (tally, [too_long, diverged, limited, unexplained, only_native]) =
                 &mut *found.lock().unwrap_or_else(|e| e.into_inner());
             match &outcome {
                 Outcome::Agrees(size) => sizes.lock().unwrap_or_else(|e| e.into_inner()).push((*size, seed)),
                 Outcome::TooLong => *too_long += 1,
                 Outcome::Limited => *limited += 1,
+                Outcome::OnlyNative => {
+                    *only_native += 1;
+                    println!("seed {seed} agrees as native code only");
+                }
                 Outcome::Diverges(e) => {
                     *diverged += 1;
                     if !counts(e) {
@@ -78,25 +118,39 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
             drop(std::thread::Builder::new().stack_size(512 << 20).spawn_scoped(scope, work));
         }
     });
-    let (mut tally, [too_long, diverged, limited, unexplained]) = found.into_inner().unwrap_or_else(|e| e.into_inner());
+    let (mut tally, [too_long, diverged, limited, unexplained, only_native]) =
+        found.into_inner().unwrap_or_else(|e| e.into_inner());
+    if only_native > MAX_ONLY_NATIVE + tally.passed as u64 / 500 {
+        println!("FAILED {only_native} random programs agree as native code only");
+        tally.failed += 1;
+    }
     if unexplained > MAX_UNEXPLAINED + tally.passed as u64 / 100 {
         println!("FAILED {unexplained} random programs spend the budget, though no known number is seen to count");
         tally.failed += 1;
     }
     println!(
         "{} random programs agree, {} disagree; {too_long} left out as too long, {diverged} spent the budget of partial \
-         evaluation (all inputs unknown), {limited} are a limitation of native code",
+         evaluation (all inputs unknown), {limited} are a limitation of native code, {only_native} of the interpreter",
         tally.passed, tally.failed
     );
-    let mut sizes = sizes.into_inner().unwrap_or_else(|e| e.into_inner());
-    sizes.sort_unstable();
-    if let (Some((median, _)), Some((worst, seed))) = (sizes.get(sizes.len() / 2), sizes.last()) {
-        println!(
-            "continuations of the residual program for each of the source: median {median}, worst {worst} (seed {seed})"
-        );
-    }
+    let sizes = sizes.into_inner().unwrap_or_else(|e| e.into_inner());
+    show_sizes("source", sizes.iter().map(|(size, seed)| (size.for_each_of_source, *seed)).collect());
+    // Of the large ones.
+    show_sizes("asked for", sizes.iter().filter_map(|(size, seed)| Some((size.for_each_asked?, *seed))).collect());
     // Programs of one run count as one test: their number depends on the machine.
     Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
+}
+
+fn show_sizes(of_what: &str, mut sizes: Vec<(f64, u64)>) {
+    sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let at = |percent: usize| sizes.get((sizes.len() * percent / 100).min(sizes.len().saturating_sub(1)));
+    if let (Some((median, _)), Some((most, _)), Some((worst, seed))) = (at(50), at(99), sizes.last()) {
+        println!(
+            "continuations of {} residual programs for each {of_what}: median {median:.1}, 99 % up to {most:.1}, worst \
+             {worst:.1} (seed {seed})",
+            sizes.len()
+        );
+    }
 }
 
 /// Another one each time.
@@ -107,9 +161,10 @@ pub fn fresh_seed() -> u64 {
 /// Checks one program as if it were random.
 pub fn run_file(path: &Path) -> Result<bool, String> {
     let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    let (ok, text) = match check_all(&program, program.contains("entry_0")) {
+    let (ok, text) = match check_all(&program, Engines { native: program.contains("fn all("), plain: true }) {
         Outcome::Agrees(_) => (true, "agrees".into()),
         Outcome::Limited => (true, "agrees, but is a limitation of native code".into()),
+        Outcome::OnlyNative => (true, "agrees as native code, not interpreted after partial evaluation".into()),
         Outcome::TooLong => (false, "the source takes too long".into()),
         Outcome::Diverges(e) => (true, format!("spends the budget of partial evaluation: {e}")),
         Outcome::Fault(e) => {
@@ -125,7 +180,7 @@ pub fn run_file(path: &Path) -> Result<bool, String> {
 /// What is left of a program that still fails in the same way.
 fn smaller(program: String) -> String {
     // Without numbers, names, and what is quoted of the program.
-    let kind = |program: &str| match check_all(program, true) {
+    let kind = |program: &str| match check_all(program, Engines { native: true, plain: true }) {
         Outcome::Fault(e) => {
             let first = e.lines().next().unwrap_or_default();
             Some(first.split([':', '`']).next().unwrap_or_default().replace(|c: char| c.is_ascii_digit(), ""))
@@ -141,9 +196,9 @@ fn smaller(program: String) -> String {
 }
 
 /// Checks a program; a panic is a fault of it. What known inputs make too long for partial evaluation is checked without.
-fn check_all(program: &str, native: bool) -> Outcome {
+fn check_all(program: &str, engines: Engines) -> Outcome {
     let check = |program: &str| {
-        let outcome = std::panic::catch_unwind(|| check(program, native));
+        let outcome = std::panic::catch_unwind(|| check(program, engines));
         outcome.unwrap_or_else(|_| Outcome::Fault("the compiler panicked".into()))
     };
     match check(program) {
@@ -154,92 +209,162 @@ fn check_all(program: &str, native: bool) -> Outcome {
 
 /// The program without the entries to which some inputs are known.
 fn unsplit(program: &str) -> String {
-    let is_split = |line: &&str| {
-        ["split_", "native_", "all("].iter().any(|f| line.strip_prefix("extern fn ").is_some_and(|l| l.starts_with(f)))
-    };
-    program.lines().filter(|l| !is_split(l)).map(|l| format!("{l}\n")).collect()
+    program.lines().filter(|l| !l.contains(" split_")).map(|l| format!("{l}\n")).collect()
+}
+
+/// What a program is run by, beside the interpreter before and after partial evaluation.
+#[derive(Clone, Copy)]
+struct Engines {
+    native: bool,
+    /// Without partial evaluation.
+    plain: bool,
 }
 
 enum Outcome {
-    /// With the continuations of the residual program for each of the source.
-    Agrees(usize),
+    Agrees(Size),
     /// Agrees, but not everything has native code.
     Limited,
+    /// Agrees as native code, but not interpreted after partial evaluation.
+    OnlyNative,
     TooLong,
     /// With the report.
     Diverges(String),
     Fault(String),
 }
 
-fn check(program: &str, native: bool) -> Outcome {
-    let session = |program: &str, annotations: bool, opt_level: u8| {
-        let mut s = Session::new(Options {
-            partial_evaluation: annotations,
-            opt_level,
-            pe_budget: 0.004,
-            verify: true,
-            ..Options::default()
-        });
-        s.add_file("random.impala", program);
-        s
-    };
-    let mut s = session(program, true, 0);
+/// Continuations of the residual program.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    for_each_of_source: f64,
+    /// Of large ones.
+    for_each_asked: Option<f64>,
+}
+
+fn check(program: &str, engines: Engines) -> Outcome {
+    let mut s = Session::new(Options { verify: true, ..Options::default() });
+    s.add_file("random.impala", program);
     let Ok(world) = s.graph() else { return Outcome::Fault(s.render(false)) };
-    let expected = match interpret(&world) {
+    let expected = match interpret(&world, MAX_STEPS) {
         Ok(Some(results)) => results,
         Ok(None) => return Outcome::TooLong,
         Err(e) => return Outcome::Fault(format!("the source: {e}")),
     };
-    let (mut diverges, mut limited, mut size) = (None, false, 0);
-    let n_conts = |w: &nyala_ir::World| nyala_ir::facts::Nest::of_program(w, &w.roots()).0.conts.len();
+    let (mut diverges, mut limited, mut only_native, mut size) = (None, false, false, Size::default());
     for annotations in [false, true] {
-        let what = if annotations { "specialized" } else { "not specialized" };
-        let mut s = session(program, annotations, 3);
-        let Ok(residual) = s.residual(&world) else {
-            if s.sink.diagnostics.iter().all(|d| d.code == "specialization-diverges") {
-                diverges = Some(s.render(false));
-                continue;
-            }
-            return Outcome::Fault(format!("{what}: {}", s.render(false)));
-        };
-        size = n_conts(&residual) / n_conts(&world).max(1);
-        match interpret(&residual) {
-            Ok(Some(results)) if results == expected => {}
-            Ok(Some(results)) => {
-                return Outcome::Fault(format!("{what}, interpreted: {results:?}, not {expected:?}"));
-            }
-            Ok(None) => return Outcome::Fault(format!("{what}, interpreted: takes too long")),
-            Err(fault) => return Outcome::Fault(format!("{what}, interpreted: {fault}")),
-        }
-        if !native {
+        if !annotations && !engines.plain {
             continue;
         }
-        // `all` has more results than a C function may.
-        let without_all: Vec<&str> = program.lines().filter(|l| !l.starts_with("extern fn all(")).collect();
-        let mut s = session(&without_all.join("\n"), annotations, 3);
-        let residual = s.graph().and_then(|world| s.residual(&world));
-        let Ok(residual) = residual else { return Outcome::Fault(format!("{what}, native: {}", s.render(false))) };
-        for opt_level in [0, 3] {
+        let what = if annotations { "specialized" } else { "not specialized" };
+        s.options.partial_evaluation = annotations;
+        let residual = match specialize(&mut s, &world) {
+            Ok(residual) => residual,
+            Err(Some(report)) => {
+                diverges = Some(report);
+                continue;
+            }
+            Err(None) => return Outcome::Fault(format!("{what}: {}", s.render(false))),
+        };
+        size = sizes(&mut s, &world, &residual);
+        if size.for_each_asked.is_some_and(|n| n > MAX_FOR_EACH_ASKED) {
+            return Outcome::Fault(format!(
+                "{what}: too large: {:.1} continuations for each asked for",
+                size.for_each_asked.unwrap_or_default()
+            ));
+        }
+        let fault = match interpret(&residual, MAX_STEPS_OF_RESIDUAL) {
+            Ok(Some(results)) if results == expected => None,
+            Ok(Some(results)) => Some(format!("{results:?}, not {expected:?}")),
+            Ok(None) => Some("takes too long".into()),
+            Err(fault) => Some(fault),
+        };
+        if let Some(fault) = fault {
+            // A continuation that captured what a round of a loop computed sees the values of the present round when it is
+            // interpreted (ARCHITECTURE.md). Native code does not have that limitation, and judges.
+            for opt_level in [0, 3] {
+                s.options.opt_level = opt_level;
+                if !run_native(&mut s, &residual).is_ok_and(|result| [result] == *expected) {
+                    return Outcome::Fault(format!("{what}, interpreted: {fault}"));
+                }
+            }
+            only_native = true;
+        }
+        for opt_level in [0, 3].into_iter().filter(|_| engines.native) {
             s.options.opt_level = opt_level;
-            let results = run_native(&mut s, &residual);
-            let Ok(results) = results else {
-                if s.sink.diagnostics.iter().any(|d| d.code == "limitation") {
+            match run_native(&mut s, &residual) {
+                Ok(result) if [result] == *expected => {}
+                Ok(result) => return Outcome::Fault(format!("{what}, -O{opt_level}: {result}, not {expected:?}")),
+                Err(_) if s.sink.diagnostics.iter().any(|d| d.code == "limitation") => {
+                    s.sink.diagnostics.clear();
                     limited = true;
                     break;
                 }
-                return Outcome::Fault(format!("{what}, -O{opt_level}: {}", s.render(false)));
-            };
-            let is_expected = |(i, result): &(usize, u32)| expected[*i] == *result;
-            if !results.iter().all(is_expected) {
-                return Outcome::Fault(format!("{what}, -O{opt_level}: {results:?}, not {expected:?}"));
+                Err(_) => return Outcome::Fault(format!("{what}, -O{opt_level}: {}", s.render(false))),
             }
         }
     }
     match (diverges, limited) {
         (Some(e), _) => Outcome::Diverges(e),
         (_, true) => Outcome::Limited,
+        _ if only_native => Outcome::OnlyNative,
         _ => Outcome::Agrees(size),
     }
+}
+
+/// The residual program, or the report of one that spends all budgets; nothing stands for other errors.
+fn specialize(s: &mut Session, world: &World) -> Result<World, Option<String>> {
+    let mut report = None;
+    for budget in BUDGETS {
+        s.options.pe_budget = budget;
+        if let Ok(residual) = s.residual(world) {
+            return Ok(residual);
+        }
+        let is_error = |d: &&nyala_base::Diagnostic| d.severity == nyala_base::Severity::Error;
+        if s.sink.diagnostics.iter().filter(is_error).any(|d| d.code != "specialization-diverges") {
+            return Err(None);
+        }
+        report = Some(s.render(false));
+        s.sink.diagnostics.clear();
+    }
+    Err(report)
+}
+
+fn sizes(s: &mut Session, world: &World, residual: &World) -> Size {
+    let nest = |w: &World| Nest::of_program(w, &w.roots()).0;
+    let (source, n) = (nest(world), nest(residual).conts.len() as f64);
+    let for_each_of_source = n / source.conts.len().max(1) as f64;
+    // Of the same budget: the last one tried.
+    let record = (for_each_of_source > LARGE).then(|| s.residual_with_record(world).ok()).flatten();
+    let for_each_asked =
+        record.map(|(_, record)| n / (source.conts.len() as u64 + asked(world, &source, &record)) as f64);
+    Size { for_each_of_source, for_each_asked }
+}
+
+/// Continuations of all bodies that are asked for beside the source.
+fn asked(world: &World, nest: &Nest, record: &Record) -> u64 {
+    // Of the function or loop that begins with it.
+    let mut size: SideTable<Cont, u64> = SideTable::default();
+    for &k in &nest.conts {
+        let mut at = Some(k);
+        while let Some(around) = at {
+            size[around] += 1;
+            at = nest.parent(around).filter(|_| !is_function(world, around));
+        }
+    }
+    let copies = record.rows.iter().map(|row| match (row.key.callee, row.key.outcome, row.key.why) {
+        (None, ..) | (_, _, Why::OnlyCall | Why::HaltedOnlyCall) => 0,
+        (Some(k), record::Outcome::Unfolded, Why::KnownLoop) => size[k] * row.calls,
+        (Some(k), record::Outcome::Unfolded | record::Outcome::Run, _) if is_function(world, k) => size[k] * row.calls,
+        (
+            Some(k),
+            record::Outcome::Specialized
+            | record::Outcome::Halted
+            | record::Outcome::Knot
+            | record::Outcome::Generalized,
+            _,
+        ) => size[k] * row.made,
+        _ => 0,
+    });
+    copies.sum()
 }
 
 /// Whether a report of partial evaluation that does not end shows a known number that changes.
@@ -252,49 +377,35 @@ fn counts(report: &str) -> bool {
     })
 }
 
-/// What the program makes of all inputs (`all`, or `entry` with as many as it takes), then of them with some known;
+/// What the program makes of all inputs, whole and with some known (`all`), or of each (`entry` with as many as it takes);
 /// nothing if it takes too long.
-fn interpret(world: &nyala_ir::World) -> Result<Option<Vec<u32>>, String> {
+fn interpret(world: &World, max_steps: u64) -> Result<Option<Vec<u32>>, String> {
+    let (entry, n_runs, inputs) = match (world.find_root("all"), world.find_root("entry")) {
+        // Once, as the interpreter looks at the whole program first.
+        (Some(all), _) => (all, INPUTS.len() as u64, &INPUTS[..1]),
+        (None, Some(entry)) => (entry, 1, INPUTS),
+        (None, None) => return Err("no `entry`".into()),
+    };
+    let options = nyala_interp::Options { max_steps: Some(n_runs * max_steps), ..Default::default() };
+    // Beside memory and where to return to.
+    let n_params = world.params(entry).len().saturating_sub(2);
     let mut all = Vec::new();
-    let mut run = |entry, inputs: &[u32], n_runs: u64| {
-        let options = nyala_interp::Options { max_steps: Some(n_runs * MAX_STEPS), ..Default::default() };
-        // Beside memory and where to return to.
-        let n_params = world.params(entry).len().saturating_sub(2);
+    for inputs in inputs {
         let inputs: Vec<u64> = inputs.iter().take(n_params).map(|&x| x.into()).collect();
         match nyala_interp::run(world, entry, &inputs, &options) {
             Ok(results) => all.extend(results.iter().map(|&r| r as u32)),
-            Err(fault) if fault.code() == "budget-spent" => return Ok(false),
+            Err(fault) if fault.code() == "budget-spent" => return Ok(None),
             Err(fault) => return Err(fault.diagnostic().message),
         }
-        Ok(true)
-    };
-    let mut ends = true;
-    match (world.find_root("all"), world.find_root("entry")) {
-        // Once, as the interpreter looks at the whole program first.
-        (Some(entry), _) => ends = run(entry, &[], INPUTS.len() as u64)?,
-        (None, Some(entry)) => {
-            for inputs in INPUTS {
-                ends &= run(entry, inputs, 1)?;
-            }
-        }
-        (None, None) => return Err("no `entry`".into()),
     }
-    Ok(ends.then_some(all))
+    Ok(Some(all))
 }
 
-/// Which inputs, and what native code makes of them.
-fn run_native(s: &mut Session, residual: &nyala_ir::World) -> Result<Vec<(usize, u32)>, nyala::Reported> {
+/// What native code makes of all inputs.
+fn run_native(s: &mut Session, residual: &World) -> Result<u32, nyala::Reported> {
     let module = s.flat(residual)?;
     let loaded = s.load(&module, &[])?;
-    let mut results = Vec::new();
-    for i in 0..INPUTS.len() {
-        for root in [format!("entry_{i}"), format!("native_{i}")] {
-            if residual.find_root(&root).is_some() {
-                results.push((i, s.call_i32(&loaded, &root)? as u32));
-            }
-        }
-    }
-    Ok(results)
+    Ok(s.call_i32(&loaded, "all")? as u32)
 }
 
 // Making programs.

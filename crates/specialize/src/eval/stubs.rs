@@ -4,7 +4,7 @@
 use super::{Diverged, Entry, Evaluator, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
 use super::{MAX_BLOCKS_PER_CONT, memory};
 use crate::memory::Memory;
-use nyala_ir::{Cont, Effect, TyKind, Val};
+use nyala_ir::{Cont, Effect, Node, TyKind, Val};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
@@ -206,6 +206,51 @@ impl Evaluator<'_> {
                 (None, TyKind::Ptr { .. }) => return true,
                 (None, _) if n_seen > 100 => return true,
                 (None, _) => work.extend(self.dst.args(v)),
+            }
+        }
+        false
+    }
+
+    /// Whether a recursive call is given an address of a variable of the caller's. Each call of a function has variables of
+    /// its own, while a loop has one set of them: specialized in where it returns to, the call would be a jump back. An
+    /// address that is stored may come from there.
+    pub(super) fn needs_frame(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
+        let Some(last) = args.len().checked_sub(1).filter(|last| *last < 64 && mask >> last & 1 == 1) else {
+            return false;
+        };
+        if !self.facts.has_variables[k] || !matches!(self.dst.types.kind(self.dst.ty(args[last])), TyKind::Cn(_)) {
+            return false;
+        }
+        let masked = (0..args.len()).filter(|&i| i < 64 && mask >> i & 1 == 1).map(|i| args[i]);
+        let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
+        let Some(&s) = self.memo.get(&(k, mask, vals)) else { return false };
+        if self.facts.stores_variables[k] {
+            return true;
+        }
+        // What is older came in from outside.
+        let first = self.dst.params(self.stubs[s].cont).first();
+        let is_own_param = |c: Cont| {
+            let stub = self.stub_of[c].map(|s| &self.stubs[s as usize]);
+            stub.is_some_and(|stub| stub.source == k && stub.mask == mask)
+        };
+        let is_own = |base: Val| match self.dst.node(base) {
+            Node::Global(_) | Node::Lit(_) | Node::Undef => false,
+            Node::Param(c, _) if is_own_param(c) => false,
+            _ => first.is_none_or(|&first| base > first),
+        };
+        let mut work: Vec<Val> = (1..last).filter(|&i| i >= 64 || mask >> i & 1 == 0).map(|i| args[i]).collect();
+        while let Some(v) = work.pop() {
+            let found = match (self.stub_of_val(v), self.dst.types.kind(self.dst.ty(v))) {
+                (Some(s), _) => self.stubs[s].holds_address,
+                (None, TyKind::Prim(_) | TyKind::Mem) => false,
+                (None, TyKind::Ptr { .. }) => is_own(memory::base_of(&self.dst, v)),
+                (None, _) => {
+                    work.extend(self.dst.args(v));
+                    false
+                }
+            };
+            if found {
+                return true;
             }
         }
         false

@@ -14,10 +14,14 @@ struct Function {
     has_fuel: bool,
     /// Its return continuation is a parameter.
     is_explicit: bool,
+    /// It has a parameter that is a pointer to a number.
+    takes_pointer: bool,
 }
 
 struct Maker {
     rng: Rng,
+    /// Small programs find most faults for their time, large ones those that need many things at once: 0, 1, 2.
+    size: usize,
     out: String,
     functions: Vec<Function>,
     n_names: usize,
@@ -30,6 +34,11 @@ struct Maker {
     twos: Vec<String>,
     pairs: Vec<String>,
     exits: Vec<String>,
+    /// Mutable functions, and arrays of functions `[fn(u32) -> u32 * 3]`.
+    variables: Vec<String>,
+    tables: Vec<String>,
+    /// Statics that are computed when the program is compiled.
+    statics: Vec<String>,
     /// `break` and `continue` under other names.
     jumps: Vec<String>,
     indent: usize,
@@ -50,6 +59,11 @@ struct Maker {
 pub fn generate(seed: u64) -> String {
     let mut m = Maker {
         rng: Rng(seed),
+        size: match seed / 2 % 20 {
+            0 => 2,
+            1..5 => 1,
+            _ => 0,
+        },
         out: include_str!("../../../../fuzz/head.impala").into(),
         functions: Vec::new(),
         n_names: 0,
@@ -60,6 +74,9 @@ pub fn generate(seed: u64) -> String {
         twos: Vec::new(),
         pairs: Vec::new(),
         exits: Vec::new(),
+        variables: Vec::new(),
+        tables: Vec::new(),
+        statics: Vec::new(),
         jumps: Vec::new(),
         indent: 0,
         depth: 0,
@@ -71,20 +88,27 @@ pub fn generate(seed: u64) -> String {
         own: None,
         n_recursive: 0,
     };
-    for i in 0..2 + m.rng.below(4) {
+    for i in 0..1 + m.size + m.rng.below(2 + m.size) {
         m.function(i);
+        if m.rng.chance(25) {
+            let (name, n, x) = (m.name("z"), m.rng.below(6), m.rng.below(9));
+            let init =
+                ["computed({n}u32, |q| q * {x}u32)", "walk({n}u32, {x}u32)", "computed({n}u32, |q| narrow(q, {x}u32))"];
+            let init = init[m.rng.below(3)].replace("{n}", &n.to_string()).replace("{x}", &x.to_string());
+            let _ = writeln!(m.out, "static {name}: u32 = {init};");
+            m.statics.push(name);
+        }
     }
     m.out.push_str("extern fn entry(x: u32, y: u32, z: u32, w: u32) -> u32 {\n    g0 = 1u32; g1 = 2u32;\n");
     m.own = None;
     m.new_scope(["x", "y", "z", "w"].map(String::from).to_vec());
-    m.body(5);
+    m.body(2 + m.size + m.size / 2);
     m.out.push_str("}\n");
     let mut calls = Vec::new();
     let mut splits = Vec::new();
     for (i, inputs) in INPUTS.iter().enumerate() {
         let unknown: Vec<String> = inputs.iter().map(|x| format!("${x}u32")).collect();
         let unknown = unknown.join(", ");
-        let _ = writeln!(m.out, "extern fn entry_{i}() -> u32 {{ entry({unknown}) }}");
         calls.push(format!("entry({unknown})"));
         // Some inputs are known, the others come when the program runs.
         if i % 2 == (seed % 2) as usize {
@@ -96,13 +120,16 @@ pub fn generate(seed: u64) -> String {
             let (call, args) = (["@@", "@@", "@", ""][m.rng.below(4)], args.join(", "));
             let params = "x: u32, y: u32, z: u32, w: u32";
             let _ = writeln!(m.out, "extern fn split_{i}({params}) -> u32 {{ {call}entry({args}) }}");
-            let _ = writeln!(m.out, "extern fn native_{i}() -> u32 {{ split_{i}({unknown}) }}");
             splits.push(format!("split_{i}({unknown})"));
         }
     }
     calls.extend(splits);
-    let types = vec!["u32"; calls.len()].join(", ");
-    let _ = writeln!(m.out, "extern fn all() -> ({types}) {{ ({}) }}", calls.join(", "));
+    // A number that any other result changes.
+    m.out.push_str("extern fn all() -> u32 {\n    let mut sum = 0u32;\n");
+    for call in calls {
+        let _ = writeln!(m.out, "    sum = sum * 31u32 + {call};");
+    }
+    m.out.push_str("    sum\n}\n");
     m.out
 }
 
@@ -126,6 +153,8 @@ impl Maker {
         self.twos.clear();
         self.pairs.clear();
         self.exits.clear();
+        self.variables.clear();
+        self.tables.clear();
         self.jumps.clear();
         self.indent = 1;
     }
@@ -162,6 +191,7 @@ impl Maker {
             takes_exit: self.rng.chance(25),
             has_fuel: self.rng.chance(60),
             is_explicit: self.rng.chance(25),
+            takes_pointer: self.rng.chance(25),
         };
         let names: Vec<String> = (0..n_params).map(|i| format!("p{i}")).collect();
         let all = self.filter(&names);
@@ -175,6 +205,9 @@ impl Maker {
         }
         if f.takes_exit {
             params.push("out: fn(u32) -> !".into());
+        }
+        if f.takes_pointer {
+            params.push("at: &mut u32".into());
         }
         if f.is_explicit {
             params.push("return: fn(u32) -> !".into());
@@ -194,16 +227,19 @@ impl Maker {
         if f.takes_exit {
             self.exits.push("out".into());
         }
+        if f.takes_pointer {
+            self.values.push("*at".into());
+            self.mutable.push("*at".into());
+        }
         self.in_loop = false;
         self.n_recursive = 0;
+        self.own = None;
         if f.has_fuel {
             let stop = self.expr(2);
             self.line(&format!("if p0 == 0u32 {{ return({stop}) }}"));
             self.own = Some(f.clone());
-        } else {
-            self.own = None;
         }
-        let n = 1 + self.rng.below(4);
+        let n = 1 + self.rng.below(2 + self.size);
         if f.is_explicit {
             for _ in 0..n {
                 self.statement();
@@ -254,6 +290,7 @@ impl Maker {
         let scope = (self.values.len(), self.mutable.len(), self.closures.len());
         let memory = (self.arrays.len(), self.twos.len(), self.pairs.len());
         let exits = (self.exits.len(), self.jumps.len());
+        let functions = (self.variables.len(), self.tables.len());
         self.indent += 1;
         self.depth += 1;
         for _ in 0..n {
@@ -269,11 +306,14 @@ impl Maker {
         self.pairs.truncate(memory.2);
         self.exits.truncate(exits.0);
         self.jumps.truncate(exits.1);
+        self.variables.truncate(functions.0);
+        self.tables.truncate(functions.1);
     }
 
     fn statement(&mut self) {
-        let deep = self.depth >= 3;
-        match self.rng.below(if deep { 6 } else { 17 }) {
+        let deep = self.depth > self.size;
+        match if deep { [0, 1, 2, 3, 4, 5, 11, 15, 16, 18][self.rng.below(10)] } else { self.rng.below(19) } {
+            17 | 18 => self.change_functions(),
             13 | 14 => self.make_memory(),
             15 => self.change_memory(),
             16 => self.leave(),
@@ -308,7 +348,11 @@ impl Maker {
                 self.own = own;
                 self.values.pop();
                 let filter = ["", "@", &format!("@(?{param})")][self.rng.below(3)].to_string();
-                self.line(&format!("let {name} = {filter}|{param}: u32| {e};"));
+                let body = match self.rng.chance(40) {
+                    true => format!("-> u32 {{ {} {e} }}", self.write(&param)),
+                    false => e,
+                };
+                self.line(&format!("let {name} = {filter}|{param}: u32| {body};"));
                 self.closures.push(name);
             }
             6 | 7 => {
@@ -412,6 +456,56 @@ impl Maker {
                 self.line(&format!("let {name} = Pair {{ a: {a}, f: {f} }};"));
                 self.values.push(format!("{name}.a"));
                 self.closures.push(format!("{name}.f"));
+            }
+        }
+    }
+
+    /// A change of some variable around.
+    fn write(&mut self, value: &str) -> String {
+        let target = match self.mutable.is_empty() {
+            true => "g1".into(),
+            false => self.mutable[self.rng.below(self.mutable.len())].clone(),
+        };
+        let op = ["=", "+=", "^=", "*="][self.rng.below(4)];
+        match self.arrays.is_empty() || self.rng.chance(60) {
+            true => format!("{target} {op} {value};"),
+            false => {
+                format!("{}(({} & 3u32) as i32) += {target};", self.arrays[self.rng.below(self.arrays.len())], value)
+            }
+        }
+    }
+
+    /// Variables and arrays of functions. What is assigned calls nothing but what was there before, so that all calls end.
+    fn change_functions(&mut self) {
+        let (q, k) = (self.name("q"), self.rng.below(7));
+        let op = ["+", "^", "*", "-"][self.rng.below(4)];
+        match self.rng.below(5) {
+            0 if !self.variables.is_empty() => {
+                let (h, old, c) =
+                    (self.variables[self.rng.below(self.variables.len())].clone(), self.name("old"), self.cond());
+                self.line(&format!("let {old} = {h};"));
+                self.line(&format!("if {c} {{ {h} = |{q}: u32| {old}({q}) {op} {k}u32; }}"));
+            }
+            1 if !self.tables.is_empty() => {
+                let (t, i) = (self.tables[self.rng.below(self.tables.len())].clone(), self.atom());
+                self.line(&format!("{t}(({i} % 3u32) as i32) = |{q}: u32| {q} {op} {k}u32;"));
+            }
+            1 | 2 => {
+                let (name, a, b, c) = (self.name("fs"), self.closure(), self.closure(), self.closure());
+                self.line(&format!("let mut {name}: [fn(u32) -> u32 * 3] = [{a}, {b}, {c}];"));
+                self.tables.push(name);
+            }
+            3 if !self.tables.is_empty() => {
+                let (name, t, i) =
+                    (self.name("c"), self.tables[self.rng.below(self.tables.len())].clone(), self.atom());
+                self.line(&format!("let {name} = {t}(({i} % 3u32) as i32);"));
+                self.closures.push(name);
+            }
+            _ => {
+                let (name, f) = (self.name("h"), self.closure());
+                self.line(&format!("let mut {name}: fn(u32) -> u32 = {f};"));
+                self.closures.push(name.clone());
+                self.variables.push(name);
             }
         }
     }
@@ -531,8 +625,36 @@ impl Maker {
         if depth == 0 {
             return self.atom();
         }
-        match self.rng.below(19) {
+        match self.rng.below(26) {
             0..=3 => self.atom(),
+            19 | 20 => self.narrow(depth),
+            21 => {
+                let (x, f, n) = (self.expr(depth - 1), self.closure(), self.atom());
+                match self.rng.below(3) {
+                    0 => format!("iterate({x}, {f}, {n} % 5u32)"),
+                    1 => format!("both(Two {{ a: {x}, b: {n} }}, {f}, |q: u32| q * 3u32)"),
+                    _ => {
+                        format!("iterate(Two {{ a: {x}, b: {n} }}, |q| Two {{ a: q.b, b: q.a + 1u32 }}, {n} % 4u32).a")
+                    }
+                }
+            }
+            22 => {
+                let (i, x) = (self.atom(), self.expr(depth - 1));
+                match self.tables.is_empty() || self.rng.chance(30) {
+                    true => format!("(ways(({i} % 3u32) as i32)({x}))"),
+                    false => format!("({}(({i} % 3u32) as i32)({x}))", self.tables[self.rng.below(self.tables.len())]),
+                }
+            }
+            23 if !self.statics.is_empty() => self.statics[self.rng.below(self.statics.len())].clone(),
+            23 => format!("powers(({} & 7u32) as i32)", self.atom()),
+            24 => {
+                let (p, x) = (self.pointer(), self.atom());
+                format!("poke({p}, {x})")
+            }
+            25 => {
+                let (p, r, n, x) = (self.pointer(), self.pointer(), self.atom(), self.atom());
+                format!("pass({p}, {r}, {n} % 4u32, {x})")
+            }
             17 if !self.arrays.is_empty() => {
                 let (a, i) = (self.arrays[self.rng.below(self.arrays.len())].clone(), self.atom());
                 format!("{a}(({i} & 3u32) as i32)")
@@ -605,6 +727,40 @@ impl Maker {
         }
     }
 
+    /// Through types of 8, 16 and 64 bits; what overflows is unsigned.
+    fn narrow(&mut self, depth: usize) -> String {
+        let (a, b, k) = (self.expr(depth - 1), self.atom(), 1 + self.rng.below(6));
+        match self.rng.below(9) {
+            0 => format!("((({a}) as u8 * {k}u8 + ({b}) as u8) as u32)"),
+            1 => format!("(((({a}) as u16 << {k}u16) - ({b}) as u16) as u32)"),
+            2 => format!("((({a}) as i8) as u32)"),
+            3 => format!("((({a}) as i16 >> {k}i16) as u32)"),
+            4 => format!("(((({a}) as u64 * ({b}) as u64 + {k}u64) >> 7u64) as u32)"),
+            5 => format!("(if (({a}) as i8) < (({b}) as i8) {{ {k}u32 }} else {{ {b} }})"),
+            6 => format!("((({a}) as i8 / {k}i8) as u32 + (({b}) as u8 % {k}u8) as u32)"),
+            7 => format!("narrow({a}, {b})"),
+            _ => format!("(((({a}) % 1000u32) as f32 * {k}.5f32) as u32)"),
+        }
+    }
+
+    /// The address of a number that can be changed.
+    fn pointer(&mut self) -> String {
+        if !self.arrays.is_empty() && self.rng.chance(40) {
+            return format!(
+                "&mut {}(({} & 3u32) as i32)",
+                self.arrays[self.rng.below(self.arrays.len())].clone(),
+                self.atom()
+            );
+        }
+        match self.mutable.is_empty() {
+            true => "&mut g0".into(),
+            false => match self.mutable[self.rng.below(self.mutable.len())].as_str() {
+                "*at" => "at".into(),
+                name => format!("&mut {name}"),
+            },
+        }
+    }
+
     fn may_leave(&self) -> bool {
         !(self.in_parallel || self.in_lambda && self.has_parallel)
     }
@@ -657,6 +813,9 @@ impl Maker {
                 true => args.push(self.exit()),
                 false => return None,
             }
+        }
+        if f.takes_pointer {
+            args.push(self.pointer());
         }
         args.extend(next);
         let how = match self.rng.below(20) {
