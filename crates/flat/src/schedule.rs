@@ -39,7 +39,9 @@ pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
 
 /// The same, and of each function of the module which one of the graph it was made of, if it was of one.
 pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<Option<Cont>>)> {
-    let (nest, globals) = Nest::of_program(w, &w.roots());
+    let roots = w.roots();
+    let is_root: FxHashSet<Cont> = roots.iter().copied().collect();
+    let (nest, globals) = Nest::of_functions(w, &roots, |k| is_root.contains(&k) || is_function(w, k));
     let mut s = Scheduler {
         w,
         module: Module::new(w.types.clone()),
@@ -71,7 +73,7 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
     for &k in &s.nest.conts {
         is_function[k] = s.is_function(k);
     }
-    s.exits = Exits::new(w, &s.nest, is_function, &conts_in_globals(w, &globals));
+    s.exits = Exits::new(w, &mut s.nest, is_function, &conts_in_globals(w, &globals));
     s.find_groups();
     for k in w.roots() {
         s.func(k);
@@ -160,10 +162,7 @@ impl Scheduler<'_> {
     }
 
     fn is_function(&self, k: Cont) -> bool {
-        self.is_root[k] || self.w.cont(k).linkage != nyala_ir::Linkage::Internal || {
-            let ty = self.w.cont(k).ty;
-            matches!(self.w.types.kind(ty), TyKind::Cn(_)) && !self.is_continuation(ty)
-        }
+        self.is_root[k] || is_function(self.w, k)
     }
 
     /// Return continuation of a function of this type, if it has one.
@@ -458,6 +457,13 @@ impl Scheduler<'_> {
             _ => Init::Undef,
         }
     }
+}
+
+/// Whether it is compiled as a function wherever it is used; roots are as well.
+fn is_function(w: &World, k: Cont) -> bool {
+    let ty = w.cont(k).ty;
+    w.cont(k).linkage != nyala_ir::Linkage::Internal
+        || matches!(w.types.kind(ty), TyKind::Cn(_)) && !is_continuation(&w.types, ty)
 }
 
 /// Whether values of this type take no continuation to return to.
