@@ -79,7 +79,7 @@ pub struct Stub {
     /// Stands in for it once it is consumed.
     alias: Option<StubId>,
     /// If it was built for requests that know something of memory: what, and the block.
-    assumed: Option<(Memory, Cont)>,
+    assumed: Option<Box<(Memory, Cont)>>,
     rank: (u32, u32),
     /// A call that has a record returns to it.
     is_return: bool,
