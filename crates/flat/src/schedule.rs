@@ -274,7 +274,7 @@ impl Scheduler<'_> {
             Some(group) => {
                 let all = self.groups.all[group].tys.clone();
                 let name = match linkage {
-                    Linkage::Internal => data.name.clone(),
+                    Linkage::Internal => data.name.to_string(),
                     _ => format!("{}.body", data.name),
                 };
                 let func = self.module.declare(&name, Linkage::Internal, &params, &all);

@@ -11,6 +11,7 @@ use hashbrown::HashTable;
 use nyala_base::{Id, Span};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 nyala_base::define_id!(
     /// A value: immutable, hash-consed.
@@ -181,10 +182,11 @@ pub struct Body {
 
 #[derive(Clone, Debug)]
 pub struct ContData {
-    pub name: String,
+    /// Copies share it, and those of the parameters.
+    pub name: Arc<str>,
     pub ty: Ty,
     pub params: Box<[Val]>,
-    pub param_names: Vec<String>,
+    pub param_names: Arc<[String]>,
     pub body: Option<Body>,
     pub filter: Filter,
     pub linkage: Linkage,
@@ -357,10 +359,10 @@ impl World {
         let k = Cont::from_idx(self.conts.len());
         let origin = self.origin;
         self.conts.push(ContData {
-            name: String::new(),
+            name: Arc::default(),
             ty,
             params: Box::default(),
-            param_names: Vec::new(),
+            param_names: Arc::default(),
             body: None,
             filter: Filter::default(),
             linkage: Linkage::Internal,
@@ -370,12 +372,12 @@ impl World {
     }
 
     /// Names a [reserved](World::reserve) continuation and makes its parameters.
-    pub fn set_params(&mut self, k: Cont, name: &str, param_names: Vec<String>) {
+    pub fn set_params(&mut self, k: Cont, name: Arc<str>, param_names: Arc<[String]>) {
         let tys: Vec<Ty> = self.types.cn_params(self.cont(k).ty).expect("type of a continuation").to_vec();
         let params = tys.iter().enumerate().map(|(i, &t)| self.intern(Node::Param(k, i as u32), t, &[])).collect();
         let origin = self.origin;
         let data = &mut self.conts[k.idx()];
-        data.name = name.into();
+        data.name = name;
         data.params = params;
         data.param_names = param_names;
         data.origin = origin;

@@ -288,10 +288,14 @@ impl Evaluator<'_> {
             self.stubs[s].cont
         };
         let data = self.source.cont(k);
-        let names = kept.iter().zip(&fixed).filter(|(_, f)| f.is_none());
-        let names = names.map(|(&i, _)| data.param_names.get(i).cloned().unwrap_or_default()).collect();
+        let names = if kept.len() == data.params.len() && !fixed.iter().any(Option::is_some) {
+            data.param_names.clone()
+        } else {
+            let names = kept.iter().zip(&fixed).filter(|(_, f)| f.is_none());
+            names.map(|(&i, _)| data.param_names.get(i).cloned().unwrap_or_default()).collect()
+        };
         self.dst.set_origin(data.origin);
-        self.dst.set_params(block, &data.name, names);
+        self.dst.set_params(block, data.name.clone(), names);
         if self.record.is_some() {
             let from = requests.first().map(|r| r.block);
             self.explain_block(block, s, from, &fixed);
