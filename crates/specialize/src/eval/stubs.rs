@@ -6,6 +6,7 @@ use super::{MAX_BLOCKS_PER_CONT, memory};
 use crate::memory::Memory;
 use nyala_ir::{Cont, Effect, TyKind, Val};
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 impl Evaluator<'_> {
@@ -106,7 +107,7 @@ impl Evaluator<'_> {
         if let Some(rank) = self.ranks[v] {
             return rank;
         }
-        let mut stack = vec![(v, false)];
+        let mut stack: SmallVec<[(Val, bool); 16]> = SmallVec::from_slice(&[(v, false)]);
         while let Some((v, done)) = stack.pop() {
             if self.ranks[v].is_some() {
                 continue;
@@ -196,7 +197,7 @@ impl Evaluator<'_> {
 
     /// Whether [`Evaluator::escape`] may come to an address.
     fn may_hold_address(&self, v: Val) -> bool {
-        let mut work = vec![v];
+        let mut work: SmallVec<[Val; 16]> = SmallVec::from_slice(&[v]);
         let mut n_seen = 0;
         while let Some(v) = work.pop() {
             n_seen += 1;
@@ -205,7 +206,7 @@ impl Evaluator<'_> {
                 (Some(_), _) | (None, TyKind::Prim(_) | TyKind::Mem) => {}
                 (None, TyKind::Ptr { .. }) => return true,
                 (None, _) if n_seen > 100 => return true,
-                (None, _) => work.extend(self.dst.args(v)),
+                (None, _) => work.extend_from_slice(self.dst.args(v)),
             }
         }
         false
