@@ -63,11 +63,12 @@ impl Nest {
         let mut each: SideTable<Cont, Cont> = SideTable::with_default(Cont(0));
         self.conts.iter().for_each(|&k| each[k] = k);
         self.compute_free(w, &each);
+        let mut done: SideTable<Val, bool> = SideTable::default();
         for i in 0..self.conts.len() {
             let k = self.conts[i];
             let owners = self.free[k].iter().filter_map(|&v| self.owner[v]);
             self.parent[k] = owners.max_by_key(|&o| self.dominators.depth(o));
-            self.sort_ops(w, k);
+            self.sort_ops(w, k, &mut done);
         }
     }
 
@@ -86,7 +87,8 @@ impl Nest {
         match nest.find_leaders(is_function) {
             Some(leaders) => {
                 nest.compute_free(w, &leaders);
-                (0..nest.conts.len()).for_each(|i| nest.sort_ops(w, nest.conts[i]));
+                let mut done: SideTable<Val, bool> = SideTable::default();
+                (0..nest.conts.len()).for_each(|i| nest.sort_ops(w, nest.conts[i], &mut done));
             }
             None => nest.find_free(w),
         }
@@ -402,10 +404,10 @@ impl Nest {
         }
     }
 
-    fn sort_ops(&mut self, w: &World, k: Cont) {
+    /// Brings what `k` computes in order; `done` is for what was, in whatever continuation.
+    fn sort_ops(&mut self, w: &World, k: Cont, done: &mut SideTable<Val, bool>) {
         let mut ops = std::mem::take(&mut self.ops[k]);
         ops.sort_unstable();
-        let members: FxHashSet<Val> = ops.iter().copied().collect();
         let mut partials: FxHashMap<Val, Vec<Val>> = FxHashMap::default();
         for &v in &ops {
             if w.as_op(v).is_some_and(|op| op.effect() == Effect::Partial) {
@@ -413,7 +415,6 @@ impl Nest {
             }
         }
         let mut order = Vec::with_capacity(ops.len());
-        let mut done: FxHashSet<Val> = FxHashSet::default();
         let mut closed: FxHashSet<Cont> = FxHashSet::default();
         let mut stack: Vec<(Val, bool)> = Vec::new();
         for &root in &ops {
@@ -431,8 +432,8 @@ impl Nest {
                     continue;
                 }
                 // Operations that nobody owns are looked through.
-                let owned = members.contains(&v);
-                if (owned && !done.insert(v)) || (!owned && self.owner[v].is_some()) {
+                let owned = self.home[v] == Some(k);
+                if (owned && std::mem::replace(&mut done[v], true)) || (!owned && self.owner[v].is_some()) {
                     continue;
                 }
                 if owned {

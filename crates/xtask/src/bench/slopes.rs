@@ -16,7 +16,7 @@ const FAMILIES: &[Family] = &[
     ("unrolled, nothing left: steps", UNROLLED, nothing),
     ("functions that call each other's copies", [625, 2_500, 10_000], functions),
     ("image stencil with borders, tiled: reads", [49, 196, 784], stencil),
-    ("matcher of lesson 13: items of the pattern", [40, 160, 640], matcher),
+    ("matcher of lesson 13: items of the pattern", [160, 640, 2_560], matcher),
     ("joins of numbers", JOINS, joins),
     ("joins with memory", JOINS, joins_with_memory),
     ("joins, half of them known", JOINS, known_joins),
