@@ -26,7 +26,7 @@ use crate::analysis::Cfg;
 use crate::data::*;
 use exits::Exits;
 use nyala_base::diagnostics::limitation;
-use nyala_base::{Diagnostic, Id, SideTable, Sink, Span};
+use nyala_base::{Diagnostic, Id, SideTable, Sink, Span, graph};
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Node, Op, Prim, Ty, TyKind, Types, Val, World, layout};
 use results::Groups;
@@ -39,7 +39,9 @@ pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
 
 /// The same, and of each function of the module which one of the graph it was made of, if it was of one.
 pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<Option<Cont>>)> {
-    let (nest, globals) = Nest::of_program(w, &w.roots());
+    let roots = w.roots();
+    let is_root: FxHashSet<Cont> = roots.iter().copied().collect();
+    let (nest, globals) = Nest::of_functions(w, &roots, |k| is_root.contains(&k) || is_function(w, k));
     let mut s = Scheduler {
         w,
         module: Module::new(w.types.clone()),
@@ -71,7 +73,7 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
     for &k in &s.nest.conts {
         is_function[k] = s.is_function(k);
     }
-    s.exits = Exits::new(w, &s.nest, is_function, &conts_in_globals(w, &globals));
+    s.exits = Exits::new(w, &mut s.nest, is_function, &conts_in_globals(w, &globals));
     s.find_groups();
     for k in w.roots() {
         s.func(k);
@@ -160,10 +162,7 @@ impl Scheduler<'_> {
     }
 
     fn is_function(&self, k: Cont) -> bool {
-        self.is_root[k] || self.w.cont(k).linkage != nyala_ir::Linkage::Internal || {
-            let ty = self.w.cont(k).ty;
-            matches!(self.w.types.kind(ty), TyKind::Cn(_)) && !self.is_continuation(ty)
-        }
+        self.is_root[k] || is_function(self.w, k)
     }
 
     /// Return continuation of a function of this type, if it has one.
@@ -275,7 +274,7 @@ impl Scheduler<'_> {
             Some(group) => {
                 let all = self.groups.all[group].tys.clone();
                 let name = match linkage {
-                    Linkage::Internal => data.name.clone(),
+                    Linkage::Internal => data.name.to_string(),
                     _ => format!("{}.body", data.name),
                 };
                 let func = self.module.declare(&name, Linkage::Internal, &params, &all);
@@ -460,6 +459,13 @@ impl Scheduler<'_> {
     }
 }
 
+/// Whether it is compiled as a function wherever it is used; roots are as well.
+fn is_function(w: &World, k: Cont) -> bool {
+    let ty = w.cont(k).ty;
+    w.cont(k).linkage != nyala_ir::Linkage::Internal
+        || matches!(w.types.kind(ty), TyKind::Cn(_)) && !is_continuation(&w.types, ty)
+}
+
 /// Whether values of this type take no continuation to return to.
 fn is_continuation(types: &Types, ty: Ty) -> bool {
     let mut ty = ty;
@@ -536,13 +542,37 @@ fn tuple_part(fb: &mut FunctionBuilder, pair: Value, idx: u64) -> Value {
     fb.op(Op::Extract, &[pair, idx], ty)
 }
 
-/// How many natural loops each block is in.
-fn loop_depths(cfg: &Cfg) -> Vec<u32> {
-    let mut depth = vec![0; cfg.position.len()];
-    for members in loops(cfg) {
-        for block in members {
-            depth[block.idx()] += 1;
+/// How many natural loops each block is in: [`loops`] without their members, which are as many as the square of the blocks if
+/// loops are nested. Inner loops are found first, and then stand for their blocks (Havlak: Nesting of Reducible and
+/// Irreducible Loops); natural loops that share a block are nested.
+fn loop_depths(cfg: &Cfg, dominators: &graph::Tree) -> Vec<u32> {
+    let n = cfg.position.len();
+    // The header of the loop around, of blocks and of loops that were found; a shorter way to the outermost.
+    let mut around: Vec<Option<usize>> = vec![None; n];
+    let mut outermost: Vec<usize> = (0..n).collect();
+    let find = |outermost: &mut Vec<usize>, mut b: usize| {
+        while outermost[b] != b {
+            outermost[b] = outermost[outermost[b]];
+            b = outermost[b];
         }
+        b
+    };
+    let mut is_header = vec![false; n];
+    for header in cfg.rpo.iter().rev().map(|b| b.idx()) {
+        let preds = cfg.preds[header].iter().map(|p| p.idx());
+        let mut work: Vec<usize> = preds.filter(|&p| dominators.meet(header, p) == header).collect();
+        is_header[header] = !work.is_empty();
+        while let Some(block) = work.pop() {
+            let block = find(&mut outermost, block);
+            if block != header {
+                (around[block], outermost[block]) = (Some(header), header);
+                work.extend(cfg.preds[block].iter().map(|p| p.idx()));
+            }
+        }
+    }
+    let mut depth = vec![0; n];
+    for b in cfg.rpo.iter().map(|b| b.idx()) {
+        depth[b] = around[b].map_or(0, |header| depth[header]) + is_header[b] as u32;
     }
     depth
 }

@@ -548,5 +548,5 @@ impl<'w> Program<'w> {
 /// The function that an index of a continuation's table stands for, for messages.
 pub fn name(w: &World, k: Cont) -> String {
     let data = w.cont(k);
-    if data.name.is_empty() { format!("k{}", k.idx()) } else { data.name.clone() }
+    if data.name.is_empty() { format!("k{}", k.idx()) } else { data.name.to_string() }
 }

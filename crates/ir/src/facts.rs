@@ -15,6 +15,9 @@ use crate::world::{Cont, Global, Node, Val, World};
 use nyala_base::{SideTable, graph};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// See `find_leaders`.
+const MAX_LEADER_ROUNDS: usize = 8;
+
 /// Nesting of everything reachable from some roots.
 pub struct Nest {
     /// Reachable continuations in order of discovery; foreign ones included.
@@ -31,6 +34,13 @@ pub struct Nest {
 
 impl Nest {
     pub fn new(w: &World, roots: &[Cont]) -> Nest {
+        let mut nest = Nest::without_free(w, roots);
+        nest.find_free(w);
+        nest
+    }
+
+    /// Does not know what is free, computed where and nested in what.
+    fn without_free(w: &World, roots: &[Cont]) -> Nest {
         let mut nest = Nest {
             conts: Vec::new(),
             references: SideTable::default(),
@@ -45,22 +55,87 @@ impl Nest {
         nest.find_references(w);
         nest.dominators = Dominators::new(roots, &nest.conts, &nest.references);
         nest.find_homes(w, &ops);
-        nest.compute_free(w);
-        for i in 0..nest.conts.len() {
-            let k = nest.conts[i];
-            let owners = nest.free[k].iter().filter_map(|&v| nest.owner[v]);
-            nest.parent[k] = owners.max_by_key(|&o| nest.dominators.depth(o));
-            nest.sort_ops(w, k);
-        }
         nest
+    }
+
+    /// Finds what is free in all continuations.
+    pub fn find_free(&mut self, w: &World) {
+        let mut each: SideTable<Cont, Cont> = SideTable::with_default(Cont(0));
+        self.conts.iter().for_each(|&k| each[k] = k);
+        self.compute_free(w, &each);
+        let mut done: SideTable<Val, bool> = SideTable::default();
+        for i in 0..self.conts.len() {
+            let k = self.conts[i];
+            let owners = self.free[k].iter().filter_map(|&v| self.owner[v]);
+            self.parent[k] = owners.max_by_key(|&o| self.dominators.depth(o));
+            self.sort_ops(w, k, &mut done);
+        }
     }
 
     /// The same of all that a program from `roots` may come to, functions in the initializers of globals included, and
     /// these globals, in order.
     pub fn of_program(w: &World, roots: &[Cont]) -> (Nest, Vec<Global>) {
+        let (mut nest, globals) = Nest::program_without_free(w, roots);
+        nest.find_free(w);
+        (nest, globals)
+    }
+
+    /// The same, but knows what is free in functions only, which takes less: a value may be free in each of a hundred thousand
+    /// blocks. What the others are nested in is not known either. See [`Nest::find_free`].
+    pub fn of_functions(w: &World, roots: &[Cont], is_function: impl Fn(Cont) -> bool) -> (Nest, Vec<Global>) {
+        let (mut nest, globals) = Nest::program_without_free(w, roots);
+        match nest.find_leaders(is_function) {
+            Some(leaders) => {
+                nest.compute_free(w, &leaders);
+                let mut done: SideTable<Val, bool> = SideTable::default();
+                (0..nest.conts.len()).for_each(|i| nest.sort_ops(w, nest.conts[i], &mut done));
+            }
+            None => nest.find_free(w),
+        }
+        (nest, globals)
+    }
+
+    /// Of each continuation the function around it in the dominator tree, or a block that others lead to as well: who refers
+    /// to a continuation that is no leader has the same one.
+    fn find_leaders(&self, is_function: impl Fn(Cont) -> bool) -> Option<SideTable<Cont, Cont>> {
+        let mut is_leader: SideTable<Cont, bool> = SideTable::default();
+        for &k in &self.conts {
+            is_leader[k] = is_function(k) || self.dominator(k).is_none();
+        }
+        for _ in 0..MAX_LEADER_ROUNDS {
+            let mut leader: SideTable<Cont, Option<Cont>> = SideTable::default();
+            let mut path = Vec::new();
+            for &k in &self.conts {
+                let mut at = k;
+                while leader[at].is_none() && !is_leader[at] {
+                    path.push(at);
+                    at = self.dominator(at)?;
+                }
+                let found = leader[at].unwrap_or(at);
+                leader[at] = Some(found);
+                path.drain(..).for_each(|k| leader[k] = Some(found));
+            }
+            let mut is_done = true;
+            for &k in &self.conts {
+                for &r in &self.references[k] {
+                    if leader[k] != leader[r] && !is_leader[r] {
+                        (is_done, is_leader[r]) = (false, true);
+                    }
+                }
+            }
+            if is_done {
+                let mut leaders = SideTable::with_default(Cont(0));
+                self.conts.iter().for_each(|&k| leaders[k] = leader[k].unwrap_or(k));
+                return Some(leaders);
+            }
+        }
+        None
+    }
+
+    fn program_without_free(w: &World, roots: &[Cont]) -> (Nest, Vec<Global>) {
         let mut roots = roots.to_vec();
         loop {
-            let nest = Nest::new(w, &roots);
+            let nest = Nest::without_free(w, &roots);
             let (mut globals, mut found) = (Vec::new(), Vec::new());
             let mut seen: SideTable<Val, bool> = SideTable::default();
             let mut work: Vec<Val> = Vec::new();
@@ -272,7 +347,11 @@ impl Nest {
         }
     }
 
-    fn compute_free(&mut self, w: &World) {
+    /// What is free in leaders. A leader dominates those that it leads, and these are entered through it only: what one of
+    /// them computes is not free in it, and so what one of them uses of others is.
+    fn compute_free(&mut self, w: &World, leader: &SideTable<Cont, Cont>) {
+        self.free = SideTable::default();
+        self.ops = SideTable::default();
         let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
         let mut edges: FxHashSet<(Cont, Cont)> = FxHashSet::default();
         let mut seen: SideTable<Val, bool> = SideTable::default();
@@ -286,8 +365,9 @@ impl Nest {
                 let home = match w.node(v) {
                     Node::Lit(_) | Node::Undef | Node::Builtin(_) | Node::Global(_) => continue,
                     Node::Cont(c) => {
-                        if c != k && edges.insert((k, c)) {
-                            referrers[c].push(k);
+                        if leader[c] != leader[k] && edges.insert((leader[k], c)) {
+                            debug_assert_eq!(leader[c], c, "a continuation led by another is entered from elsewhere");
+                            referrers[c].push(leader[k]);
                         }
                         continue;
                     }
@@ -298,8 +378,8 @@ impl Nest {
                     work.extend(w.args(v).iter().map(|&a| (k, a)));
                     continue;
                 };
-                if home != k {
-                    uses.push((v, k));
+                if leader[home] != leader[k] {
+                    uses.push((v, leader[k]));
                 }
                 if matches!(w.node(v), Node::Op(_)) && !std::mem::replace(&mut seen[v], true) {
                     self.ops[home].push(v);
@@ -313,6 +393,7 @@ impl Nest {
         let mut work: Vec<Cont> = Vec::new();
         for (v, k) in uses {
             let home = if matches!(w.node(v), Node::Op(_)) { self.home[v] } else { self.owner[v] };
+            let home = home.map(|h| leader[h]);
             work.push(k);
             while let Some(k) = work.pop() {
                 if home != Some(k) && last[k].replace(v) != Some(v) {
@@ -323,7 +404,8 @@ impl Nest {
         }
     }
 
-    fn sort_ops(&mut self, w: &World, k: Cont) {
+    /// Brings what `k` computes in order; `done` is for what was, in whatever continuation.
+    fn sort_ops(&mut self, w: &World, k: Cont, done: &mut SideTable<Val, bool>) {
         let mut ops = std::mem::take(&mut self.ops[k]);
         if let [] | [_] = ops[..] {
             self.ops[k] = ops;
@@ -337,7 +419,6 @@ impl Nest {
             }
         }
         let mut order = Vec::with_capacity(ops.len());
-        let mut done = vec![false; ops.len()];
         let mut closed: FxHashSet<Cont> = FxHashSet::default();
         let mut stack: Vec<(Val, bool)> = Vec::new();
         for &root in &ops {
@@ -355,9 +436,8 @@ impl Nest {
                     continue;
                 }
                 // Operations that nobody owns are looked through.
-                let place = ops.binary_search(&v).ok();
-                let owned = place.is_some();
-                if place.map_or(self.owner[v].is_some(), |place| std::mem::replace(&mut done[place], true)) {
+                let owned = self.home[v] == Some(k);
+                if (owned && std::mem::replace(&mut done[v], true)) || (!owned && self.owner[v].is_some()) {
                     continue;
                 }
                 if owned {

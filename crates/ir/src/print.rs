@@ -210,11 +210,11 @@ impl<'a> Printer<'a> {
         let mut head = String::new();
         match &data.linkage {
             Linkage::Internal => {}
-            Linkage::Exported(symbol) if *symbol == data.name => head.push_str("export "),
+            Linkage::Exported(symbol) if **symbol == *data.name => head.push_str("export "),
             Linkage::Exported(symbol) => {
                 let _ = write!(head, "export {symbol:?} ");
             }
-            Linkage::Foreign(symbol) if *symbol == data.name => head.push_str("foreign "),
+            Linkage::Foreign(symbol) if **symbol == *data.name => head.push_str("foreign "),
             Linkage::Foreign(symbol) => {
                 let _ = write!(head, "foreign {symbol:?} ");
             }

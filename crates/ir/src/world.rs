@@ -8,9 +8,11 @@ use crate::fold;
 use crate::ops::{Effect, Op, Rule};
 use crate::types::{Prim, Ty, TyKind, Types};
 use hashbrown::HashTable;
-use nyala_base::{Id, Span};
+use nyala_base::{Id, SideTable, Span};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
+use std::sync::Arc;
 
 nyala_base::define_id!(
     /// A value: immutable, hash-consed.
@@ -74,6 +76,9 @@ impl Builtin {
     }
 }
 
+/// Operations found from the same newest operand; those beyond are in a table.
+const MAX_USERS: usize = 8;
+
 /// What a [`Val`] is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Node {
@@ -98,7 +103,14 @@ struct Entry {
     start: u32,
     len: u32,
     origin: Span,
+    /// The last made of the operations whose newest operand it is, and of those that share its own the one made before. As
+    /// far as they are found in this way.
+    user: Option<Link>,
+    before: Option<Link>,
 }
+
+/// A value, one more than its number.
+type Link = NonZeroU32;
 
 /// Assembly of the target machine, as LLVM has it: called like a C function, with inputs as arguments and outputs as
 /// results.
@@ -181,10 +193,11 @@ pub struct Body {
 
 #[derive(Clone, Debug)]
 pub struct ContData {
-    pub name: String,
+    /// Copies share it, and those of the parameters.
+    pub name: Arc<str>,
     pub ty: Ty,
     pub params: Box<[Val]>,
-    pub param_names: Vec<String>,
+    pub param_names: Arc<[String]>,
     pub body: Option<Body>,
     pub filter: Filter,
     pub linkage: Linkage,
@@ -208,9 +221,11 @@ pub struct World {
     pub types: Types,
     entries: Vec<Entry>,
     pool: Vec<Val>,
-    /// Values with half of their hashes, so that growing does not touch the entries.
+    /// Values with half of their hashes, so that growing does not touch the entries. Most operations are not here, but
+    /// found from their newest operand, which was made not long ago as a rule: a large table is a miss of the cache each time.
     index: HashTable<(Val, u32)>,
     conts: Vec<ContData>,
+    cont_vals: SideTable<Cont, Option<Val>>,
     globals: Vec<GlobalData>,
     /// Origin of the values made next.
     origin: Span,
@@ -357,10 +372,10 @@ impl World {
         let k = Cont::from_idx(self.conts.len());
         let origin = self.origin;
         self.conts.push(ContData {
-            name: String::new(),
+            name: Arc::default(),
             ty,
             params: Box::default(),
-            param_names: Vec::new(),
+            param_names: Arc::default(),
             body: None,
             filter: Filter::default(),
             linkage: Linkage::Internal,
@@ -370,12 +385,12 @@ impl World {
     }
 
     /// Names a [reserved](World::reserve) continuation and makes its parameters.
-    pub fn set_params(&mut self, k: Cont, name: &str, param_names: Vec<String>) {
+    pub fn set_params(&mut self, k: Cont, name: Arc<str>, param_names: Arc<[String]>) {
         let tys: Vec<Ty> = self.types.cn_params(self.cont(k).ty).expect("type of a continuation").to_vec();
         let params = tys.iter().enumerate().map(|(i, &t)| self.intern(Node::Param(k, i as u32), t, &[])).collect();
         let origin = self.origin;
         let data = &mut self.conts[k.idx()];
-        data.name = name.into();
+        data.name = name;
         data.params = params;
         data.param_names = param_names;
         data.origin = origin;
@@ -460,8 +475,12 @@ impl World {
         self.intern(Node::Undef, ty, &[])
     }
     pub fn cont_val(&mut self, k: Cont) -> Val {
-        let ty = self.cont(k).ty;
-        self.intern(Node::Cont(k), ty, &[])
+        if let Some(val) = self.cont_vals[k] {
+            return val;
+        }
+        let val = self.push(Node::Cont(k), self.cont(k).ty, &[]);
+        self.cont_vals[k] = Some(val);
+        val
     }
     pub fn global_val(&mut self, g: Global) -> Val {
         let ty = self.globals[g.idx()].ty;
@@ -706,11 +725,27 @@ impl World {
         if is_unique {
             return self.push(node, ty, args);
         }
-        let mut hasher = FxHasher::default();
-        hash_entry(node, ty, args, &mut hasher);
-        // Literals that differ in their upper bits only (doubles do) differ in either half.
-        let hash = hasher.finish();
-        let hash = (hash ^ (hash >> 32)) as u32;
+        let newest = args.iter().copied().max();
+        if let Some(newest) = newest {
+            let mut at = self.entries[newest.idx()].user;
+            let mut n = 0;
+            while let Some(link) = at {
+                let user = link.get() as usize - 1;
+                let e = &self.entries[user];
+                if e.node == node && e.ty == ty && self.args(Val::from_idx(user)) == args {
+                    return Val::from_idx(user);
+                }
+                at = e.before;
+                n += 1;
+            }
+            if n < MAX_USERS {
+                let val = self.push(node, ty, args);
+                self.entries[val.idx()].before = self.entries[newest.idx()].user;
+                self.entries[newest.idx()].user = Link::new(val.0 + 1);
+                return val;
+            }
+        }
+        let hash = hash_of(node, ty, args);
         let (entries, pool) = (&self.entries, &self.pool);
         let args_of = |e: &Entry| &pool[e.start as usize..(e.start + e.len) as usize];
         let found = self.index.find(spread(hash), |&(v, h)| {
@@ -729,14 +764,29 @@ impl World {
         let val = Val::from_idx(self.entries.len());
         let start = self.pool.len() as u32;
         self.pool.extend_from_slice(args);
-        self.entries.push(Entry { node, ty, start, len: args.len() as u32, origin: self.origin });
+        let len = args.len() as u32;
+        self.entries.push(Entry { node, ty, start, len, origin: self.origin, user: None, before: None });
         val
     }
 }
 
 /// Hash tables want 64 bits, the upper seven of them good.
 fn spread(hash: u32) -> u64 {
-    (hash as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    let mixed = (hash as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed & 0xFE00_0000_0000_0000 | hash as u64
+}
+
+/// Literals that follow one another, as those of unrolled loops do, are neighbors.
+fn hash_of(node: Node, ty: Ty, args: &[Val]) -> u32 {
+    let (node, near) = match node {
+        Node::Lit(bits) => (Node::Lit(bits >> 4), bits as u32 & 15),
+        node => (node, 0),
+    };
+    let mut hasher = FxHasher::default();
+    hash_entry(node, ty, args, &mut hasher);
+    // Literals that differ in their upper bits only (doubles do) differ in either half.
+    let hash = hasher.finish();
+    ((hash ^ (hash >> 32)) as u32).rotate_left(4) ^ near
 }
 
 fn hash_entry(node: Node, ty: Ty, args: &[Val], hasher: &mut FxHasher) {

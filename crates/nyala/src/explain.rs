@@ -347,7 +347,7 @@ impl<'a> Builder<'a> {
             return id;
         }
         let data = self.source.cont(k);
-        let key = (data.origin, data.name.clone());
+        let key = (data.origin, data.name.to_string());
         let id = *self.function_ids.entry(key).or_insert(self.functions.len());
         if id == self.functions.len() {
             let place = self.words.place(data.origin);

@@ -38,6 +38,10 @@ use std::rc::Rc;
 const MAX_REDUCTIONS: u64 = 50_000_000;
 const MAX_NODES: u64 = 20_000_000;
 const MAX_BLOCKS_PER_CONT: u64 = 250_000;
+/// A round in which a recursion was found to drift is only gone through for what else it finds: it is left once it has so
+/// many times as many nodes as when it found something last, but for small ones.
+const MAX_GROWTH: u64 = 4;
+const MIN_GROWN: u64 = 5_000;
 /// Unfolds of recursive continuations kept for the report of a divergence.
 const CHAIN: usize = 64;
 
@@ -76,7 +80,7 @@ pub struct Stub {
     /// Stands in for it once it is consumed.
     alias: Option<StubId>,
     /// If it was built for requests that know something of memory: what, and the block.
-    assumed: Option<(Memory, Cont)>,
+    assumed: Option<Box<(Memory, Cont)>>,
     rank: (u32, u32),
     /// A call that has a record returns to it.
     is_return: bool,
@@ -224,6 +228,8 @@ pub struct Evaluator<'a> {
     /// Nodes at which to look for functions with too many copies; if there is another round for what is found.
     next_look: u64,
     pub may_start_again: bool,
+    /// Nodes when a recursion was last found to drift.
+    last_found: Option<u64>,
     /// Earlier rounds found calls of it that are the only ones.
     has_inline_hint: SideTable<Cont, bool>,
     /// A budget will soon be spent: calls are noted for the report.
@@ -274,6 +280,7 @@ impl<'a> Evaluator<'a> {
             has_drift_hint: hints.drifting(),
             next_look: (MAX_NODES as f64 * options.budget) as u64 / 100,
             may_start_again: false,
+            last_found: None,
             has_inline_hint: hints.inlining(),
             near_end: false,
             versions: SideTable::default(),
@@ -431,12 +438,16 @@ impl<'a> Evaluator<'a> {
 
     fn check_budget(&mut self) -> Result<(), Box<Diverged>> {
         let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
-        let nodes = (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64;
+        let nodes = self.size();
         if self.reductions > max_reductions {
             return Err(self.diverged("unfoldings", max_reductions));
         }
         if nodes > max_nodes {
             return Err(self.diverged("residual nodes", max_nodes));
+        }
+        if self.may_start_again && self.last_found.is_some_and(|at| nodes > MAX_GROWTH * at.max(MIN_GROWN)) {
+            let early = Diverged { is_early: true, ..*self.diverged("residual nodes", nodes) };
+            return Err(Box::new(early));
         }
         if nodes > self.next_look {
             self.next_look = 2 * nodes;
@@ -456,6 +467,10 @@ impl<'a> Evaluator<'a> {
 
     fn reductions_left(&self) -> u64 {
         self.scaled(MAX_REDUCTIONS).saturating_sub(self.reductions)
+    }
+
+    fn size(&self) -> u64 {
+        (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64
     }
 
     fn scaled(&self, limit: u64) -> u64 {
@@ -553,6 +568,7 @@ impl<'a> Evaluator<'a> {
             let drift = self.drift(k, mask, &free, &args, site);
             if drift != 0 {
                 self.noted.note_drift((k, mask), kinds.clone(), drift);
+                self.last_found = Some(self.size());
                 reasons.drift |= drift;
                 mask &= !drift;
                 full = false;

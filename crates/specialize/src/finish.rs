@@ -167,7 +167,7 @@ impl Copy<'_, '_> {
             Some(k) => k,
             None => {
                 let k = self.new.reserve(data.ty);
-                self.new.set_params(k, &data.name, data.param_names.clone());
+                self.new.set_params(k, data.name.clone(), data.param_names.clone());
                 self.queue.push(old);
                 k
             }

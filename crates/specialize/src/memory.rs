@@ -232,13 +232,6 @@ impl Owed {
     }
 }
 
-/// Contents behind another pointer.
-#[derive(Clone, Copy)]
-struct Entry {
-    val: Val,
-    epoch: u32,
-}
-
 /// Where an address leads.
 struct Place {
     base: Val,
@@ -258,11 +251,10 @@ pub struct Memory {
     open: Vec<(Val, Object)>,
     /// Objects to which writes are owed.
     owing: Vec<Val>,
-    entries: Map<Val, Entry>,
+    /// Contents behind other pointers: forgotten by writes that may have changed them.
+    entries: Map<Val, Val>,
     /// Counts writes that may have changed whatever escaped.
     epoch: u32,
-    /// Counts writes that may have changed what is reached by other pointers than objects.
-    pointer_epoch: u32,
 }
 
 impl Clone for Memory {
@@ -284,7 +276,6 @@ impl Default for Memory {
             owing: Vec::new(),
             entries: Map::new_with_hasher_and_ptr_kind(hasher),
             epoch: 0,
-            pointer_epoch: 0,
         }
     }
 }
@@ -445,8 +436,8 @@ impl Memory {
         let mut path = Vec::new();
         let mut at = ptr;
         loop {
-            if let Some(entry) = self.entries.get(&at).filter(|e| e.epoch == self.pointer_epoch) {
-                let mut val = entry.val;
+            if let Some(&entry) = self.entries.get(&at) {
+                let mut val = entry;
                 for &idx in path.iter().rev() {
                     if w.types.n_parts(w.ty(val)).is_none_or(|n| idx >= n) {
                         return None;
@@ -492,7 +483,13 @@ impl Memory {
     /// Unknown code ran: whatever escaped may have changed.
     pub fn clobber(&mut self) {
         self.epoch += 1;
-        self.pointer_epoch += 1;
+        self.forget_entries();
+    }
+
+    fn forget_entries(&mut self) {
+        if !self.entries.is_empty() {
+            self.entries = Map::new_with_hasher_and_ptr_kind(FxBuildHasher);
+        }
     }
 
     /// `base`, a slot, allocation or global, can be reached from elsewhere from now on.
@@ -532,11 +529,9 @@ impl Memory {
             object.epoch = 0;
             merged.objects.insert_mut(base, object);
         }
-        for (&ptr, entry) in first.entries.iter().filter(|(_, e)| e.epoch == first.pointer_epoch) {
-            let same =
-                |o: &Memory| o.entries.get(&ptr).is_some_and(|e| e.epoch == o.pointer_epoch && e.val == entry.val);
-            if others.iter().all(same) {
-                merged.entries.insert_mut(ptr, Entry { val: entry.val, epoch: 0 });
+        for (&ptr, &val) in first.entries.iter() {
+            if others.iter().all(|o| o.entries.get(&ptr) == Some(&val)) {
+                merged.entries.insert_mut(ptr, val);
             }
         }
         merged
@@ -568,7 +563,7 @@ impl Memory {
 
     fn remember(&mut self, w: &mut World, shapes: &mut Shapes, place: &Place, val: Val) {
         if !is_object(w, place.base) {
-            self.entries.insert_mut(place.at, Entry { val, epoch: self.pointer_epoch });
+            self.entries.insert_mut(place.at, val);
             return;
         }
         let Some((start, n)) = place.range.filter(|(start, n)| start.saturating_add(*n) <= MAX_LEAVES) else {
@@ -610,7 +605,7 @@ impl Memory {
     fn wrote(&mut self, w: &World, base: Val) {
         if is_object(w, base) {
             if !self.is_private(base) {
-                self.pointer_epoch += 1;
+                self.forget_entries();
             }
         } else {
             self.clobber();

@@ -97,8 +97,8 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         print!("{block}");
         out.push_str(&block);
     }
-    if wanted("slopes") {
-        out.push_str(&slopes::run()?);
+    if wanted("slopes") || filter.is_some_and(|f| f.starts_with("slopes ")) {
+        out.push_str(&slopes::run(filter)?);
     }
     if wanted("interpreters") {
         let block = interpreters::run()?;
@@ -194,7 +194,6 @@ fn on_big_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
 /// How far a program is compiled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    Flat,
     LlvmText,
     Code,
 }

@@ -128,8 +128,8 @@ impl Scheduler<'_> {
         // Positions in `ops`, from 1: a table that serves for all functions.
         let mut number = std::mem::take(&mut self.numbers);
         let w = self.w;
-        let depth = loop_depths(cfg);
         let tree = cfg.dominator_tree();
+        let depth = loop_depths(cfg, &tree);
         // The nearest dominator that is in fewer loops.
         let mut outside: Vec<Option<Block>> = vec![None; depth.len()];
         for &block in &cfg.rpo[1..] {

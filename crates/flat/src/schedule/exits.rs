@@ -78,7 +78,7 @@ pub(super) enum Target {
 }
 
 impl Exits {
-    pub(super) fn new(w: &World, nest: &Nest, is_function: SideTable<Cont, bool>, in_globals: &[Cont]) -> Exits {
+    pub(super) fn new(w: &World, nest: &mut Nest, is_function: SideTable<Cont, bool>, in_globals: &[Cont]) -> Exits {
         let mut e = Exits { is_function, ..Exits::default() };
         for &k in in_globals {
             e.is_value[k] = true;
@@ -96,6 +96,7 @@ impl Exits {
         if e.is_trivial {
             return e;
         }
+        nest.find_free(w);
         let functions = e.entries.clone();
         loop {
             e.entries.clone_from(&functions);

@@ -73,7 +73,7 @@ impl<'a> Words<'a> {
             "body" => format!("loop body, line {line}"),
             "lambda" => format!("lambda, line {line}"),
             "k" | "break" => format!("after line {line}"),
-            _ => data.name.clone(),
+            _ => data.name.to_string(),
         }
     }
 
@@ -92,7 +92,7 @@ impl<'a> Words<'a> {
                         (format!("parameter `{name}` of `{}`, which is residual", self.name(k)), span)
                     }
                     (_, Some(call)) => self.result_of(call),
-                    _ if data.name == "join" => (format!("{}, where branches meet", quoted(&name)), data.origin),
+                    _ if &*data.name == "join" => (format!("{}, where branches meet", quoted(&name)), data.origin),
                     _ => (format!("{}, which changes in a loop", quoted(&name)), data.origin),
                 }
             }

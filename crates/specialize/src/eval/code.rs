@@ -162,11 +162,12 @@ impl Evaluator<'_> {
         for (i, &p) in params.iter().enumerate().take(64) {
             call.functions |= (source.types.has_function(source.ty(p)) as u64) << i;
         }
+        let free = if around.is_some() { &[][..] } else { facts.nest.free(k) };
         let mut compiler = match around {
             Some(around) => Compiler { slots: around.slots.clone(), tys: around.tys.clone(), insts: Vec::new() },
             None => Compiler { slots: FxHashMap::default(), tys: Vec::new(), insts: Vec::new() },
         };
-        let free = if around.is_some() { &[][..] } else { facts.nest.free(k) };
+        compiler.slots.reserve(free.len() + params.len() + facts.nest.ops(k).len());
         for &v in free.iter().chain(params) {
             compiler.add(v, source.ty(v));
         }

@@ -21,7 +21,7 @@ impl Evaluator<'_> {
     pub(super) fn target(&mut self, s: StubId, memory: &Memory) -> (Cont, Option<StubId>) {
         let mut at = Some(s);
         while let Some(s) = at {
-            if let Some((assumed, block)) = &self.stubs[s].assumed
+            if let Some((assumed, block)) = self.stubs[s].assumed.as_deref()
                 && memory.implies(assumed)
             {
                 return (*block, None);
@@ -96,7 +96,7 @@ impl Evaluator<'_> {
     /// Marks a stub as built for requests with such memory only.
     pub(super) fn assume(&mut self, s: StubId, memory: Memory, block: Cont) {
         self.stubs[s].state = State::Consumed;
-        self.stubs[s].assumed = Some((memory, block));
+        self.stubs[s].assumed = Some(Box::new((memory, block)));
     }
 }
 

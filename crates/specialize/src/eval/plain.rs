@@ -150,7 +150,8 @@ impl Evaluator<'_> {
         match self.dst.node(v) {
             Node::Lit(bits) => Value::Lit(bits),
             Node::Global(_) | Node::Op(Op::Extract | Op::Lea | Op::Bitcast)
-                if matches!(self.dst.types.kind(self.dst.ty(v)), TyKind::Ptr { .. }) =>
+                if matches!(self.dst.types.kind(self.dst.ty(v)), TyKind::Ptr { .. })
+                    && memory::is_object(&self.dst, memory::base_of(&self.dst, v)) =>
             {
                 match memory::known_place(&mut self.dst, &mut self.shapes, v) {
                     Some((base, at)) => Value::place(base, at),

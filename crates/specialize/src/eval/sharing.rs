@@ -5,6 +5,7 @@
 
 use super::{Evaluator, State, memory};
 use crate::whistle::Sharing;
+use nyala_base::SideTable;
 use nyala_ir::{Cont, Node, TyKind, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -45,8 +46,11 @@ impl Evaluator<'_> {
     /// Notes functions with many copies that do not differ in known values; with `early`, those that nobody asked for.
     /// Whether there are new ones.
     pub fn note_shared(&mut self, early: bool) -> bool {
+        let mut n_copies: SideTable<Cont, u64> = SideTable::default();
+        let built = || self.stubs.iter().filter(|s| s.state != State::New);
+        built().for_each(|stub| n_copies[stub.source] += 1);
         let mut copies: FxHashMap<Cont, (u64, FxHashSet<Known>)> = FxHashMap::default();
-        for stub in self.stubs.iter().filter(|s| s.state != State::New) {
+        for stub in built().filter(|stub| n_copies[stub.source] >= MAX_COPIES) {
             let (n, known) = copies.entry(stub.source).or_default();
             *n += 1;
             known.insert(stub.vals.iter().map(|&v| self.dst.as_lit(v)).collect::<Known>());
@@ -55,7 +59,7 @@ impl Evaluator<'_> {
         let mut noted = Vec::new();
         for (k, (n, known)) in copies {
             let Some(function) = self.facts.function[k] else { continue };
-            if n < MAX_COPIES || n < MAX_ALIKE * known.len() as u64 {
+            if n < MAX_ALIKE * known.len() as u64 {
                 continue;
             }
             let sharing = match self.hints.sharing(function) {

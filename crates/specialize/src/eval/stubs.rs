@@ -6,6 +6,7 @@ use super::{MAX_BLOCKS_PER_CONT, memory};
 use crate::memory::Memory;
 use nyala_ir::{Cont, Effect, Node, TyKind, Val};
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 impl Evaluator<'_> {
@@ -106,7 +107,7 @@ impl Evaluator<'_> {
         if let Some(rank) = self.ranks[v] {
             return rank;
         }
-        let mut stack = vec![(v, false)];
+        let mut stack: SmallVec<[(Val, bool); 16]> = SmallVec::from_slice(&[(v, false)]);
         while let Some((v, done)) = stack.pop() {
             if self.ranks[v].is_some() {
                 continue;
@@ -196,7 +197,7 @@ impl Evaluator<'_> {
 
     /// Whether [`Evaluator::escape`] may come to an address.
     fn may_hold_address(&self, v: Val) -> bool {
-        let mut work = vec![v];
+        let mut work: SmallVec<[Val; 16]> = SmallVec::from_slice(&[v]);
         let mut n_seen = 0;
         while let Some(v) = work.pop() {
             n_seen += 1;
@@ -205,7 +206,7 @@ impl Evaluator<'_> {
                 (Some(_), _) | (None, TyKind::Prim(_) | TyKind::Mem) => {}
                 (None, TyKind::Ptr { .. }) => return true,
                 (None, _) if n_seen > 100 => return true,
-                (None, _) => work.extend(self.dst.args(v)),
+                (None, _) => work.extend_from_slice(self.dst.args(v)),
             }
         }
         false
@@ -333,10 +334,14 @@ impl Evaluator<'_> {
             self.stubs[s].cont
         };
         let data = self.source.cont(k);
-        let names = kept.iter().zip(&fixed).filter(|(_, f)| f.is_none());
-        let names = names.map(|(&i, _)| data.param_names.get(i).cloned().unwrap_or_default()).collect();
+        let names = if kept.len() == data.params.len() && !fixed.iter().any(Option::is_some) {
+            data.param_names.clone()
+        } else {
+            let names = kept.iter().zip(&fixed).filter(|(_, f)| f.is_none());
+            names.map(|(&i, _)| data.param_names.get(i).cloned().unwrap_or_default()).collect()
+        };
         self.dst.set_origin(data.origin);
-        self.dst.set_params(block, &data.name, names);
+        self.dst.set_params(block, data.name.clone(), names);
         if self.record.is_some() {
             let from = requests.first().map(|r| r.block);
             self.explain_block(block, s, from, &fixed);
