@@ -313,12 +313,26 @@ impl Nest {
     /// Where each operation is computed: where its owner is, or at the nearest common dominator of its uses.
     fn find_homes(&mut self, w: &World, ops: &[Val]) {
         let mut uses: SideTable<Val, Option<Cont>> = SideTable::default();
+        let mut looked_through: SideTable<Val, Option<Cont>> = SideTable::default();
         let mut work: Vec<Val> = Vec::new();
+        // Empties `work`.
+        let mut add_uses = |nest: &Nest, work: &mut Vec<Val>, k: Cont, uses: &mut SideTable<Val, Option<Cont>>| {
+            while let Some(v) = work.pop() {
+                if !matches!(w.node(v), Node::Op(_)) {
+                    continue;
+                }
+                if nest.owner[v].is_some() {
+                    uses[v] = Some(uses[v].map_or(k, |u| nest.meet(u, k)));
+                } else if looked_through[v].replace(k) != Some(k) {
+                    work.extend(w.args(v));
+                }
+            }
+        };
         for &k in &self.conts {
             let Some(body) = w.body(k) else { continue };
             work.push(body.callee);
             work.extend(&body.args);
-            self.add_uses(w, &mut work, k, &mut uses);
+            add_uses(self, &mut work, k, &mut uses);
         }
         for &v in ops.iter().rev() {
             let is_total = w.as_op(v).is_some_and(|op| op.effect() == Effect::Total);
@@ -328,21 +342,7 @@ impl Nest {
             self.home[v] = home;
             if let Some(home) = home {
                 work.extend(w.args(v));
-                self.add_uses(w, &mut work, home, &mut uses);
-            }
-        }
-    }
-
-    /// Empties `work`.
-    fn add_uses(&self, w: &World, work: &mut Vec<Val>, k: Cont, uses: &mut SideTable<Val, Option<Cont>>) {
-        while let Some(v) = work.pop() {
-            if !matches!(w.node(v), Node::Op(_)) {
-                continue;
-            }
-            if self.owner[v].is_none() {
-                work.extend(w.args(v));
-            } else {
-                uses[v] = Some(uses[v].map_or(k, |u| self.meet(u, k)));
+                add_uses(self, &mut work, home, &mut uses);
             }
         }
     }
@@ -355,6 +355,7 @@ impl Nest {
         let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
         let mut edges: FxHashSet<(Cont, Cont)> = FxHashSet::default();
         let mut seen: SideTable<Val, bool> = SideTable::default();
+        let mut looked_through: SideTable<Val, Option<Cont>> = SideTable::default();
         let mut uses: Vec<(Val, Cont)> = Vec::new();
         let mut work: Vec<(Cont, Val)> = Vec::new();
         for &k in &self.conts {
@@ -375,7 +376,10 @@ impl Nest {
                     Node::Op(_) => self.home[v],
                 };
                 let Some(home) = home else {
-                    work.extend(w.args(v).iter().map(|&a| (k, a)));
+                    // What nobody owns is looked through, once for whom it is looked at.
+                    if looked_through[v].replace(k) != Some(k) {
+                        work.extend(w.args(v).iter().map(|&a| (k, a)));
+                    }
                     continue;
                 };
                 if leader[home] != leader[k] {

@@ -642,9 +642,11 @@ impl<'a, 's> Checker<'a, 's> {
                 }
             }
             (Kind::Tuple(xs), Kind::Tuple(ys)) if xs.len() == ys.len() => {
+                // The same types more than once need no second look: types of types would take exponential time.
+                let mut seen: FxHashSet<(Ty, Ty)> = FxHashSet::default();
                 let mut fit = Fit::Same;
-                for (x, y) in xs.iter().zip(ys.iter()) {
-                    fit = fit.and(self.subtype_inside(*x, *y));
+                for (&x, &y) in xs.iter().zip(ys.iter()).filter(|&(&x, &y)| seen.insert((x, y))) {
+                    fit = fit.and(self.subtype_inside(x, y));
                 }
                 fit
             }

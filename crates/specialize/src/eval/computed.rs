@@ -20,10 +20,13 @@ use crate::facts::{Facts, is_function};
 use nyala_base::SideTable;
 use nyala_interp::{Machine, UNINITIALIZED};
 use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
+use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
 /// Functions whose calls were given up before no more is tried.
 const MAX_FAILURES: u32 = 16;
+/// Words of arguments.
+const MAX_WORDS: usize = 1 << 20;
 /// Constants looked at in one body.
 const MAX_CONSTANTS: usize = 64;
 
@@ -149,6 +152,7 @@ impl Evaluator<'_> {
     /// The words of a number, of the address of a constant, or of a struct or array of these.
     fn push_words(&mut self, v: Value, machine: &mut Machine, words: &mut Vec<u64>) -> bool {
         match v {
+            _ if words.len() > MAX_WORDS => return false,
             Value::Lit(bits) => words.push(bits),
             Value::Place(p) => {
                 let Node::Global(g) = self.dst.node(p.base()) else { return false };
@@ -222,16 +226,23 @@ impl Evaluator<'_> {
     }
 }
 
-/// Numbers, and what is made of them. Types are as deep as their source, which is limited.
+/// Numbers, and what is made of them.
 fn is_data(w: &World, ty: Ty) -> bool {
-    match *w.types.kind(ty) {
-        TyKind::Prim(_) | TyKind::Vector(..) => true,
-        TyKind::Array(elem, _) => is_data(w, elem),
-        TyKind::Struct(_) | TyKind::Tuple(_) => {
-            (0..w.types.n_parts(ty).unwrap_or(0)).all(|i| w.types.part(ty, i).is_some_and(|part| is_data(w, part)))
+    // A type may have the same part in many places.
+    let mut seen: FxHashSet<Ty> = FxHashSet::default();
+    let mut work = vec![ty];
+    while let Some(ty) = work.pop() {
+        match *w.types.kind(ty) {
+            _ if !seen.insert(ty) => {}
+            TyKind::Prim(_) | TyKind::Vector(..) => {}
+            TyKind::Array(elem, _) => work.push(elem),
+            TyKind::Struct(_) | TyKind::Tuple(_) => {
+                work.extend((0..w.types.n_parts(ty).unwrap_or(0)).filter_map(|i| w.types.part(ty, i)));
+            }
+            _ => return false,
         }
-        _ => false,
     }
+    true
 }
 
 /// What holds of a continuation or of one that it may come to.
