@@ -5,11 +5,13 @@ use super::{median, ms, slope};
 use crate::root;
 use crate::texts::nyala;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-const RUNS: usize = 5;
+/// Pairs of runs, of the program and of an empty one; as many as take no longer than that, in milliseconds.
+const RUNS: std::ops::Range<usize> = 5..41;
+const ALL_RUNS: f64 = 1_500.0;
 /// What took longer than that is measured once only, in milliseconds.
 const LONG: f64 = 4_000.0;
 
@@ -73,10 +75,8 @@ pub fn run() -> Result<String, String> {
 
 fn table(folder: &Path) -> Result<String, String> {
     let mut block = format!("evaluation at compile time, ms less those of an empty program\n  {:<18}", "");
-    let mut empty = Vec::new();
-    for &(tool, ending, text, command) in TOOLS {
+    for (tool, ..) in TOOLS {
         let _ = write!(block, "{tool:>14}");
-        empty.push(time(command, &folder.join(format!("empty.{ending}")), text));
     }
     block.push_str("   fastest of the others\n");
     for &(program, sizes) in PROGRAMS {
@@ -84,14 +84,12 @@ fn table(folder: &Path) -> Result<String, String> {
         for &size in sizes {
             let _ = write!(block, "  {:<18}", format!("{program} {size}"));
             let mut times = Vec::new();
-            for (i, (&(_, ending, _, command), empty)) in TOOLS.iter().zip(&empty).enumerate() {
+            for (i, &(_, ending, empty, command)) in TOOLS.iter().enumerate() {
                 let source = root().join("bench/peers/constants").join(format!("{program}.{ending}"));
                 let text = std::fs::read_to_string(&source).map_err(|e| format!("{}: {e}", source.display()))?;
                 let text = text.replace("SIZE", &size.to_string());
-                let took = empty.and_then(|empty| {
-                    let whole = time(command, &folder.join(format!("{program}.{ending}")), &text)?;
-                    Some((whole - empty).max(0.1))
-                });
+                let files = ["empty", program].map(|name| folder.join(format!("{name}.{ending}")));
+                let took = difference(command, &files, [empty, &text]).map(|took| took.max(0.1));
                 points[i].extend(took.map(|took| (work(program, size), took)));
                 times.push(took);
                 let _ = match took {
@@ -144,31 +142,39 @@ fn work(program: &str, size: u32) -> f64 {
     }
 }
 
-/// Milliseconds of a command on a file with this text. `None`: there is no such command, or it gives up, which it is made
-/// to after a minute or with 10 GB of memory.
-fn time(command: &[&str], file: &Path, text: &str) -> Option<f64> {
-    std::fs::write(file, text).ok()?;
-    let mut times: Vec<f64> = Vec::new();
-    let nyala = nyala();
-    // Zig remembers what it has compiled; all but the first run of a text would do nothing.
-    let cache = file.parent()?.join("zig-cache");
-    while times.len() < RUNS && times.last().is_none_or(|&t| t < LONG) {
-        let _ = std::fs::remove_dir_all(&cache);
-        let mut c = Command::new("sh");
-        c.args(["-c", "ulimit -v 10000000; exec timeout 60 \"$@\"", "sh"]);
-        match command[0] {
-            "nyala" => c.arg(&nyala),
-            other => c.arg(other),
-        };
-        c.args(&command[1..]).arg(file);
-        // Whatever is made goes beside the source.
-        c.current_dir(file.parent()?);
-        c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let start = Instant::now();
-        if !c.status().ok()?.success() {
-            return None;
-        }
-        times.push(ms(start.elapsed()));
+/// Milliseconds that a command takes longer for the second file than for the first, which have these texts. `None`: there
+/// is no such command, or it gives up.
+fn difference(command: &[&str], files: &[PathBuf; 2], texts: [&str; 2]) -> Option<f64> {
+    let (mut differences, mut all) = (Vec::new(), 0.0);
+    for (file, text) in files.iter().zip(texts) {
+        std::fs::write(file, text).ok()?;
     }
-    Some(median(&mut times))
+    while differences.len() < RUNS.start || (differences.len() < RUNS.end && all < ALL_RUNS) {
+        let (empty, whole) = (time(command, &files[0])?, time(command, &files[1])?);
+        differences.push(whole - empty);
+        all += empty + whole;
+        if whole > LONG {
+            break;
+        }
+    }
+    Some(median(&mut differences))
+}
+
+/// Milliseconds of a command on a file. `None`: there is no such command, or it gives up, which it is made to after a
+/// minute or with 10 GB of memory.
+fn time(command: &[&str], file: &Path) -> Option<f64> {
+    // Zig remembers what it has compiled; all but the first run of a text would do nothing.
+    let _ = std::fs::remove_dir_all(file.parent()?.join("zig-cache"));
+    let mut c = Command::new("sh");
+    c.args(["-c", "ulimit -v 10000000; exec timeout 60 \"$@\"", "sh"]);
+    match command[0] {
+        "nyala" => c.arg(nyala()),
+        other => c.arg(other),
+    };
+    c.args(&command[1..]).arg(file);
+    // Whatever is made goes beside the source.
+    c.current_dir(file.parent()?);
+    c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let start = Instant::now();
+    c.status().ok()?.success().then(|| ms(start.elapsed()))
 }
