@@ -94,6 +94,8 @@ pub struct Heap {
     /// Records in use after the last marking, and added since.
     live_after: usize,
     made: usize,
+    /// All words at the last marking.
+    words_then: usize,
     max_words: usize,
 }
 
@@ -104,7 +106,7 @@ impl Heap {
 
     /// Whether it is time to look for abandoned records.
     pub fn wants_marking(&self) -> bool {
-        self.made > (1 << 18).max(self.live_after)
+        self.made > (1 << 18).max(self.live_after) || self.words.len() > 2 * self.words_then + (1 << 22)
     }
 
     /// A record of that size that was given back.
@@ -195,6 +197,7 @@ impl Heap {
         }
         self.live_after = live;
         self.made = 0;
+        self.words_then = self.words.len();
         dead
     }
 }

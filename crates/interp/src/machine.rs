@@ -28,6 +28,11 @@ const MAX_CHAIN: usize = 32;
 /// Bytes that a confined program may have, of its own and for its calls each.
 const MAX_CONFINED: usize = 1 << 28;
 
+/// Bytes at which abandoned frames, whose local variables may have them, are looked for first.
+const MIN_BYTES: usize = 64 << 20;
+/// So many words that are moved at once count as a step.
+const WORDS_OF_STEP: u32 = 32;
+
 /// Longer messages of a panic are cut off.
 const MAX_TEXT: usize = 10_000;
 
@@ -64,6 +69,8 @@ pub struct Machine<'w> {
     words: Vec<u64>,
     steps: u64,
     max_steps: u64,
+    /// Bytes of local variables and allocations after the last marking.
+    bytes_then: usize,
     // The current activation.
     func: FuncIdx,
     frame: Frame,
@@ -87,13 +94,14 @@ impl<'w> Machine<'w> {
             words: Vec::new(),
             steps: 0,
             max_steps: options.max_steps.unwrap_or(u64::MAX),
+            bytes_then: 0,
             func: 0,
             frame: NONE,
             base: 0,
             pc: 0,
         };
         if options.confined {
-            machine.l.memory.limit_to(MAX_CONFINED);
+            machine.l.memory.confine(MAX_CONFINED);
         }
         Ok(machine)
     }
@@ -198,8 +206,10 @@ impl Machine<'_> {
     /// A new record, after those that are abandoned have been given back, if it is time.
     #[cold]
     fn grow(&mut self, kind: Kind, size: u32) -> Result<Frame> {
-        if self.heap.wants_marking() {
+        let bytes = self.l.memory.live_bytes;
+        if self.heap.wants_marking() || self.heap.is_full() || bytes > 2 * self.bytes_then + MIN_BYTES {
             self.collect();
+            self.bytes_then = self.l.memory.live_bytes;
             if let Some(frame) = self.heap.reuse(kind, size) {
                 return Ok(frame);
             }
@@ -430,7 +440,10 @@ impl Machine<'_> {
                     let at = self.lane(idx, 2 * n)?;
                     self.set(d, if at < n { self.get(a + at) } else { self.get(b + at - n) });
                 }
-                Inst::LoadMany { d, a, layout } => self.load_many(d, self.get(a) as usize, layout)?,
+                Inst::LoadMany { d, a, layout } => {
+                    self.steps += self.code.layouts[layout as usize].leaves.len() as u64 / u64::from(WORDS_OF_STEP);
+                    self.load_many(d, self.get(a) as usize, layout)?;
+                }
                 Inst::Store { a, s, leaf } => {
                     let word = self.get(s);
                     self.store(self.get(a) as usize, leaf, word)?;
@@ -439,7 +452,10 @@ impl Machine<'_> {
                     let at = self.get(a).wrapping_add(self.get(b).wrapping_mul(u64::from(size)));
                     self.store(at as usize, leaf, self.get(s))?;
                 }
-                Inst::StoreMany { a, s, layout } => self.store_many(self.get(a) as usize, s, layout)?,
+                Inst::StoreMany { a, s, layout } => {
+                    self.steps += self.code.layouts[layout as usize].leaves.len() as u64 / u64::from(WORDS_OF_STEP);
+                    self.store_many(self.get(a) as usize, s, layout)?;
+                }
                 Inst::Atomic { d, a, op, s, leaf } => {
                     let (address, op, new) = (self.get(a) as usize, self.get(op), self.get(s));
                     let old = self.l.load(address, leaf)?;

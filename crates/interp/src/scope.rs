@@ -475,8 +475,12 @@ impl<'w> Program<'w> {
         if derived.is_empty() {
             return false;
         }
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
         let mut work: Vec<Val> = values.to_vec();
         while let Some(v) = work.pop() {
+            if !seen.insert(v) {
+                continue;
+            }
             if derived.contains(&v) {
                 return true;
             }
@@ -526,8 +530,12 @@ impl<'w> Program<'w> {
 
     /// Whether a value is, or is built from, a block of `f` or a function that captures one.
     pub fn mentions_own(&mut self, f: Cont, v: Val) -> bool {
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
         let mut work = vec![v];
         while let Some(v) = work.pop() {
+            if !matches!(self.w.node(v), Node::Cont(_) | Node::Op(_)) || !seen.insert(v) {
+                continue;
+            }
             match self.w.node(v) {
                 Node::Cont(c) if self.captures_own(f, c) => return true,
                 Node::Op(_) if self.nest.owner(v).is_none() => work.extend(self.w.args(v)),

@@ -75,6 +75,8 @@ pub struct CheckedMemory {
     pub live_bytes: usize,
     /// How many there may be: half of what the machine has.
     limit: usize,
+    /// Foreign memory is out of bounds.
+    is_confined: bool,
 }
 
 /// Reserves addresses without memory behind them.
@@ -130,6 +132,7 @@ impl CheckedMemory {
                 foreign: BTreeMap::new(),
                 live_bytes: 0,
                 limit: machine_memory() / 2,
+                is_confined: false,
             })
         })
     }
@@ -164,9 +167,10 @@ impl CheckedMemory {
         (block - HEADER) as *mut [usize; 4]
     }
 
-    /// Living blocks may not have more bytes together.
-    pub fn limit_to(&mut self, bytes: usize) {
+    /// Living blocks may not have more bytes together, and no memory but theirs is accessed.
+    pub fn confine(&mut self, bytes: usize) {
         self.limit = self.limit.min(bytes);
+        self.is_confined = true;
     }
 
     /// A new block of uninitialized bytes.
@@ -310,7 +314,7 @@ impl CheckedMemory {
         if addr < 1 << 16 {
             return Err(MemoryFault::Null);
         }
-        let end = addr.checked_add(n).ok_or(MemoryFault::Wild)?;
+        let end = addr.checked_add(n).filter(|_| !self.is_confined).ok_or(MemoryFault::Wild)?;
         if self.foreign_allows(addr, end, write) {
             return Ok(());
         }

@@ -22,7 +22,7 @@ pub struct Facts {
     pub function: SideTable<Cont, Option<Cont>>,
     /// Functions that are some loop's `loop_of`.
     pub has_loop: SideTable<Cont, bool>,
-    /// Functions with variables in memory; those that may store an address of one.
+    /// Continuations that may come to one with variables in memory; to one that may store an address of some.
     pub has_variables: SideTable<Cont, bool>,
     pub stores_variables: SideTable<Cont, bool>,
     /// See `eval/kept.rs`, which asks first.
@@ -55,43 +55,47 @@ impl Facts {
         facts.find_functions(w);
         facts.find_recursive(&refs);
         facts.find_loops(w);
-        facts.find_variables(w);
+        facts.find_variables(w, &refs);
         facts
     }
 
-    fn find_variables(&mut self, w: &World) {
+    fn find_variables(&mut self, w: &World, refs: &SideTable<Cont, Vec<Cont>>) {
+        let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
+        let (mut has, mut stores) = (Vec::new(), Vec::new());
         for &k in &self.nest.conts {
+            refs[k].iter().for_each(|&r| referrers[r].push(k));
             for &v in self.nest.ops(k) {
                 let given = match w.as_op(v) {
                     Some(Op::Slot) => {
-                        if let Some(function) = self.function[k] {
-                            self.has_variables[function] = true;
-                        }
+                        has.push(k);
                         continue;
                     }
                     Some(Op::Load | Op::Lea | Op::Bitcast | Op::Extract | Op::Eq | Op::Ne | Op::Known) => continue,
                     Some(Op::Store) => &w.args(v)[2..],
                     _ => w.args(v),
                 };
-                for &a in given {
-                    // A function that is stored may have captured one.
-                    let of = if w.types.has_function(w.ty(a)) { self.function[k] } else { self.variable_of(w, a) };
-                    if let Some(function) = of.filter(|_| w.ty(a) != w.types.mem()) {
-                        self.stores_variables[function] = true;
+                // A function may have captured one, a parameter may be one.
+                let may_be = |a: Val| match w.types.kind(w.ty(a)) {
+                    TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Mem => false,
+                    TyKind::Ptr { .. } if w.is_op(v, Op::Store) => {
+                        !matches!(base_of(w, a), Node::Global(_) | Node::Lit(_))
                     }
+                    TyKind::Ptr { .. } => base_of(w, a) == Node::Op(Op::Slot),
+                    _ => w.types.has_function(w.ty(a)) || w.is_op(v, Op::Store),
+                };
+                if given.iter().any(|&a| may_be(a)) {
+                    stores.push(k);
                 }
             }
         }
-    }
-
-    /// The function of which this is the address of a variable.
-    fn variable_of(&self, w: &World, v: Val) -> Option<Cont> {
-        let mut base = v;
-        while let Some(Op::Lea | Op::Bitcast | Op::Extract) = w.as_op(base) {
-            base = w.args(base)[0];
+        // Whatever a function comes to may be unfolded in it.
+        for (found, mut work) in [(&mut self.has_variables, has), (&mut self.stores_variables, stores)] {
+            while let Some(k) = work.pop() {
+                if !std::mem::replace(&mut found[k], true) {
+                    work.extend(&referrers[k]);
+                }
+            }
         }
-        let is_variable = w.as_op(base) == Some(Op::Slot) && w.types.pointee(w.ty(v)).is_some();
-        self.function[self.nest.owner(base).filter(|_| is_variable)?]
     }
 
     fn number(&mut self, roots: &[Cont], refs: &SideTable<Cont, Vec<Cont>>) {
@@ -230,6 +234,15 @@ pub fn is_function(w: &World, k: Cont) -> bool {
 pub fn loop_condition(w: &World, k: Cont) -> Option<Val> {
     let body = w.body(k)?;
     (w.node(body.callee) == Node::Builtin(nyala_ir::Builtin::Branch)).then(|| body.args[1])
+}
+
+/// What an address leads to.
+fn base_of(w: &World, v: Val) -> Node {
+    let mut base = v;
+    while let Some(Op::Lea | Op::Bitcast | Op::Extract) = w.as_op(base) {
+        base = w.args(base)[0];
+    }
+    w.node(base)
 }
 
 /// Which values are computed from parameters of functions, asked so far.

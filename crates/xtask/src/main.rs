@@ -10,6 +10,10 @@ mod snippets;
 mod texts;
 mod tidy;
 
+/// Compiling is, to a quarter, allocation of small things.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};

@@ -49,9 +49,10 @@ impl Machine<'_> {
         macro_rules! i32_op {
             ($op:expr, $f:ident, $d:expr, $x:expr, $y:expr) => {{
                 let (x, y): (u64, u64) = ($x, $y);
-                // Uninitialized words are no `i32`; the sum of one is none either.
+                // Uninitialized words are no `i32`; the sum of one is none either, but differences and products may be.
                 let r = x.$f(y);
-                set!($d, if r as i32 as i64 as u64 == r { r } else { eval::arith($op, Prim::I32, x, y, wrap)? })
+                let is_usual = r as i32 as i64 as u64 == r && ($op == Op::Add || x != POISON && y != POISON);
+                set!($d, if is_usual { r } else { eval::arith($op, Prim::I32, x, y, wrap)? })
             }};
         }
         macro_rules! i64_op {
@@ -113,7 +114,10 @@ impl Machine<'_> {
                     }
                     set!(d, bits);
                 }
-                Inst::CopyMany { d, s, n } => frame.copy_within(s as usize..(s + n) as usize, d as usize),
+                Inst::CopyMany { d, s, n } => {
+                    *steps += u64::from(n / WORDS_OF_STEP);
+                    frame.copy_within(s as usize..(s + n) as usize, d as usize);
+                }
                 Inst::Poison { d, n } => frame[d as usize..(d + n) as usize].fill(POISON),
                 Inst::CheckInit { a } => {
                     if get!(a) == POISON {

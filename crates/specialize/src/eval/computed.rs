@@ -25,8 +25,8 @@ use std::rc::Rc;
 
 /// Functions whose calls were given up before no more is tried.
 const MAX_FAILURES: u32 = 16;
-/// Words of arguments.
-const MAX_WORDS: usize = 1 << 20;
+/// Words of arguments: they are gone through at each call, in vain if one is not known.
+const MAX_WORDS: usize = 256;
 /// Constants looked at in one body.
 const MAX_CONSTANTS: usize = 64;
 
@@ -130,7 +130,12 @@ impl Evaluator<'_> {
         };
         let mut words = std::mem::take(&mut self.computer.words);
         words.clear();
-        let is_known = frame[1..frame.len() - 1].iter().all(|&v| self.push_words(v, &mut machine, &mut words));
+        let data = 1..frame.len() - 1;
+        let is_known = frame[data.clone()].iter().zip(&code.tys[data]).all(|(&v, &ty)| {
+            // An address that is a number is the program's, not the interpreter's.
+            let is_number = matches!(v, Value::Lit(bits) if bits != 0);
+            !(is_number && self.source.types.pointee(ty).is_some()) && self.push_words(v, &mut machine, &mut words)
+        });
         let results = if is_known { self.compute_words(code.cont, &mut machine, &words) } else { None };
         self.computer.words = words;
         // After a fault it is of no further use.
@@ -321,6 +326,7 @@ fn is_open(w: &World, facts: &Facts, k: Cont) -> bool {
                     return true;
                 }
             }
+            Node::Lit(bits) if bits != 0 && w.types.pointee(w.ty(v)).is_some() => return true,
             Node::Builtin(b) if !matches!(b, Builtin::Branch | Builtin::Unreachable) => return true,
             Node::Op(_) if facts.nest.owner(v).is_none() => {
                 n += 1;
