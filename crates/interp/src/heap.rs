@@ -10,8 +10,8 @@ pub const NONE: Frame = u32::MAX;
 
 /// Records below this size have free lists found by index.
 pub const SMALL: usize = 256;
-/// How many words there may be: 4 GiB.
-pub const MAX_WORDS: usize = 1 << 29;
+/// How many words there may be: 1 GiB.
+pub const MAX_WORDS: usize = 1 << 27;
 
 const GEN_MASK: u32 = 0xfff;
 /// Where a closure names its entry point.
