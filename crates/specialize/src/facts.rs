@@ -2,7 +2,7 @@
 
 use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
-use nyala_ir::{Cont, Node, Op, TyKind, Val, World};
+use nyala_ir::{Cont, Node, Op, Ty, TyKind, Val, World};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 
@@ -81,7 +81,8 @@ impl Facts {
                         !matches!(base_of(w, a), Node::Global(_) | Node::Lit(_))
                     }
                     TyKind::Ptr { .. } => base_of(w, a) == Node::Op(Op::Slot),
-                    _ => w.types.has_function(w.ty(a)) || w.is_op(v, Op::Store),
+                    _ if w.is_op(v, Op::Store) => !is_data(w, w.ty(a)),
+                    _ => w.types.has_function(w.ty(a)),
                 };
                 if given.iter().any(|&a| may_be(a)) {
                     stores.push(k);
@@ -228,6 +229,25 @@ impl Facts {
 /// Whether a parameter is or contains a function.
 pub fn is_function(w: &World, k: Cont) -> bool {
     w.params(k).iter().any(|&p| w.types.has_function(w.ty(p)))
+}
+
+/// Numbers, and what is made of them.
+pub fn is_data(w: &World, ty: Ty) -> bool {
+    // A type may have the same part in many places.
+    let mut seen: FxHashSet<Ty> = FxHashSet::default();
+    let mut work = vec![ty];
+    while let Some(ty) = work.pop() {
+        match *w.types.kind(ty) {
+            _ if !seen.insert(ty) => {}
+            TyKind::Prim(_) | TyKind::Vector(..) => {}
+            TyKind::Array(elem, _) => work.push(elem),
+            TyKind::Struct(_) | TyKind::Tuple(_) => {
+                work.extend((0..w.types.n_parts(ty).unwrap_or(0)).filter_map(|i| w.types.part(ty, i)));
+            }
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// The condition of the branch that a continuation's body is.

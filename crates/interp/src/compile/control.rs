@@ -63,13 +63,12 @@ impl Compiler<'_, '_> {
         let mut work: Vec<Val> = args.iter().rev().map(|&a| self.strip(a)).collect();
         while let Some(a) = work.pop() {
             // Of structs their parts, where these are; they are no more than a value may have.
-            self.layout(w.ty(a))?;
+            let n = self.n_words(w.ty(a))?;
             let is_struct = matches!(w.as_op(a), Some(Op::Struct | Op::Tuple));
             if is_struct && !self.available.contains_key(&a) {
                 work.extend(w.args(a).iter().rev().map(|&part| self.strip(part)));
                 continue;
             }
-            let n = self.n_words(w.ty(a))?;
             if n > 0 {
                 let reg = self.need(a)?;
                 words.extend(reg..reg + n);

@@ -16,11 +16,10 @@
 use super::code::{Call, Code, MAX_PARTS, Operand, Target};
 use super::plain::Value;
 use super::{Evaluator, Mode};
-use crate::facts::{Facts, is_function};
+use crate::facts::{Facts, is_data, is_function};
 use nyala_base::SideTable;
 use nyala_interp::{Machine, UNINITIALIZED};
 use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
-use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
 /// Functions whose calls were given up before no more is tried.
@@ -229,25 +228,6 @@ impl Evaluator<'_> {
             }
         }
     }
-}
-
-/// Numbers, and what is made of them.
-fn is_data(w: &World, ty: Ty) -> bool {
-    // A type may have the same part in many places.
-    let mut seen: FxHashSet<Ty> = FxHashSet::default();
-    let mut work = vec![ty];
-    while let Some(ty) = work.pop() {
-        match *w.types.kind(ty) {
-            _ if !seen.insert(ty) => {}
-            TyKind::Prim(_) | TyKind::Vector(..) => {}
-            TyKind::Array(elem, _) => work.push(elem),
-            TyKind::Struct(_) | TyKind::Tuple(_) => {
-                work.extend((0..w.types.n_parts(ty).unwrap_or(0)).filter_map(|i| w.types.part(ty, i)));
-            }
-            _ => return false,
-        }
-    }
-    true
 }
 
 /// What holds of a continuation or of one that it may come to.
