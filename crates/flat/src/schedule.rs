@@ -54,6 +54,7 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
         is_root: SideTable::default(),
         queue: Vec::new(),
         limitations: Vec::new(),
+        warnings: Vec::new(),
         nest,
         exits: Exits::default(),
         groups: Groups::default(),
@@ -89,6 +90,7 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
         next += 1;
         s.build(k);
     }
+    s.warnings.into_iter().for_each(|d| sink.push(d));
     if s.limitations.is_empty() {
         let mut sources = vec![None; s.module.funcs.len()];
         for &k in &s.nest.conts {
@@ -123,6 +125,7 @@ struct Scheduler<'a> {
     is_root: SideTable<Cont, bool>,
     queue: Vec<Cont>,
     limitations: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
     exits: Exits,
     groups: Groups,
     /// Code of continuations that are values, by type.

@@ -86,6 +86,15 @@ fn check_call(w: &World, callee: Val, args: &[Val], fault: &mut impl FnMut(Strin
                         && is_body(4, &[Prim::I64, Prim::I64])
                         && is_block(5)
                 }
+                Builtin::Vectorize => {
+                    let index = tys.get(3).and_then(|&t| w.types.as_prim(t)).filter(|p| p.is_int());
+                    args.len() == 7
+                        && is_prim(1, Prim::I32)
+                        && is_prim(2, Prim::I32)
+                        && tys[3] == tys[4]
+                        && index.is_some_and(|index| is_body(5, &[index]))
+                        && is_block(6)
+                }
                 Builtin::Spawn => args.len() == 4 && is_prim(1, Prim::I32) && is_body(2, &[]) && is_block(3),
             };
         if !ok {

@@ -41,9 +41,12 @@ pub enum Builtin {
     Unreachable,
     /// `parallel(mem, n, lo, hi, body, next)`: calls `body: cn(mem, i64, i64, cn(mem))` for ranges that make up
     /// `lo .. hi` (i64), in any order, at once on `n` (i32) threads, 0 for as many as there are; then goes on with
-    /// `next: cn(mem)` (`001` 5.1). If `n` is negative it is a loop on one thread, in order; the interpreter takes `-n`
-    /// iterations at once as lanes, which may exchange values.
+    /// `next: cn(mem)` (`001` 5.1).
     Parallel,
+    /// `vectorize(mem, l, align, lo, hi, body, next)`: calls `body: cn(mem, T, cn(mem))` for each of `lo .. hi` (T, an
+    /// integer), `l` (i32) of them at a time as lanes, which may exchange values; then goes on with `next: cn(mem)`. Who
+    /// gives an `align` (i32) other than 0 promises that it divides `lo` and `hi`, and `l` their difference (`001` 5.2).
+    Vectorize,
     /// `spawn(mem, handle, body, next)`: goes on with `next: cn(mem)` while `body: cn(mem, cn(mem))` runs as the thread
     /// `handle` (i32), which the runtime gave.
     Spawn,
@@ -53,12 +56,13 @@ pub enum Builtin {
 }
 
 impl Builtin {
-    pub const ALL: [Builtin; 7] = [
+    pub const ALL: [Builtin; 8] = [
         Builtin::Branch,
         Builtin::PeInfo,
         Builtin::StaticAssert,
         Builtin::Unreachable,
         Builtin::Parallel,
+        Builtin::Vectorize,
         Builtin::Spawn,
         Builtin::Limited,
     ];
@@ -70,6 +74,7 @@ impl Builtin {
             Builtin::StaticAssert => "static_assert",
             Builtin::Unreachable => "unreachable",
             Builtin::Parallel => "parallel",
+            Builtin::Vectorize => "vectorize",
             Builtin::Spawn => "spawn",
             Builtin::Limited => "limited",
         }

@@ -577,7 +577,7 @@ impl<'a> Builder<'a> {
                 }
                 _ => "passed to a function that is not known".into(),
             };
-            if matches!(w.node(body.callee), Node::Builtin(Builtin::Parallel | Builtin::Spawn)) {
+            if matches!(w.node(body.callee), Node::Builtin(Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn)) {
                 continue;
             }
             for (i, &arg) in body.args.iter().enumerate() {

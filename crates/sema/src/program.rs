@@ -331,12 +331,6 @@ impl<'a> Program<'a> {
         f.ns == PROGRAM && f.top_level && &*f.ast.name.text == "main"
     }
 
-    /// Whether this is an operation that lanes need each other for.
-    pub fn is_lane_operation(&self, entity: Entity) -> bool {
-        let Entity::Fn(id) = entity else { return false };
-        matches!(&self.fns[id.0 as usize].kind, FnKind::Intrinsic(Intrinsic::Lane(_, lane)) if !lane.is_own())
-    }
-
     /// The impls of a trait that may be for types with this head, in the order of the source.
     pub(crate) fn impls_for(&self, of: TraitId, head: Head) -> Vec<ImplId> {
         let Some(all) = self.impls_of.get(&of) else { return Vec::new() };

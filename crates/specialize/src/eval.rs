@@ -656,9 +656,9 @@ impl<'a> Evaluator<'a> {
                 self.residual_call(site, callee, &args, None);
             }
             // The bodies are built where they stand. While a parallel loop runs, nobody else does.
-            Builtin::Parallel | Builtin::Spawn | Builtin::Limited => {
+            Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn | Builtin::Limited => {
                 self.skip(site, postdom::UNKNOWN, &args);
-                let body = (b == Builtin::Parallel).then(|| args.len() - 2);
+                let body = matches!(b, Builtin::Parallel | Builtin::Vectorize).then(|| args.len() - 2);
                 self.residual_call(site, callee, &args, body);
             }
             Builtin::Branch => {

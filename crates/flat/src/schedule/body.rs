@@ -112,6 +112,7 @@ impl Scheduler<'_> {
             }
             Node::Builtin(Builtin::Unreachable) => Vec::new(),
             Node::Builtin(Builtin::Parallel) => block(body.args[5]).into_iter().collect(),
+            Node::Builtin(Builtin::Vectorize) => block(body.args[6]).into_iter().collect(),
             Node::Builtin(Builtin::Spawn) => block(body.args[3]).into_iter().collect(),
             _ => match block(body.callee) {
                 Some(t) => vec![t],
@@ -470,6 +471,7 @@ impl Scheduler<'_> {
                 Terminator::Jump(self.edge_to(b, body.args[3], Vec::new(), body.origin))
             }
             Node::Builtin(Builtin::Parallel) => self.launch_parallel(b, block, body),
+            Node::Builtin(Builtin::Vectorize) => self.launch_lanes(b, block, body),
             Node::Builtin(Builtin::Spawn) => self.launch_thread(b, block, body),
             Node::Builtin(Builtin::Branch) => {
                 let cond = self.value(b, block, body.args[1]);

@@ -268,6 +268,7 @@ impl Exits {
                         Builtin::Branch => (2..4, 1..2),
                         Builtin::PeInfo | Builtin::StaticAssert | Builtin::Limited => (3..4, 0..0),
                         Builtin::Parallel => (5..6, 1..4),
+                        Builtin::Vectorize => (6..7, 3..5),
                         Builtin::Spawn => (3..4, 1..2),
                         Builtin::Unreachable => (0..0, 0..0),
                     };

@@ -13,7 +13,7 @@
 
 use super::{Building, Scheduler, load_env, store_env};
 use crate::data::*;
-use nyala_base::diagnostics::leaves_parallel_body;
+use nyala_base::diagnostics::{leaves_parallel_body, limitation};
 use nyala_base::{Id, Span};
 use nyala_ir::{Cont, Node, Op, Ty, Val};
 use rustc_hash::FxHashSet;
@@ -39,6 +39,34 @@ impl Scheduler<'_> {
         Terminator::Jump(self.edge_to(b, body.args[5], Vec::new(), body.origin))
     }
 
+    /// What the vectorizer makes a loop of.
+    pub(super) fn launch_lanes(&mut self, b: &mut Building, block: Block, body: &nyala_ir::Body) -> Terminator {
+        let next = Terminator::Jump(self.edge_to(b, body.args[6], Vec::new(), body.origin));
+        let Some(k) = self.launched(body, body.args[5], body.args[6]) else { return next };
+        let width = match self.w.as_lit(body.args[1]).map(|n| n as i32) {
+            Some(n @ 1..=64) => n as u32,
+            Some(n) => {
+                let message = format!("a `vectorize` of {n} lanes");
+                self.limitation(body.origin, &message, "write 1 to 64");
+                return next;
+            }
+            None => {
+                self.warnings.push(limitation::warning(
+                    body.origin,
+                    "the number of lanes of this `vectorize` is known at run time only, so it is a plain loop",
+                    "write a literal, or let the function around it be specialized with `@`",
+                ));
+                1
+            }
+        };
+        let target = self.func(k);
+        let mut args: Vec<Value> = body.args[3..5].iter().map(|&a| self.value(b, block, a)).collect();
+        args.extend(self.free_values(b, block, k));
+        let mut fb = self.builder(b, block, body.origin);
+        fb.vectorize(target, width, &args);
+        next
+    }
+
     pub(super) fn launch_thread(&mut self, b: &mut Building, block: Block, body: &nyala_ir::Body) -> Terminator {
         let Some((code, k)) = self.callback(body, body.args[2], body.args[3]) else { return Terminator::Unreachable };
         let handle = self.value(b, block, body.args[1]);
@@ -55,12 +83,12 @@ impl Scheduler<'_> {
         self.builder(b, block, span).call(func, args, &[]);
     }
 
-    /// The callback for a body, and the function that it is.
-    fn callback(&mut self, launch: &nyala_ir::Body, body: Val, next: Val) -> Option<(Func, Cont)> {
+    /// The function that a body is. `None`: the limitations say why not.
+    fn launched(&mut self, launch: &nyala_ir::Body, body: Val, next: Val) -> Option<Cont> {
         let Some(k) = self.w.as_cont(body) else {
             self.limitation(
                 launch.origin,
-                "the body of this `parallel` or `spawn` is known at run time only",
+                "the body of this `parallel`, `spawn` or `vectorize` is known at run time only",
                 "let the function around it be specialized with `@`, or wrap the body: `|| body()`",
             );
             return None;
@@ -69,6 +97,12 @@ impl Scheduler<'_> {
             self.limitations.push(leaves_parallel_body::by_call(leaves, launch.origin));
             return None;
         }
+        Some(k)
+    }
+
+    /// The callback for a body, and the function that it is.
+    fn callback(&mut self, launch: &nyala_ir::Body, body: Val, next: Val) -> Option<(Func, Cont)> {
+        let k = self.launched(launch, body, next)?;
         if let Some(code) = self.callbacks[k] {
             return Some((code, k));
         }

@@ -24,11 +24,9 @@ impl Compiler<'_, '_> {
                 Ok(())
             }
             // One range, and one thread: a call of the body.
-            Node::Builtin(Builtin::Parallel) if w.as_lit(args[1]).is_some_and(|n| n as i64 >= 0) => {
-                self.call(args[4], &[args[0], args[2], args[3], args[5]])
-            }
-            Node::Builtin(Builtin::Parallel) => {
-                let leave = self.leave(args[4], &args[1..])?;
+            Node::Builtin(Builtin::Parallel) => self.call(args[4], &[args[0], args[2], args[3], args[5]]),
+            Node::Builtin(Builtin::Vectorize) => {
+                let leave = self.leave(args[5], &args[1..])?;
                 let words = self.words(&args[1..])?;
                 let list = self.list(&words);
                 self.emit(Inst::Lanes { list, leave });

@@ -1,6 +1,7 @@
 //! What checked execution reports, one file per code. These faults happen while the program runs: places are added as the
 //! fault travels.
 
+pub(crate) mod broken_promise;
 pub(crate) mod budget_spent;
 pub(crate) mod dead_continuation;
 pub(crate) mod diverged_lanes;
@@ -15,6 +16,7 @@ pub(crate) mod uninitialized_read;
 pub(crate) use nyala_base::diagnostics::{bug, limitation, undefined_symbol};
 
 nyala_base::codes![
+    broken_promise,
     budget_spent,
     dead_continuation,
     diverged_lanes,

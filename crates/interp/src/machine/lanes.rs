@@ -1,7 +1,7 @@
 //! Which lane runs, and when they meet: apart from the loop, which only comes here when a lane begins, waits or ends.
 
 use super::*;
-use crate::diagnostics::diverged_lanes;
+use crate::diagnostics::{broken_promise, diverged_lanes};
 use crate::externals::LANE_END;
 use crate::lanes::{Lane, LaneOp, Waiting, alone};
 
@@ -9,16 +9,18 @@ use crate::lanes::{Lane, LaneOp, Waiting, alone};
 const MAX_LANES: u64 = 1 << 20;
 
 impl Machine<'_> {
-    /// Begins a parallel loop: `self.words` are the number of threads, the bounds, the body, and where to go on. Less
-    /// than no threads are lanes, so many of which run together.
+    /// Begins a loop of lanes: `self.words` are how many run together, what the caller promises of the bounds, the bounds,
+    /// the body, and where to go on.
     pub(super) fn begin_lanes(&mut self) -> Result<Closure> {
-        let [n, at, hi, body, next] = self.words[..] else { return Err(bug("a parallel loop of other arguments")) };
-        if [n, at, hi].contains(&POISON) {
+        let [n, align, at, hi, body, next] = self.words[..] else { return Err(bug("lanes of other arguments")) };
+        if [n, align, at, hi].contains(&POISON) {
             return Err(eval::uninitialized());
         }
-        if n as i64 >= 0 {
-            self.words = vec![at, hi, next];
-            return Ok(Closure(body));
+        let n = (n as i64).max(1);
+        let (from, to, align) = (i128::from(at as i64), i128::from(hi as i64), i128::from(align as i64));
+        let divides = |d: i128, x: i128| x % d == 0;
+        if align != 0 && !(divides(align, from) && divides(align, to) && divides(n.into(), to - from)) {
+            return Err(broken_promise::error(n, align as i64, from as i64, to as i64).into());
         }
         let item = self.groups.last().map_or(0, |g| g.lanes[g.current].item);
         self.groups.push(Group {
@@ -26,7 +28,7 @@ impl Machine<'_> {
             next: Closure(next),
             at: at as i64,
             hi: hi as i64,
-            width: (n as i64).unsigned_abs(),
+            width: n as u64,
             lanes: Vec::new(),
             current: 0,
             is_block: false,
@@ -69,7 +71,7 @@ impl Machine<'_> {
             if self.heap.is_full() || n > MAX_LANES {
                 return Err(refused("so many lanes at once cannot be interpreted as yet"));
             }
-            let ready = |i: i64| State::Ready(group.body, vec![i as u64, i.wrapping_add(1) as u64, end.0]);
+            let ready = |i: i64| State::Ready(group.body, vec![i as u64, end.0]);
             let lanes = (0..n as i64).map(|i| ready(group.at + i));
             group.lanes = lanes.map(|state| Lane { state, item: group.item, n_shared: 0 }).collect();
             group.current = 0;

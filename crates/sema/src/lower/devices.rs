@@ -1,4 +1,4 @@
-//! Intrinsics that have no back end yet: launches on devices, `vectorize`, `pipeline`, the indices of work items. They
+//! Intrinsics that have no back end yet: launches on devices, `pipeline`, the indices of work items. They
 //! become loops, x innermost. Those of devices only the interpreter executes; the others say so ([`Builtin::Limited`]).
 //! The work items of one block are lanes: [`super::lanes`].
 
@@ -49,18 +49,11 @@ impl Lowerer<'_, '_, '_> {
         self.call_with(body, args.to_vec(), TypeTable::UNIT, None);
     }
 
-    /// `vectorize(L, a, b, body)`, `vectorize(L, a, b, align, body)`, `vectorize(L, body)`; `pipeline(ii, a, b, body)`.
+    /// `pipeline(ii, a, b, body)`.
     pub(super) fn loop_intrinsic(&mut self, vals: &[Val], span: Span) -> Val {
         let unit = self.w.unit();
         let (Some((&body, rest)), true) = (vals.split_last(), self.mem(span).is_some()) else { return unit };
-        let (lo, hi) = match rest {
-            [n] => {
-                let ty = self.w.ty(*n);
-                (self.w.lit(ty, 0), *n)
-            }
-            [_, lo, hi, ..] => (*lo, *hi),
-            _ => return unit,
-        };
+        let [_, lo, hi, ..] = *rest else { return unit };
         self.counted(lo, hi, &mut |l, i| l.call_body(body, &[i]));
         unit
     }
@@ -109,7 +102,7 @@ impl Lowerer<'_, '_, '_> {
             blocks.push(n);
         }
         self.blocks(&blocks, zero, &mut |l| {
-            l.lanes(threads, zero, threads, span, &mut |l, i| {
+            l.lanes([threads, zero, zero, threads], span, &mut |l, i| {
                 l.call_symbol("nyala_lanes_begin", &[i], None);
                 l.call_body(body, &[]);
             });

@@ -1,9 +1,10 @@
 //! Lanes: the iterations of one `vectorize`, the work items of one block, which may exchange values (`rv_…`) and wait for
-//! each other (barriers). They are a parallel loop of less than no threads, whose iterations the interpreter runs so that
-//! they meet at these operations; elsewhere it is a plain loop, and they are a `limitation`.
+//! each other (barriers).
 //!
 //! ```text
-//! vectorize(l, a, b, body)     parallel(m, -l, a, b, range, k)
+//! vectorize(l, a, b, body)     vectorize(m, l, 0, a, b, lane, k)
+//!                                cont lane(m, i, ret) = @@body(m, i, next)
+//!                                  cont next(m) = ret(m)
 //! rv_any(x)                    nyala_lanes_any(m, x, k)
 //! ```
 
@@ -14,28 +15,42 @@ impl Lowerer<'_, '_, '_> {
     /// `vectorize(L, a, b, body)`, `vectorize(L, a, b, align, body)`, `vectorize(L, body)`.
     pub(super) fn vectorize(&mut self, vals: &[Val], span: Span) -> Val {
         let unit = self.w.unit();
-        if !self.has_lanes {
-            return self.loop_intrinsic(vals, span);
-        }
         let Some((&body, rest)) = vals.split_last() else { return unit };
-        let (length, lo, hi) = match *rest {
+        let i32 = self.w.types.i32();
+        let none = self.w.lit(i32, 0);
+        let numbers = match *rest {
             [n] => {
                 let ty = self.w.ty(n);
-                (n, self.w.lit(ty, 0), n)
+                [n, none, self.w.lit(ty, 0), n]
             }
-            [n, lo, hi, ..] => (n, lo, hi),
+            [n, lo, hi] => [n, none, lo, hi],
+            [n, lo, hi, align] => [n, align, lo, hi],
             _ => return unit,
         };
-        self.lanes(length, lo, hi, span, &mut |l, i| l.call_body(body, &[i]));
+        self.lanes(numbers, span, &mut |l, i| l.call_body(body, &[i]));
         unit
     }
 
-    /// `body` for `lo .. hi`, `length` of these at once.
-    pub(super) fn lanes(&mut self, length: Val, lo: Val, hi: Val, span: Span, body: &mut dyn FnMut(&mut Self, Val)) {
-        let i32 = self.w.types.i32();
-        let (zero, length) = (self.w.lit(i32, 0), self.convert_int(length, i32));
-        let n = self.w.op(Op::Sub, &[zero, length]);
-        self.ranges([n, lo, hi], span, body);
+    /// `body` for `numbers[2] .. numbers[3]`, `numbers[0]` of these at once; `numbers[1]` is what divides the bounds, or 0.
+    pub(super) fn lanes(&mut self, numbers: [Val; 4], span: Span, body: &mut dyn FnMut(&mut Self, Val)) {
+        if self.mem(span).is_none() {
+            return;
+        }
+        let (mem, i32) = (self.w.types.mem(), self.w.types.i32());
+        let [length, align, lo, hi] = numbers;
+        let index = self.w.ty(lo);
+        let next_ty = self.w.types.cn(&[mem]);
+        let body_ty = self.w.types.cn(&[mem, index, next_ty]);
+        let lane = self.w.declare("lane", body_ty, &["m", "i", "ret"]);
+        let [_, i, ret] = *self.w.params(lane) else { return };
+        let before = self.cur.take();
+        self.go_on_in(lane);
+        body(self, i);
+        self.end(ret, &[]);
+        self.cur = before;
+        let (length, align) = (self.convert_int(length, i32), self.convert_int(align, i32));
+        let lane = self.w.cont_val(lane);
+        self.launch(Builtin::Vectorize, &[length, align, lo, hi, lane]);
     }
 
     /// An operation across lanes.

@@ -142,8 +142,6 @@ struct Lowerer<'p, 'a, 's> {
     loops: Vec<LoopState>,
     /// Where loops that stand for devices keep the numbers of the block.
     work_item: Option<Global>,
-    /// Whether the program has operations across lanes.
-    has_lanes: bool,
 }
 
 impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
@@ -183,7 +181,6 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             in_memory,
             loops: vec![LoopState::default(); p.loops.len()],
             work_item: None,
-            has_lanes: p.resolved.values().any(|e| p.is_lane_operation(*e)),
         }
     }
 

@@ -1,0 +1,697 @@
+//! The vector version of a function: control flow, masks, parameters of blocks (see the crate's header). What the
+//! instructions become is in [`crate::widen`].
+
+use crate::prepare::Loops;
+use crate::regions::Regions;
+use crate::shapes::{Shape, Shapes};
+use crate::versions::Versions;
+use nyala_base::graph::NONE;
+use nyala_base::{Id, SideTable, Span};
+use nyala_flat::*;
+use nyala_ir::{Op, Prim, Ty};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// What a value of the scalar function is in the vector version.
+#[derive(Clone, Copy, Debug)]
+pub enum Wide {
+    /// The same in all lanes.
+    Uniform(Value),
+    /// In lane 0; each lane has so much more (of addresses: bytes) than the one before.
+    Strided(Value, i64),
+    /// A vector, or an aggregate of vectors.
+    Vector(Value),
+    /// Addresses: of each lane an index, times so many bytes, behind `base`.
+    Indexed { base: Value, index: Value, scale: u64 },
+    /// The address of a variable, or a part of it, whose lanes lie side by side; of each lane so many bytes (i64) further.
+    Own { base: Value, bytes: Option<Value> },
+}
+
+/// Instructions that a branch around them is worth.
+const MIN_SKIPPED: usize = 24;
+
+pub struct Builder<'a> {
+    pub versions: &'a mut Versions,
+    pub module: &'a mut Module,
+    pub old: &'a Function,
+    pub regions: &'a Regions,
+    pub shapes: &'a Shapes,
+    pub width: u32,
+    pub new: Function,
+    /// The block of the new function that is written.
+    pub cur: Block,
+    pub span: Span,
+    pub map: SideTable<Value, Option<Wide>>,
+    /// The block of the old function that is being translated.
+    pub here: usize,
+    /// Lanes that are active there; `None` if all are.
+    pub mask: Option<Value>,
+    /// Variables of parameters.
+    params: SideTable<Value, Option<Value>>,
+    /// Variables of what divergent loops computed and others use, with the loop.
+    kept: FxHashMap<(Value, usize), Value>,
+    /// Of each loop what is kept when lanes leave it.
+    kept_of: Vec<Vec<Value>>,
+    /// The first of the blocks that the same lanes execute.
+    leaders: Vec<usize>,
+    /// Variables of masks, by leader, and their values once it is executed.
+    mask_slots: Vec<Option<Value>>,
+    masks: Vec<Option<Value>>,
+    /// Whether at least one lane is active where the block is executed.
+    nonempty: Vec<bool>,
+    /// The new block of an old one; where others jump to.
+    blocks: Vec<Block>,
+    guards: Vec<Option<Block>>,
+    /// Positions of blocks that are still to come, for lanes that wait there.
+    waiting: Vec<BTreeSet<usize>>,
+    slots: Vec<Inst>,
+}
+
+/// Makes the vector version `target` of `old`.
+pub fn build(
+    versions: &mut Versions,
+    module: &mut Module,
+    target: Func,
+    old: &Function,
+    regions: &Regions,
+    shapes: &Shapes,
+    params: &[Shape],
+    masked: bool,
+    width: u32,
+) -> Function {
+    let mut new = module.funcs[target.idx()].clone();
+    new.span = old.span;
+    let n = old.blocks.len();
+    let blocks: Vec<Block> = (1..=n).map(Block::from_idx).collect();
+    let empty = |name: &str| BlockData {
+        name: name.into(),
+        params: Vec::new(),
+        insts: Vec::new(),
+        term: Terminator::Unreachable,
+    };
+    new.blocks.push(empty("entry"));
+    old.blocks.iter().for_each(|b| new.blocks.push(empty(&b.name)));
+    let mut b = Builder {
+        versions,
+        module,
+        old,
+        regions,
+        shapes,
+        width,
+        new,
+        cur: Block(0),
+        span: Span::NONE,
+        map: SideTable::default(),
+        here: 0,
+        mask: None,
+        params: SideTable::default(),
+        kept: FxHashMap::default(),
+        kept_of: vec![Vec::new(); regions.loops.all.len()],
+        leaders: Vec::new(),
+        mask_slots: vec![None; n],
+        masks: vec![None; n],
+        nonempty: vec![false; n],
+        blocks,
+        guards: vec![None; n],
+        waiting: vec![BTreeSet::new(); n],
+        slots: Vec::new(),
+    };
+    b.leaders = b.find_leaders();
+    b.entry(params, masked);
+    b.find_kept();
+    b.declare_variables();
+    for &block in &regions.order {
+        b.block(block);
+    }
+    let Builder { mut new, slots, module, .. } = b;
+    new.blocks[0].insts.splice(0..0, slots);
+    new.blocks[0].term = Terminator::Jump(Edge { block: Block(1), args: Vec::new() });
+    repair(&mut module.types, &mut new);
+    promote_slots_of(&mut module.types, &mut new);
+    simplify_function(&module.types, &mut new);
+    new
+}
+
+impl Builder<'_> {
+    fn loops(&self) -> &Loops {
+        &self.regions.loops
+    }
+
+    // Building.
+
+    pub fn push(&mut self, op: InstOp, args: &[Value], ty: Option<Ty>) -> Option<Value> {
+        let result = ty.map(|ty| self.new.new_value(ty, ""));
+        let inst = Inst { op, args: Args::from_slice(args), result, span: self.span };
+        self.new.blocks[self.cur.idx()].insts.push(inst);
+        result
+    }
+
+    /// An operation with a result.
+    pub fn op(&mut self, op: Op, args: &[Value], ty: Ty) -> Value {
+        self.with_result(InstOp::Op(op), args, ty)
+    }
+
+    pub fn with_result(&mut self, op: InstOp, args: &[Value], ty: Ty) -> Value {
+        let result = self.new.new_value(ty, "");
+        let inst = Inst { op, args: Args::from_slice(args), result: Some(result), span: self.span };
+        self.new.blocks[self.cur.idx()].insts.push(inst);
+        result
+    }
+
+    pub fn literal(&mut self, prim: Prim, bits: u64) -> Value {
+        let ty = self.module.types.prim(prim);
+        self.new.constant(Const::Bits(prim.normalize(bits)), ty)
+    }
+
+    pub fn new_block(&mut self, name: &str) -> Block {
+        self.new.blocks.push(BlockData {
+            name: name.into(),
+            params: Vec::new(),
+            insts: Vec::new(),
+            term: Terminator::Unreachable,
+        });
+        Block::from_idx(self.new.blocks.len() - 1)
+    }
+
+    pub fn end(&mut self, term: Terminator) {
+        self.new.blocks[self.cur.idx()].term = term;
+    }
+
+    pub fn jump_to(&mut self, block: Block) {
+        self.end(Terminator::Jump(Edge { block, args: Vec::new() }));
+    }
+
+    pub fn branch(&mut self, cond: Value, then: Block, els: Block) {
+        let edge = |block| Edge { block, args: Vec::new() };
+        self.end(Terminator::Branch { cond, then: edge(then), els: edge(els) });
+    }
+
+    /// A variable of the version's frame.
+    pub fn slot(&mut self, ty: Ty) -> Value {
+        let ptr = self.module.types.ptr(ty);
+        let result = self.new.new_value(ptr, "");
+        let op = InstOp::Op(Op::Slot);
+        self.slots.push(Inst { op, args: Args::new(), result: Some(result), span: Span::NONE });
+        result
+    }
+
+    pub fn read(&mut self, slot: Value) -> Value {
+        let ty = self.module.types.pointee(self.new.ty(slot)).unwrap_or(self.module.types.unit());
+        self.op(Op::Load, &[slot], ty)
+    }
+
+    pub fn write(&mut self, slot: Value, value: Value) {
+        self.push(InstOp::Op(Op::Store), &[slot, value], None);
+    }
+
+    pub fn mask_ty(&mut self) -> Ty {
+        self.module.types.vector(Prim::Bool, self.width)
+    }
+
+    /// A mask with the same in all lanes.
+    pub fn full(&mut self, value: bool) -> Value {
+        let (ty, lit) = (self.mask_ty(), self.literal(Prim::Bool, value.into()));
+        self.op(Op::Splat, &[lit], ty)
+    }
+
+    /// Lanes of `mask` where `cond` is true. What `cond` is elsewhere may be undefined, so this is no `and`.
+    pub fn restrict(&mut self, mask: Option<Value>, cond: Value) -> Value {
+        let Some(mask) = mask else { return cond };
+        let (none, ty) = (self.full(false), self.mask_ty());
+        self.op(Op::Select, &[mask, cond, none], ty)
+    }
+
+    fn not(&mut self, mask: Value) -> Value {
+        let (all, ty) = (self.full(true), self.mask_ty());
+        self.op(Op::Xor, &[mask, all], ty)
+    }
+
+    /// Whether a lane is active.
+    fn any(&mut self, mask: Value) -> Value {
+        let (u64, bool) = (self.module.types.prim(Prim::U64), self.module.types.bool());
+        let bits = self.with_result(InstOp::Vector(VectorOp::MaskBits), &[mask], u64);
+        let zero = self.literal(Prim::U64, 0);
+        self.op(Op::Ne, &[bits, zero], bool)
+    }
+
+    // What is known before.
+
+    /// The first block that the same lanes execute; a header of a divergent loop stands for itself.
+    fn find_leaders(&self) -> Vec<usize> {
+        let r = self.regions;
+        let mut leaders: Vec<usize> = (0..self.old.blocks.len()).collect();
+        for &b in &r.order {
+            let is_header = self.header_of(b).is_some();
+            if self.header_of(b).is_some_and(|l| self.shapes.divergent_loops[l]) || b == 0 {
+                continue;
+            }
+            if let Some(a) = r.equivalent_above(b) {
+                leaders[b] = leaders[a];
+                continue;
+            }
+            // The only way here is one side of a branch that all lanes decide alike.
+            if let [p] = r.preds[b][..]
+                && !is_header
+                && !self.shapes.divergent[p]
+                && r.loops.of[p] == r.loops.of[b]
+            {
+                leaders[b] = leaders[p];
+            }
+        }
+        leaders
+    }
+
+    fn header_of(&self, b: usize) -> Option<usize> {
+        self.loops().of[b].filter(|&l| self.loops().all[l].header == b)
+    }
+
+    /// The parameters become values, and the mask.
+    fn entry(&mut self, params: &[Shape], masked: bool) {
+        let tys = self.new.params.clone();
+        let values: Vec<Value> = tys.iter().map(|&ty| self.new.new_value(ty, "")).collect();
+        self.new.blocks[0].params = values.clone();
+        for ((&p, &shape), &value) in self.old.blocks[0].params.iter().zip(params).zip(&values) {
+            self.new.values[value.idx()].name = self.old.values[p.idx()].name.clone();
+            self.map[p] = Some(match shape {
+                Shape::Uniform => Wide::Uniform(value),
+                Shape::Strided(s) => Wide::Strided(value, s),
+                Shape::Varying => Wide::Vector(value),
+            });
+        }
+        self.masks[0] = masked.then(|| values[values.len() - 1]);
+    }
+
+    /// What is used outside of the divergent loop that computes it.
+    fn find_kept(&mut self) {
+        let mut found: Vec<(Value, usize)> = Vec::new();
+        for &b in &self.regions.order {
+            let block = &self.old.blocks[b];
+            let mut note = |v: Value| {
+                if self.old.as_const(v).is_none()
+                    && let Some(l) = self.shapes.left_loop(self.regions, v, b)
+                {
+                    found.push((v, l));
+                }
+            };
+            block.insts.iter().flat_map(|i| &i.args).copied().for_each(&mut note);
+            block.term.for_each_use(note);
+        }
+        for (v, l) in found {
+            if self.kept.contains_key(&(v, l)) {
+                continue;
+            }
+            let ty = self.widen(self.old.ty(v));
+            let slot = self.slot(ty);
+            self.kept.insert((v, l), slot);
+            self.kept_of[l].push(v);
+        }
+    }
+
+    /// Variables of parameters and masks.
+    fn declare_variables(&mut self) {
+        for &b in &self.regions.order {
+            if b != 0 {
+                for &p in &self.old.blocks[b].params {
+                    let ty = self.old.ty(p);
+                    let ty = match self.shape(p, b) {
+                        Shape::Varying => self.widen(ty),
+                        _ => ty,
+                    };
+                    let slot = self.slot(ty);
+                    self.params[p] = Some(slot);
+                }
+                if self.leaders[b] == b {
+                    let ty = self.mask_ty();
+                    let slot = self.slot(ty);
+                    self.mask_slots[b] = Some(slot);
+                }
+            }
+        }
+    }
+
+    pub fn shape(&self, v: Value, block: usize) -> Shape {
+        self.shapes.at(self.old, self.regions, v, block).unwrap_or(Shape::Uniform)
+    }
+
+    // Blocks.
+
+    /// Whether a block must not be executed without a lane, or better is not.
+    fn wants_lanes(&self, b: usize) -> bool {
+        let block = &self.old.blocks[b];
+        let by_end = match block.term {
+            Terminator::Branch { .. } => !self.shapes.divergent[b],
+            Terminator::Unreachable => true,
+            _ => false,
+        };
+        by_end
+            || self.header_of(b).is_some()
+            || block.insts.len() >= MIN_SKIPPED
+            || block.insts.iter().any(|inst| self.needs_lanes(inst, b))
+    }
+
+    /// The place where jumps to a block arrive.
+    fn place(&self, b: usize) -> Block {
+        self.guards[b].unwrap_or(self.blocks[b])
+    }
+
+    /// Where to go on, for lanes that wait at these positions: at the first, where the others still wait.
+    fn arrive(&mut self, mut targets: BTreeSet<usize>) -> Option<Block> {
+        let first = targets.pop_first()?;
+        let b = self.regions.order[first];
+        self.waiting[b].extend(targets);
+        if self.guards[b].is_none() {
+            self.guards[b] = Some(self.new_block("guard"));
+        }
+        Some(self.place(b))
+    }
+
+    fn block(&mut self, b: usize) {
+        self.here = b;
+        let waiting = self.waiting[b].clone();
+        let header = self.header_of(b);
+        let leader = self.leaders[b];
+        let is_leader = leader == b;
+        // Arrivals come to the guard, which jumps on or looks for lanes.
+        let guard = self.guards[b];
+        let mut nonempty = waiting.is_empty() || !is_leader && self.nonempty[leader];
+        if let Some(guard) = guard {
+            self.cur = guard;
+            let looks = !nonempty && self.wants_lanes(b);
+            let own = self.blocks[b];
+            if looks && let Some(mask) = self.mask_of(b) {
+                let cond = self.any(mask);
+                let skip = self.arrive(waiting.clone()).unwrap_or(own);
+                self.branch(cond, own, skip);
+                nonempty = true;
+            } else {
+                self.jump_to(own);
+            }
+        }
+        if header.is_some() {
+            nonempty = true;
+        }
+        self.nonempty[b] = nonempty;
+        self.cur = self.blocks[b];
+        if let Some(l) = header
+            && self.shapes.divergent_loops[l]
+        {
+            let exits: Vec<usize> = self.regions.exits(l).iter().map(|&x| self.regions.position[x]).collect();
+            self.waiting[b].extend(exits);
+        }
+        if b == 0 || header.is_some() {
+            self.begin_region(self.loops().of[b]);
+        }
+        if b != 0 && is_leader {
+            let mask = self.mask_of(b);
+            self.masks[b] = mask;
+        }
+        self.mask = self.masks[leader];
+        if b != 0 {
+            for p in self.old.blocks[b].params.clone() {
+                if let Some(slot) = self.params[p] {
+                    let value = self.read(slot);
+                    self.new.values[value.idx()].name = self.old.values[p.idx()].name.clone();
+                    self.map[p] = Some(match self.shape(p, b) {
+                        Shape::Uniform => Wide::Uniform(value),
+                        Shape::Strided(s) => Wide::Strided(value, s),
+                        Shape::Varying => Wide::Vector(value),
+                    });
+                }
+            }
+        }
+        let old = self.old;
+        for inst in &old.blocks[b].insts {
+            self.span = inst.span;
+            self.inst(inst);
+        }
+        self.terminator(b);
+    }
+
+    /// The mask of a block as of now.
+    fn mask_of(&mut self, b: usize) -> Option<Value> {
+        let leader = self.leaders[b];
+        match self.mask_slots[leader] {
+            Some(slot) if leader == b => Some(self.read(slot)),
+            _ => self.masks[leader],
+        }
+    }
+
+    /// Nothing has come yet to the blocks of this loop, but for its header.
+    fn begin_region(&mut self, region: Option<usize>) {
+        for &b in &self.regions.order {
+            let is_own_header = self.header_of(b).is_some_and(|l| Some(l) == region);
+            if b == 0 || is_own_header || self.regions.loop_around(b) != region {
+                continue;
+            }
+            if let Some(slot) = self.mask_slots[b] {
+                let none = self.full(false);
+                self.write(slot, none);
+            }
+            for &p in &self.old.blocks[b].params {
+                if let Some(slot) = self.params[p] {
+                    let ty = self.module.types.pointee(self.new.ty(slot)).unwrap_or(self.module.types.unit());
+                    let undef = self.new.undef(ty);
+                    self.write(slot, undef);
+                }
+            }
+        }
+    }
+
+    fn terminator(&mut self, b: usize) {
+        let old = self.old;
+        match &old.blocks[b].term {
+            Terminator::Unreachable => self.end(Terminator::Unreachable),
+            Terminator::Return(values) => {
+                let values: Vec<Value> = values.iter().map(|&v| self.vector(v)).collect();
+                self.end(Terminator::Return(values));
+            }
+            Terminator::Jump(edge) => {
+                let mask = self.mask;
+                self.assign(b, edge, mask);
+                self.go(b, edge, mask);
+            }
+            Terminator::Branch { cond, then, els } if !self.shapes.divergent[b] => {
+                let cond = self.scalar(*cond);
+                let (yes, no) = (self.new_block("then"), self.new_block("else"));
+                self.branch(cond, yes, no);
+                let mask = self.mask;
+                for (block, edge) in [(yes, then), (no, els)] {
+                    self.cur = block;
+                    self.assign(b, edge, mask);
+                    self.go(b, edge, mask);
+                }
+            }
+            Terminator::Branch { cond, then, els } => {
+                let cond = self.vector(*cond);
+                let yes = self.restrict(self.mask, cond);
+                let not = self.not(cond);
+                let no = self.restrict(self.mask, not);
+                self.assign(b, then, Some(yes));
+                self.assign(b, els, Some(no));
+                let (back, other, mask) = match () {
+                    () if self.regions.is_back_edge(b, then.block.idx()) => (Some(then), els, yes),
+                    () if self.regions.is_back_edge(b, els.block.idx()) => (Some(els), then, no),
+                    () => (None, els, no),
+                };
+                let mut targets = self.waiting[b].clone();
+                targets.insert(self.regions.position[other.block.idx()]);
+                match back {
+                    Some(back) => {
+                        let again = self.any(mask);
+                        let header = self.blocks[back.block.idx()];
+                        if let Some(next) = self.arrive(targets) {
+                            self.branch(again, header, next);
+                        }
+                    }
+                    None => {
+                        targets.insert(self.regions.position[then.block.idx()]);
+                        if let Some(next) = self.arrive(targets) {
+                            self.jump_to(next);
+                        }
+                    }
+                }
+            }
+            Terminator::TailCall { .. } => self.end(Terminator::Unreachable),
+        }
+    }
+
+    /// Goes on along an edge that all active lanes take.
+    fn go(&mut self, b: usize, edge: &Edge, mask: Option<Value>) {
+        let to = edge.block.idx();
+        let mut targets = self.waiting[b].clone();
+        if !self.regions.is_back_edge(b, to) {
+            targets.insert(self.regions.position[to]);
+            if let Some(next) = self.arrive(targets) {
+                self.jump_to(next);
+            }
+            return;
+        }
+        let header = self.blocks[to];
+        let goes_on = !self.header_of(to).is_some_and(|l| self.shapes.divergent_loops[l]) || self.nonempty[b];
+        match mask {
+            Some(mask) if !goes_on => {
+                let again = self.any(mask);
+                let next = self.arrive(targets).unwrap_or(header);
+                self.branch(again, header, next);
+            }
+            _ => self.jump_to(header),
+        }
+    }
+
+    /// What happens when the lanes of `mask` go along an edge: parameters get their arguments, the lanes become active,
+    /// and loops that they leave keep what they computed.
+    fn assign(&mut self, from: usize, edge: &Edge, mask: Option<Value>) {
+        let to = edge.block.idx();
+        let is_back = self.regions.is_back_edge(from, to);
+        let blends = self.shapes.joins[to] && !is_back;
+        // All arguments are read before the first parameter is written.
+        let mut assigned = Vec::new();
+        for (&p, &arg) in self.old.blocks[to].params.iter().zip(&edge.args) {
+            let Some(slot) = self.params[p] else { continue };
+            let varying = self.shape(p, to) == Shape::Varying;
+            let value = if varying { self.vector(arg) } else { self.scalar(arg) };
+            assigned.push((slot, value, p, varying));
+        }
+        for (slot, value, p, varying) in assigned {
+            let value = match mask {
+                Some(mask) if blends && varying => {
+                    let old = self.read(slot);
+                    self.blend(mask, value, old, self.old.ty(p))
+                }
+                _ => value,
+            };
+            self.write(slot, value);
+        }
+        if self.leaders[to] == to && let Some(slot) = self.mask_slots[to] {
+            let mask = match mask {
+                Some(mask) => mask,
+                None => self.full(true),
+            };
+            let is_divergent_header = self.header_of(to).is_some_and(|l| self.shapes.divergent_loops[l]);
+            let new = if is_back || is_divergent_header && self.regions.preds[to].len() == 2 {
+                mask
+            } else {
+                let (old, ty) = (self.read(slot), self.mask_ty());
+                self.op(Op::Or, &[old, mask], ty)
+            };
+            if !is_back || is_divergent_header {
+                self.write(slot, new);
+            }
+        }
+        let left: Vec<usize> = self.loops().around(from).filter(|&l| !self.loops().contains(l, to)).collect();
+        for l in left {
+            for v in self.kept_of[l].clone() {
+                if !self.regions.dominates(self.shapes.home[v], from) {
+                    continue;
+                }
+                let Some(&slot) = self.kept.get(&(v, l)) else { continue };
+                let value = self.vector_of(v);
+                let value = match mask {
+                    Some(mask) => {
+                        let old = self.read(slot);
+                        self.blend(mask, value, old, self.old.ty(v))
+                    }
+                    None => value,
+                };
+                self.write(slot, value);
+            }
+        }
+    }
+
+    /// A value as it is in the block that is being translated.
+    pub fn wide(&mut self, v: Value) -> Wide {
+        if let Some(constant) = self.old.as_const(v) {
+            return Wide::Uniform(self.new.constant(constant, self.old.ty(v)));
+        }
+        if let Some(l) = self.shapes.left_loop(self.regions, v, self.here)
+            && let Some(&slot) = self.kept.get(&(v, l))
+        {
+            return Wide::Vector(self.read(slot));
+        }
+        match self.map[v] {
+            Some(wide) => wide,
+            // Only what no lane computes has none.
+            None => {
+                let ty = self.old.ty(v);
+                Wide::Uniform(self.new.undef(ty))
+            }
+        }
+    }
+}
+
+/// Values that are used where their definition does not always come before become variables.
+fn repair(types: &mut nyala_ir::Types, function: &mut Function) {
+    let cfg = analysis::Cfg::new(function);
+    let times = cfg.dominator_intervals();
+    let mut home: SideTable<Value, Option<Block>> = SideTable::default();
+    for &b in &cfg.rpo {
+        let block = function.block(b);
+        block.params.iter().for_each(|&p| home[p] = Some(b));
+        block.insts.iter().filter_map(|i| i.result).for_each(|r| home[r] = Some(b));
+    }
+    let dominates = |a: Block, b: Block| {
+        let (a, b) = (times[a.idx()], times[b.idx()]);
+        a.0 <= b.0 && b.1 <= a.1
+    };
+    let mut slots: SideTable<Value, Option<Value>> = SideTable::default();
+    let mut broken: Vec<Value> = Vec::new();
+    for &b in &cfg.rpo {
+        let mut note = |v: Value| {
+            if function.as_const(v).is_none()
+                && slots[v].is_none()
+                && !home[v].is_some_and(|h| dominates(h, b))
+            {
+                slots[v] = Some(v);
+                broken.push(v);
+            }
+        };
+        let block = function.block(b);
+        block.insts.iter().flat_map(|i| &i.args).copied().for_each(&mut note);
+        block.term.for_each_use(note);
+    }
+    if broken.is_empty() {
+        return;
+    }
+    let mut made = Vec::new();
+    for &v in &broken {
+        let ptr = types.ptr(function.ty(v));
+        let slot = function.new_value(ptr, "");
+        slots[v] = Some(slot);
+        made.push(Inst { op: InstOp::Op(Op::Slot), args: Args::new(), result: Some(slot), span: Span::NONE });
+    }
+    for &b in &cfg.rpo {
+        let block = &mut function.blocks[b.idx()];
+        let (old, mut term) = (std::mem::take(&mut block.insts), block.term.clone());
+        let mut insts = Vec::with_capacity(old.len());
+        let mut read: FxHashMap<Value, Value> = FxHashMap::default();
+        let mut use_of = |function: &mut Function, insts: &mut Vec<Inst>, v: Value| -> Value {
+            let Some(slot) = slots[v].filter(|_| home[v] != Some(b)) else { return v };
+            *read.entry(v).or_insert_with(|| {
+                let ty = function.ty(v);
+                let value = function.new_value(ty, "");
+                let args = Args::from_slice(&[slot]);
+                insts.push(Inst { op: InstOp::Op(Op::Load), args, result: Some(value), span: Span::NONE });
+                value
+            })
+        };
+        for mut inst in old {
+            for arg in &mut inst.args {
+                *arg = use_of(function, &mut insts, *arg);
+            }
+            let result = inst.result;
+            insts.push(inst);
+            if let Some(r) = result
+                && let Some(slot) = slots[r]
+            {
+                let args = Args::from_slice(&[slot, r]);
+                insts.push(Inst { op: InstOp::Op(Op::Store), args, result: None, span: Span::NONE });
+            }
+        }
+        term.map_uses(|v| use_of(function, &mut insts, v));
+        let block = &mut function.blocks[b.idx()];
+        block.insts = insts;
+        block.term = term;
+    }
+    function.blocks[0].insts.splice(0..0, made);
+    debug_assert!(NONE != 0);
+}

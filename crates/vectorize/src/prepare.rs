@@ -1,0 +1,290 @@
+//! Brings a function into the form that the rest expects: one return, calls instead of tail calls, loops with one entry
+//! and one block that jumps back.
+
+use nyala_base::graph;
+use nyala_base::{Id, Span};
+use nyala_flat::*;
+use nyala_ir::{Op, Prim, Types};
+use rustc_hash::FxHashMap;
+
+/// A loop: its header dominates all of its blocks.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    pub header: usize,
+    /// The only block that jumps back.
+    pub latch: usize,
+    pub parent: Option<usize>,
+}
+
+/// The loops of a function; each after the one around it.
+#[derive(Clone, Debug, Default)]
+pub struct Loops {
+    pub all: Vec<Loop>,
+    /// The innermost loop of each block.
+    pub of: Vec<Option<usize>>,
+}
+
+impl Loops {
+    pub fn contains(&self, outer: usize, block: usize) -> bool {
+        self.around(block).any(|l| l == outer)
+    }
+
+    /// The loops around a block, innermost first.
+    pub fn around(&self, block: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(self.of[block], |&l| self.all[l].parent)
+    }
+}
+
+pub fn successors(function: &Function) -> Vec<Vec<usize>> {
+    function.blocks.iter().map(|b| b.term.edges().map(|e| e.block.idx()).collect()).collect()
+}
+
+/// Rewrites the function in place; its loops.
+pub fn prepare(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Func) -> Vec<nyala_ir::Ty>) -> Loops {
+    end_by_return(types, function, rets_of);
+    promote_slots_of(types, function);
+    simplify_function(types, function);
+    one_return(function);
+    loop {
+        match find_loops(function) {
+            Found::Entries(entries) => one_entry(types, function, &entries),
+            Found::Latches(header, latches) => one_latch(function, header, &latches),
+            Found::Loops(loops) => return loops,
+        }
+    }
+}
+
+/// Tail calls become calls.
+fn end_by_return(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Func) -> Vec<nyala_ir::Ty>) {
+    for i in 0..function.blocks.len() {
+        let Terminator::TailCall { callee, args } = function.blocks[i].term.clone() else { continue };
+        let rets = match callee {
+            Callee::Func(f) => rets_of(f),
+            Callee::Indirect(_) => function.rets.clone(),
+        };
+        let ty = Module::result_ty(types, &rets);
+        let result = function.new_value(ty, "");
+        let (op, mut all) = match callee {
+            Callee::Func(f) => (InstOp::Call(f), Args::new()),
+            Callee::Indirect(code) => (InstOp::CallIndirect, Args::from_slice(&[code])),
+        };
+        all.extend(args);
+        let span = function.blocks[i].insts.last().map_or(Span::NONE, |inst| inst.span);
+        function.blocks[i].insts.push(Inst { op, args: all, result: Some(result), span });
+        let mut results = Vec::new();
+        match &rets[..] {
+            [_] => results.push(result),
+            _ => {
+                for (n, &ty) in rets.iter().enumerate() {
+                    let index = types.prim(Prim::I32);
+                    let index = function.constant(Const::Bits(n as u64), index);
+                    let part = function.new_value(ty, "");
+                    let args = Args::from_slice(&[result, index]);
+                    function.blocks[i].insts.push(Inst { op: InstOp::Op(Op::Extract), args, result: Some(part), span });
+                    results.push(part);
+                }
+            }
+        }
+        function.blocks[i].term = Terminator::Return(results);
+    }
+}
+
+/// Several returns become jumps to one.
+fn one_return(function: &mut Function) {
+    let returns = |b: &BlockData| matches!(b.term, Terminator::Return(_));
+    if function.blocks.iter().filter(|b| returns(b)).count() < 2 {
+        return;
+    }
+    let tys = function.rets.clone();
+    let params: Vec<Value> = tys.iter().map(|&ty| function.new_value(ty, "")).collect();
+    let exit = Block::from_idx(function.blocks.len());
+    for block in &mut function.blocks {
+        if let Terminator::Return(args) = &mut block.term {
+            block.term = Terminator::Jump(Edge { block: exit, args: std::mem::take(args) });
+        }
+    }
+    let term = Terminator::Return(params.clone());
+    function.blocks.push(BlockData { name: "return".into(), params, insts: Vec::new(), term });
+}
+
+enum Found {
+    Loops(Loops),
+    /// A cycle with these ways in.
+    Entries(Vec<usize>),
+    /// A loop with several blocks that jump back.
+    Latches(usize, Vec<usize>),
+}
+
+/// Loops are the cycles that are left when the headers of those around them are taken away.
+fn find_loops(function: &Function) -> Found {
+    let succs = successors(function);
+    let n = succs.len();
+    let mut loops = Loops { all: Vec::new(), of: vec![None; n] };
+    let preds = graph::reversed(&succs);
+    let mut cut = vec![false; n];
+    // Nodes among which cycles are looked for, and the loop that they are of.
+    let mut work: Vec<(Vec<usize>, Option<usize>)> = vec![(graph::postorder(&succs, 0), None)];
+    let mut member = vec![usize::MAX; n];
+    let mut round = 0;
+    while let Some((nodes, parent)) = work.pop() {
+        round += 1;
+        nodes.iter().for_each(|&b| member[b] = round);
+        let inside = |b: usize| member[b] == round && !cut[b];
+        for cycle in cycles(&succs, &nodes, &inside) {
+            let mark = |b: usize| cycle.binary_search(&b).is_ok();
+            let mut entries: Vec<usize> =
+                cycle.iter().copied().filter(|&b| b == 0 || preds[b].iter().any(|&p| !mark(p))).collect();
+            entries.dedup();
+            let [header] = entries[..] else { return Found::Entries(entries) };
+            let mut latches: Vec<usize> = preds[header].iter().copied().filter(|&p| mark(p)).collect();
+            latches.sort_unstable();
+            latches.dedup();
+            let twice = |l: usize| succs[l].iter().filter(|&&s| s == header).count() > 1;
+            let latch = match latches[..] {
+                [latch] if !twice(latch) && header != 0 => latch,
+                _ => return Found::Latches(header, latches),
+            };
+            let id = loops.all.len();
+            loops.all.push(Loop { header, latch, parent });
+            cycle.iter().for_each(|&b| loops.of[b] = Some(id));
+            cut[header] = true;
+            work.push((cycle, Some(id)));
+        }
+    }
+    Found::Loops(loops)
+}
+
+/// The groups of nodes that reach each other (Tarjan 1972), sorted; single nodes only with an edge to themselves.
+fn cycles(succs: &[Vec<usize>], nodes: &[usize], inside: &dyn Fn(usize) -> bool) -> Vec<Vec<usize>> {
+    let mut index: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut low: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut on_stack: FxHashMap<usize, bool> = FxHashMap::default();
+    let (mut stack, mut found) = (Vec::new(), Vec::new());
+    for &root in nodes {
+        if !inside(root) || index.contains_key(&root) {
+            continue;
+        }
+        let mut calls: Vec<(usize, usize)> = vec![(root, 0)];
+        while let Some(&mut (b, ref mut next)) = calls.last_mut() {
+            if *next == 0 {
+                let i = index.len();
+                index.insert(b, i);
+                low.insert(b, i);
+                stack.push(b);
+                on_stack.insert(b, true);
+            }
+            if let Some(&s) = succs[b].get(*next) {
+                *next += 1;
+                if !inside(s) {
+                    continue;
+                }
+                match index.get(&s) {
+                    None => calls.push((s, 0)),
+                    Some(&i) if on_stack[&s] => {
+                        let l = low[&b].min(i);
+                        low.insert(b, l);
+                    }
+                    Some(_) => {}
+                }
+                // A node without successors left is finished in the next round; mark that it has been begun.
+                continue;
+            }
+            calls.pop();
+            if let Some(&(up, _)) = calls.last() {
+                let l = low[&up].min(low[&b]);
+                low.insert(up, l);
+            }
+            if low[&b] == index[&b] {
+                let at = stack.iter().rposition(|&s| s == b).unwrap_or(0);
+                let mut group = stack.split_off(at);
+                group.iter().for_each(|&g| drop(on_stack.insert(g, false)));
+                if group.len() > 1 || succs[b].contains(&b) {
+                    group.sort_unstable();
+                    found.push(group);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// All ways into a cycle lead over a new block, which branches by a number.
+///
+/// ```text
+/// jump a(x) … jump b(y)      jump in(0, x, undef) … jump in(1, undef, y)
+///                            in(n, x, y): branch eq(n, 0), a(x), b(y)
+/// ```
+fn one_entry(types: &mut Types, function: &mut Function, entries: &[usize]) {
+    let (i32, bool_ty) = (types.i32(), types.bool());
+    let number = function.new_value(i32, "");
+    let mut params = vec![number];
+    let mut first = Vec::new();
+    for &e in entries {
+        first.push(params.len());
+        for p in function.blocks[e].params.clone() {
+            let ty = function.ty(p);
+            params.push(function.new_value(ty, ""));
+        }
+    }
+    let tys: Vec<nyala_ir::Ty> = params.iter().map(|&p| function.ty(p)).collect();
+    let undef: Vec<Value> = tys.iter().map(|&ty| function.undef(ty)).collect();
+    let numbers: Vec<Value> = (0..entries.len()).map(|i| function.constant(Const::Bits(i as u64), i32)).collect();
+    let hub = Block::from_idx(function.blocks.len());
+    for block in &mut function.blocks {
+        for edge in block.term.edges_mut() {
+            let Some(at) = entries.iter().position(|&e| e == edge.block.idx()) else { continue };
+            let mut args = undef.clone();
+            args[0] = numbers[at];
+            args[first[at]..first[at] + edge.args.len()].copy_from_slice(&edge.args);
+            *edge = Edge { block: hub, args };
+        }
+    }
+    let to = |function: &Function, at: usize| {
+        let n = function.blocks[entries[at]].params.len();
+        Edge { block: Block::from_idx(entries[at]), args: params[first[at]..first[at] + n].to_vec() }
+    };
+    for (at, &this) in numbers.iter().enumerate().take(entries.len() - 1) {
+        let cond = function.new_value(bool_ty, "");
+        let here = Block::from_idx(function.blocks.len());
+        let args = Args::from_slice(&[number, this]);
+        let inst = Inst { op: InstOp::Op(Op::Eq), args, result: Some(cond), span: Span::NONE };
+        let is_last = at + 2 == entries.len();
+        let els = match is_last {
+            true => to(function, at + 1),
+            false => Edge { block: Block::from_idx(here.idx() + 1), args: Vec::new() },
+        };
+        let term = Terminator::Branch { cond, then: to(function, at), els };
+        let params = if at == 0 { params.clone() } else { Vec::new() };
+        function.blocks.push(BlockData { name: "enter".into(), params, insts: vec![inst], term });
+    }
+}
+
+/// All jumps back to a header lead over a new block; also those to the entry, which nobody may jump to.
+fn one_latch(function: &mut Function, header: usize, latches: &[usize]) {
+    if header == 0 {
+        // The entry keeps the function's parameters; what it did becomes a block.
+        let old = function.blocks[0].params.clone();
+        let tys: Vec<nyala_ir::Ty> = old.iter().map(|&p| function.ty(p)).collect();
+        let new: Vec<Value> = tys.iter().map(|&ty| function.new_value(ty, "")).collect();
+        let body = Block::from_idx(function.blocks.len());
+        let jump = Terminator::Jump(Edge { block: body, args: new.clone() });
+        let name = function.blocks[0].name.clone();
+        let moved = std::mem::replace(
+            &mut function.blocks[0],
+            BlockData { name, params: new, insts: Vec::new(), term: jump },
+        );
+        function.blocks.push(moved);
+        for block in &mut function.blocks[1..] {
+            block.term.edges_mut().filter(|e| e.block.idx() == 0).for_each(|e| e.block = body);
+        }
+        return;
+    }
+    let tys: Vec<nyala_ir::Ty> = function.blocks[header].params.iter().map(|&p| function.ty(p)).collect();
+    let params: Vec<Value> = tys.iter().map(|&ty| function.new_value(ty, "")).collect();
+    let latch = Block::from_idx(function.blocks.len());
+    for &l in latches {
+        function.blocks[l].term.edges_mut().filter(|e| e.block.idx() == header).for_each(|e| e.block = latch);
+    }
+    let term = Terminator::Jump(Edge { block: Block::from_idx(header), args: params.clone() });
+    function.blocks.push(BlockData { name: "continue".into(), params, insts: Vec::new(), term });
+}

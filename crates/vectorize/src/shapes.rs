@@ -1,0 +1,440 @@
+//! Shape and divergence analysis: how the values of the lanes relate, and where lanes part.
+//!
+//! A value is *uniform* if all lanes that compute it together have the same, *strided* if each has a constant more than the
+//! one before, else *varying*. A branch on a varying condition parts the lanes; they come together again at its immediate
+//! post-dominator. Where two ways from there meet before, or there, parameters are varying: lanes come with different
+//! values. A loop that some lanes leave earlier than others is divergent; what it computes is varying outside, because
+//! lanes keep what they had when they left.
+//!
+//! A slot is one variable for each lane. If its address is only used to read and write it, lanes lie side by side in it
+//! (`own`); else one variable after the other.
+
+use crate::regions::Regions;
+use nyala_base::graph::NONE;
+use nyala_base::{Id, SideTable};
+use nyala_flat::*;
+use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Shape {
+    Uniform,
+    /// The difference between a lane and the one before, not 0; of addresses in bytes.
+    Strided(i64),
+    Varying,
+}
+
+use Shape::*;
+
+impl Shape {
+    fn join(a: Option<Shape>, b: Option<Shape>) -> Option<Shape> {
+        match (a, b) {
+            (None, s) | (s, None) => s,
+            (a, b) if a == b => a,
+            _ => Some(Varying),
+        }
+    }
+
+    fn strided(stride: i64) -> Shape {
+        if stride == 0 { Uniform } else { Strided(stride) }
+    }
+}
+
+/// What calls give, as far as the analysis asks.
+pub trait Callees {
+    /// What an operation across lanes gives; `None` if it is none.
+    fn lane_operation(&self, func: Func) -> Option<LaneOp>;
+    /// Whether calls do nothing but compute a result, the same for the same arguments.
+    fn is_pure(&self, func: Func) -> bool;
+}
+
+/// Operations across lanes, by their names in the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LaneOp {
+    Any,
+    All,
+    Count,
+    Ballot,
+    Get,
+    Compact,
+    Barrier,
+    Id,
+    Width,
+}
+
+impl LaneOp {
+    pub fn of_symbol(symbol: &str) -> Option<LaneOp> {
+        Some(match symbol.strip_prefix("nyala_lanes_")? {
+            "any" => LaneOp::Any,
+            "all" => LaneOp::All,
+            "count" => LaneOp::Count,
+            "ballot" => LaneOp::Ballot,
+            "get" => LaneOp::Get,
+            "compact" => LaneOp::Compact,
+            "barrier" => LaneOp::Barrier,
+            "id" => LaneOp::Id,
+            "width" => LaneOp::Width,
+            _ => return None,
+        })
+    }
+}
+
+pub struct Shapes {
+    shapes: SideTable<Value, Option<Shape>>,
+    /// The block of each local value.
+    pub home: SideTable<Value, usize>,
+    /// Blocks whose branch parts the lanes.
+    pub divergent: Vec<bool>,
+    /// Blocks where lanes come together from several ways, or at several times.
+    pub joins: Vec<bool>,
+    pub divergent_loops: Vec<bool>,
+    /// Addresses within slots in which lanes lie side by side.
+    pub own: SideTable<Value, bool>,
+}
+
+impl Shapes {
+    /// `params` are the shapes of the function's parameters.
+    pub fn new(
+        types: &Types,
+        function: &Function,
+        regions: &Regions,
+        params: &[Shape],
+        wrap: bool,
+        callees: &dyn Callees,
+    ) -> Shapes {
+        let n = function.blocks.len();
+        let mut s = Shapes {
+            shapes: SideTable::default(),
+            home: SideTable::default(),
+            divergent: vec![false; n],
+            joins: vec![false; n],
+            divergent_loops: vec![false; regions.loops.all.len()],
+            own: SideTable::default(),
+        };
+        for &b in &regions.order {
+            let block = &function.blocks[b];
+            block.params.iter().for_each(|&p| s.home[p] = b);
+            block.insts.iter().filter_map(|i| i.result).for_each(|r| s.home[r] = b);
+        }
+        s.find_own(types, function, regions);
+        for (&p, &shape) in function.blocks[0].params.iter().zip(params) {
+            s.shapes[p] = Some(shape);
+        }
+        // Shapes only go up, and branches and joins only become divergent.
+        loop {
+            let mut changed = false;
+            for &b in &regions.order {
+                changed |= s.visit(types, function, regions, b, wrap, callees);
+            }
+            if !changed {
+                return s;
+            }
+        }
+    }
+
+    /// The shape that a value has in a block.
+    pub fn at(&self, function: &Function, regions: &Regions, v: Value, block: usize) -> Option<Shape> {
+        if function.as_const(v).is_some() {
+            return Some(Uniform);
+        }
+        match self.left_loop(regions, v, block) {
+            Some(_) => Some(Varying),
+            None => self.shapes[v],
+        }
+    }
+
+    /// The innermost divergent loop that a local value was computed in and `block` is not in.
+    pub fn left_loop(&self, regions: &Regions, v: Value, block: usize) -> Option<usize> {
+        let home = self.home[v];
+        regions.loops.around(home).find(|&l| self.divergent_loops[l] && !regions.loops.contains(l, block))
+    }
+
+    fn visit(
+        &mut self,
+        types: &Types,
+        function: &Function,
+        regions: &Regions,
+        b: usize,
+        wrap: bool,
+        callees: &dyn Callees,
+    ) -> bool {
+        let mut changed = false;
+        let block = &function.blocks[b];
+        if b != 0 {
+            let mut shapes: Vec<Option<Shape>> = vec![None; block.params.len()];
+            let mut preds = regions.preds[b].clone();
+            preds.dedup();
+            for p in preds {
+                for edge in function.blocks[p].term.edges().filter(|e| e.block.idx() == b) {
+                    for (shape, &arg) in shapes.iter_mut().zip(&edge.args) {
+                        *shape = Shape::join(*shape, self.at(function, regions, arg, p));
+                    }
+                }
+            }
+            for (&p, shape) in block.params.iter().zip(shapes) {
+                let shape = if self.joins[b] { shape.map(|_| Varying) } else { shape };
+                changed |= self.set(p, shape);
+            }
+        }
+        for inst in &block.insts {
+            let Some(result) = inst.result else { continue };
+            let args: Vec<Option<Shape>> =
+                inst.args.iter().map(|&a| self.at(function, regions, a, b)).collect();
+            let shape = if self.own[result] {
+                own_shape(inst, &args)
+            } else {
+                let args: Option<Vec<Shape>> = args.into_iter().collect();
+                args.map(|args| self.transfer(types, function, inst, result, &args, wrap, callees))
+            };
+            changed |= self.set(result, shape);
+        }
+        if let Terminator::Branch { cond, .. } = block.term
+            && !self.divergent[b]
+            && self.at(function, regions, cond, b).is_some_and(|s| s != Uniform)
+        {
+            self.divergent[b] = true;
+            self.part(regions, b);
+            changed = true;
+        }
+        changed
+    }
+
+    fn set(&mut self, v: Value, shape: Option<Shape>) -> bool {
+        let joined = Shape::join(self.shapes[v], shape);
+        let changed = joined != self.shapes[v];
+        self.shapes[v] = joined;
+        changed
+    }
+
+    /// Lanes part at the end of `b`.
+    fn part(&mut self, regions: &Regions, b: usize) {
+        let meet = regions.ipdom[b];
+        self.meet(regions, &regions.succs[b], meet);
+        let around: Vec<usize> = regions.loops.around(b).collect();
+        for l in around {
+            if meet != NONE && regions.loops.contains(l, meet) || self.divergent_loops[l] {
+                continue;
+            }
+            self.divergent_loops[l] = true;
+            let exits = regions.exits(l);
+            exits.iter().for_each(|&x| self.joins[x] = true);
+            let mut meet = regions.ipdom[regions.loops.all[l].header];
+            while meet != NONE && regions.loops.contains(l, meet) {
+                meet = regions.ipdom[meet];
+            }
+            self.meet(regions, &exits, meet);
+        }
+    }
+
+    /// Marks where ways that begin at different blocks meet, up to `end`.
+    fn meet(&mut self, regions: &Regions, starts: &[usize], end: usize) {
+        // For each block the place where the ways to it were one for the last time.
+        let mut labels: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut visit = |labels: &mut BTreeMap<usize, usize>, joins: &mut Vec<bool>, to: usize, label: usize| {
+            let at = regions.position[to];
+            match labels.get(&at) {
+                None => drop(labels.insert(at, label)),
+                Some(&l) if l == label => {}
+                Some(_) => {
+                    joins[to] = true;
+                    labels.insert(at, to);
+                }
+            }
+        };
+        let mut starts = starts.to_vec();
+        // Both ways of a branch may lead to one block, with different arguments.
+        starts.sort_unstable();
+        for pair in starts.windows(2).filter(|p| p[0] == p[1]) {
+            self.joins[pair[0]] = true;
+        }
+        starts.iter().for_each(|&s| visit(&mut labels, &mut self.joins, s, s));
+        while let Some((at, label)) = labels.pop_first() {
+            let b = regions.order[at];
+            if b == end {
+                continue;
+            }
+            for &s in &regions.succs[b] {
+                // What goes round meets again at the post-dominator, or leaves a divergent loop.
+                if regions.position[s] > at {
+                    visit(&mut labels, &mut self.joins, s, label);
+                }
+            }
+        }
+    }
+
+    fn transfer(
+        &self,
+        types: &Types,
+        function: &Function,
+        inst: &Inst,
+        result: Value,
+        args: &[Shape],
+        wrap: bool,
+        callees: &dyn Callees,
+    ) -> Shape {
+        let all_uniform = args.iter().all(|&a| a == Uniform);
+        let ty = function.ty(result);
+        match inst.op {
+            InstOp::Op(op) => match op {
+                Op::Slot => {
+                    let size = types.pointee(ty).and_then(|t| layout::size_align(types, t)).map_or(0, |l| l.0);
+                    Shape::strided(i64::try_from(size).unwrap_or(0))
+                }
+                Op::Alloc | Op::Atomic | Op::AtomicLoad | Op::Cmpxchg | Op::CmpxchgWeak => Varying,
+                // Each lane has its own there.
+                Op::Load if self.own[inst.args[0]] => Varying,
+                _ if all_uniform => Uniform,
+                Op::Add | Op::Sub if is_int(types, ty) => match (op, args[0], args[1]) {
+                    (_, Varying, _) | (_, _, Varying) => Varying,
+                    (Op::Add, a, b) => Shape::strided(stride(a).wrapping_add(stride(b))),
+                    (_, a, b) => Shape::strided(stride(a).wrapping_sub(stride(b))),
+                },
+                Op::Mul | Op::Shl if is_int(types, ty) => {
+                    let times = |v: Value| {
+                        let bits = function.as_bits(v)?;
+                        let width = types.as_prim(ty)?.bits();
+                        Some(if op == Op::Shl { 1i64.wrapping_shl(bits as u32 & (width - 1)) } else { bits as i64 })
+                    };
+                    match (args[0], times(inst.args[1]), args[1], times(inst.args[0])) {
+                        (Strided(s), Some(c), ..) => Shape::strided(s.wrapping_mul(c)),
+                        (_, _, Strided(s), Some(c)) if op == Op::Mul => Shape::strided(s.wrapping_mul(c)),
+                        _ => Varying,
+                    }
+                }
+                Op::Cast => match (types.as_prim(function.ty(inst.args[0])), types.as_prim(ty), args[0]) {
+                    (Some(from), Some(to), Strided(s)) if from.is_int() && to.is_int() => {
+                        let keeps = to.bits() <= from.bits() || from.is_signed() && !wrap;
+                        if keeps { Strided(s) } else { Varying }
+                    }
+                    _ => Varying,
+                },
+                Op::Bitcast if is_address(types, ty) && is_address(types, function.ty(inst.args[0])) => args[0],
+                Op::Lea => lea_shape(types, function, inst, args, wrap),
+                Op::Select if args[0] == Uniform => Shape::join(Some(args[1]), Some(args[2])).unwrap_or(Varying),
+                _ => Varying,
+            },
+            InstOp::Vector(_) | InstOp::Vectorize(..) | InstOp::CallIndirect => Varying,
+            InstOp::Call(func) => match callees.lane_operation(func) {
+                Some(LaneOp::Any | LaneOp::All | LaneOp::Count | LaneOp::Ballot | LaneOp::Width) => Uniform,
+                Some(LaneOp::Barrier) => Uniform,
+                Some(LaneOp::Id) => Strided(1),
+                Some(LaneOp::Get) if args.get(1) == Some(&Uniform) => Uniform,
+                Some(_) => Varying,
+                None if all_uniform && callees.is_pure(func) => Uniform,
+                None => Varying,
+            },
+        }
+    }
+
+    /// Finds the slots whose addresses are only used to read and write them where they are computed.
+    fn find_own(&mut self, types: &Types, function: &Function, regions: &Regions) {
+        let mut roots: SideTable<Value, Option<Value>> = SideTable::default();
+        let mut escaped: SideTable<Value, bool> = SideTable::default();
+        for &b in &regions.order {
+            for inst in &function.blocks[b].insts {
+                let root = inst.args.first().and_then(|&a| roots[a]);
+                // What leaves a loop is a value of each lane.
+                let leaves = |v: Value| regions.loops.around(self.home[v]).any(|l| !regions.loops.contains(l, b));
+                let stays = |v: Value| !leaves(v);
+                match inst.op {
+                    InstOp::Op(Op::Slot) => {
+                        if let Some(r) = inst.result
+                            && types.pointee(function.ty(r)).is_some_and(|t| is_splittable(types, t))
+                        {
+                            roots[r] = Some(r);
+                        }
+                        continue;
+                    }
+                    InstOp::Op(Op::Lea) if root.is_some() && stays(inst.args[0]) => {
+                        if let Some(r) = inst.result {
+                            roots[r] = root;
+                        }
+                        continue;
+                    }
+                    InstOp::Op(Op::Bitcast) if root.is_some() && stays(inst.args[0]) => {
+                        let pointee = |v: Value| types.pointee(function.ty(v)).map(|t| types.kind(t));
+                        if let Some(r) = inst.result
+                            && let (Some(TyKind::Array(x, _)), Some(TyKind::IndefArray(y))) =
+                                (pointee(inst.args[0]), pointee(r))
+                            && x == y
+                        {
+                            roots[r] = root;
+                            continue;
+                        }
+                    }
+                    InstOp::Op(Op::Load) if root.is_some() && stays(inst.args[0]) => continue,
+                    InstOp::Op(Op::Store) if root.is_some() && stays(inst.args[0]) => {
+                        if let Some(r) = roots[inst.args[1]] {
+                            escaped[r] = true;
+                        }
+                        continue;
+                    }
+                    _ => {}
+                }
+                inst.args.iter().filter_map(|&a| roots[a]).for_each(|r| escaped[r] = true);
+            }
+            function.blocks[b].term.for_each_use(|v| {
+                if let Some(r) = roots[v] {
+                    escaped[r] = true;
+                }
+            });
+        }
+        for &b in &regions.order {
+            for v in function.blocks[b].insts.iter().filter_map(|i| i.result) {
+                self.own[v] = roots[v].is_some_and(|r| !escaped[r]);
+            }
+        }
+    }
+}
+
+/// Types of which lanes can lie side by side: no function code, whose size is not that of a number.
+fn is_splittable(types: &Types, ty: Ty) -> bool {
+    match types.kind(ty) {
+        TyKind::Array(elem, n) => *n <= 1 << 20 && is_splittable(types, *elem),
+        TyKind::Tuple(_) | TyKind::Struct(_) => {
+            (0..types.n_parts(ty).unwrap_or(0)).all(|i| types.part(ty, i).is_some_and(|t| is_splittable(types, t)))
+        }
+        TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Ptr { .. } => true,
+        _ => false,
+    }
+}
+
+fn own_shape(inst: &Inst, args: &[Option<Shape>]) -> Option<Shape> {
+    match inst.op {
+        InstOp::Op(Op::Slot) => Some(Uniform),
+        // The address is uniform if all indices are.
+        _ => args.iter().copied().try_fold(Uniform, |a, b| Some(if a == Uniform && b? == Uniform { a } else { Varying })),
+    }
+}
+
+pub fn stride(shape: Shape) -> i64 {
+    if let Strided(s) = shape { s } else { 0 }
+}
+
+fn is_int(types: &Types, ty: Ty) -> bool {
+    types.as_prim(ty).is_some_and(Prim::is_int)
+}
+
+pub fn is_address(types: &Types, ty: Ty) -> bool {
+    matches!(types.kind(ty), TyKind::Ptr { .. })
+}
+
+/// An index that is strided keeps an address strided, unless it may wrap around between lanes.
+fn lea_shape(types: &Types, function: &Function, inst: &Inst, args: &[Shape], wrap: bool) -> Shape {
+    let (ptr, idx) = (inst.args[0], inst.args[1]);
+    let Some(aggregate) = types.pointee(function.ty(ptr)) else { return Varying };
+    let elem = match types.kind(aggregate) {
+        TyKind::Array(elem, _) | TyKind::IndefArray(elem) => layout::size_align(types, *elem).map(|l| l.0),
+        TyKind::Vector(prim, _) => Some(layout::prim_size(*prim)),
+        // Of a struct the index is a literal.
+        _ => Some(0),
+    };
+    let (Some(elem), Some(prim)) = (elem.and_then(|e| i64::try_from(e).ok()), types.as_prim(function.ty(idx))) else {
+        return Varying;
+    };
+    match (args[0], args[1]) {
+        (Varying, _) | (_, Varying) => Varying,
+        (_, Strided(_)) if prim.bits() < 64 && (!prim.is_signed() || wrap) => Varying,
+        (p, i) => Shape::strided(stride(p).wrapping_add(stride(i).wrapping_mul(elem))),
+    }
+}
