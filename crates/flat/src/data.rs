@@ -1,5 +1,6 @@
 //! The data of flat SSA and its builders.
 
+use crate::vector::VectorOp;
 use nyala_base::{Id, Span};
 use nyala_ir::{AsmInfo, Effect, Op, Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
@@ -130,7 +131,7 @@ pub type Args = SmallVec<[Value; 3]>;
 pub struct Inst {
     pub op: InstOp,
     pub args: Args,
-    /// None for stores and fences only.
+    /// None for stores, fences and `vectorize` only.
     pub result: Option<Value>,
     pub span: Span,
 }
@@ -139,9 +140,14 @@ pub struct Inst {
 pub enum InstOp {
     /// An operation of the graph, without its `mem` operand and result.
     Op(Op),
+    /// An operation of vectorized code.
+    Vector(VectorOp),
     Call(Func),
     /// Calls the code address that is the first argument; types of arguments and result are the signature.
     CallIndirect,
+    /// `vectorize(lo, hi, free…)` runs `body(i, free…)` for each i from lo up to hi, that many at a time as the lanes of
+    /// vectors. Gone before code is made.
+    Vectorize(Func, u32),
 }
 
 /// A jump's target and what its parameters get.
@@ -239,7 +245,8 @@ impl Inst {
     pub fn is_droppable(&self) -> bool {
         match self.op {
             InstOp::Op(op) => op.effect() != Effect::Write || matches!(op, Op::Slot | Op::Alloc),
-            InstOp::Call(_) | InstOp::CallIndirect => false,
+            InstOp::Vector(op) => op.effect() != Effect::Write,
+            InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) => false,
         }
     }
 }
@@ -464,6 +471,23 @@ impl<'m> FunctionBuilder<'m> {
     /// An operation without result.
     pub fn effect(&mut self, op: Op, args: &[Value]) {
         self.push(InstOp::Op(op), args, None);
+    }
+
+    /// An operation of vectorized code with a result of type `ty`.
+    pub fn vector_op(&mut self, op: VectorOp, args: &[Value], ty: Ty) -> Value {
+        let result = self.function.new_value(ty, "");
+        self.push(InstOp::Vector(op), args, Some(result));
+        result
+    }
+
+    /// An operation of vectorized code without result.
+    pub fn vector_effect(&mut self, op: VectorOp, args: &[Value]) {
+        self.push(InstOp::Vector(op), args, None);
+    }
+
+    /// Runs a body for each number from the first argument up to the second, as many as `lanes` at a time.
+    pub fn vectorize(&mut self, body: Func, lanes: u32, args: &[Value]) {
+        self.push(InstOp::Vectorize(body, lanes), args, None);
     }
 
     /// A local variable; its contents are undefined each time this is executed.

@@ -27,6 +27,7 @@ pub mod promote;
 mod read;
 pub mod schedule;
 pub mod simplify;
+mod vector;
 mod verify;
 
 pub use data::*;
@@ -35,4 +36,5 @@ pub use promote::promote_slots;
 pub use read::{ReadError, read};
 pub use schedule::{schedule, schedule_with_sources};
 pub use simplify::simplify_branches;
+pub use vector::VectorOp;
 pub use verify::verify;

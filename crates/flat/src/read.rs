@@ -1,6 +1,7 @@
 //! Reads the text form of flat SSA. What is read should be verified afterwards.
 
 use crate::data::*;
+use crate::vector::VectorOp;
 use nyala_base::{Id, Span};
 use nyala_ir::scalar::float_bits;
 use nyala_ir::types::MAX_LANES;
@@ -620,9 +621,22 @@ impl Reader {
                 args.push(self.value(func, scope)?);
                 InstOp::CallIndirect
             }
-            _ => match Op::from_name(&word) {
-                Some(op) => InstOp::Op(op),
-                None => return self.fail(format!("unknown instruction `{word}`")),
+            "vectorize" => {
+                self.expect('[')?;
+                let lanes = match self.next() {
+                    Token::Number(n) => n.parse().ok(),
+                    _ => None,
+                };
+                self.expect(']')?;
+                match lanes {
+                    Some(lanes) => InstOp::Vectorize(self.func_name()?, lanes),
+                    None => return self.fail("a number of lanes follows"),
+                }
+            }
+            _ => match (Op::from_name(&word), VectorOp::from_name(&word)) {
+                (Some(op), _) => InstOp::Op(op),
+                (None, Some(op)) => InstOp::Vector(op),
+                (None, None) => return self.fail(format!("unknown instruction `{word}`")),
             },
         };
         self.expect('(')?;

@@ -2,7 +2,9 @@
 
 use crate::analysis::Cfg;
 use crate::data::*;
+use crate::vector::VectorOp;
 use nyala_base::Id;
+use nyala_ir::types::MAX_LANES;
 use nyala_ir::{Effect, Op, Prim, Ty, TyKind, Types};
 
 /// Checks all rules; the error lists what is wrong, one sentence a line.
@@ -149,6 +151,21 @@ fn verify_inst(v: &mut Verifier, inst: &Inst) {
             let code = ty(0).is_some_and(|t| *v.types().kind(t) == TyKind::Code);
             v.check(code, "an indirect call's first argument is a code address");
             v.check(result.is_some(), "a call has a result");
+        }
+        InstOp::Vector(op) => verify_vector_op(v, op, inst, result),
+        InstOp::Vectorize(body, lanes) => {
+            let Some(body) = v.module.funcs.get(body.idx()) else {
+                return v.check(false, "the body of `vectorize` is a function of the module");
+            };
+            let args: Vec<Ty> = inst.args.iter().map(|&a| v.function.ty(a)).collect();
+            let fits = match (&args[..], &body.params[..]) {
+                ([lo, hi, free @ ..], [i, rest @ ..]) => lo == i && hi == i && is_int(v.types(), *i) && free == rest,
+                _ => false,
+            };
+            v.check(fits, "`vectorize` has two integers of one type and what its body takes after one of that type");
+            v.check(!body.is_foreign() && body.rets.is_empty(), "the body of `vectorize` has blocks and no results");
+            v.check((1..=MAX_LANES).contains(&lanes), "`vectorize` has 1 to 64 lanes");
+            v.check(inst.result.is_none(), "`vectorize` has no result");
         }
     }
 }
@@ -325,6 +342,57 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
             .then_some(())
             .ok_or("a math function takes and gives a float"),
         Op::Store | Op::AtomicStore | Op::Fence | Op::Known | Op::Hlt | Op::Unfold | Op::Run => Ok(()),
+    };
+    if let Err(rule) = rule {
+        v.check(false, &format!("`{}`: {rule}", op.name()));
+    }
+}
+
+fn verify_vector_op(v: &mut Verifier, op: VectorOp, inst: &Inst, result: Option<Ty>) {
+    let (least, most) = op.arity();
+    if !(least..=most).contains(&inst.args.len()) {
+        return v.check(false, &format!("`{}` has {least} to {most} operands", op.name()));
+    }
+    v.check(result.is_some() == op.written().is_none(), "what writes has no result, and other operations have one");
+    let (function, types) = (v.function, &v.module.types);
+    let ty = |i: usize| function.ty(inst.args[i]);
+    let vector = |ty: Ty| types.as_vector(ty);
+    let is_u64 = |ty: Ty| types.as_prim(ty) == Some(Prim::U64);
+    // Type and number of the lanes that the operation is about.
+    let lanes = op.written().map(ty).or(result).and_then(vector);
+    let is_mask = |ty: Ty| lanes.is_some_and(|(_, n)| vector(ty) == Some((Prim::Bool, n)));
+    let has_mask = op.mask(&inst.args).is_none_or(|mask| is_mask(function.ty(mask)));
+    v.check(has_mask, "a mask has a `bool` for each lane");
+    let rule = match op {
+        VectorOp::Load | VectorOp::Store => {
+            let elem = types.pointee(ty(0)).map(|pointee| match types.kind(pointee) {
+                TyKind::Array(elem, _) | TyKind::IndefArray(elem) => *elem,
+                _ => pointee,
+            });
+            let fits = lanes.is_some_and(|(prim, _)| elem.and_then(|t| types.as_prim(t)) == Some(prim));
+            fits.then_some(()).ok_or("the address is one of an element, or of an array of them")
+        }
+        VectorOp::Gather | VectorOp::Scatter => {
+            let index = types.as_vector(ty(1));
+            let fits = lanes
+                .zip(index)
+                .is_some_and(|((_, n), (prim, m))| n == m && matches!(prim, Prim::I32 | Prim::I64 | Prim::U64));
+            let scale = types.as_prim(ty(2)) == Some(Prim::I64)
+                && function.as_bits(inst.args[2]).is_some_and(|scale| scale as i64 >= 1);
+            (types.pointee(ty(0)).is_some() && fits && scale)
+                .then_some(())
+                .ok_or("takes an address, an i32, i64 or u64 for each lane, and a literal i64 from 1")
+        }
+        VectorOp::MaskBits => {
+            let mask = types.lane_prim(ty(0)) == Some(Prim::Bool) && types.as_vector(ty(0)).is_some();
+            (mask && result.is_some_and(is_u64)).then_some(()).ok_or("takes a mask and gives a u64")
+        }
+        VectorOp::ExpandBits => (is_u64(ty(0)) && lanes.is_some_and(|(prim, _)| prim == Prim::Bool))
+            .then_some(())
+            .ok_or("takes a u64 and gives a mask"),
+        VectorOp::Compress => (Some(ty(0)) == result && is_mask(ty(1)))
+            .then_some(())
+            .ok_or("takes a vector and a mask of as many lanes, and gives such a vector"),
     };
     if let Err(rule) = rule {
         v.check(false, &format!("`{}`: {rule}", op.name()));

@@ -1,7 +1,7 @@
 //! The text form, the verifier's rules, and the passes, from text to text.
 
 use expect_test::{Expect, expect};
-use nyala_flat::{Module, print_functions, promote_slots, read, simplify_branches, verify};
+use nyala_flat::{Module, VectorOp, print_functions, promote_slots, read, simplify_branches, verify};
 
 fn parse(text: &str) -> Module {
     let module = read(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -56,6 +56,168 @@ entry():
 "#;
     let module = parse(text);
     assert_eq!(module.to_string(), text);
+}
+
+#[test]
+fn vectorized_code_reads_back() {
+    let text = r#"flat
+func body(i32, &[f32]) -> () {
+entry(i, p):
+  return()
+}
+func f(&[f32], &f32, simd[i32 * 8], u64) -> (u64) {
+entry(p, q, i, bits):
+  vectorize[8] body(0i32, 100i32, p)
+  m: simd[bool * 8] = expand_bits(bits)
+  v1: simd[f32 * 8] = vload(p)
+  v2: simd[f32 * 8] = vload(q, m)
+  vstore(p, v1)
+  vstore(q, v2, m)
+  v3: simd[f32 * 8] = gather(p, i, 4i64)
+  v4: simd[f32 * 8] = gather(p, i, 12i64, m)
+  scatter(p, i, 4i64, v3)
+  scatter(p, i, 12i64, v4, m)
+  c: simd[f32 * 8] = compress(v3, m)
+  b: u64 = mask_bits(m)
+  return(b)
+}
+"#;
+    let mut module = parse(text);
+    assert_eq!(module.to_string(), text);
+    // What only reads or computes goes where nobody uses it.
+    simplify_branches(&mut module);
+    let left = module.to_string();
+    assert!(!left.contains("compress") && left.contains("vectorize") && left.matches("scatter").count() == 2, "{left}");
+    let ops = nyala_ir::Op::ALL.iter().map(|op| op.name());
+    let words: Vec<&str> = ops.chain(VectorOp::ALL.iter().map(|op| op.name())).collect();
+    assert!(words.iter().enumerate().all(|(i, word)| !words[..i].contains(word)));
+}
+
+#[test]
+fn vectorized_code_has_rules() {
+    let rule = |line: &str| {
+        let text = format!(
+            "flat\nfunc body(i32, f32) -> () {{\nentry(i, x):\n  return()\n}}\n\
+             func gives(i32) -> (i32) {{\nentry(i):\n  return(i)\n}}\nforeign c(i32) -> ()\n\
+             func f(&[f32], &[f32 * 4], simd[f32 * 8], simd[bool * 8], simd[bool * 4], simd[i32 * 8], simd[u32 * 8], u64, i64) -> () {{\n\
+             entry(p, a, v, m, m4, i, u, bits, n):\n  {line}\n  return()\n}}\n"
+        );
+        let module = read(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        match verify(&module) {
+            Ok(()) => String::new(),
+            Err(faults) => faults.replace("function `f`, block `entry` (b0): ", "").replace('\n', "; "),
+        }
+    };
+    for fine in [
+        "r: simd[f32 * 8] = vload(a, m)",
+        "r: simd[f32 * 1] = vload(p)",
+        "vstore(p, v)",
+        "r: simd[i16 * 8] = gather(p, i, 3i64)",
+        "scatter(p, i, 1i64, v, m)",
+        "r: u64 = mask_bits(m4)",
+        "r: simd[bool * 64] = expand_bits(bits)",
+        "r: simd[bool * 8] = compress(m, m)",
+        "vectorize[64] body(1i32, 2i32, 0.5f32)",
+    ] {
+        assert_eq!(rule(fine), "", "{fine}");
+    }
+    let (mask, element) =
+        ("a mask has a `bool` for each lane", "the address is one of an element, or of an array of them");
+    let address = "takes an address, an i32, i64 or u64 for each lane, and a literal i64 from 1";
+    let result = "what writes has no result, and other operations have one";
+    let compress = "takes a vector and a mask of as many lanes, and gives such a vector";
+    let args = "`vectorize` has two integers of one type and what its body takes after one of that type";
+    let body = "the body of `vectorize` has blocks and no results";
+    for (line, fault) in [
+        ("r: simd[f32 * 8] = vload()", "`vload` has 1 to 2 operands".into()),
+        ("r: simd[f32 * 8] = vload(p, m, m)", "`vload` has 1 to 2 operands".into()),
+        ("r: simd[f32 * 8] = vload(p, m4)", mask.into()),
+        ("r: simd[f32 * 8] = vload(p, i)", mask.into()),
+        ("r: simd[f64 * 8] = vload(p)", format!("`vload`: {element}")),
+        ("r: simd[f32 * 8] = vload(n)", format!("`vload`: {element}")),
+        ("r: f32 = vload(p)", format!("`vload`: {element}")),
+        ("vload(p)", format!("{result}; `vload`: {element}")),
+        ("vstore(p, v, m4)", mask.into()),
+        ("vstore(p, i)", format!("`vstore`: {element}")),
+        ("r: simd[f32 * 8] = vstore(p, v)", result.into()),
+        ("r: simd[f32 * 4] = gather(p, i, 4i64)", format!("`gather`: {address}")),
+        ("r: simd[f32 * 8] = gather(p, u, 4i64)", format!("`gather`: {address}")),
+        ("r: simd[f32 * 8] = gather(n, i, 4i64)", format!("`gather`: {address}")),
+        ("r: simd[f32 * 8] = gather(p, i, 0i64)", format!("`gather`: {address}")),
+        ("r: simd[f32 * 8] = gather(p, i, 4i32)", format!("`gather`: {address}")),
+        ("r: simd[f32 * 8] = gather(p, i, n)", format!("`gather`: {address}")),
+        ("r: simd[f32 * 8] = gather(p, i, 4i64, m4)", mask.into()),
+        ("scatter(p, m, 4i64, v)", format!("`scatter`: {address}")),
+        ("scatter(p, i, 4i64, v, m4)", mask.into()),
+        ("r: i64 = mask_bits(m)", "`mask_bits`: takes a mask and gives a u64".into()),
+        ("r: u64 = mask_bits(i)", "`mask_bits`: takes a mask and gives a u64".into()),
+        ("r: simd[i8 * 8] = expand_bits(bits)", "`expand_bits`: takes a u64 and gives a mask".into()),
+        ("r: simd[bool * 8] = expand_bits(n)", "`expand_bits`: takes a u64 and gives a mask".into()),
+        ("r: simd[f32 * 8] = compress(v, m4)", format!("`compress`: {compress}")),
+        ("r: simd[f32 * 4] = compress(v, m4)", format!("`compress`: {compress}")),
+        ("vectorize[0] body(1i32, 2i32, 0.5f32)", "`vectorize` has 1 to 64 lanes".into()),
+        ("vectorize[65] body(1i32, 2i32, 0.5f32)", "`vectorize` has 1 to 64 lanes".into()),
+        ("vectorize[8] body(1i32, 2i32)", args.into()),
+        ("vectorize[8] body(1i32, 2i64, 0.5f32)", args.into()),
+        ("vectorize[8] body(1i64, 2i64, 0.5f32)", args.into()),
+        ("vectorize[8] gives(1i32, 2i32)", body.into()),
+        ("vectorize[8] c(1i32, 2i32)", body.into()),
+        ("r: () = vectorize[8] body(1i32, 2i32, 0.5f32)", "`vectorize` has no result".into()),
+    ] {
+        assert_eq!(rule(line), fault, "{line}");
+    }
+}
+
+#[test]
+fn slots_escape_into_vectorized_code() {
+    check(
+        "flat
+func body(i32, &i32) -> () {
+entry(i, p):
+  return()
+}
+func f(simd[i32 * 4]) -> (i32, i32, i32, i32) {
+entry(i):
+  a: &i32 = slot()
+  store(a, 1i32)
+  vectorize[4] body(0i32, 4i32, a)
+  b: &[i32 * 4] = slot()
+  vstore(b, i)
+  c: &[i32 * 4] = slot()
+  g: simd[i32 * 4] = gather(c, i, 4i64)
+  d: &i32 = slot()
+  store(d, 2i32)
+  v1: i32 = load(a)
+  v2: &i32 = lea(b, 0i64)
+  v3: i32 = load(v2)
+  v4: i32 = extract(g, 0i64)
+  v5: i32 = load(d)
+  return(v1, v3, v4, v5)
+}
+",
+        both,
+        expect![[r#"
+            func body(i32, &i32) -> () {
+            entry(i, p):
+              return()
+            }
+            func f(simd[i32 * 4]) -> (i32, i32, i32, i32) {
+            entry(i):
+              a: &i32 = slot()
+              store(a, 1i32)
+              vectorize[4] body(0i32, 4i32, a)
+              b: &[i32 * 4] = slot()
+              vstore(b, i)
+              c: &[i32 * 4] = slot()
+              g: simd[i32 * 4] = gather(c, i, 4i64)
+              v1: i32 = load(a)
+              v2: &i32 = lea(b, 0i64)
+              v3: i32 = load(v2)
+              v4: i32 = extract(g, 0i64)
+              return(v1, v3, v4, 2i32)
+            }
+        "#]],
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use nyala_base::Id;
 use nyala_flat::analysis::Cfg;
-use nyala_flat::{Args, Callee, Function, InstOp, Module, Terminator, Value};
+use nyala_flat::{Args, Callee, Function, InstOp, Module, Terminator, Value, VectorOp};
 use nyala_ir::{Op, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 
@@ -92,15 +92,23 @@ impl Finder<'_> {
 
     fn inst(&mut self, op: InstOp, args: &Args, result: Option<Value>) {
         let any = args.iter().any(|a| self.derived[a.idx()]);
-        // The `mem` operand is gone.
-        if let InstOp::Op(op) = op
-            && let Some((at, written)) = op.writes()
-            && self.derived[args[written - 1].idx()]
+        let written = match op {
+            // The `mem` operand is gone.
+            InstOp::Op(op) => op.writes().map(|(at, written)| (self.derived[args[at - 1].idx()], args[written - 1])),
+            InstOp::Vector(op) => op.written().map(|written| (self.derived[args[0].idx()], args[written])),
+            InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) => None,
+        };
+        if let Some((own, written)) = written
+            && self.derived[written.idx()]
         {
-            let own = self.derived[args[at - 1].idx()];
             self.changed |= if own { !self.in_slots } else { !self.escaped };
             self.in_slots |= own;
             self.escaped |= !own;
+            // Of scattered lanes some may go to slots, by addresses in the index, and some elsewhere.
+            if op == InstOp::Vector(VectorOp::Scatter) {
+                self.changed |= !self.in_slots || !self.escaped;
+                (self.in_slots, self.escaped) = (true, true);
+            }
         }
         match op {
             InstOp::Op(Op::Slot) => {
@@ -109,7 +117,7 @@ impl Finder<'_> {
                 }
             }
             InstOp::Op(Op::Store) => {}
-            InstOp::Op(Op::Load) => {
+            InstOp::Op(Op::Load) | InstOp::Vector(VectorOp::Load | VectorOp::Gather) => {
                 if let Some(r) = result
                     && any
                     && self.in_slots
@@ -118,7 +126,7 @@ impl Finder<'_> {
                     self.mark(r);
                 }
             }
-            InstOp::Op(_) => {
+            InstOp::Op(_) | InstOp::Vector(_) => {
                 if let Some(r) = result
                     && any
                     && self.can_hold(self.function.ty(r))
@@ -126,7 +134,7 @@ impl Finder<'_> {
                     self.mark(r);
                 }
             }
-            InstOp::Call(_) | InstOp::CallIndirect => {
+            InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) => {
                 if any {
                     // The callee may put one slot's address into another, and may return it.
                     self.changed |= !self.in_slots;

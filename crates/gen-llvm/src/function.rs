@@ -70,7 +70,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
     let blocks = || cfg.rpo.iter().map(|&b| function.block(b));
     let is_huge = cfg.rpo.len() > MAX_BLOCKS || blocks().map(|b| b.insts.len()).sum::<usize>() > MAX_INSTS;
     e.has_huge |= is_huge;
-    let is_call = |i: &&Inst| !matches!(i.op, InstOp::Op(_));
+    let is_call = |i: &&Inst| matches!(i.op, InstOp::Call(_) | InstOp::CallIndirect);
     let many_calls = blocks().map(|b| b.insts.iter().filter(is_call).count()).sum::<usize>() > MAX_INLINED_CALLS;
     let keeps_frame = crate::frames::blocks_that_keep_frames(e.module, function, &cfg);
     let in_memory = function.values.iter().map(|v| e.layouts.in_memory(v.ty)).collect();
@@ -169,8 +169,14 @@ impl FunctionEmitter<'_, '_> {
             return Err(bug(format!("`{}` has no blocks", function.name)));
         };
         for &p in &entry.params {
-            let ty = self.e.layouts.register(self.ty(p))?;
-            params.push(format!("{ty} %v{}", p.idx()));
+            let (ty, name) = (self.ty(p), self.op(p));
+            if self.is_mask(ty) {
+                let (from, to) = (self.e.layouts.memory(ty)?, self.e.layouts.register(ty)?);
+                params.push(format!("{from} {name}.bytes"));
+                let _ = writeln!(self.allocas, "  {name} = trunc {from} {name}.bytes to {to}");
+            } else {
+                params.push(format!("{} {name}", self.e.layouts.register(ty)?));
+            }
         }
         // Definitions come before uses, but for the operands of phis: those are written last.
         let mut bodies = Vec::new();
@@ -487,6 +493,12 @@ impl FunctionEmitter<'_, '_> {
         Ok(format!("{text} {value}"))
     }
 
+    /// Whether it is a vector of bools. As arguments these are bytes: LLVM 22 fails to pass one lane of `i1` on AVX-512,
+    /// and makes an argument of each lane elsewhere.
+    fn is_mask(&self, ty: Ty) -> bool {
+        self.e.layouts.is_bool(ty) && self.e.module.types.as_vector(ty).is_some()
+    }
+
     /// Arguments for a call by our convention.
     fn args(&mut self, args: &[Value]) -> Result<Vec<String>> {
         let mut out = Vec::new();
@@ -497,6 +509,8 @@ impl FunctionEmitter<'_, '_> {
                 self.alloca(&copy, ty)?;
                 self.copy(&copy, &value, ty)?;
                 out.push(format!("ptr {copy}"));
+            } else if self.is_mask(self.ty(v)) {
+                out.push(self.part_operand(v)?);
             } else {
                 out.push(self.typed(v)?);
             }
@@ -682,7 +696,9 @@ impl FunctionEmitter<'_, '_> {
                 self.emit_call(result, Callee::Indirect(code), args, &rets)
             }
             (InstOp::Op(op), result) => crate::ops::emit_op(self, b, op, inst, result),
-            (_, None) => Err(bug("a call without a result")),
+            (InstOp::Vector(op), result) => crate::vectors::emit_vector_op(self, op, inst, result),
+            (InstOp::Vectorize(..), _) => Err(bug("`vectorize` in machine code")),
+            (InstOp::Call(_) | InstOp::CallIndirect, None) => Err(bug("a call without a result")),
         }
     }
 }

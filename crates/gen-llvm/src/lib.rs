@@ -13,6 +13,7 @@ mod ops;
 mod origins;
 mod targets;
 mod types;
+mod vectors;
 
 pub use emit::{Emitted, emit, emit_module, emit_text};
 pub use jit::{Jit, call_entry};

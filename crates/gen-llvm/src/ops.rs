@@ -256,7 +256,7 @@ fn prim(f: &FunctionEmitter, ty: Ty) -> Option<Prim> {
 }
 
 /// A number's type, or that of a vector's lanes with their number.
-fn number(f: &FunctionEmitter, ty: Ty) -> Option<(Prim, Lanes)> {
+pub(crate) fn number(f: &FunctionEmitter, ty: Ty) -> Option<(Prim, Lanes)> {
     let types = &f.e.module.types;
     Some((types.lane_prim(ty)?, types.as_vector(ty).map(|v| v.1)))
 }
@@ -323,10 +323,10 @@ fn compare(f: &mut FunctionEmitter, op: Op, name: &str, args: &[Value]) -> Resul
 }
 
 /// Lanes of a vector; none of a number.
-type Lanes = Option<u32>;
+pub(crate) type Lanes = Option<u32>;
 
 /// A number in a register, or lanes of them.
-fn number_text(prim: Prim, lanes: Lanes) -> String {
+pub(crate) fn number_text(prim: Prim, lanes: Lanes) -> String {
     let one = match prim {
         Prim::Bool => "i1",
         Prim::I8 | Prim::U8 => "i8",
@@ -341,7 +341,7 @@ fn number_text(prim: Prim, lanes: Lanes) -> String {
 }
 
 /// The same in the names of intrinsics.
-fn suffix(prim: Prim, lanes: Lanes) -> String {
+pub(crate) fn suffix(prim: Prim, lanes: Lanes) -> String {
     let kind = if prim.is_float() { "f" } else { "i" };
     let lanes = lanes.map_or(String::new(), |n| format!("v{n}"));
     format!("{lanes}{kind}{}", prim.bits())

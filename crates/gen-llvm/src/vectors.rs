@@ -1,0 +1,237 @@
+//! Operations of vectorized code as LLVM text: memory by lane, masks as bits, compaction.
+//!
+//! A mask is a vector of `i1`. Bools in memory are bytes, 0 or 1. No access claims more alignment than that of one lane.
+
+use crate::function::FunctionEmitter;
+use crate::module::bug;
+use crate::ops::{number, number_text, suffix};
+use nyala_base::{Diagnostic, Id};
+use nyala_flat::{Inst, Value, VectorOp};
+use nyala_ir::{Prim, Ty, layout};
+
+type Result<T> = std::result::Result<T, Box<Diagnostic>>;
+
+/// Lanes as they lie in memory.
+struct Lanes {
+    prim: Prim,
+    n: u32,
+    /// LLVM's type, and as the names of intrinsics have it.
+    text: String,
+    suffix: String,
+    align: u64,
+}
+
+fn lanes(f: &FunctionEmitter, ty: Ty) -> Result<Lanes> {
+    let Some((prim, Some(n))) = number(f, ty) else { return Err(bug("an operation on lanes of no vector")) };
+    let stored = if prim == Prim::Bool { Prim::U8 } else { prim };
+    let (text, suffix) = (number_text(stored, Some(n)), suffix(stored, Some(n)));
+    Ok(Lanes { prim, n, text, suffix, align: layout::prim_size(prim) })
+}
+
+pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst, result: Option<Value>) -> Result<()> {
+    let args = &inst.args;
+    let mask = op.mask(args);
+    let name = result.map_or(String::new(), |r| f.op(r));
+    // The lanes that are read or written, or that a mask is made of.
+    let subject = match op {
+        VectorOp::MaskBits => args[0],
+        _ => {
+            op.written().map(|i| args[i]).or(result).ok_or_else(|| bug(format!("`{}` without a result", op.name())))?
+        }
+    };
+    let lanes = lanes(f, f.ty(subject))?;
+    let (n, text, align) = (lanes.n, &lanes.text, lanes.align);
+    match op {
+        VectorOp::Load => {
+            let ptr = f.op(args[0]);
+            let loaded = narrowed_later(f, &lanes, &name);
+            match mask {
+                None => f.line(format_args!("{loaded} = load {text}, ptr {ptr}, align {align}")),
+                Some(mask) => {
+                    let mask = f.typed(mask)?;
+                    let symbol = format!("llvm.masked.load.{}.p0", lanes.suffix);
+                    f.e.declare(&symbol, || format!("declare {text} @{symbol}(ptr, <{n} x i1>, {text})"));
+                    f.line(format_args!(
+                        "{loaded} = call {text} @{symbol}(ptr align {align} {ptr}, {mask}, {text} poison)"
+                    ));
+                }
+            }
+            narrow(f, &lanes, &name, &loaded);
+        }
+        VectorOp::Store => {
+            let (ptr, value) = (f.op(args[0]), f.part_operand(subject)?);
+            match mask {
+                None => f.line(format_args!("store {value}, ptr {ptr}, align {align}")),
+                Some(mask) => {
+                    let mask = f.typed(mask)?;
+                    let symbol = format!("llvm.masked.store.{}.p0", lanes.suffix);
+                    f.e.declare(&symbol, || format!("declare void @{symbol}({text}, ptr, <{n} x i1>)"));
+                    f.line(format_args!("call void @{symbol}({value}, ptr align {align} {ptr}, {mask})"));
+                }
+            }
+        }
+        VectorOp::Gather => {
+            let (addresses, mask) = (addresses(f, args, n)?, mask_or_all(f, mask, n)?);
+            let loaded = narrowed_later(f, &lanes, &name);
+            let symbol = format!("llvm.masked.gather.{}.v{n}p0", lanes.suffix);
+            f.e.declare(&symbol, || format!("declare {text} @{symbol}(<{n} x ptr>, <{n} x i1>, {text})"));
+            f.line(format_args!(
+                "{loaded} = call {text} @{symbol}(<{n} x ptr> align {align} {addresses}, {mask}, {text} poison)"
+            ));
+            narrow(f, &lanes, &name, &loaded);
+        }
+        VectorOp::Scatter => {
+            let (addresses, mask) = (addresses(f, args, n)?, mask_or_all(f, mask, n)?);
+            let value = f.part_operand(subject)?;
+            let symbol = format!("llvm.masked.scatter.{}.v{n}p0", lanes.suffix);
+            f.e.declare(&symbol, || format!("declare void @{symbol}({text}, <{n} x ptr>, <{n} x i1>)"));
+            f.line(format_args!("call void @{symbol}({value}, <{n} x ptr> align {align} {addresses}, {mask})"));
+        }
+        VectorOp::MaskBits => {
+            let mask = f.typed(subject)?;
+            let bits = f.temp();
+            f.line(format_args!("{bits} = bitcast {mask} to i{n}"));
+            resize(f, &name, "zext", n, 64, &bits);
+        }
+        VectorOp::ExpandBits => {
+            let (bits, narrow) = (f.op(args[0]), f.temp());
+            resize(f, &narrow, "trunc", 64, n, &bits);
+            f.line(format_args!("{name} = bitcast i{n} {narrow} to <{n} x i1>"));
+        }
+        // LLVM knows not how to compress one lane; nor need it.
+        VectorOp::Compress if n == 1 => {
+            if let Some(result) = result {
+                f.operands[result.idx()] = f.op(args[0]);
+            }
+        }
+        VectorOp::Compress => {
+            let (value, mask) = (f.part_operand(args[0])?, f.typed(args[1])?);
+            let packed = narrowed_later(f, &lanes, &name);
+            compress(f, &lanes, f.ty(subject), &packed, value, mask)?;
+            narrow(f, &lanes, &name, &packed);
+        }
+    }
+    Ok(())
+}
+
+/// What is read into first: bools are bytes until they are narrowed.
+fn narrowed_later(f: &mut FunctionEmitter, lanes: &Lanes, name: &str) -> String {
+    if lanes.prim == Prim::Bool { f.temp() } else { name.to_string() }
+}
+
+fn narrow(f: &mut FunctionEmitter, lanes: &Lanes, name: &str, read: &str) {
+    if lanes.prim == Prim::Bool {
+        f.line(format_args!("{name} = trunc {} {read} to <{} x i1>", lanes.text, lanes.n));
+    }
+}
+
+/// An integer with another number of bits, if that is another.
+fn resize(f: &mut FunctionEmitter, name: &str, how: &str, from: u32, to: u32, value: &str) {
+    if from == to {
+        f.line(format_args!("{name} = or i{from} {value}, 0"));
+    } else {
+        f.line(format_args!("{name} = {how} i{from} {value} to i{to}"));
+    }
+}
+
+fn mask_or_all(f: &mut FunctionEmitter, mask: Option<Value>, n: u32) -> Result<String> {
+    match mask {
+        Some(mask) => f.typed(mask),
+        None => Ok(format!("<{n} x i1> splat (i1 true)")),
+    }
+}
+
+/// The address of each lane: base, index and scale come first among the operands.
+///
+/// LLVM sees base and index of an access through `getelementptr` only; it extends an index of 32 bits itself, and then
+/// knows that the machine may do so, too.
+fn addresses(f: &mut FunctionEmitter, args: &[Value], n: u32) -> Result<String> {
+    let (base, index) = (f.op(args[0]), f.typed(args[1])?);
+    let scale = f.function.as_bits(args[2]).ok_or_else(|| bug("a scale that is not known"))?;
+    let element = match scale {
+        1 | 2 | 4 | 8 => format!("i{}", 8 * scale),
+        _ => format!("[{scale} x i8]"),
+    };
+    let addresses = f.temp();
+    let Some(literal) = f.function.as_bits(args[0]) else {
+        f.line(format_args!("{addresses} = getelementptr {element}, ptr {base}, {index}"));
+        return Ok(addresses);
+    };
+    // What is so far from null would point nowhere for LLVM: the lanes are the addresses, as integers.
+    let is_narrow = number(f, f.ty(args[1])).is_some_and(|(p, _)| p.bits() < 64);
+    let [wide, scaled, sum] = [(); 3].map(|()| f.temp());
+    let ty = format!("<{n} x i64>");
+    let wide = if is_narrow {
+        f.line(format_args!("{wide} = sext {index} to {ty}"));
+        wide
+    } else {
+        f.op(args[1])
+    };
+    f.line(format_args!("{scaled} = mul {ty} {wide}, splat (i64 {scale})"));
+    f.line(format_args!("{sum} = add {ty} {scaled}, splat (i64 {literal})"));
+    f.line(format_args!("{addresses} = inttoptr {ty} {sum} to <{n} x ptr>"));
+    Ok(addresses)
+}
+
+/// What one instruction of AVX-512 compresses.
+const COMPRESSED_BITS: u32 = 512;
+
+/// Compresses a value of type `ty`, as it lies in memory, into `name`.
+///
+/// LLVM 22 fails on vectors that are larger than a register of AVX-512 and on some that are smaller than one of SSE: the
+/// former go in pieces through memory, one behind the active lanes of the other, the latter with lanes added.
+fn compress(f: &mut FunctionEmitter, lanes: &Lanes, ty: Ty, name: &str, value: String, mask: String) -> Result<()> {
+    let stored = if lanes.prim == Prim::Bool { Prim::U8 } else { lanes.prim };
+    let (n, text) = (lanes.n, &lanes.text);
+    let padded = n.next_power_of_two().max(128 / stored.bits());
+    let (value, mask) = if padded == n {
+        (value, mask)
+    } else {
+        let order: Vec<String> = (0..padded).map(|i| format!("i32 {}", i.min(n))).collect();
+        let order = format!("<{padded} x i32> <{}>", order.join(", "));
+        let [more, active] = [(); 2].map(|()| f.temp());
+        f.line(format_args!("{more} = shufflevector {value}, {text} poison, {order}"));
+        f.line(format_args!("{active} = shufflevector {mask}, <{n} x i1> zeroinitializer, {order}"));
+        (format!("{} {more}", number_text(stored, Some(padded))), format!("<{padded} x i1> {active}"))
+    };
+    let part = padded.min(COMPRESSED_BITS / stored.bits());
+    let part_text = number_text(stored, Some(part));
+    let symbol = format!("llvm.experimental.vector.compress.{}", suffix(stored, Some(part)));
+    f.e.declare(&symbol, || format!("declare {part_text} @{symbol}({part_text}, <{part} x i1>, {part_text})"));
+    let numbers = |of: std::ops::Range<u32>| of.map(|i| format!("i32 {i}")).collect::<Vec<_>>().join(", ");
+    if part == padded {
+        let packed = if padded == n { name.to_string() } else { f.temp() };
+        f.line(format_args!("{packed} = call {part_text} @{symbol}({value}, {mask}, {part_text} poison)"));
+        if padded != n {
+            let order = numbers(0..n);
+            f.line(format_args!(
+                "{name} = shufflevector {part_text} {packed}, {part_text} poison, <{n} x i32> <{order}>"
+            ));
+        }
+        return Ok(());
+    }
+    let (memory, align) = (f.temp(), lanes.align);
+    f.alloca(&memory, ty)?;
+    let count = format!("llvm.ctpop.i{part}");
+    f.e.declare(&count, || format!("declare i{part} @{count}(i{part})"));
+    let (lane, padding) = (number_text(stored, None), format!("{} poison", number_text(stored, Some(padded))));
+    let mut offset = "0".to_string();
+    for start in (0..padded).step_by(part as usize) {
+        let order = format!("<{part} x i32> <{}>", numbers(start..start + part));
+        let [own, active, packed, at, bits, few, wide, next] = [(); 8].map(|()| f.temp());
+        f.line(format_args!("{own} = shufflevector {value}, {padding}, {order}"));
+        f.line(format_args!("{active} = shufflevector {mask}, <{padded} x i1> poison, {order}"));
+        f.line(format_args!(
+            "{packed} = call {part_text} @{symbol}({part_text} {own}, <{part} x i1> {active}, {part_text} poison)"
+        ));
+        f.line(format_args!("{at} = getelementptr inbounds {lane}, ptr {memory}, i64 {offset}"));
+        f.line(format_args!("store {part_text} {packed}, ptr {at}, align {align}"));
+        f.line(format_args!("{bits} = bitcast <{part} x i1> {active} to i{part}"));
+        f.line(format_args!("{few} = call i{part} @{count}(i{part} {bits})"));
+        f.line(format_args!("{wide} = zext i{part} {few} to i64"));
+        f.line(format_args!("{next} = add i64 {offset}, {wide}"));
+        offset = next;
+    }
+    f.line(format_args!("{name} = load {text}, ptr {memory}, align {align}"));
+    Ok(())
+}
