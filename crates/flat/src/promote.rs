@@ -34,7 +34,7 @@ const MAX_LEAVES: u64 = 64;
 pub fn promote_slots(module: &mut Module) {
     let types = &mut module.types;
     for function in &mut module.funcs {
-        promote_function(types, function);
+        promote_slots_of(types, function);
     }
 }
 
@@ -88,7 +88,8 @@ fn n_leaves(types: &Types, ty: Ty, memo: &mut FxHashMap<Ty, u64>) -> u64 {
     n
 }
 
-fn promote_function(types: &mut Types, function: &mut Function) {
+/// The same of one function.
+pub fn promote_slots_of(types: &mut Types, function: &mut Function) {
     let is_slot = |inst: &Inst| inst.op == InstOp::Op(Op::Slot);
     if !function.blocks.iter().any(|b| b.insts.iter().any(is_slot)) {
         return;

@@ -17,17 +17,22 @@ const MAX_ROUNDS: usize = 10;
 pub fn simplify_branches(module: &mut Module) {
     let types = &module.types;
     for function in &mut module.funcs {
-        for _ in 0..MAX_ROUNDS {
-            let mut changed = fold_branches(function);
-            changed |= thread_jumps(function);
-            changed |= drop_unreachable(function);
-            changed |= fold_params(function);
-            changed |= merge_blocks(function);
-            changed |= remove_dead(function);
-            changed |= select_to_cond(types, function);
-            if !changed {
-                break;
-            }
+        simplify_function(types, function);
+    }
+}
+
+/// The same of one function.
+pub fn simplify_function(types: &Types, function: &mut Function) {
+    for _ in 0..MAX_ROUNDS {
+        let mut changed = fold_branches(function);
+        changed |= thread_jumps(function);
+        changed |= drop_unreachable(function);
+        changed |= fold_params(function);
+        changed |= merge_blocks(function);
+        changed |= remove_dead(function);
+        changed |= select_to_cond(types, function);
+        if !changed {
+            break;
         }
     }
 }

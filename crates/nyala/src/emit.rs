@@ -94,7 +94,10 @@ pub fn run_pass(pass: &str, text: &str) -> Result<String, String> {
     if let Some(flat) = crate::pipelines::FLAT.iter().find(|p| p.name == pass) {
         let text: String = text.lines().filter(|l| !l.starts_with(';')).map(|l| format!("{l}\n")).collect();
         let mut module = nyala_flat::read(&text).map_err(|e| format!("{e:?}"))?;
-        (flat.run)(&mut module);
+        let options = crate::Options::default();
+        if let Some(d) = (flat.run)(&mut module, &options).first() {
+            return Err(d.message.clone());
+        }
         nyala_flat::verify(&module).map_err(|e| format!("{e:?}"))?;
         return Ok(nyala_flat::print(&module, &|_| true));
     }

@@ -316,12 +316,15 @@ impl Session {
         for pass in pipelines::FLAT.iter().filter(|p| level >= p.min_level) {
             module = self.time(
                 pass.name,
-                |_| {
-                    (pass.run)(&mut module);
+                |s| {
+                    for d in (pass.run)(&mut module, &s.options) {
+                        s.sink.push(d);
+                    }
                     module
                 },
                 size,
             );
+            module = self.checked(Some(module))?;
             self.verify_flat(pass.name, &module)?;
         }
         Ok((module, sources))

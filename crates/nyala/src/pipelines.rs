@@ -1,5 +1,7 @@
 //! What happens to a program, as tables.
 
+use crate::Options;
+use nyala_base::Diagnostic;
 use nyala_flat::Module;
 
 /// A pass over flat SSA.
@@ -9,7 +11,8 @@ pub struct FlatPass {
     pub about: &'static str,
     /// Runs from this `-O` on.
     pub min_level: u8,
-    pub run: fn(&mut Module),
+    /// What it cannot do, or warns of, is in the diagnostics.
+    pub run: fn(&mut Module, &Options) -> Vec<Diagnostic>,
 }
 
 /// The passes over flat SSA, in order.
@@ -18,13 +21,25 @@ pub const FLAT: &[FlatPass] = &[
         name: "promote-slots",
         about: "local variables whose address does not escape become values",
         min_level: 1,
-        run: nyala_flat::promote_slots,
+        run: |module, _| {
+            nyala_flat::promote_slots(module);
+            Vec::new()
+        },
     },
     FlatPass {
         name: "simplify-branches",
         about: "merges and removes blocks, drops what nobody uses",
         min_level: 1,
-        run: nyala_flat::simplify_branches,
+        run: |module, _| {
+            nyala_flat::simplify_branches(module);
+            Vec::new()
+        },
+    },
+    FlatPass {
+        name: "vectorize",
+        about: "bodies of `vectorize` become vector code",
+        min_level: 0,
+        run: |module, options| nyala_vectorize::vectorize(module, options.wrap),
     },
 ];
 

@@ -562,7 +562,9 @@ impl Builder<'_> {
             };
             self.write(slot, value);
         }
-        if self.leaders[to] == to && let Some(slot) = self.mask_slots[to] {
+        if self.leaders[to] == to
+            && let Some(slot) = self.mask_slots[to]
+        {
             let mask = match mask {
                 Some(mask) => mask,
                 None => self.full(true),
@@ -637,10 +639,7 @@ fn repair(types: &mut nyala_ir::Types, function: &mut Function) {
     let mut broken: Vec<Value> = Vec::new();
     for &b in &cfg.rpo {
         let mut note = |v: Value| {
-            if function.as_const(v).is_none()
-                && slots[v].is_none()
-                && !home[v].is_some_and(|h| dominates(h, b))
-            {
+            if function.as_const(v).is_none() && slots[v].is_none() && !home[v].is_some_and(|h| dominates(h, b)) {
                 slots[v] = Some(v);
                 broken.push(v);
             }

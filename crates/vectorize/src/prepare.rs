@@ -197,7 +197,9 @@ fn cycles(succs: &[Vec<usize>], nodes: &[usize], inside: &dyn Fn(usize) -> bool)
             if low[&b] == index[&b] {
                 let at = stack.iter().rposition(|&s| s == b).unwrap_or(0);
                 let mut group = stack.split_off(at);
-                group.iter().for_each(|&g| drop(on_stack.insert(g, false)));
+                for &g in &group {
+                    on_stack.insert(g, false);
+                }
                 if group.len() > 1 || succs[b].contains(&b) {
                     group.sort_unstable();
                     found.push(group);
@@ -269,10 +271,8 @@ fn one_latch(function: &mut Function, header: usize, latches: &[usize]) {
         let body = Block::from_idx(function.blocks.len());
         let jump = Terminator::Jump(Edge { block: body, args: new.clone() });
         let name = function.blocks[0].name.clone();
-        let moved = std::mem::replace(
-            &mut function.blocks[0],
-            BlockData { name, params: new, insts: Vec::new(), term: jump },
-        );
+        let moved =
+            std::mem::replace(&mut function.blocks[0], BlockData { name, params: new, insts: Vec::new(), term: jump });
         function.blocks.push(moved);
         for block in &mut function.blocks[1..] {
             block.term.edges_mut().filter(|e| e.block.idx() == 0).for_each(|e| e.block = body);

@@ -176,10 +176,12 @@ fn order(function: &Function, loops: &Loops, succs: &[Vec<usize>], idom: &[usize
         let last = if region == top { returns } else { Some(loops.all[region].latch) };
         let last = last.and_then(|b| node_in(region, b));
         let mut ids: rustc_hash::FxHashMap<usize, usize> = rustc_hash::FxHashMap::default();
-        nodes[region].iter().enumerate().for_each(|(i, &node)| drop(ids.insert(node, i)));
+        ids.extend(nodes[region].iter().enumerate().map(|(i, &node)| (node, i)));
         let mut local: Vec<Vec<usize>> = vec![Vec::new(); nodes[region].len()];
         for (from, to) in &edges[region] {
-            if from != to && let (Some(&f), Some(&t)) = (ids.get(from), ids.get(to)) {
+            if from != to
+                && let (Some(&f), Some(&t)) = (ids.get(from), ids.get(to))
+            {
                 local[f].push(t);
             }
         }

@@ -178,8 +178,7 @@ impl Shapes {
         }
         for inst in &block.insts {
             let Some(result) = inst.result else { continue };
-            let args: Vec<Option<Shape>> =
-                inst.args.iter().map(|&a| self.at(function, regions, a, b)).collect();
+            let args: Vec<Option<Shape>> = inst.args.iter().map(|&a| self.at(function, regions, a, b)).collect();
             let shape = if self.own[result] {
                 own_shape(inst, &args)
             } else {
@@ -230,7 +229,7 @@ impl Shapes {
     fn meet(&mut self, regions: &Regions, starts: &[usize], end: usize) {
         // For each block the place where the ways to it were one for the last time.
         let mut labels: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut visit = |labels: &mut BTreeMap<usize, usize>, joins: &mut Vec<bool>, to: usize, label: usize| {
+        let visit = |labels: &mut BTreeMap<usize, usize>, joins: &mut Vec<bool>, to: usize, label: usize| {
             let at = regions.position[to];
             match labels.get(&at) {
                 None => drop(labels.insert(at, label)),
@@ -403,7 +402,9 @@ fn own_shape(inst: &Inst, args: &[Option<Shape>]) -> Option<Shape> {
     match inst.op {
         InstOp::Op(Op::Slot) => Some(Uniform),
         // The address is uniform if all indices are.
-        _ => args.iter().copied().try_fold(Uniform, |a, b| Some(if a == Uniform && b? == Uniform { a } else { Varying })),
+        _ => {
+            args.iter().copied().try_fold(Uniform, |a, b| Some(if a == Uniform && b? == Uniform { a } else { Varying }))
+        }
     }
 }
 

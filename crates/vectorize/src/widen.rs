@@ -8,7 +8,7 @@ use crate::linear::{Builder, Wide};
 use crate::shapes::{LaneOp, Shape, is_address, stride};
 use nyala_base::Id;
 use nyala_flat::*;
-use nyala_ir::{Op, Prim, Ty, TyKind, layout};
+use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 
 /// Lanes may be at most so many elements apart to be read together with what is between them.
 const MAX_GAP: u64 = 4;
@@ -25,31 +25,8 @@ enum Leaf {
 impl Builder<'_> {
     // Types.
 
-    /// A type with one for each lane: numbers become vectors, addresses vectors of u64, aggregates tuples and arrays.
     pub fn widen(&mut self, ty: Ty) -> Ty {
-        let width = self.width;
-        match self.module.types.kind(ty).clone() {
-            TyKind::Prim(prim) => self.module.types.vector(prim, width),
-            TyKind::Ptr { .. } | TyKind::Code => self.module.types.vector(Prim::U64, width),
-            TyKind::Vector(prim, n) => {
-                let lanes = self.module.types.vector(prim, width);
-                self.module.types.array(lanes, n.into())
-            }
-            TyKind::Array(elem, n) => {
-                let elem = self.widen(elem);
-                self.module.types.array(elem, n)
-            }
-            TyKind::IndefArray(elem) => {
-                let elem = self.widen(elem);
-                self.module.types.indef_array(elem)
-            }
-            TyKind::Tuple(_) | TyKind::Struct(_) => {
-                let parts = self.parts(ty);
-                let parts: Vec<Ty> = parts.into_iter().map(|t| self.widen(t)).collect();
-                self.module.types.tuple(&parts)
-            }
-            TyKind::Mem | TyKind::Cn(_) => ty,
-        }
+        widen(&mut self.module.types, ty, self.width)
     }
 
     /// Types of the parts of an aggregate; none of what is a leaf.
@@ -203,7 +180,7 @@ impl Builder<'_> {
             Wide::Strided(base, step) => {
                 let prim = self.leaf_prim(ty);
                 let base = if is_address(&self.module.types, ty) { self.address_bits(base) } else { base };
-                let (base, steps) = (self.splat(base, prim), self.steps(prim.unsigned(), step));
+                let (base, steps) = (self.splat(base, prim), self.steps(unsigned(prim), step));
                 self.add_wrapping(base, steps)
             }
             Wide::Indexed { base, index, scale } => {
@@ -251,7 +228,7 @@ impl Builder<'_> {
     /// A sum modulo 2^n: signed ones may overflow in lanes that nobody asks for, or as addresses.
     fn add_wrapping(&mut self, a: Value, b: Value) -> Value {
         let prim = self.module.types.lane_prim(self.new.ty(a)).unwrap_or(Prim::U64);
-        let (x, y) = (self.cast(a, prim.unsigned()), self.cast(b, prim.unsigned()));
+        let (x, y) = (self.cast(a, unsigned(prim)), self.cast(b, unsigned(prim)));
         let ty = self.new.ty(x);
         let sum = self.op(Op::Add, &[x, y], ty);
         self.cast(sum, prim)
@@ -396,8 +373,8 @@ impl Builder<'_> {
         let may_overflow = self.mask.is_some() && matches!(op, Op::Add | Op::Sub | Op::Mul) && stride(shape) != 0;
         let value = match prim {
             Some(prim) if may_overflow && prim.is_signed() => {
-                let args: Vec<Value> = args.iter().map(|&a| self.cast(a, prim.unsigned())).collect();
-                let unsigned = self.module.types.prim(prim.unsigned());
+                let args: Vec<Value> = args.iter().map(|&a| self.cast(a, unsigned(prim))).collect();
+                let unsigned = self.module.types.prim(unsigned(prim));
                 let result = self.op(op, &args, unsigned);
                 self.cast(result, prim)
             }
@@ -660,7 +637,7 @@ impl Builder<'_> {
     }
 
     fn offset_by(&mut self, address: Wide, bytes: i64, pointee: Ty, ty: Ty) -> Wide {
-        let mut by = |b: &mut Self, base: Value| {
+        let by = |b: &mut Self, base: Value| {
             let at = b.further_by(base, bytes);
             b.point_to(at, pointee)
         };
@@ -724,9 +701,7 @@ impl Builder<'_> {
     /// Offsets of the parts of a type, as it lies in memory, or of its widened form in variables of lanes.
     fn offsets(&mut self, ty: Ty, is_own: bool) -> Vec<u64> {
         let laid_out = if is_own { self.widen(ty) } else { ty };
-        (0..self.parts(ty).len() as u64)
-            .map(|i| layout::offset(&self.module.types, laid_out, i).unwrap_or(0))
-            .collect()
+        (0..self.parts(ty).len() as u64).map(|i| layout::offset(&self.module.types, laid_out, i).unwrap_or(0)).collect()
     }
 
     /// What the lanes read from an address.
@@ -771,18 +746,20 @@ impl Builder<'_> {
         match leaf {
             Leaf::Own(at) => self.op(Op::Load, &[at], lanes),
             Leaf::Strided(at, step) if step == size || self.width == 1 => {
-                self.memory_op(VectorOp::Vload, &[at], Some(lanes), mask).unwrap_or(at)
+                self.memory_op(VectorOp::Load, &[at], Some(lanes), mask).unwrap_or(at)
             }
             Leaf::Strided(at, step) if step == -size => {
                 let first = self.further_by(at, -size * (width - 1));
                 let mask = mask.map(|m| self.reversed(m));
-                let value = self.memory_op(VectorOp::Vload, &[first], Some(lanes), mask).unwrap_or(at);
+                let value = self.memory_op(VectorOp::Load, &[first], Some(lanes), mask).unwrap_or(at);
                 self.reversed(value)
             }
-            Leaf::Strided(at, step) if mask.is_none() && step > 0 && step % size == 0 && step / size <= MAX_GAP as i64 => {
+            Leaf::Strided(at, step)
+                if mask.is_none() && step > 0 && step % size == 0 && step / size <= MAX_GAP as i64 =>
+            {
                 let gap = step / size;
                 let all = self.module.types.vector(prim, ((width - 1) * gap + 1) as u32);
-                let value = self.memory_op(VectorOp::Vload, &[at], Some(all), None).unwrap_or(at);
+                let value = self.memory_op(VectorOp::Load, &[at], Some(all), None).unwrap_or(at);
                 let index = self.steps(Prim::I32, gap);
                 self.op(Op::Shuffle, &[value, value, index], lanes)
             }
@@ -800,8 +777,7 @@ impl Builder<'_> {
     }
 
     fn reversed(&mut self, value: Value) -> Value {
-        let lanes: Vec<Value> =
-            (0..self.width).rev().map(|k| self.literal(Prim::I32, k.into())).collect();
+        let lanes: Vec<Value> = (0..self.width).rev().map(|k| self.literal(Prim::I32, k.into())).collect();
         let index = self.module.types.vector(Prim::I32, self.width);
         let index = self.op(Op::Array, &lanes, index);
         let ty = self.new.ty(value);
@@ -872,13 +848,13 @@ impl Builder<'_> {
                 self.push(InstOp::Op(Op::Store), &[at, value], None);
             }
             Leaf::Strided(at, step) if step == size || self.width == 1 => {
-                self.memory_op(VectorOp::Vstore, &[at, value], None, mask);
+                self.memory_op(VectorOp::Store, &[at, value], None, mask);
             }
             Leaf::Strided(at, step) if step == -size => {
                 let first = self.further_by(at, -size * (i64::from(self.width) - 1));
                 let mask = mask.map(|m| self.reversed(m));
                 let value = self.reversed(value);
-                self.memory_op(VectorOp::Vstore, &[first, value], None, mask);
+                self.memory_op(VectorOp::Store, &[first, value], None, mask);
             }
             Leaf::Strided(at, step) => {
                 let index = self.steps(Prim::I64, step);
@@ -1082,4 +1058,41 @@ impl Builder<'_> {
 /// A bit for each of so many lanes, at most 64.
 pub fn all_bits(width: u32) -> u64 {
     if width >= 64 { u64::MAX } else { (1 << width) - 1 }
+}
+
+/// A type with one for each lane: numbers become vectors, addresses vectors of u64, aggregates tuples and arrays.
+pub fn widen(types: &mut Types, ty: Ty, width: u32) -> Ty {
+    match types.kind(ty).clone() {
+        TyKind::Prim(prim) => types.vector(prim, width),
+        TyKind::Ptr { .. } | TyKind::Code => types.vector(Prim::U64, width),
+        TyKind::Vector(prim, n) => {
+            let lanes = types.vector(prim, width);
+            types.array(lanes, n.into())
+        }
+        TyKind::Array(elem, n) => {
+            let elem = widen(types, elem, width);
+            types.array(elem, n)
+        }
+        TyKind::IndefArray(elem) => {
+            let elem = widen(types, elem, width);
+            types.indef_array(elem)
+        }
+        TyKind::Tuple(_) | TyKind::Struct(_) => {
+            let n = types.n_parts(ty).unwrap_or(0);
+            let parts: Vec<Ty> = (0..n).filter_map(|i| types.part(ty, i)).collect();
+            let parts: Vec<Ty> = parts.into_iter().map(|t| widen(types, t, width)).collect();
+            types.tuple(&parts)
+        }
+        TyKind::Mem | TyKind::Cn(_) => ty,
+    }
+}
+
+pub fn unsigned(prim: Prim) -> Prim {
+    match prim {
+        Prim::I8 => Prim::U8,
+        Prim::I16 => Prim::U16,
+        Prim::I32 => Prim::U32,
+        Prim::I64 => Prim::U64,
+        other => other,
+    }
 }

@@ -1,0 +1,154 @@
+//! Vector versions of functions: one for each list of shapes of arguments, with and without a mask. A version is declared
+//! where it is first called and built later, so that recursion ends.
+
+use crate::shapes::{Callees, LaneOp, Shape};
+use crate::widen::widen;
+use nyala_base::diagnostics::limitation;
+use nyala_base::{Diagnostic, Id, Span};
+use nyala_flat::*;
+use nyala_ir::{Effect, Op, Prim};
+use rustc_hash::FxHashMap;
+
+/// Versions of one function; further calls take the one for varying arguments, with a mask.
+const MAX_VERSIONS: usize = 8;
+
+/// A version that is declared.
+#[derive(Clone, Debug)]
+pub struct Version {
+    pub target: Func,
+    pub source: Func,
+    pub shapes: Vec<Shape>,
+    pub masked: bool,
+    pub width: u32,
+}
+
+pub struct Versions {
+    pub all: Vec<Version>,
+    by: FxHashMap<(Func, Vec<Shape>, bool, u32), Func>,
+    n_of: FxHashMap<(Func, u32), usize>,
+    lane_ops: Vec<Option<LaneOp>>,
+    pure: Vec<bool>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Callees for Versions {
+    fn lane_operation(&self, func: Func) -> Option<LaneOp> {
+        self.lane_ops.get(func.idx()).copied().flatten()
+    }
+
+    fn is_pure(&self, func: Func) -> bool {
+        self.pure.get(func.idx()).copied().unwrap_or(false)
+    }
+}
+
+impl Versions {
+    pub fn new(module: &Module) -> Versions {
+        let lane_ops = module.funcs.iter().map(|f| match &f.linkage {
+            Linkage::Foreign(symbol) => LaneOp::of_symbol(symbol),
+            _ => None,
+        });
+        let lane_ops: Vec<Option<LaneOp>> = lane_ops.collect();
+        Versions {
+            all: Vec::new(),
+            by: FxHashMap::default(),
+            n_of: FxHashMap::default(),
+            pure: find_pure(module),
+            lane_ops,
+            diagnostics: Vec::new(),
+        }
+    }
+
+    pub fn lane_operation(&self, func: Func) -> Option<LaneOp> {
+        Callees::lane_operation(self, func)
+    }
+
+    /// The version of a function for these arguments, or for more general ones, with their shapes.
+    pub fn request(
+        &mut self,
+        module: &mut Module,
+        source: Func,
+        shapes: &[Shape],
+        masked: bool,
+        width: u32,
+    ) -> (Func, Vec<Shape>) {
+        let mut key = (source, shapes.to_vec(), masked, width);
+        if let Some(&target) = self.by.get(&key) {
+            return (target, key.1);
+        }
+        let n = self.n_of.entry((source, width)).or_insert(0);
+        *n += 1;
+        if *n > MAX_VERSIONS {
+            key = (source, vec![Shape::Varying; shapes.len()], true, width);
+            if let Some(&target) = self.by.get(&key) {
+                return (target, key.1);
+            }
+        }
+        let function = module.func(source);
+        let (name, params, rets) = (function.name.clone(), function.params.clone(), function.rets.clone());
+        let mut tys = Vec::with_capacity(params.len() + 1);
+        for (&ty, &shape) in params.iter().zip(&key.1) {
+            tys.push(if shape == Shape::Varying { widen(&mut module.types, ty, width) } else { ty });
+        }
+        if key.2 {
+            tys.push(module.types.vector(Prim::Bool, width));
+        }
+        let rets: Vec<nyala_ir::Ty> = rets.into_iter().map(|ty| widen(&mut module.types, ty, width)).collect();
+        let suffix = if key.2 { "masked" } else { "lanes" };
+        let target = module.declare(&format!("{name}.{suffix}"), Linkage::Internal, &tys, &rets);
+        let shapes = key.1.clone();
+        self.all.push(Version { target, source, shapes: shapes.clone(), masked: key.2, width });
+        self.by.insert(key, target);
+        (target, shapes)
+    }
+
+    /// A `vectorize` in the body of another.
+    pub fn nested(&mut self, span: Span) {
+        let hint =
+            "let one of them be a plain loop: lanes of lanes have no meaning on a machine with one kind of vectors";
+        self.diagnostics.push(limitation::error(span, "a `vectorize` within the body of another", hint));
+    }
+}
+
+/// Functions that compute a result and nothing else: they may read memory, and write their own variables.
+fn find_pure(module: &Module) -> Vec<bool> {
+    let n = module.funcs.len();
+    let mut pure = vec![true; n];
+    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); n];
+    for (i, function) in module.funcs.iter().enumerate() {
+        if function.is_foreign() {
+            pure[i] = false;
+        }
+        let mut own: nyala_base::SideTable<Value, bool> = nyala_base::SideTable::default();
+        for inst in function.blocks.iter().flat_map(|b| &b.insts) {
+            match inst.op {
+                InstOp::Op(Op::Slot | Op::Lea | Op::Bitcast) => {
+                    let is_own = inst.op == InstOp::Op(Op::Slot) || own[inst.args[0]];
+                    if let Some(r) = inst.result {
+                        own[r] = is_own;
+                    }
+                }
+                InstOp::Op(Op::Store) => pure[i] &= own[inst.args[0]],
+                InstOp::Op(op) => pure[i] &= op.effect() != Effect::Write,
+                InstOp::Vector(op) => pure[i] &= op.effect() != Effect::Write,
+                InstOp::Call(f) => callers[f.idx()].push(i),
+                InstOp::CallIndirect | InstOp::Vectorize(..) => pure[i] = false,
+            }
+        }
+        for block in &function.blocks {
+            match block.term {
+                Terminator::TailCall { callee: Callee::Func(f), .. } => callers[f.idx()].push(i),
+                Terminator::TailCall { .. } | Terminator::Unreachable => pure[i] = false,
+                _ => {}
+            }
+        }
+    }
+    let mut work: Vec<usize> = (0..n).filter(|&i| !pure[i]).collect();
+    while let Some(i) = work.pop() {
+        for &caller in &callers[i] {
+            if std::mem::replace(&mut pure[caller], false) {
+                work.push(caller);
+            }
+        }
+    }
+    pure
+}
