@@ -176,14 +176,14 @@ impl Maker {
     }
 
     fn entry(&mut self) {
-        let (below, length) = (self.rng.below(9), 1 + self.rng.below(4) * 20);
+        let (below, length) = (self.rng.below(9), 21 + self.rng.below(3) * 20);
         let width = WIDTHS[self.rng.below(WIDTHS.len())];
         let _ = writeln!(self.out, "extern fn entry(x: u32, y: u32, z: u32, w: u32) -> u32 {{");
         self.indent = 1;
         self.line("let d = inputs(x ^ y * 3u ^ z * 5u);");
         self.line(&format!("let lo = (x % 7u) as i32 - {below};"));
         self.line(&format!("let hi = lo + (y * 13u % {length}u + z % 9u) as i32;"));
-        self.vars.extend(["x", "y", "z", "w"].map(|n| Var { name: n.into(), ty: U32, is_mutable: false }));
+        self.vars.extend(["x", "w"].map(|n| Var { name: n.into(), ty: U32, is_mutable: false }));
         // Uniform values.
         for _ in 0..self.rng.below(3) {
             let ty = self.ty();
@@ -198,11 +198,29 @@ impl Maker {
         self.in_body = true;
         self.n_calls = 0;
         self.vars.push(Var { name: "i".into(), ty: TYPES[1], is_mutable: false });
-        for _ in 0..2 + self.rng.below(5) {
+        // Variables that change, and whose ends are seen.
+        let mut seen = vec![U32, U32, TYPES[1], F32];
+        for _ in 0..1 + self.rng.below(3) {
+            seen.push(self.ty());
+        }
+        for ty in &mut seen {
+            let (name, e) = (self.name("m"), self.input(*ty));
+            self.line(&format!("let mut {name}: {} = {e};", ty.name));
+            self.vars.push(Var { name, ty: *ty, is_mutable: true });
+        }
+        let start = self.vars.len() - seen.len();
+        for _ in 0..2 + self.rng.below(6) {
             self.statement();
         }
-        for _ in 0..1 + self.rng.below(2) {
-            self.output();
+        for i in start..self.vars.len() {
+            let Var { name, ty, .. } = self.vars[i].clone();
+            let bits = match ty.name {
+                "f32" => format!("bits({name})"),
+                "f64" => format!("bits64({name})"),
+                "f16" => format!("bits({name} as f32)"),
+                _ => format!("({name}) as u32"),
+            };
+            self.line(&format!("d.to_u32(own) = d.to_u32(own) * 3u + {bits};"));
         }
         self.in_body = false;
         self.indent = 1;
@@ -233,9 +251,8 @@ impl Maker {
     fn statement(&mut self) {
         let kinds = if self.depth >= 3 { 9 } else { 17 };
         match self.rng.below(kinds) {
-            0 => self.declare(false),
-            1 => self.declare(true),
-            2..=4 => self.assign(),
+            0 => self.declare(self.depth == 0),
+            1..=4 => self.assign(),
             5 => self.memory(),
             6 => self.leave(),
             7 if self.in_body => self.output(),
@@ -378,7 +395,7 @@ impl Maker {
 
     /// Loops: of a number of rounds that differs by lane, or not, with more conditions and exits.
     fn repeat(&mut self) {
-        let most = 1 + self.rng.below(6);
+        let most = 2 + self.rng.below(6);
         let n = match self.rng.chance(25) {
             true => format!("{most}u"),
             false => format!("{} % {most}u", self.expr(U32, 1)),
@@ -526,7 +543,7 @@ impl Maker {
         }
         let depth = depth - 1;
         match self.rng.below(12) {
-            0 if self.in_body => self.input(ty),
+            0 | 5 if self.in_body => self.input(ty),
             1 => self.call(ty, depth).unwrap_or_else(|| self.atom(ty)),
             2 => {
                 let found: Vec<String> = self.arrays.iter().filter(|a| a.1 == ty).map(|a| a.0.clone()).collect();
@@ -559,7 +576,9 @@ impl Maker {
             return format!("d.scratch(own * 4 + {})", self.index(3));
         }
         if !ARRAYS.contains(&ty) {
-            return self.atom(ty);
+            // The last one is `bool`, which is no number.
+            let from = ARRAYS[self.rng.below(ARRAYS.len() - 1)];
+            return format!("({} as {})", self.input(from), ty.name);
         }
         let name = ty.name;
         match self.rng.below(6) {
