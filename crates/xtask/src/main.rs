@@ -42,6 +42,9 @@ enum Task {
     Bless { filter: Option<String> },
     /// Run random programs under all engines; or read bad input (`--front`)
     Fuzz {
+        /// Only random bodies of `vectorize`
+        #[arg(long)]
+        lanes: bool,
         /// Random bytes and changed programs, for the lexer, the parser and the checker
         #[arg(long)]
         front: bool,
@@ -109,8 +112,9 @@ fn main() -> ExitCode {
             }
         }
         Task::Fuzz { file: Some(file), .. } => random::run_file(&file),
-        Task::Fuzz { seed, seconds, programs, keep, .. } => {
-            let tally = random::run(seed, std::time::Duration::from_secs(seconds), programs, keep.as_deref());
+        Task::Fuzz { lanes, seed, seconds, programs, keep, .. } => {
+            let time = std::time::Duration::from_secs(seconds);
+            let tally = random::run(seed, time, programs, keep.as_deref(), lanes);
             Ok(tally.failed == 0)
         }
         Task::Tidy => {
@@ -172,7 +176,7 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
     if filter.is_none() {
         eprintln!("random programs");
         let seconds = if quick { 5 } else { 60 };
-        tally.add(random::run(None, std::time::Duration::from_secs(seconds), 20_000, None));
+        tally.add(random::run(None, std::time::Duration::from_secs(seconds), 20_000, None, false));
         eprintln!("bad input");
         tally.add(bad_input::run(None, std::time::Duration::from_secs(seconds)));
     }

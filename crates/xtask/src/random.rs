@@ -8,10 +8,11 @@
 //! body of a loop for every round that `@@` unrolls. As if all of these bodies were left whole: a residual program is
 //! smaller as a rule, and larger only if continuations within functions have been copied.
 
+mod lanes;
 mod maker;
 
-use crate::Tally;
 use crate::bad_input::reduce::reduce;
+use crate::{Tally, root};
 use nyala::{Options, Session};
 use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
@@ -19,7 +20,7 @@ use nyala_ir::{Cont, World};
 use nyala_specialize::facts::is_function;
 use nyala_specialize::record::{self, Record, Why};
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -29,9 +30,13 @@ const INPUTS: &[[u32; 4]] = &[[0, 0, 0, 0], [1, 2, 3, 4], [7, 3, 0, 1], [100, 41
 /// Programs that take longer are left out; residual ones may take a few more, as some jumps between blocks are no calls of
 /// the source.
 const MAX_STEPS: u64 = 60_000;
-const MAX_STEPS_OF_RESIDUAL: u64 = 3 * MAX_STEPS;
+const RESIDUAL_STEPS: u64 = 3;
 /// Every so many programs also run as native code, which takes as long as all else of about ten.
 const NATIVE_EVERY: u64 = 64;
+/// Every so many programs are a `vectorize`; these run as native code, which is what they are for, and may take longer, as
+/// they fill arrays first.
+const LANES_EVERY: u64 = 61;
+const MAX_STEPS_OF_LANES: u64 = 4 * MAX_STEPS;
 /// Every so many programs are also specialized no more than needed (`--no-pe`).
 const PLAIN_EVERY: u64 = 4;
 /// Budgets of partial evaluation. What spends the first is tried with the second; most that does not end shows it there.
@@ -48,10 +53,11 @@ const MAX_FOR_EACH_ASKED: f64 = 8.0;
 const MAX_FAILED: usize = 5;
 
 /// Makes and checks programs until the time is up; prints the seed, and every program that disagrees. Those that spend the
-/// budget go to the folder `keep`, and those of which the residual program is large.
-pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&Path>) -> Tally {
+/// budget go to the folder `keep`, and those of which the residual program is large. With `only_lanes` all are a `vectorize`.
+pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&Path>, only_lanes: bool) -> Tally {
     let first = seed.unwrap_or_else(fresh_seed);
-    println!("random programs from seed {first} (repeat one with `./x fuzz --seed SEED --programs 1`)");
+    let lanes_option = if only_lanes { "--lanes " } else { "" };
+    println!("random programs from seed {first} (repeat one with `./x fuzz {lanes_option}--seed SEED --programs 1`)");
     let start = Instant::now();
     let next = AtomicU64::new(0);
     let found: Mutex<(Tally, [u64; 5])> = Mutex::default();
@@ -64,11 +70,15 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
                 return;
             }
             let seed = first.wrapping_add(i);
-            let program = maker::generate(seed);
-            let outcome = check_all(
-                &program,
-                Engines { native: i.is_multiple_of(NATIVE_EVERY), plain: i.is_multiple_of(PLAIN_EVERY) },
-            );
+            let has_lanes = only_lanes || seed.is_multiple_of(LANES_EVERY);
+            let program = if has_lanes { lanes::generate(seed) } else { maker::generate(seed) };
+            let engines = Engines {
+                native: has_lanes || i.is_multiple_of(NATIVE_EVERY),
+                plain: i.is_multiple_of(PLAIN_EVERY),
+                max_steps: if has_lanes { MAX_STEPS_OF_LANES } else { MAX_STEPS },
+            };
+            let _running = engines.native.then(|| Running::note(seed, &program));
+            let outcome = check_all(&program, engines);
             if let Outcome::Fault(e) = &outcome {
                 // Making it smaller takes a while.
                 println!("FAILED random program, seed {seed}: {e}");
@@ -153,6 +163,25 @@ fn show_sizes(of_what: &str, mut sizes: Vec<(f64, u64)>) {
     }
 }
 
+/// A program that runs as native code, in a file: if it takes this process down, the file is what is left.
+struct Running(PathBuf);
+
+impl Running {
+    fn note(seed: u64, program: &str) -> Running {
+        let folder = root().join("out/running");
+        let path = folder.join(format!("{seed}.impala"));
+        // Without the file, too, the program can be checked.
+        let _ = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, program));
+        Running(path)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 /// Another one each time.
 pub fn fresh_seed() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64)
@@ -161,7 +190,8 @@ pub fn fresh_seed() -> u64 {
 /// Checks one program as if it were random.
 pub fn run_file(path: &Path) -> Result<bool, String> {
     let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    let (ok, text) = match check_all(&program, Engines { native: program.contains("fn all("), plain: true }) {
+    let engines = Engines { native: program.contains("fn all("), plain: true, max_steps: MAX_STEPS_OF_LANES };
+    let (ok, text) = match check_all(&program, engines) {
         Outcome::Agrees(_) => (true, "agrees".into()),
         Outcome::Limited => (true, "agrees, but is a limitation of native code".into()),
         Outcome::OnlyNative => (true, "agrees as native code, not interpreted after partial evaluation".into()),
@@ -180,7 +210,10 @@ pub fn run_file(path: &Path) -> Result<bool, String> {
 /// What is left of a program that still fails in the same way.
 fn smaller(program: String) -> String {
     // Without numbers, names, and what is quoted of the program.
-    let kind = |program: &str| match check_all(program, Engines { native: true, plain: true }) {
+    let kind = |program: &str| match check_all(
+        program,
+        Engines { native: true, plain: true, max_steps: MAX_STEPS_OF_LANES },
+    ) {
         Outcome::Fault(e) => {
             let first = e.lines().next().unwrap_or_default();
             Some(first.split([':', '`']).next().unwrap_or_default().replace(|c: char| c.is_ascii_digit(), ""))
@@ -218,6 +251,8 @@ struct Engines {
     native: bool,
     /// Without partial evaluation.
     plain: bool,
+    /// Of the source, for each inputs.
+    max_steps: u64,
 }
 
 enum Outcome {
@@ -244,7 +279,7 @@ fn check(program: &str, engines: Engines) -> Outcome {
     let mut s = Session::new(Options { verify: true, ..Options::default() });
     s.add_file("random.impala", program);
     let Ok(world) = s.graph() else { return Outcome::Fault(s.render(false)) };
-    let expected = match interpret(&world, MAX_STEPS) {
+    let expected = match interpret(&world, engines.max_steps) {
         Ok(Some(results)) => results,
         Ok(None) => return Outcome::TooLong,
         Err(e) => return Outcome::Fault(format!("the source: {e}")),
@@ -271,7 +306,7 @@ fn check(program: &str, engines: Engines) -> Outcome {
                 size.for_each_asked.unwrap_or_default()
             ));
         }
-        let fault = match interpret(&residual, MAX_STEPS_OF_RESIDUAL) {
+        let fault = match interpret(&residual, RESIDUAL_STEPS * engines.max_steps) {
             Ok(Some(results)) if results == expected => None,
             Ok(Some(results)) => Some(format!("{results:?}, not {expected:?}")),
             Ok(None) => Some("takes too long".into()),

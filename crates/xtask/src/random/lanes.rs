@@ -1,0 +1,685 @@
+//! Makes random programs around one `vectorize`: inputs of all element types, a body with divergent branches, loops, memory and
+//! calls, which writes only to its own elements, and a sum of what it has written. No undefined behavior, by shape:
+//! counters bound loops, fuel bounds recursion, masks bound indices, divisors are odd, signed numbers are computed with as
+//! unsigned ones; floats only where every operation is exact.
+
+use super::{INPUTS, Rng};
+use std::fmt::Write;
+
+/// Elements of the input and output arrays.
+const SIZE: usize = 128;
+const WIDTHS: [u32; 7] = [1, 2, 3, 4, 8, 16, 64];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Ty {
+    name: &'static str,
+    is_float: bool,
+    is_signed: bool,
+    /// The unsigned type of its width.
+    unsigned: &'static str,
+}
+
+const fn int(name: &'static str, is_signed: bool, unsigned: &'static str) -> Ty {
+    Ty { name, is_float: false, is_signed, unsigned }
+}
+
+const fn float(name: &'static str) -> Ty {
+    Ty { name, is_float: true, is_signed: false, unsigned: "" }
+}
+
+const U32: Ty = int("u32", false, "u32");
+const F32: Ty = float("f32");
+const BOOL: Ty = int("bool", false, "");
+/// Those of variables; the first ones more often.
+const TYPES: [Ty; 11] = [
+    U32,
+    int("i32", true, "u32"),
+    F32,
+    int("u8", false, "u8"),
+    int("u16", false, "u16"),
+    int("u64", false, "u64"),
+    int("i8", true, "u8"),
+    int("i16", true, "u16"),
+    int("i64", true, "u64"),
+    float("f64"),
+    float("f16"),
+];
+/// Those of input and output arrays.
+const ARRAYS: [Ty; 8] = [TYPES[0], TYPES[1], TYPES[2], TYPES[3], TYPES[7], TYPES[5], TYPES[9], BOOL];
+
+#[derive(Clone)]
+struct Var {
+    name: String,
+    ty: Ty,
+    is_mutable: bool,
+}
+
+#[derive(Clone)]
+struct Function {
+    name: String,
+    params: Vec<Ty>,
+    result: Ty,
+    /// Its first parameter, which counts down.
+    has_fuel: bool,
+}
+
+struct Maker {
+    rng: Rng,
+    out: String,
+    indent: usize,
+    n_names: usize,
+    vars: Vec<Var>,
+    /// Arrays of the lane, of eight elements; structs `Pack`; functions `fn(u32) -> u32`.
+    arrays: Vec<(String, Ty)>,
+    packs: Vec<String>,
+    closures: Vec<String>,
+    /// Names of continuations that leave or go on with loops, and end the lane.
+    jumps: Vec<String>,
+    functions: Vec<Function>,
+    /// The function being made, for recursive calls, and how many it has.
+    own: Option<Function>,
+    n_recursive: usize,
+    n_calls: usize,
+    /// What `return` takes; nothing in the body.
+    result: Option<Ty>,
+    /// In the body, where inputs and outputs are.
+    in_body: bool,
+    loops: usize,
+    depth: usize,
+}
+
+pub fn generate(seed: u64) -> String {
+    let mut m = Maker {
+        rng: Rng::new(seed ^ 0x1A_4E5),
+        out: include_str!("../../../../fuzz/lanes.impala").into(),
+        indent: 0,
+        n_names: 0,
+        vars: Vec::new(),
+        arrays: Vec::new(),
+        packs: Vec::new(),
+        closures: Vec::new(),
+        jumps: Vec::new(),
+        functions: Vec::new(),
+        own: None,
+        n_recursive: 0,
+        n_calls: 0,
+        result: None,
+        in_body: false,
+        loops: 0,
+        depth: 0,
+    };
+    for i in 0..m.rng.below(4) {
+        m.function(i);
+    }
+    m.entry();
+    m.out.push_str("extern fn all() -> u32 {\n    let mut sum = 0u32;\n");
+    for inputs in INPUTS {
+        let args: Vec<String> = inputs.iter().map(|x| format!("${x}u32")).collect();
+        let _ = writeln!(m.out, "    sum = sum * 31u32 + entry({});", args.join(", "));
+    }
+    m.out.push_str("    sum\n}\n");
+    m.out
+}
+
+impl Maker {
+    fn name(&mut self, prefix: &str) -> String {
+        self.n_names += 1;
+        format!("{prefix}{}", self.n_names)
+    }
+
+    fn line(&mut self, text: &str) {
+        let indent = "    ".repeat(self.indent);
+        let _ = writeln!(self.out, "{indent}{text}");
+    }
+
+    fn ty(&mut self) -> Ty {
+        let i = self.rng.below(TYPES.len());
+        TYPES[if self.rng.chance(50) { i % 3 } else { i }]
+    }
+
+    fn function(&mut self, i: usize) {
+        let has_fuel = self.rng.chance(35);
+        let mut params = vec![U32];
+        for _ in 0..self.rng.below(3) {
+            params.push(self.ty());
+        }
+        let f = Function { name: format!("f{i}"), params, result: self.ty(), has_fuel };
+        // What is unfolded everywhere must not call itself.
+        let filter = if has_fuel { "" } else { ["", "", "@"][self.rng.below(3)] };
+        let params: Vec<String> = f.params.iter().enumerate().map(|(i, t)| format!("p{i}: {}", t.name)).collect();
+        let _ = writeln!(self.out, "fn {filter} {}({}) -> {} {{", f.name, params.join(", "), f.result.name);
+        self.vars =
+            f.params.iter().enumerate().map(|(i, &ty)| Var { name: format!("p{i}"), ty, is_mutable: false }).collect();
+        (self.indent, self.result, self.n_recursive, self.n_calls) = (1, Some(f.result), 0, 0);
+        if has_fuel {
+            let stop = self.expr(f.result, 1);
+            self.line(&format!("if p0 == 0u {{ return({stop}) }}"));
+            self.own = Some(f.clone());
+        }
+        for _ in 0..1 + self.rng.below(3) {
+            self.statement();
+        }
+        let result = self.expr(f.result, 2);
+        self.line(&result);
+        self.out.push_str("}\n");
+        (self.own, self.result) = (None, None);
+        self.forget();
+        self.functions.push(f);
+    }
+
+    fn forget(&mut self) {
+        self.vars.clear();
+        self.arrays.clear();
+        self.packs.clear();
+        self.closures.clear();
+        self.jumps.clear();
+    }
+
+    fn entry(&mut self) {
+        let (below, length) = (self.rng.below(9), 21 + self.rng.below(3) * 20);
+        let width = WIDTHS[self.rng.below(WIDTHS.len())];
+        let _ = writeln!(self.out, "extern fn entry(x: u32, y: u32, z: u32, w: u32) -> u32 {{");
+        self.indent = 1;
+        self.line("let d = inputs(x ^ y * 3u ^ z * 5u);");
+        self.line(&format!("let lo = (x % 7u) as i32 - {below};"));
+        self.line(&format!("let hi = lo + (y * 13u % {length}u + z % 9u) as i32;"));
+        self.vars.extend(["x", "w"].map(|n| Var { name: n.into(), ty: U32, is_mutable: false }));
+        // Uniform values.
+        for _ in 0..self.rng.below(3) {
+            let ty = self.ty();
+            let (name, e) = (self.name("u"), self.expr(ty, 1));
+            self.line(&format!("let {name} = {e};"));
+            self.vars.push(Var { name, ty, is_mutable: false });
+        }
+        self.line(&format!("for i in vec({width}, lo, hi) {{"));
+        self.indent = 2;
+        self.line("let own = i + 8;");
+        self.line("let end_lane = continue;");
+        self.in_body = true;
+        self.n_calls = 0;
+        self.vars.push(Var { name: "i".into(), ty: TYPES[1], is_mutable: false });
+        // Variables that change, and whose ends are seen.
+        let mut seen = vec![U32, U32, TYPES[1], F32];
+        for _ in 0..1 + self.rng.below(3) {
+            seen.push(self.ty());
+        }
+        for ty in &mut seen {
+            let (name, e) = (self.name("m"), self.input(*ty));
+            self.line(&format!("let mut {name}: {} = {e};", ty.name));
+            self.vars.push(Var { name, ty: *ty, is_mutable: true });
+        }
+        let start = self.vars.len() - seen.len();
+        for _ in 0..2 + self.rng.below(6) {
+            self.statement();
+        }
+        for i in start..self.vars.len() {
+            let Var { name, ty, .. } = self.vars[i].clone();
+            let bits = match ty.name {
+                "f32" => format!("bits({name})"),
+                "f64" => format!("bits64({name})"),
+                "f16" => format!("bits({name} as f32)"),
+                _ => format!("({name}) as u32"),
+            };
+            self.line(&format!("d.to_u32(own) = d.to_u32(own) * 3u + {bits};"));
+        }
+        self.in_body = false;
+        self.indent = 1;
+        self.line("}");
+        self.line("result(d)");
+        self.out.push_str("}\n");
+        self.forget();
+    }
+
+    /// Statements with a scope of their own.
+    fn block(&mut self, n: usize) {
+        let vars = self.vars.len();
+        let memory = (self.arrays.len(), self.packs.len(), self.closures.len(), self.jumps.len());
+        self.indent += 1;
+        self.depth += 1;
+        for _ in 0..n {
+            self.statement();
+        }
+        self.depth -= 1;
+        self.indent -= 1;
+        self.vars.truncate(vars);
+        self.arrays.truncate(memory.0);
+        self.packs.truncate(memory.1);
+        self.closures.truncate(memory.2);
+        self.jumps.truncate(memory.3);
+    }
+
+    fn statement(&mut self) {
+        let kinds = if self.depth >= 3 { 9 } else { 17 };
+        match self.rng.below(kinds) {
+            0 => self.declare(self.depth == 0),
+            1..=4 => self.assign(),
+            5 => self.memory(),
+            6 => self.leave(),
+            7 if self.in_body => self.output(),
+            7 | 8 => self.assign(),
+            9 | 10 => self.branch(),
+            11..=13 => self.repeat(),
+            14 => self.choose(),
+            15 => self.functions_inside(),
+            _ => self.pointer(),
+        }
+    }
+
+    fn declare(&mut self, is_mutable: bool) {
+        let ty = self.ty();
+        let e = self.expr(ty, 3);
+        let name = self.name(if is_mutable { "m" } else { "v" });
+        self.line(&format!("let {}{name}: {} = {e};", if is_mutable { "mut " } else { "" }, ty.name));
+        self.vars.push(Var { name, ty, is_mutable });
+    }
+
+    fn assign(&mut self) {
+        let mutable: Vec<Var> = self.vars.iter().filter(|v| v.is_mutable).cloned().collect();
+        if mutable.is_empty() {
+            return self.declare(true);
+        }
+        let var = mutable[self.rng.below(mutable.len())].clone();
+        let e = self.expr(var.ty, 3);
+        // Signed numbers would overflow.
+        let op = match (var.ty.is_float, var.ty.is_signed) {
+            (true, _) => ["=", "=", "+=", "-="][self.rng.below(4)],
+            (_, true) => ["=", "=", "^=", "&="][self.rng.below(4)],
+            _ => ["=", "+=", "^=", "-="][self.rng.below(4)],
+        };
+        self.line(&format!("{} {op} {e};", var.name));
+    }
+
+    fn index(&mut self, mask: usize) -> String {
+        match self.rng.below(3) {
+            0 => format!("{}", self.rng.below(mask + 1)),
+            _ => format!("({} & {mask}u) as i32", self.expr(U32, 1)),
+        }
+    }
+
+    /// Arrays and structs of the lane.
+    fn memory(&mut self) {
+        match self.rng.below(5) {
+            0 if !self.arrays.is_empty() => {
+                let (name, ty) = self.arrays[self.rng.below(self.arrays.len())].clone();
+                let (at, e) = (self.index(7), self.expr(ty, 2));
+                self.line(&format!("{name}({at}) = {e};"));
+            }
+            1 if !self.packs.is_empty() => {
+                let name = self.packs[self.rng.below(self.packs.len())].clone();
+                match self.rng.below(5) {
+                    0 => {
+                        let e = self.expr(U32, 2);
+                        self.line(&format!("{name}.a = {e};"));
+                    }
+                    1 => {
+                        let e = self.expr(F32, 2);
+                        self.line(&format!("{name}.f = {e};"));
+                    }
+                    2 => {
+                        let (at, e) = (self.index(3), self.expr(TYPES[3], 1));
+                        self.line(&format!("{name}.parts({at}) = {e};"));
+                    }
+                    3 => self.line(&format!("change(&mut {name}, {});", self.n_names)),
+                    _ => {
+                        let other = self.packs[self.rng.below(self.packs.len())].clone();
+                        let e = self.expr(U32, 1);
+                        self.line(&format!("{name} = mixed({other}, {e});"));
+                    }
+                }
+            }
+            0..=2 => {
+                let ty = self.ty();
+                let (name, e) = (self.name("a"), self.expr(ty, 1));
+                self.line(&format!("let mut {name} = [{e}, .. 8];"));
+                let (at, e) = (self.index(7), self.expr(ty, 2));
+                self.line(&format!("{name}({at}) = {e};"));
+                self.arrays.push((name, ty));
+            }
+            3 => {
+                let (name, a, f) = (self.name("s"), self.expr(U32, 2), self.expr(F32, 1));
+                self.line(&format!("let mut {name} = Pack {{ a: {a}, parts: [1u8, 2u8, 3u8, 4u8], f: {f} }};"));
+                self.packs.push(name);
+            }
+            _ if self.in_body => {
+                let (at, e) = (self.index(3), self.expr(U32, 2));
+                self.line(&format!("d.scratch(own * 4 + {at}) = {e};"));
+            }
+            _ => self.assign(),
+        }
+    }
+
+    /// Writes to an element of the lane's own.
+    fn output(&mut self) {
+        let n = self.rng.below(ARRAYS.len());
+        let ty = ARRAYS[n];
+        let e = self.expr(ty, 3);
+        let name = if ty == BOOL { "bool" } else { ty.name };
+        if self.rng.chance(40) {
+            let c = self.expr(BOOL, 1);
+            self.line(&format!("if {c} {{ d.to_{name}(own) = {e}; }}"));
+        } else {
+            self.line(&format!("d.to_{name}(own) = {e};"));
+        }
+    }
+
+    fn leave(&mut self) {
+        let c = self.expr(BOOL, 2);
+        let how = match (self.result, self.rng.below(4)) {
+            (_, 0) if self.loops > 0 => "break()".into(),
+            (_, 1) if self.loops > 0 => "continue()".into(),
+            (_, 2) if !self.jumps.is_empty() => format!("{}()", self.jumps[self.rng.below(self.jumps.len())]),
+            (Some(ty), _) => format!("return({})", self.expr(ty, 1)),
+            _ if self.in_body && self.rng.chance(40) => "end_lane()".into(),
+            _ => return self.assign(),
+        };
+        self.line(&format!("if {c} {{ {how} }}"));
+    }
+
+    fn branch(&mut self) {
+        let c = self.expr(BOOL, 2);
+        self.line(&format!("if {c} {{"));
+        let n = 1 + self.rng.below(3);
+        self.block(n);
+        if self.rng.chance(30) {
+            let c = self.expr(BOOL, 1);
+            self.line(&format!("}} else if {c} {{"));
+            self.block(1);
+        }
+        if self.rng.chance(50) {
+            self.line("} else {");
+            let n = 1 + self.rng.below(2);
+            self.block(n);
+        }
+        self.line("}");
+    }
+
+    /// Loops: of a number of rounds that differs by lane, or not, with more conditions and exits.
+    fn repeat(&mut self) {
+        let most = 2 + self.rng.below(6);
+        let n = match self.rng.chance(25) {
+            true => format!("{most}u"),
+            false => format!("{} % {most}u", self.expr(U32, 1)),
+        };
+        let k = self.name("k");
+        let own = self.own.take();
+        if self.rng.chance(50) {
+            let generator = ["range", "range", "range_rev"][self.rng.below(3)];
+            self.line(&format!("for {k}i in {generator}(0, ({n}) as i32) {{"));
+            self.indent += 1;
+            self.line(&format!("let {k} = {k}i as u32;"));
+        } else {
+            let more = if self.rng.chance(40) { format!(" && {}", self.expr(BOOL, 1)) } else { String::new() };
+            self.line(&format!("let mut {k} = {n};"));
+            self.line(&format!("while {k} > 0u{more} {{"));
+            self.indent += 1;
+            self.line(&format!("{k} -= 1u;"));
+        }
+        let jumps = self.jumps.len();
+        if self.rng.chance(30) {
+            let (j, what) = (self.name("j"), ["break", "continue"][self.rng.below(2)]);
+            self.line(&format!("let {j} = {what};"));
+            self.jumps.push(j);
+        }
+        self.indent -= 1;
+        self.loops += 1;
+        self.vars.push(Var { name: k, ty: U32, is_mutable: false });
+        let at = self.vars.len() - 1;
+        let n = 1 + self.rng.below(3);
+        self.block(n);
+        self.vars.remove(at);
+        self.jumps.truncate(jumps);
+        self.loops -= 1;
+        self.own = own;
+        self.line("}");
+    }
+
+    /// `match`.
+    fn choose(&mut self) {
+        let n = 2 + self.rng.below(5);
+        let e = self.expr(U32, 2);
+        self.line(&format!("match {e} % {}u {{", n + 1));
+        self.indent += 1;
+        for i in 0..n {
+            let guard = if self.rng.chance(20) { format!(" if {}", self.expr(BOOL, 1)) } else { String::new() };
+            self.line(&format!("{i}u{guard} => {{"));
+            self.block(1);
+            self.line("}");
+        }
+        self.line("_ => {");
+        self.block(1);
+        self.line("}");
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    /// Lambdas, which may change variables around them; functions that jump to each other.
+    fn functions_inside(&mut self) {
+        if self.rng.chance(50) {
+            let (name, q) = (self.name("c"), self.name("q"));
+            let own = self.own.take();
+            self.vars.push(Var { name: q.clone(), ty: U32, is_mutable: false });
+            let e = self.expr(U32, 2);
+            self.vars.pop();
+            self.own = own;
+            let target = self.vars.iter().rfind(|v| v.is_mutable && v.ty == U32).map(|v| v.name.clone());
+            let body = match target.filter(|_| self.rng.chance(50)) {
+                Some(target) => format!("-> u32 {{ {target} += {q}; {e} }}"),
+                None => e,
+            };
+            self.line(&format!("let {name} = |{q}: u32| {body};"));
+            self.closures.push(name);
+            return;
+        }
+        // A loop with several entries: no structure.
+        let (name, own) = (self.name("go"), self.own.take());
+        let vars = self.vars.len();
+        let steps = ["left", "right", "over"];
+        self.line(&format!("fn {name}(fuel: u32, at: u32) -> u32 {{"));
+        self.indent += 1;
+        for step in steps {
+            for param in ["n", "t"] {
+                self.vars.push(Var { name: param.into(), ty: U32, is_mutable: false });
+            }
+            let (stop, c, to, e1, e2) =
+                (self.atom(U32), self.expr(BOOL, 1), self.rng.below(3), self.expr(U32, 1), self.expr(U32, 1));
+            let other = steps[(to + 1) % 3];
+            self.line(&format!(
+                "fn {step}(n: u32, t: u32) -> u32 {{ if n == 0u {{ {stop} }} else if {c} {{ {}(n - 1u, {e1}) }} else {{ \
+                 {other}(n - 1u, t + {e2}) }} }}",
+                steps[to]
+            ));
+            self.vars.truncate(vars);
+        }
+        self.line("if at % 2u == 0u { left(fuel, at) } else { right(fuel, at) }");
+        self.indent -= 1;
+        self.line("}");
+        self.own = own;
+        let (v, e1, e2) = (self.name("v"), self.expr(U32, 1), self.expr(U32, 1));
+        self.line(&format!("let {v} = {name}({e1} % 9u, {e2});"));
+        self.vars.push(Var { name: v, ty: U32, is_mutable: false });
+    }
+
+    /// A pointer to one of two variables.
+    fn pointer(&mut self) {
+        let mutable: Vec<Var> =
+            self.vars.iter().filter(|v| v.is_mutable && !v.name.starts_with('*')).cloned().collect();
+        if mutable.is_empty() {
+            return self.declare(true);
+        }
+        let a = mutable[self.rng.below(mutable.len())].clone();
+        let same: Vec<&Var> = mutable.iter().filter(|v| v.ty == a.ty).collect();
+        let b = same[self.rng.below(same.len())].name.clone();
+        let (name, c, e) = (self.name("at"), self.expr(BOOL, 2), self.expr(a.ty, 2));
+        self.line(&format!("let {name} = if {c} {{ &mut {} }} else {{ &mut {b} }};", a.name));
+        self.line(&format!("*{name} = {e};"));
+        self.vars.push(Var { name: format!("*{name}"), ty: a.ty, is_mutable: true });
+    }
+
+    /// A variable or literal.
+    fn atom(&mut self, ty: Ty) -> String {
+        let known: Vec<String> = self.vars.iter().filter(|v| v.ty == ty).map(|v| v.name.clone()).collect();
+        if !known.is_empty() && self.rng.chance(75) {
+            return format!("({})", known[self.rng.below(known.len())]);
+        }
+        match ty {
+            BOOL if self.in_body => {
+                ["d.of_bool(own)", "(own % 3 == 1)", "(i < 5)", "(d.of_i32(own) > 0)"][self.rng.below(4)].into()
+            }
+            BOOL => ["true", "false"][self.rng.below(2)].into(),
+            _ if ty.is_float => {
+                let number = ["0.0", "1.0", "0.5", "-3.0", "2.25", "0.1"][self.rng.below(6)];
+                format!("({number}{})", ty.name)
+            }
+            _ => {
+                let most = if self.rng.chance(70) { 8 } else { 100 };
+                format!("{}{}", self.rng.below(most), ty.name)
+            }
+        }
+    }
+
+    fn expr(&mut self, ty: Ty, depth: usize) -> String {
+        if depth == 0 || self.rng.chance(15) {
+            return self.atom(ty);
+        }
+        let depth = depth - 1;
+        match self.rng.below(12) {
+            0 | 5 if self.in_body => self.input(ty),
+            1 => self.call(ty, depth).unwrap_or_else(|| self.atom(ty)),
+            2 => {
+                let found: Vec<String> = self.arrays.iter().filter(|a| a.1 == ty).map(|a| a.0.clone()).collect();
+                match found.is_empty() {
+                    true => self.atom(ty),
+                    false => {
+                        let name = &found[self.rng.below(found.len())];
+                        format!("{name}({})", self.index(7))
+                    }
+                }
+            }
+            3 => {
+                let (c, a, b) = (self.expr(BOOL, depth), self.expr(ty, depth), self.expr(ty, depth));
+                format!("(if {c} {{ {a} }} else {{ {b} }})")
+            }
+            4 if ty != BOOL => {
+                let from = self.ty();
+                let e = self.expr(from, depth);
+                format!("({e} as {})", ty.name)
+            }
+            _ if ty == BOOL => self.condition(depth),
+            _ if ty.is_float => self.float_expr(ty, depth),
+            _ => self.int_expr(ty, depth),
+        }
+    }
+
+    /// An element of an array of all: at the lane's own index, beside it, anywhere.
+    fn input(&mut self, ty: Ty) -> String {
+        if ty == U32 && self.rng.chance(30) {
+            return format!("d.scratch(own * 4 + {})", self.index(3));
+        }
+        if !ARRAYS.contains(&ty) {
+            // The last one is `bool`, which is no number.
+            let from = ARRAYS[self.rng.below(ARRAYS.len() - 1)];
+            return format!("({} as {})", self.input(from), ty.name);
+        }
+        let name = ty.name;
+        match self.rng.below(6) {
+            0 | 1 => format!("d.of_{name}(own)"),
+            2 => format!("d.of_{name}(own + {})", self.rng.below(5)),
+            3 => format!("d.of_{name}(own * {} % {SIZE})", 2 + self.rng.below(3)),
+            4 => format!("d.of_{name}({SIZE} - 1 - own)"),
+            _ => format!("d.of_{name}(({} & {}u) as i32)", self.expr(U32, 1), SIZE - 1),
+        }
+    }
+
+    fn call(&mut self, ty: Ty, depth: usize) -> Option<String> {
+        if ty == U32 && self.rng.chance(40) {
+            if let Some(f) = self.closures.last().cloned().filter(|_| self.n_calls < 6) {
+                self.n_calls += 1;
+                return Some(format!("{f}({})", self.expr(U32, depth)));
+            }
+            let at = self.expr(U32, depth);
+            return Some(format!("ways(({at} % 3u) as i32)({})", self.expr(U32, depth)));
+        }
+        let recursive = self.own.clone().filter(|f| f.result == ty && self.n_recursive < 2);
+        if let Some(f) = recursive {
+            self.n_recursive += 1;
+            let mut args = vec!["p0 - 1u".to_string()];
+            for &ty in &f.params[1..] {
+                args.push(self.expr(ty, depth));
+            }
+            return Some(format!("{}({})", f.name, args.join(", ")));
+        }
+        let known: Vec<Function> = self.functions.iter().filter(|f| f.result == ty).cloned().collect();
+        if known.is_empty() || self.n_calls > 5 {
+            return None;
+        }
+        self.n_calls += 1;
+        let f = known[self.rng.below(known.len())].clone();
+        let first = self.expr(U32, depth);
+        let mut args = vec![if f.has_fuel { format!("{first} % 4u") } else { first }];
+        for &ty in &f.params[1..] {
+            args.push(self.expr(ty, depth));
+        }
+        Some(format!("{}({})", f.name, args.join(", ")))
+    }
+
+    fn condition(&mut self, depth: usize) -> String {
+        match self.rng.below(8) {
+            0 => {
+                let (a, b) = (self.condition(depth.min(1)), self.expr(BOOL, depth.min(1)));
+                format!("({a} {} {b})", ["&&", "||", "^", "&", "|"][self.rng.below(5)])
+            }
+            1 => format!("!{}", self.expr(BOOL, depth)),
+            2 | 3 => {
+                let n = 2 + self.rng.below(4);
+                format!("({} % {n}u == {}u)", self.expr(U32, depth), self.rng.below(n))
+            }
+            _ => {
+                let ty = self.ty();
+                let (a, b) = (self.expr(ty, depth), self.expr(ty, depth));
+                format!("({a} {} {b})", ["<", "<=", ">", ">=", "==", "!="][self.rng.below(6)])
+            }
+        }
+    }
+
+    /// `+ - * /` and the square root round once each, so that all engines give the same.
+    fn float_expr(&mut self, ty: Ty, depth: usize) -> String {
+        let a = self.expr(ty, depth);
+        match self.rng.below(7) {
+            0 if ty == F32 => format!("sqrtf(abs_f32({a}))"),
+            0 if ty.name == "f64" => format!("sqrt(abs_f64({a}))"),
+            1 if ty == F32 => format!("floorf({a})"),
+            2 if ty.name == "f64" => format!("min_f64({a}, {})", self.expr(ty, depth)),
+            0..=2 => format!("(-{a})"),
+            n => {
+                let b = self.expr(ty, depth);
+                format!("({a} {} {b})", ["+", "-", "*", "/"][n - 3])
+            }
+        }
+    }
+
+    /// Signed operations that could overflow are those of unsigned numbers.
+    fn int_expr(&mut self, ty: Ty, depth: usize) -> String {
+        let (a, b, name) = (self.expr(ty, depth), self.expr(ty, depth), ty.name);
+        match self.rng.below(10) {
+            0 => format!("({a} & {b})"),
+            1 => format!("({a} | {b})"),
+            2 => format!("({a} ^ {b})"),
+            3 => format!("({a} {} {b})", ["<<", ">>"][self.rng.below(2)]),
+            // Not by zero, nor the least number by -1.
+            4 if ty.is_signed => format!("({a} / ({b} & 7{name} | 1{name}))"),
+            4 => format!("({a} {} ({b} | 1{name}))", ["/", "%"][self.rng.below(2)]),
+            // Guarded.
+            5 if !ty.is_signed => format!("(if {b} != 0{name} {{ {a} % {b} }} else {{ {a} }})"),
+            5 => format!("({a} % ({b} & 15{name} | 2{name}))"),
+            6 => format!("(!{a})"),
+            n => {
+                let op = ["+", "-", "*"][n - 7];
+                let u = ty.unsigned;
+                match ty.is_signed {
+                    true => format!("((({a} as {u}) {op} ({b} as {u})) as {name})"),
+                    false => format!("({a} {op} {b})"),
+                }
+            }
+        }
+    }
+}
