@@ -570,7 +570,7 @@ impl Builder<'_> {
                 None => self.full(true),
             };
             let is_divergent_header = self.header_of(to).is_some_and(|l| self.shapes.divergent_loops[l]);
-            let new = if is_back || is_divergent_header && self.regions.preds[to].len() == 2 {
+            let new = if is_back {
                 mask
             } else {
                 let (old, ty) = (self.read(slot), self.mask_ty());

@@ -151,7 +151,12 @@ fn find_loops(function: &Function) -> Found {
             work.push((cycle, Some(id)));
         }
     }
-    Found::Loops(loops)
+    // A block of an inner loop that jumps back is no end of an iteration.
+    let inner = loops.all.iter().enumerate().find(|(id, l)| loops.of[l.latch] != Some(*id));
+    match inner {
+        Some((_, l)) => Found::Latches(l.header, vec![l.latch]),
+        None => Found::Loops(loops),
+    }
 }
 
 /// The groups of nodes that reach each other (Tarjan 1972), sorted; single nodes only with an edge to themselves.
