@@ -40,6 +40,8 @@ pub(crate) struct Emitter<'m> {
     /// Functions and lines, where they are asked for.
     pub origins: Option<Origins<'m>>,
     pub asm_checks: Vec<AsmCheck>,
+    /// Registers of which there are math functions, once somebody asked: bits, and a letter of the vector ABI.
+    pub math_registers: Option<&'static [(u32, char)]>,
     pub out: String,
 }
 
@@ -165,6 +167,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         jumping_group: jumping_groups(module),
         origins: lines.map(|l| Origins::new(l, options.opt_level > 0)),
         asm_checks: Vec::new(),
+        math_registers: None,
         out: String::new(),
     };
     emitter.emit()?;
