@@ -3,9 +3,8 @@
 //! Its functions take exactly as many lanes as fill a register, by C's convention: a vector is cut into registers, and
 //! the last one filled up. Whether the library is there is a fact of the machine. Linkers find it through libm.
 
-use crate::emit::Emitter;
 use crate::function::FunctionEmitter;
-use crate::module::{LlvmModule, Options};
+use crate::module::Options;
 use crate::ops::{call_math, number_text};
 use crate::targets::{default_triple, is_native};
 use nyala_ir::{Op, Prim};
@@ -31,37 +30,21 @@ fn is_here() -> bool {
     })
 }
 
-/// The registers of the target for which there are functions, the narrowest first.
-fn registers(options: &Options) -> &'static [Register] {
+/// Whether the target is known to have the functions.
+fn is_there(options: &Options) -> bool {
     let triple = options.target.clone().unwrap_or_else(default_triple);
-    let has_it = triple.starts_with("x86_64") && triple.ends_with("linux-gnu") && is_native(&triple);
-    if !has_it || !is_here() {
-        return &[];
-    }
-    // LLVM knows what each CPU has, but shows it only in what it makes of integers: for these AVX does not suffice.
-    let probe =
-        "define <16 x i32> @f(<16 x i32> %a, <16 x i32> %b) {\n  %c = add <16 x i32> %a, %b\n  ret <16 x i32> %c\n}\n";
-    let made = LlvmModule::new(probe, options, 0, &[]).and_then(|module| module.asm_text());
-    let asm = made.unwrap_or_default();
-    let adds_in = |register: &str| asm.lines().any(|line| line.contains("padd") && line.contains(register));
-    match (adds_in("%zmm"), adds_in("%ymm")) {
-        (true, _) => &REGISTERS,
-        (false, true) => &REGISTERS[..2],
-        (false, false) => &REGISTERS[..1],
-    }
-}
-
-impl Emitter<'_> {
-    fn math_registers(&mut self) -> &'static [Register] {
-        let options = self.options;
-        self.math_registers.get_or_insert_with(|| registers(options))
-    }
+    triple.starts_with("x86_64") && triple.ends_with("linux-gnu") && is_native(&triple) && is_here()
 }
 
 /// The result of a math function of `n` lanes; none where it must be called for each.
 pub(crate) fn call(f: &mut FunctionEmitter, op: Op, prim: Prim, n: u32, values: &[String]) -> Option<String> {
-    let registers = f.e.math_registers();
-    let widest = *registers.last().filter(|_| n > 1)?;
+    let options = f.e.options;
+    if n == 1 || !*f.e.has_vector_math.get_or_insert_with(|| is_there(options)) {
+        return None;
+    }
+    let most = f.e.vector_bits();
+    let registers = REGISTERS.iter().filter(|r| r.0 <= most);
+    let widest = *registers.clone().next_back()?;
     let suffix = if prim == Prim::F32 { "f" } else { "" };
     // All functions are quick at 1.
     let ones = format!("splat ({} 1.0)", number_text(prim, None));
@@ -69,7 +52,7 @@ pub(crate) fn call(f: &mut FunctionEmitter, op: Op, prim: Prim, n: u32, values: 
     let mut start = 0;
     while start < n {
         let fits = |r: &&Register| r.0 / prim.bits() >= n - start;
-        let (bits, letter) = *registers.iter().find(fits).unwrap_or(&widest);
+        let (bits, letter) = *registers.clone().find(fits).unwrap_or(&widest);
         let lanes = bits / prim.bits();
         let taken = lanes.min(n - start);
         let symbol = format!("_ZGV{letter}N{lanes}{}_{}{suffix}", "v".repeat(values.len()), op.name());

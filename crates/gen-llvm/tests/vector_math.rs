@@ -2,6 +2,7 @@
 
 use nyala_flat::{read, verify};
 use nyala_gen_llvm::{Jit, Options, emit, emit_text};
+use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI, TAU};
 use std::fmt::Debug;
 
 const UNARY: [&str; 17] = [
@@ -96,10 +97,10 @@ fn numbers<T: Float>(n: usize) -> Vec<T> {
         1.001,
         3.0,
         10.0,
-        0.7853981633974483,
-        1.5707963267948966,
-        3.141592653589793,
-        6.283185307179586,
+        FRAC_PI_4,
+        FRAC_PI_2,
+        PI,
+        TAU,
         22.0,
         88.0,
         88.72,
