@@ -7,6 +7,7 @@ use crate::assembly::AsmCheck;
 use crate::function::emit_function;
 use crate::module::{LlvmModule, Options, bug, limitation};
 use crate::origins::{Lines, Origins};
+use crate::targets;
 use crate::types::Layouts;
 use nyala_base::diagnostics::duplicate_symbol;
 use nyala_base::{Diagnostic, Id};
@@ -40,6 +41,10 @@ pub(crate) struct Emitter<'m> {
     /// Functions and lines, where they are asked for.
     pub origins: Option<Origins<'m>>,
     pub asm_checks: Vec<AsmCheck>,
+    /// Bits of the target's widest registers for vectors, once somebody asked.
+    vector_bits: Option<u32>,
+    /// Whether there are math functions on vectors, once somebody asked.
+    pub has_vector_math: Option<bool>,
     pub out: String,
 }
 
@@ -165,6 +170,8 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         jumping_group: jumping_groups(module),
         origins: lines.map(|l| Origins::new(l, options.opt_level > 0)),
         asm_checks: Vec::new(),
+        vector_bits: None,
+        has_vector_math: None,
         out: String::new(),
     };
     emitter.emit()?;
@@ -275,6 +282,19 @@ impl Emitter<'_> {
 
     pub fn global_name(&self, global: GlobalId) -> String {
         quote(&self.globals[global.idx()])
+    }
+
+    /// Whether a function with these parameters gets those with vectors in them by their addresses.
+    /// See Note [Vectors as arguments].
+    pub fn passes_vectors_by_address(&mut self, params: &[Ty]) -> bool {
+        let (options, known) = (self.options, &mut self.vector_bits);
+        !self.layouts.vectors_fit(params, || *known.get_or_insert_with(|| targets::vector_bits(options)))
+    }
+
+    /// Bits of the target's widest registers for vectors.
+    pub fn vector_bits(&mut self) -> u32 {
+        let options = self.options;
+        *self.vector_bits.get_or_insert_with(|| targets::vector_bits(options))
     }
 
     /// Notes that a symbol is used; the first declaration stands.
@@ -437,3 +457,10 @@ exit:
 // accumulator to what every other return gives: between a `musttail` call and its return too, which is not well-formed
 // then. Calls within a group of mutually recursive functions, one of which ends with such a jump, are therefore marked
 // `notail`, which keeps them out of it. Inlining brings no other call into such a function that comes back to it.
+
+// Note [Vectors as arguments]
+//
+// Of a `tailcc` call on x86-64, LLVM 22's caller rounds the size of the stack arguments up to their greatest alignment and
+// then to what keeps the stack aligned, its callee only to the latter: the two disagree about where the stack is where a
+// vector lies there beside something smaller. So vectors go either all in registers, or all by their addresses, in copies of
+// the caller's; a call in tail position is no jump then.

@@ -168,16 +168,21 @@ impl FunctionEmitter<'_, '_> {
         let Some(entry) = function.blocks.first() else {
             return Err(bug(format!("`{}` has no blocks", function.name)));
         };
+        let by_address = self.e.passes_vectors_by_address(&function.params);
         for &p in &entry.params {
             let (ty, name) = (self.ty(p), self.op(p));
-            if self.is_mask(ty) {
-                let (from, to) = (self.e.layouts.memory(ty)?, self.e.layouts.register(ty)?);
+            if by_address && self.e.layouts.has_vector(ty) {
+                params.push(format!("ptr {name}.at"));
+                self.read(&name, &format!("{name}.at"), ty)?;
+            } else if self.is_mask(ty) {
+                let from = self.e.layouts.memory(ty)?;
                 params.push(format!("{from} {name}.bytes"));
-                let _ = writeln!(self.allocas, "  {name} = trunc {from} {name}.bytes to {to}");
+                self.narrow_bool(&name, &format!("{name}.bytes"), &from);
             } else {
                 params.push(format!("{} {name}", self.e.layouts.register(ty)?));
             }
         }
+        let prologue = std::mem::take(&mut self.body);
         // Definitions come before uses, but for the operands of phis: those are written last.
         let mut bodies = Vec::new();
         for b in self.cfg.rpo.clone() {
@@ -198,6 +203,7 @@ impl FunctionEmitter<'_, '_> {
         let out = &mut self.e.out;
         let _ = writeln!(out, "define internal {cc}{ret} {name}({}) {attributes}{scope} {{\nentry:", params.join(", "));
         out.push_str(&self.allocas);
+        out.push_str(&prologue);
         let _ = writeln!(out, "  br label %b0{at}");
         out.push_str(&self.body);
         out.push_str("}\n\n");
@@ -499,11 +505,22 @@ impl FunctionEmitter<'_, '_> {
         self.e.layouts.is_bool(ty) && self.e.module.types.as_vector(ty).is_some()
     }
 
+    fn passes_vectors_by_address(&mut self, args: &[Value]) -> bool {
+        let tys: Vec<Ty> = args.iter().map(|&a| self.ty(a)).collect();
+        self.e.passes_vectors_by_address(&tys)
+    }
+
     /// Arguments for a call by our convention.
     fn args(&mut self, args: &[Value]) -> Result<Vec<String>> {
         let mut out = Vec::new();
+        let by_address = self.passes_vectors_by_address(args);
         for &v in args {
-            if self.in_memory(v) {
+            if by_address && self.e.layouts.has_vector(self.ty(v)) {
+                let copy = self.temp();
+                self.alloca(&copy, self.ty(v))?;
+                self.write(&copy, v)?;
+                out.push(format!("ptr {copy}"));
+            } else if self.in_memory(v) {
                 // The callee may write to it.
                 let (copy, value, ty) = (self.temp(), self.op(v), self.ty(v));
                 self.alloca(&copy, ty)?;
@@ -580,7 +597,7 @@ impl FunctionEmitter<'_, '_> {
     }
 
     fn emit_tail_call(&mut self, b: Block, callee: Callee, args: &[Value]) -> Result<()> {
-        let by_address = args.iter().any(|&a| self.in_memory(a));
+        let by_address = args.iter().any(|&a| self.in_memory(a)) || self.passes_vectors_by_address(args);
         let foreign = matches!(callee, Callee::Func(f) if self.e.plain_foreign(f)?.is_some());
         if by_address || foreign || self.keeps_frame[b.idx()] {
             return self.emit_plain_tail_call(callee, args);

@@ -7,6 +7,7 @@ mod emit;
 mod frames;
 mod function;
 mod jit;
+mod libmvec;
 mod locate;
 mod module;
 mod ops;

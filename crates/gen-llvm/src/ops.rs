@@ -692,7 +692,7 @@ fn insert(f: &mut FunctionEmitter, b: Block, name: &str, result: Value, args: &[
 }
 
 /// A call of a function of floats, with `values` of type `prim`; its result.
-fn call_math(
+pub(crate) fn call_math(
     f: &mut FunctionEmitter,
     symbol: &str,
     prim: Prim,
@@ -770,6 +770,9 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
     }
     let symbol = format!("{}{}", op.name(), if prim == Prim::F32 { "f" } else { "" });
     let Some(n) = lanes else { return call_math(f, &symbol, prim, None, &values, " #2") };
+    if let Some(result) = crate::libmvec::call(f, op, prim, n, &values) {
+        return result;
+    }
     let (vector, lane) = (number_text(prim, lanes), number_text(prim, None));
     let mut all = "undef".to_string();
     for i in 0..n {

@@ -3,7 +3,7 @@
 //! LLVM keeps the initializers of the native target as inline functions in its headers and `inkwell` asks for them.
 
 use crate::diagnostics::{limitation, unknown_target};
-use crate::module::{Options, bug};
+use crate::module::{LlvmModule, Options, bug};
 use inkwell::OptimizationLevel;
 use inkwell::targets::{ByteOrdering, CodeModel, RelocMode, Target, TargetMachine, TargetTriple};
 use llvm_sys::prelude::LLVMBool;
@@ -152,6 +152,26 @@ fn cpu_and_features(options: &Options, triple: &str) -> (String, String) {
             TargetMachine::get_host_cpu_name().to_string_lossy().into_owned(),
             TargetMachine::get_host_cpu_features().to_string_lossy().into_owned(),
         ),
+    }
+}
+
+/// Bits of the widest registers that the target has for vectors of integers and floats.
+pub(crate) fn vector_bits(options: &Options) -> u32 {
+    let triple = options.target.clone().unwrap_or_else(default_triple);
+    if !triple.starts_with("x86_64") {
+        return 128;
+    }
+    // LLVM knows what each CPU has, but shows it only in what it makes of vectors: of integers, for which AVX does not
+    // suffice.
+    let probe =
+        "define <16 x i32> @f(<16 x i32> %a, <16 x i32> %b) {\n  %c = add <16 x i32> %a, %b\n  ret <16 x i32> %c\n}\n";
+    let made = LlvmModule::new(probe, options, 0, &[]).and_then(|module| module.asm_text());
+    let asm = made.unwrap_or_default();
+    let adds_in = |register: &str| asm.lines().any(|line| line.contains("padd") && line.contains(register));
+    match (adds_in("%zmm"), adds_in("%ymm")) {
+        (true, _) => 512,
+        (false, true) => 256,
+        (false, false) => 128,
     }
 }
 

@@ -93,6 +93,47 @@ impl<'m> Layouts<'m> {
         weight
     }
 
+    /// Adds what of a value goes in registers for floats and vectors: lanes, and whether they are a vector's.
+    fn vector_parts(&mut self, ty: Ty, parts: &mut Vec<(Prim, u32, bool)>) {
+        match self.types.kind(ty) {
+            TyKind::Vector(p, n) => parts.push((*p, *n, true)),
+            TyKind::Prim(p) if p.is_float() => parts.push((*p, 1, false)),
+            // No more than some parts.
+            TyKind::Array(..) | TyKind::Tuple(_) | TyKind::Struct(_) if self.weight(ty) > 0 && !self.in_memory(ty) => {
+                for i in 0..self.types.n_parts(ty).unwrap_or(0) {
+                    if let Some(part) = self.types.part(ty, i) {
+                        self.vector_parts(part, parts);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether parameters with vectors in them all go in registers, of which there are eight of as many bits as
+    /// `vector_bits` says; that is asked only where it counts. True if there is no vector.
+    pub fn vectors_fit(&mut self, params: &[Ty], vector_bits: impl FnOnce() -> u32) -> bool {
+        let mut parts = Vec::new();
+        params.iter().for_each(|&ty| self.vector_parts(ty, &mut parts));
+        let fit = |width: u32| {
+            let mut registers = 0;
+            for &(prim, n, _) in &parts {
+                let bits = n * prim.bits().max(8);
+                // LLVM cuts only powers of two into registers.
+                registers += if bits <= width || n.is_power_of_two() { bits.div_ceil(width) } else { u32::MAX / 64 };
+            }
+            registers <= 8
+        };
+        !parts.iter().any(|p| p.2) || fit(128) || fit(vector_bits())
+    }
+
+    /// Whether a vector is part of the type, not behind an address.
+    pub fn has_vector(&mut self, ty: Ty) -> bool {
+        let mut parts = Vec::new();
+        self.vector_parts(ty, &mut parts);
+        parts.iter().any(|p| p.2)
+    }
+
     /// Whether a value of this type is kept in memory and named by its address. Vectors never are.
     pub fn in_memory(&mut self, ty: Ty) -> bool {
         self.types.as_vector(ty).is_none() && self.weight(ty) > MAX_DIRECT

@@ -435,3 +435,68 @@ entry(from, to, wide, i, px):
         });
     }
 }
+
+/// Arguments of random types, more than there are registers, through a call and a call in tail position.
+#[test]
+fn vectors_survive_on_registers_and_stack() {
+    let mut state = 7u64;
+    let mut random = |n: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % n
+    };
+    for _ in 0..12 {
+        let mut text = String::from("flat\n");
+        let mut sizes = Vec::new();
+        for f in 0..8 {
+            // What each argument is, and where it lies in memory.
+            let (mut tys, mut ats, mut size) = (Vec::new(), Vec::new(), 0);
+            for _ in 0..1 + random(10) {
+                let (prim, lanes) = (PRIMS[random(PRIMS.len())], [1, 2, 3, 4, 5, 8, 16, 17, 32, 64][random(10)]);
+                let vector = format!("simd[{} * {lanes}]", prim.name());
+                let (ty, bytes) = match random(5) {
+                    0 => (prim.name().to_string(), prim_size(prim)),
+                    _ => (vector, prim_size(prim) * lanes),
+                };
+                ats.push(size);
+                size += bytes;
+                tys.push((prim, ty));
+            }
+            sizes.push(size as usize);
+            let own: Vec<String> = tys.iter().map(|t| t.1.clone()).collect();
+            let params = own.join(", ");
+            let names: Vec<String> = (0..tys.len()).map(|i| format!("x{i}")).collect();
+            let names = names.join(", ");
+            let at = |i: usize, base: &str| {
+                let prim = tys[i].0.name();
+                format!("  {base}l{i}: &u8 = lea({base}, {}i64)\n  {base}{i}: &{prim} = bitcast({base}l{i})\n", ats[i])
+            };
+            text.push_str(&format!("func last_{f}(&[u8], {params}) -> () {{\nentry(to, {names}):\n"));
+            for (i, ty) in own.iter().enumerate() {
+                let store = if ty.starts_with("simd") { "vstore" } else { "store" };
+                text.push_str(&format!("{}  {store}(to{i}, x{i})\n", at(i, "to")));
+            }
+            text.push_str(&format!(
+                "  return()\n}}\nfunc jump_{f}(&[u8], {params}) -> () {{\nentry(to, {names}):\n  \
+                 tail_call last_{f}(to, {names})\n}}\n\
+                 export go_{f}(&[u8], &[u8], &[u8]) -> () {{\nentry(from, to, too):\n"
+            ));
+            for (i, ty) in own.iter().enumerate() {
+                let load = if ty.starts_with("simd") { "vload" } else { "load" };
+                text.push_str(&format!("{}  x{i}: {ty} = {load}(from{i})\n", at(i, "from")));
+            }
+            text.push_str(&format!(
+                "  r: () = call last_{f}(to, {names})\n  s: () = call jump_{f}(too, {names})\n  return()\n}}\n"
+            ));
+        }
+        // Ones and zeros are bools, and bytes of other things.
+        let from: Vec<u8> = (0..8192).map(|_| random(2) as u8).collect();
+        run(&text, |jit| {
+            for (f, &size) in sizes.iter().enumerate() {
+                let (mut to, mut too) = (vec![0; size], vec![0; size]);
+                let (a, b) = (to.as_mut_ptr(), too.as_mut_ptr());
+                call!(jit, &format!("go_{f}"), fn(*const u8, *mut u8, *mut u8) -> (), from.as_ptr(), a, b);
+                assert!(to == from[..size] && too == from[..size], "{f} of:\n{text}");
+            }
+        });
+    }
+}

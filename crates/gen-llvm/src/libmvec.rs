@@ -1,0 +1,89 @@
+//! Math functions on vectors through glibc's libmvec, whose results are within 4 ULP.
+//!
+//! Its functions take exactly as many lanes as fill a register, by C's convention: a vector is cut into registers, and
+//! the last one filled up. Whether the library is there is a fact of the machine. Linkers find it through libm.
+
+use crate::function::FunctionEmitter;
+use crate::module::Options;
+use crate::ops::{call_math, number_text};
+use crate::targets::{default_triple, is_native};
+use nyala_ir::{Op, Prim};
+use std::ffi::CStr;
+use std::sync::OnceLock;
+
+/// Bits of a register, and the letter by which the vector ABI of x86-64 calls functions that use it: SSE, AVX2, AVX-512.
+type Register = (u32, char);
+const REGISTERS: [Register; 3] = [(128, 'b'), (256, 'd'), (512, 'e')];
+
+/// Whether this machine's C library has the functions: since glibc 2.35, on x86-64.
+fn is_here() -> bool {
+    static HERE: OnceLock<bool> = OnceLock::new();
+    // One of those that came last.
+    const LAST: &CStr = c"_ZGVeN8vv_atan2";
+    *HERE.get_or_init(|| {
+        // SAFETY: both take C strings. The library stays, so that the JIT finds its symbols among the process's.
+        cfg!(target_env = "gnu")
+            && unsafe {
+                llvm_sys::support::LLVMLoadLibraryPermanently(c"libmvec.so.1".as_ptr()) == 0
+                    && !llvm_sys::support::LLVMSearchForAddressOfSymbol(LAST.as_ptr()).is_null()
+            }
+    })
+}
+
+/// Whether the target is known to have the functions.
+fn is_there(options: &Options) -> bool {
+    let triple = options.target.clone().unwrap_or_else(default_triple);
+    triple.starts_with("x86_64") && triple.ends_with("linux-gnu") && is_native(&triple) && is_here()
+}
+
+/// The result of a math function of `n` lanes; none where it must be called for each.
+pub(crate) fn call(f: &mut FunctionEmitter, op: Op, prim: Prim, n: u32, values: &[String]) -> Option<String> {
+    let options = f.e.options;
+    if n == 1 || !*f.e.has_vector_math.get_or_insert_with(|| is_there(options)) {
+        return None;
+    }
+    let most = f.e.vector_bits();
+    let registers = REGISTERS.iter().filter(|r| r.0 <= most);
+    let widest = *registers.clone().next_back()?;
+    let suffix = if prim == Prim::F32 { "f" } else { "" };
+    // All functions are quick at 1.
+    let ones = format!("splat ({} 1.0)", number_text(prim, None));
+    let mut result: Option<String> = None;
+    let mut start = 0;
+    while start < n {
+        let fits = |r: &&Register| r.0 / prim.bits() >= n - start;
+        let (bits, letter) = *registers.clone().find(fits).unwrap_or(&widest);
+        let lanes = bits / prim.bits();
+        let taken = lanes.min(n - start);
+        let symbol = format!("_ZGV{letter}N{lanes}{}_{}{suffix}", "v".repeat(values.len()), op.name());
+        let whole = n == lanes;
+        let cut = |i| if i < taken { start + i } else { n };
+        let own: Vec<String> = match whole {
+            true => values.to_vec(),
+            false => values.iter().map(|v| shuffle(f, prim, n, [v, &ones], (0..lanes).map(cut))).collect(),
+        };
+        let new = call_math(f, &symbol, prim, Some(lanes), &own, " #2");
+        if whole {
+            return Some(new);
+        }
+        let spread = shuffle(f, prim, lanes, [&new, "poison"], (0..n).map(|i| i.saturating_sub(start).min(taken - 1)));
+        result = Some(match result {
+            None => spread,
+            Some(before) => {
+                let put = |i| if i < start { i } else { n + i };
+                shuffle(f, prim, n, [&before, &spread], (0..n).map(put))
+            }
+        });
+        start += taken;
+    }
+    result
+}
+
+/// Some lanes of two vectors of `n` lanes, as `order` counts them.
+fn shuffle(f: &mut FunctionEmitter, prim: Prim, n: u32, of: [&str; 2], order: impl Iterator<Item = u32>) -> String {
+    let (ty, [a, b]) = (number_text(prim, Some(n)), of);
+    let order: Vec<String> = order.map(|i| format!("i32 {i}")).collect();
+    let result = f.temp();
+    f.line(format_args!("{result} = shufflevector {ty} {a}, {ty} {b}, <{} x i32> <{}>", order.len(), order.join(", ")));
+    result
+}
