@@ -6,22 +6,25 @@
 static const int N = 1 << 22, TABLE = 1 << 16;
 typedef const uint32_t *__restrict U;
 typedef const float *__restrict P;
-__attribute__((noinline)) void scalar(U keys, P table, U links, float *__restrict out) {
-    each(N, 16384, [=](int lo, int hi) {
-        for (int i = lo; i < hi; i++) {
-            uint32_t first = keys[i] * 2654435761u >> 16, second = links[first] ^ (keys[i] & 255);
-            out[i] = table[first] * 0.5f + table[second];
-        }
-    });
+// Functions of their own: what `__restrict` says is lost in a lambda.
+__attribute__((noinline)) void scalar_part(U keys, P table, U links, float *__restrict out, int lo, int hi) {
+    for (int i = lo; i < hi; i++) {
+        uint32_t first = keys[i] * 2654435761u >> 16, second = links[first] ^ (keys[i] & 255);
+        out[i] = table[first] * 0.5f + table[second];
+    }
 }
-__attribute__((noinline)) void simd(U keys, P table, U links, float *__restrict out) {
-    each(N, 16384, [=](int lo, int hi) {
+__attribute__((noinline)) void simd_part(U keys, P table, U links, float *__restrict out, int lo, int hi) {
 #pragma omp simd
-        for (int i = lo; i < hi; i++) {
-            uint32_t first = keys[i] * 2654435761u >> 16, second = links[first] ^ (keys[i] & 255);
-            out[i] = table[first] * 0.5f + table[second];
-        }
-    });
+    for (int i = lo; i < hi; i++) {
+        uint32_t first = keys[i] * 2654435761u >> 16, second = links[first] ^ (keys[i] & 255);
+        out[i] = table[first] * 0.5f + table[second];
+    }
+}
+void scalar(U keys, P table, U links, float *__restrict out) {
+    each(N, 16384, [=](int lo, int hi) { scalar_part(keys, table, links, out, lo, hi); });
+}
+void simd(U keys, P table, U links, float *__restrict out) {
+    each(N, 16384, [=](int lo, int hi) { simd_part(keys, table, links, out, lo, hi); });
 }
 #if __AVX512F__
 __attribute__((noinline)) void hand(U keys, P table, U links, float *__restrict out) {

@@ -13,16 +13,19 @@ struct Pixel { uint8_t r, g, b; };
     saturation[i] = (uint8_t)(high - low);
 typedef const Pixel *__restrict P;
 typedef uint8_t *__restrict O;
-__attribute__((noinline)) void scalar(P image, O gray, O saturation) {
-    each(N, 16384, [=](int lo, int hi) {
-        for (int i = lo; i < hi; i++) { BODY }
-    });
+// Functions of their own: what `__restrict` says is lost in a lambda.
+__attribute__((noinline)) void scalar_part(P image, O gray, O saturation, int lo, int hi) {
+    for (int i = lo; i < hi; i++) { BODY }
 }
-__attribute__((noinline)) void simd(P image, O gray, O saturation) {
-    each(N, 16384, [=](int lo, int hi) {
+__attribute__((noinline)) void simd_part(P image, O gray, O saturation, int lo, int hi) {
 #pragma omp simd
-        for (int i = lo; i < hi; i++) { BODY }
-    });
+    for (int i = lo; i < hi; i++) { BODY }
+}
+void scalar(P image, O gray, O saturation) {
+    each(N, 16384, [=](int lo, int hi) { scalar_part(image, gray, saturation, lo, hi); });
+}
+void simd(P image, O gray, O saturation) {
+    each(N, 16384, [=](int lo, int hi) { simd_part(image, gray, saturation, lo, hi); });
 }
 #if HAND
 // 64 pixels: 192 bytes to three vectors by two permutations each.
