@@ -605,6 +605,17 @@ impl Maker {
     }
 
     fn call(&mut self, ty: Ty, depth: usize) -> Option<String> {
+        if ty == U32 && self.rng.chance(25) {
+            let (a, b, f) = (self.expr(U32, depth), self.expr(U32, depth), self.expr(F32, depth));
+            return Some(match self.rng.below(3) {
+                0 => format!("weigh(choose({a}, {f}))"),
+                1 => {
+                    let c = self.expr(BOOL, depth);
+                    format!("weigh(if {c} {{ choose({a}, {f}) }} else {{ Choice::One({b}) }})")
+                }
+                _ => format!("four(simd[{a}, {b}, 3u, {}], {b})", self.atom(U32)),
+            });
+        }
         if ty == U32 && self.rng.chance(40) {
             if let Some(f) = self.closures.last().cloned().filter(|_| self.n_calls < 6) {
                 self.n_calls += 1;
