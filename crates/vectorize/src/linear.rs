@@ -5,7 +5,6 @@ use crate::prepare::Loops;
 use crate::regions::Regions;
 use crate::shapes::{Shape, Shapes};
 use crate::versions::Versions;
-use nyala_base::graph::NONE;
 use nyala_base::{Id, SideTable, Span};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty};
@@ -395,7 +394,7 @@ impl Builder<'_> {
         if let Some(l) = header
             && self.shapes.divergent_loops[l]
         {
-            let exits: Vec<usize> = self.regions.exits(l).iter().map(|&x| self.regions.position[x]).collect();
+            let exits: Vec<usize> = self.regions.exits[l].iter().map(|&x| self.regions.position[x]).collect();
             self.waiting[b].extend(exits);
         }
         if b == 0 || header.is_some() {
@@ -692,5 +691,4 @@ fn repair(types: &mut nyala_ir::Types, function: &mut Function) {
         block.term = term;
     }
     function.blocks[0].insts.splice(0..0, made);
-    debug_assert!(NONE != 0);
 }
