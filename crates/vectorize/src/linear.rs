@@ -220,11 +220,6 @@ impl Builder<'_> {
         self.op(Op::Select, &[mask, cond, none], ty)
     }
 
-    fn not(&mut self, mask: Value) -> Value {
-        let (all, ty) = (self.full(true), self.mask_ty());
-        self.op(Op::Xor, &[mask, all], ty)
-    }
-
     /// Whether a lane is active.
     fn any(&mut self, mask: Value) -> Value {
         let (u64, bool) = (self.module.types.prim(Prim::U64), self.module.types.bool());
@@ -483,8 +478,10 @@ impl Builder<'_> {
             Terminator::Branch { cond, then, els } => {
                 let cond = self.vector(*cond);
                 let yes = self.restrict(self.mask, cond);
-                let not = self.not(cond);
-                let no = self.restrict(self.mask, not);
+                // Of the active lanes the others.
+                let mask_ty = self.mask_ty();
+                let all = self.mask.unwrap_or_else(|| self.full(true));
+                let no = self.op(Op::Xor, &[all, yes], mask_ty);
                 self.assign(b, then, Some(yes));
                 self.assign(b, els, Some(no));
                 let (back, other, mask) = match () {
