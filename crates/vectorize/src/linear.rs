@@ -1,6 +1,7 @@
 //! The vector version of a function: control flow, masks, parameters of blocks (see the crate's header). What the
 //! instructions become is in [`crate::widen`].
 
+use crate::fold::fold;
 use crate::prepare::Loops;
 use crate::regions::Regions;
 use crate::shapes::{Shape, Shapes};
@@ -127,6 +128,7 @@ pub fn build(
     new.blocks[0].term = Terminator::Jump(Edge { block: Block(1), args: Vec::new() });
     repair(&mut module.types, &mut new);
     promote_slots_of(&mut module.types, &mut new);
+    fold(&mut new);
     simplify_function(&module.types, &mut new);
     new
 }
