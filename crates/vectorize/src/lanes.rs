@@ -32,6 +32,8 @@ impl Builder<'_> {
     pub fn each_lane(&mut self, inst: &Inst) -> Option<Wide> {
         let u64 = self.module.types.prim(Prim::U64);
         let bool = self.module.types.bool();
+        let name = self.callee_name(inst);
+        self.note_call(&name, "once for each active lane", true);
         let wides: Vec<Wide> = inst.args.iter().map(|&a| self.wide(a)).collect();
         // Vectors are made before the loop.
         let wides: Vec<Wide> = wides
@@ -88,7 +90,9 @@ impl Builder<'_> {
         if let Some(op) = self.versions.lane_operation(f) {
             return self.across(inst, op);
         }
+        let name = self.callee_name(inst);
         if shape == Some(Shape::Uniform) {
+            self.note_call(&name, "once for all lanes: its arguments are uniform, and it has no effect", false);
             let args: Vec<Value> = inst.args.iter().map(|&a| self.scalar(a)).collect();
             let ty = inst.result.map(|r| self.old.ty(r));
             return self.push(inst.op, &args, ty).map(Wide::Uniform);
@@ -96,7 +100,7 @@ impl Builder<'_> {
         if self.module.func(f).is_foreign() {
             return self.each_lane(inst);
         }
-        // What is a variable of each lane is passed by address: strided.
+        self.note_call(&name, "a vector version", false);
         let mut shapes = self.args_shapes(inst, self.here);
         let masked = self.mask.is_some();
         let (target, actual) = self.versions.request(self.module, f, &shapes, masked, self.width);

@@ -56,12 +56,14 @@ mod lanes;
 mod linear;
 mod loops;
 mod memory;
+mod notes;
 mod prepare;
 mod regions;
 mod shapes;
 mod versions;
 mod widen;
 
+pub use notes::{Note, Subject};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::*;
 use nyala_ir::Op;
@@ -69,10 +71,25 @@ use regions::Regions;
 use shapes::{LaneOp, Shapes};
 use versions::Versions;
 
-/// Makes loops of all `vectorize` instructions, and what their bodies call into vector code. `wrap`: signed overflow wraps
-/// around instead of being undefined. What cannot be vectorized is in the diagnostics.
-pub fn vectorize(module: &mut Module, wrap: bool) -> Vec<Diagnostic> {
-    let mut versions = Versions::new(module);
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Options {
+    /// Signed overflow wraps around instead of being undefined.
+    pub wrap: bool,
+    /// Whether notes are wanted.
+    pub explain: bool,
+}
+
+/// What is to be said of vectorizing.
+#[derive(Default)]
+pub struct Outcome {
+    /// What cannot be vectorized.
+    pub diagnostics: Vec<Diagnostic>,
+    pub notes: Vec<Note>,
+}
+
+/// Makes loops of all `vectorize` instructions, and what their bodies call into vector code.
+pub fn vectorize(module: &mut Module, options: Options) -> Outcome {
+    let mut versions = Versions::new(module, options.explain);
     for func in 0..module.funcs.len() {
         loops::expand(&mut versions, module, func);
     }
@@ -83,7 +100,7 @@ pub fn vectorize(module: &mut Module, wrap: bool) -> Vec<Diagnostic> {
         let Module { types, funcs, .. } = module;
         let loops = prepare::prepare(types, &mut old, &|f: Func| funcs[f.idx()].rets.clone());
         let regions = Regions::new(&old, loops);
-        let shapes = Shapes::new(&module.types, &old, &regions, &version.shapes, wrap, &versions);
+        let shapes = Shapes::new(&module.types, &old, &regions, &version.shapes, options.wrap, &versions);
         let new = linear::build(
             &mut versions,
             module,
@@ -100,7 +117,7 @@ pub fn vectorize(module: &mut Module, wrap: bool) -> Vec<Diagnostic> {
     for func in 0..module.funcs.len() {
         alone(module, func, &versions);
     }
-    versions.diagnostics
+    Outcome { diagnostics: versions.diagnostics, notes: versions.notes.unwrap_or_default() }
 }
 
 /// Operations across lanes in scalar code: a lane without others is one of one.

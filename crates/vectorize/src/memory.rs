@@ -240,11 +240,16 @@ impl Builder<'_> {
         let mask = self.mask;
         let width = i64::from(self.width);
         match leaf {
-            Leaf::Own(at) => self.op(Op::Load, &[at], lanes),
+            Leaf::Own(at) => {
+                self.note_access("the lane's own variable", false);
+                self.op(Op::Load, &[at], lanes)
+            }
             Leaf::Strided(at, step) if step == size || self.width == 1 => {
+                self.note_access("consecutive", false);
                 self.memory_op(VectorOp::Load, &[at], Some(lanes), mask).unwrap_or(at)
             }
             Leaf::Strided(at, step) if step == -size => {
+                self.note_access("consecutive, in reverse", false);
                 let first = self.further_by(at, -size * (width - 1));
                 let mask = mask.map(|m| self.reversed(m));
                 let value = self.memory_op(VectorOp::Load, &[first], Some(lanes), mask).unwrap_or(at);
@@ -254,16 +259,21 @@ impl Builder<'_> {
                 if mask.is_none() && step > 0 && step % size == 0 && step / size <= MAX_GAP as i64 =>
             {
                 let gap = step / size;
+                self.note_access(&format!("every {gap} elements: one long load and a shuffle"), false);
                 let all = self.module.types.vector(prim, ((width - 1) * gap + 1) as u32);
                 let value = self.memory_op(VectorOp::Load, &[at], Some(all), None).unwrap_or(at);
                 let index = self.steps(Prim::I32, gap);
                 self.op(Op::Shuffle, &[value, value, index], lanes)
             }
             Leaf::Strided(at, step) => {
+                self.note_access("gather", true);
                 let index = self.steps(Prim::I64, step);
                 self.gather(at, index, 1, lanes)
             }
-            Leaf::Indexed(at, index, scale) => self.gather(at, index, scale, lanes),
+            Leaf::Indexed(at, index, scale) => {
+                self.note_access("gather", true);
+                self.gather(at, index, scale, lanes)
+            }
         }
     }
 
@@ -286,11 +296,13 @@ impl Builder<'_> {
         let address = self.wide(ptr);
         if let (Wide::Uniform(base), Shape::Uniform) = (address, self.shape(value, self.here)) {
             let value = self.scalar(value);
+            self.note_access("one store for all lanes", false);
             self.push(inst.op, &[base, value], None);
             return;
         }
         if let Wide::Uniform(base) = address {
             // Of lanes that write to one place, one comes last.
+            self.note_access("the last active lane's value", false);
             let (lane, wide) = (self.last_lane(), self.wide(value));
             let one = self.lane(wide, ty, lane);
             self.push(inst.op, &[base, one], None);
@@ -333,6 +345,7 @@ impl Builder<'_> {
         let mask = self.mask;
         match leaf {
             Leaf::Own(at) => {
+                self.note_access("the lane's own variable", false);
                 let ty = self.new.ty(value);
                 let value = match mask {
                     Some(mask) => {
@@ -344,20 +357,24 @@ impl Builder<'_> {
                 self.push(InstOp::Op(Op::Store), &[at, value], None);
             }
             Leaf::Strided(at, step) if step == size || self.width == 1 => {
+                self.note_access("consecutive", false);
                 self.memory_op(VectorOp::Store, &[at, value], None, mask);
             }
             Leaf::Strided(at, step) if step == -size => {
+                self.note_access("consecutive, in reverse", false);
                 let first = self.further_by(at, -size * (i64::from(self.width) - 1));
                 let mask = mask.map(|m| self.reversed(m));
                 let value = self.reversed(value);
                 self.memory_op(VectorOp::Store, &[first, value], None, mask);
             }
             Leaf::Strided(at, step) => {
+                self.note_access("scatter", true);
                 let index = self.steps(Prim::I64, step);
                 let scale = self.literal(Prim::I64, 1);
                 self.memory_op(VectorOp::Scatter, &[at, index, scale, value], None, mask);
             }
             Leaf::Indexed(at, index, scale) => {
+                self.note_access("scatter", true);
                 let scale = self.literal(Prim::I64, scale);
                 self.memory_op(VectorOp::Scatter, &[at, index, scale, value], None, mask);
             }

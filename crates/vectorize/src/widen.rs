@@ -324,7 +324,9 @@ impl Builder<'_> {
             _ if is_own => Some(self.own_address(inst)),
             (InstOp::Op(Op::Slot), _) => self.lane_slots(inst),
             (InstOp::Op(Op::Store), _) => {
+                self.accessed = Some(inst.args[0]);
                 self.store(inst);
+                self.accessed = None;
                 None
             }
             (InstOp::Op(Op::Fence), _) => {
@@ -333,7 +335,14 @@ impl Builder<'_> {
                 None
             }
             (InstOp::Call(f), _) => self.call(inst, f, shape),
-            (InstOp::Op(op), Some(shape @ (Shape::Uniform | Shape::Strided(_)))) => Some(self.once(inst, op, shape)),
+            (InstOp::Op(op), Some(shape @ (Shape::Uniform | Shape::Strided(_)))) => {
+                if op == Op::Load {
+                    self.accessed = Some(inst.args[0]);
+                    self.note_access("one load for all lanes", false);
+                    self.accessed = None;
+                }
+                Some(self.once(inst, op, shape))
+            }
             (InstOp::Op(op), Some(Shape::Varying)) => Some(self.varying(inst, op)),
             (InstOp::Vectorize(..), _) => {
                 self.versions.nested(inst.span);
@@ -341,6 +350,9 @@ impl Builder<'_> {
             }
             _ => self.each_lane(inst),
         };
+        if let Some(r) = inst.result {
+            self.note_value(r);
+        }
         if let (Some(r), Some(wide)) = (inst.result, wide) {
             if let Wide::Uniform(v) | Wide::Strided(v, _) | Wide::Vector(v) = wide
                 && self.new.as_const(v).is_none()
@@ -378,7 +390,12 @@ impl Builder<'_> {
         let Some(result) = inst.result else { return Wide::Own { base: inst.args[0], bytes: None } };
         let ty = self.old.ty(result);
         match op {
-            Op::Load => Wide::Vector(self.load(inst.args[0], ty)),
+            Op::Load => {
+                self.accessed = Some(inst.args[0]);
+                let value = self.load(inst.args[0], ty);
+                self.accessed = None;
+                Wide::Vector(value)
+            }
             Op::Lea => self.lea(inst, ty),
             Op::Tuple | Op::Struct | Op::Array => {
                 let parts: Vec<Value> = inst.args.iter().map(|&a| self.vector(a)).collect();
