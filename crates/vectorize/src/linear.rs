@@ -65,6 +65,8 @@ pub struct Builder<'a> {
     /// Positions of blocks that are still to come, for lanes that wait there.
     waiting: Vec<BTreeSet<usize>>,
     slots: Vec<Inst>,
+    /// Of uniform arrays of equal elements the element.
+    pub splats: SideTable<Value, Option<Value>>,
     /// The address that is being accessed, for notes.
     pub accessed: Option<Value>,
 }
@@ -117,6 +119,7 @@ pub fn build(
         guards: vec![None; n],
         waiting: vec![BTreeSet::new(); n],
         slots: Vec::new(),
+        splats: SideTable::default(),
         accessed: None,
     };
     b.note_version(masked);
