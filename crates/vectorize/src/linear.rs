@@ -2,6 +2,7 @@
 //! instructions become is in [`crate::widen`].
 
 use crate::fold::fold;
+use crate::pieces::split_vectors;
 use crate::prepare::Loops;
 use crate::regions::Regions;
 use crate::shapes::{Shape, Shapes};
@@ -136,6 +137,8 @@ pub fn build(
     repair(&mut module.types, &mut new);
     promote_slots_of(&mut module.types, &mut new);
     fold(&mut new);
+    simplify_function(&module.types, &mut new);
+    split_vectors(&mut module.types, &mut new, width);
     simplify_function(&module.types, &mut new);
     new
 }
