@@ -2,6 +2,7 @@
 
 mod abi;
 mod assembly;
+mod cpus;
 pub mod diagnostics;
 mod emit;
 mod frames;
@@ -15,13 +16,16 @@ mod origins;
 mod targets;
 mod types;
 mod vectors;
+mod versions;
 
+pub use cpus::cpus;
 pub use emit::{Emitted, emit, emit_module, emit_text};
 pub use jit::{Jit, call_entry};
 pub use locate::Place;
 pub use module::{LlvmModule, Options};
 pub use origins::Lines;
 pub use targets::{ARCHITECTURES, default_triple, is_native, machine_name};
+pub use versions::LEVELS;
 
 /// The shared library of LLVM that this crate was linked with.
 pub const LLVM_LIBRARY: &str = env!("NYALA_LLVM_LIBRARY");
