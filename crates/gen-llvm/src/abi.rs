@@ -280,7 +280,7 @@ impl Emitter<'_> {
             }
         }
         let params = params.join(", ");
-        let version = format!("{}{}", self.version_attributes(), std::env::var("PVW").unwrap_or_default());
+        let version = self.version_attributes().to_string();
         let _ = writeln!(self.out, "define {linkage}{c_ret} {symbol}({params}) #0{version}{scope} {{\n{body}}}\n");
         Ok(())
     }

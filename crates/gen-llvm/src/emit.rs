@@ -176,7 +176,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
             _ => String::new(),
         };
         let entries = module.funcs.iter().map(entry).collect();
-        let attributes = if several { versions::attributes(own) } else { String::new() };
+        let attributes = versions::attributes(own, several);
         versions.push(Version { options: own, attributes, funcs, entries });
     }
     let indirect_names = match versions.len() {
@@ -323,12 +323,16 @@ impl Emitter<'_> {
         });
         let of_statics = self.indirect.iter().map(|f| ("internal ", &self.indirect_names[f.idx()], f.idx()));
         let mut out = versions::level_text();
+        let mut resolvers = Vec::new();
         for (linkage, name, i) in exported.chain(of_statics) {
             let of = |v: &Version| if linkage.is_empty() { quote(&v.entries[i]) } else { quote(&v.funcs[i]) };
             let made: Vec<(String, &str)> =
                 self.versions.iter().map(|v| (of(v), v.options.cpu.as_deref().unwrap_or_default())).collect();
-            versions::indirect(linkage, &quote(name), &quote(&format!("nyala.choose.{name}")), &made, &mut out);
+            let resolver = quote(&format!("nyala.choose.{name}"));
+            versions::indirect(linkage, &quote(name), &resolver, &made, &mut out);
+            resolvers.push(format!("ptr {resolver}"));
         }
+        versions::keep(&resolvers, &mut out);
         self.out.push_str(&out);
     }
 

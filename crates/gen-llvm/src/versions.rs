@@ -47,10 +47,16 @@ pub(crate) fn versions(options: &Options) -> Result<Vec<Options>, Box<Diagnostic
     Ok(levels.into_iter().map(of).collect())
 }
 
-/// Of a function of this version, what follows its attributes.
-pub(crate) fn attributes(version: &Options) -> String {
-    let cpu = version.cpu.as_deref().unwrap_or_default();
-    format!(" \"target-cpu\"=\"{cpu}\" \"target-features\"=\"{}\"", targets::tuning(cpu))
+/// Of a function of this version, what follows its attributes; a CPU only where there are several.
+pub(crate) fn attributes(version: &Options, several: bool) -> String {
+    let mut text = String::new();
+    if let (true, Some(cpu)) = (several, &version.cpu) {
+        let _ = write!(text, " \"target-cpu\"=\"{cpu}\" \"target-features\"=\"{}\"", targets::tuning(cpu));
+    }
+    if let Some(width) = version.vector_width {
+        let _ = write!(text, " \"prefer-vector-width\"=\"{width}\"");
+    }
+    text
 }
 
 /// An indirect function `name`, the best of its versions: of each its symbol and which CPU it is for, the least first,
@@ -66,6 +72,16 @@ pub(crate) fn indirect(linkage: &str, name: &str, resolver: &str, versions: &[(S
         best = format!("ptr %best{i}");
     }
     let _ = writeln!(out, "  ret {best}\n}}\n");
+}
+
+/// LLVM optimizes what is called from outside, from a variable's initializer, or by such functions; that the linker's
+/// loader calls indirect functions it does not see.
+pub(crate) fn keep(resolvers: &[String], out: &mut String) {
+    if !resolvers.is_empty() {
+        let (n, all) = (resolvers.len(), resolvers.join(", "));
+        let _ =
+            writeln!(out, "@llvm.compiler.used = appending global [{n} x ptr] [{all}], section \"llvm.metadata\"\n");
+    }
 }
 
 /// Attributes of functions that run on every machine before anything is set up.

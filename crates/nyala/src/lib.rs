@@ -52,6 +52,8 @@ pub struct Options {
     pub cpu: Option<String>,
     /// Further CPUs that each function is made for in what is built; the best is chosen when it is loaded.
     pub more_cpus: Vec<String>,
+    /// Bits of the vectors that LLVM makes of plain loops (`--prefer-vector-width`).
+    pub vector_width: Option<u32>,
     /// Keep what debuggers want in what is built (`-g`).
     pub debug: bool,
     /// Names of statics and the initializers they get instead of their own (`-D`).
@@ -80,6 +82,7 @@ impl Default for Options {
             target: None,
             cpu: None,
             more_cpus: Vec::new(),
+            vector_width: None,
             debug: false,
             defines: Vec::new(),
             library_folders: Vec::new(),
@@ -376,6 +379,7 @@ impl Session {
             target: self.options.target.clone(),
             cpu: self.options.cpu.clone(),
             more_cpus: self.options.more_cpus.clone(),
+            vector_width: self.options.vector_width,
             ..Default::default()
         }
     }

@@ -43,6 +43,10 @@ pub struct Input {
     /// the program or library is loaded
     #[arg(long, value_name = "NAME[,NAME]…", value_delimiter = ',', value_parser = parse_cpu)]
     cpu: Vec<String>,
+    /// Bits of the vectors that LLVM makes of plain loops on x86-64: 128, 256 or 512; where AVX-512 is, it takes 256 as a
+    /// rule. Vectors of `vectorize` and `simd` use all that registers have
+    #[arg(long, value_name = "BITS", value_parser = parse_width)]
+    prefer_vector_width: Option<u32>,
     /// Replace the initializer of a top-level static
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_define)]
     defines: Vec<(String, String)>,
@@ -86,6 +90,9 @@ impl Input {
         if !self.cpu.is_empty() {
             args.extend(["--cpu".into(), self.cpu.join(",").into()]);
         }
+        if let Some(width) = self.prefer_vector_width {
+            args.extend(["--prefer-vector-width".into(), width.to_string().into()]);
+        }
         for (name, value) in &self.defines {
             args.extend(["-D".into(), format!("{name}={value}").into()]);
         }
@@ -120,6 +127,14 @@ fn parse_cpu(name: &str) -> Result<String, String> {
         let _ = writeln!(out, "{line}");
     }
     std::process::exit(0)
+}
+
+fn parse_width(text: &str) -> Result<u32, String> {
+    ["128", "256", "512"]
+        .contains(&text)
+        .then(|| text.parse().ok())
+        .flatten()
+        .ok_or("there are 128, 256 and 512".into())
 }
 
 /// A code of a diagnostic.
@@ -169,6 +184,7 @@ pub fn with_session_of(
         pe_budget: input.pe_budget,
         prelude: !input.no_prelude,
         cpu: input.cpu.first().cloned(),
+        vector_width: input.prefer_vector_width,
         more_cpus: input.cpu.iter().skip(1).cloned().collect(),
         defines: input.defines.clone(),
         wrap: input.wrap,
