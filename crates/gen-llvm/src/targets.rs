@@ -147,8 +147,7 @@ fn cpu_and_features(options: &Options, triple: &str) -> (String, String) {
     let foreign = options.target.as_deref().is_some_and(|t| !is_native(t));
     match &options.cpu {
         Some(cpu) if cpu != "native" || foreign => {
-            let features = [default_features(triple), tuning(cpu)];
-            (cpu.clone(), features.iter().filter(|f| !f.is_empty()).copied().collect::<Vec<_>>().join(","))
+            (cpu.clone(), if cpu == default_cpu(triple) { default_features(triple) } else { tuning(cpu) }.into())
         }
         _ if foreign => (default_cpu(triple).into(), default_features(triple).into()),
         _ => (

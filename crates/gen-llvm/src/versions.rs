@@ -29,7 +29,7 @@ pub(crate) fn versions(options: &Options) -> Result<Vec<Options>, Box<Diagnostic
     }
     let limit = |message: String, hint: &str| Err(Box::new(limitation::error(Span::NONE, message, hint)));
     let triple = options.target.clone().unwrap_or_else(targets::default_triple);
-    let has_indirect_functions = triple.contains("-gnu") || triple.contains("freebsd");
+    let has_indirect_functions = triple.contains("linux-gnu") || triple.contains("freebsd");
     if !triple.starts_with("x86_64") || !has_indirect_functions {
         let message = format!("functions for several CPUs on `{triple}`, whose loader cannot choose among them");
         return limit(message, "build for one CPU, or for x86-64 Linux with glibc, or FreeBSD");
