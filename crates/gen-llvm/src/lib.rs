@@ -25,7 +25,6 @@ pub use locate::Place;
 pub use module::{LlvmModule, Options};
 pub use origins::Lines;
 pub use targets::{ARCHITECTURES, default_triple, is_native, machine_name};
-pub use versions::LEVELS;
 
 /// The shared library of LLVM that this crate was linked with.
 pub const LLVM_LIBRARY: &str = env!("NYALA_LLVM_LIBRARY");

@@ -1,12 +1,12 @@
 //! Functions for several CPUs in one module, of which the best that the machine can run is chosen when it is loaded.
 //!
-//! Each function exists once for each of `Options::cpus`, and calls those of its own version. Statics exist once. What is
+//! Each function exists once for each CPU of the options, and calls those of its own version. Statics exist once. What is
 //! reached from outside, by a symbol or through a static, is an indirect function (ELF's `STT_GNU_IFUNC`):
 //!
 //! ```text
 //! define internal i32 @"add.x86-64-v2"(i32 %a0, i32 %a1) #0 "target-cpu"="x86-64-v2" { … }
 //! define internal i32 @"add.x86-64-v4"(i32 %a0, i32 %a1) #0 "target-cpu"="x86-64-v4" { … }
-//! @"add" = ifunc void (), ptr @"choose.add"        ; the linker's loader calls this to know the address
+//! @"add" = ifunc void (), ptr @"nyala.choose.add"  ; the linker's loader calls this to know the address
 //! ```
 //!
 //! Resolvers run before the module is relocated and before the C library is ready. So they call nothing from outside,
@@ -19,7 +19,7 @@ use nyala_base::{Diagnostic, Span};
 use std::fmt::Write;
 
 /// The levels of x86-64 that its ABI defines, least first.
-pub const LEVELS: [&str; 4] = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"];
+const LEVELS: [&str; 4] = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"];
 
 /// Options for each version of a module's functions, the least first.
 pub(crate) fn versions(options: &Options) -> Result<Vec<Options>, Box<Diagnostic>> {
