@@ -265,6 +265,7 @@ impl Printer<'_> {
         if let Some(r) = inst.result {
             let _ = write!(out, "{}: {} = ", self.names[r.idx()], self.module.types.display(self.function.ty(r)));
         }
+        out.push_str(if inst.fast { "fast " } else { "" });
         let _ = match inst.op {
             InstOp::Op(op) => writeln!(out, "{}({})", op.name(), self.values(&inst.args)),
             InstOp::Vector(op) => writeln!(out, "{}({})", op.name(), self.values(&inst.args)),

@@ -136,6 +136,8 @@ fn verify_dominance(v: &mut Verifier, cfg: &Cfg) {
 fn verify_inst(v: &mut Verifier, inst: &Inst) {
     let ty = |i: usize| inst.args.get(i).map(|&a| v.function.ty(a));
     let result = inst.result.map(|r| v.function.ty(r));
+    let can_be_fast = !inst.fast || v.function.can_be_fast(v.types(), inst.op, &inst.args);
+    v.check(can_be_fast, "only operations on floats are `fast`");
     match inst.op {
         InstOp::Op(op) => verify_op(v, op, inst, result),
         InstOp::Call(callee) => {

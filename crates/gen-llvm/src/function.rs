@@ -31,6 +31,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub home: Vec<Block>,
     pub operands: Vec<String>,
     /// Literal lanes of vectors; none where one is undefined.
+    /// Whether the instruction being emitted is fast.
+    pub fast: bool,
     pub const_lanes: FxHashMap<Value, Vec<Option<u64>>>,
     attributes: &'static str,
     call_attributes: &'static str,
@@ -85,6 +87,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         in_memory,
         home,
         operands: vec![String::new(); function.values.len()],
+        fast: false,
         const_lanes: FxHashMap::default(),
         attributes: if is_huge { "#3" } else { "#0" },
         call_attributes: if many_calls { "#4" } else { "#1" },
@@ -695,6 +698,7 @@ impl FunctionEmitter<'_, '_> {
     }
 
     fn emit_inst(&mut self, b: Block, inst: &Inst) -> Result<()> {
+        self.fast = inst.fast;
         match (inst.op, inst.result) {
             (InstOp::Call(func), Some(result)) => {
                 let rets = self.e.module.func(func).rets.clone();

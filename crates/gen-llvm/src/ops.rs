@@ -57,7 +57,8 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         }
         Op::Select => {
             let (cond, yes, no) = (f.typed(args[0])?, f.typed(args[1])?, f.typed(args[2])?);
-            f.line(format_args!("{name} = select {cond}, {yes}, {no}"));
+            let fast = if f.fast { "fast " } else { "" };
+            f.line(format_args!("{name} = select {fast}{cond}, {yes}, {no}"));
             Ok(())
         }
         Op::Tuple | Op::Struct | Op::Array if prim(f, ty).is_none() => build(f, &name, result, args),
@@ -262,7 +263,7 @@ pub(crate) fn number(f: &FunctionEmitter, ty: Ty) -> Option<(Prim, Lanes)> {
 }
 
 fn fast(f: &FunctionEmitter) -> &'static str {
-    if f.e.options.fast_math { " fast" } else { "" }
+    if f.fast || f.e.options.fast_math { " fast" } else { "" }
 }
 
 fn arithmetic(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
@@ -317,6 +318,7 @@ fn compare(f: &mut FunctionEmitter, op: Op, name: &str, args: &[Value]) -> Resul
         (Op::Gt, _) => "icmp ugt",
         _ => "icmp uge",
     };
+    let text = if f.fast { text.replace("fcmp", "fcmp fast") } else { text.into() };
     let (a, b) = (f.typed(args[0])?, f.op(args[1]));
     f.line(format_args!("{name} = {text} {a}, {b}"));
     Ok(())
@@ -764,7 +766,7 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
         };
         let result = call_math(f, &format!("llvm.{base}.{}", suffix(prim, lanes)), prim, lanes, &values, "");
         return match (op, &values[..]) {
-            (Op::Fmin | Op::Fmax, [a, b]) if !f.e.options.fast_math => signed_zero(f, op, prim, lanes, [a, b], &result),
+            (Op::Fmin | Op::Fmax, [a, b]) if fast(f).is_empty() => signed_zero(f, op, prim, lanes, [a, b], &result),
             _ => result,
         };
     }

@@ -176,6 +176,13 @@ impl Op {
             || self.is_math()
     }
 
+    /// Whether it may be fast, on floats (see [`crate::World::set_fast`]).
+    pub fn can_be_fast(self) -> bool {
+        matches!(self, Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::Select)
+            || self.is_comparison()
+            || self.is_math()
+    }
+
     /// Where among the operands an address and what is written to it stand, for operations that write memory.
     pub fn writes(self) -> Option<(usize, usize)> {
         match self {

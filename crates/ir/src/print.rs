@@ -362,6 +362,7 @@ impl<'a> Printer<'a> {
             }
             _ => String::new(),
         };
-        format!("{}{ty}({})", op.name(), args.join(", "))
+        let fast = if w.is_fast(v) { "fast " } else { "" };
+        format!("{fast}{}{ty}({})", op.name(), args.join(", "))
     }
 }

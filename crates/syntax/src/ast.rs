@@ -407,6 +407,8 @@ pub struct Asm {
 pub struct Block {
     pub stmts: Vec<Stmt>,
     pub result: Option<ExprId>,
+    /// Whether `@fast` is around.
+    pub fast: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -41,6 +41,8 @@ pub struct Builder<'a> {
     /// The block of the new function that is written.
     pub cur: Block,
     pub span: Span,
+    /// Whether the operation that is translated is fast.
+    fast: bool,
     pub map: SideTable<Value, Option<Wide>>,
     /// The block of the old function that is being translated.
     pub here: usize,
@@ -101,6 +103,7 @@ pub fn build(
         new,
         cur: Block(0),
         span: Span::NONE,
+        fast: false,
         map: SideTable::default(),
         here: 0,
         mask: None,
@@ -141,7 +144,7 @@ impl Builder<'_> {
 
     pub fn push(&mut self, op: InstOp, args: &[Value], ty: Option<Ty>) -> Option<Value> {
         let result = ty.map(|ty| self.new.new_value(ty, ""));
-        let inst = Inst { op, args: Args::from_slice(args), result, span: self.span };
+        let inst = Inst { op, args: Args::from_slice(args), result, span: self.span, fast: self.is_fast(op, args) };
         self.new.blocks[self.cur.idx()].insts.push(inst);
         result
     }
@@ -153,9 +156,14 @@ impl Builder<'_> {
 
     pub fn with_result(&mut self, op: InstOp, args: &[Value], ty: Ty) -> Value {
         let result = self.new.new_value(ty, "");
-        let inst = Inst { op, args: Args::from_slice(args), result: Some(result), span: self.span };
+        let fast = self.is_fast(op, args);
+        let inst = Inst { op, args: Args::from_slice(args), result: Some(result), span: self.span, fast };
         self.new.blocks[self.cur.idx()].insts.push(inst);
         result
+    }
+
+    fn is_fast(&self, op: InstOp, args: &[Value]) -> bool {
+        self.fast && self.new.can_be_fast(&self.module.types, op, args)
     }
 
     pub fn literal(&mut self, prim: Prim, bits: u64) -> Value {
@@ -191,7 +199,7 @@ impl Builder<'_> {
         let ptr = self.module.types.ptr(ty);
         let result = self.new.new_value(ptr, "");
         let op = InstOp::Op(Op::Slot);
-        self.slots.push(Inst { op, args: Args::new(), result: Some(result), span: Span::NONE });
+        self.slots.push(Inst { op, args: Args::new(), result: Some(result), span: Span::NONE, fast: false });
         result
     }
 
@@ -421,9 +429,10 @@ impl Builder<'_> {
         }
         let old = self.old;
         for inst in &old.blocks[b].insts {
-            self.span = inst.span;
+            (self.span, self.fast) = (inst.span, inst.fast);
             self.inst(inst);
         }
+        self.fast = false;
         self.terminator(b);
     }
 
@@ -656,7 +665,13 @@ fn repair(types: &mut nyala_ir::Types, function: &mut Function) {
         let ptr = types.ptr(function.ty(v));
         let slot = function.new_value(ptr, "");
         slots[v] = Some(slot);
-        made.push(Inst { op: InstOp::Op(Op::Slot), args: Args::new(), result: Some(slot), span: Span::NONE });
+        made.push(Inst {
+            op: InstOp::Op(Op::Slot),
+            args: Args::new(),
+            result: Some(slot),
+            span: Span::NONE,
+            fast: false,
+        });
     }
     for &b in &cfg.rpo {
         let block = &mut function.blocks[b.idx()];
@@ -669,7 +684,7 @@ fn repair(types: &mut nyala_ir::Types, function: &mut Function) {
                 let ty = function.ty(v);
                 let value = function.new_value(ty, "");
                 let args = Args::from_slice(&[slot]);
-                insts.push(Inst { op: InstOp::Op(Op::Load), args, result: Some(value), span: Span::NONE });
+                insts.push(Inst { op: InstOp::Op(Op::Load), args, result: Some(value), span: Span::NONE, fast: false });
                 value
             })
         };
@@ -683,7 +698,7 @@ fn repair(types: &mut nyala_ir::Types, function: &mut Function) {
                 && let Some(slot) = slots[r]
             {
                 let args = Args::from_slice(&[slot, r]);
-                insts.push(Inst { op: InstOp::Op(Op::Store), args, result: None, span: Span::NONE });
+                insts.push(Inst { op: InstOp::Op(Op::Store), args, result: None, span: Span::NONE, fast: false });
             }
         }
         term.map_uses(|v| use_of(function, &mut insts, v));

@@ -334,7 +334,9 @@ impl Scheduler<'_> {
             _ => {}
         }
         let ty = self.ty(w.ty(v));
-        Some(self.builder(b, block, span).op(op, &args, ty))
+        let mut fb = self.builder(b, block, span);
+        fb.fast = w.is_fast(v);
+        Some(fb.op(op, &args, ty))
     }
 
     /// What compiled code must know of an atomic operation, and what it must be.

@@ -586,6 +586,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             self.init_depth += 1;
             let old = (self.cur.take(), self.mode, self.module, self.w.current_origin());
             let env = std::mem::take(&mut self.env);
+            let fast = self.w.set_fast(false);
             self.module = info.module;
             let val = match info.computed {
                 true => self.computed(info.ty, init),
@@ -596,6 +597,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             };
             (self.cur, self.mode, self.module) = (old.0, old.1, old.2);
             self.w.set_origin(old.3);
+            self.w.set_fast(fast);
             self.env = env;
             self.w.set_init(global, val);
             self.init_depth -= 1;

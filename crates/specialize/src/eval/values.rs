@@ -92,7 +92,7 @@ impl Evaluator<'_> {
                 self.make(op, v, args)
             }
             Op::Select => {
-                let r = self.dst.op(op, args);
+                let r = self.make(op, v, args);
                 if self.dst.is_op(r, Op::Select) {
                     self.escape(args[1], site, false);
                     self.escape(args[2], site, false);
@@ -163,10 +163,15 @@ impl Evaluator<'_> {
                 };
                 self.dst.op_ty(op, elem.unwrap_or(ty), args)
             }
-            _ => match op.rule() {
-                Rule::Stated => self.dst.op_ty(op, self.source.ty(v), args),
-                _ => self.dst.op(op, args),
-            },
+            _ => {
+                let old = self.dst.set_fast(self.source.is_fast(v));
+                let made = match op.rule() {
+                    Rule::Stated => self.dst.op_ty(op, self.source.ty(v), args),
+                    _ => self.dst.op(op, args),
+                };
+                self.dst.set_fast(old);
+                made
+            }
         }
     }
 
