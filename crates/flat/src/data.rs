@@ -134,7 +134,8 @@ pub struct Inst {
     /// None for stores, fences and `vectorize` only.
     pub result: Option<Value>,
     pub span: Span,
-    /// Of floats, and may be reassociated and contracted; there is no NaN or infinity.
+    /// An operation on floats that may be reassociated and contracted, of no NaN or infinity; a store that goes past the
+    /// caches.
     pub fast: bool,
 }
 
@@ -329,10 +330,14 @@ impl Function {
         Value::from_idx(self.values.len() - 1)
     }
 
-    /// Whether an operation may be fast: it computes with floats.
+    /// Whether an operation may be fast: it computes with floats, or is a store.
     pub fn can_be_fast(&self, types: &Types, op: InstOp, args: &[Value]) -> bool {
         let is_float = |v: &Value| types.lane_prim(self.ty(*v)).is_some_and(Prim::is_float);
-        matches!(op, InstOp::Op(op) if op.can_be_fast()) && args.last().is_some_and(is_float)
+        match op {
+            InstOp::Op(Op::Store) | InstOp::Vector(VectorOp::Store) => true,
+            InstOp::Op(op) => op.can_be_fast() && args.last().is_some_and(is_float),
+            _ => false,
+        }
     }
 
     /// The one value of this function for a constant.

@@ -614,7 +614,7 @@ impl Reader {
             None
         };
         let mut word = self.word()?;
-        let fast = word == "fast";
+        let fast = matches!(word.as_str(), "fast" | "stream");
         if fast {
             word = self.word()?;
         }

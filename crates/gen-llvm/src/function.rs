@@ -421,8 +421,14 @@ impl FunctionEmitter<'_, '_> {
         let text = self.e.layouts.memory(ty)?;
         let value = if self.e.layouts.is_bool(ty) { self.widen_bool(&value, ty)? } else { value };
         let align = self.vector_align(ty);
-        self.line(format_args!("store {text} {value}, ptr {at}{align}"));
+        let past_caches = self.nontemporal();
+        self.line(format_args!("store {text} {value}, ptr {at}{align}{past_caches}"));
         Ok(())
+    }
+
+    /// What stands behind a store that the instruction being emitted is.
+    pub fn nontemporal(&mut self) -> String {
+        if self.fast { format!(", !nontemporal {}", self.e.metadata("!{i32 1}")) } else { String::new() }
     }
 
     /// Reads a value of type `ty` from memory into `name`.

@@ -37,6 +37,14 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
     if matches!(op, Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence) {
         return atomic(f, op, args, result);
     }
+    if op == Op::Prefetch {
+        let number =
+            |i: usize, most: u64, default| f.function.as_bits(args[i]).filter(|&n| n <= most).unwrap_or(default);
+        let (ptr, write, locality) = (f.op(args[0]), number(1, 1, 0), number(2, 3, 3));
+        f.e.declare("llvm.prefetch.p0", || "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)".into());
+        f.line(format_args!("call void @llvm.prefetch.p0(ptr {ptr}, i32 {write}, i32 {locality}, i32 1)"));
+        return Ok(());
+    }
     let Some(result) = result else { return Err(bug(format!("`{}` without a result", op.name()))) };
     let name = f.op(result);
     let ty = f.ty(result);
@@ -99,12 +107,22 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
             f.line(format_args!("{name} = call ptr @nyala_alloc_array(i64 {n}, i64 {size}) #1"));
             Ok(())
         }
+        Op::Aligned => {
+            let ptr = f.op(args[0]);
+            if let Some(n) = f.function.as_bits(args[1]).filter(|n| n.is_power_of_two()) {
+                f.e.declare("llvm.assume", || "declare void @llvm.assume(i1)".into());
+                f.line(format_args!("call void @llvm.assume(i1 true) [ \"align\"(ptr {ptr}, i64 {n}) ]"));
+            }
+            f.operands[result.idx()] = ptr;
+            Ok(())
+        }
         Op::Atomic
         | Op::AtomicLoad
         | Op::AtomicStore
         | Op::Cmpxchg
         | Op::CmpxchgWeak
         | Op::Fence
+        | Op::Prefetch
         | Op::Known
         | Op::Hlt
         | Op::Unfold

@@ -61,7 +61,10 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
         VectorOp::Store => {
             let (ptr, value) = (f.op(args[0]), f.part_operand(subject)?);
             match mask {
-                None => f.line(format_args!("store {value}, ptr {ptr}, align {align}")),
+                None => {
+                    let past_caches = f.nontemporal();
+                    f.line(format_args!("store {value}, ptr {ptr}, align {align}{past_caches}"));
+                }
                 Some(mask) => {
                     let mask = f.typed(mask)?;
                     let symbol = format!("llvm.masked.store.{}.p0", lanes.suffix);

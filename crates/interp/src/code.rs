@@ -158,6 +158,12 @@ pub enum Inst {
         d: Reg,
         a: Reg,
     },
+    /// Copies an address that a number divides; reports one that it does not.
+    Aligned {
+        d: Reg,
+        a: Reg,
+        n: Reg,
+    },
     Math {
         op: Op,
         prim: Prim,

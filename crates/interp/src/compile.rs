@@ -529,6 +529,10 @@ impl Compiler<'_, '_> {
                 let c = args.get(2).map_or(Ok(a), |&v| self.reg(v))?;
                 self.emit(Inst::Math { op, prim, d, a, b, c });
             }
+            Op::Aligned => {
+                let (a, n) = (self.reg(args[0])?, self.reg(args[1])?);
+                self.emit(Inst::Aligned { d, a, n });
+            }
             Op::Known => self.constant(d, 0),
             Op::Extract | Op::Hlt | Op::Unfold | Op::Run => {}
             Op::PDiv
@@ -542,7 +546,8 @@ impl Compiler<'_, '_> {
             | Op::AtomicStore
             | Op::Cmpxchg
             | Op::CmpxchgWeak
-            | Op::Fence => {
+            | Op::Fence
+            | Op::Prefetch => {
                 return Err(bug("an effect without order"));
             }
         }
@@ -811,8 +816,8 @@ impl Compiler<'_, '_> {
                     }
                 }
             }
-            // One thread runs at a time, in order.
-            Op::Fence => {}
+            // One thread runs at a time, in order; nothing is cached.
+            Op::Fence | Op::Prefetch => {}
             Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak => {
                 let at = op.writes().map_or(1, |w| w.0);
                 let a = self.need(args[at])?;

@@ -8,7 +8,7 @@ use crate::Options;
 use crate::code::{Code, Entry, FuncIdx, Function, Inst, Leave, POISON, Reg};
 use crate::compile::compile;
 use crate::diagnostics::{self, undefined_call, uninitialized_read};
-use crate::diagnostics::{budget_spent, dead_continuation, invalid_access, invalid_handle, panic};
+use crate::diagnostics::{broken_promise, budget_spent, dead_continuation, invalid_access, invalid_handle, panic};
 use crate::eval;
 use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
@@ -417,6 +417,13 @@ impl Machine<'_> {
             let inst = self.code.insts[self.pc];
             self.pc += 1;
             match inst {
+                Inst::Aligned { d, a, n } => {
+                    let (at, n) = (self.get(a), self.get(n));
+                    if n == 0 || at % n != 0 {
+                        return Err(broken_promise::unaligned(at, n).into());
+                    }
+                    self.set(d, at);
+                }
                 Inst::Math { op, prim, d, a, b, c } => {
                     if prim.is_int() && self.get(a) == POISON {
                         return Err(eval::uninitialized());

@@ -98,6 +98,8 @@ ops! {
     Cmpxchg "cmpxchg" 6 Own, Write, "`cmpxchg(mem, ptr, expected, new, success, failure)`: `(mem, (T, bool))`, the old value, and whether it was the expected one and is replaced; two orders.";
     CmpxchgWeak "cmpxchg_weak" 6 Own, Write, "The same, but it may fail where it need not.";
     Fence "fence" 2 Mem, Write, "`fence(mem, order)`: the next mem.";
+    Prefetch "prefetch" 4 Mem, Write, "`prefetch(mem, ptr, write, locality)`: the next mem; asks for memory near `ptr`, which is going to be read or, if `write` (i32) is 1, written, and used again the more the higher `locality` (i32, 0 to 3). Never faults.";
+    Aligned "aligned" 2 Same(0), Total, "`aligned(ptr, n)`: the address, of which the program promises that n, a power of two, divides it. Of use if n is a literal.";
     Known "known" 1 Bool, Total, "`?e`: whether partial evaluation knows `e`; false when nobody evaluates it partially.";
     Hlt "hlt" 1 Same(0), Total, "`$e`: the value, unknown to partial evaluation.";
     Unfold "unfold" 1 Same(0), Total, "`@@f`: the callee, to be unfolded whatever its filters say.";

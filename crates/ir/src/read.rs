@@ -372,7 +372,9 @@ impl Reader {
         }
         let mut name = c.name()?;
         // No value follows another one.
-        let fast = name == "fast" && c.rest.trim_start_matches(' ').starts_with(|ch: char| ch.is_ascii_lowercase());
+        let word = name;
+        let fast = matches!(word, "fast" | "stream")
+            && c.rest.trim_start_matches(' ').starts_with(|ch: char| ch.is_ascii_lowercase());
         if fast {
             name = c.name()?;
         }
@@ -421,6 +423,9 @@ impl Reader {
             None => self.w.op(op, &args),
         };
         self.w.set_fast(old);
+        if word == "stream" {
+            self.w.set_streaming(val);
+        }
         Ok(val)
     }
 

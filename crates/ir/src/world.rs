@@ -287,7 +287,14 @@ impl World {
     pub fn origin(&self, val: Val) -> Span {
         self.entries[val.idx()].origin
     }
-    /// Whether it is a fast operation on floats.
+    /// The store `val` is to go past the caches: nobody reads soon what it writes.
+    pub fn set_streaming(&mut self, val: Val) {
+        if self.is_op(val, Op::Store) {
+            self.entries[val.idx()].fast = true;
+        }
+    }
+
+    /// Whether it is a fast operation on floats, or a store past the caches.
     pub fn is_fast(&self, val: Val) -> bool {
         self.entries[val.idx()].fast
     }
@@ -693,6 +700,18 @@ impl World {
                 }
                 if op != Op::AtomicStore {
                     return Ok(self.types.tuple(&[mem, to]));
+                }
+            }
+            Op::Prefetch => {
+                self.types.pointee(ty(1)).ok_or_else(|| format!("operand 1 is {}", show(ty(1))))?;
+                if let Some(i) = [2, 3].into_iter().find(|&i| self.types.as_prim(ty(i)) != Some(Prim::I32)) {
+                    return Err(format!("operand {i} is {}", show(ty(i))));
+                }
+            }
+            Op::Aligned => {
+                self.types.pointee(ty(0)).ok_or_else(|| format!("operand 0 is {}", show(ty(0))))?;
+                if !is_int(1) {
+                    return Err("the alignment is no integer".into());
                 }
             }
             Op::Slot | Op::Alloc => {

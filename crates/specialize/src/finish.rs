@@ -224,6 +224,9 @@ impl Copy<'_, '_> {
                     let old = self.new.set_fast(self.ev.dst.is_fast(v));
                     let copy = self.copy_op(op, ty, &args);
                     self.new.set_fast(old);
+                    if self.ev.dst.is_fast(v) {
+                        self.new.set_streaming(copy);
+                    }
                     copy
                 }
             };

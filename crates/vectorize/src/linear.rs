@@ -41,8 +41,9 @@ pub struct Builder<'a> {
     /// The block of the new function that is written.
     pub cur: Block,
     pub span: Span,
-    /// Whether the operation that is translated is fast.
+    /// Whether the operation that is translated is fast, or a store past the caches.
     fast: bool,
+    streams: bool,
     pub map: SideTable<Value, Option<Wide>>,
     /// The block of the old function that is being translated.
     pub here: usize,
@@ -104,6 +105,7 @@ pub fn build(
         cur: Block(0),
         span: Span::NONE,
         fast: false,
+        streams: false,
         map: SideTable::default(),
         here: 0,
         mask: None,
@@ -163,7 +165,10 @@ impl Builder<'_> {
     }
 
     fn is_fast(&self, op: InstOp, args: &[Value]) -> bool {
-        self.fast && self.new.can_be_fast(&self.module.types, op, args)
+        match op {
+            InstOp::Op(Op::Store) | InstOp::Vector(VectorOp::Store) => self.streams,
+            _ => self.fast && self.new.can_be_fast(&self.module.types, op, args),
+        }
     }
 
     pub fn literal(&mut self, prim: Prim, bits: u64) -> Value {
@@ -429,10 +434,11 @@ impl Builder<'_> {
         }
         let old = self.old;
         for inst in &old.blocks[b].insts {
-            (self.span, self.fast) = (inst.span, inst.fast);
+            let is_store = inst.op == InstOp::Op(Op::Store);
+            (self.span, self.fast, self.streams) = (inst.span, inst.fast && !is_store, inst.fast && is_store);
             self.inst(inst);
         }
-        self.fast = false;
+        (self.fast, self.streams) = (false, false);
         self.terminator(b);
     }
 

@@ -306,7 +306,9 @@ impl Scheduler<'_> {
             }
             Op::Hlt | Op::Unfold | Op::Run => return Some(args[0]),
             Op::Store => {
-                self.builder(b, block, span).store(args[0], args[1]);
+                let mut fb = self.builder(b, block, span);
+                fb.fast = w.is_fast(v);
+                fb.store(args[0], args[1]);
                 return None;
             }
             Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
@@ -320,6 +322,10 @@ impl Scheduler<'_> {
                         None
                     }
                 };
+            }
+            Op::Prefetch => {
+                self.builder(b, block, span).effect(op, &args);
+                return None;
             }
             Op::Slot => {
                 let ptr = w.types.part(w.ty(v), 1).and_then(|p| w.types.pointee(p))?;

@@ -276,6 +276,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     self.w.undef(ir_ty)
                 }
             },
+            (Intrinsic::StreamStore | Intrinsic::Prefetch(_) | Intrinsic::AssumeAligned, _) => {
+                self.memory_hint(intrinsic, vals, ir_ty, span)
+            }
             (Intrinsic::Atomic(op), _) => self.atomic(*op, vals, ir_ty, span),
             (Intrinsic::Vectorize, _) => self.vectorize(vals, span),
             (Intrinsic::Pipeline, _) => self.loop_intrinsic(vals, span),

@@ -68,7 +68,11 @@ impl Evaluator<'_> {
                 self.escape(args[2], site, false);
                 self.settle(site, args, Some(1));
                 site.memory.store(&mut self.dst, &mut self.shapes, args[1], args[2]);
-                self.dst.op(op, args)
+                let stored = self.dst.op(op, args);
+                if self.source.is_fast(v) {
+                    self.dst.set_streaming(stored);
+                }
+                stored
             }
             Op::Slot | Op::Alloc => {
                 let made = self.make(op, v, args);
@@ -89,6 +93,10 @@ impl Evaluator<'_> {
                 if order.into_iter().any(|o| o.is_none_or(|o| o > RELAXED)) {
                     site.memory.clobber();
                 }
+                self.make(op, v, args)
+            }
+            Op::Aligned => {
+                self.escape(args[0], site, false);
                 self.make(op, v, args)
             }
             Op::Select => {
