@@ -10,16 +10,19 @@ static inline float normal(float x) {
     float d1 = (logf(S[i] / X[i]) + (R[i] + V[i] * V[i] * .5f) * T[i]) / (V[i] * sqrtf(T[i])); \
     float d2 = d1 - V[i] * sqrtf(T[i]);                                                         \
     o[i] = S[i] * normal(d1) - X[i] * expf(-R[i] * T[i]) * normal(d2);
-__attribute__((noinline)) void scalar(P S, P X, P T, P R, P V, float *__restrict o) {
-    each(N, 4096, [=](int lo, int hi) {
-        for (int i = lo; i < hi; i++) { BODY }
-    });
+// Functions of their own: what `__restrict` says is lost in a lambda.
+__attribute__((noinline)) void scalar_part(P S, P X, P T, P R, P V, float *__restrict o, int lo, int hi) {
+    for (int i = lo; i < hi; i++) { BODY }
 }
-__attribute__((noinline)) void simd(P S, P X, P T, P R, P V, float *__restrict o) {
-    each(N, 4096, [=](int lo, int hi) {
+__attribute__((noinline)) void simd_part(P S, P X, P T, P R, P V, float *__restrict o, int lo, int hi) {
 #pragma omp simd
-        for (int i = lo; i < hi; i++) { BODY }
-    });
+    for (int i = lo; i < hi; i++) { BODY }
+}
+void scalar(P S, P X, P T, P R, P V, float *__restrict o) {
+    each(N, 4096, [=](int lo, int hi) { scalar_part(S, X, T, R, V, o, lo, hi); });
+}
+void simd(P S, P X, P T, P R, P V, float *__restrict o) {
+    each(N, 4096, [=](int lo, int hi) { simd_part(S, X, T, R, V, o, lo, hi); });
 }
 #if __AVX512F__
 static inline __m512 vnormal(__m512 X) {

@@ -35,8 +35,8 @@ pub enum Intrinsic {
         axis: Option<u64>,
     },
     ReserveShared,
-    /// An operation across the lanes of a `vectorize` or the work items of a block, by its name.
-    Lane(String, Lane),
+    /// An operation across the lanes of a `vectorize` or the work items of a block.
+    Lane(Lane),
     Parallel,
     Spawn,
     Sync,
@@ -82,13 +82,6 @@ pub enum Lane {
     Same,
     /// One thread runs at a time: nothing to do.
     Fence,
-}
-
-impl Lane {
-    /// Whether a lane needs nobody for it.
-    pub fn is_own(self) -> bool {
-        matches!(self, Lane::Mask | Lane::Same)
-    }
 }
 
 /// Lane operations of RV, whose names may go on with `_` or `.` and a type.
@@ -141,7 +134,7 @@ const BARRIERS: [(&str, Lane); 24] = [
 fn lane(name: &str) -> Option<Intrinsic> {
     let of_type = |n: &str| name.strip_prefix(n).is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '.']));
     let found = LANES.iter().find(|(n, _)| of_type(n)).or_else(|| BARRIERS.iter().find(|(n, _)| *n == name));
-    found.map(|(_, what)| Intrinsic::Lane(name.into(), *what))
+    found.map(|(_, what)| Intrinsic::Lane(*what))
 }
 
 /// What a work item can ask for of itself.

@@ -5,7 +5,6 @@ use crate::prepare::Loops;
 use crate::regions::Regions;
 use crate::shapes::{Shape, Shapes};
 use crate::versions::Versions;
-use nyala_base::graph::NONE;
 use nyala_base::{Id, SideTable, Span};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty};
@@ -234,11 +233,6 @@ impl Builder<'_> {
         self.op(Op::Select, &[mask, cond, none], ty)
     }
 
-    fn not(&mut self, mask: Value) -> Value {
-        let (all, ty) = (self.full(true), self.mask_ty());
-        self.op(Op::Xor, &[mask, all], ty)
-    }
-
     /// Whether a lane is active.
     fn any(&mut self, mask: Value) -> Value {
         let (u64, bool) = (self.module.types.prim(Prim::U64), self.module.types.bool());
@@ -408,7 +402,7 @@ impl Builder<'_> {
         if let Some(l) = header
             && self.shapes.divergent_loops[l]
         {
-            let exits: Vec<usize> = self.regions.exits(l).iter().map(|&x| self.regions.position[x]).collect();
+            let exits: Vec<usize> = self.regions.exits[l].iter().map(|&x| self.regions.position[x]).collect();
             self.waiting[b].extend(exits);
         }
         if b == 0 || header.is_some() {
@@ -499,8 +493,10 @@ impl Builder<'_> {
             Terminator::Branch { cond, then, els } => {
                 let cond = self.vector(*cond);
                 let yes = self.restrict(self.mask, cond);
-                let not = self.not(cond);
-                let no = self.restrict(self.mask, not);
+                // Of the active lanes the others.
+                let mask_ty = self.mask_ty();
+                let all = self.mask.unwrap_or_else(|| self.full(true));
+                let no = self.op(Op::Xor, &[all, yes], mask_ty);
                 self.assign(b, then, Some(yes));
                 self.assign(b, els, Some(no));
                 let (back, other, mask) = match () {
@@ -713,5 +709,4 @@ fn repair(types: &mut nyala_ir::Types, function: &mut Function) {
         block.term = term;
     }
     function.blocks[0].insts.splice(0..0, made);
-    debug_assert!(NONE != 0);
 }

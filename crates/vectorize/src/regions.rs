@@ -1,5 +1,9 @@
 //! Facts about the control flow of a prepared function: an order of its blocks in which loops, and what a block dominates
-//! in its loop, stand together; dominators, post-dominators; which blocks the same lanes come to.
+//! in its loop, stand together; dominators; which blocks the same lanes come to.
+//!
+//! A *region* is the body of a loop, without its inner loops, or what is in no loop. Its *nodes* are its blocks and, as one
+//! node each, its inner loops; edges are those of one iteration: it is acyclic. Post-dominance is asked for within an
+//! iteration, for lanes that go round once more do not wait for the others.
 
 use crate::prepare::{Loops, successors};
 use nyala_base::graph::{self, NONE};
@@ -14,10 +18,16 @@ pub struct Regions {
     /// Positions in `order`; `NONE` where unreachable.
     pub position: Vec<usize>,
     pub idom: Vec<usize>,
-    /// Immediate post-dominators. Blocks that only lead to ones that cannot be reached have none.
-    pub ipdom: Vec<usize>,
-    /// Entry and exit times of a walk over the dominator tree.
+    /// Successors of nodes in their region. Nodes are blocks and, from the number of blocks, loops.
+    pub node_succs: Vec<Vec<usize>>,
+    /// Immediate post-dominators of nodes in their region; `NONE` if lanes may leave the region, or the iteration, in
+    /// different ways.
+    pub node_ipdom: Vec<usize>,
+    /// Blocks outside that edges out of loops lead to.
+    pub exits: Vec<Vec<usize>>,
+    /// Entry and exit times of a walk over the dominator tree, of blocks.
     times: Vec<(usize, usize)>,
+    /// The same of post-dominators, of nodes.
     post_times: Vec<(usize, usize)>,
 }
 
@@ -42,35 +52,51 @@ impl Regions {
             }
             loops.of[b] = own;
         }
-        let ipdom = post_dominators(function, &succs, &ends);
-        let order = order(function, &loops, &succs, &idom);
+        let mut exits: Vec<Vec<usize>> = vec![Vec::new(); loops.all.len()];
+        for b in (0..n).filter(|&b| reachable(b)) {
+            for &s in &succs[b] {
+                let left = loops.around(b).take_while(|&l| !loops.contains(l, s));
+                left.for_each(|l| exits[l].push(s));
+            }
+        }
+        for list in &mut exits {
+            list.sort_unstable();
+            list.dedup();
+        }
+        let (node_succs, node_ipdom, order) = regions(function, &loops, &succs, &idom, &ends);
         let mut position = vec![NONE; n];
         order.iter().enumerate().for_each(|(i, &b)| position[b] = i);
         let times = times(&idom, 0);
-        let post_times = times_of_forest(&ipdom);
-        Regions { loops, succs, preds, order, position, idom, ipdom, times, post_times }
+        let post_times = times_of_forest(&node_ipdom);
+        Regions { loops, succs, preds, order, position, idom, node_succs, node_ipdom, exits, times, post_times }
     }
 
     pub fn dominates(&self, a: usize, b: usize) -> bool {
         self.times[a].0 <= self.times[b].0 && self.times[b].1 <= self.times[a].1
     }
 
-    pub fn post_dominates(&self, a: usize, b: usize) -> bool {
+    /// The block where a node begins.
+    pub fn start(&self, node: usize) -> usize {
+        match node.checked_sub(self.succs.len()) {
+            Some(l) => self.loops.all[l].header,
+            None => node,
+        }
+    }
+
+    /// The node of a block, or of the loop that it is the header of, in the region around.
+    fn node(&self, b: usize) -> usize {
+        match self.loops.of[b] {
+            Some(l) if self.loops.all[l].header == b => self.succs.len() + l,
+            _ => b,
+        }
+    }
+
+    fn post_dominates(&self, a: usize, b: usize) -> bool {
         self.post_times[a].0 <= self.post_times[b].0 && self.post_times[b].1 <= self.post_times[a].1
     }
 
     pub fn is_back_edge(&self, from: usize, to: usize) -> bool {
         self.loops.of[to].is_some_and(|l| self.loops.all[l].header == to && self.loops.contains(l, from))
-    }
-
-    /// Where edges out of a loop lead, without what ends the program there.
-    pub fn exits(&self, l: usize) -> Vec<usize> {
-        let blocks = self.order.iter().filter(|&&b| self.loops.contains(l, b));
-        let mut exits: Vec<usize> =
-            blocks.flat_map(|&b| &self.succs[b]).copied().filter(|&s| !self.loops.contains(l, s)).collect();
-        exits.sort_unstable();
-        exits.dedup();
-        exits
     }
 
     /// A block further up, of the same loop, that is executed by the same lanes as often, if there is one.
@@ -80,7 +106,7 @@ impl Regions {
         while a != 0 && self.loops.of[a] != own {
             a = self.idom[a];
         }
-        (self.loops.of[a] == own && a != b && self.post_dominates(b, a)).then_some(a)
+        (self.loops.of[a] == own && a != b && self.post_dominates(self.node(b), a)).then_some(a)
     }
 
     /// The loop in which a block, or the loop that it is the header of, stands.
@@ -108,95 +134,102 @@ fn ends(function: &Function, succs: &[Vec<usize>], preds: &[Vec<usize>]) -> Vec<
     ends
 }
 
-fn post_dominators(function: &Function, succs: &[Vec<usize>], ends: &[bool]) -> Vec<usize> {
-    let exit = succs.len();
-    let mut live: Vec<Vec<usize>> =
-        succs.iter().map(|list| list.iter().copied().filter(|&s| !ends[s]).collect()).collect();
-    live.push(Vec::new());
-    for (b, block) in function.blocks.iter().enumerate() {
-        if matches!(block.term, Terminator::Return(_)) {
-            live[b].push(exit);
-        }
-    }
-    if !ends[0] {
-        graph::connect_to_exit(&mut live, 0, exit);
-    }
-    let mut ipdom = graph::post_dominators(&live, exit);
-    ipdom.truncate(exit);
-    ipdom.iter_mut().filter(|d| **d == exit).for_each(|d| *d = NONE);
-    ipdom
-}
-
-/// Loops and, within each, what a block dominates stand together; the latch of a loop and the return stand last.
-fn order(function: &Function, loops: &Loops, succs: &[Vec<usize>], idom: &[usize]) -> Vec<usize> {
-    let n = succs.len();
-    let n_loops = loops.all.len();
-    // Node of a block in the graph of a region: itself, or `n + l` for an inner loop.
+/// Of all nodes the successors and post-dominators in their region; the order of blocks: loops and, within each, what a
+/// block dominates stand together, the latch of a loop and the return stand last.
+fn regions(
+    function: &Function,
+    loops: &Loops,
+    succs: &[Vec<usize>],
+    idom: &[usize],
+    ends: &[bool],
+) -> (Vec<Vec<usize>>, Vec<usize>, Vec<usize>) {
+    let (n, n_loops) = (succs.len(), loops.all.len());
     let top = n_loops;
     let mut nodes: Vec<Vec<usize>> = vec![Vec::new(); n_loops + 1];
-    let around = |l: usize| loops.all[l].parent.unwrap_or(top);
     for b in (0..n).filter(|&b| idom[b] != NONE) {
         nodes[loops.of[b].unwrap_or(top)].push(b);
     }
-    (0..n_loops).for_each(|l| nodes[around(l)].push(n + l));
+    (0..n_loops).for_each(|l| nodes[loops.all[l].parent.unwrap_or(top)].push(n + l));
     // The region's node that holds a block, if one does.
     let node_in = |region: usize, b: usize| -> Option<usize> {
-        let mut inner = None;
+        let mut node = b;
         let mut at = loops.of[b];
         while at.unwrap_or(top) != region {
-            inner = Some(at?);
+            node = n + at?;
             at = loops.all[at?].parent;
         }
-        Some(inner.map_or(b, |l| n + l))
+        Some(node)
     };
-    let mut edges: Vec<Vec<(usize, usize)>> = vec![Vec::new(); n_loops + 1];
+    let mut node_succs: Vec<Vec<usize>> = vec![Vec::new(); n + n_loops];
+    let mut order_succs = node_succs.clone();
+    let mut leaves = vec![false; n + n_loops];
     for b in (0..n).filter(|&b| idom[b] != NONE) {
         for &s in &succs[b] {
-            // The innermost region that holds both.
-            let mut region = loops.of[s];
-            if let Some(l) = region
-                && loops.all[l].header == s
+            // What ends the program does so in no time: it has no part in post-dominance.
+            let counts = !ends[s] || ends[b];
+            // Regions that the edge leaves, then the one in which it stays.
+            let mut region = loops.of[b];
+            let is_back = |l: usize| loops.all[l].header == s;
+            while let Some(l) = region
+                && (!loops.contains(l, s) || is_back(l))
             {
-                if loops.contains(l, b) {
-                    continue;
+                if let Some(node) = node_in(l, b) {
+                    leaves[node] |= counts;
+                }
+                if is_back(l) {
+                    break;
                 }
                 region = loops.all[l].parent;
             }
+            if region.is_some_and(is_back) {
+                continue;
+            }
             let region = region.unwrap_or(top);
             if let (Some(from), Some(to)) = (node_in(region, b), node_in(region, s)) {
-                edges[region].push((from, to));
+                order_succs[from].push(to);
+                if counts {
+                    node_succs[from].push(to);
+                }
             }
         }
     }
     let returns = (0..n).find(|&b| idom[b] != NONE && matches!(function.blocks[b].term, Terminator::Return(_)));
+    let mut node_ipdom = vec![NONE; n + n_loops];
     let mut orders: Vec<Vec<usize>> = Vec::new();
+    let mut ids = vec![NONE; n + n_loops];
     for region in 0..=n_loops {
         let entry = if region == top { 0 } else { loops.all[region].header };
-        let entry_node = node_in(region, entry).unwrap_or(entry);
         let last = if region == top { returns } else { Some(loops.all[region].latch) };
         let last = last.and_then(|b| node_in(region, b));
-        let mut ids: rustc_hash::FxHashMap<usize, usize> = rustc_hash::FxHashMap::default();
-        ids.extend(nodes[region].iter().enumerate().map(|(i, &node)| (node, i)));
-        let mut local: Vec<Vec<usize>> = vec![Vec::new(); nodes[region].len()];
-        for (from, to) in &edges[region] {
-            if from != to
-                && let (Some(&f), Some(&t)) = (ids.get(from), ids.get(to))
-            {
-                local[f].push(t);
+        let own = &nodes[region];
+        own.iter().enumerate().for_each(|(i, &node)| ids[node] = i);
+        let of = |succs: &[Vec<usize>]| -> Vec<Vec<usize>> {
+            own.iter().map(|&node| succs[node].iter().map(|&s| ids[s]).collect()).collect()
+        };
+        let mut post = of(&node_succs);
+        let exit = post.len();
+        post.push(Vec::new());
+        for (i, &node) in own.iter().enumerate() {
+            let is_end = node < n && ends[node];
+            if leaves[node] || post[i].is_empty() && !is_end {
+                post[i].push(exit);
             }
         }
-        if let Some(last) = last.and_then(|l| ids.get(&l).copied()) {
+        for (i, &d) in graph::post_dominators(&post, exit).iter().enumerate().take(exit) {
+            if d != NONE && d != exit {
+                node_ipdom[own[i]] = own[d];
+            }
+        }
+        let mut local = of(&order_succs);
+        if let Some(last) = last.map(|l| ids[l]) {
             for (i, list) in local.iter_mut().enumerate() {
                 if list.is_empty() && i != last {
                     list.push(last);
                 }
             }
         }
-        let Some(&root) = ids.get(&entry_node) else {
-            orders.push(Vec::new());
-            continue;
-        };
-        orders.push(compact(&local, root).into_iter().map(|i| nodes[region][i]).collect());
+        let root = node_in(region, entry).map_or(0, |e| ids[e]);
+        orders.push(compact(&local, root).into_iter().map(|i| own[i]).collect());
     }
     // Inner loops take the place of their nodes.
     let mut order = Vec::with_capacity(n);
@@ -210,7 +243,7 @@ fn order(function: &Function, loops: &Loops, succs: &[Vec<usize>], idom: &[usize
             None => drop(stack.pop()),
         }
     }
-    order
+    (node_succs, node_ipdom, order)
 }
 
 /// A topological order of an acyclic graph in which what a node dominates follows it.

@@ -15,6 +15,7 @@ use nyala_base::{Id, SideTable};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
@@ -205,58 +206,48 @@ impl Shapes {
         changed
     }
 
-    /// Lanes part at the end of `b`.
+    /// Lanes part at the end of `b`. They meet again at its post-dominator; if they may leave the iteration before, they
+    /// leave the loop at different times, and part where it ends, too.
     fn part(&mut self, regions: &Regions, b: usize) {
-        let meet = regions.ipdom[b];
-        self.meet(regions, &regions.succs[b], meet);
-        let around: Vec<usize> = regions.loops.around(b).collect();
-        for l in around {
-            if meet != NONE && regions.loops.contains(l, meet) || self.divergent_loops[l] {
-                continue;
+        let n = regions.succs.len();
+        let (mut node, mut region) = (b, regions.loops.of[b]);
+        // Both ways of a branch may lead to one block, with different arguments.
+        if let [x, y] = regions.succs[b][..]
+            && x == y
+        {
+            self.joins[x] = true;
+        }
+        loop {
+            self.meet(regions, node);
+            let Some(l) = region.filter(|_| regions.node_ipdom[node] == NONE) else { return };
+            if std::mem::replace(&mut self.divergent_loops[l], true) {
+                return;
             }
-            self.divergent_loops[l] = true;
-            let exits = regions.exits(l);
-            exits.iter().for_each(|&x| self.joins[x] = true);
-            let mut meet = regions.ipdom[regions.loops.all[l].header];
-            while meet != NONE && regions.loops.contains(l, meet) {
-                meet = regions.ipdom[meet];
-            }
-            self.meet(regions, &exits, meet);
+            regions.exits[l].iter().for_each(|&x| self.joins[x] = true);
+            (node, region) = (n + l, regions.loops.all[l].parent);
         }
     }
 
-    /// Marks where ways that begin at different blocks meet, up to `end`.
-    fn meet(&mut self, regions: &Regions, starts: &[usize], end: usize) {
-        // For each block the place where the ways to it were one for the last time.
-        let mut labels: BTreeMap<usize, usize> = BTreeMap::new();
-        let visit = |labels: &mut BTreeMap<usize, usize>, joins: &mut Vec<bool>, to: usize, label: usize| {
-            let at = regions.position[to];
-            match labels.get(&at) {
-                None => drop(labels.insert(at, label)),
-                Some(&l) if l == label => {}
-                Some(_) => {
-                    joins[to] = true;
-                    labels.insert(at, to);
+    /// Marks where ways that begin at different successors of a node meet, up to its post-dominator.
+    fn meet(&mut self, regions: &Regions, node: usize) {
+        let end = regions.node_ipdom[node];
+        // For each node, by the position of its first block, the place where the ways to it were one for the last time.
+        let mut labels: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        let visit = |labels: &mut BTreeMap<usize, (usize, usize)>, joins: &mut Vec<bool>, to: usize, label: usize| {
+            let start = regions.start(to);
+            match labels.entry(regions.position[start]) {
+                Entry::Vacant(e) => drop(e.insert((to, label))),
+                Entry::Occupied(e) if e.get().1 == label => {}
+                Entry::Occupied(mut e) => {
+                    joins[start] = true;
+                    e.insert((to, to));
                 }
             }
         };
-        let mut starts = starts.to_vec();
-        // Both ways of a branch may lead to one block, with different arguments.
-        starts.sort_unstable();
-        for pair in starts.windows(2).filter(|p| p[0] == p[1]) {
-            self.joins[pair[0]] = true;
-        }
-        starts.iter().for_each(|&s| visit(&mut labels, &mut self.joins, s, s));
-        while let Some((at, label)) = labels.pop_first() {
-            let b = regions.order[at];
-            if b == end {
-                continue;
-            }
-            for &s in &regions.succs[b] {
-                // What goes round meets again at the post-dominator, or leaves a divergent loop.
-                if regions.position[s] > at {
-                    visit(&mut labels, &mut self.joins, s, label);
-                }
+        regions.node_succs[node].iter().for_each(|&s| visit(&mut labels, &mut self.joins, s, s));
+        while let Some((_, (at, label))) = labels.pop_first() {
+            if at != end {
+                regions.node_succs[at].iter().for_each(|&s| visit(&mut labels, &mut self.joins, s, label));
             }
         }
     }

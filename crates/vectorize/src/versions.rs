@@ -101,6 +101,46 @@ impl Versions {
         (target, shapes)
     }
 
+    /// Lanes that want to know of each other, nobody knows how many.
+    pub fn unknown_width(&mut self, span: Span) {
+        let message = "lanes of this `vectorize` exchange values, and how many they are is known at run time only";
+        let hint = "write a literal, or let the function around it be specialized with `@`";
+        self.diagnostics.push(limitation::error(span, message, hint));
+    }
+
+    /// Whether an operation across lanes is among what a function and its callees do.
+    pub fn reaches_lane_operation(&self, module: &Module, func: Func) -> bool {
+        if self.lane_ops.iter().all(Option::is_none) {
+            return false;
+        }
+        let mut seen = vec![false; module.funcs.len()];
+        let mut work = vec![func];
+        while let Some(f) = work.pop() {
+            if std::mem::replace(&mut seen[f.idx()], true) {
+                continue;
+            }
+            if self.lane_operation(f).is_some_and(|op| op != LaneOp::Barrier) {
+                return true;
+            }
+            let function = module.func(f);
+            // Functions whose addresses are taken may be called.
+            work.extend(function.values.iter().filter_map(|v| match v.def {
+                Def::Const(Const::Func(f) | Const::CFunc(f)) => Some(f),
+                _ => None,
+            }));
+            for block in &function.blocks {
+                work.extend(block.insts.iter().filter_map(|inst| match inst.op {
+                    InstOp::Call(f) | InstOp::Vectorize(f, _) => Some(f),
+                    _ => None,
+                }));
+                if let Terminator::TailCall { callee: Callee::Func(f), .. } = block.term {
+                    work.push(f);
+                }
+            }
+        }
+        false
+    }
+
     /// A `vectorize` in the body of another.
     pub fn nested(&mut self, span: Span) {
         let hint =

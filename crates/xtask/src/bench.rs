@@ -1,5 +1,5 @@
 //! `x bench`: compile times by pass, their growth with the program's size, the front end on long programs, the blur
-//! against C, parallel loops, sorting, specialized interpreters, evaluation at compile time, growth of
+//! against C, parallel loops, sorting, lanes, specialized interpreters, evaluation at compile time, growth of
 //! compile times with large programs.
 //!
 //! Each figure is the median of several runs. A whole run writes a file into `bench/results/`; nothing here fails because
@@ -11,6 +11,7 @@ mod interpreters;
 mod parallel;
 mod slopes;
 mod sort;
+mod vectorize;
 
 use crate::root;
 use nyala::{Options, Session};
@@ -91,6 +92,9 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         let block = sort::run()?;
         print!("{block}");
         out.push_str(&block);
+    }
+    if wanted("vectorize") || filter.is_some_and(|f| f.starts_with("vectorize ")) {
+        out.push_str(&vectorize::run(filter)?);
     }
     if wanted("constants") {
         let block = constants::run()?;

@@ -101,7 +101,7 @@ fn main() -> ExitCode {
         Task::Demo => demo::run(),
         Task::Test { quick, filter } => test(quick, filter.as_deref()),
         Task::Bless { .. } if std::env::var_os("CI").is_some() => Err("expected outputs are not accepted in CI".into()),
-        Task::Bless { filter } => texts_and_pages(filter.as_deref(), true).map(|t| t.failed == 0),
+        Task::Bless { filter } => texts_and_pages(filter.as_deref(), true, true).map(|t| t.failed == 0),
         Task::Fuzz { front: true, child, note, seed, file, seconds, .. } => {
             let time = std::time::Duration::from_secs(seconds);
             match (child, file, note) {
@@ -135,9 +135,9 @@ fn main() -> ExitCode {
 }
 
 /// Text tests, and pages that are made from the sources.
-fn texts_and_pages(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
+fn texts_and_pages(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, String> {
     let mut tally = pages::run(filter, bless);
-    tally.add(texts::run(filter, bless)?);
+    tally.add(texts::run(filter, bless, quick)?);
     if tally.passed + tally.failed == 0 {
         return Err(format!("no text test has `{}` in its path", filter.unwrap_or_default()));
     }
@@ -172,7 +172,7 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
         tally.add(tidy::run());
     }
     eprintln!("text tests");
-    tally.add(texts_and_pages(filter, false)?);
+    tally.add(texts_and_pages(filter, false, quick)?);
     if filter.is_none() {
         eprintln!("random programs");
         let seconds = if quick { 5 } else { 60 };

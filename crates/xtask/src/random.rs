@@ -12,6 +12,7 @@ mod lanes;
 mod maker;
 
 use crate::bad_input::reduce::reduce;
+use crate::texts::older_cpus;
 use crate::{Tally, root};
 use nyala::{Options, Session};
 use nyala_base::SideTable;
@@ -76,6 +77,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
                 native: has_lanes || i.is_multiple_of(NATIVE_EVERY),
                 plain: i.is_multiple_of(PLAIN_EVERY),
                 max_steps: if has_lanes { MAX_STEPS_OF_LANES } else { MAX_STEPS },
+                cpus: if has_lanes { one_of(older_cpus(), seed) } else { &[] },
             };
             let _running = engines.native.then(|| Running::note(seed, &program));
             let outcome = check_all(&program, engines);
@@ -190,7 +192,8 @@ pub fn fresh_seed() -> u64 {
 /// Checks one program as if it were random.
 pub fn run_file(path: &Path) -> Result<bool, String> {
     let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    let engines = Engines { native: program.contains("fn all("), plain: true, max_steps: MAX_STEPS_OF_LANES };
+    let engines =
+        Engines { native: program.contains("fn all("), plain: true, max_steps: MAX_STEPS_OF_LANES, cpus: older_cpus() };
     let (ok, text) = match check_all(&program, engines) {
         Outcome::Agrees(_) => (true, "agrees".into()),
         Outcome::Limited => (true, "agrees, but is a limitation of native code".into()),
@@ -212,7 +215,7 @@ fn smaller(program: String) -> String {
     // Without numbers, names, and what is quoted of the program.
     let kind = |program: &str| match check_all(
         program,
-        Engines { native: true, plain: true, max_steps: MAX_STEPS_OF_LANES },
+        Engines { native: true, plain: true, max_steps: MAX_STEPS_OF_LANES, cpus: older_cpus() },
     ) {
         Outcome::Fault(e) => {
             let first = e.lines().next().unwrap_or_default();
@@ -240,6 +243,11 @@ fn check_all(program: &str, engines: Engines) -> Outcome {
     }
 }
 
+/// One of them, by a number; nothing of nothing.
+fn one_of(cpus: &'static [&'static str], n: u64) -> &'static [&'static str] {
+    cpus.chunks(1).nth((n % cpus.len().max(1) as u64) as usize).unwrap_or(&[])
+}
+
 /// The program without the entries to which some inputs are known.
 fn unsplit(program: &str) -> String {
     program.lines().filter(|l| !l.contains(" split_")).map(|l| format!("{l}\n")).collect()
@@ -253,6 +261,8 @@ struct Engines {
     plain: bool,
     /// Of the source, for each inputs.
     max_steps: u64,
+    /// Other processors than this one to make optimized native code for.
+    cpus: &'static [&'static str],
 }
 
 enum Outcome {
@@ -323,9 +333,15 @@ fn check(program: &str, engines: Engines) -> Outcome {
             }
             only_native = true;
         }
-        for opt_level in [0, 3].into_iter().filter(|_| engines.native) {
+        let on_others = engines.cpus.iter().map(|&cpu| (3, Some(cpu)));
+        let runs = [(0, None), (3, None)].into_iter().chain(on_others).filter(|_| engines.native);
+        for (opt_level, cpu) in runs {
             s.options.opt_level = opt_level;
-            match run_native(&mut s, &residual) {
+            s.options.cpu = cpu.map(String::from);
+            let what = what.to_string() + &cpu.map(|c| format!(", --cpu {c}")).unwrap_or_default();
+            let result = run_native(&mut s, &residual);
+            s.options.cpu = None;
+            match result {
                 Ok(result) if [result] == *expected => {}
                 Ok(result) => return Outcome::Fault(format!("{what}, -O{opt_level}: {result}, not {expected:?}")),
                 Err(_) if s.sink.diagnostics.iter().any(|d| d.code == "limitation") => {

@@ -92,7 +92,7 @@ fn check_program(page: &Path, program: &Program) -> Vec<String> {
         page.strip_prefix(root()).unwrap_or(page).with_extension("").display().to_string().replace(['/', ' '], "-");
     let file = folder.join(format!("{stem}-{}.impala", program.line));
     match std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, &program.text)) {
-        Ok(()) => texts::run_file(&file, false),
+        Ok(()) => texts::run_file(&file, false, true),
         Err(e) => vec![format!("cannot write {}: {e}", file.display())],
     }
 }

@@ -11,6 +11,7 @@
 //! | `//! pe-budget 0.01` | for the whole file: the budget of partial evaluation, as the option says it |
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
+//! | a file in `tests/run/vectorize` | its queries hold in code for older processors as well (not with `--quick`) |
 //! | a file with `.residual`, `.explain` or `.stderr` for `.impala` | the whole residual program, what `nyala explain` says, the whole output |
 //!
 //! Programs in Markdown pages are tests as well: [`crate::snippets`]. Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two. `; test run`: [`crate::evaluate`].
@@ -31,8 +32,8 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// What one file of the text tests may take in all.
 const FILE_LIMIT: Duration = Duration::from_secs(600);
 
-/// Runs all whose path contains `filter`; writes expected outputs if `bless`.
-pub fn run(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
+/// Runs all whose path contains `filter`; writes expected outputs if `bless`. Code for older processors is left out if `quick`.
+pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, String> {
     let mut files = Vec::new();
     for folder in ["run", "residual", "explain", "seeds", "ui", "ir"] {
         collect(&root().join("tests").join(folder), &mut files);
@@ -54,7 +55,7 @@ pub fn run(filter: Option<&str>, bless: bool) -> Result<Tally, String> {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(file) = files.get(i) else { return };
                     running.lock().unwrap_or_else(|e| e.into_inner()).push((i, Instant::now()));
-                    let faults = std::panic::catch_unwind(|| run_file(file, bless))
+                    let faults = std::panic::catch_unwind(|| run_file(file, bless, quick))
                         .unwrap_or_else(|_| vec!["the compiler panicked".into()]);
                     running.lock().unwrap_or_else(|e| e.into_inner()).retain(|r| r.0 != i);
                     results.lock().unwrap_or_else(|e| e.into_inner()).push((i, faults));
@@ -102,7 +103,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// What is wrong with a test; nothing if it passes.
-pub fn run_file(path: &Path, bless: bool) -> Vec<String> {
+pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     if path.extension().is_some_and(|e| e == "md") {
         return crate::snippets::run_page(path, bless);
     }
@@ -122,7 +123,7 @@ pub fn run_file(path: &Path, bless: bool) -> Vec<String> {
     }
     let suite = testing::find(&path.display().to_string(), &text);
     if !suite.tests.is_empty() {
-        check_tests(path, &text, &suite, &mut faults);
+        check_tests(path, &text, &suite, quick, &mut faults);
     }
     let output: Vec<&str> =
         directives.iter().filter_map(|l| l.strip_prefix("//>")).map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
@@ -214,19 +215,41 @@ pub fn diff(expected: &str, found: &str) -> String {
 }
 
 /// Queries and test functions, all in this process.
-fn check_tests(path: &Path, text: &str, suite: &testing::Suite, faults: &mut Vec<String>) {
-    for engine in testing::ENGINES {
+fn check_tests(path: &Path, text: &str, suite: &testing::Suite, quick: bool, faults: &mut Vec<String>) {
+    let mut engines: Vec<(testing::Engine, Option<&str>)> = testing::ENGINES.iter().map(|e| (*e, None)).collect();
+    // What becomes of lanes differs by processor.
+    if !quick && path.starts_with(root().join("tests/run/vectorize")) {
+        let optimized = engines[engines.len() - 1].0;
+        engines.extend(older_cpus().iter().map(|&cpu| (optimized, Some(cpu))));
+    }
+    for (engine, cpu) in engines {
         let mut s = session(path, text);
+        s.options.cpu = cpu.map(String::from);
         s.add_file(path.display().to_string(), suite.entries.clone());
-        let ran = testing::run(&mut s, suite, *engine, 0, |i, outcome| {
+        let name = engine.name.to_string() + &cpu.map(|c| format!(" --cpu {c}")).unwrap_or_default();
+        let ran = testing::run(&mut s, suite, engine, 0, |i, outcome| {
             if let Some(testing::Outcome::Failed(why)) = outcome {
-                faults.push(format!("{}: line {}: `{}`: {why}", engine.name, suite.tests[i].line, suite.tests[i].name));
+                faults.push(format!("{name}: line {}: `{}`: {why}", suite.tests[i].line, suite.tests[i].name));
             }
         });
         if ran.is_err() {
-            faults.push(format!("{}: {}", engine.name, s.render(false)));
+            faults.push(format!("{name}: {}", s.render(false)));
         }
     }
+}
+
+/// Processors with narrower vectors, whose code this one runs: SSE4.2, AVX2.
+pub fn older_cpus() -> &'static [&'static str] {
+    #[cfg(target_arch = "x86_64")]
+    return if is_x86_feature_detected!("avx512f") {
+        &["nehalem", "haswell"]
+    } else if is_x86_feature_detected!("avx2") {
+        &["nehalem"]
+    } else {
+        &[]
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    &[]
 }
 
 /// The command under test: what cargo built beside this program.

@@ -56,7 +56,7 @@ impl Scheduler<'_> {
                     "the number of lanes of this `vectorize` is known at run time only, so it is a plain loop",
                     "write a literal, or let the function around it be specialized with `@`",
                 ));
-                1
+                0
             }
         };
         let target = self.func(k);

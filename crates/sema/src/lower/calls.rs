@@ -282,7 +282,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             (Intrinsic::Atomic(op), _) => self.atomic(*op, vals, ir_ty, span),
             (Intrinsic::Vectorize, _) => self.vectorize(vals, span),
             (Intrinsic::Pipeline, _) => self.loop_intrinsic(vals, span),
-            (Intrinsic::Lane(name, lane), _) => self.lane(name, *lane, vals, ir_ty, span),
+            (Intrinsic::Lane(lane), _) => self.lane(*lane, vals, ir_ty, span),
             (Intrinsic::Fibers, _) => self.fibers(vals, span),
             (Intrinsic::Launch(name), _) => self.launch_device(name, vals, span),
             (Intrinsic::Index { name, what, axis }, _) => self.index(name, *what, *axis, vals, ir_ty, span),

@@ -54,10 +54,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// An operation across lanes.
-    pub(super) fn lane(&mut self, name: &str, lane: Lane, vals: &[Val], ty: ir::Ty, span: Span) -> Val {
-        if !lane.is_own() {
-            self.limit(name, true, span);
-        }
+    pub(super) fn lane(&mut self, lane: Lane, vals: &[Val], ty: ir::Ty, span: Span) -> Val {
         let i32 = self.w.types.i32();
         let bool = self.w.types.bool();
         let index = |l: &mut Self, val: Val| l.convert_int(val, i32);
@@ -86,7 +83,10 @@ impl Lowerer<'_, '_, '_> {
             }
             (Lane::Load, [place, of, ..]) => {
                 let place = self.lane_value("nyala_lanes_get", *place, *of);
-                self.load(place, span)
+                let value = self.load(place, span);
+                // Whose variable it is must not end before.
+                self.call_symbol("nyala_lanes_barrier", &[], None);
+                value
             }
             (Lane::Store, [place, of, val, ..]) => {
                 let place = self.lane_value("nyala_lanes_get", *place, *of);
@@ -94,6 +94,7 @@ impl Lowerer<'_, '_, '_> {
                     let mem = self.w.op(Op::Store, &[mem, place, *val]);
                     self.set_mem(mem);
                 }
+                self.call_symbol("nyala_lanes_barrier", &[], None);
                 self.w.unit()
             }
             (Lane::Insert, [val, of, new, ..]) => {

@@ -191,8 +191,14 @@ impl Maker {
             self.line(&format!("let {name} = {e};"));
             self.vars.push(Var { name, ty, is_mutable: false });
         }
+        // The second time on what the first one has left.
+        let is_twice = self.rng.chance(20);
+        if is_twice {
+            self.line("for round in range(0, 2) {");
+            self.indent += 1;
+        }
         self.line(&format!("for i in vec({width}, lo, hi) {{"));
-        self.indent = 2;
+        self.indent += 1;
         self.line("let own = i + 8;");
         self.line("let end_lane = continue;");
         self.in_body = true;
@@ -209,7 +215,8 @@ impl Maker {
             self.vars.push(Var { name, ty: *ty, is_mutable: true });
         }
         let start = self.vars.len() - seen.len();
-        for _ in 0..2 + self.rng.below(6) {
+        let most = if self.rng.chance(15) { 20 } else { 6 };
+        for _ in 0..2 + self.rng.below(most) {
             self.statement();
         }
         for i in start..self.vars.len() {
@@ -223,8 +230,10 @@ impl Maker {
             self.line(&format!("d.to_u32(own) = d.to_u32(own) * 3u + {bits};"));
         }
         self.in_body = false;
-        self.indent = 1;
-        self.line("}");
+        while self.indent > 1 {
+            self.indent -= 1;
+            self.line("}");
+        }
         self.line("result(d)");
         self.out.push_str("}\n");
         self.forget();
@@ -339,6 +348,11 @@ impl Maker {
                 let (name, a, f) = (self.name("s"), self.expr(U32, 2), self.expr(F32, 1));
                 self.line(&format!("let mut {name} = Pack {{ a: {a}, parts: [1u8, 2u8, 3u8, 4u8], f: {f} }};"));
                 self.packs.push(name);
+            }
+            // The order of these does not matter: an element that no lane owns.
+            _ if self.in_body && self.rng.chance(20) => {
+                let (how, e) = ([1, 3, 5, 6, 9, 10][self.rng.below(6)], self.expr(U32, 2));
+                self.line(&format!("atomic({how}u, &mut d.to_u32({} + {how}), {e}, 7u, \"\");", SIZE - 20));
             }
             _ if self.in_body => {
                 let (at, e) = (self.index(3), self.expr(U32, 2));
@@ -591,6 +605,17 @@ impl Maker {
     }
 
     fn call(&mut self, ty: Ty, depth: usize) -> Option<String> {
+        if ty == U32 && self.rng.chance(25) {
+            let (a, b, f) = (self.expr(U32, depth), self.expr(U32, depth), self.expr(F32, depth));
+            return Some(match self.rng.below(3) {
+                0 => format!("weigh(choose({a}, {f}))"),
+                1 => {
+                    let c = self.expr(BOOL, depth);
+                    format!("weigh(if {c} {{ choose({a}, {f}) }} else {{ Choice::One({b}) }})")
+                }
+                _ => format!("four(simd[{a}, {b}, 3u, {}], {b})", self.atom(U32)),
+            });
+        }
         if ty == U32 && self.rng.chance(40) {
             if let Some(f) = self.closures.last().cloned().filter(|_| self.n_calls < 6) {
                 self.n_calls += 1;
