@@ -247,7 +247,7 @@ impl Inst {
     /// Whether it may be dropped where nobody uses its result: it has no effect but, at most, to fault.
     pub fn is_droppable(&self) -> bool {
         match self.op {
-            InstOp::Op(op) => op.effect() != Effect::Write || matches!(op, Op::Slot | Op::Alloc),
+            InstOp::Op(op) => op.effect() != Effect::Write || matches!(op, Op::Slot | Op::Alloc | Op::Scope),
             InstOp::Vector(op) => op.effect() != Effect::Write,
             InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) => false,
         }

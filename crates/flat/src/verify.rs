@@ -343,6 +343,12 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         | Op::Cbrt => (ty(0) == result && types.lane_prim(result).is_some_and(Prim::is_float))
             .then_some(())
             .ok_or("a math function takes and gives a float"),
+        Op::Scope => (types.as_prim(result) == Some(Prim::I32)).then_some(()).ok_or("`scope` gives an `i32`"),
+        Op::Restrict => {
+            (ty(0) == result && is_int(types, ty(1)) && function.as_bits(inst.args[2]).is_some_and(|k| k <= 1))
+                .then_some(())
+                .ok_or("`restrict` gives its address, of a scope and a kind, 0 or 1")
+        }
         Op::Aligned => (ty(0) == result && is_int(types, ty(1)))
             .then_some(())
             .ok_or("`aligned` gives its address, and promises that an integer divides it"),

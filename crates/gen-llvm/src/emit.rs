@@ -267,6 +267,13 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// A new node of metadata that equals no other, `rest` behind itself.
+    pub fn distinct_metadata(&mut self, rest: &str) -> String {
+        let name = format!("!{}", FIRST_METADATA + self.metadata.len());
+        self.metadata.push(format!("distinct !{{{name}{rest}}}"));
+        name
+    }
+
     /// The name of a new node of metadata, or of one of the same text.
     pub fn metadata(&mut self, node: &str) -> String {
         let known = self.metadata.iter().position(|n| n == node);

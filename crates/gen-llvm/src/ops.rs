@@ -107,6 +107,15 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
             f.line(format_args!("{name} = call ptr @nyala_alloc_array(i64 {n}, i64 {size}) #1"));
             Ok(())
         }
+        Op::Scope => {
+            f.declare_scopes(result);
+            f.operands[result.idx()] = "0".into();
+            Ok(())
+        }
+        Op::Restrict => {
+            f.operands[result.idx()] = f.op(args[0]);
+            Ok(())
+        }
         Op::Aligned => {
             let ptr = f.op(args[0]);
             if let Some(n) = f.function.as_bits(args[1]).filter(|n| n.is_power_of_two()) {

@@ -529,6 +529,10 @@ impl Compiler<'_, '_> {
                 let c = args.get(2).map_or(Ok(a), |&v| self.reg(v))?;
                 self.emit(Inst::Math { op, prim, d, a, b, c });
             }
+            Op::Restrict => {
+                let a = self.reg(args[0])?;
+                self.copy(d, a, 1);
+            }
             Op::Aligned => {
                 let (a, n) = (self.reg(args[0])?, self.reg(args[1])?);
                 self.emit(Inst::Aligned { d, a, n });
@@ -547,7 +551,8 @@ impl Compiler<'_, '_> {
             | Op::Cmpxchg
             | Op::CmpxchgWeak
             | Op::Fence
-            | Op::Prefetch => {
+            | Op::Prefetch
+            | Op::Scope => {
                 return Err(bug("an effect without order"));
             }
         }
@@ -818,6 +823,11 @@ impl Compiler<'_, '_> {
             }
             // One thread runs at a time, in order; nothing is cached.
             Op::Fence | Op::Prefetch => {}
+            Op::Scope => {
+                let d = self.alloc(w.ty(v))?;
+                self.constant(d, 0);
+                self.set(v, d);
+            }
             Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak => {
                 let at = op.writes().map_or(1, |w| w.0);
                 let a = self.need(args[at])?;

@@ -708,6 +708,16 @@ impl World {
                     return Err(format!("operand {i} is {}", show(ty(i))));
                 }
             }
+            Op::Scope => {
+                let i32 = self.types.i32();
+                return Ok(self.types.tuple(&[mem, i32]));
+            }
+            Op::Restrict => {
+                self.types.pointee(ty(0)).ok_or_else(|| format!("operand 0 is {}", show(ty(0))))?;
+                if !is_int(1) || self.as_lit(args[2]).is_none_or(|kind| kind > 1) {
+                    return Err("takes a scope and a kind, 0 or 1".into());
+                }
+            }
             Op::Aligned => {
                 self.types.pointee(ty(0)).ok_or_else(|| format!("operand 0 is {}", show(ty(0))))?;
                 if !is_int(1) {

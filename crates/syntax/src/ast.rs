@@ -133,6 +133,8 @@ pub struct TypeParam {
 #[derive(Debug, Clone)]
 pub struct Param {
     pub filter: Filter,
+    /// `restrict` stands before it.
+    pub restrict: bool,
     pub pattern: Pattern,
     pub span: Span,
 }

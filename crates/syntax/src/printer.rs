@@ -201,6 +201,7 @@ impl Printer<'_> {
             if self.filter(&param.filter) {
                 self.put(" ");
             }
+            self.put(if param.restrict { "restrict " } else { "" });
             self.pattern(&param.pattern);
         }
         self.put(")");

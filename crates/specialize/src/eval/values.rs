@@ -95,7 +95,9 @@ impl Evaluator<'_> {
                 }
                 self.make(op, v, args)
             }
-            Op::Aligned => {
+            // Objects are told apart anyway, and what is known of them is worth more.
+            Op::Restrict if memory::is_object(&self.dst, memory::base_of(&self.dst, args[0])) => args[0],
+            Op::Aligned | Op::Restrict => {
                 self.escape(args[0], site, false);
                 self.make(op, v, args)
             }

@@ -382,6 +382,13 @@ impl Parser<'_> {
         } else if self.at(Tok::At) {
             filter = self.filter()?;
         }
+        // A name of its own unless another one follows.
+        let restrict = self.at(Tok::Ident)
+            && self.text_of(self.tokens[self.pos]) == "restrict"
+            && matches!(self.peek_at(1), Tok::Ident | Tok::Mut);
+        if restrict {
+            self.bump();
+        }
         if typed && self.at_bare_receiver() {
             return Err(self.unexpected("a parameter"));
         }
@@ -395,7 +402,7 @@ impl Parser<'_> {
         if typed && named && pattern.ty.is_none() {
             return Err(self.unexpected("`:` and the parameter's type"));
         }
-        Ok(Param { filter, pattern, span: self.span_from(start) })
+        Ok(Param { filter, restrict, pattern, span: self.span_from(start) })
     }
 
     /// `self`, `&self`, `&mut self` without a type.
