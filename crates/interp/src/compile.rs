@@ -10,6 +10,7 @@ use crate::code::{Code, Entry, EntryIdx, FuncIdx, Function, Inst, Reg};
 use crate::externals::Linker;
 use crate::fault::{Fault, bug, limitation};
 use crate::leaves::{Layout, Leaf};
+use crate::restricted::Access;
 use crate::scope::{self, Scope};
 use nyala_base::Span;
 use nyala_ir::{Cont, Effect, Linkage, Node, Op, Prim, Ty, TyKind, Val, World};
@@ -408,6 +409,22 @@ impl Compiler<'_, '_> {
         at
     }
 
+    /// Looks at what is promised of an address, by all parameters that it comes from.
+    fn restricted(&mut self, address: Val, ty: Ty, write: bool) -> Result<()> {
+        let w = self.w;
+        let mut at = address;
+        while let Some(op @ (Op::Lea | Op::Bitcast | Op::Aligned | Op::Restrict)) = w.as_op(at) {
+            if op == Op::Restrict {
+                let (call, a) = (self.need(w.args(at)[1])?, self.need(address)?);
+                let size = u32::try_from(self.layout(ty)?.size).unwrap_or(u32::MAX);
+                let restricted = w.as_lit(w.args(at)[2]) == Some(1);
+                self.emit(Inst::Restricted { call, a, access: Access { param: at.0, size, write, restricted } });
+            }
+            at = w.args(at)[0];
+        }
+        Ok(())
+    }
+
     /// A total operation whose operands are computed.
     fn operation(&mut self, op: Op, v: Val) -> Result<Reg> {
         let w = self.w;
@@ -772,6 +789,7 @@ impl Compiler<'_, '_> {
             }
             Op::Load => {
                 let ty = w.ty(v);
+                self.restricted(args[1], ty, false)?;
                 let place = self.place(args[1])?;
                 if let Some((a, b, size)) = self.element(args[1], ty)? {
                     let layout = self.layout(ty)?;
@@ -801,6 +819,7 @@ impl Compiler<'_, '_> {
             Op::Store => {
                 let value = self.strip(args[2]);
                 let ty = w.ty(value);
+                self.restricted(args[1], ty, true)?;
                 let place = self.place(args[1])?;
                 let s = self.need(value)?;
                 let layout = self.layout(ty)?;
@@ -825,7 +844,7 @@ impl Compiler<'_, '_> {
             Op::Fence | Op::Prefetch => {}
             Op::Scope => {
                 let d = self.alloc(w.ty(v))?;
-                self.constant(d, 0);
+                self.emit(Inst::BeginRestricted { d });
                 self.set(v, d);
             }
             Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak => {

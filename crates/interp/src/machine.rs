@@ -15,6 +15,7 @@ use crate::fault::{Fault, bug, limitation};
 use crate::heap::{Closure, ENTRY_SHIFT, Frame, Heap, Kind, MAX_WORDS, NONE, Parts, SMALL};
 use crate::lanes::{Group, State};
 use crate::leaves::Leaf;
+use crate::restricted;
 use nyala_base::Span;
 use nyala_ir::{Cont, Global, World};
 use nyala_runtime::{FfiType, call_checked};
@@ -71,6 +72,7 @@ pub struct Machine<'w> {
     max_steps: u64,
     /// Bytes of local variables and allocations after the last marking.
     bytes_then: usize,
+    restricted: restricted::Calls,
     // The current activation.
     func: FuncIdx,
     frame: Frame,
@@ -90,6 +92,7 @@ impl<'w> Machine<'w> {
             code: Code::default(),
             pinned: FxHashSet::default(),
             kept: FxHashMap::default(),
+            restricted: restricted::Calls::default(),
             groups: Vec::new(),
             words: Vec::new(),
             steps: 0,
@@ -417,6 +420,16 @@ impl Machine<'_> {
             let inst = self.code.insts[self.pc];
             self.pc += 1;
             match inst {
+                Inst::BeginRestricted { d } => {
+                    let call = self.restricted.begin();
+                    self.set(d, call);
+                }
+                Inst::Restricted { call, a, access } => {
+                    let (call, address) = (self.get(call), self.get(a));
+                    if !self.restricted.access(call, address, access) {
+                        return Err(broken_promise::shared().into());
+                    }
+                }
                 Inst::Aligned { d, a, n } => {
                     let (at, n) = (self.get(a), self.get(n));
                     if n == 0 || at % n != 0 {

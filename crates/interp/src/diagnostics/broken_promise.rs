@@ -3,7 +3,8 @@
 //! `vectorize(L, a, b, align, body)` promises that `align` divides `a` and `b`, and `L` their difference, so that compiled
 //! code needs no code for what is left over (`001` 5.2). The interpreter looks whether it is true.
 //!
-//! `assume_aligned(p, n)` promises that `n` divides the address `p`, so that vectors can be read and written as a whole.
+//! `restrict` before a parameter promises that no byte is accessed through this and through another parameter while the
+//! function runs if it is modified. `assume_aligned(p, n)` promises that `n` divides the address `p`, so that vectors can be read and written as a whole.
 //!
 //! ```impala
 //! extern "thorin" { fn vectorize(i32, i32, i32, i32, fn(i32) -> ()) -> (); }
@@ -40,4 +41,11 @@ pub fn unaligned(at: u64, n: u64) -> Diagnostic {
     };
     Diagnostic::error("broken-promise", Span::NONE, message)
         .hint("`alloc_f32` and the like give memory that is aligned to 64 bytes; its parts are where they are")
+}
+
+/// A byte is accessed through a restricted parameter and another one, and modified.
+pub fn shared() -> Diagnostic {
+    let message = "memory that is modified is accessed through a `restrict` parameter and another one";
+    Diagnostic::error("broken-promise", Span::NONE, message)
+        .hint("leave out `restrict`, or call the function with memory that does not overlap")
 }
