@@ -413,6 +413,7 @@ fn convert(f: &mut FunctionEmitter, value: String, from: Prim, to: Prim, lanes: 
         }
         _ if from.is_float() && to.is_float() && wider => "fpext",
         _ if from.is_float() && to.is_float() => "fptrunc",
+        _ if from.is_float() && lanes.is_some() => return saturate(f, value, from, to, lanes),
         _ if from.is_float() => {
             let op = if to.is_signed() { "fptosi" } else { "fptoui" };
             let symbol = format!("llvm.{op}.sat.{}.{}", suffix(to, lanes), suffix(from, lanes));
@@ -427,6 +428,41 @@ fn convert(f: &mut FunctionEmitter, value: String, from: Prim, to: Prim, lanes: 
         _ => "zext",
     };
     f.line(format_args!("{result} = {op} {from_text} {value} to {to_text}"));
+    result
+}
+
+/// Lanes of floats as integers. `llvm.fptosi.sat` does the same, but LLVM 22 makes it one lane after the other.
+fn saturate(f: &mut FunctionEmitter, value: String, from: Prim, to: Prim, lanes: Lanes) -> String {
+    let (from_text, to_text) = (number_text(from, lanes), number_text(to, lanes));
+    let float =
+        |x: f64| uniform(from, lanes, if from == Prim::F32 { (x as f32).to_bits().into() } else { x.to_bits() });
+    // Less than 32 bits lie within a signed number of 32.
+    let via = if to.bits() < 32 { Prim::I32 } else { to };
+    let op = if via.is_signed() { "fptosi" } else { "fptoui" };
+    let mut result = f.temp();
+    f.line(format_args!("{result} = {op} {from_text} {value} to {}", number_text(via, lanes)));
+    if via != to {
+        result = convert(f, result, via, to, lanes);
+    }
+    let digits = to.bits() - to.is_signed() as u32;
+    let above = (digits as f64).exp2();
+    let below = if to.is_signed() { -above } else { 0.0 };
+    let most = if digits == 64 { u64::MAX } else { (1 << digits) - 1 };
+    // What the conversion gives outside of its range is undefined, and not chosen.
+    let mut bounds = vec![("oge", float(above), most)];
+    if to.is_signed() {
+        bounds.push(("olt", float(below), !most));
+        bounds.push(("uno", float(0.0), 0));
+    } else {
+        bounds.push(("ult", float(0.0), 0));
+    }
+    let bools = number_text(Prim::Bool, lanes);
+    for (test, bound, instead) in bounds {
+        let (outside, chosen, instead) = (f.temp(), f.temp(), uniform(to, lanes, instead));
+        f.line(format_args!("{outside} = fcmp {test} {from_text} {value}, {bound}"));
+        f.line(format_args!("{chosen} = select {bools} {outside}, {to_text} {instead}, {to_text} {result}"));
+        result = chosen;
+    }
     result
 }
 

@@ -3,6 +3,7 @@
 //! [`text`] shows it on a terminal, [`html`] as a page, and as JSON it is described in `docs/explain.md`.
 
 pub mod html;
+pub mod lanes;
 pub mod text;
 mod words;
 

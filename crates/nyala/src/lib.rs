@@ -302,6 +302,19 @@ impl Session {
         Ok(self.flat_with_sources(residual)?.0)
     }
 
+    /// What the vectorizer makes of a residual program, note by note.
+    pub fn vector_notes(&mut self, residual: &World) -> Result<Vec<nyala_vectorize::Note>, Reported> {
+        let module = nyala_flat::schedule(residual, &mut self.sink);
+        let mut module = self.checked(module)?;
+        for pass in pipelines::FLAT.iter().take_while(|p| p.name != "vectorize") {
+            (pass.run)(&mut module, &self.options);
+        }
+        let options = nyala_vectorize::Options { wrap: self.options.wrap, explain: true };
+        let outcome = nyala_vectorize::vectorize(&mut module, options);
+        outcome.diagnostics.into_iter().for_each(|d| self.sink.push(d));
+        self.checked(Some(outcome.notes))
+    }
+
     /// The same, and of each function which one of the residual program it was made of.
     fn flat_with_sources(&mut self, residual: &World) -> Result<(nyala_flat::Module, Vec<Option<Cont>>), Reported> {
         let size = |m: &nyala_flat::Module| pipelines::flat_size(m);

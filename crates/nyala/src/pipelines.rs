@@ -39,7 +39,10 @@ pub const FLAT: &[FlatPass] = &[
         name: "vectorize",
         about: "bodies of `vectorize` become vector code",
         min_level: 0,
-        run: |module, options| nyala_vectorize::vectorize(module, options.wrap),
+        run: |module, options| {
+            let options = nyala_vectorize::Options { wrap: options.wrap, explain: false };
+            nyala_vectorize::vectorize(module, options).diagnostics
+        },
     },
 ];
 

@@ -1,27 +1,95 @@
-//! The vectorizer: flat SSA in, flat SSA out; bodies of `vectorize` become vector code (`targets.md`, Vectorization; `001`
-//! 5.2).
+//! Bodies of `vectorize` become vector code: flat SSA in, flat SSA out.
 //!
-//! TODO header
+//! The subject of `targets.md`, Vectorization (`001`
+//! 5.2; `002` 6.2).
+//!
+//! Of a function, *versions* are made ([`versions`]): for arguments of certain shapes, with or without a mask. A version
+//! does for all lanes at once what the function does for each of the active ones. Its five steps, one module each:
+//!
+//! 1. [`prepare`]: one return, no tail calls, loops with one way in (others get a block that all ways in lead over, and a
+//!    number that says where to go on) and one block that jumps back.
+//! 2. [`regions`]: which blocks the same lanes execute; an order of blocks in which loops, and what a block dominates, stand
+//!    together.
+//! 3. [`shapes`]: values are uniform, strided or varying; branches on varying conditions part the lanes, and make varying
+//!    what differs where they meet again; loops that lanes leave at different times.
+//! 4. [`linear`]: **partial linearization** (after Moll and Hack, *Partial Control-Flow Linearization*, PLDI 2018). Blocks
+//!    are written in that order. Uniform branches stay branches. At the end of a block that parts the lanes, all go on to the
+//!    first of the blocks where some want to; the others *wait*: their blocks follow. So a block is told which lanes are
+//!    active by its *mask*, which all edges to it add to. A block that must not be executed by nobody (calls, loops, uniform
+//!    branches, uniform accesses), or would be long, is skipped if its mask is empty. A loop goes on while any lane does.
+//!    Parameters of blocks are variables: an edge assigns to them, in its lanes, where lanes meet; what is used outside of a
+//!    divergent loop is a variable that lanes set when they leave. Only at the end do variables become values again
+//!    ([`nyala_flat::promote_slots_of`]), and values that would be used where they are not always computed become variables
+//!    before, so that nothing here has to care about dominance. [`fold`] clears up.
+//! 5. [`widen`], [`memory`], [`lanes`]: what the instructions become.
+//!
+//! Conditions are undefined in lanes that are not active; masks never are: `select(mask, cond, false)`, not `and`. Whoever
+//! looks at bits of a mask, or branches by them, relies on it.
+//!
+//! Worked example (`tests/ir/vectorize/divergent_loop.ir`): `y` is a parameter of the loop's header, `v2` what lanes that
+//! have left had for it, `v3` the lanes that are still there.
+//!
+//! ```text
+//! func body(i32, &[i32])                func body.lanes(i32, &[i32])          i: strided 1, a: uniform
+//! entry(i, a):                          entry(i, a):
+//!   p = lea(a, i)                         p = lea(a, i)                       strided 4 bytes
+//!   x = load(p)                           x = vload(p)                        varying
+//!   jump head(x)                          jump head(undef, x, splat(true))
+//! head(y):                              head(v2, y, v3):
+//!   more = gt(y, 3)                       more = gt(y, splat(3))              parts the lanes: the loop is divergent
+//!   branch more, again(), done()          v6 = select(v3, more, false)        go on
+//!                                         v7 = xor(v3, v6)                    leave: wait at `done`
+//!                                         v8 = select(v7, y, v2)              and keep y
+//! again():
+//!   z = div(y, 2)                         z = div(y, splat(2))
+//!   jump head(z)                          branch any(v6), head(v8, z, v6), done()
+//! done():                               done():
+//!   store(p, y)                           vstore(p, v8)
+//!   return()                              return()
+//! ```
+//!
+//! [`loops`] makes loops over groups of lanes of the `vectorize` instructions; what is left over goes through the version
+//! with a mask.
 
+mod fold;
+mod lanes;
 mod linear;
 mod loops;
+mod memory;
+mod notes;
 mod prepare;
 mod regions;
 mod shapes;
 mod versions;
 mod widen;
 
+pub use notes::{Note, Subject};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::*;
-use nyala_ir::{Op, Prim};
+use nyala_ir::Op;
 use regions::Regions;
 use shapes::{LaneOp, Shapes};
 use versions::Versions;
 
-/// Makes loops of all `vectorize` instructions, and what their bodies call into vector code. `wrap`: signed overflow wraps
-/// around instead of being undefined. What cannot be vectorized is in the diagnostics.
-pub fn vectorize(module: &mut Module, wrap: bool) -> Vec<Diagnostic> {
-    let mut versions = Versions::new(module);
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Options {
+    /// Signed overflow wraps around instead of being undefined.
+    pub wrap: bool,
+    /// Whether notes are wanted.
+    pub explain: bool,
+}
+
+/// What is to be said of vectorizing.
+#[derive(Default)]
+pub struct Outcome {
+    /// What cannot be vectorized.
+    pub diagnostics: Vec<Diagnostic>,
+    pub notes: Vec<Note>,
+}
+
+/// Makes loops of all `vectorize` instructions, and what their bodies call into vector code.
+pub fn vectorize(module: &mut Module, options: Options) -> Outcome {
+    let mut versions = Versions::new(module, options.explain);
     for func in 0..module.funcs.len() {
         loops::expand(&mut versions, module, func);
     }
@@ -32,7 +100,7 @@ pub fn vectorize(module: &mut Module, wrap: bool) -> Vec<Diagnostic> {
         let Module { types, funcs, .. } = module;
         let loops = prepare::prepare(types, &mut old, &|f: Func| funcs[f.idx()].rets.clone());
         let regions = Regions::new(&old, loops);
-        let shapes = Shapes::new(&module.types, &old, &regions, &version.shapes, wrap, &versions);
+        let shapes = Shapes::new(&module.types, &old, &regions, &version.shapes, options.wrap, &versions);
         let new = linear::build(
             &mut versions,
             module,
@@ -49,20 +117,19 @@ pub fn vectorize(module: &mut Module, wrap: bool) -> Vec<Diagnostic> {
     for func in 0..module.funcs.len() {
         alone(module, func, &versions);
     }
-    versions.diagnostics
+    Outcome { diagnostics: versions.diagnostics, notes: versions.notes.unwrap_or_default() }
 }
 
 /// Operations across lanes in scalar code: a lane without others is one of one.
 fn alone(module: &mut Module, func: usize, versions: &Versions) {
     let (types, function) = (&mut module.types, &mut module.funcs[func]);
-    let (i32, u64) = (types.i32(), types.prim(Prim::U64));
+    let i32 = types.i32();
     for b in 0..function.blocks.len() {
         for i in 0..function.blocks[b].insts.len() {
             let inst = &function.blocks[b].insts[i];
             let InstOp::Call(f) = inst.op else { continue };
-            let (Some(op), Some(result)) = (versions.lane_operation(f), inst.result) else { continue };
+            let Some(op) = versions.lane_operation(f) else { continue };
             let first = inst.args.first().copied();
-            let ty = function.ty(result);
             let zero = function.constant(Const::Bits(0), i32);
             let one = function.constant(Const::Bits(1), i32);
             let (op, args) = match (op, first) {
@@ -74,7 +141,6 @@ fn alone(module: &mut Module, func: usize, versions: &Versions) {
                 (_, Some(x)) => (Op::Bitcast, vec![x]),
                 (_, None) => (Op::Tuple, vec![]),
             };
-            let _ = (u64, ty);
             let inst = &mut function.blocks[b].insts[i];
             inst.op = InstOp::Op(op);
             inst.args = Args::from_slice(&args);

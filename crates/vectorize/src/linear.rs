@@ -1,6 +1,7 @@
 //! The vector version of a function: control flow, masks, parameters of blocks (see the crate's header). What the
 //! instructions become is in [`crate::widen`].
 
+use crate::fold::fold;
 use crate::prepare::Loops;
 use crate::regions::Regions;
 use crate::shapes::{Shape, Shapes};
@@ -67,6 +68,8 @@ pub struct Builder<'a> {
     /// Positions of blocks that are still to come, for lanes that wait there.
     waiting: Vec<BTreeSet<usize>>,
     slots: Vec<Inst>,
+    /// The address that is being accessed, for notes.
+    pub accessed: Option<Value>,
 }
 
 /// Makes the vector version `target` of `old`.
@@ -119,7 +122,9 @@ pub fn build(
         guards: vec![None; n],
         waiting: vec![BTreeSet::new(); n],
         slots: Vec::new(),
+        accessed: None,
     };
+    b.note_version(masked);
     b.leaders = b.find_leaders();
     b.entry(params, masked);
     b.find_kept();
@@ -132,6 +137,7 @@ pub fn build(
     new.blocks[0].term = Terminator::Jump(Edge { block: Block(1), args: Vec::new() });
     repair(&mut module.types, &mut new);
     promote_slots_of(&mut module.types, &mut new);
+    fold(&mut new);
     simplify_function(&module.types, &mut new);
     new
 }
@@ -427,12 +433,20 @@ impl Builder<'_> {
             }
         }
         let old = self.old;
+        if let Some(l) = header {
+            self.span = old.blocks[b].insts.first().map_or(Span::NONE, |i| i.span);
+            self.note_loop(self.shapes.divergent_loops[l]);
+        }
+        old.blocks[b].params.iter().for_each(|&p| self.note_value(p));
         for inst in &old.blocks[b].insts {
             let is_store = inst.op == InstOp::Op(Op::Store);
             (self.span, self.fast, self.streams) = (inst.span, inst.fast && !is_store, inst.fast && is_store);
             self.inst(inst);
         }
         (self.fast, self.streams) = (false, false);
+        if let Terminator::Branch { cond, .. } = old.blocks[b].term {
+            self.note_branch(cond, self.shapes.divergent[b]);
+        }
         self.terminator(b);
     }
 

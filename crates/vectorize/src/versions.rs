@@ -1,6 +1,7 @@
 //! Vector versions of functions: one for each list of shapes of arguments, with and without a mask. A version is declared
 //! where it is first called and built later, so that recursion ends.
 
+use crate::notes::Note;
 use crate::shapes::{Callees, LaneOp, Shape};
 use crate::widen::widen;
 use nyala_base::diagnostics::limitation;
@@ -29,6 +30,8 @@ pub struct Versions {
     lane_ops: Vec<Option<LaneOp>>,
     pure: Vec<bool>,
     pub diagnostics: Vec<Diagnostic>,
+    /// What becomes of everything, if somebody wants to know.
+    pub notes: Option<Vec<Note>>,
 }
 
 impl Callees for Versions {
@@ -42,7 +45,7 @@ impl Callees for Versions {
 }
 
 impl Versions {
-    pub fn new(module: &Module) -> Versions {
+    pub fn new(module: &Module, explain: bool) -> Versions {
         let lane_ops = module.funcs.iter().map(|f| match &f.linkage {
             Linkage::Foreign(symbol) => LaneOp::of_symbol(symbol),
             _ => None,
@@ -55,6 +58,7 @@ impl Versions {
             pure: find_pure(module),
             lane_ops,
             diagnostics: Vec::new(),
+            notes: explain.then(Vec::new),
         }
     }
 

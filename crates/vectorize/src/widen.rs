@@ -1,26 +1,14 @@
 //! What instructions become in the vector version.
 //!
 //! Uniform and strided results are computed once, as in the scalar function, from what lane 0 has. Of varying ones,
-//! arithmetic works on vectors; memory is accessed as the address allows ([`Builder::load_leaf`]); everything else is done
-//! for one active lane after the other ([`Builder::each_lane`]).
+//! arithmetic works on vectors; memory is accessed as the address allows ([`crate::memory`]); everything else is done for
+//! one active lane after the other ([`Builder::each_lane`]).
 
 use crate::linear::{Builder, Wide};
-use crate::shapes::{LaneOp, Shape, is_address, stride};
+use crate::shapes::{Shape, is_address, stride};
 use nyala_base::Id;
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
-
-/// Lanes may be at most so many elements apart to be read together with what is between them.
-const MAX_GAP: u64 = 4;
-
-/// Where the lanes' parts of one leaf lie.
-enum Leaf {
-    /// Lane k at `base` and k times so many bytes.
-    Strided(Value, i64),
-    Indexed(Value, Value, u64),
-    /// Side by side, nobody else's.
-    Own(Value),
-}
 
 impl Builder<'_> {
     // Types.
@@ -30,7 +18,7 @@ impl Builder<'_> {
     }
 
     /// Types of the parts of an aggregate; none of what is a leaf.
-    fn parts(&self, ty: Ty) -> Vec<Ty> {
+    pub fn parts(&self, ty: Ty) -> Vec<Ty> {
         let types = &self.module.types;
         match types.kind(ty) {
             TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => Vec::new(),
@@ -38,16 +26,16 @@ impl Builder<'_> {
         }
     }
 
-    fn is_leaf(&self, ty: Ty) -> bool {
+    pub fn is_leaf(&self, ty: Ty) -> bool {
         matches!(self.module.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code)
     }
 
     /// What the lanes of a leaf's vector are.
-    fn leaf_prim(&self, ty: Ty) -> Prim {
+    pub fn leaf_prim(&self, ty: Ty) -> Prim {
         self.module.types.as_prim(ty).unwrap_or(Prim::U64)
     }
 
-    fn size(&self, ty: Ty) -> u64 {
+    pub fn size(&self, ty: Ty) -> u64 {
         layout::size_align(&self.module.types, ty).map_or(0, |l| l.0)
     }
 
@@ -59,13 +47,13 @@ impl Builder<'_> {
     }
 
     /// An aggregate of a widened type.
-    fn build(&mut self, parts: &[Value], ty: Ty) -> Value {
+    pub fn build(&mut self, parts: &[Value], ty: Ty) -> Value {
         let op = if matches!(self.module.types.kind(ty), TyKind::Array(..)) { Op::Array } else { Op::Tuple };
         self.op(op, parts, ty)
     }
 
     /// Does something with each leaf of values of type `ty`, widened ones; what comes of it, put together.
-    fn by_leaf(&mut self, ty: Ty, values: &[Value], f: &mut dyn FnMut(&mut Self, &[Value], Ty) -> Value) -> Value {
+    pub fn by_leaf(&mut self, ty: Ty, values: &[Value], f: &mut dyn FnMut(&mut Self, &[Value], Ty) -> Value) -> Value {
         if self.is_leaf(ty) {
             return f(self, values, ty);
         }
@@ -92,26 +80,26 @@ impl Builder<'_> {
     // Values.
 
     /// 0, s, 2s, … in the lanes.
-    fn steps(&mut self, prim: Prim, step: i64) -> Value {
+    pub fn steps(&mut self, prim: Prim, step: i64) -> Value {
         let lanes: Vec<Value> =
             (0..i64::from(self.width)).map(|k| self.literal(prim, k.wrapping_mul(step) as u64)).collect();
         let ty = self.module.types.vector(prim, self.width);
         self.op(Op::Array, &lanes, ty)
     }
 
-    fn splat(&mut self, value: Value, prim: Prim) -> Value {
+    pub fn splat(&mut self, value: Value, prim: Prim) -> Value {
         let ty = self.module.types.vector(prim, self.width);
         self.op(Op::Splat, &[value], ty)
     }
 
     /// An address as a number.
-    fn address_bits(&mut self, ptr: Value) -> Value {
+    pub fn address_bits(&mut self, ptr: Value) -> Value {
         let ty = self.module.types.prim(Prim::U64);
         self.op(Op::Bitcast, &[ptr], ty)
     }
 
     /// The same address, of something of type `ty`.
-    fn point_to(&mut self, ptr: Value, ty: Ty) -> Value {
+    pub fn point_to(&mut self, ptr: Value, ty: Ty) -> Value {
         let space = match self.module.types.kind(self.new.ty(ptr)) {
             TyKind::Ptr { space, .. } => *space,
             _ => return ptr,
@@ -121,7 +109,7 @@ impl Builder<'_> {
     }
 
     /// An address so many bytes further.
-    fn further(&mut self, ptr: Value, bytes: Value) -> Value {
+    pub fn further(&mut self, ptr: Value, bytes: Value) -> Value {
         let back = self.module.types.pointee(self.new.ty(ptr)).unwrap_or(self.module.types.unit());
         let u8 = self.module.types.prim(Prim::U8);
         let array = self.module.types.indef_array(u8);
@@ -135,7 +123,7 @@ impl Builder<'_> {
         self.point_to(at, back)
     }
 
-    fn further_by(&mut self, ptr: Value, bytes: i64) -> Value {
+    pub fn further_by(&mut self, ptr: Value, bytes: i64) -> Value {
         if bytes == 0 {
             return ptr;
         }
@@ -173,7 +161,7 @@ impl Builder<'_> {
         }
     }
 
-    fn vector_of_wide(&mut self, wide: Wide, ty: Ty) -> Value {
+    pub fn vector_of_wide(&mut self, wide: Wide, ty: Ty) -> Value {
         match wide {
             Wide::Vector(value) => value,
             Wide::Uniform(value) => self.spread(value, ty),
@@ -198,7 +186,7 @@ impl Builder<'_> {
     }
 
     /// A uniform value in each lane.
-    fn spread(&mut self, value: Value, ty: Ty) -> Value {
+    pub fn spread(&mut self, value: Value, ty: Ty) -> Value {
         if self.new.as_const(value) == Some(Const::Undef) {
             let ty = self.widen(ty);
             return self.new.undef(ty);
@@ -219,14 +207,14 @@ impl Builder<'_> {
     }
 
     /// Numbers of lanes as those of another type.
-    fn cast(&mut self, value: Value, to: Prim) -> Value {
+    pub fn cast(&mut self, value: Value, to: Prim) -> Value {
         let from = self.new.ty(value);
         let ty = self.module.types.like(from, to);
         if from == ty { value } else { self.op(Op::Cast, &[value], ty) }
     }
 
     /// A sum modulo 2^n: signed ones may overflow in lanes that nobody asks for, or as addresses.
-    fn add_wrapping(&mut self, a: Value, b: Value) -> Value {
+    pub fn add_wrapping(&mut self, a: Value, b: Value) -> Value {
         let prim = self.module.types.lane_prim(self.new.ty(a)).unwrap_or(Prim::U64);
         let (x, y) = (self.cast(a, unsigned(prim)), self.cast(b, unsigned(prim)));
         let ty = self.new.ty(x);
@@ -235,7 +223,7 @@ impl Builder<'_> {
     }
 
     /// Indices times bytes, i64.
-    fn bytes(&mut self, index: Value, scale: u64) -> Value {
+    pub fn bytes(&mut self, index: Value, scale: u64) -> Value {
         let index = self.cast(index, Prim::I64);
         if scale == 1 {
             return index;
@@ -269,7 +257,7 @@ impl Builder<'_> {
     }
 
     /// A lane of a widened value.
-    fn lane_of(&mut self, value: Value, ty: Ty, lane: Value) -> Value {
+    pub fn lane_of(&mut self, value: Value, ty: Ty, lane: Value) -> Value {
         if self.is_leaf(ty) {
             let prim = self.leaf_prim(ty);
             let own = self.module.types.prim(prim);
@@ -291,7 +279,7 @@ impl Builder<'_> {
     }
 
     /// A widened value with another value in one lane.
-    fn with_lane(&mut self, value: Value, ty: Ty, lane: Value, one: Value) -> Value {
+    pub fn with_lane(&mut self, value: Value, ty: Ty, lane: Value, one: Value) -> Value {
         if self.is_leaf(ty) {
             let one = if self.module.types.as_prim(ty).is_some() { one } else { self.address_bits(one) };
             let wide = self.new.ty(value);
@@ -309,7 +297,7 @@ impl Builder<'_> {
 
     // Instructions.
 
-    fn args_shapes(&self, inst: &Inst, b: usize) -> Vec<Shape> {
+    pub fn args_shapes(&self, inst: &Inst, b: usize) -> Vec<Shape> {
         inst.args.iter().map(|&a| self.shape(a, b)).collect()
     }
 
@@ -336,7 +324,9 @@ impl Builder<'_> {
             _ if is_own => Some(self.own_address(inst)),
             (InstOp::Op(Op::Slot), _) => self.lane_slots(inst),
             (InstOp::Op(Op::Store), _) => {
+                self.accessed = Some(inst.args[0]);
                 self.store(inst);
+                self.accessed = None;
                 None
             }
             (InstOp::Op(Op::Fence), _) => {
@@ -350,7 +340,14 @@ impl Builder<'_> {
                 None
             }
             (InstOp::Call(f), _) => self.call(inst, f, shape),
-            (InstOp::Op(op), Some(shape @ (Shape::Uniform | Shape::Strided(_)))) => Some(self.once(inst, op, shape)),
+            (InstOp::Op(op), Some(shape @ (Shape::Uniform | Shape::Strided(_)))) => {
+                if op == Op::Load {
+                    self.accessed = Some(inst.args[0]);
+                    self.note_access("one load for all lanes", false);
+                    self.accessed = None;
+                }
+                Some(self.once(inst, op, shape))
+            }
             (InstOp::Op(op), Some(Shape::Varying)) => Some(self.varying(inst, op)),
             (InstOp::Vectorize(..), _) => {
                 self.versions.nested(inst.span);
@@ -358,6 +355,9 @@ impl Builder<'_> {
             }
             _ => self.each_lane(inst),
         };
+        if let Some(r) = inst.result {
+            self.note_value(r);
+        }
         if let (Some(r), Some(wide)) = (inst.result, wide) {
             if let Wide::Uniform(v) | Wide::Strided(v, _) | Wide::Vector(v) = wide
                 && self.new.as_const(v).is_none()
@@ -395,7 +395,12 @@ impl Builder<'_> {
         let Some(result) = inst.result else { return Wide::Own { base: inst.args[0], bytes: None } };
         let ty = self.old.ty(result);
         match op {
-            Op::Load => Wide::Vector(self.load(inst.args[0], ty)),
+            Op::Load => {
+                self.accessed = Some(inst.args[0]);
+                let value = self.load(inst.args[0], ty);
+                self.accessed = None;
+                Wide::Vector(value)
+            }
             Op::Lea => self.lea(inst, ty),
             Op::Tuple | Op::Struct | Op::Array => {
                 let parts: Vec<Value> = inst.args.iter().map(|&a| self.vector(a)).collect();
@@ -527,542 +532,6 @@ impl Builder<'_> {
             None => found.unwrap_or_else(|| self.new.undef(wide)),
         })
     }
-
-    // Addresses.
-
-    /// Slots whose lanes lie side by side, and places in them.
-    fn own_address(&mut self, inst: &Inst) -> Wide {
-        let nothing = Wide::Own { base: inst.args.first().copied().unwrap_or(Value(0)), bytes: None };
-        let Some(r) = inst.result else { return nothing };
-        let Some(pointee) = self.module.types.pointee(self.old.ty(r)) else { return nothing };
-        let wide = self.widen(pointee);
-        let ptr = self.module.types.ptr(wide);
-        if inst.op == InstOp::Op(Op::Slot) {
-            return Wide::Own { base: self.slot(wide), bytes: None };
-        }
-        let Wide::Own { base, bytes } = self.wide(inst.args[0]) else { return nothing };
-        if inst.op == InstOp::Op(Op::Bitcast) {
-            return Wide::Own { base: self.op(Op::Bitcast, &[base], ptr), bytes };
-        }
-        let idx = inst.args[1];
-        if self.shape(idx, self.here) == Shape::Uniform {
-            let idx = self.scalar(idx);
-            return Wide::Own { base: self.op(Op::Lea, &[base, idx], ptr), bytes };
-        }
-        let index = self.vector(idx);
-        let own = self.bytes(index, self.size(wide));
-        let bytes = match bytes {
-            None => own,
-            Some(before) => self.add_wrapping(before, own),
-        };
-        let zero = self.literal(Prim::I64, 0);
-        Wide::Own { base: self.op(Op::Lea, &[base, zero], ptr), bytes: Some(bytes) }
-    }
-
-    /// A variable of each lane, one after the other.
-    fn lane_slots(&mut self, inst: &Inst) -> Option<Wide> {
-        let ty = self.old.ty(inst.result?);
-        let pointee = self.module.types.pointee(ty)?;
-        let all = self.module.types.array(pointee, self.width.into());
-        let slot = self.slot(all);
-        let base = self.op(Op::Bitcast, &[slot], ty);
-        match self.size(pointee) {
-            0 => Some(Wide::Uniform(base)),
-            size => Some(Wide::Strided(base, size as i64)),
-        }
-    }
-
-    fn lea(&mut self, inst: &Inst, ty: Ty) -> Wide {
-        let (ptr, idx) = (inst.args[0], inst.args[1]);
-        let aggregate = self.module.types.pointee(self.old.ty(ptr)).unwrap_or(ty);
-        let elem = match *self.module.types.kind(aggregate) {
-            TyKind::Array(elem, _) | TyKind::IndefArray(elem) => self.size(elem),
-            TyKind::Vector(prim, _) => layout::prim_size(prim),
-            _ => 0,
-        };
-        let pointee = self.module.types.pointee(ty).unwrap_or(ty);
-        let address = self.wide(ptr);
-        if elem == 0 {
-            // A field, or something without a size.
-            let i = self.old.as_index(idx).unwrap_or(0);
-            let offset = layout::offset(&self.module.types, aggregate, i).unwrap_or(0) as i64;
-            return self.offset_by(address, offset, pointee, self.old.ty(ptr));
-        }
-        let index_shape = self.shape(idx, self.here);
-        if index_shape == Shape::Uniform {
-            let scalar = self.scalar(idx);
-            if let Wide::Indexed { base, index, scale } = address {
-                return Wide::Indexed { base: self.op(Op::Lea, &[base, scalar], ty), index, scale };
-            }
-            let (base, all) = (self.vector_of_wide(address, self.old.ty(ptr)), self.spread(scalar, self.old.ty(idx)));
-            let bytes = self.bytes(all, elem);
-            let bytes = self.cast(bytes, Prim::U64);
-            return Wide::Vector(self.add_wrapping(base, bytes));
-        }
-        let index = self.index(idx);
-        match address {
-            Wide::Uniform(base) => {
-                let zero = self.literal(Prim::I64, 0);
-                let base = self.op(Op::Lea, &[base, zero], ty);
-                match elem {
-                    1 | 2 | 4 | 8 => Wide::Indexed { base, index, scale: elem },
-                    _ => Wide::Indexed { base, index: self.bytes(index, elem), scale: 1 },
-                }
-            }
-            Wide::Indexed { base, index: before, scale } => {
-                let (before, own) = (self.bytes(before, scale), self.bytes(index, elem));
-                let sum = self.add_wrapping(before, own);
-                let zero = self.literal(Prim::I64, 0);
-                Wide::Indexed { base: self.op(Op::Lea, &[base, zero], ty), index: sum, scale: 1 }
-            }
-            Wide::Strided(base, step) => {
-                let (before, own) = (self.steps(Prim::I64, step), self.bytes(index, elem));
-                let sum = self.add_wrapping(before, own);
-                let zero = self.literal(Prim::I64, 0);
-                Wide::Indexed { base: self.op(Op::Lea, &[base, zero], ty), index: sum, scale: 1 }
-            }
-            _ => {
-                let base = self.vector_of_wide(address, self.old.ty(ptr));
-                let bytes = self.bytes(index, elem);
-                let bytes = self.cast(bytes, Prim::U64);
-                Wide::Vector(self.add_wrapping(base, bytes))
-            }
-        }
-    }
-
-    /// An index as lanes of i32 or 64 bits, which gathers take.
-    fn index(&mut self, idx: Value) -> Value {
-        let prim = self.module.types.as_prim(self.old.ty(idx)).unwrap_or(Prim::I64);
-        let index = self.vector(idx);
-        match prim {
-            Prim::I8 | Prim::I16 | Prim::U8 | Prim::U16 => self.cast(index, Prim::I32),
-            Prim::I32 | Prim::I64 => index,
-            _ => self.cast(index, Prim::I64),
-        }
-    }
-
-    fn offset_by(&mut self, address: Wide, bytes: i64, pointee: Ty, ty: Ty) -> Wide {
-        let by = |b: &mut Self, base: Value| {
-            let at = b.further_by(base, bytes);
-            b.point_to(at, pointee)
-        };
-        match address {
-            Wide::Uniform(base) => Wide::Uniform(by(self, base)),
-            Wide::Strided(base, step) => Wide::Strided(by(self, base), step),
-            Wide::Indexed { base, index, scale } => Wide::Indexed { base: by(self, base), index, scale },
-            _ => {
-                let base = self.vector_of_wide(address, ty);
-                let bytes = self.literal(Prim::U64, bytes as u64);
-                let bytes = self.splat(bytes, Prim::U64);
-                Wide::Vector(self.add_wrapping(base, bytes))
-            }
-        }
-    }
-
-    // Memory.
-
-    /// Where the leaf at `offset` of what an address points to lies.
-    fn leaf(&mut self, address: Wide, offset: u64, leaf: Ty) -> Leaf {
-        let prim = self.leaf_prim(leaf);
-        let ty = self.module.types.prim(prim);
-        match address {
-            Wide::Uniform(base) | Wide::Strided(base, _) => {
-                let step = if let Wide::Strided(_, step) = address { step } else { 0 };
-                let at = self.further_by(base, offset as i64);
-                Leaf::Strided(self.point_to(at, ty), step)
-            }
-            Wide::Indexed { base, index, scale } => {
-                let at = self.further_by(base, offset as i64);
-                Leaf::Indexed(self.point_to(at, ty), index, scale)
-            }
-            Wide::Vector(addresses) => {
-                let ptr = self.module.types.ptr(ty);
-                let null = self.new.constant(Const::Bits(0), ptr);
-                let index = match offset {
-                    0 => addresses,
-                    _ => {
-                        let offset = self.literal(Prim::U64, offset);
-                        let offset = self.splat(offset, Prim::U64);
-                        self.add_wrapping(addresses, offset)
-                    }
-                };
-                Leaf::Indexed(null, self.cast(index, Prim::I64), 1)
-            }
-            Wide::Own { base, bytes } => {
-                let lanes = self.module.types.vector(prim, self.width);
-                let at = self.further_by(base, offset as i64);
-                match bytes {
-                    None => Leaf::Own(self.point_to(at, lanes)),
-                    Some(bytes) => {
-                        let steps = self.steps(Prim::I64, layout::prim_size(prim) as i64);
-                        let index = self.add_wrapping(bytes, steps);
-                        Leaf::Indexed(self.point_to(at, ty), index, 1)
-                    }
-                }
-            }
-        }
-    }
-
-    /// Offsets of the parts of a type, as it lies in memory, or of its widened form in variables of lanes.
-    fn offsets(&mut self, ty: Ty, is_own: bool) -> Vec<u64> {
-        let laid_out = if is_own { self.widen(ty) } else { ty };
-        (0..self.parts(ty).len() as u64).map(|i| layout::offset(&self.module.types, laid_out, i).unwrap_or(0)).collect()
-    }
-
-    /// What the lanes read from an address.
-    fn load(&mut self, ptr: Value, ty: Ty) -> Value {
-        let address = self.wide(ptr);
-        self.load_at(address, 0, ty)
-    }
-
-    fn load_at(&mut self, address: Wide, offset: u64, ty: Ty) -> Value {
-        if self.is_leaf(ty) {
-            let leaf = self.leaf(address, offset, ty);
-            let prim = self.leaf_prim(ty);
-            return self.load_leaf(leaf, prim);
-        }
-        let is_own = matches!(address, Wide::Own { .. });
-        if let Wide::Own { base, bytes: None } = address {
-            let wide = self.widen(ty);
-            let at = self.further_by(base, offset as i64);
-            let at = self.point_to(at, wide);
-            return self.op(Op::Load, &[at], wide);
-        }
-        let (parts, offsets) = (self.parts(ty), self.offsets(ty, is_own));
-        let mut made = Vec::with_capacity(parts.len());
-        for (&part, &at) in parts.iter().zip(&offsets) {
-            made.push(self.load_at(address, offset + at, part));
-        }
-        let wide = self.widen(ty);
-        self.build(&made, wide)
-    }
-
-    fn memory_op(&mut self, op: VectorOp, args: &[Value], ty: Option<Ty>, mask: Option<Value>) -> Option<Value> {
-        let mut all = args.to_vec();
-        all.extend(mask);
-        self.push(InstOp::Vector(op), &all, ty)
-    }
-
-    fn load_leaf(&mut self, leaf: Leaf, prim: Prim) -> Value {
-        let lanes = self.module.types.vector(prim, self.width);
-        let size = layout::prim_size(prim) as i64;
-        let mask = self.mask;
-        let width = i64::from(self.width);
-        match leaf {
-            Leaf::Own(at) => self.op(Op::Load, &[at], lanes),
-            Leaf::Strided(at, step) if step == size || self.width == 1 => {
-                self.memory_op(VectorOp::Load, &[at], Some(lanes), mask).unwrap_or(at)
-            }
-            Leaf::Strided(at, step) if step == -size => {
-                let first = self.further_by(at, -size * (width - 1));
-                let mask = mask.map(|m| self.reversed(m));
-                let value = self.memory_op(VectorOp::Load, &[first], Some(lanes), mask).unwrap_or(at);
-                self.reversed(value)
-            }
-            Leaf::Strided(at, step)
-                if mask.is_none() && step > 0 && step % size == 0 && step / size <= MAX_GAP as i64 =>
-            {
-                let gap = step / size;
-                let all = self.module.types.vector(prim, ((width - 1) * gap + 1) as u32);
-                let value = self.memory_op(VectorOp::Load, &[at], Some(all), None).unwrap_or(at);
-                let index = self.steps(Prim::I32, gap);
-                self.op(Op::Shuffle, &[value, value, index], lanes)
-            }
-            Leaf::Strided(at, step) => {
-                let index = self.steps(Prim::I64, step);
-                self.gather(at, index, 1, lanes)
-            }
-            Leaf::Indexed(at, index, scale) => self.gather(at, index, scale, lanes),
-        }
-    }
-
-    fn gather(&mut self, at: Value, index: Value, scale: u64, lanes: Ty) -> Value {
-        let scale = self.literal(Prim::I64, scale);
-        self.memory_op(VectorOp::Gather, &[at, index, scale], Some(lanes), self.mask).unwrap_or(at)
-    }
-
-    fn reversed(&mut self, value: Value) -> Value {
-        let lanes: Vec<Value> = (0..self.width).rev().map(|k| self.literal(Prim::I32, k.into())).collect();
-        let index = self.module.types.vector(Prim::I32, self.width);
-        let index = self.op(Op::Array, &lanes, index);
-        let ty = self.new.ty(value);
-        self.op(Op::Shuffle, &[value, value, index], ty)
-    }
-
-    fn store(&mut self, inst: &Inst) {
-        let (ptr, value) = (inst.args[0], inst.args[1]);
-        let ty = self.old.ty(value);
-        let address = self.wide(ptr);
-        if let (Wide::Uniform(base), Shape::Uniform) = (address, self.shape(value, self.here)) {
-            let value = self.scalar(value);
-            self.push(inst.op, &[base, value], None);
-            return;
-        }
-        if let Wide::Uniform(base) = address {
-            // Of lanes that write to one place, one comes last.
-            let (lane, wide) = (self.last_lane(), self.wide(value));
-            let one = self.lane(wide, ty, lane);
-            self.push(inst.op, &[base, one], None);
-            return;
-        }
-        let value = self.vector(value);
-        self.store_at(address, 0, value, ty);
-    }
-
-    fn store_at(&mut self, address: Wide, offset: u64, value: Value, ty: Ty) {
-        if self.is_leaf(ty) {
-            let leaf = self.leaf(address, offset, ty);
-            let prim = self.leaf_prim(ty);
-            return self.store_leaf(leaf, value, prim);
-        }
-        let is_own = matches!(address, Wide::Own { .. });
-        if let Wide::Own { base, bytes: None } = address {
-            let wide = self.widen(ty);
-            let at = self.further_by(base, offset as i64);
-            let at = self.point_to(at, wide);
-            let value = match self.mask {
-                Some(mask) => {
-                    let old = self.op(Op::Load, &[at], wide);
-                    self.blend(mask, value, old, ty)
-                }
-                None => value,
-            };
-            self.push(InstOp::Op(Op::Store), &[at, value], None);
-            return;
-        }
-        let (parts, offsets) = (self.parts(ty), self.offsets(ty, is_own));
-        for (i, (&part, &at)) in parts.iter().zip(&offsets).enumerate() {
-            let own = self.extract(value, i);
-            self.store_at(address, offset + at, own, part);
-        }
-    }
-
-    fn store_leaf(&mut self, leaf: Leaf, value: Value, prim: Prim) {
-        let size = layout::prim_size(prim) as i64;
-        let mask = self.mask;
-        match leaf {
-            Leaf::Own(at) => {
-                let ty = self.new.ty(value);
-                let value = match mask {
-                    Some(mask) => {
-                        let old = self.op(Op::Load, &[at], ty);
-                        self.op(Op::Select, &[mask, value, old], ty)
-                    }
-                    None => value,
-                };
-                self.push(InstOp::Op(Op::Store), &[at, value], None);
-            }
-            Leaf::Strided(at, step) if step == size || self.width == 1 => {
-                self.memory_op(VectorOp::Store, &[at, value], None, mask);
-            }
-            Leaf::Strided(at, step) if step == -size => {
-                let first = self.further_by(at, -size * (i64::from(self.width) - 1));
-                let mask = mask.map(|m| self.reversed(m));
-                let value = self.reversed(value);
-                self.memory_op(VectorOp::Store, &[first, value], None, mask);
-            }
-            Leaf::Strided(at, step) => {
-                let index = self.steps(Prim::I64, step);
-                let scale = self.literal(Prim::I64, 1);
-                self.memory_op(VectorOp::Scatter, &[at, index, scale, value], None, mask);
-            }
-            Leaf::Indexed(at, index, scale) => {
-                let scale = self.literal(Prim::I64, scale);
-                self.memory_op(VectorOp::Scatter, &[at, index, scale, value], None, mask);
-            }
-        }
-    }
-
-    // Lanes.
-
-    /// A bit for each active lane, u64.
-    fn active(&mut self) -> Value {
-        match self.mask {
-            Some(mask) => {
-                let ty = self.module.types.prim(Prim::U64);
-                self.with_result(InstOp::Vector(VectorOp::MaskBits), &[mask], ty)
-            }
-            None => self.literal(Prim::U64, all_bits(self.width)),
-        }
-    }
-
-    /// The last lane that is active, u64.
-    fn last_lane(&mut self) -> Value {
-        let Some(_) = self.mask else { return self.literal(Prim::U64, u64::from(self.width) - 1) };
-        let (bits, ty) = (self.active(), self.module.types.prim(Prim::U64));
-        let zeros = self.op(Op::Clz, &[bits], ty);
-        let top = self.literal(Prim::U64, 63);
-        self.op(Op::Sub, &[top, zeros], ty)
-    }
-
-    /// The instruction as it is, once for each active lane, in their order.
-    pub fn each_lane(&mut self, inst: &Inst) -> Option<Wide> {
-        let u64 = self.module.types.prim(Prim::U64);
-        let bool = self.module.types.bool();
-        let wides: Vec<Wide> = inst.args.iter().map(|&a| self.wide(a)).collect();
-        // Vectors are made before the loop.
-        let wides: Vec<Wide> = wides
-            .into_iter()
-            .zip(&inst.args)
-            .map(|(wide, &a)| match wide {
-                Wide::Indexed { .. } => Wide::Vector(self.vector_of_wide(wide, self.old.ty(a))),
-                Wide::Strided(..) if !is_address(&self.module.types, self.old.ty(a)) => {
-                    Wide::Vector(self.vector_of_wide(wide, self.old.ty(a)))
-                }
-                _ => wide,
-            })
-            .collect();
-        let result_ty = inst.result.map(|r| self.old.ty(r));
-        let results = result_ty.map(|ty| {
-            let wide = self.widen(ty);
-            let slot = self.slot(wide);
-            let undef = self.new.undef(wide);
-            self.write(slot, undef);
-            slot
-        });
-        let left = self.slot(u64);
-        let bits = self.active();
-        self.write(left, bits);
-        let (head, body, done) = (self.new_block("lanes"), self.new_block("lane"), self.new_block("joined"));
-        self.jump_to(head);
-        self.cur = head;
-        let bits = self.read(left);
-        let zero = self.literal(Prim::U64, 0);
-        let more = self.op(Op::Ne, &[bits, zero], bool);
-        self.branch(more, body, done);
-        self.cur = body;
-        let lane = self.op(Op::Ctz, &[bits], u64);
-        let args: Vec<Value> =
-            wides.into_iter().zip(&inst.args).map(|(wide, &a)| self.lane(wide, self.old.ty(a), lane)).collect();
-        let result = self.push(inst.op, &args, result_ty);
-        if let (Some(slot), Some(one), Some(ty)) = (results, result, result_ty) {
-            let old = self.read(slot);
-            let new = self.with_lane(old, ty, lane, one);
-            self.write(slot, new);
-        }
-        let one = self.literal(Prim::U64, 1);
-        let less = self.op(Op::Sub, &[bits, one], u64);
-        let rest = self.op(Op::And, &[bits, less], u64);
-        self.write(left, rest);
-        self.jump_to(head);
-        self.cur = done;
-        results.map(|slot| Wide::Vector(self.read(slot)))
-    }
-
-    // Calls.
-
-    fn call(&mut self, inst: &Inst, f: Func, shape: Option<Shape>) -> Option<Wide> {
-        if let Some(op) = self.versions.lane_operation(f) {
-            return self.across(inst, op);
-        }
-        if shape == Some(Shape::Uniform) {
-            let args: Vec<Value> = inst.args.iter().map(|&a| self.scalar(a)).collect();
-            let ty = inst.result.map(|r| self.old.ty(r));
-            return self.push(inst.op, &args, ty).map(Wide::Uniform);
-        }
-        if self.module.func(f).is_foreign() {
-            return self.each_lane(inst);
-        }
-        // What is a variable of each lane is passed by address: strided.
-        let mut shapes = self.args_shapes(inst, self.here);
-        let masked = self.mask.is_some();
-        let (target, actual) = self.versions.request(self.module, f, &shapes, masked, self.width);
-        shapes = actual;
-        let mut args = Vec::with_capacity(shapes.len() + 1);
-        for (&arg, &shape) in inst.args.iter().zip(&shapes) {
-            args.push(if shape == Shape::Varying { self.vector(arg) } else { self.scalar(arg) });
-        }
-        if self.module.func(target).params.len() > args.len() {
-            let mask = match self.mask {
-                Some(mask) => mask,
-                None => self.full(true),
-            };
-            args.push(mask);
-        }
-        let ty = inst.result.map(|r| self.old.ty(r));
-        let ty = ty.map(|ty| self.widen(ty));
-        self.push(InstOp::Call(target), &args, ty).map(Wide::Vector)
-    }
-
-    /// An operation across lanes. Lanes that are not active take no part.
-    fn across(&mut self, inst: &Inst, op: LaneOp) -> Option<Wide> {
-        let ty = inst.result.map(|r| self.old.ty(r));
-        let (u64, bool) = (self.module.types.prim(Prim::U64), self.module.types.bool());
-        let holds = |b: &mut Self, i: usize| {
-            let cond = b.vector(inst.args[i]);
-            b.restrict(b.mask, cond)
-        };
-        let bits = |b: &mut Self, mask: Value| b.with_result(InstOp::Vector(VectorOp::MaskBits), &[mask], u64);
-        let value = match op {
-            LaneOp::Barrier => return None,
-            LaneOp::Id => {
-                let zero = self.literal(Prim::I32, 0);
-                return Some(Wide::Strided(zero, 1));
-            }
-            LaneOp::Width => self.literal(Prim::I32, self.width.into()),
-            LaneOp::Any => {
-                let mask = holds(self, 0);
-                let (bits, zero) = (bits(self, mask), self.literal(Prim::U64, 0));
-                self.op(Op::Ne, &[bits, zero], bool)
-            }
-            LaneOp::All => {
-                let mask = holds(self, 0);
-                let (bits, all) = (bits(self, mask), self.active());
-                self.op(Op::Eq, &[bits, all], bool)
-            }
-            LaneOp::Count | LaneOp::Ballot => {
-                let mask = holds(self, 0);
-                let mut bits = bits(self, mask);
-                if op == LaneOp::Count {
-                    bits = self.op(Op::Popcount, &[bits], u64);
-                }
-                self.op(Op::Cast, &[bits], ty?)
-            }
-            LaneOp::Get => {
-                let (from, ty) = (self.wide(inst.args[0]), ty?);
-                // Numbers of lanes count modulo their number.
-                let width = self.literal(Prim::U32, self.width.into());
-                let index_ty = self.old.ty(inst.args[1]);
-                if self.shape(inst.args[1], self.here) == Shape::Uniform {
-                    let index = self.scalar(inst.args[1]);
-                    let lane = self.lane_number(index, index_ty, width);
-                    return Some(Wide::Uniform(self.lane(from, ty, lane)));
-                }
-                let (value, index) = (self.vector_of_wide(from, ty), self.vector(inst.args[1]));
-                let index = self.cast(index, Prim::U32);
-                let width = self.splat(width, Prim::U32);
-                let index_ty = self.new.ty(index);
-                let index = self.op(Op::Rem, &[index, width], index_ty);
-                let index = self.cast(index, Prim::I32);
-                let value = self.by_leaf(ty, &[value], &mut |b, v, _| {
-                    let wide = b.new.ty(v[0]);
-                    b.op(Op::Shuffle, &[v[0], v[0], index], wide)
-                });
-                return Some(Wide::Vector(value));
-            }
-            LaneOp::Compact => {
-                let (value, mask) = (self.vector(inst.args[0]), holds(self, 1));
-                let value = self.by_leaf(ty?, &[value], &mut |b, v, _| {
-                    let wide = b.new.ty(v[0]);
-                    b.with_result(InstOp::Vector(VectorOp::Compress), &[v[0], mask], wide)
-                });
-                return Some(Wide::Vector(value));
-            }
-        };
-        Some(Wide::Uniform(value))
-    }
-
-    fn lane_number(&mut self, index: Value, ty: Ty, width: Value) -> Value {
-        let (u32, u64) = (self.module.types.prim(Prim::U32), self.module.types.prim(Prim::U64));
-        let index = if ty == u32 { index } else { self.op(Op::Cast, &[index], u32) };
-        let lane = self.op(Op::Rem, &[index, width], u32);
-        self.op(Op::Cast, &[lane], u64)
-    }
-}
-
-/// A bit for each of so many lanes, at most 64.
-pub fn all_bits(width: u32) -> u64 {
-    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }
 
 /// A type with one for each lane: numbers become vectors, addresses vectors of u64, aggregates tuples and arrays.

@@ -12,7 +12,7 @@
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
 //! | a file in `tests/run/vectorize` | its queries hold in code for older processors as well (not with `--quick`) |
-//! | a file with `.residual`, `.explain` or `.stderr` for `.impala` | the whole residual program, what `nyala explain` says, the whole output |
+//! | a file with `.residual`, `.explain`, `.lanes` or `.stderr` for `.impala` | the whole residual program, what `nyala explain` says, and with `--vector`, the whole output |
 //!
 //! Programs in Markdown pages are tests as well: [`crate::snippets`]. Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two. `; test run`: [`crate::evaluate`].
 
@@ -139,11 +139,15 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
             faults.push(e);
         }
     }
-    for kind in ["residual", "explain"] {
+    for kind in ["residual", "explain", "lanes"] {
         let golden = path.with_extension(kind);
-        if golden.exists() || bless && path.starts_with(root().join("tests").join(kind)) {
+        if golden.exists() || bless && kind != "lanes" && path.starts_with(root().join("tests").join(kind)) {
             checks_something = true;
-            let found = if kind == "residual" { stage(path, &text, kind) } else { explained(path, &text, None) };
+            let found = match kind {
+                "residual" => stage(path, &text, kind),
+                "lanes" => lanes(path, &text),
+                _ => explained(path, &text, None),
+            };
             match found {
                 Ok(found) => compare(&golden, &found, bless, &mut faults),
                 Err(e) => faults.push(e),
@@ -184,6 +188,15 @@ fn explained(path: &Path, text: &str, function: Option<&str>) -> Result<String, 
     let said = nyala::explain::explain(&mut s)
         .and_then(|explained| nyala::explain::text(&mut s, &explained.report, function, usize::MAX));
     said.map_err(|_| s.render(false))
+}
+
+/// What `nyala explain --vector` says.
+fn lanes(path: &Path, text: &str) -> Result<String, String> {
+    let mut s = session(path.strip_prefix(root()).unwrap_or(path), text);
+    match nyala::explain::lanes::notes(&mut s) {
+        Ok(notes) => Ok(nyala::explain::lanes::text(&s, &notes, None)),
+        Err(_) => Err(s.render(false)),
+    }
 }
 
 fn compare(golden: &Path, found: &str, bless: bool, faults: &mut Vec<String>) {

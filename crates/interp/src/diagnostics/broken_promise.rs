@@ -3,8 +3,9 @@
 //! `vectorize(L, a, b, align, body)` promises that `align` divides `a` and `b`, and `L` their difference, so that compiled
 //! code needs no code for what is left over (`001` 5.2). The interpreter looks whether it is true.
 //!
-//! `restrict` before a parameter promises that no byte is accessed through this and through another parameter while the
-//! function runs if it is modified. `assume_aligned(p, n)` promises that `n` divides the address `p`, so that vectors can be read and written as a whole.
+//! `restrict` before a parameter promises that no byte that is modified while the function runs is accessed through this
+//! and another parameter. `assume_aligned(p, n)` promises that `n` divides the address `p`, so that vectors can be read and
+//! written as a whole.
 //!
 //! ```impala
 //! extern "thorin" { fn vectorize(i32, i32, i32, i32, fn(i32) -> ()) -> (); }

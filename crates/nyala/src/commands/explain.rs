@@ -2,7 +2,7 @@
 
 use super::{Input, with_session};
 use nyala::diagnostics::cannot_write;
-use nyala::{Reported, explain};
+use nyala::{Reported, Session, explain};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -19,17 +19,35 @@ pub struct Explain {
     /// Entries of each list
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
+    /// What the vectorizer made of values, branches, loops, accesses and calls, and why
+    #[arg(long, conflicts_with_all = ["html"])]
+    vector: bool,
     /// Write a page with source and residual program side by side
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
 }
 
 impl Explain {
+    fn lanes(&self, s: &mut Session) -> Result<u8, Reported> {
+        let notes = explain::lanes::notes(s)?;
+        let text = match self.input.json {
+            true => explain::lanes::json(s, &notes) + "\n",
+            false => explain::lanes::text(s, &notes, self.function.as_deref()),
+        };
+        match std::io::stdout().write_all(text.as_bytes()) {
+            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(s.report(cannot_write::standard_output(e))),
+            _ => Ok(0),
+        }
+    }
+
     pub fn run(&self) -> u8 {
         if self.html.as_ref().is_some_and(|out| self.input.would_lose(out)) {
             return super::USAGE;
         }
         with_session(&self.input, |s| {
+            if self.vector {
+                return self.lanes(s);
+            }
             self.html.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
             let mut explained = explain::explain(s)?;
             explain::add_code(s, &mut explained);

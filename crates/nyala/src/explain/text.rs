@@ -250,7 +250,7 @@ fn parameter(p: &Parameter) -> String {
     if values.is_empty() { format!("`{}`", p.name) } else { format!("`{}` = {}", p.name, values.join(" | ")) }
 }
 
-fn at(place: &Option<Place>) -> String {
+pub(super) fn at(place: &Option<Place>) -> String {
     place.as_ref().map_or("<generated>".into(), |p| format!("{}:{}:{}", p.file, p.line, p.column))
 }
 

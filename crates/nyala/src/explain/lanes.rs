@@ -1,0 +1,87 @@
+//! `nyala explain --vector`: what the vectorizer made of values, branches, loops, accesses and calls, and why.
+
+use super::text::at;
+use super::{Place, place};
+use crate::{Reported, Session};
+use nyala_vectorize::{Note, Subject};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Entry<'a> {
+    version: &'a str,
+    place: Option<Place>,
+    subject: &'static str,
+    name: &'a str,
+    text: &'a str,
+    depth: usize,
+    slow: bool,
+}
+
+/// Compiles the program as far as the vectorizer.
+pub fn notes(s: &mut Session) -> Result<Vec<Note>, Reported> {
+    let source = s.graph()?;
+    let residual = s.residual(&source)?;
+    s.vector_notes(&residual)
+}
+
+fn places(s: &Session, notes: &[Note]) -> Vec<Option<Place>> {
+    notes.iter().map(|n| place(&s.sources, n.span)).collect()
+}
+
+/// One version of a function after the other, then what is slow.
+pub fn text(s: &Session, notes: &[Note], function: Option<&str>) -> String {
+    let of = |n: &&(&Note, Option<Place>)| function.is_none_or(|f| n.0.version.split('.').next() == Some(f));
+    let all: Vec<(&Note, Option<Place>)> = notes.iter().zip(places(s, notes)).collect();
+    let all: Vec<&(&Note, Option<Place>)> = all.iter().filter(of).collect();
+    if all.is_empty() {
+        return "nothing is vectorized\n".into();
+    }
+    let mut out = String::new();
+    for (note, place) in &all {
+        if note.subject == Subject::Version {
+            let gap = if out.is_empty() { "" } else { "\n" };
+            let _ = writeln!(out, "{gap}{}, {} ({})", note.version, note.text, at(place));
+            continue;
+        }
+        let indent = "  ".repeat(note.depth + 1);
+        let _ = writeln!(out, "{indent}{}  {}{}: {}", at(place), note.subject.name(), named(note), note.text);
+    }
+    let slow: Vec<_> = all.iter().filter(|(n, _)| n.is_slow).collect();
+    if !slow.is_empty() {
+        let _ = writeln!(out, "\nslow, and in loops");
+        let mut lines: Vec<String> = slow
+            .iter()
+            .map(|(n, place)| format!("  {}  {}{}: {}", at(place), n.subject.name(), named(n), n.text))
+            .collect();
+        lines.sort();
+        lines.dedup();
+        lines.iter().for_each(|line| out.push_str(&format!("{line}\n")));
+    }
+    out
+}
+
+fn named(note: &Note) -> String {
+    match note.name.as_str() {
+        "" => String::new(),
+        name => format!(" `{name}`"),
+    }
+}
+
+pub fn json(s: &Session, notes: &[Note]) -> String {
+    let entries: Vec<Entry> = notes
+        .iter()
+        .zip(places(s, notes))
+        .map(|(n, place)| Entry {
+            version: &n.version,
+            place,
+            subject: n.subject.name(),
+            name: &n.name,
+            text: &n.text,
+            depth: n.depth,
+            slow: n.is_slow,
+        })
+        .collect();
+    serde_json::to_string_pretty(&entries).unwrap_or_default()
+}

@@ -1,0 +1,215 @@
+//! What `nyala explain --vector` tells: of each value, branch, loop, access and call what became of it, and why.
+//!
+//! Notes are written while a version is built, if somebody asked for them.
+
+use crate::linear::Builder;
+use crate::shapes::{Shape, is_address};
+use nyala_base::Id;
+use nyala_base::Span;
+use nyala_flat::*;
+use nyala_ir::{Op, Prim};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    Version,
+    Value,
+    Branch,
+    Loop,
+    Access,
+    Call,
+}
+
+impl Subject {
+    pub fn name(self) -> &'static str {
+        match self {
+            Subject::Version => "version",
+            Subject::Value => "value",
+            Subject::Branch => "branch",
+            Subject::Loop => "loop",
+            Subject::Access => "access",
+            Subject::Call => "call",
+        }
+    }
+}
+
+/// What became of something in a version of a function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// The version's name, and what it is for.
+    pub version: String,
+    pub span: Span,
+    pub subject: Subject,
+    /// Name of the value, if it has one.
+    pub name: String,
+    pub text: String,
+    /// Loops around it.
+    pub depth: usize,
+    /// Whether it is slow, and in an inner loop.
+    pub is_slow: bool,
+}
+
+impl Builder<'_> {
+    fn explains(&self) -> bool {
+        self.versions.notes.is_some()
+    }
+
+    fn note(&mut self, subject: Subject, name: &str, text: String, is_slow: bool) {
+        let depth = self.regions.loops.around(self.here).count();
+        let (version, span) = (self.new.name.clone(), self.span);
+        let note = Note { version, span, subject, name: name.into(), text, depth, is_slow: is_slow && depth > 0 };
+        if let Some(notes) = &mut self.versions.notes
+            && notes.last() != Some(&note)
+        {
+            notes.push(note);
+        }
+    }
+
+    pub fn note_version(&mut self, masked: bool) {
+        if self.explains() {
+            let lanes = if self.width == 1 { "1 lane".into() } else { format!("{} lanes", self.width) };
+            let of = if masked { "some of them active" } else { "all active" };
+            self.span = self.old.span;
+            self.note(Subject::Version, "", format!("{lanes}, {of}"), false);
+        }
+    }
+
+    pub fn note_value(&mut self, v: Value) {
+        if !self.explains() || self.old.values[v.idx()].name.is_empty() {
+            return;
+        }
+        let name = self.old.values[v.idx()].name.clone();
+        let ty = self.old.ty(v);
+        let text = match self.shape(v, self.here) {
+            _ if self.shapes.own[v] => "a variable of each lane, side by side".into(),
+            Shape::Uniform => "uniform".into(),
+            Shape::Strided(s) if is_address(&self.module.types, ty) => format!("strided: {s} bytes from lane to lane"),
+            Shape::Strided(s) => format!("strided: {s} from lane to lane"),
+            Shape::Varying => "varying".into(),
+        };
+        self.note(Subject::Value, &name, text, false);
+    }
+
+    pub fn note_branch(&mut self, cond: Value, is_divergent: bool) {
+        if !self.explains() {
+            return;
+        }
+        let text = match is_divergent {
+            true => format!("varying, lanes part: {}", self.reason(cond)),
+            false => "uniform, stays a branch".into(),
+        };
+        let name = self.old.values[cond.idx()].name.clone();
+        self.note(Subject::Branch, &name, text, false);
+    }
+
+    pub fn note_loop(&mut self, is_divergent: bool) {
+        if self.explains() {
+            let text = match is_divergent {
+                true => "divergent: goes on while a lane does",
+                false => "uniform: all lanes leave it together",
+            };
+            self.note(Subject::Loop, "", text.into(), false);
+        }
+    }
+
+    /// How memory is accessed; `address` is asked for the reason where it is slow.
+    pub fn note_access(&mut self, how: &str, is_slow: bool) {
+        let Some(address) = self.accessed else { return };
+        if self.explains() {
+            let text = match is_slow {
+                true => format!("{how}: {}", self.reason(address)),
+                false => how.into(),
+            };
+            let name = self.old.values[address.idx()].name.clone();
+            self.note(Subject::Access, &name, text, is_slow);
+        }
+    }
+
+    pub fn note_call(&mut self, name: &str, text: &str, is_slow: bool) {
+        if self.explains() {
+            self.note(Subject::Call, name, text.into(), is_slow);
+        }
+    }
+
+    /// Why a value differs between lanes, or does not do so by steps of one size.
+    fn reason(&self, v: Value) -> String {
+        let mut v = v;
+        // Through what only passes it on; chains are as long as the function at most.
+        for _ in 0..self.old.values.len() {
+            let named = match &*self.old.values[v.idx()].name {
+                "" => "it ".into(),
+                name => format!("`{name}` "),
+            };
+            let Some(inst) = self.definition(v) else {
+                let block = self.shapes.home[v];
+                return match (self.shapes.left_loop(self.regions, v, self.here), block) {
+                    (Some(_), _) => format!("{named}is from a loop that lanes leave at different times"),
+                    (None, 0) => format!("the argument {named}varies"),
+                    (None, b) if self.shapes.joins[b] => format!("{named}is set in branches that lanes part at"),
+                    (None, _) => format!("{named}changes from round to round"),
+                };
+            };
+            if self.shapes.left_loop(self.regions, v, self.here).is_some() {
+                return format!("{named}is from a loop that lanes leave at different times");
+            }
+            let varying = |a: &&Value| self.shape(**a, self.here) == Shape::Varying;
+            match inst.op {
+                InstOp::Op(Op::Load) => return format!("{named}is read from memory"),
+                InstOp::Op(Op::Lea) => {
+                    let (ptr, idx) = (inst.args[0], inst.args[1]);
+                    let prim = self.module.types.as_prim(self.old.ty(idx));
+                    match (self.shape(ptr, self.here), self.shape(idx, self.here), prim) {
+                        (_, Shape::Strided(_), Some(prim)) if prim.bits() < 64 && !prim.is_signed() => {
+                            return format!("an index of type `{}` may wrap around", prim.name());
+                        }
+                        (_, Shape::Varying, _) => v = idx,
+                        (Shape::Varying, ..) => v = ptr,
+                        _ => return self.distance(v),
+                    }
+                }
+                InstOp::Op(Op::Cast) if self.shape(inst.args[0], self.here) != Shape::Varying => {
+                    let from = self.module.types.as_prim(self.old.ty(inst.args[0]));
+                    return match from {
+                        Some(prim) if !prim.is_signed() && prim != Prim::Bool => {
+                            format!("{named}is made of a `{}`, which may wrap around", prim.name())
+                        }
+                        _ => format!("{named}is converted"),
+                    };
+                }
+                InstOp::Op(op) => match inst.args.iter().find(varying) {
+                    Some(&a) => v = a,
+                    None => {
+                        return match self.shape(v, self.here) {
+                            Shape::Strided(_) => self.distance(v),
+                            _ => format!("{named}is `{}` of numbers that differ from lane to lane", op.name()),
+                        };
+                    }
+                },
+                _ => return format!("{named}is what a call gives"),
+            }
+        }
+        "it varies".into()
+    }
+
+    fn distance(&self, v: Value) -> String {
+        match self.shape(v, self.here) {
+            Shape::Strided(s) => format!("lanes are {s} bytes apart"),
+            _ => "it varies".into(),
+        }
+    }
+
+    fn definition(&self, v: Value) -> Option<&Inst> {
+        if self.old.as_const(v).is_some() {
+            return None;
+        }
+        self.old.blocks[self.shapes.home[v]].insts.iter().find(|i| i.result == Some(v))
+    }
+
+    /// The name of what a call calls.
+    pub fn callee_name(&self, inst: &Inst) -> String {
+        match inst.op {
+            InstOp::Call(f) => self.module.func(f).name.clone(),
+            InstOp::Op(op) => op.name().into(),
+            _ => String::new(),
+        }
+    }
+}
