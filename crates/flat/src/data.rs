@@ -134,6 +134,9 @@ pub struct Inst {
     /// None for stores, fences and `vectorize` only.
     pub result: Option<Value>,
     pub span: Span,
+    /// An operation on floats that may be reassociated and contracted, of no NaN or infinity; a store that goes past the
+    /// caches.
+    pub fast: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -244,7 +247,7 @@ impl Inst {
     /// Whether it may be dropped where nobody uses its result: it has no effect but, at most, to fault.
     pub fn is_droppable(&self) -> bool {
         match self.op {
-            InstOp::Op(op) => op.effect() != Effect::Write || matches!(op, Op::Slot | Op::Alloc),
+            InstOp::Op(op) => op.effect() != Effect::Write || matches!(op, Op::Slot | Op::Alloc | Op::Scope),
             InstOp::Vector(op) => op.effect() != Effect::Write,
             InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) => false,
         }
@@ -327,6 +330,16 @@ impl Function {
         Value::from_idx(self.values.len() - 1)
     }
 
+    /// Whether an operation may be fast: it computes with floats, or is a store.
+    pub fn can_be_fast(&self, types: &Types, op: InstOp, args: &[Value]) -> bool {
+        let is_float = |v: &Value| types.lane_prim(self.ty(*v)).is_some_and(Prim::is_float);
+        match op {
+            InstOp::Op(Op::Store) | InstOp::Vector(VectorOp::Store) => true,
+            InstOp::Op(op) => op.can_be_fast() && args.last().is_some_and(is_float),
+            _ => false,
+        }
+    }
+
     /// The one value of this function for a constant.
     pub fn constant(&mut self, constant: Const, ty: Ty) -> Value {
         if let Some(&v) = self.consts.get(&(constant, ty)) {
@@ -385,6 +398,8 @@ pub struct FunctionBuilder<'m> {
     current: Block,
     /// Given to what is built from now on.
     pub span: Span,
+    /// Whether operations on floats are fast that are built from now on.
+    pub fast: bool,
 }
 
 impl<'m> FunctionBuilder<'m> {
@@ -394,6 +409,7 @@ impl<'m> FunctionBuilder<'m> {
             function: &mut module.funcs[func.idx()],
             current: Block(0),
             span: Span::NONE,
+            fast: false,
         }
     }
 
@@ -448,7 +464,8 @@ impl<'m> FunctionBuilder<'m> {
     }
 
     fn push(&mut self, op: InstOp, args: &[Value], result: Option<Value>) {
-        let inst = Inst { op, args: args.into(), result, span: self.span };
+        let fast = self.fast && self.function.can_be_fast(self.types, op, args);
+        let inst = Inst { op, args: args.into(), result, span: self.span, fast };
         self.function.blocks[self.current.idx()].insts.push(inst);
     }
 

@@ -1,9 +1,10 @@
 //! Flat SSA as text. Names are the source's, with `.1` where taken; nameless values are `v` and a number.
 
 use crate::data::*;
+use crate::vector::VectorOp;
 use nyala_base::Id;
 use nyala_ir::scalar::float_value;
-use nyala_ir::{Prim, Ty, TyKind};
+use nyala_ir::{Op, Prim, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::{self, Write};
 
@@ -265,6 +266,11 @@ impl Printer<'_> {
         if let Some(r) = inst.result {
             let _ = write!(out, "{}: {} = ", self.names[r.idx()], self.module.types.display(self.function.ty(r)));
         }
+        out.push_str(match (inst.fast, inst.op) {
+            (false, _) => "",
+            (true, InstOp::Op(Op::Store) | InstOp::Vector(VectorOp::Store)) => "stream ",
+            (true, _) => "fast ",
+        });
         let _ = match inst.op {
             InstOp::Op(op) => writeln!(out, "{}({})", op.name(), self.values(&inst.args)),
             InstOp::Vector(op) => writeln!(out, "{}({})", op.name(), self.values(&inst.args)),

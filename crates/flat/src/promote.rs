@@ -459,7 +459,7 @@ impl Promoter<'_> {
     /// Emits an operation like `inst`, in its place.
     fn emit(&mut self, op: Op, args: &[Value], ty: Ty, inst: &Inst, out: &mut Vec<Inst>) -> Value {
         let result = self.function.new_value(ty, "");
-        out.push(Inst { op: InstOp::Op(op), args: args.into(), result: Some(result), span: inst.span });
+        out.push(Inst { op: InstOp::Op(op), args: args.into(), result: Some(result), span: inst.span, fast: false });
         result
     }
 

@@ -613,7 +613,11 @@ impl Reader {
         } else {
             None
         };
-        let word = self.word()?;
+        let mut word = self.word()?;
+        let fast = matches!(word.as_str(), "fast" | "stream");
+        if fast {
+            word = self.word()?;
+        }
         let mut args = Args::new();
         let op = match word.as_str() {
             "call" => InstOp::Call(self.func_name()?),
@@ -645,7 +649,7 @@ impl Reader {
             Some((name, ty)) => Some(self.define(func, scope, name, ty)?),
             None => None,
         };
-        Ok(Inst { op, args, result, span: Span::NONE })
+        Ok(Inst { op, args, result, span: Span::NONE, fast })
     }
 
     fn value(&mut self, func: Func, scope: &mut Scope) -> Result<Value> {

@@ -136,6 +136,8 @@ fn verify_dominance(v: &mut Verifier, cfg: &Cfg) {
 fn verify_inst(v: &mut Verifier, inst: &Inst) {
     let ty = |i: usize| inst.args.get(i).map(|&a| v.function.ty(a));
     let result = inst.result.map(|r| v.function.ty(r));
+    let can_be_fast = !inst.fast || v.function.can_be_fast(v.types(), inst.op, &inst.args);
+    v.check(can_be_fast, "only operations on floats are `fast`, only stores `stream`");
     match inst.op {
         InstOp::Op(op) => verify_op(v, op, inst, result),
         InstOp::Call(callee) => {
@@ -198,7 +200,7 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         let fits = v.types().pointee(ty(at - 1)) == Some(ty(written - 1));
         v.check(fits, "what is stored has the type that the address points to");
     }
-    if matches!(op, Op::Store | Op::AtomicStore | Op::Fence) {
+    if matches!(op, Op::Store | Op::AtomicStore | Op::Fence | Op::Prefetch) {
         return v.check(inst.result.is_none(), "a store or fence has no result");
     }
     let Some(result) = result else { return v.check(false, &format!("`{}` has a result", op.name())) };
@@ -341,7 +343,16 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         | Op::Cbrt => (ty(0) == result && types.lane_prim(result).is_some_and(Prim::is_float))
             .then_some(())
             .ok_or("a math function takes and gives a float"),
-        Op::Store | Op::AtomicStore | Op::Fence | Op::Known | Op::Hlt | Op::Unfold | Op::Run => Ok(()),
+        Op::Scope => (types.as_prim(result) == Some(Prim::I32)).then_some(()).ok_or("`scope` gives an `i32`"),
+        Op::Restrict => {
+            (ty(0) == result && is_int(types, ty(1)) && function.as_bits(inst.args[2]).is_some_and(|k| k <= 1))
+                .then_some(())
+                .ok_or("`restrict` gives its address, of a scope and a kind, 0 or 1")
+        }
+        Op::Aligned => (ty(0) == result && is_int(types, ty(1)))
+            .then_some(())
+            .ok_or("`aligned` gives its address, and promises that an integer divides it"),
+        Op::Store | Op::AtomicStore | Op::Fence | Op::Prefetch | Op::Known | Op::Hlt | Op::Unfold | Op::Run => Ok(()),
     };
     if let Err(rule) = rule {
         v.check(false, &format!("`{}`: {rule}", op.name()));

@@ -29,6 +29,9 @@ struct Version<'m> {
     entries: Vec<String>,
 }
 
+/// Origins have the numbers of metadata before.
+const FIRST_METADATA: usize = 1_000_000_000;
+
 /// State of the emission of one module.
 pub(crate) struct Emitter<'m> {
     pub module: &'m Module,
@@ -55,6 +58,8 @@ pub(crate) struct Emitter<'m> {
     /// Functions and lines, where they are asked for.
     pub origins: Option<Origins<'m>>,
     pub asm_checks: Vec<AsmCheck>,
+    /// Metadata besides that of origins.
+    metadata: Vec<String>,
     /// Bits of the target's widest registers for vectors, once somebody asked.
     vector_bits: Option<u32>,
     /// Whether there are math functions on vectors, once somebody asked.
@@ -201,6 +206,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         jumping_group: jumping_groups(module),
         origins: lines.map(|l| Origins::new(l, options.opt_level > 0)),
         asm_checks: Vec::new(),
+        metadata: Vec::new(),
         vector_bits: None,
         has_vector_math: None,
         out: String::new(),
@@ -279,6 +285,9 @@ impl Emitter<'_> {
         self.out.push_str("attributes #2 = { nounwind willreturn memory(none) }\n");
         self.out.push_str("attributes #3 = { nounwind noinline optnone \"probe-stack\"=\"inline-asm\" }\n");
         self.out.push_str("attributes #4 = { nounwind noinline }\n");
+        for (i, node) in self.metadata.iter().enumerate() {
+            let _ = writeln!(self.out, "!{} = {node}", FIRST_METADATA + i);
+        }
         if let Some(origins) = &self.origins {
             origins.write(&mut self.out);
         }
@@ -334,6 +343,23 @@ impl Emitter<'_> {
         }
         versions::keep(&resolvers, &mut out);
         self.out.push_str(&out);
+    }
+
+    /// A new node of metadata that equals no other, `rest` behind itself.
+    pub fn distinct_metadata(&mut self, rest: &str) -> String {
+        let name = format!("!{}", FIRST_METADATA + self.metadata.len());
+        self.metadata.push(format!("distinct !{{{name}{rest}}}"));
+        name
+    }
+
+    /// The name of a new node of metadata, or of one of the same text.
+    pub fn metadata(&mut self, node: &str) -> String {
+        let known = self.metadata.iter().position(|n| n == node);
+        let at = known.unwrap_or_else(|| {
+            self.metadata.push(node.into());
+            self.metadata.len() - 1
+        });
+        format!("!{}", FIRST_METADATA + at)
     }
 
     /// The `tailcc` function behind a function with a body; of a foreign one, a thunk.

@@ -4,6 +4,7 @@
 //! value is made; an `insert` into a value that nobody else uses writes in place. All memory of the frame is allocated
 //! on entry.
 
+use crate::aliases::Aliases;
 use crate::emit::{Emitter, address_text, prim_text};
 use crate::module::{bug, limitation};
 use crate::origins::Scope;
@@ -31,6 +32,11 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub home: Vec<Block>,
     pub operands: Vec<String>,
     /// Literal lanes of vectors; none where one is undefined.
+    aliases: Aliases,
+    /// What stands behind the access to memory that is being emitted.
+    pub access: String,
+    /// Whether the instruction being emitted is fast.
+    pub fast: bool,
     pub const_lanes: FxHashMap<Value, Vec<Option<u64>>>,
     attributes: &'static str,
     call_attributes: &'static str,
@@ -85,6 +91,9 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         in_memory,
         home,
         operands: vec![String::new(); function.values.len()],
+        aliases: Aliases::new(function),
+        access: String::new(),
+        fast: false,
         const_lanes: FxHashMap::default(),
         attributes: if is_huge { "#3" } else { "#0" },
         call_attributes: if many_calls { "#4" } else { "#1" },
@@ -418,8 +427,24 @@ impl FunctionEmitter<'_, '_> {
         let text = self.e.layouts.memory(ty)?;
         let value = if self.e.layouts.is_bool(ty) { self.widen_bool(&value, ty)? } else { value };
         let align = self.vector_align(ty);
-        self.line(format_args!("store {text} {value}, ptr {at}{align}"));
+        let (past_caches, access) = (self.nontemporal(), self.access.clone());
+        self.line(format_args!("store {text} {value}, ptr {at}{align}{past_caches}{access}"));
         Ok(())
+    }
+
+    /// What stands behind a store that the instruction being emitted is.
+    pub fn nontemporal(&mut self) -> String {
+        if self.fast { format!(", !nontemporal {}", self.e.metadata("!{i32 1}")) } else { String::new() }
+    }
+
+    /// Says where the call `scope` of a function with restricted parameters begins.
+    pub fn declare_scopes(&mut self, scope: Value) {
+        for list in self.aliases.scopes_of(self.e, scope) {
+            self.e.declare("llvm.experimental.noalias.scope.decl", || {
+                "declare void @llvm.experimental.noalias.scope.decl(metadata)".into()
+            });
+            self.line(format_args!("call void @llvm.experimental.noalias.scope.decl(metadata {list})"));
+        }
     }
 
     /// Reads a value of type `ty` from memory into `name`.
@@ -429,13 +454,13 @@ impl FunctionEmitter<'_, '_> {
             return self.copy(name, at, ty);
         }
         let text = self.e.layouts.memory(ty)?;
-        let align = self.vector_align(ty);
+        let (align, access) = (self.vector_align(ty), self.access.clone());
         if self.e.layouts.is_bool(ty) {
             let byte = self.temp();
-            self.line(format_args!("{byte} = load {text}, ptr {at}{align}"));
+            self.line(format_args!("{byte} = load {text}, ptr {at}{align}{access}"));
             self.narrow_bool(name, &byte, &text);
         } else {
-            self.line(format_args!("{name} = load {text}, ptr {at}{align}"));
+            self.line(format_args!("{name} = load {text}, ptr {at}{align}{access}"));
         }
         Ok(())
     }
@@ -695,6 +720,14 @@ impl FunctionEmitter<'_, '_> {
     }
 
     fn emit_inst(&mut self, b: Block, inst: &Inst) -> Result<()> {
+        self.fast = inst.fast;
+        self.access = self.aliases.access(self.e, inst);
+        let emitted = self.emit_any(b, inst);
+        self.access.clear();
+        emitted
+    }
+
+    fn emit_any(&mut self, b: Block, inst: &Inst) -> Result<()> {
         match (inst.op, inst.result) {
             (InstOp::Call(func), Some(result)) => {
                 let rets = self.e.module.func(func).rets.clone();

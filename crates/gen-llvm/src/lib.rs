@@ -1,6 +1,7 @@
 //! Flat SSA to LLVM: JIT, object files, device code.
 
 mod abi;
+mod aliases;
 mod assembly;
 mod cpus;
 pub mod diagnostics;

@@ -37,6 +37,14 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
     if matches!(op, Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence) {
         return atomic(f, op, args, result);
     }
+    if op == Op::Prefetch {
+        let number =
+            |i: usize, most: u64, default| f.function.as_bits(args[i]).filter(|&n| n <= most).unwrap_or(default);
+        let (ptr, write, locality) = (f.op(args[0]), number(1, 1, 0), number(2, 3, 3));
+        f.e.declare("llvm.prefetch.p0", || "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)".into());
+        f.line(format_args!("call void @llvm.prefetch.p0(ptr {ptr}, i32 {write}, i32 {locality}, i32 1)"));
+        return Ok(());
+    }
     let Some(result) = result else { return Err(bug(format!("`{}` without a result", op.name()))) };
     let name = f.op(result);
     let ty = f.ty(result);
@@ -57,7 +65,8 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         }
         Op::Select => {
             let (cond, yes, no) = (f.typed(args[0])?, f.typed(args[1])?, f.typed(args[2])?);
-            f.line(format_args!("{name} = select {cond}, {yes}, {no}"));
+            let fast = if f.fast { "fast " } else { "" };
+            f.line(format_args!("{name} = select {fast}{cond}, {yes}, {no}"));
             Ok(())
         }
         Op::Tuple | Op::Struct | Op::Array if prim(f, ty).is_none() => build(f, &name, result, args),
@@ -98,12 +107,31 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
             f.line(format_args!("{name} = call ptr @nyala_alloc_array(i64 {n}, i64 {size}) #1"));
             Ok(())
         }
+        Op::Scope => {
+            f.declare_scopes(result);
+            f.operands[result.idx()] = "0".into();
+            Ok(())
+        }
+        Op::Restrict => {
+            f.operands[result.idx()] = f.op(args[0]);
+            Ok(())
+        }
+        Op::Aligned => {
+            let ptr = f.op(args[0]);
+            if let Some(n) = f.function.as_bits(args[1]).filter(|n| n.is_power_of_two()) {
+                f.e.declare("llvm.assume", || "declare void @llvm.assume(i1)".into());
+                f.line(format_args!("call void @llvm.assume(i1 true) [ \"align\"(ptr {ptr}, i64 {n}) ]"));
+            }
+            f.operands[result.idx()] = ptr;
+            Ok(())
+        }
         Op::Atomic
         | Op::AtomicLoad
         | Op::AtomicStore
         | Op::Cmpxchg
         | Op::CmpxchgWeak
         | Op::Fence
+        | Op::Prefetch
         | Op::Known
         | Op::Hlt
         | Op::Unfold
@@ -262,7 +290,7 @@ pub(crate) fn number(f: &FunctionEmitter, ty: Ty) -> Option<(Prim, Lanes)> {
 }
 
 fn fast(f: &FunctionEmitter) -> &'static str {
-    if f.e.options.fast_math { " fast" } else { "" }
+    if f.fast || f.e.options.fast_math { " fast" } else { "" }
 }
 
 fn arithmetic(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
@@ -317,6 +345,7 @@ fn compare(f: &mut FunctionEmitter, op: Op, name: &str, args: &[Value]) -> Resul
         (Op::Gt, _) => "icmp ugt",
         _ => "icmp uge",
     };
+    let text = if f.fast { text.replace("fcmp", "fcmp fast") } else { text.into() };
     let (a, b) = (f.typed(args[0])?, f.op(args[1]));
     f.line(format_args!("{name} = {text} {a}, {b}"));
     Ok(())
@@ -800,7 +829,7 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
         };
         let result = call_math(f, &format!("llvm.{base}.{}", suffix(prim, lanes)), prim, lanes, &values, "");
         return match (op, &values[..]) {
-            (Op::Fmin | Op::Fmax, [a, b]) if !f.e.options.fast_math => signed_zero(f, op, prim, lanes, [a, b], &result),
+            (Op::Fmin | Op::Fmax, [a, b]) if fast(f).is_empty() => signed_zero(f, op, prim, lanes, [a, b], &result),
             _ => result,
         };
     }

@@ -41,18 +41,19 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
     };
     let lanes = lanes(f, f.ty(subject))?;
     let (n, text, align) = (lanes.n, &lanes.text, lanes.align);
+    let access = f.access.clone();
     match op {
         VectorOp::Load => {
             let ptr = f.op(args[0]);
             let loaded = narrowed_later(f, &lanes, &name);
             match mask {
-                None => f.line(format_args!("{loaded} = load {text}, ptr {ptr}, align {align}")),
+                None => f.line(format_args!("{loaded} = load {text}, ptr {ptr}, align {align}{access}")),
                 Some(mask) => {
                     let mask = f.typed(mask)?;
                     let symbol = format!("llvm.masked.load.{}.p0", lanes.suffix);
                     f.e.declare(&symbol, || format!("declare {text} @{symbol}(ptr, <{n} x i1>, {text})"));
                     f.line(format_args!(
-                        "{loaded} = call {text} @{symbol}(ptr align {align} {ptr}, {mask}, {text} poison)"
+                        "{loaded} = call {text} @{symbol}(ptr align {align} {ptr}, {mask}, {text} poison){access}"
                     ));
                 }
             }
@@ -61,12 +62,15 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
         VectorOp::Store => {
             let (ptr, value) = (f.op(args[0]), f.part_operand(subject)?);
             match mask {
-                None => f.line(format_args!("store {value}, ptr {ptr}, align {align}")),
+                None => {
+                    let past_caches = f.nontemporal();
+                    f.line(format_args!("store {value}, ptr {ptr}, align {align}{past_caches}{access}"));
+                }
                 Some(mask) => {
                     let mask = f.typed(mask)?;
                     let symbol = format!("llvm.masked.store.{}.p0", lanes.suffix);
                     f.e.declare(&symbol, || format!("declare void @{symbol}({text}, ptr, <{n} x i1>)"));
-                    f.line(format_args!("call void @{symbol}({value}, ptr align {align} {ptr}, {mask})"));
+                    f.line(format_args!("call void @{symbol}({value}, ptr align {align} {ptr}, {mask}){access}"));
                 }
             }
         }
@@ -76,7 +80,7 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
             let symbol = format!("llvm.masked.gather.{}.v{n}p0", lanes.suffix);
             f.e.declare(&symbol, || format!("declare {text} @{symbol}(<{n} x ptr>, <{n} x i1>, {text})"));
             f.line(format_args!(
-                "{loaded} = call {text} @{symbol}(<{n} x ptr> align {align} {addresses}, {mask}, {text} poison)"
+                "{loaded} = call {text} @{symbol}(<{n} x ptr> align {align} {addresses}, {mask}, {text} poison){access}"
             ));
             narrow(f, &lanes, &name, &loaded);
         }
@@ -85,7 +89,7 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
             let value = f.part_operand(subject)?;
             let symbol = format!("llvm.masked.scatter.{}.v{n}p0", lanes.suffix);
             f.e.declare(&symbol, || format!("declare void @{symbol}({text}, <{n} x ptr>, <{n} x i1>)"));
-            f.line(format_args!("call void @{symbol}({value}, <{n} x ptr> align {align} {addresses}, {mask})"));
+            f.line(format_args!("call void @{symbol}({value}, <{n} x ptr> align {align} {addresses}, {mask}){access}"));
         }
         VectorOp::MaskBits => {
             let mask = f.typed(subject)?;

@@ -1,6 +1,7 @@
 //! The register programs that functions are compiled to.
 
 use crate::leaves::{Layout, Leaf};
+use crate::restricted::Access;
 use nyala_base::Span;
 use nyala_ir::{Op, Prim};
 use std::rc::Rc;
@@ -157,6 +158,22 @@ pub enum Inst {
         to: Prim,
         d: Reg,
         a: Reg,
+    },
+    /// A call of a function with restricted parameters begins.
+    BeginRestricted {
+        d: Reg,
+    },
+    /// An access at the address, by a parameter of the call.
+    Restricted {
+        call: Reg,
+        a: Reg,
+        access: Access,
+    },
+    /// Copies an address that a number divides; reports one that it does not.
+    Aligned {
+        d: Reg,
+        a: Reg,
+        n: Reg,
     },
     Math {
         op: Op,

@@ -10,6 +10,7 @@ use crate::code::{Code, Entry, EntryIdx, FuncIdx, Function, Inst, Reg};
 use crate::externals::Linker;
 use crate::fault::{Fault, bug, limitation};
 use crate::leaves::{Layout, Leaf};
+use crate::restricted::Access;
 use crate::scope::{self, Scope};
 use nyala_base::Span;
 use nyala_ir::{Cont, Effect, Linkage, Node, Op, Prim, Ty, TyKind, Val, World};
@@ -408,6 +409,22 @@ impl Compiler<'_, '_> {
         at
     }
 
+    /// Looks at what is promised of an address, by all parameters that it comes from.
+    fn restricted(&mut self, address: Val, ty: Ty, write: bool) -> Result<()> {
+        let w = self.w;
+        let mut at = address;
+        while let Some(op @ (Op::Lea | Op::Bitcast | Op::Aligned | Op::Restrict)) = w.as_op(at) {
+            if op == Op::Restrict {
+                let (call, a) = (self.need(w.args(at)[1])?, self.need(address)?);
+                let size = u32::try_from(self.layout(ty)?.size).unwrap_or(u32::MAX);
+                let restricted = w.as_lit(w.args(at)[2]) == Some(1);
+                self.emit(Inst::Restricted { call, a, access: Access { param: at.0, size, write, restricted } });
+            }
+            at = w.args(at)[0];
+        }
+        Ok(())
+    }
+
     /// A total operation whose operands are computed.
     fn operation(&mut self, op: Op, v: Val) -> Result<Reg> {
         let w = self.w;
@@ -529,6 +546,14 @@ impl Compiler<'_, '_> {
                 let c = args.get(2).map_or(Ok(a), |&v| self.reg(v))?;
                 self.emit(Inst::Math { op, prim, d, a, b, c });
             }
+            Op::Restrict => {
+                let a = self.reg(args[0])?;
+                self.copy(d, a, 1);
+            }
+            Op::Aligned => {
+                let (a, n) = (self.reg(args[0])?, self.reg(args[1])?);
+                self.emit(Inst::Aligned { d, a, n });
+            }
             Op::Known => self.constant(d, 0),
             Op::Extract | Op::Hlt | Op::Unfold | Op::Run => {}
             Op::PDiv
@@ -542,7 +567,9 @@ impl Compiler<'_, '_> {
             | Op::AtomicStore
             | Op::Cmpxchg
             | Op::CmpxchgWeak
-            | Op::Fence => {
+            | Op::Fence
+            | Op::Prefetch
+            | Op::Scope => {
                 return Err(bug("an effect without order"));
             }
         }
@@ -762,6 +789,7 @@ impl Compiler<'_, '_> {
             }
             Op::Load => {
                 let ty = w.ty(v);
+                self.restricted(args[1], ty, false)?;
                 let place = self.place(args[1])?;
                 if let Some((a, b, size)) = self.element(args[1], ty)? {
                     let layout = self.layout(ty)?;
@@ -791,6 +819,7 @@ impl Compiler<'_, '_> {
             Op::Store => {
                 let value = self.strip(args[2]);
                 let ty = w.ty(value);
+                self.restricted(args[1], ty, true)?;
                 let place = self.place(args[1])?;
                 let s = self.need(value)?;
                 let layout = self.layout(ty)?;
@@ -811,8 +840,13 @@ impl Compiler<'_, '_> {
                     }
                 }
             }
-            // One thread runs at a time, in order.
-            Op::Fence => {}
+            // One thread runs at a time, in order; nothing is cached.
+            Op::Fence | Op::Prefetch => {}
+            Op::Scope => {
+                let d = self.alloc(w.ty(v))?;
+                self.emit(Inst::BeginRestricted { d });
+                self.set(v, d);
+            }
             Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak => {
                 let at = op.writes().map_or(1, |w| w.0);
                 let a = self.need(args[at])?;

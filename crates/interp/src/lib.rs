@@ -22,6 +22,7 @@ mod heap;
 mod lanes;
 mod leaves;
 mod machine;
+mod restricted;
 mod scope;
 
 pub use constant::constant;

@@ -8,13 +8,14 @@ use crate::Options;
 use crate::code::{Code, Entry, FuncIdx, Function, Inst, Leave, POISON, Reg};
 use crate::compile::compile;
 use crate::diagnostics::{self, undefined_call, uninitialized_read};
-use crate::diagnostics::{budget_spent, dead_continuation, invalid_access, invalid_handle, panic};
+use crate::diagnostics::{broken_promise, budget_spent, dead_continuation, invalid_access, invalid_handle, panic};
 use crate::eval;
 use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
 use crate::heap::{Closure, ENTRY_SHIFT, Frame, Heap, Kind, MAX_WORDS, NONE, Parts, SMALL};
 use crate::lanes::{Group, State};
 use crate::leaves::Leaf;
+use crate::restricted;
 use nyala_base::Span;
 use nyala_ir::{Cont, Global, World};
 use nyala_runtime::{FfiType, call_checked};
@@ -71,6 +72,7 @@ pub struct Machine<'w> {
     max_steps: u64,
     /// Bytes of local variables and allocations after the last marking.
     bytes_then: usize,
+    restricted: restricted::Calls,
     // The current activation.
     func: FuncIdx,
     frame: Frame,
@@ -90,6 +92,7 @@ impl<'w> Machine<'w> {
             code: Code::default(),
             pinned: FxHashSet::default(),
             kept: FxHashMap::default(),
+            restricted: restricted::Calls::default(),
             groups: Vec::new(),
             words: Vec::new(),
             steps: 0,
@@ -417,6 +420,23 @@ impl Machine<'_> {
             let inst = self.code.insts[self.pc];
             self.pc += 1;
             match inst {
+                Inst::BeginRestricted { d } => {
+                    let call = self.restricted.begin();
+                    self.set(d, call);
+                }
+                Inst::Restricted { call, a, access } => {
+                    let (call, address) = (self.get(call), self.get(a));
+                    if !self.restricted.access(call, address, access) {
+                        return Err(broken_promise::shared().into());
+                    }
+                }
+                Inst::Aligned { d, a, n } => {
+                    let (at, n) = (self.get(a), self.get(n));
+                    if n == 0 || at % n != 0 {
+                        return Err(broken_promise::unaligned(at, n).into());
+                    }
+                    self.set(d, at);
+                }
                 Inst::Math { op, prim, d, a, b, c } => {
                     if prim.is_int() && self.get(a) == POISON {
                         return Err(eval::uninitialized());

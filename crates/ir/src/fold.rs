@@ -46,6 +46,7 @@ pub fn fold(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
         Op::Unfold | Op::Run => w.is_op(args[0], op).then_some(args[0]),
         Op::Hlt => w.is_op(args[0], Op::Hlt).then_some(args[0]),
         Op::Lea => fold_lea(w, args),
+        Op::Aligned => (w.as_lit(args[1]) == Some(1)).then_some(args[0]),
         Op::Slot | Op::Alloc | Op::Known => None,
         Op::Popcount | Op::Clz | Op::Ctz => {
             let (prim, bits) = (w.lane_prim(args[0])?, w.as_uniform(args[0])?);

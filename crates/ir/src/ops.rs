@@ -98,6 +98,10 @@ ops! {
     Cmpxchg "cmpxchg" 6 Own, Write, "`cmpxchg(mem, ptr, expected, new, success, failure)`: `(mem, (T, bool))`, the old value, and whether it was the expected one and is replaced; two orders.";
     CmpxchgWeak "cmpxchg_weak" 6 Own, Write, "The same, but it may fail where it need not.";
     Fence "fence" 2 Mem, Write, "`fence(mem, order)`: the next mem.";
+    Prefetch "prefetch" 4 Mem, Write, "`prefetch(mem, ptr, write, locality)`: the next mem; asks for memory near `ptr`, which is going to be read or, if `write` (i32) is 1, written, and used again the more the higher `locality` (i32, 0 to 3). Never faults.";
+    Aligned "aligned" 2 Same(0), Total, "`aligned(ptr, n)`: the address, of which the program promises that n, a power of two, divides it. Of use if n is a literal.";
+    Scope "scope" 1 Own, Write, "`scope(mem)`: `(mem, i32)`, a call of a function with restricted parameters.";
+    Restrict "restrict" 3 Same(0), Total, "`restrict(ptr, scope, kind)`: the address, as a parameter of that call. What is modified through one of kind 1 is not accessed through others of the call, nor those derived from them. The kind is a literal, 0 or 1.";
     Known "known" 1 Bool, Total, "`?e`: whether partial evaluation knows `e`; false when nobody evaluates it partially.";
     Hlt "hlt" 1 Same(0), Total, "`$e`: the value, unknown to partial evaluation.";
     Unfold "unfold" 1 Same(0), Total, "`@@f`: the callee, to be unfolded whatever its filters say.";
@@ -173,6 +177,13 @@ impl Op {
                 | Op::Clz
                 | Op::Ctz
         ) || self.is_comparison()
+            || self.is_math()
+    }
+
+    /// Whether it may be fast, on floats (see [`crate::World::set_fast`]).
+    pub fn can_be_fast(self) -> bool {
+        matches!(self, Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::Select)
+            || self.is_comparison()
             || self.is_math()
     }
 

@@ -362,6 +362,11 @@ impl<'a> Printer<'a> {
             }
             _ => String::new(),
         };
-        format!("{}{ty}({})", op.name(), args.join(", "))
+        let fast = match (w.is_fast(v), op) {
+            (false, _) => "",
+            (true, Op::Store) => "stream ",
+            (true, _) => "fast ",
+        };
+        format!("{fast}{}{ty}({})", op.name(), args.join(", "))
     }
 }

@@ -370,7 +370,14 @@ impl Reader {
         if c.rest.starts_with(|ch: char| ch.is_ascii_digit() || ch == '-') {
             return self.literal(c);
         }
-        let name = c.name()?;
+        let mut name = c.name()?;
+        // No value follows another one.
+        let word = name;
+        let fast = matches!(word, "fast" | "stream")
+            && c.rest.trim_start_matches(' ').starts_with(|ch: char| ch.is_ascii_lowercase());
+        if fast {
+            name = c.name()?;
+        }
         match name {
             "true" | "false" => return Ok(self.w.lit_bool(name == "true")),
             "undef" => {
@@ -410,10 +417,16 @@ impl Reader {
         if let Err(e) = self.w.result_ty(op, stated, &args) {
             return c.error(format!("`{}`: {e}", op.name()));
         }
-        Ok(match stated {
+        let old = self.w.set_fast(fast);
+        let val = match stated {
             Some(ty) => self.w.op_ty(op, ty, &args),
             None => self.w.op(op, &args),
-        })
+        };
+        self.w.set_fast(old);
+        if word == "stream" {
+            self.w.set_streaming(val);
+        }
+        Ok(val)
     }
 
     fn literal(&mut self, c: &mut Cursor) -> Result<Val> {

@@ -108,6 +108,8 @@ struct Entry {
     start: u32,
     len: u32,
     origin: Span,
+    /// See [`World::set_fast`].
+    fast: bool,
     /// The last made of the operations whose newest operand it is, and of those that share its own the one made before. As
     /// far as they are found in this way.
     user: Option<Link>,
@@ -234,6 +236,8 @@ pub struct World {
     globals: Vec<GlobalData>,
     /// Origin of the values made next.
     origin: Span,
+    /// Whether operations on floats that are made next are fast.
+    fast: bool,
     /// Faults that folding came across (signed overflow, division by zero), to be reported as warnings.
     pub fold_warnings: Vec<(Span, &'static str)>,
     index_by_symbol: FxHashMap<String, Cont>,
@@ -252,6 +256,12 @@ impl World {
 
     pub fn current_origin(&self) -> Span {
         self.origin
+    }
+
+    /// Whether operations on floats that are made from now on are fast: may be reassociated and contracted, and are of no
+    /// NaN or infinity (`targets.md`, Math). Returns what was set before.
+    pub fn set_fast(&mut self, fast: bool) -> bool {
+        std::mem::replace(&mut self.fast, fast)
     }
 
     // Reading.
@@ -276,6 +286,17 @@ impl World {
     }
     pub fn origin(&self, val: Val) -> Span {
         self.entries[val.idx()].origin
+    }
+    /// The store `val` is to go past the caches: nobody reads soon what it writes.
+    pub fn set_streaming(&mut self, val: Val) {
+        if self.is_op(val, Op::Store) {
+            self.entries[val.idx()].fast = true;
+        }
+    }
+
+    /// Whether it is a fast operation on floats, or a store past the caches.
+    pub fn is_fast(&self, val: Val) -> bool {
+        self.entries[val.idx()].fast
     }
     pub fn n_vals(&self) -> usize {
         self.entries.len()
@@ -483,7 +504,7 @@ impl World {
         if let Some(val) = self.cont_vals[k] {
             return val;
         }
-        let val = self.push(Node::Cont(k), self.cont(k).ty, &[]);
+        let val = self.push(Node::Cont(k), self.cont(k).ty, false, &[]);
         self.cont_vals[k] = Some(val);
         val
     }
@@ -681,6 +702,28 @@ impl World {
                     return Ok(self.types.tuple(&[mem, to]));
                 }
             }
+            Op::Prefetch => {
+                self.types.pointee(ty(1)).ok_or_else(|| format!("operand 1 is {}", show(ty(1))))?;
+                if let Some(i) = [2, 3].into_iter().find(|&i| self.types.as_prim(ty(i)) != Some(Prim::I32)) {
+                    return Err(format!("operand {i} is {}", show(ty(i))));
+                }
+            }
+            Op::Scope => {
+                let i32 = self.types.i32();
+                return Ok(self.types.tuple(&[mem, i32]));
+            }
+            Op::Restrict => {
+                self.types.pointee(ty(0)).ok_or_else(|| format!("operand 0 is {}", show(ty(0))))?;
+                if !is_int(1) || self.as_lit(args[2]).is_none_or(|kind| kind > 1) {
+                    return Err("takes a scope and a kind, 0 or 1".into());
+                }
+            }
+            Op::Aligned => {
+                self.types.pointee(ty(0)).ok_or_else(|| format!("operand 0 is {}", show(ty(0))))?;
+                if !is_int(1) {
+                    return Err("the alignment is no integer".into());
+                }
+            }
             Op::Slot | Op::Alloc => {
                 let mut elem = stated.ok_or("needs a type")?;
                 if op == Op::Alloc {
@@ -720,7 +763,18 @@ impl World {
         }
     }
 
+    /// Whether an operation that is made now is fast.
+    fn is_fast_now(&self, node: Node, args: &[Val]) -> bool {
+        match node {
+            Node::Op(op) if self.fast && op.can_be_fast() => {
+                args.last().is_some_and(|&v| self.lane_prim(v).is_some_and(Prim::is_float))
+            }
+            _ => false,
+        }
+    }
+
     fn intern(&mut self, node: Node, ty: Ty, args: &[Val]) -> Val {
+        let fast = self.is_fast_now(node, args);
         // Parameters and writes, which take a `mem` that is used once, are made once.
         let is_unique = match node {
             Node::Param(..) => true,
@@ -728,7 +782,7 @@ impl World {
             _ => false,
         };
         if is_unique {
-            return self.push(node, ty, args);
+            return self.push(node, ty, fast, args);
         }
         let newest = args.iter().copied().max();
         if let Some(newest) = newest {
@@ -737,40 +791,40 @@ impl World {
             while let Some(link) = at {
                 let user = link.get() as usize - 1;
                 let e = &self.entries[user];
-                if e.node == node && e.ty == ty && self.args(Val::from_idx(user)) == args {
+                if e.node == node && e.ty == ty && e.fast == fast && self.args(Val::from_idx(user)) == args {
                     return Val::from_idx(user);
                 }
                 at = e.before;
                 n += 1;
             }
             if n < MAX_USERS {
-                let val = self.push(node, ty, args);
+                let val = self.push(node, ty, fast, args);
                 self.entries[val.idx()].before = self.entries[newest.idx()].user;
                 self.entries[newest.idx()].user = Link::new(val.0 + 1);
                 return val;
             }
         }
-        let hash = hash_of(node, ty, args);
+        let hash = hash_of(node, ty, fast, args);
         let (entries, pool) = (&self.entries, &self.pool);
         let args_of = |e: &Entry| &pool[e.start as usize..(e.start + e.len) as usize];
         let found = self.index.find(spread(hash), |&(v, h)| {
             let e = &entries[v.idx()];
-            h == hash && e.node == node && e.ty == ty && args_of(e) == args
+            h == hash && e.node == node && e.ty == ty && e.fast == fast && args_of(e) == args
         });
         if let Some(&(val, _)) = found {
             return val;
         }
-        let val = self.push(node, ty, args);
+        let val = self.push(node, ty, fast, args);
         self.index.insert_unique(spread(hash), (val, hash), |&(_, h)| spread(h));
         val
     }
 
-    fn push(&mut self, node: Node, ty: Ty, args: &[Val]) -> Val {
+    fn push(&mut self, node: Node, ty: Ty, fast: bool, args: &[Val]) -> Val {
         let val = Val::from_idx(self.entries.len());
         let start = self.pool.len() as u32;
         self.pool.extend_from_slice(args);
         let len = args.len() as u32;
-        self.entries.push(Entry { node, ty, start, len, origin: self.origin, user: None, before: None });
+        self.entries.push(Entry { node, ty, start, len, origin: self.origin, fast, user: None, before: None });
         val
     }
 }
@@ -782,13 +836,16 @@ fn spread(hash: u32) -> u64 {
 }
 
 /// Literals that follow one another, as those of unrolled loops do, are neighbors.
-fn hash_of(node: Node, ty: Ty, args: &[Val]) -> u32 {
+fn hash_of(node: Node, ty: Ty, fast: bool, args: &[Val]) -> u32 {
     let (node, near) = match node {
         Node::Lit(bits) => (Node::Lit(bits >> 4), bits as u32 & 15),
         node => (node, 0),
     };
     let mut hasher = FxHasher::default();
     hash_entry(node, ty, args, &mut hasher);
+    if fast {
+        1u8.hash(&mut hasher);
+    }
     // Literals that differ in their upper bits only (doubles do) differ in either half.
     let hash = hasher.finish();
     ((hash ^ (hash >> 32)) as u32).rotate_left(4) ^ near

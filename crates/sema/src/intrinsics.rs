@@ -17,6 +17,11 @@ pub enum Intrinsic {
     /// An operation that reads and writes memory: its operands in the order of the operation, `mem` left out, then what
     /// the operation does not take.
     Atomic(Op),
+    /// A store past the caches.
+    StreamStore,
+    /// Whether what is asked for is going to be written, and how near to keep it; none: arguments say so.
+    Prefetch(Option<(u64, u64)>),
+    AssumeAligned,
     Test(Test),
     Vectorize,
     Pipeline,
@@ -201,6 +206,12 @@ pub fn find(name: &str) -> Intrinsic {
         "insert" => Intrinsic::Insert,
         "shuffle" => Intrinsic::Shuffle,
         "undef" => Intrinsic::Undef,
+        "stream_store" => Intrinsic::StreamStore,
+        "prefetch" => Intrinsic::Prefetch(Some((0, 3))),
+        "prefetch_once" => Intrinsic::Prefetch(Some((0, 0))),
+        "prefetch_write" => Intrinsic::Prefetch(Some((1, 3))),
+        "llvm.prefetch" | "llvm.prefetch.p0" | "llvm.prefetch.p0i8" => Intrinsic::Prefetch(None),
+        "assume_aligned" => Intrinsic::AssumeAligned,
         "isnan" => Intrinsic::Test(Test::Nan),
         "isinf" => Intrinsic::Test(Test::Infinite),
         "isfinite" => Intrinsic::Test(Test::Finite),

@@ -221,7 +221,13 @@ impl Copy<'_, '_> {
                         }
                     }
                     self.new.set_origin(self.ev.dst.origin(v));
-                    self.copy_op(op, ty, &args)
+                    let old = self.new.set_fast(self.ev.dst.is_fast(v));
+                    let copy = self.copy_op(op, ty, &args);
+                    self.new.set_fast(old);
+                    if self.ev.dst.is_fast(v) {
+                        self.new.set_streaming(copy);
+                    }
+                    copy
                 }
             };
             self.vals[v] = Some(new);

@@ -133,6 +133,8 @@ pub struct TypeParam {
 #[derive(Debug, Clone)]
 pub struct Param {
     pub filter: Filter,
+    /// `restrict` stands before it.
+    pub restrict: bool,
     pub pattern: Pattern,
     pub span: Span,
 }
@@ -407,6 +409,8 @@ pub struct Asm {
 pub struct Block {
     pub stmts: Vec<Stmt>,
     pub result: Option<ExprId>,
+    /// Whether `@fast` is around.
+    pub fast: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 /// All items of a file; ends with a newline unless it is empty.
 pub fn print(module: &Module) -> String {
-    let mut p = Printer { module, out: String::new(), indent: 0 };
+    let mut p = Printer { module, out: String::new(), indent: 0, fast: false };
     for item in &module.items {
         p.item(item);
         p.out.push('\n');
@@ -22,6 +22,8 @@ struct Printer<'a> {
     module: &'a Module,
     out: String,
     indent: usize,
+    /// Whether what is printed is under `@fast`.
+    fast: bool,
 }
 
 impl Printer<'_> {
@@ -199,6 +201,7 @@ impl Printer<'_> {
             if self.filter(&param.filter) {
                 self.put(" ");
             }
+            self.put(if param.restrict { "restrict " } else { "" });
             self.pattern(&param.pattern);
         }
         self.put(")");
@@ -533,6 +536,15 @@ impl Printer<'_> {
     }
 
     fn block(&mut self, block: &Block) {
+        let old = std::mem::replace(&mut self.fast, block.fast);
+        if block.fast && !old {
+            self.put("@fast ");
+        }
+        self.block_inner(block);
+        self.fast = old;
+    }
+
+    fn block_inner(&mut self, block: &Block) {
         if block.stmts.is_empty() {
             self.put("{");
             if let Some(e) = block.result {

@@ -42,6 +42,9 @@ pub struct Builder<'a> {
     /// The block of the new function that is written.
     pub cur: Block,
     pub span: Span,
+    /// Whether the operation that is translated is fast, or a store past the caches.
+    fast: bool,
+    streams: bool,
     pub map: SideTable<Value, Option<Wide>>,
     /// The block of the old function that is being translated.
     pub here: usize,
@@ -106,6 +109,8 @@ pub fn build(
         new,
         cur: Block(0),
         span: Span::NONE,
+        fast: false,
+        streams: false,
         map: SideTable::default(),
         here: 0,
         mask: None,
@@ -152,7 +157,7 @@ impl Builder<'_> {
 
     pub fn push(&mut self, op: InstOp, args: &[Value], ty: Option<Ty>) -> Option<Value> {
         let result = ty.map(|ty| self.new.new_value(ty, ""));
-        let inst = Inst { op, args: Args::from_slice(args), result, span: self.span };
+        let inst = Inst { op, args: Args::from_slice(args), result, span: self.span, fast: self.is_fast(op, args) };
         self.new.blocks[self.cur.idx()].insts.push(inst);
         result
     }
@@ -164,9 +169,17 @@ impl Builder<'_> {
 
     pub fn with_result(&mut self, op: InstOp, args: &[Value], ty: Ty) -> Value {
         let result = self.new.new_value(ty, "");
-        let inst = Inst { op, args: Args::from_slice(args), result: Some(result), span: self.span };
+        let fast = self.is_fast(op, args);
+        let inst = Inst { op, args: Args::from_slice(args), result: Some(result), span: self.span, fast };
         self.new.blocks[self.cur.idx()].insts.push(inst);
         result
+    }
+
+    fn is_fast(&self, op: InstOp, args: &[Value]) -> bool {
+        match op {
+            InstOp::Op(Op::Store) | InstOp::Vector(VectorOp::Store) => self.streams,
+            _ => self.fast && self.new.can_be_fast(&self.module.types, op, args),
+        }
     }
 
     pub fn literal(&mut self, prim: Prim, bits: u64) -> Value {
@@ -202,7 +215,7 @@ impl Builder<'_> {
         let ptr = self.module.types.ptr(ty);
         let result = self.new.new_value(ptr, "");
         let op = InstOp::Op(Op::Slot);
-        self.slots.push(Inst { op, args: Args::new(), result: Some(result), span: Span::NONE });
+        self.slots.push(Inst { op, args: Args::new(), result: Some(result), span: Span::NONE, fast: false });
         result
     }
 
@@ -432,9 +445,11 @@ impl Builder<'_> {
         }
         old.blocks[b].params.iter().for_each(|&p| self.note_value(p));
         for inst in &old.blocks[b].insts {
-            self.span = inst.span;
+            let is_store = inst.op == InstOp::Op(Op::Store);
+            (self.span, self.fast, self.streams) = (inst.span, inst.fast && !is_store, inst.fast && is_store);
             self.inst(inst);
         }
+        (self.fast, self.streams) = (false, false);
         if let Terminator::Branch { cond, .. } = old.blocks[b].term {
             self.note_branch(cond, self.shapes.divergent[b]);
         }
@@ -672,7 +687,13 @@ fn repair(types: &mut nyala_ir::Types, function: &mut Function) {
         let ptr = types.ptr(function.ty(v));
         let slot = function.new_value(ptr, "");
         slots[v] = Some(slot);
-        made.push(Inst { op: InstOp::Op(Op::Slot), args: Args::new(), result: Some(slot), span: Span::NONE });
+        made.push(Inst {
+            op: InstOp::Op(Op::Slot),
+            args: Args::new(),
+            result: Some(slot),
+            span: Span::NONE,
+            fast: false,
+        });
     }
     for &b in &cfg.rpo {
         let block = &mut function.blocks[b.idx()];
@@ -685,7 +706,7 @@ fn repair(types: &mut nyala_ir::Types, function: &mut Function) {
                 let ty = function.ty(v);
                 let value = function.new_value(ty, "");
                 let args = Args::from_slice(&[slot]);
-                insts.push(Inst { op: InstOp::Op(Op::Load), args, result: Some(value), span: Span::NONE });
+                insts.push(Inst { op: InstOp::Op(Op::Load), args, result: Some(value), span: Span::NONE, fast: false });
                 value
             })
         };
@@ -699,7 +720,7 @@ fn repair(types: &mut nyala_ir::Types, function: &mut Function) {
                 && let Some(slot) = slots[r]
             {
                 let args = Args::from_slice(&[slot, r]);
-                insts.push(Inst { op: InstOp::Op(Op::Store), args, result: None, span: Span::NONE });
+                insts.push(Inst { op: InstOp::Op(Op::Store), args, result: None, span: Span::NONE, fast: false });
             }
         }
         term.map_uses(|v| use_of(function, &mut insts, v));

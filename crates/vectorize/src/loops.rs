@@ -25,7 +25,13 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn op(&mut self, op: Op, args: &[Value], ty: Ty) -> Value {
         let result = self.function.new_value(ty, "");
-        let inst = Inst { op: InstOp::Op(op), args: Args::from_slice(args), result: Some(result), span: self.span };
+        let inst = Inst {
+            op: InstOp::Op(op),
+            args: Args::from_slice(args),
+            result: Some(result),
+            span: self.span,
+            fast: false,
+        };
         self.function.blocks[self.cur.idx()].insts.push(inst);
         result
     }
@@ -33,7 +39,13 @@ impl Writer<'_> {
     fn call(&mut self, f: Func, args: &[Value]) {
         let ty = self.types.unit();
         let result = self.function.new_value(ty, "");
-        let inst = Inst { op: InstOp::Call(f), args: Args::from_slice(args), result: Some(result), span: self.span };
+        let inst = Inst {
+            op: InstOp::Call(f),
+            args: Args::from_slice(args),
+            result: Some(result),
+            span: self.span,
+            fast: false,
+        };
         self.function.blocks[self.cur.idx()].insts.push(inst);
     }
 

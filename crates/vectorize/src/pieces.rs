@@ -217,7 +217,7 @@ impl Splitter<'_> {
             let args = args(self, i);
             let result = ty.map(|ty| self.function.new_value(ty, ""));
             let args = Args::from_slice(&args);
-            self.insts.push(Inst { op: inst.op, args, result, span: inst.span });
+            self.insts.push(Inst { op: inst.op, args, result, span: inst.span, fast: inst.fast });
             own.extend(result);
         }
         if let Some(r) = inst.result {
@@ -290,7 +290,7 @@ impl Splitter<'_> {
 
     fn push(&mut self, op: Op, args: &[Value], result: Value) {
         let args = Args::from_slice(args);
-        self.insts.push(Inst { op: InstOp::Op(op), args, result: Some(result), span: self.span });
+        self.insts.push(Inst { op: InstOp::Op(op), args, result: Some(result), span: self.span, fast: false });
     }
 
     /// Some lanes of two vectors, one after the other.

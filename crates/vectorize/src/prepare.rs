@@ -70,7 +70,7 @@ fn end_by_return(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Fu
         };
         all.extend(args);
         let span = function.blocks[i].insts.last().map_or(Span::NONE, |inst| inst.span);
-        function.blocks[i].insts.push(Inst { op, args: all, result: Some(result), span });
+        function.blocks[i].insts.push(Inst { op, args: all, result: Some(result), span, fast: false });
         let mut results = Vec::new();
         match &rets[..] {
             [_] => results.push(result),
@@ -80,7 +80,13 @@ fn end_by_return(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Fu
                     let index = function.constant(Const::Bits(n as u64), index);
                     let part = function.new_value(ty, "");
                     let args = Args::from_slice(&[result, index]);
-                    function.blocks[i].insts.push(Inst { op: InstOp::Op(Op::Extract), args, result: Some(part), span });
+                    function.blocks[i].insts.push(Inst {
+                        op: InstOp::Op(Op::Extract),
+                        args,
+                        result: Some(part),
+                        span,
+                        fast: false,
+                    });
                     results.push(part);
                 }
             }
@@ -254,7 +260,7 @@ fn one_entry(types: &mut Types, function: &mut Function, entries: &[usize]) {
         let cond = function.new_value(bool_ty, "");
         let here = Block::from_idx(function.blocks.len());
         let args = Args::from_slice(&[number, this]);
-        let inst = Inst { op: InstOp::Op(Op::Eq), args, result: Some(cond), span: Span::NONE };
+        let inst = Inst { op: InstOp::Op(Op::Eq), args, result: Some(cond), span: Span::NONE, fast: false };
         let is_last = at + 2 == entries.len();
         let els = match is_last {
             true => to(function, at + 1),

@@ -299,6 +299,7 @@ impl Shapes {
                     _ => Varying,
                 },
                 Op::Bitcast if is_address(types, ty) && is_address(types, function.ty(inst.args[0])) => args[0],
+                Op::Aligned | Op::Restrict => args[0],
                 Op::Lea => lea_shape(types, function, inst, args, wrap),
                 Op::Select if args[0] == Uniform => Shape::join(Some(args[1]), Some(args[2])).unwrap_or(Varying),
                 _ => Varying,

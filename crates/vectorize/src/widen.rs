@@ -379,6 +379,11 @@ impl Builder<'_> {
                 self.push(inst.op, &args, None);
                 None
             }
+            (InstOp::Op(Op::Prefetch), _) if self.shape(inst.args[0], b) != Shape::Varying => {
+                let args: Vec<Value> = inst.args.iter().map(|&a| self.scalar(a)).collect();
+                self.push(inst.op, &args, None);
+                None
+            }
             (InstOp::Call(f), _) => self.call(inst, f, shape),
             (InstOp::Op(op), Some(shape @ (Shape::Uniform | Shape::Strided(_)))) => {
                 if op == Op::Load {

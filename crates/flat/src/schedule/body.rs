@@ -41,6 +41,7 @@ impl Scheduler<'_> {
         let values = self.module.func(func).block(Block(0)).params.clone();
         b.values.extend(own.iter().copied().zip(values.iter().copied()));
         b.records.extend(self.exits.records(k).into_iter().zip(values[own.len()..].iter().copied()));
+        self.narrow_scopes(&mut b, k);
         self.make_room(&mut b);
         // Before there are terminators: where operations go depends on them.
         let successors = |c: &Cont| self.successors(&b, *c).iter().map(|t| b.blocks[t].idx()).collect();
@@ -56,6 +57,20 @@ impl Scheduler<'_> {
             self.terminate(&mut b, c, block);
         }
         self.finish_records(&mut b);
+    }
+
+    /// What is promised of addresses holds in functions inside, too. Each has a scope of its own for it, a part of that
+    /// around it.
+    fn narrow_scopes(&mut self, b: &mut Building, k: Cont) {
+        let w = self.w;
+        for v in self.needs(k) {
+            if w.is_op(v, Op::Extract) && w.is_op(w.args(v)[0], Op::Scope) {
+                let mut fb = self.builder(b, Block(0), w.origin(v));
+                let i32 = fb.types.i32();
+                let scope = fb.op(Op::Scope, &[], i32);
+                b.values.insert(v, scope);
+            }
+        }
     }
 
     /// Blocks of everything the function's control flow reaches; in order of discovery.
@@ -306,7 +321,9 @@ impl Scheduler<'_> {
             }
             Op::Hlt | Op::Unfold | Op::Run => return Some(args[0]),
             Op::Store => {
-                self.builder(b, block, span).store(args[0], args[1]);
+                let mut fb = self.builder(b, block, span);
+                fb.fast = w.is_fast(v);
+                fb.store(args[0], args[1]);
                 return None;
             }
             Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
@@ -321,10 +338,18 @@ impl Scheduler<'_> {
                     }
                 };
             }
+            Op::Prefetch => {
+                self.builder(b, block, span).effect(op, &args);
+                return None;
+            }
             Op::Slot => {
                 let ptr = w.types.part(w.ty(v), 1).and_then(|p| w.types.pointee(p))?;
                 let ty = self.ty(ptr);
                 return Some(self.builder(b, block, span).slot(ty, ""));
+            }
+            Op::Scope => {
+                let ty = self.ty(w.types.part(w.ty(v), 1)?);
+                return Some(self.builder(b, block, span).op(op, &args, ty));
             }
             Op::Alloc => {
                 let ptr = w.types.part(w.ty(v), 1)?;
@@ -334,7 +359,9 @@ impl Scheduler<'_> {
             _ => {}
         }
         let ty = self.ty(w.ty(v));
-        Some(self.builder(b, block, span).op(op, &args, ty))
+        let mut fb = self.builder(b, block, span);
+        fb.fast = w.is_fast(v);
+        Some(fb.op(op, &args, ty))
     }
 
     /// What compiled code must know of an atomic operation, and what it must be.

@@ -436,6 +436,7 @@ impl Scheduler<'_> {
             args: [array].as_slice().into(),
             result: Some(address),
             span,
+            fast: false,
         });
         // What it keeps may be computed after the address.
         let last = rest.iter().rposition(|i| i.result.is_some_and(|r| env.contains(&r))).map_or(0, |i| i + 1);
@@ -506,7 +507,13 @@ fn demote(fb: &mut FunctionBuilder, value: Value, slot: Value) {
         };
         let span = Span::NONE;
         if let Some(at) = at {
-            let store = Inst { op: InstOp::Op(Op::Store), args: [slot, value].as_slice().into(), result: None, span };
+            let store = Inst {
+                op: InstOp::Op(Op::Store),
+                args: [slot, value].as_slice().into(),
+                result: None,
+                span,
+                fast: false,
+            };
             fb.function.blocks[i].insts.insert(at, store);
             continue;
         }
@@ -522,7 +529,8 @@ fn demote(fb: &mut FunctionBuilder, value: Value, slot: Value) {
             inst.args.iter_mut().for_each(|v| *v = rename(*v));
         }
         block.term.map_uses(rename);
-        let load = Inst { op: InstOp::Op(Op::Load), args: [slot].as_slice().into(), result: Some(loaded), span };
+        let load =
+            Inst { op: InstOp::Op(Op::Load), args: [slot].as_slice().into(), result: Some(loaded), span, fast: false };
         block.insts.insert(0, load);
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod bad_cast;
 pub(crate) mod bad_index;
 pub(crate) mod bad_operand;
 pub(crate) mod bad_pattern;
+pub(crate) mod bad_restrict;
 pub(crate) mod bad_simd_type;
 pub(crate) mod bad_symbol;
 pub(crate) mod constant_filter;
@@ -75,6 +76,7 @@ nyala_base::codes![
     bad_index,
     bad_operand,
     bad_pattern,
+    bad_restrict,
     bad_simd_type,
     bad_symbol,
     constant_filter,

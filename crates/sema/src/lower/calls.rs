@@ -256,12 +256,16 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     ir::Prim::F16 => self.w.lit_prim(bits, 0x7c00),
                     _ => self.w.lit_prim(bits, f64::INFINITY.to_bits()),
                 };
+                // Who asks does not assume the answer.
+                let fast = self.w.set_fast(false);
                 let size = self.w.op(Op::Abs, &[*x]);
-                match test {
+                let holds = match test {
                     Test::Nan => self.w.op(Op::Ne, &[*x, *x]),
                     Test::Infinite => self.w.op(Op::Eq, &[size, infinite]),
                     Test::Finite => self.w.op(Op::Lt, &[size, infinite]),
-                }
+                };
+                self.w.set_fast(fast);
+                holds
             }
             (Intrinsic::Shuffle, [a, b, idx, ..]) => match self.w.result_ty(Op::Shuffle, None, &[*a, *b, *idx]) {
                 Ok(ty) if ty == ir_ty => self.w.op(Op::Shuffle, &[*a, *b, *idx]),
@@ -272,6 +276,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     self.w.undef(ir_ty)
                 }
             },
+            (Intrinsic::StreamStore | Intrinsic::Prefetch(_) | Intrinsic::AssumeAligned, _) => {
+                self.memory_hint(intrinsic, vals, ir_ty, span)
+            }
             (Intrinsic::Atomic(op), _) => self.atomic(*op, vals, ir_ty, span),
             (Intrinsic::Vectorize, _) => self.vectorize(vals, span),
             (Intrinsic::Pipeline, _) => self.loop_intrinsic(vals, span),

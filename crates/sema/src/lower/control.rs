@@ -22,20 +22,10 @@ impl<'a> Lowerer<'_, 'a, '_> {
         {
             match &ast[e].kind {
                 ExprKind::Block(block) => {
-                    if let Some(e) = block.result {
-                        self.stmts(&block.stmts);
-                        return self.tail(e, Some(ret));
-                    }
-                    // A last statement of type `()` is in tail position, too.
-                    if takes_unit(&self.w, ret)
-                        && let Some((Stmt::Expr(last), before)) = block.stmts.split_last()
-                        && self.adjusted_ty(*last) == TypeTable::UNIT
-                    {
-                        self.stmts(before);
-                        return self.tail(*last, Some(ret));
-                    }
-                    self.stmts(&block.stmts);
-                    return self.give_unit(ret);
+                    let old = self.w.set_fast(block.fast);
+                    self.tail_block(block, ret);
+                    self.w.set_fast(old);
+                    return;
                 }
                 ExprKind::If { arms, otherwise }
                     if (otherwise.is_some() || takes_unit(&self.w, ret)) && self.arms_fit(arms, *otherwise, ret) =>
@@ -126,12 +116,32 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.end(ret, &args);
     }
 
-    pub(super) fn block_value(&mut self, block: &'a Block) -> Val {
+    fn tail_block(&mut self, block: &'a Block, ret: Val) {
+        if let Some(e) = block.result {
+            self.stmts(&block.stmts);
+            return self.tail(e, Some(ret));
+        }
+        // A last statement of type `()` is in tail position, too.
+        if takes_unit(&self.w, ret)
+            && let Some((Stmt::Expr(last), before)) = block.stmts.split_last()
+            && self.adjusted_ty(*last) == TypeTable::UNIT
+        {
+            self.stmts(before);
+            return self.tail(*last, Some(ret));
+        }
         self.stmts(&block.stmts);
-        match block.result {
+        self.give_unit(ret);
+    }
+
+    pub(super) fn block_value(&mut self, block: &'a Block) -> Val {
+        let old = self.w.set_fast(block.fast);
+        self.stmts(&block.stmts);
+        let value = match block.result {
             Some(e) => self.value(e),
             None => self.w.unit(),
-        }
+        };
+        self.w.set_fast(old);
+        value
     }
 
     fn stmts(&mut self, stmts: &'a [Stmt]) {

@@ -185,7 +185,10 @@ impl Lowerer<'_, '_, '_> {
             return_local: info.return_local,
             body,
         };
+        // Its body's blocks know whether `@fast` is around.
+        let old_fast = self.w.set_fast(false);
         self.lower_def(def);
+        self.w.set_fast(old_fast);
         self.w.set_origin(old_origin);
         self.instances.current = old_current;
         self.env = old_env;

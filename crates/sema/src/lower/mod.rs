@@ -464,11 +464,12 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let returns = result != TypeTable::NEVER;
         let explicit = returns && n == tys.len() + 1;
         let as_tuple = !returns && n == 1 && tys.len() != 1;
-        let vals: Vec<Val> =
+        let mut vals: Vec<Val> =
             if as_tuple { vec![self.w.op(Op::Tuple, &ir_params)] } else { ir_params.iter().copied().take(n).collect() };
         self.cur = None;
         self.lower_filters(&def, &vals, as_tuple);
         self.go_on_in(def.k);
+        self.restrict(&def, &mut vals);
         for &id in self.p.copies.get(&self.g(def.body)).into_iter().flatten() {
             if let Some(val) = self.vars[id.0 as usize].val {
                 self.bind(id, val);
@@ -494,6 +495,27 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.tail(def.body, ret);
         self.rollback(mark);
         (self.cur, self.mode) = old;
+    }
+
+    /// Where a parameter is restricted, addresses are told apart by the parameters that they come from.
+    fn restrict(&mut self, def: &Def, vals: &mut [Val]) {
+        let is_address: Vec<bool> = vals.iter().map(|&v| self.w.types.pointee(self.w.ty(v)).is_some()).collect();
+        let restricted = || def.params.iter().zip(&is_address).enumerate().filter(|(_, (p, _))| p.restrict);
+        for (i, (param, _)) in restricted().filter(|(_, (_, fits))| !**fits) {
+            let shown = self.w.types.display(self.w.ty(vals[i])).to_string();
+            self.report(bad_restrict::error(param.span, &shown));
+        }
+        let Some(cur) = self.cur.filter(|_| restricted().any(|(_, (_, fits))| *fits)) else { return };
+        self.w.set_origin(def.params[0].span);
+        let made = self.w.op(Op::Scope, &[cur.mem]);
+        let (mem, scope) = (self.w.extract(made, 0), self.w.extract(made, 1));
+        self.set_mem(mem);
+        for (i, param) in def.params.iter().enumerate() {
+            if is_address.get(i) == Some(&true) {
+                let kind = self.w.lit_i32(param.restrict as i32);
+                vals[i] = self.w.op(Op::Restrict, &[vals[i], scope, kind]);
+            }
+        }
     }
 
     fn lower_filters(&mut self, def: &Def, vals: &[Val], as_tuple: bool) {
@@ -586,6 +608,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             self.init_depth += 1;
             let old = (self.cur.take(), self.mode, self.module, self.w.current_origin());
             let env = std::mem::take(&mut self.env);
+            let fast = self.w.set_fast(false);
             self.module = info.module;
             let val = match info.computed {
                 true => self.computed(info.ty, init),
@@ -596,6 +619,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             };
             (self.cur, self.mode, self.module) = (old.0, old.1, old.2);
             self.w.set_origin(old.3);
+            self.w.set_fast(fast);
             self.env = env;
             self.w.set_init(global, val);
             self.init_depth -= 1;

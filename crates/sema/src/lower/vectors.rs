@@ -1,6 +1,7 @@
 //! `simd` values, `~e`, atomic operations, `asm`: what is an operation of the graph, or nearly.
 
 use super::*;
+use crate::intrinsics::Intrinsic;
 use nyala_ir::scalar::float_bits;
 use nyala_syntax::ast::{Asm, ExprKind};
 
@@ -120,6 +121,46 @@ impl Lowerer<'_, '_, '_> {
         let (mem, val) = (self.w.extract(made, 0), self.w.extract(made, 1));
         self.set_mem(mem);
         val
+    }
+
+    /// Stores past the caches, prefetches, promised alignments.
+    pub(super) fn memory_hint(&mut self, intrinsic: &Intrinsic, vals: &[Val], ty: ir::Ty, span: Span) -> Val {
+        let made = match (intrinsic, vals) {
+            (Intrinsic::AssumeAligned, [ptr, n]) => {
+                Some(self.w.result_ty(Op::Aligned, None, vals).map(|_| self.w.op(Op::Aligned, &[*ptr, *n])))
+            }
+            (Intrinsic::StreamStore, [ptr, val]) => {
+                let Some(mem) = self.mem(span) else { return self.w.undef(ty) };
+                let args = [mem, *ptr, *val];
+                Some(self.w.result_ty(Op::Store, None, &args).map(|_| self.w.op(Op::Store, &args)))
+            }
+            (Intrinsic::Prefetch(what), [ptr, asked @ ..]) => {
+                let (write, locality) = match (what, asked) {
+                    (None, [write, locality, ..]) => (*write, *locality),
+                    _ => {
+                        let (write, locality) = what.unwrap_or((0, 3));
+                        (self.w.lit_i32(write as i32), self.w.lit_i32(locality as i32))
+                    }
+                };
+                let Some(mem) = self.mem(span) else { return self.w.undef(ty) };
+                let args = [mem, *ptr, write, locality];
+                Some(self.w.result_ty(Op::Prefetch, None, &args).map(|_| self.w.op(Op::Prefetch, &args)))
+            }
+            _ => None,
+        };
+        let Some(Ok(made)) = made else {
+            let message = "this declaration of the intrinsic is not supported yet";
+            self.report(limitation::error(span, message, "the prelude's takes an address, then what to store"));
+            return self.w.undef(ty);
+        };
+        if self.w.ty(made) != self.w.types.mem() {
+            return made;
+        }
+        if *intrinsic == Intrinsic::StreamStore {
+            self.w.set_streaming(made);
+        }
+        self.set_mem(made);
+        self.w.unit()
     }
 
     /// `asm("…" : outs : ins : clobbers : options)`: a call of a continuation that the assembly is. Inputs and addresses of

@@ -68,7 +68,11 @@ impl Evaluator<'_> {
                 self.escape(args[2], site, false);
                 self.settle(site, args, Some(1));
                 site.memory.store(&mut self.dst, &mut self.shapes, args[1], args[2]);
-                self.dst.op(op, args)
+                let stored = self.dst.op(op, args);
+                if self.source.is_fast(v) {
+                    self.dst.set_streaming(stored);
+                }
+                stored
             }
             Op::Slot | Op::Alloc => {
                 let made = self.make(op, v, args);
@@ -91,8 +95,14 @@ impl Evaluator<'_> {
                 }
                 self.make(op, v, args)
             }
+            // Objects are told apart anyway, and what is known of them is worth more.
+            Op::Restrict if memory::is_object(&self.dst, memory::base_of(&self.dst, args[0])) => args[0],
+            Op::Aligned | Op::Restrict => {
+                self.escape(args[0], site, false);
+                self.make(op, v, args)
+            }
             Op::Select => {
-                let r = self.dst.op(op, args);
+                let r = self.make(op, v, args);
                 if self.dst.is_op(r, Op::Select) {
                     self.escape(args[1], site, false);
                     self.escape(args[2], site, false);
@@ -163,10 +173,15 @@ impl Evaluator<'_> {
                 };
                 self.dst.op_ty(op, elem.unwrap_or(ty), args)
             }
-            _ => match op.rule() {
-                Rule::Stated => self.dst.op_ty(op, self.source.ty(v), args),
-                _ => self.dst.op(op, args),
-            },
+            _ => {
+                let old = self.dst.set_fast(self.source.is_fast(v));
+                let made = match op.rule() {
+                    Rule::Stated => self.dst.op_ty(op, self.source.ty(v), args),
+                    _ => self.dst.op(op, args),
+                };
+                self.dst.set_fast(old);
+                made
+            }
         }
     }
 

@@ -143,6 +143,11 @@ impl Parser<'_> {
     /// `@@f(x)`, `@f(x)`, `@{ … }`, `@|x| e`, `@(c)|x| e`.
     fn annotated(&mut self) -> R<ExprId> {
         let start = self.pos;
+        if self.at_fast(Tok::LBrace)
+            && !(self.no_struct || self.peek_at(3) == Tok::Ident && self.peek_at(4) == Tok::Colon)
+        {
+            return self.nested(|p| p.fast_block());
+        }
         let op = if self.at(Tok::AtAt) { UnaryOp::Unfold } else { UnaryOp::Run };
         if op == UnaryOp::Run {
             let behind = match self.peek_at(1) {
@@ -175,6 +180,30 @@ impl Parser<'_> {
             }
         })?;
         self.mk(ExprKind::Unary(op, e), self.span_from(start))
+    }
+
+    /// At `@fast`, and this behind it?
+    pub(super) fn at_fast(&self, behind: Tok) -> bool {
+        self.at(Tok::At)
+            && self.peek_at(1) == Tok::Ident
+            && self.text_of(self.tokens[self.pos + 1]) == "fast"
+            && self.peek_at(2) == behind
+    }
+
+    /// `@fast { … }`
+    fn fast_block(&mut self) -> R<ExprId> {
+        self.bump();
+        self.bump();
+        self.fast(true, |p| p.bracketed(|p| p.block()))
+    }
+
+    /// What `parse` reads is under `@fast`, if that is here or around.
+    pub(super) fn fast<T>(&mut self, here: bool, parse: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
+        let old = self.fast;
+        self.fast |= here;
+        let result = parse(self);
+        self.fast = old;
+        result
     }
 
     fn postfix(&mut self, start: usize, mut e: ExprId) -> R<ExprId> {
@@ -238,7 +267,7 @@ impl Parser<'_> {
         let (names, inner_args) = (vec![name], Vec::new());
         let path = self.mk(ExprKind::Path(Path { root: false, names, inner_args, type_args: args, span }), span)?;
         let stmts = vec![Stmt::Let { pattern, init: Some(e), span }];
-        self.mk(ExprKind::Block(Block { stmts, result: Some(path) }), span)
+        self.mk(ExprKind::Block(Block { stmts, result: Some(path), fast: self.fast }), span)
     }
 
     fn dot_index(&mut self, index: &str) -> Reported {
@@ -312,6 +341,7 @@ impl Parser<'_> {
                 ExprKind::Simd(self.list(open, Tok::RBracket, "`,` or `]`", |p| p.expr())?)
             }
             Tok::LBrace => return self.nested(|p| p.bracketed(|p| p.block())),
+            Tok::At if self.at_fast(Tok::LBrace) => return self.nested(|p| p.fast_block()),
             Tok::Or | Tok::OrOr => return self.lambda(start, Filter::Never),
             Tok::If => return self.if_expr(),
             Tok::While => return self.while_expr(),
@@ -441,7 +471,8 @@ impl Parser<'_> {
 
     /// At what ends with its `}` as a statement.
     fn at_block_like(&self) -> bool {
-        matches!(self.peek(), Tok::If | Tok::While | Tok::For | Tok::With | Tok::Match | Tok::LBrace)
+        self.at_fast(Tok::LBrace)
+            || matches!(self.peek(), Tok::If | Tok::While | Tok::For | Tok::With | Tok::Match | Tok::LBrace)
     }
 
     fn head<T>(&mut self, f: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
@@ -566,7 +597,11 @@ impl Parser<'_> {
 
     /// A block, or an expression in its place.
     fn body(&mut self) -> R<ExprId> {
-        if self.at(Tok::LBrace) { self.nested(|p| p.bracketed(|p| p.block())) } else { self.expr() }
+        match self.peek() {
+            Tok::LBrace => self.nested(|p| p.bracketed(|p| p.block())),
+            Tok::At if self.at_fast(Tok::LBrace) => self.nested(|p| p.fast_block()),
+            _ => self.expr(),
+        }
     }
 
     fn while_expr(&mut self) -> R<ExprId> {
@@ -666,7 +701,7 @@ impl Parser<'_> {
             }
         }
         self.close(Tok::RBrace, "`}`", open)?;
-        self.mk(ExprKind::Block(Block { stmts, result }), self.span_from(open))
+        self.mk(ExprKind::Block(Block { stmts, result, fast: self.fast }), self.span_from(open))
     }
 
     /// One statement; the expression if it is the block's result.

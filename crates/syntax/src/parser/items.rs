@@ -159,6 +159,11 @@ impl Parser<'_> {
         let start = self.pos;
         self.bump();
         let mut symbol = self.string_literal()?;
+        let is_fast = self.at_fast(Tok::Ident) || self.at_fast(Tok::At) || self.at_fast(Tok::Str);
+        if is_fast {
+            self.bump();
+            self.bump();
+        }
         let filter = self.filter()?;
         if symbol.is_none() {
             symbol = self.string_literal()?;
@@ -174,7 +179,7 @@ impl Parser<'_> {
         let mut f =
             Fn { private: false, name, filter, exported, symbol, type_params, params, result, body: None, span };
         if self.at(Tok::LBrace) {
-            f.body = Some(self.nested(|p| p.bracketed(|p| p.block()))?);
+            f.body = Some(self.nested(|p| p.fast(is_fast, |p| p.bracketed(|p| p.block())))?);
         } else if !self.at(Tok::Semi) {
             return Err(self.unexpected("a body in `{ … }`"));
         }
@@ -340,7 +345,8 @@ impl Parser<'_> {
 
     /// `@`, `@(e)` or nothing.
     pub(super) fn filter(&mut self) -> R<Filter> {
-        if !self.at(Tok::At) {
+        // A loop's body may be `@fast { … }`.
+        if !self.at(Tok::At) || self.at_fast(Tok::LBrace) {
             return Ok(Filter::Never);
         }
         let start = self.pos;
@@ -376,6 +382,13 @@ impl Parser<'_> {
         } else if self.at(Tok::At) {
             filter = self.filter()?;
         }
+        // A name of its own unless another one follows.
+        let restrict = self.at(Tok::Ident)
+            && self.text_of(self.tokens[self.pos]) == "restrict"
+            && matches!(self.peek_at(1), Tok::Ident | Tok::Mut);
+        if restrict {
+            self.bump();
+        }
         if typed && self.at_bare_receiver() {
             return Err(self.unexpected("a parameter"));
         }
@@ -389,7 +402,7 @@ impl Parser<'_> {
         if typed && named && pattern.ty.is_none() {
             return Err(self.unexpected("`:` and the parameter's type"));
         }
-        Ok(Param { filter, pattern, span: self.span_from(start) })
+        Ok(Param { filter, restrict, pattern, span: self.span_from(start) })
     }
 
     /// `self`, `&self`, `&mut self` without a type.

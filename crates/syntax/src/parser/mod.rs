@@ -72,6 +72,7 @@ fn run<T>(
         pos: 0,
         nesting: 0,
         blocks: 0,
+        fast: false,
         no_struct: false,
         last_error: usize::MAX,
         unclosed,
@@ -120,6 +121,8 @@ struct Parser<'a> {
     nesting: u32,
     /// How many blocks are around.
     blocks: u32,
+    /// Whether `@fast` is around.
+    fast: bool,
     /// In the head of an `if`, `for`, … a `{` after a name begins the body.
     no_struct: bool,
     /// The token at which the last error was reported.

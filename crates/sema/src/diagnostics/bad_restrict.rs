@@ -1,0 +1,22 @@
+//! `restrict` stands before a parameter that is no pointer.
+//!
+//! It promises that what is modified through this pointer is not accessed otherwise while the function runs.
+//!
+//! ```impala
+//! fn set(restrict n: i32, p: &mut i32) -> () { *p = n }
+//! fn main() -> () { let mut x = 1; set(2, &mut x) }
+//! ```
+//!
+//! ## Instead
+//!
+//! ```impala
+//! fn set(n: i32, restrict p: &mut i32) -> () { *p = n }
+//! fn main() -> () { let mut x = 1; set(2, &mut x) }
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn error(span: Span, ty: &str) -> Diagnostic {
+    Diagnostic::error("bad-restrict", span, format!("found `{ty}`, expected a pointer behind `restrict`"))
+        .hint("leave out `restrict`, which is a promise about what pointers lead to")
+}
