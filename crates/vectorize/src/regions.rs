@@ -197,11 +197,10 @@ fn regions(
     let mut node_ipdom = vec![NONE; n + n_loops];
     let mut orders: Vec<Vec<usize>> = Vec::new();
     let mut ids = vec![NONE; n + n_loops];
-    for region in 0..=n_loops {
+    for (region, own) in nodes.iter().enumerate() {
         let entry = if region == top { 0 } else { loops.all[region].header };
         let last = if region == top { returns } else { Some(loops.all[region].latch) };
         let last = last.and_then(|b| node_in(region, b));
-        let own = &nodes[region];
         own.iter().enumerate().for_each(|(i, &node)| ids[node] = i);
         let of = |succs: &[Vec<usize>]| -> Vec<Vec<usize>> {
             own.iter().map(|&node| succs[node].iter().map(|&s| ids[s]).collect()).collect()

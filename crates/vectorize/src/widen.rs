@@ -486,11 +486,12 @@ impl Builder<'_> {
                     return self.each_lane(inst).unwrap_or(Wide::Vector(inst.args[0]));
                 }
                 let value = self.wide(inst.args[0]);
-                if is_address(&self.module.types, from) && is_address(&self.module.types, ty) {
-                    if let Wide::Indexed { base, index, scale } = value {
-                        let pointee = self.module.types.pointee(ty).unwrap_or(ty);
-                        return Wide::Indexed { base: self.point_to(base, pointee), index, scale };
-                    }
+                if is_address(&self.module.types, from)
+                    && is_address(&self.module.types, ty)
+                    && let Wide::Indexed { base, index, scale } = value
+                {
+                    let pointee = self.module.types.pointee(ty).unwrap_or(ty);
+                    return Wide::Indexed { base: self.point_to(base, pointee), index, scale };
                 }
                 let value = self.vector_of_wide(value, from);
                 let wide = self.widen(ty);
