@@ -150,6 +150,7 @@ fn vectorized_code_has_rules() {
         ("scatter(p, m, 4i64, v)", format!("`scatter`: {address}")),
         ("scatter(p, i, 4i64, v, m4)", mask.into()),
         ("r: i64 = mask_bits(m)", "`mask_bits`: takes a mask and gives a u64".into()),
+        ("r: u64 = fast mask_bits(m)", "only operations on floats are `fast`, only stores `stream`".into()),
         ("r: u64 = mask_bits(i)", "`mask_bits`: takes a mask and gives a u64".into()),
         ("r: simd[i8 * 8] = expand_bits(bits)", "`expand_bits`: takes a u64 and gives a mask".into()),
         ("r: simd[bool * 8] = expand_bits(n)", "`expand_bits`: takes a u64 and gives a mask".into()),

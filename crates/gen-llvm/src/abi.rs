@@ -280,7 +280,8 @@ impl Emitter<'_> {
             }
         }
         let params = params.join(", ");
-        let _ = writeln!(self.out, "define {linkage}{c_ret} {symbol}({params}) #0{scope} {{\n{body}}}\n");
+        let version = self.version_attributes().to_string();
+        let _ = writeln!(self.out, "define {linkage}{c_ret} {symbol}({params}) #0{version}{scope} {{\n{body}}}\n");
         Ok(())
     }
 
@@ -375,7 +376,8 @@ impl Emitter<'_> {
             (RetClass::Memory, None) => return Err(bug(format!("{what}: a result in memory that is none"))),
         };
         let (name, cc) = (self.internal_name(func), self.cc);
-        let _ = writeln!(self.out, "define internal {cc}{ret} {name}({}) #0 {{\n{body}}}\n", heads.join(", "));
+        let (heads, version) = (heads.join(", "), self.version_attributes().to_string());
+        let _ = writeln!(self.out, "define internal {cc}{ret} {name}({heads}) #0{version} {{\n{body}}}\n");
         Ok(())
     }
 

@@ -9,16 +9,28 @@ use crate::module::{LlvmModule, Options, bug, limitation};
 use crate::origins::{Lines, Origins};
 use crate::targets;
 use crate::types::Layouts;
+use crate::versions;
 use nyala_base::diagnostics::duplicate_symbol;
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
 use nyala_ir::{Prim, Ty, TyKind, layout};
 use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Origins have the numbers of metadata before.
 const FIRST_METADATA: usize = 1_000_000_000;
+
+/// A CPU that functions are made for.
+struct Version<'m> {
+    options: &'m Options,
+    /// What follows the attributes of its functions.
+    attributes: String,
+    /// Internal names of functions.
+    funcs: Vec<String>,
+    /// Names of their entries for C: of callbacks, and if there are several versions, of exported functions.
+    entries: Vec<String>,
+}
 
 /// State of the emission of one module.
 pub(crate) struct Emitter<'m> {
@@ -27,10 +39,12 @@ pub(crate) struct Emitter<'m> {
     /// Calling convention of internal functions, with a space after it.
     pub cc: &'static str,
     pub layouts: Layouts<'m>,
-    /// Internal names of functions with a body.
-    funcs: Vec<String>,
-    /// Names of their entries for C, where they are callbacks.
-    callbacks: Vec<String>,
+    /// The versions in which functions exist, and that which is made now.
+    versions: Vec<Version<'m>>,
+    version: usize,
+    /// With several versions, the names by which statics refer to functions, and those that they refer to.
+    indirect_names: Vec<String>,
+    indirect: BTreeSet<Func>,
     globals: Vec<String>,
     /// Foreign symbols, and how they were declared first.
     declared: BTreeMap<String, String>,
@@ -143,30 +157,47 @@ pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagn
 
 /// A module as LLVM text, with functions and lines of the source if these are given.
 pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> Result<Emitted, Box<Diagnostic>> {
+    let all_options = versions::versions(options)?;
     // Symbols are given; our own names keep clear of them.
     let mut names: FxHashSet<String> = module.funcs.iter().filter_map(Function::symbol).map(String::from).collect();
-    let mut pick = |prefix: &str, name: &str| {
+    let mut pick = |prefix: &str, name: &str, suffix: &str| {
         let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '.' }).collect();
-        let mut picked = format!("{prefix}{clean}");
+        let mut picked = format!("{prefix}{clean}{suffix}");
         let mut n = 0;
         while !names.insert(picked.clone()) {
             n += 1;
-            picked = format!("{prefix}{clean}.{n}");
+            picked = format!("{prefix}{clean}.{n}{suffix}");
         }
         picked
     };
-    let funcs = module.funcs.iter().map(|f| pick("impala.", &f.name)).collect();
-    let callback =
-        |f: &Function| if f.linkage == Linkage::Callback { pick("callback.", &f.name) } else { String::new() };
-    let callbacks = module.funcs.iter().map(callback).collect();
-    let globals = module.globals.iter().map(|g| pick("static.", &g.name)).collect();
+    let mut versions = Vec::new();
+    for own in &all_options {
+        let several = all_options.len() > 1;
+        let suffix = if several { format!(".{}", own.cpu.as_deref().unwrap_or_default()) } else { String::new() };
+        let funcs = module.funcs.iter().map(|f| pick("impala.", &f.name, &suffix)).collect();
+        let entry = |f: &Function| match &f.linkage {
+            Linkage::Callback => pick("callback.", &f.name, &suffix),
+            Linkage::Exported(symbol) if several => pick("", symbol, &suffix),
+            _ => String::new(),
+        };
+        let entries = module.funcs.iter().map(entry).collect();
+        let attributes = versions::attributes(own, several);
+        versions.push(Version { options: own, attributes, funcs, entries });
+    }
+    let indirect_names = match versions.len() {
+        1 => Vec::new(),
+        _ => module.funcs.iter().map(|f| pick("impala.", &f.name, ".any-cpu")).collect(),
+    };
+    let globals = module.globals.iter().map(|g| pick("static.", &g.name, "")).collect();
     let mut emitter = Emitter {
         module,
-        options,
+        options: versions[0].options,
         cc: if options.has_tail_calls() { "tailcc " } else { "" },
         layouts: Layouts::new(&module.types, options.arch()),
-        funcs,
-        callbacks,
+        versions,
+        version: 0,
+        indirect_names,
+        indirect: BTreeSet::new(),
         globals,
         declared: BTreeMap::new(),
         thunks: Vec::new(),
@@ -182,7 +213,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
     };
     emitter.emit()?;
     let symbols = module.funcs.iter().enumerate().map(|(i, f)| {
-        let own = [&emitter.funcs[i], &emitter.callbacks[i]].into_iter().filter(|s| !s.is_empty()).cloned();
+        let own = emitter.versions.iter().flat_map(|v| [&v.funcs[i], &v.entries[i]]).filter(|s| !s.is_empty()).cloned();
         own.chain(f.symbol().filter(|_| !f.is_foreign()).map(String::from)).collect()
     });
     let symbols = symbols.collect();
@@ -225,19 +256,14 @@ impl Emitter<'_> {
                 return Err(Box::new(duplicate_symbol::error(function.span, symbol, first)));
             }
         }
-        for (i, function) in module.funcs.iter().enumerate() {
-            if function.is_foreign() {
-                continue;
-            }
-            emit_function(self, Func::from_idx(i))?;
-            match &function.linkage {
-                Linkage::Exported(symbol) => self.emit_entry("", &quote(symbol), Func::from_idx(i))?,
-                Linkage::Callback => {
-                    let symbol = self.c_name(Func::from_idx(i))?;
-                    self.emit_entry("internal ", &symbol, Func::from_idx(i))?;
-                }
-                Linkage::Internal | Linkage::Foreign(_) | Linkage::Asm(_) => {}
-            }
+        for version in 0..self.versions.len() {
+            self.enter_version(version);
+            self.emit_functions()?;
+        }
+        // What follows runs on each of the CPUs.
+        self.enter_version(0);
+        if self.versions.len() > 1 {
+            self.emit_indirect();
         }
         let mut i = 0;
         while i < self.thunks.len() {
@@ -245,7 +271,8 @@ impl Emitter<'_> {
             i += 1;
         }
         if self.needs_splat {
-            self.out.push_str(SPLAT);
+            let attributes = format!("#0{} {{", self.version_attributes());
+            self.out.push_str(&SPLAT.replacen("#0 {", &attributes, 1));
             self.declare_memcpy();
         }
         for (symbol, declaration) in &self.declared {
@@ -284,24 +311,88 @@ impl Emitter<'_> {
         format!("!{}", FIRST_METADATA + at)
     }
 
+    fn enter_version(&mut self, version: usize) {
+        self.version = version;
+        self.options = self.versions[version].options;
+        (self.vector_bits, self.has_vector_math) = (None, None);
+    }
+
+    /// What follows the attributes of functions of this version.
+    pub fn version_attributes(&self) -> &str {
+        &self.versions[self.version].attributes
+    }
+
+    /// All functions with a body, in this version.
+    fn emit_functions(&mut self) -> Result<(), Box<Diagnostic>> {
+        let module = self.module;
+        for (i, function) in module.funcs.iter().enumerate().filter(|(_, f)| !f.is_foreign()) {
+            let func = Func::from_idx(i);
+            emit_function(self, func)?;
+            match &function.linkage {
+                Linkage::Exported(_) | Linkage::Callback => {
+                    let symbol = self.c_name(func)?;
+                    let is_outside = self.versions.len() == 1 && function.linkage != Linkage::Callback;
+                    self.emit_entry(if is_outside { "" } else { "internal " }, &symbol, func)?;
+                }
+                Linkage::Internal | Linkage::Foreign(_) | Linkage::Asm(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What chooses among the versions: for exported functions, and for those that statics refer to.
+    fn emit_indirect(&mut self) {
+        let module = self.module;
+        let exported = module.funcs.iter().enumerate().filter_map(|(i, f)| match &f.linkage {
+            Linkage::Exported(symbol) => Some(("", symbol, i)),
+            _ => None,
+        });
+        let of_statics = self.indirect.iter().map(|f| ("internal ", &self.indirect_names[f.idx()], f.idx()));
+        let mut out = versions::level_text();
+        let mut resolvers = Vec::new();
+        for (linkage, name, i) in exported.chain(of_statics) {
+            let of = |v: &Version| if linkage.is_empty() { quote(&v.entries[i]) } else { quote(&v.funcs[i]) };
+            let made: Vec<(String, &str)> =
+                self.versions.iter().map(|v| (of(v), v.options.cpu.as_deref().unwrap_or_default())).collect();
+            let resolver = quote(&format!("nyala.choose.{name}"));
+            versions::indirect(linkage, &quote(name), &resolver, &made, &mut out);
+            resolvers.push(format!("ptr {resolver}"));
+        }
+        versions::keep(&resolvers, &mut out);
+        self.out.push_str(&out);
+    }
+
     /// The `tailcc` function behind a function with a body; of a foreign one, a thunk.
     pub fn internal_name(&mut self, func: Func) -> String {
-        if self.module.func(func).is_foreign() && !self.thunks.contains(&func) {
-            self.thunks.push(func);
+        let mut version = self.version;
+        if self.module.func(func).is_foreign() {
+            version = 0;
+            if !self.thunks.contains(&func) {
+                self.thunks.push(func);
+            }
         }
-        quote(&self.funcs[func.idx()])
+        quote(&self.versions[version].funcs[func.idx()])
+    }
+
+    /// The same for a static, which is there once for all versions.
+    fn static_name(&mut self, func: Func) -> String {
+        if self.versions.len() == 1 || self.module.func(func).is_foreign() {
+            return self.internal_name(func);
+        }
+        self.indirect.insert(func);
+        quote(&self.indirect_names[func.idx()])
     }
 
     /// The symbol by which C code calls a function.
     pub fn c_name(&mut self, func: Func) -> Result<String, Box<Diagnostic>> {
         let function = self.module.func(func);
         match &function.linkage {
-            Linkage::Exported(symbol) => Ok(quote(symbol)),
+            Linkage::Exported(symbol) if self.versions.len() == 1 => Ok(quote(symbol)),
             Linkage::Foreign(symbol) => {
                 self.declare_foreign(symbol, function)?;
                 Ok(quote(symbol))
             }
-            Linkage::Callback => Ok(quote(&self.callbacks[func.idx()])),
+            Linkage::Exported(_) | Linkage::Callback => Ok(quote(&self.versions[self.version].entries[func.idx()])),
             Linkage::Internal | Linkage::Asm(_) => Err(bug(format!("`{}` has no C symbol", function.name))),
         }
     }
@@ -420,7 +511,7 @@ impl Emitter<'_> {
                 let _ = write!(out, "getelementptr (i8, ptr {name}, i64 {offset})");
             }
             Init::Func(func) => {
-                let name = self.internal_name(*func);
+                let name = self.static_name(*func);
                 let _ = match types.kind(ty) {
                     TyKind::Cn(_) => write!(out, "{{ ptr {name}, ptr null }}"),
                     _ => write!(out, "{name}"),

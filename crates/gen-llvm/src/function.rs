@@ -205,7 +205,7 @@ impl FunctionEmitter<'_, '_> {
             self.body.push_str(&body);
         }
         let name = self.e.internal_name(func);
-        let (attributes, cc) = (self.attributes, self.e.cc);
+        let (attributes, cc) = (format!("{}{}", self.attributes, self.e.version_attributes()), self.e.cc);
         let scope = self.scope.map_or(String::new(), Scope::suffix);
         self.go_to(function.span);
         let at = self.at.clone();

@@ -3,6 +3,7 @@
 mod abi;
 mod aliases;
 mod assembly;
+mod cpus;
 pub mod diagnostics;
 mod emit;
 mod frames;
@@ -16,7 +17,9 @@ mod origins;
 mod targets;
 mod types;
 mod vectors;
+mod versions;
 
+pub use cpus::cpus;
 pub use emit::{Emitted, emit, emit_module, emit_text};
 pub use jit::{Jit, call_entry};
 pub use locate::Place;

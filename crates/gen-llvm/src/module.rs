@@ -26,6 +26,11 @@ pub struct Options {
     pub target: Option<String>,
     /// LLVM's name of the CPU; `None` is this machine's, of a foreign target its least.
     pub cpu: Option<String>,
+    /// Further CPUs that each function is made for; the best is chosen when the code is loaded.
+    pub more_cpus: Vec<String>,
+    /// Bits of the vectors that LLVM makes of loops without any, on x86-64; `None` leaves it to LLVM. Those that a program
+    /// has are as wide as registers are.
+    pub vector_width: Option<u32>,
     /// Signed overflow wraps instead of being undefined.
     pub wrap: bool,
     /// Floating-point arithmetic may be reassociated and contracted, and sees no NaN or infinity.
@@ -34,7 +39,15 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { opt_level: 3, target: None, cpu: None, wrap: false, fast_math: false }
+        Options {
+            opt_level: 3,
+            target: None,
+            cpu: None,
+            more_cpus: Vec::new(),
+            vector_width: None,
+            wrap: false,
+            fast_math: false,
+        }
     }
 }
 

@@ -146,13 +146,22 @@ pub(crate) fn machine(options: &Options, level: u8) -> Result<TargetMachine, Box
 fn cpu_and_features(options: &Options, triple: &str) -> (String, String) {
     let foreign = options.target.as_deref().is_some_and(|t| !is_native(t));
     match &options.cpu {
-        Some(cpu) if cpu != "native" => (cpu.clone(), String::new()),
+        Some(cpu) if cpu != "native" || foreign => {
+            (cpu.clone(), if cpu == default_cpu(triple) { default_features(triple) } else { tuning(cpu) }.into())
+        }
         _ if foreign => (default_cpu(triple).into(), default_features(triple).into()),
         _ => (
             TargetMachine::get_host_cpu_name().to_string_lossy().into_owned(),
             TargetMachine::get_host_cpu_features().to_string_lossy().into_owned(),
         ),
     }
+}
+
+/// What LLVM should know of a CPU beyond its name.
+pub(crate) fn tuning(cpu: &str) -> &'static str {
+    // LLVM thinks of the first machines of this level, on which a gather was no faster than single loads. Now it is: 2.4
+    // times from the first cache of a Sapphire Rapids, 1.2 times from the second.
+    if cpu == "x86-64-v3" { "+fast-gather" } else { "" }
 }
 
 /// Bits of the widest registers that the target has for vectors of integers and floats.

@@ -22,7 +22,7 @@ pub mod testing;
 
 pub use emit::{emit, emit_deepest_loop, run_pass};
 
-use crate::diagnostics::{constant_fault, no_such_static};
+use crate::diagnostics::{constant_fault, no_such_static, unknown_cpu};
 use nyala_base::{Diagnostic, FileId, Severity, Sink, Sources, Span};
 use nyala_ir::{Cont, World};
 use nyala_specialize::record::Record;
@@ -50,6 +50,10 @@ pub struct Options {
     pub target: Option<String>,
     /// LLVM's name of the CPU; `None` is this machine's, or a foreign target's least.
     pub cpu: Option<String>,
+    /// Further CPUs that each function is made for in what is built; the best is chosen when it is loaded.
+    pub more_cpus: Vec<String>,
+    /// Bits of the vectors that LLVM makes of plain loops (`--prefer-vector-width`).
+    pub vector_width: Option<u32>,
     /// Keep what debuggers want in what is built (`-g`).
     pub debug: bool,
     /// Names of statics and the initializers they get instead of their own (`-D`).
@@ -77,6 +81,8 @@ impl Default for Options {
             prelude: true,
             target: None,
             cpu: None,
+            more_cpus: Vec::new(),
+            vector_width: None,
             debug: false,
             defines: Vec::new(),
             library_folders: Vec::new(),
@@ -242,6 +248,7 @@ impl Session {
 
     /// The program's graph. Everything the user can simply have wrong is reported here.
     pub fn graph(&mut self) -> Result<World, Reported> {
+        self.check_cpus()?;
         let mut world = self.checked_program(|s, program| {
             let world = s.time(
                 "lower",
@@ -258,6 +265,24 @@ impl Session {
         self.verify_graph("lower", &world)?;
         self.sink.diagnostics.extend(nyala_specialize::recursive_runs::recursive_runs(&world));
         Ok(world)
+    }
+
+    /// LLVM would take an unknown CPU for one that can do little.
+    fn check_cpus(&mut self) -> Result<(), Reported> {
+        let triple = self.options.target.clone().unwrap_or_else(nyala_gen_llvm::default_triple);
+        let is_native = nyala_gen_llvm::is_native(&triple);
+        let arch = triple.split('-').next().unwrap_or("");
+        // Rust's names say the extensions too.
+        let arch = if arch.starts_with("riscv64") { "riscv64" } else { arch };
+        let known: Vec<&str> = nyala_gen_llvm::cpus(arch).collect();
+        for cpu in self.options.cpu.iter().chain(&self.options.more_cpus) {
+            let is_known = known.is_empty() || known.contains(&cpu.as_str()) || cpu == "native" && is_native;
+            if !is_known {
+                let similar = nyala_sema::closest(cpu, known.iter().copied());
+                self.sink.push(unknown_cpu::error(cpu, arch, similar));
+            }
+        }
+        self.checked(Some(()))
     }
 
     /// The residual program of a graph.
@@ -366,6 +391,8 @@ impl Session {
             opt_level: self.options.opt_level,
             target: self.options.target.clone(),
             cpu: self.options.cpu.clone(),
+            more_cpus: self.options.more_cpus.clone(),
+            vector_width: self.options.vector_width,
             ..Default::default()
         }
     }

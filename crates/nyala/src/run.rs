@@ -2,7 +2,7 @@
 
 use crate::diagnostics::{entry_type, no_entry};
 use crate::{Reported, Session};
-use nyala_base::diagnostics::{bug, library_not_loaded};
+use nyala_base::diagnostics::{bug, library_not_loaded, limitation};
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::Module;
 use nyala_gen_llvm::Jit;
@@ -18,6 +18,10 @@ pub struct Loaded {
 impl Session {
     /// Compiles a flat module to native code in memory.
     pub fn load(&mut self, module: &Module, libraries: &[PathBuf]) -> Result<Loaded, Reported> {
+        if !self.options.more_cpus.is_empty() {
+            let message = "a program in memory for several CPUs: it runs on this machine's only";
+            return Err(self.report(limitation::error(Span::NONE, message, "leave out `--cpu`, or name one CPU")));
+        }
         // With lines, for reports of the program's own faults.
         let emitted = self.emit_llvm(module, Some(""))?;
         let object = self.object(&emitted)?;

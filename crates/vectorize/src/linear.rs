@@ -2,6 +2,7 @@
 //! instructions become is in [`crate::widen`].
 
 use crate::fold::fold;
+use crate::pieces::split_vectors;
 use crate::prepare::Loops;
 use crate::regions::Regions;
 use crate::shapes::{Shape, Shapes};
@@ -68,6 +69,8 @@ pub struct Builder<'a> {
     /// Positions of blocks that are still to come, for lanes that wait there.
     waiting: Vec<BTreeSet<usize>>,
     slots: Vec<Inst>,
+    /// Of uniform arrays of equal elements the element.
+    pub splats: SideTable<Value, Option<Value>>,
     /// The address that is being accessed, for notes.
     pub accessed: Option<Value>,
 }
@@ -122,6 +125,7 @@ pub fn build(
         guards: vec![None; n],
         waiting: vec![BTreeSet::new(); n],
         slots: Vec::new(),
+        splats: SideTable::default(),
         accessed: None,
     };
     b.note_version(masked);
@@ -138,6 +142,8 @@ pub fn build(
     repair(&mut module.types, &mut new);
     promote_slots_of(&mut module.types, &mut new);
     fold(&mut new);
+    simplify_function(&module.types, &mut new);
+    split_vectors(&mut module.types, &mut new, width);
     simplify_function(&module.types, &mut new);
     new
 }

@@ -219,6 +219,10 @@ impl Builder<'_> {
             let at = self.point_to(at, wide);
             return self.op(Op::Load, &[at], wide);
         }
+        if self.is_too_large(ty) {
+            let wide = self.widen(ty);
+            return self.new.undef(wide);
+        }
         let (parts, offsets) = (self.parts(ty), self.offsets(ty, is_own));
         let mut made = Vec::with_capacity(parts.len());
         for (&part, &at) in parts.iter().zip(&offsets) {
@@ -331,6 +335,9 @@ impl Builder<'_> {
                 None => value,
             };
             self.push(InstOp::Op(Op::Store), &[at, value], None);
+            return;
+        }
+        if self.is_too_large(ty) {
             return;
         }
         let (parts, offsets) = (self.parts(ty), self.offsets(ty, is_own));

@@ -145,6 +145,16 @@ impl Versions {
         false
     }
 
+    /// A value of so many parts that code for each of them would be too long.
+    pub fn too_large(&mut self, span: Span) {
+        let message = "a value of more than 1,024 numbers that differs from lane to lane";
+        let hint = "pass it by a pointer, and read and write its elements one by one";
+        let d = limitation::error(span, message, hint);
+        if !self.diagnostics.contains(&d) {
+            self.diagnostics.push(d);
+        }
+    }
+
     /// A `vectorize` in the body of another.
     pub fn nested(&mut self, span: Span) {
         let hint =

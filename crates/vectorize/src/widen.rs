@@ -10,6 +10,9 @@ use nyala_base::Id;
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 
+/// Parts of values for each of which there is code of its own.
+const MAX_PARTS: u64 = 1024;
+
 impl Builder<'_> {
     // Types.
 
@@ -46,6 +49,30 @@ impl Builder<'_> {
         self.op(Op::Extract, &[aggregate, index], ty)
     }
 
+    /// Whether a value has too many parts for code for each of them, which is reported.
+    pub fn is_too_large(&mut self, ty: Ty) -> bool {
+        let types = &self.module.types;
+        let (mut n, mut work) = (0u64, vec![(ty, 1u64)]);
+        while let Some((ty, times)) = work.pop() {
+            match types.kind(ty) {
+                TyKind::Array(elem, k) => work.push((*elem, times.saturating_mul(*k))),
+                TyKind::Tuple(_) | TyKind::Struct(_) => {
+                    let parts = (0..types.n_parts(ty).unwrap_or(0)).filter_map(|i| types.part(ty, i));
+                    work.extend(parts.map(|t| (t, times)));
+                }
+                _ => n = n.saturating_add(times),
+            }
+            if n.saturating_add(work.len() as u64) > MAX_PARTS {
+                break;
+            }
+        }
+        let is_too_large = n > MAX_PARTS || !work.is_empty();
+        if is_too_large {
+            self.versions.too_large(self.span);
+        }
+        is_too_large
+    }
+
     /// An aggregate of a widened type.
     pub fn build(&mut self, parts: &[Value], ty: Ty) -> Value {
         let op = if matches!(self.module.types.kind(ty), TyKind::Array(..)) { Op::Array } else { Op::Tuple };
@@ -56,6 +83,9 @@ impl Builder<'_> {
     pub fn by_leaf(&mut self, ty: Ty, values: &[Value], f: &mut dyn FnMut(&mut Self, &[Value], Ty) -> Value) -> Value {
         if self.is_leaf(ty) {
             return f(self, values, ty);
+        }
+        if self.is_too_large(ty) {
+            return values[0];
         }
         let parts = self.parts(ty);
         let mut made = Vec::with_capacity(parts.len());
@@ -147,6 +177,11 @@ impl Builder<'_> {
     /// A value as one for each lane.
     pub fn vector(&mut self, v: Value) -> Value {
         let wide = self.wide(v);
+        if let (Wide::Uniform(_), Some(elem)) = (wide, self.splats[v]) {
+            let (elem_ty, ty) = (self.new.ty(elem), self.widen(self.old.ty(v)));
+            let elem = self.spread(elem, elem_ty);
+            return self.op(Op::Splat, &[elem], ty);
+        }
         self.vector_of_wide(wide, self.old.ty(v))
     }
 
@@ -195,6 +230,10 @@ impl Builder<'_> {
             let value = if self.module.types.as_prim(ty).is_some() { value } else { self.address_bits(value) };
             let prim = self.leaf_prim(ty);
             return self.splat(value, prim);
+        }
+        if self.is_too_large(ty) {
+            let wide = self.widen(ty);
+            return self.new.undef(wide);
         }
         let parts = self.parts(ty);
         let mut made = Vec::with_capacity(parts.len());
@@ -264,6 +303,9 @@ impl Builder<'_> {
             let one = self.op(Op::Extract, &[value, lane], own);
             return if own == ty { one } else { self.op(Op::Bitcast, &[one], ty) };
         }
+        if self.is_too_large(ty) {
+            return self.new.undef(ty);
+        }
         let parts = self.parts(ty);
         let mut made = Vec::with_capacity(parts.len());
         for (i, &part) in parts.iter().enumerate() {
@@ -284,6 +326,9 @@ impl Builder<'_> {
             let one = if self.module.types.as_prim(ty).is_some() { one } else { self.address_bits(one) };
             let wide = self.new.ty(value);
             return self.op(Op::Insert, &[value, lane, one], wide);
+        }
+        if self.is_too_large(ty) {
+            return value;
         }
         let parts = self.parts(ty);
         let mut made = Vec::with_capacity(parts.len());
@@ -374,6 +419,9 @@ impl Builder<'_> {
         let args: Vec<Value> = inst.args.iter().map(|&a| self.scalar(a)).collect();
         let Some(r) = inst.result else { return Wide::Uniform(args[0]) };
         let ty = self.old.ty(r);
+        if op == Op::Splat && matches!(self.module.types.kind(ty), TyKind::Array(..)) {
+            self.splats[r] = Some(args[0]);
+        }
         let prim = self.module.types.as_prim(ty);
         let may_overflow = self.mask.is_some() && matches!(op, Op::Add | Op::Sub | Op::Mul) && stride(shape) != 0;
         let value = match prim {

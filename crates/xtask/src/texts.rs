@@ -193,8 +193,8 @@ fn explained(path: &Path, text: &str, function: Option<&str>) -> Result<String, 
 /// What `nyala explain --vector` says.
 fn lanes(path: &Path, text: &str) -> Result<String, String> {
     let mut s = session(path.strip_prefix(root()).unwrap_or(path), text);
-    match nyala::explain::lanes::notes(&mut s) {
-        Ok(notes) => Ok(nyala::explain::lanes::text(&s, &notes, None)),
+    match nyala::explain::lanes::notes(&mut s, None) {
+        Ok(notes) => Ok(nyala::explain::lanes::text(&s, &notes)),
         Err(_) => Err(s.render(false)),
     }
 }

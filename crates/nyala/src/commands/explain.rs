@@ -29,10 +29,10 @@ pub struct Explain {
 
 impl Explain {
     fn lanes(&self, s: &mut Session) -> Result<u8, Reported> {
-        let notes = explain::lanes::notes(s)?;
+        let notes = explain::lanes::notes(s, self.function.as_deref())?;
         let text = match self.input.json {
             true => explain::lanes::json(s, &notes) + "\n",
-            false => explain::lanes::text(s, &notes, self.function.as_deref()),
+            false => explain::lanes::text(s, &notes),
         };
         match std::io::stdout().write_all(text.as_bytes()) {
             Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(s.report(cannot_write::standard_output(e))),

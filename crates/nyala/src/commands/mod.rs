@@ -38,9 +38,15 @@ pub struct Input {
     /// Compile without the prelude
     #[arg(long)]
     no_prelude: bool,
-    /// CPU to make code for, as LLVM names it
-    #[arg(long, value_name = "NAME")]
-    cpu: Option<String>,
+    /// CPU to make code for, as LLVM names it; `help` lists them, `native` is this machine's, the default. `build` takes
+    /// several of `x86-64`, `x86-64-v2`, `x86-64-v3` (AVX2) and `x86-64-v4` (AVX-512), of which the best is chosen when
+    /// the program or library is loaded
+    #[arg(long, value_name = "NAME[,NAME]…", value_delimiter = ',', value_parser = parse_cpu)]
+    cpu: Vec<String>,
+    /// Bits of the vectors that LLVM makes of plain loops on x86-64: 128, 256 or 512; where AVX-512 is, it takes 256 as a
+    /// rule. Vectors of `vectorize` and `simd` use all that registers have
+    #[arg(long, value_name = "BITS", value_parser = parse_width)]
+    prefer_vector_width: Option<u32>,
     /// Replace the initializer of a top-level static
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_define)]
     defines: Vec<(String, String)>,
@@ -81,8 +87,11 @@ impl Input {
         if self.wrap {
             args.push("--wrap".into());
         }
-        if let Some(cpu) = &self.cpu {
-            args.extend(["--cpu".into(), cpu.into()]);
+        if !self.cpu.is_empty() {
+            args.extend(["--cpu".into(), self.cpu.join(",").into()]);
+        }
+        if let Some(width) = self.prefer_vector_width {
+            args.extend(["--prefer-vector-width".into(), width.to_string().into()]);
         }
         for (name, value) in &self.defines {
             args.extend(["-D".into(), format!("{name}={value}").into()]);
@@ -98,6 +107,34 @@ fn parse_define(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as WIDTH=640")?;
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if is_name { Ok((name.into(), value.into())) } else { Err(format!("`{name}` is no name of a static")) }
+}
+
+/// A CPU. Whether the target has it is known later; asked for help, this ends the process, whatever else is missing.
+fn parse_cpu(name: &str) -> Result<String, String> {
+    if name != "help" {
+        return if name.is_empty() { Err("a name is empty".into()) } else { Ok(name.into()) };
+    }
+    let mut out = std::io::stdout().lock();
+    for arch in nyala_gen_llvm::ARCHITECTURES {
+        let mut line = format!("{arch}:");
+        for cpu in nyala_gen_llvm::cpus(arch) {
+            if line.len() + cpu.len() > 110 {
+                let _ = writeln!(out, "{line}");
+                line = String::from("   ");
+            }
+            line = line + " " + cpu;
+        }
+        let _ = writeln!(out, "{line}");
+    }
+    std::process::exit(0)
+}
+
+fn parse_width(text: &str) -> Result<u32, String> {
+    ["128", "256", "512"]
+        .contains(&text)
+        .then(|| text.parse().ok())
+        .flatten()
+        .ok_or("there are 128, 256 and 512".into())
 }
 
 /// A code of a diagnostic.
@@ -146,7 +183,9 @@ pub fn with_session_of(
         partial_evaluation: !input.no_pe,
         pe_budget: input.pe_budget,
         prelude: !input.no_prelude,
-        cpu: input.cpu.clone(),
+        cpu: input.cpu.first().cloned(),
+        vector_width: input.prefer_vector_width,
+        more_cpus: input.cpu.iter().skip(1).cloned().collect(),
         defines: input.defines.clone(),
         wrap: input.wrap,
         allow: input.allow.clone(),

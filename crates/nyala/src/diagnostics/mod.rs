@@ -21,6 +21,7 @@ pub(crate) mod runtime_not_found;
 pub(crate) mod stack_overflow;
 pub(crate) mod tail_call_not_guaranteed;
 pub mod test_failed;
+pub(crate) mod unknown_cpu;
 pub(crate) mod wild_access;
 
 nyala_base::codes![
@@ -43,6 +44,7 @@ nyala_base::codes![
     stack_overflow,
     tail_call_not_guaranteed,
     test_failed,
+    unknown_cpu,
     wild_access,
 ];
 

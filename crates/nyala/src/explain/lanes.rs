@@ -19,11 +19,13 @@ struct Entry<'a> {
     slow: bool,
 }
 
-/// Compiles the program as far as the vectorizer.
-pub fn notes(s: &mut Session) -> Result<Vec<Note>, Reported> {
+/// Compiles the program as far as the vectorizer; of functions with this name only, if one is given.
+pub fn notes(s: &mut Session, function: Option<&str>) -> Result<Vec<Note>, Reported> {
     let source = s.graph()?;
     let residual = s.residual(&source)?;
-    s.vector_notes(&residual)
+    let mut notes = s.vector_notes(&residual)?;
+    notes.retain(|n| function.is_none_or(|f| n.version.split('.').next() == Some(f)));
+    Ok(notes)
 }
 
 fn places(s: &Session, notes: &[Note]) -> Vec<Option<Place>> {
@@ -31,10 +33,8 @@ fn places(s: &Session, notes: &[Note]) -> Vec<Option<Place>> {
 }
 
 /// One version of a function after the other, then what is slow.
-pub fn text(s: &Session, notes: &[Note], function: Option<&str>) -> String {
-    let of = |n: &&(&Note, Option<Place>)| function.is_none_or(|f| n.0.version.split('.').next() == Some(f));
+pub fn text(s: &Session, notes: &[Note]) -> String {
     let all: Vec<(&Note, Option<Place>)> = notes.iter().zip(places(s, notes)).collect();
-    let all: Vec<&(&Note, Option<Place>)> = all.iter().filter(of).collect();
     if all.is_empty() {
         return "nothing is vectorized\n".into();
     }

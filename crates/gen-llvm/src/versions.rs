@@ -1,0 +1,165 @@
+//! Functions for several CPUs in one module, of which the best that the machine can run is chosen when it is loaded.
+//!
+//! Each function exists once for each CPU of the options, and calls those of its own version. Statics exist once. What is
+//! reached from outside, by a symbol or through a static, is an indirect function (ELF's `STT_GNU_IFUNC`):
+//!
+//! ```text
+//! define internal i32 @"add.x86-64-v2"(i32 %a0, i32 %a1) #0 "target-cpu"="x86-64-v2" { … }
+//! define internal i32 @"add.x86-64-v4"(i32 %a0, i32 %a1) #0 "target-cpu"="x86-64-v4" { … }
+//! @"add" = ifunc void (), ptr @"nyala.choose.add"  ; the linker's loader calls this to know the address
+//! ```
+//!
+//! Resolvers run before the module is relocated and before the C library is ready. So they call nothing from outside,
+//! read no table of addresses, and are not optimized: LLVM might make such a table.
+
+use crate::diagnostics::limitation;
+use crate::module::Options;
+use crate::targets;
+use nyala_base::{Diagnostic, Span};
+use std::fmt::Write;
+
+/// The levels of x86-64 that its ABI defines, least first.
+const LEVELS: [&str; 4] = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"];
+
+/// Options for each version of a module's functions, the least first.
+pub(crate) fn versions(options: &Options) -> Result<Vec<Options>, Box<Diagnostic>> {
+    let Some(first) = &options.cpu else { return Ok(vec![options.clone()]) };
+    if options.more_cpus.is_empty() {
+        return Ok(vec![options.clone()]);
+    }
+    let limit = |message: String, hint: &str| Err(Box::new(limitation::error(Span::NONE, message, hint)));
+    let triple = options.target.clone().unwrap_or_else(targets::default_triple);
+    let has_indirect_functions = triple.contains("linux-gnu") || triple.contains("freebsd");
+    if !triple.starts_with("x86_64") || !has_indirect_functions {
+        let message = format!("functions for several CPUs on `{triple}`, whose loader cannot choose among them");
+        return limit(message, "build for one CPU, or for x86-64 Linux with glibc, or FreeBSD");
+    }
+    let cpus: Vec<&String> = std::iter::once(first).chain(&options.more_cpus).collect();
+    let level = |cpu: &str| LEVELS.iter().position(|l| *l == cpu);
+    if let Some(other) = cpus.iter().find(|cpu| level(cpu).is_none()) {
+        let message = format!("functions for `{other}` and other CPUs: programs tell only levels of x86-64 apart");
+        return limit(message, "name some of `x86-64`, `x86-64-v2`, `x86-64-v3` and `x86-64-v4`");
+    }
+    let mut levels: Vec<usize> = cpus.iter().filter_map(|cpu| level(cpu)).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let of = |level: usize| Options { cpu: Some(LEVELS[level].into()), more_cpus: Vec::new(), ..options.clone() };
+    Ok(levels.into_iter().map(of).collect())
+}
+
+/// Of a function of this version, what follows its attributes; a CPU only where there are several.
+pub(crate) fn attributes(version: &Options, several: bool) -> String {
+    let mut text = String::new();
+    if let (true, Some(cpu)) = (several, &version.cpu) {
+        let _ = write!(text, " \"target-cpu\"=\"{cpu}\" \"target-features\"=\"{}\"", targets::tuning(cpu));
+    }
+    if let Some(width) = version.vector_width {
+        let _ = write!(text, " \"prefer-vector-width\"=\"{width}\"");
+    }
+    text
+}
+
+/// An indirect function `name`, the best of its versions: of each its symbol and which CPU it is for, the least first,
+/// which is taken if no other can be. Names are quoted.
+pub(crate) fn indirect(linkage: &str, name: &str, resolver: &str, versions: &[(String, &str)], out: &mut String) {
+    let _ = writeln!(out, "{name} = {linkage}ifunc void (), ptr {resolver}");
+    let _ = writeln!(out, "define internal ptr {resolver}() {OUTSIDE} {{\n  %level = call i32 @nyala.level()");
+    let mut best = format!("ptr {}", versions.first().map_or("null", |v| &v.0));
+    for (i, (symbol, cpu)) in versions.iter().enumerate().skip(1) {
+        let level = LEVELS.iter().position(|l| l == cpu).unwrap_or(LEVELS.len());
+        let _ = writeln!(out, "  %has{i} = icmp uge i32 %level, {level}");
+        let _ = writeln!(out, "  %best{i} = select i1 %has{i}, ptr {symbol}, {best}");
+        best = format!("ptr %best{i}");
+    }
+    let _ = writeln!(out, "  ret {best}\n}}\n");
+}
+
+/// LLVM optimizes what is called from outside, from a variable's initializer, or by such functions; that the linker's
+/// loader calls indirect functions it does not see.
+pub(crate) fn keep(resolvers: &[String], out: &mut String) {
+    if !resolvers.is_empty() {
+        let (n, all) = (resolvers.len(), resolvers.join(", "));
+        let _ =
+            writeln!(out, "@llvm.compiler.used = appending global [{n} x ptr] [{all}], section \"llvm.metadata\"\n");
+    }
+}
+
+/// Attributes of functions that run on every machine before anything is set up.
+const OUTSIDE: &str = "nounwind noinline optnone \"target-cpu\"=\"x86-64\" \"target-features\"=\"\"";
+
+const fn bits(numbers: &[u32]) -> u32 {
+    let (mut all, mut i) = (0, 0);
+    while i < numbers.len() {
+        all |= 1 << numbers[i];
+        i += 1;
+    }
+    all
+}
+
+/// What `cpuid` and `xgetbv` say: ecx of leaf 1, ebx of leaf 7, ecx of leaf 0x80000001, and which registers the system saves.
+const ANSWERS: [&str; 4] = ["%c1", "%b7", "%ce", "%xcr0"];
+
+/// The bits of these that each level needs beyond the one before. From the psABI of x86-64, table 3.1.
+const NEEDED: [[u32; 4]; 3] = [
+    // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT; LAHF-SAHF.
+    [bits(&[0, 9, 13, 19, 20, 23]), 0, bits(&[0]), 0],
+    // FMA, MOVBE, OSXSAVE, AVX, F16C; BMI1, AVX2, BMI2; LZCNT; XMM and YMM saved.
+    [bits(&[12, 22, 27, 28, 29]), bits(&[3, 5, 8]), bits(&[5]), bits(&[1, 2])],
+    // AVX512F, AVX512DQ, AVX512CD, AVX512BW, AVX512VL; mask registers and all of ZMM saved.
+    [0, bits(&[16, 17, 28, 30, 31]), 0, bits(&[1, 2, 5, 6, 7])],
+];
+
+/// `nyala.level`: the machine's place in [`LEVELS`]. `cpuid` is slow in virtual machines, so it is asked once.
+pub(crate) fn level_text() -> String {
+    let mut text = String::from("@nyala.level.known = internal global i32 0\n\n");
+    let _ = writeln!(text, "define internal i32 @nyala.level() {OUTSIDE} {{");
+    text.push_str(ASK);
+    let (mut has, mut level) = ("true".to_string(), "0".to_string());
+    for (i, needed) in NEEDED.iter().enumerate() {
+        for (j, (answer, bits)) in ANSWERS.iter().zip(needed).enumerate().filter(|(_, (_, bits))| **bits != 0) {
+            let _ = writeln!(text, "  %and{i}.{j} = and i32 {answer}, {bits}");
+            let _ = writeln!(text, "  %all{i}.{j} = icmp eq i32 %and{i}.{j}, {bits}");
+            let _ = writeln!(text, "  %has{i}.{j} = and i1 {has}, %all{i}.{j}");
+            has = format!("%has{i}.{j}");
+        }
+        let _ = writeln!(text, "  %one{i} = zext i1 {has} to i32\n  %level{i} = add i32 {level}, %one{i}");
+        level = format!("%level{i}");
+    }
+    let _ = writeln!(text, "  %noted = add i32 {level}, 1\n  store i32 %noted, ptr @nyala.level.known");
+    let _ = writeln!(text, "  ret i32 {level}\n}}\n");
+    text
+}
+
+/// Leaves that a machine does not have answer anything.
+const ASK: &str = "\
+  %known = load i32, ptr @nyala.level.known
+  %is_known = icmp ne i32 %known, 0
+  br i1 %is_known, label %done, label %ask
+done:
+  %before = sub i32 %known, 1
+  ret i32 %before
+ask:
+  %leaf0 = call { i32, i32, i32, i32 } asm sideeffect \"cpuid\", \"={ax},={bx},={cx},={dx},{ax},{cx}\"(i32 0, i32 0)
+  %leaf1 = call { i32, i32, i32, i32 } asm sideeffect \"cpuid\", \"={ax},={bx},={cx},={dx},{ax},{cx}\"(i32 1, i32 0)
+  %leaf7 = call { i32, i32, i32, i32 } asm sideeffect \"cpuid\", \"={ax},={bx},={cx},={dx},{ax},{cx}\"(i32 7, i32 0)
+  %ext0 = call { i32, i32, i32, i32 } asm sideeffect \"cpuid\", \"={ax},={bx},={cx},={dx},{ax},{cx}\"(i32 -2147483648, i32 0)
+  %ext1 = call { i32, i32, i32, i32 } asm sideeffect \"cpuid\", \"={ax},={bx},={cx},={dx},{ax},{cx}\"(i32 -2147483647, i32 0)
+  %max = extractvalue { i32, i32, i32, i32 } %leaf0, 0
+  %has7 = icmp uge i32 %max, 7
+  %maxe = extractvalue { i32, i32, i32, i32 } %ext0, 0
+  %hase = icmp ugt i32 %maxe, -2147483648
+  %c1 = extractvalue { i32, i32, i32, i32 } %leaf1, 2
+  %any7 = extractvalue { i32, i32, i32, i32 } %leaf7, 1
+  %b7 = select i1 %has7, i32 %any7, i32 0
+  %anye = extractvalue { i32, i32, i32, i32 } %ext1, 2
+  %ce = select i1 %hase, i32 %anye, i32 0
+  %xsave = and i32 %c1, 134217728
+  %has_xgetbv = icmp ne i32 %xsave, 0
+  br i1 %has_xgetbv, label %xgetbv, label %decide
+xgetbv:
+  %saved = call { i32, i32 } asm sideeffect \"xgetbv\", \"={ax},={dx},{cx}\"(i32 0)
+  %low = extractvalue { i32, i32 } %saved, 0
+  br label %decide
+decide:
+  %xcr0 = phi i32 [ 0, %ask ], [ %low, %xgetbv ]
+";
