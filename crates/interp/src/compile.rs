@@ -5,12 +5,12 @@
 //! would not have computed; what a dominating block has computed is not computed again.
 
 mod control;
+mod promises;
 
 use crate::code::{Code, Entry, EntryIdx, FuncIdx, Function, Inst, Reg};
 use crate::externals::Linker;
 use crate::fault::{Fault, bug, limitation};
 use crate::leaves::{Layout, Leaf};
-use crate::restricted::Access;
 use crate::scope::{self, Scope};
 use nyala_base::Span;
 use nyala_ir::{Cont, Effect, Linkage, Node, Op, Prim, Ty, TyKind, Val, World};
@@ -407,22 +407,6 @@ impl Compiler<'_, '_> {
         self.code.lists.push(words.len() as u32);
         self.code.lists.extend_from_slice(words);
         at
-    }
-
-    /// Looks at what is promised of an address, by all parameters that it comes from.
-    fn restricted(&mut self, address: Val, ty: Ty, write: bool) -> Result<()> {
-        let w = self.w;
-        let mut at = address;
-        while let Some(op @ (Op::Lea | Op::Bitcast | Op::Aligned | Op::Restrict)) = w.as_op(at) {
-            if op == Op::Restrict {
-                let (call, a) = (self.need(w.args(at)[1])?, self.need(address)?);
-                let size = u32::try_from(self.layout(ty)?.size).unwrap_or(u32::MAX);
-                let restricted = w.as_lit(w.args(at)[2]) == Some(1);
-                self.emit(Inst::Restricted { call, a, access: Access { param: at.0, size, write, restricted } });
-            }
-            at = w.args(at)[0];
-        }
-        Ok(())
     }
 
     /// A total operation whose operands are computed.

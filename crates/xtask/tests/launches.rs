@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{nyala, root, stderr};
+use common::{Folder, nyala, root, stderr};
 use std::ffi::OsStr;
 
 /// Those that start no kernels.
@@ -35,11 +35,10 @@ fn programs_with_kernels_run_in_the_interpreter() {
 
 #[test]
 fn lanes_whose_number_nobody_knows_cannot_exchange_values() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("unknown.impala");
+    let folder = Folder::new("lanes");
     let text = "extern \"C\" { fn rv_any(bool) -> bool; }\n\
         fn main() -> () { for i in vec($4, 0, 8) { if rv_any(i == 3) { print_i32(i) } } }\n";
-    std::fs::write(&program, text).unwrap();
+    let program = folder.write("unknown.impala", text);
     let output = nyala(&["run".as_ref(), program.as_os_str()], 60);
     assert!(!output.status.success());
     let message = "lanes of this `vectorize` exchange values, and how many they are is known at run time only";
