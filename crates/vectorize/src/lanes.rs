@@ -103,7 +103,7 @@ impl Builder<'_> {
         self.note_call(&name, "a vector version", false);
         let mut shapes = self.args_shapes(inst, self.here);
         let masked = self.mask.is_some();
-        let (target, actual) = self.versions.request(self.module, f, &shapes, masked, self.width);
+        let (target, actual) = self.versions.request(self.module, f, &shapes, masked, self.width, false);
         shapes = actual;
         let mut args = Vec::with_capacity(shapes.len() + 1);
         for (&arg, &shape) in inst.args.iter().zip(&shapes) {

@@ -91,6 +91,10 @@ pub struct Outcome {
 /// Makes loops of all `vectorize` instructions, and what their bodies call into vector code.
 pub fn vectorize(module: &mut Module, options: Options) -> Outcome {
     let mut versions = Versions::new(module, options.explain);
+    versions.find_nested(module);
+    if !versions.diagnostics.is_empty() {
+        return Outcome { diagnostics: versions.diagnostics, notes: Vec::new() };
+    }
     for func in 0..module.funcs.len() {
         loops::expand(&mut versions, module, func);
     }
@@ -101,7 +105,8 @@ pub fn vectorize(module: &mut Module, options: Options) -> Outcome {
         let Module { types, funcs, .. } = module;
         let loops = prepare::prepare(types, &mut old, &|f: Func| funcs[f.idx()].rets.clone());
         let regions = Regions::new(&old, loops);
-        let shapes = Shapes::new(&module.types, &old, &regions, &version.shapes, options.wrap, &versions);
+        let shapes =
+            Shapes::new(&module.types, &old, &regions, &version.shapes, version.is_body, options.wrap, &versions);
         let new = linear::build(
             &mut versions,
             module,

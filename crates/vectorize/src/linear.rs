@@ -280,6 +280,11 @@ impl Builder<'_> {
         leaders
     }
 
+    /// Whether a block is executed by the lanes that are active now.
+    pub fn same_lanes(&self, b: usize) -> bool {
+        self.leaders[b] == self.leaders[self.here]
+    }
+
     fn header_of(&self, b: usize) -> Option<usize> {
         self.loops().of[b].filter(|&l| self.loops().all[l].header == b)
     }

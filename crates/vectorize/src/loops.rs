@@ -114,9 +114,9 @@ pub fn expand(versions: &mut Versions, module: &mut Module, func: usize) {
             _ => None,
         };
         let whole = n.is_none_or(|n| n >= u64::from(width));
-        let whole = whole.then(|| versions.request(module, body, &shapes, false, width).0);
+        let whole = whole.then(|| versions.request(module, body, &shapes, false, width, true).0);
         let part = n.is_none_or(|n| !n.is_multiple_of(u64::from(width)));
-        let part = part.then(|| versions.request(module, body, &shapes, true, width).0);
+        let part = part.then(|| versions.request(module, body, &shapes, true, width, true).0);
         let mut w = writer(module, func, b, inst.span);
         groups(&mut w, whole, part, width, lo, hi, &inst.args[2..], after);
     }

@@ -313,7 +313,13 @@ impl Builder<'_> {
             return;
         }
         let value = self.vector(value);
+        // A variable that exists since these lanes are active is nobody else's.
+        let mask = self.mask;
+        if self.shapes.own[ptr].is_some_and(|slot| self.same_lanes(self.shapes.home[slot])) {
+            self.mask = None;
+        }
         self.store_at(address, 0, value, ty);
+        self.mask = mask;
     }
 
     fn store_at(&mut self, address: Wide, offset: u64, value: Value, ty: Ty) {

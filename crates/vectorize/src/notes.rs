@@ -80,7 +80,7 @@ impl Builder<'_> {
         let name = self.old.values[v.idx()].name.clone();
         let ty = self.old.ty(v);
         let text = match self.shape(v, self.here) {
-            _ if self.shapes.own[v] => "a variable of each lane, side by side".into(),
+            _ if self.shapes.own[v].is_some() => "a variable of each lane, side by side".into(),
             Shape::Uniform => "uniform".into(),
             Shape::Strided(s) if is_address(&self.module.types, ty) => format!("strided: {s} bytes from lane to lane"),
             Shape::Strided(s) => format!("strided: {s} from lane to lane"),

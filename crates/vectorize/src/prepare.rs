@@ -45,6 +45,7 @@ pub fn prepare(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Func
     promote_slots_of(types, function);
     simplify_function(types, function);
     one_return(function);
+    one_way_to_ends(function);
     loop {
         match find_loops(function) {
             Found::Entries(entries) => one_entry(types, function, &entries),
@@ -111,6 +112,43 @@ fn one_return(function: &mut Function) {
     }
     let term = Terminator::Return(params.clone());
     function.blocks.push(BlockData { name: "return".into(), params, insts: Vec::new(), term });
+}
+
+/// What ends the program is copied for each way that leads to it: lanes that come there do so at once, wherever the others are.
+fn one_way_to_ends(function: &mut Function) {
+    let n = function.blocks.len();
+    let mut ways = vec![0; n];
+    for b in 0..n {
+        let mut term = std::mem::replace(&mut function.blocks[b].term, Terminator::Unreachable);
+        for edge in term.edges_mut() {
+            let to = edge.block.idx();
+            let ends = matches!(function.blocks[to].term, Terminator::Unreachable) && to != b;
+            ways[to] += 1;
+            if ends && ways[to] > 1 {
+                edge.block = copy(function, to);
+            }
+        }
+        function.blocks[b].term = term;
+    }
+}
+
+/// A copy of a block that leads nowhere.
+fn copy(function: &mut Function, b: usize) -> Block {
+    let mut block = function.blocks[b].clone();
+    let mut renamed: FxHashMap<Value, Value> = FxHashMap::default();
+    let mut rename = |function: &mut Function, v: &mut Value| {
+        let (ty, name) = (function.ty(*v), function.values[v.idx()].name.clone());
+        let new = function.new_value(ty, &name);
+        renamed.insert(*v, new);
+        *v = new;
+    };
+    block.params.iter_mut().for_each(|p| rename(function, p));
+    block.insts.iter_mut().filter_map(|i| i.result.as_mut()).for_each(|r| rename(function, r));
+    for arg in block.insts.iter_mut().flat_map(|i| &mut i.args) {
+        *arg = renamed.get(arg).copied().unwrap_or(*arg);
+    }
+    function.blocks.push(block);
+    Block::from_idx(function.blocks.len() - 1)
 }
 
 enum Found {

@@ -116,17 +116,18 @@ impl Regions {
     }
 }
 
-/// Blocks from which every way leads to an end that cannot be reached.
+/// Blocks that end the program, on whatever way, and that one way leads to: they are executed where that is, before anything
+/// else.
 fn ends(function: &Function, succs: &[Vec<usize>], preds: &[Vec<usize>]) -> Vec<bool> {
     let mut ends = vec![false; succs.len()];
     let mut left: Vec<usize> = succs.iter().map(Vec::len).collect();
-    let is_end = |b: &usize| matches!(function.blocks[*b].term, Terminator::Unreachable);
+    let is_end = |b: &usize| matches!(function.blocks[*b].term, Terminator::Unreachable) && preds[*b].len() == 1;
     let mut work: Vec<usize> = (0..succs.len()).filter(is_end).collect();
     while let Some(b) = work.pop() {
         ends[b] = true;
         for &p in &preds[b] {
             left[p] -= 1;
-            if left[p] == 0 {
+            if left[p] == 0 && preds[p].len() == 1 {
                 work.push(p);
             }
         }
@@ -165,7 +166,7 @@ fn regions(
     let mut leaves = vec![false; n + n_loops];
     for b in (0..n).filter(|&b| idom[b] != NONE) {
         for &s in &succs[b] {
-            // What ends the program does so in no time: it has no part in post-dominance.
+            // What ends the program is executed at once: it has no part in post-dominance.
             let counts = !ends[s] || ends[b];
             // Regions that the edge leaves, then the one in which it stays.
             let mut region = loops.of[b];
@@ -228,7 +229,8 @@ fn regions(
             }
         }
         let root = node_in(region, entry).map_or(0, |e| ids[e]);
-        orders.push(compact(&local, root).into_iter().map(|i| own[i]).collect());
+        let is_end: Vec<bool> = own.iter().map(|&node| node < n && ends[node]).collect();
+        orders.push(compact(&local, root, &is_end).into_iter().map(|i| own[i]).collect());
     }
     // Inner loops take the place of their nodes.
     let mut order = Vec::with_capacity(n);
@@ -245,8 +247,8 @@ fn regions(
     (node_succs, node_ipdom, order)
 }
 
-/// A topological order of an acyclic graph in which what a node dominates follows it.
-fn compact(succs: &[Vec<usize>], root: usize) -> Vec<usize> {
+/// A topological order of an acyclic graph in which what a node dominates follows it, ends first.
+fn compact(succs: &[Vec<usize>], root: usize, is_end: &[bool]) -> Vec<usize> {
     let idom = graph::dominators(succs, root);
     let mut rpo = graph::postorder(succs, root);
     rpo.reverse();
@@ -254,6 +256,7 @@ fn compact(succs: &[Vec<usize>], root: usize) -> Vec<usize> {
     for &n in rpo.iter().rev().filter(|&&n| n != root) {
         children[idom[n]].push(n);
     }
+    children.iter_mut().for_each(|list| list.sort_by_key(|&n| is_end[n]));
     let (mut order, mut stack) = (Vec::new(), vec![root]);
     while let Some(n) = stack.pop() {
         order.push(n);

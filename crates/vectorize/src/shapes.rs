@@ -39,6 +39,12 @@ impl Shape {
     fn strided(stride: i64) -> Shape {
         if stride == 0 { Uniform } else { Strided(stride) }
     }
+
+    /// The same of numbers of so many bits, which differ modulo 2^bits.
+    fn strided_number(stride: i64, bits: u32) -> Shape {
+        let unused = 64 - bits;
+        Shape::strided(stride.wrapping_shl(unused).wrapping_shr(unused))
+    }
 }
 
 /// What calls give, as far as the analysis asks.
@@ -89,8 +95,10 @@ pub struct Shapes {
     /// Blocks where lanes come together from several ways, or at several times.
     pub joins: Vec<bool>,
     pub divergent_loops: Vec<bool>,
-    /// Addresses within slots in which lanes lie side by side.
-    pub own: SideTable<Value, bool>,
+    /// Addresses within slots in which lanes lie side by side: the slot.
+    pub own: SideTable<Value, Option<Value>>,
+    /// Strided numbers that may wrap around from one lane to the next, as defined: in more bits they are not strided.
+    wraps: SideTable<Value, bool>,
 }
 
 impl Shapes {
@@ -100,6 +108,7 @@ impl Shapes {
         function: &Function,
         regions: &Regions,
         params: &[Shape],
+        is_body: bool,
         wrap: bool,
         callees: &dyn Callees,
     ) -> Shapes {
@@ -111,6 +120,7 @@ impl Shapes {
             joins: vec![false; n],
             divergent_loops: vec![false; regions.loops.all.len()],
             own: SideTable::default(),
+            wraps: SideTable::default(),
         };
         for &b in &regions.order {
             let block = &function.blocks[b];
@@ -118,8 +128,10 @@ impl Shapes {
             block.insts.iter().filter_map(|i| i.result).for_each(|r| s.home[r] = b);
         }
         s.find_own(types, function, regions);
-        for (&p, &shape) in function.blocks[0].params.iter().zip(params) {
+        for (i, (&p, &shape)) in function.blocks[0].params.iter().zip(params).enumerate() {
             s.shapes[p] = Some(shape);
+            // The number of an iteration does not; what else is given may be anything.
+            s.wraps[p] = !is_body || i > 0;
         }
         // Shapes only go up, and branches and joins only become divergent.
         loop {
@@ -167,8 +179,9 @@ impl Shapes {
             preds.dedup();
             for p in preds {
                 for edge in function.blocks[p].term.edges().filter(|e| e.block.idx() == b) {
-                    for (shape, &arg) in shapes.iter_mut().zip(&edge.args) {
+                    for ((shape, &arg), &param) in shapes.iter_mut().zip(&edge.args).zip(&block.params) {
                         *shape = Shape::join(*shape, self.at(function, regions, arg, p));
+                        changed |= self.wraps[arg] && !std::mem::replace(&mut self.wraps[param], true);
                     }
                 }
             }
@@ -180,13 +193,17 @@ impl Shapes {
         for inst in &block.insts {
             let Some(result) = inst.result else { continue };
             let args: Vec<Option<Shape>> = inst.args.iter().map(|&a| self.at(function, regions, a, b)).collect();
-            let shape = if self.own[result] {
+            let shape = if self.own[result].is_some() {
                 own_shape(inst, &args)
             } else {
                 let args: Option<Vec<Shape>> = args.into_iter().collect();
-                args.map(|args| self.transfer(types, function, inst, result, &args, wrap, callees))
+                args.map(|args| self.transfer(types, function, inst, result, &args, callees))
             };
             changed |= self.set(result, shape);
+            if !self.wraps[result] && self.may_wrap(types, function, inst, result, wrap) {
+                self.wraps[result] = true;
+                changed = true;
+            }
         }
         if let Terminator::Branch { cond, .. } = block.term
             && !self.divergent[b]
@@ -259,7 +276,6 @@ impl Shapes {
         inst: &Inst,
         result: Value,
         args: &[Shape],
-        wrap: bool,
         callees: &dyn Callees,
     ) -> Shape {
         let all_uniform = args.iter().all(|&a| a == Uniform);
@@ -272,12 +288,12 @@ impl Shapes {
                 }
                 Op::Alloc | Op::Atomic | Op::AtomicLoad | Op::Cmpxchg | Op::CmpxchgWeak => Varying,
                 // Each lane has its own there.
-                Op::Load if self.own[inst.args[0]] => Varying,
+                Op::Load if self.own[inst.args[0]].is_some() => Varying,
                 _ if all_uniform => Uniform,
                 Op::Add | Op::Sub if is_int(types, ty) => match (op, args[0], args[1]) {
                     (_, Varying, _) | (_, _, Varying) => Varying,
-                    (Op::Add, a, b) => Shape::strided(stride(a).wrapping_add(stride(b))),
-                    (_, a, b) => Shape::strided(stride(a).wrapping_sub(stride(b))),
+                    (Op::Add, a, b) => Shape::strided_number(stride(a).wrapping_add(stride(b)), bits(types, ty)),
+                    (_, a, b) => Shape::strided_number(stride(a).wrapping_sub(stride(b)), bits(types, ty)),
                 },
                 Op::Mul | Op::Shl if is_int(types, ty) => {
                     let times = |v: Value| {
@@ -286,21 +302,23 @@ impl Shapes {
                         Some(if op == Op::Shl { 1i64.wrapping_shl(bits as u32 & (width - 1)) } else { bits as i64 })
                     };
                     match (args[0], times(inst.args[1]), args[1], times(inst.args[0])) {
-                        (Strided(s), Some(c), ..) => Shape::strided(s.wrapping_mul(c)),
-                        (_, _, Strided(s), Some(c)) if op == Op::Mul => Shape::strided(s.wrapping_mul(c)),
+                        (Strided(s), Some(c), ..) => Shape::strided_number(s.wrapping_mul(c), bits(types, ty)),
+                        (_, _, Strided(s), Some(c)) if op == Op::Mul => {
+                            Shape::strided_number(s.wrapping_mul(c), bits(types, ty))
+                        }
                         _ => Varying,
                     }
                 }
                 Op::Cast => match (types.as_prim(function.ty(inst.args[0])), types.as_prim(ty), args[0]) {
                     (Some(from), Some(to), Strided(s)) if from.is_int() && to.is_int() => {
-                        let keeps = to.bits() <= from.bits() || from.is_signed() && !wrap;
-                        if keeps { Strided(s) } else { Varying }
+                        let keeps = to.bits() <= from.bits() || !self.wraps[inst.args[0]];
+                        if keeps { Shape::strided_number(s, to.bits()) } else { Varying }
                     }
                     _ => Varying,
                 },
                 Op::Bitcast if is_address(types, ty) && is_address(types, function.ty(inst.args[0])) => args[0],
                 Op::Aligned | Op::Restrict => args[0],
-                Op::Lea => lea_shape(types, function, inst, args, wrap),
+                Op::Lea => lea_shape(types, function, inst, args, self.wraps[inst.args[1]]),
                 Op::Select if args[0] == Uniform => Shape::join(Some(args[1]), Some(args[2])).unwrap_or(Varying),
                 _ => Varying,
             },
@@ -314,6 +332,24 @@ impl Shapes {
                 None if all_uniform && callees.is_pure(func) => Uniform,
                 None => Varying,
             },
+        }
+    }
+
+    /// Whether a strided number may wrap around, as the language defines it, from a lane to the next.
+    fn may_wrap(&self, types: &Types, function: &Function, inst: &Inst, result: Value, wrap: bool) -> bool {
+        let InstOp::Op(op) = inst.op else { return false };
+        let of = |v: Value| types.as_prim(function.ty(v)).filter(|p| p.is_int());
+        let Some(to) = of(result) else { return false };
+        let operand = inst.args.iter().any(|&a| self.wraps[a]);
+        match op {
+            Op::Shl => true,
+            Op::Add | Op::Sub | Op::Mul => !to.is_signed() || wrap || operand,
+            Op::Cast => match of(inst.args[0]) {
+                Some(from) if to.bits() > from.bits() => false,
+                Some(from) => operand || to.bits() < from.bits() || to.is_signed() != from.is_signed(),
+                None => false,
+            },
+            _ => operand,
         }
     }
 
@@ -372,7 +408,7 @@ impl Shapes {
         }
         for &b in &regions.order {
             for v in function.blocks[b].insts.iter().filter_map(|i| i.result) {
-                self.own[v] = roots[v].is_some_and(|r| !escaped[r]);
+                self.own[v] = roots[v].filter(|&r| !escaped[r]);
             }
         }
     }
@@ -408,12 +444,17 @@ fn is_int(types: &Types, ty: Ty) -> bool {
     types.as_prim(ty).is_some_and(Prim::is_int)
 }
 
+fn bits(types: &Types, ty: Ty) -> u32 {
+    types.as_prim(ty).map_or(64, Prim::bits)
+}
+
 pub fn is_address(types: &Types, ty: Ty) -> bool {
     matches!(types.kind(ty), TyKind::Ptr { .. })
 }
 
-/// An index that is strided keeps an address strided, unless it may wrap around between lanes.
-fn lea_shape(types: &Types, function: &Function, inst: &Inst, args: &[Shape], wrap: bool) -> Shape {
+/// An index that is strided keeps an address strided, unless it may wrap around between lanes. No object is so large that it
+/// has elements before and after an i32 does.
+fn lea_shape(types: &Types, function: &Function, inst: &Inst, args: &[Shape], wraps: bool) -> Shape {
     let (ptr, idx) = (inst.args[0], inst.args[1]);
     let Some(aggregate) = types.pointee(function.ty(ptr)) else { return Varying };
     let elem = match types.kind(aggregate) {
@@ -427,7 +468,7 @@ fn lea_shape(types: &Types, function: &Function, inst: &Inst, args: &[Shape], wr
     };
     match (args[0], args[1]) {
         (Varying, _) | (_, Varying) => Varying,
-        (_, Strided(_)) if prim.bits() < 64 && (!prim.is_signed() || wrap) => Varying,
+        (_, Strided(_)) if wraps && prim.bits() < 64 && prim != Prim::I32 => Varying,
         (p, i) => Shape::strided(stride(p).wrapping_add(stride(i).wrapping_mul(elem))),
     }
 }

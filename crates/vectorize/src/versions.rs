@@ -21,11 +21,13 @@ pub struct Version {
     pub shapes: Vec<Shape>,
     pub masked: bool,
     pub width: u32,
+    /// Whether it is the body of a loop, and its first argument the number of the iteration.
+    pub is_body: bool,
 }
 
 pub struct Versions {
     pub all: Vec<Version>,
-    by: FxHashMap<(Func, Vec<Shape>, bool, u32), Func>,
+    by: FxHashMap<(Func, Vec<Shape>, bool, u32, bool), Func>,
     n_of: FxHashMap<(Func, u32), usize>,
     lane_ops: Vec<Option<LaneOp>>,
     pure: Vec<bool>,
@@ -74,15 +76,16 @@ impl Versions {
         shapes: &[Shape],
         masked: bool,
         width: u32,
+        is_body: bool,
     ) -> (Func, Vec<Shape>) {
-        let mut key = (source, shapes.to_vec(), masked, width);
+        let mut key = (source, shapes.to_vec(), masked, width, is_body);
         if let Some(&target) = self.by.get(&key) {
             return (target, key.1);
         }
         let n = self.n_of.entry((source, width)).or_insert(0);
         *n += 1;
         if *n > MAX_VERSIONS {
-            key = (source, vec![Shape::Varying; shapes.len()], true, width);
+            key = (source, vec![Shape::Varying; shapes.len()], true, width, false);
             if let Some(&target) = self.by.get(&key) {
                 return (target, key.1);
             }
@@ -100,7 +103,7 @@ impl Versions {
         let suffix = if key.2 { "masked" } else { "lanes" };
         let target = module.declare(&format!("{name}.{suffix}"), Linkage::Internal, &tys, &rets);
         let shapes = key.1.clone();
-        self.all.push(Version { target, source, shapes: shapes.clone(), masked: key.2, width });
+        self.all.push(Version { target, source, shapes: shapes.clone(), masked: key.2, width, is_body: key.4 });
         self.by.insert(key, target);
         (target, shapes)
     }
@@ -155,8 +158,37 @@ impl Versions {
         }
     }
 
+    /// Reports each `vectorize` in what the body of another does.
+    pub fn find_nested(&mut self, module: &Module) {
+        let loops_in = |f: usize| {
+            module.funcs[f].blocks.iter().flat_map(|b| &b.insts).filter_map(|inst| match inst.op {
+                InstOp::Vectorize(body, _) => Some((body, inst.span)),
+                _ => None,
+            })
+        };
+        let mut seen = vec![false; module.funcs.len()];
+        let mut work: Vec<Func> = (0..module.funcs.len()).flat_map(loops_in).map(|(body, _)| body).collect();
+        let mut found = Vec::new();
+        while let Some(f) = work.pop() {
+            if std::mem::replace(&mut seen[f.idx()], true) {
+                continue;
+            }
+            found.extend(loops_in(f.idx()).map(|(_, span)| span));
+            for block in &module.func(f).blocks {
+                work.extend(block.insts.iter().filter_map(|inst| match inst.op {
+                    InstOp::Call(f) => Some(f),
+                    _ => None,
+                }));
+                if let Terminator::TailCall { callee: Callee::Func(f), .. } = block.term {
+                    work.push(f);
+                }
+            }
+        }
+        found.into_iter().for_each(|span| self.nested(span));
+    }
+
     /// A `vectorize` in the body of another.
-    pub fn nested(&mut self, span: Span) {
+    fn nested(&mut self, span: Span) {
         let hint =
             "let one of them be a plain loop: lanes of lanes have no meaning on a machine with one kind of vectors";
         self.diagnostics.push(limitation::error(span, "a `vectorize` within the body of another", hint));

@@ -351,7 +351,7 @@ impl Builder<'_> {
         let uniform = |i: usize| self.shape(inst.args[i], b) == Shape::Uniform;
         match inst.op {
             InstOp::Op(op) => match op {
-                Op::Load | Op::Store => uniform(0) && !self.shapes.own[inst.args[0]],
+                Op::Load | Op::Store => uniform(0) && self.shapes.own[inst.args[0]].is_none(),
                 Op::PDiv | Op::PRem => uniform(0) && uniform(1),
                 Op::Alloc | Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak => true,
                 _ => false,
@@ -364,7 +364,7 @@ impl Builder<'_> {
     pub fn inst(&mut self, inst: &Inst) {
         let b = self.here;
         let shape = inst.result.map(|r| self.shape(r, b));
-        let is_own = inst.result.is_some_and(|r| self.shapes.own[r]);
+        let is_own = inst.result.is_some_and(|r| self.shapes.own[r].is_some());
         let wide = match (inst.op, shape) {
             _ if is_own => Some(self.own_address(inst)),
             (InstOp::Op(Op::Slot), _) => self.lane_slots(inst),
@@ -394,10 +394,6 @@ impl Builder<'_> {
                 Some(self.once(inst, op, shape))
             }
             (InstOp::Op(op), Some(Shape::Varying)) => Some(self.varying(inst, op)),
-            (InstOp::Vectorize(..), _) => {
-                self.versions.nested(inst.span);
-                None
-            }
             _ => self.each_lane(inst),
         };
         if let Some(r) = inst.result {
@@ -423,7 +419,8 @@ impl Builder<'_> {
             self.splats[r] = Some(args[0]);
         }
         let prim = self.module.types.as_prim(ty);
-        let may_overflow = self.mask.is_some() && matches!(op, Op::Add | Op::Sub | Op::Mul) && stride(shape) != 0;
+        let is_strided = inst.args.iter().any(|&a| stride(self.shape(a, self.here)) != 0);
+        let may_overflow = self.mask.is_some() && matches!(op, Op::Add | Op::Sub | Op::Mul) && is_strided;
         let value = match prim {
             Some(prim) if may_overflow && prim.is_signed() => {
                 let args: Vec<Value> = args.iter().map(|&a| self.cast(a, unsigned(prim))).collect();
