@@ -472,14 +472,18 @@ impl Builder<'_> {
 
     /// Nothing has come yet to the blocks of this loop, but for its header.
     fn begin_region(&mut self, region: Option<usize>) {
-        for &b in &self.regions.order {
-            let is_own_header = self.header_of(b).is_some_and(|l| Some(l) == region);
-            if b == 0 || is_own_header || self.regions.loop_around(b) != region {
+        for &b in &self.regions.members[region.map_or(self.loops().all.len(), |l| l)] {
+            if b == 0 {
                 continue;
             }
+            // Also where one way leads to: lanes may be said to wait there that have not come by.
             if let Some(slot) = self.mask_slots[b] {
                 let none = self.full(false);
                 self.write(slot, none);
+            }
+            // Variables begin undefined.
+            if region.is_none() {
+                continue;
             }
             for &p in &self.old.blocks[b].params {
                 if let Some(slot) = self.params[p] {

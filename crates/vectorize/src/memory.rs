@@ -313,9 +313,10 @@ impl Builder<'_> {
             return;
         }
         let value = self.vector(value);
-        // A variable that exists since these lanes are active is nobody else's.
+        // A variable that exists since these lanes are active is nobody else's; the index of a lane that is not is undefined.
         let mask = self.mask;
-        if self.shapes.own[ptr].is_some_and(|slot| self.same_lanes(self.shapes.home[slot])) {
+        let is_fixed = matches!(address, Wide::Own { bytes: None, .. });
+        if is_fixed && self.shapes.own[ptr].is_some_and(|slot| self.same_lanes(self.shapes.home[slot])) {
             self.mask = None;
         }
         self.store_at(address, 0, value, ty);

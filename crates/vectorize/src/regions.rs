@@ -23,6 +23,8 @@ pub struct Regions {
     /// Immediate post-dominators of nodes in their region; `NONE` if lanes may leave the region, or the iteration, in
     /// different ways.
     pub node_ipdom: Vec<usize>,
+    /// Blocks of each loop, and last those of none, that stand in no inner one, and headers of inner ones.
+    pub members: Vec<Vec<usize>>,
     /// Blocks outside that edges out of loops lead to.
     pub exits: Vec<Vec<usize>>,
     /// Entry and exit times of a walk over the dominator tree, of blocks.
@@ -68,7 +70,28 @@ impl Regions {
         order.iter().enumerate().for_each(|(i, &b)| position[b] = i);
         let times = times(&idom, 0);
         let post_times = times_of_forest(&node_ipdom);
-        Regions { loops, succs, preds, order, position, idom, node_succs, node_ipdom, exits, times, post_times }
+        let members = Vec::new();
+        let mut r = Regions {
+            loops,
+            succs,
+            preds,
+            order,
+            position,
+            idom,
+            node_succs,
+            node_ipdom,
+            members,
+            exits,
+            times,
+            post_times,
+        };
+        let top = r.loops.all.len();
+        r.members = vec![Vec::new(); top + 1];
+        for &b in &r.order {
+            let around = r.loop_around(b).unwrap_or(top);
+            r.members[around].push(b);
+        }
+        r
     }
 
     pub fn dominates(&self, a: usize, b: usize) -> bool {
@@ -250,7 +273,14 @@ fn regions(
 /// A topological order of an acyclic graph in which what a node dominates follows it, ends first.
 fn compact(succs: &[Vec<usize>], root: usize, is_end: &[bool]) -> Vec<usize> {
     let idom = graph::dominators(succs, root);
-    let mut rpo = graph::postorder(succs, root);
+    // What dominates less comes earlier where it may: fewer lanes wait meanwhile.
+    let mut sizes = vec![1; succs.len()];
+    for &n in graph::postorder(succs, root).iter().filter(|&&n| n != root) {
+        sizes[idom[n]] += sizes[n];
+    }
+    let mut succs = succs.to_vec();
+    succs.iter_mut().for_each(|list| list.sort_by_key(|&s| std::cmp::Reverse(sizes[s])));
+    let mut rpo = graph::postorder(&succs, root);
     rpo.reverse();
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); succs.len()];
     for &n in rpo.iter().rev().filter(|&&n| n != root) {
