@@ -14,7 +14,7 @@ use nyala_base::diagnostics::duplicate_symbol;
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
 use nyala_ir::{Prim, Ty, TyKind, layout};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -60,6 +60,8 @@ pub(crate) struct Emitter<'m> {
     pub asm_checks: Vec<AsmCheck>,
     /// Metadata besides that of origins.
     metadata: Vec<String>,
+    /// Where among them a text stands.
+    metadata_at: FxHashMap<String, usize>,
     /// Bits of the target's widest registers for vectors, once somebody asked.
     vector_bits: Option<u32>,
     /// Whether there are math functions on vectors, once somebody asked.
@@ -207,6 +209,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         origins: lines.map(|l| Origins::new(l, options.opt_level > 0)),
         asm_checks: Vec::new(),
         metadata: Vec::new(),
+        metadata_at: FxHashMap::default(),
         vector_bits: None,
         has_vector_math: None,
         out: String::new(),
@@ -354,11 +357,11 @@ impl Emitter<'_> {
 
     /// The name of a new node of metadata, or of one of the same text.
     pub fn metadata(&mut self, node: &str) -> String {
-        let known = self.metadata.iter().position(|n| n == node);
-        let at = known.unwrap_or_else(|| {
+        let next = self.metadata.len();
+        let at = *self.metadata_at.entry(node.into()).or_insert(next);
+        if at == next {
             self.metadata.push(node.into());
-            self.metadata.len() - 1
-        });
+        }
         format!("!{}", FIRST_METADATA + at)
     }
 

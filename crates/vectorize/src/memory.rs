@@ -23,7 +23,7 @@ impl Builder<'_> {
 
     /// Slots whose lanes lie side by side, and places in them.
     pub fn own_address(&mut self, inst: &Inst) -> Wide {
-        let nothing = Wide::Own { base: inst.args.first().copied().unwrap_or(Value(0)), bytes: None };
+        let nothing = Wide::Own { base: self.nothing(), bytes: None };
         let Some(r) = inst.result else { return nothing };
         let Some(pointee) = self.module.types.pointee(self.old.ty(r)) else { return nothing };
         let wide = self.widen(pointee);
@@ -232,10 +232,16 @@ impl Builder<'_> {
         self.build(&made, wide)
     }
 
-    fn memory_op(&mut self, op: VectorOp, args: &[Value], ty: Option<Ty>, mask: Option<Value>) -> Option<Value> {
+    fn vector_load(&mut self, op: VectorOp, args: &[Value], ty: Ty, mask: Option<Value>) -> Value {
         let mut all = args.to_vec();
         all.extend(mask);
-        self.push(InstOp::Vector(op), &all, ty)
+        self.with_result(InstOp::Vector(op), &all, ty)
+    }
+
+    fn vector_store(&mut self, op: VectorOp, args: &[Value], mask: Option<Value>) {
+        let mut all = args.to_vec();
+        all.extend(mask);
+        self.push(InstOp::Vector(op), &all, None);
     }
 
     fn load_leaf(&mut self, leaf: Leaf, prim: Prim) -> Value {
@@ -250,13 +256,13 @@ impl Builder<'_> {
             }
             Leaf::Strided(at, step) if step == size || self.width == 1 => {
                 self.note_access("consecutive", false);
-                self.memory_op(VectorOp::Load, &[at], Some(lanes), mask).unwrap_or(at)
+                self.vector_load(VectorOp::Load, &[at], lanes, mask)
             }
             Leaf::Strided(at, step) if step == -size => {
                 self.note_access("consecutive, in reverse", false);
                 let first = self.further_by(at, -size * (width - 1));
                 let mask = mask.map(|m| self.reversed(m));
-                let value = self.memory_op(VectorOp::Load, &[first], Some(lanes), mask).unwrap_or(at);
+                let value = self.vector_load(VectorOp::Load, &[first], lanes, mask);
                 self.reversed(value)
             }
             Leaf::Strided(at, step)
@@ -265,7 +271,7 @@ impl Builder<'_> {
                 let gap = step / size;
                 self.note_access(&format!("every {gap} elements: one long load and a shuffle"), false);
                 let all = self.module.types.vector(prim, ((width - 1) * gap + 1) as u32);
-                let value = self.memory_op(VectorOp::Load, &[at], Some(all), None).unwrap_or(at);
+                let value = self.vector_load(VectorOp::Load, &[at], all, None);
                 let index = self.steps(Prim::I32, gap);
                 self.op(Op::Shuffle, &[value, value, index], lanes)
             }
@@ -283,7 +289,7 @@ impl Builder<'_> {
 
     fn gather(&mut self, at: Value, index: Value, scale: u64, lanes: Ty) -> Value {
         let scale = self.literal(Prim::I64, scale);
-        self.memory_op(VectorOp::Gather, &[at, index, scale], Some(lanes), self.mask).unwrap_or(at)
+        self.vector_load(VectorOp::Gather, &[at, index, scale], lanes, self.mask)
     }
 
     pub fn reversed(&mut self, value: Value) -> Value {
@@ -372,25 +378,25 @@ impl Builder<'_> {
             }
             Leaf::Strided(at, step) if step == size || self.width == 1 => {
                 self.note_access("consecutive", false);
-                self.memory_op(VectorOp::Store, &[at, value], None, mask);
+                self.vector_store(VectorOp::Store, &[at, value], mask);
             }
             Leaf::Strided(at, step) if step == -size => {
                 self.note_access("consecutive, in reverse", false);
                 let first = self.further_by(at, -size * (i64::from(self.width) - 1));
                 let mask = mask.map(|m| self.reversed(m));
                 let value = self.reversed(value);
-                self.memory_op(VectorOp::Store, &[first, value], None, mask);
+                self.vector_store(VectorOp::Store, &[first, value], mask);
             }
             Leaf::Strided(at, step) => {
                 self.note_access("scatter", true);
                 let index = self.steps(Prim::I64, step);
                 let scale = self.literal(Prim::I64, 1);
-                self.memory_op(VectorOp::Scatter, &[at, index, scale, value], None, mask);
+                self.vector_store(VectorOp::Scatter, &[at, index, scale, value], mask);
             }
             Leaf::Indexed(at, index, scale) => {
                 self.note_access("scatter", true);
                 let scale = self.literal(Prim::I64, scale);
-                self.memory_op(VectorOp::Scatter, &[at, index, scale, value], None, mask);
+                self.vector_store(VectorOp::Scatter, &[at, index, scale, value], mask);
             }
         }
     }

@@ -436,8 +436,14 @@ impl Builder<'_> {
         }
     }
 
+    /// For what has no value: nobody asks for it.
+    pub fn nothing(&mut self) -> Value {
+        let unit = self.module.types.unit();
+        self.new.undef(unit)
+    }
+
     fn varying(&mut self, inst: &Inst, op: Op) -> Wide {
-        let Some(result) = inst.result else { return Wide::Own { base: inst.args[0], bytes: None } };
+        let Some(result) = inst.result else { return Wide::Vector(self.nothing()) };
         let ty = self.old.ty(result);
         match op {
             Op::Load => {
@@ -480,7 +486,7 @@ impl Builder<'_> {
             Op::Bitcast => {
                 let from = self.old.ty(inst.args[0]);
                 if !(self.is_leaf(from) && self.is_leaf(ty)) {
-                    return self.each_lane(inst).unwrap_or(Wide::Vector(inst.args[0]));
+                    return self.each_lane(inst).unwrap_or_else(|| Wide::Vector(self.nothing()));
                 }
                 let value = self.wide(inst.args[0]);
                 if is_address(&self.module.types, from)
@@ -512,7 +518,7 @@ impl Builder<'_> {
                 let of = inst.args.first().map_or(ty, |&a| self.old.ty(a));
                 Wide::Vector(self.lane_wise(op, &args, ty, of))
             }
-            _ => self.each_lane(inst).unwrap_or(Wide::Vector(inst.args[0])),
+            _ => self.each_lane(inst).unwrap_or_else(|| Wide::Vector(self.nothing())),
         }
     }
 
