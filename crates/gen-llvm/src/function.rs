@@ -38,6 +38,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     /// Whether the instruction being emitted is fast.
     pub fast: bool,
     pub const_lanes: FxHashMap<Value, Vec<Option<u64>>>,
+    /// Of vectors that are fast exponentials, by their index: the operand.
+    pub exponents: FxHashMap<usize, String>,
     attributes: &'static str,
     call_attributes: &'static str,
     /// What follows the head of the function, and each instruction: where it comes from.
@@ -95,6 +97,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         access: String::new(),
         fast: false,
         const_lanes: FxHashMap::default(),
+        exponents: FxHashMap::default(),
         attributes: if is_huge { "#3" } else { "#0" },
         call_attributes: if many_calls { "#4" } else { "#1" },
         scope: None,
@@ -125,6 +128,11 @@ impl FunctionEmitter<'_, '_> {
         let _ = self.body.write_fmt(text);
         self.body.push_str(&self.at);
         self.body.push('\n');
+    }
+
+    /// Whether the operation being emitted may be computed in another way.
+    pub fn is_fast(&self) -> bool {
+        self.fast || self.e.options.fast_math
     }
 
     pub fn temp(&mut self) -> String {

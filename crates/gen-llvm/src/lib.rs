@@ -14,6 +14,7 @@ mod locate;
 mod module;
 mod ops;
 mod origins;
+mod polynomials;
 mod targets;
 mod types;
 mod vectors;

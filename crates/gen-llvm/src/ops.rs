@@ -3,6 +3,7 @@
 use crate::emit::prim_text;
 use crate::function::FunctionEmitter;
 use crate::module::bug;
+use crate::{libmvec, polynomials};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Block, Inst, Value};
 use nyala_ir::scalar::{ATOMICS, ORDERS};
@@ -290,7 +291,7 @@ pub(crate) fn number(f: &FunctionEmitter, ty: Ty) -> Option<(Prim, Lanes)> {
 }
 
 fn fast(f: &FunctionEmitter) -> &'static str {
-    if f.fast || f.e.options.fast_math { " fast" } else { "" }
+    if f.is_fast() { " fast" } else { "" }
 }
 
 fn arithmetic(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
@@ -777,7 +778,18 @@ pub(crate) fn call_math(
 fn math(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
     let number = number(f, ty).filter(|n| n.0.is_float());
     let (prim, lanes) = number.ok_or_else(|| bug("a math function of no float"))?;
-    let values: Vec<String> = args.iter().map(|&a| f.op(a)).collect();
+    let mut values: Vec<String> = args.iter().map(|&a| f.op(a)).collect();
+    let mut op = op;
+    if lanes.is_some() && f.is_fast() {
+        if op == Op::Exp {
+            f.exponents.insert(name_idx(name), values[0].clone());
+        } else if let (Op::Pow, Some(exponent)) = (op, f.exponents.get(&args[0].idx()).cloned()) {
+            // A power of e^x with the exponent y is e^(x·y).
+            let (product, ty) = (f.temp(), number_text(prim, lanes));
+            f.line(format_args!("{product} = fmul fast {ty} {exponent}, {}", values[1]));
+            (op, values) = (Op::Exp, vec![product]);
+        }
+    }
     f.operands[name_idx(name)] = math_value(f, op, prim, lanes, values);
     Ok(())
 }
@@ -835,7 +847,8 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
     }
     let symbol = format!("{}{}", op.name(), if prim == Prim::F32 { "f" } else { "" });
     let Some(n) = lanes else { return call_math(f, &symbol, prim, None, &values, " #2") };
-    if let Some(result) = crate::libmvec::call(f, op, prim, n, &values) {
+    let whole = polynomials::write(f, op, prim, n, &values).or_else(|| libmvec::call(f, op, prim, n, &values));
+    if let Some(result) = whole {
         return result;
     }
     let (vector, lane) = (number_text(prim, lanes), number_text(prim, None));

@@ -267,3 +267,31 @@ entry(p):
     assert_eq!(calls(Some("aarch64-unknown-linux-gnu"), "generic"), ["sinf"; 20]);
     assert_eq!(calls(Some("x86_64-unknown-linux-musl"), "x86-64"), ["sinf"; 20]);
 }
+
+/// Exponentials and logarithms in single precision are written out on all machines; a fast power of an exponential is one.
+#[test]
+fn polynomials_call_nothing() {
+    let text = "flat
+export f(&[f32], &[f32]) -> () {
+entry(p, q):
+  x: simd[f32 * 16] = vload(p)
+  y: simd[f32 * 16] = vload(q)
+  a: simd[f32 * 16] = fast exp(x)
+  b: simd[f32 * 16] = fast pow(a, y)
+  c: simd[f32 * 16] = log(b)
+  d: simd[f32 * 16] = exp2(c)
+  e: simd[f32 * 16] = log2(d)
+  vstore(p, e)
+  return()
+}
+";
+    let module = read(text).expect("reads");
+    for (target, cpu) in [(None, "x86-64"), (None, "x86-64-v4"), (Some("aarch64-unknown-linux-gnu"), "generic")] {
+        let options = Options { target: target.map(String::from), cpu: Some(cpu.into()), ..Options::default() };
+        let text = emit_text(&module, &options).unwrap_or_else(|e| panic!("{}", e.message));
+        let is_foreign = |l: &&str| l.contains(" call ") && !l.contains("@llvm.") && !l.contains("@\"impala.f");
+        let foreign = text.lines().filter(is_foreign);
+        assert_eq!(foreign.collect::<Vec<_>>(), Vec::<&str>::new(), "{cpu}");
+        assert_eq!(text.matches("fmul fast").count(), 1, "{text}");
+    }
+}
