@@ -14,6 +14,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("std::files", "<std>/files.impala", include_str!("../../../lib/std/src/files.impala")),
     ("std::random", "<std>/random.impala", include_str!("../../../lib/std/src/random.impala")),
     ("std::sort", "<std>/sort.impala", include_str!("../../../lib/std/src/sort.impala")),
+    ("std::sweeps", "<std>/sweeps.impala", include_str!("../../../lib/std/src/sweeps.impala")),
     ("std::system", "<std>/system.impala", include_str!("../../../lib/std/src/system.impala")),
     ("std::text", "<std>/text.impala", include_str!("../../../lib/std/src/text.impala")),
     ("std::view", "<std>/view.impala", include_str!("../../../lib/std/src/view.impala")),
