@@ -37,14 +37,13 @@
 //!   jump head(x)                          jump head(undef, x, splat(true))
 //! head(y):                              head(v2, y, v3):
 //!   more = gt(y, 3)                       more = gt(y, splat(3))              parts the lanes: the loop is divergent
-//!   branch more, again(), done()          v6 = select(v3, more, false)        go on
-//!                                         v7 = xor(v3, v6)                    leave: wait at `done`
-//!                                         v8 = select(v7, y, v2)              and keep y
+//!   branch more, again(), done()          v6 = select(v3, more, false)        go on; the others wait at `done`
+//!                                         v7 = select(v3, y, v2)              and keep y: the last one counts
 //! again():
 //!   z = div(y, 2)                         z = div(y, splat(2))
-//!   jump head(z)                          branch any(v6), head(v8, z, v6), done()
+//!   jump head(z)                          branch any(v6), head(v7, z, v6), done()
 //! done():                               done():
-//!   store(p, y)                           vstore(p, v8)
+//!   store(p, y)                           vstore(p, v7)
 //!   return()                              return()
 //! ```
 //!

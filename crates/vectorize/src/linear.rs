@@ -505,7 +505,7 @@ impl Builder<'_> {
             }
             Terminator::Jump(edge) => {
                 let mask = self.mask;
-                self.assign(b, edge, mask);
+                self.assign(b, edge, mask, mask);
                 self.go(b, edge, mask);
             }
             Terminator::Branch { cond, then, els } if !self.shapes.divergent[b] => {
@@ -515,19 +515,26 @@ impl Builder<'_> {
                 let mask = self.mask;
                 for (block, edge) in [(yes, then), (no, els)] {
                     self.cur = block;
-                    self.assign(b, edge, mask);
+                    self.assign(b, edge, mask, mask);
                     self.go(b, edge, mask);
                 }
             }
             Terminator::Branch { cond, then, els } => {
                 let cond = self.vector(*cond);
-                let yes = self.restrict(self.mask, cond);
-                // Of the active lanes the others.
-                let mask_ty = self.mask_ty();
-                let all = self.mask.unwrap_or_else(|| self.full(true));
-                let no = self.op(Op::Xor, &[all, yes], mask_ty);
-                self.assign(b, then, Some(yes));
-                self.assign(b, els, Some(no));
+                let (mask_ty, all) = (self.mask_ty(), self.full(true));
+                // Which lanes leave a loop, often nobody asks: then those that stay are one masked comparison.
+                let (yes, no) = if self.loops().left(b, then.block.idx()).next().is_some() {
+                    let stays = self.op(Op::Xor, &[cond, all], mask_ty);
+                    let no = self.restrict(self.mask, stays);
+                    (self.op(Op::Xor, &[self.mask.unwrap_or(all), no], mask_ty), no)
+                } else {
+                    let yes = self.restrict(self.mask, cond);
+                    (yes, self.op(Op::Xor, &[self.mask.unwrap_or(all), yes], mask_ty))
+                };
+                // Who goes another way sets the same variables once it comes there, so all that are active may now.
+                self.assign(b, then, Some(yes), self.mask);
+                let setting = if then.block == els.block { Some(no) } else { self.mask };
+                self.assign(b, els, Some(no), setting);
                 let (back, other, mask) = match () {
                     () if self.regions.is_back_edge(b, then.block.idx()) => (Some(then), els, yes),
                     () if self.regions.is_back_edge(b, els.block.idx()) => (Some(els), then, no),
@@ -578,9 +585,9 @@ impl Builder<'_> {
         }
     }
 
-    /// What happens when the lanes of `mask` go along an edge: parameters get their arguments, the lanes become active,
-    /// and loops that they leave keep what they computed.
-    fn assign(&mut self, from: usize, edge: &Edge, mask: Option<Value>) {
+    /// What happens when the lanes of `mask` go along an edge: they become active. In those of `setting`, which has them
+    /// all, parameters get their arguments, and loops that are left keep what they computed.
+    fn assign(&mut self, from: usize, edge: &Edge, mask: Option<Value>, setting: Option<Value>) {
         let to = edge.block.idx();
         let is_back = self.regions.is_back_edge(from, to);
         let blends = self.shapes.joins[to] && !is_back;
@@ -593,10 +600,10 @@ impl Builder<'_> {
             assigned.push((slot, value, p, varying));
         }
         for (slot, value, p, varying) in assigned {
-            let value = match mask {
-                Some(mask) if blends && varying => {
+            let value = match setting {
+                Some(setting) if blends && varying => {
                     let old = self.read(slot);
-                    self.blend(mask, value, old, self.old.ty(p))
+                    self.blend(setting, value, old, self.old.ty(p))
                 }
                 _ => value,
             };
@@ -620,7 +627,7 @@ impl Builder<'_> {
                 self.write(slot, new);
             }
         }
-        let left: Vec<usize> = self.loops().around(from).filter(|&l| !self.loops().contains(l, to)).collect();
+        let left: Vec<usize> = self.loops().left(from, to).collect();
         for l in left {
             for v in self.kept_of[l].clone() {
                 if !self.regions.dominates(self.shapes.home[v], from) {
@@ -628,10 +635,10 @@ impl Builder<'_> {
                 }
                 let Some(&slot) = self.kept.get(&(v, l)) else { continue };
                 let value = self.vector_of(v);
-                let value = match mask {
-                    Some(mask) => {
+                let value = match setting {
+                    Some(setting) => {
                         let old = self.read(slot);
-                        self.blend(mask, value, old, self.old.ty(v))
+                        self.blend(setting, value, old, self.old.ty(v))
                     }
                     None => value,
                 };

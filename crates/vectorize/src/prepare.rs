@@ -33,6 +33,11 @@ impl Loops {
     pub fn around(&self, block: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(self.of[block], |&l| self.all[l].parent)
     }
+
+    /// The loops that an edge leaves, innermost first.
+    pub fn left(&self, from: usize, to: usize) -> impl Iterator<Item = usize> {
+        self.around(from).take_while(move |&l| !self.contains(l, to))
+    }
 }
 
 pub fn successors(function: &Function) -> Vec<Vec<usize>> {
