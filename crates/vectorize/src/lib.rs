@@ -20,7 +20,8 @@
 //!    Parameters of blocks are variables: an edge assigns to them, in its lanes, where lanes meet; what is used outside of a
 //!    divergent loop is a variable that lanes set when they leave. Only at the end do variables become values again
 //!    ([`nyala_flat::promote_slots_of`]), and values that would be used where they are not always computed become variables
-//!    before, so that nothing here has to care about dominance. [`fold`] clears up, [`pieces`] splits vectors of many lanes.
+//!    before, so that nothing here has to care about dominance. [`fold`] clears up, [`interleave`] puts accesses to fields
+//!    together, [`pieces`] splits vectors of many lanes.
 //! 5. [`widen`], [`memory`], [`lanes`]: what the instructions become.
 //!
 //! Conditions are undefined in lanes that are not active; masks never are: `select(mask, cond, false)`, not `and`. Whoever
@@ -51,6 +52,7 @@
 //! with a mask.
 
 mod fold;
+mod interleave;
 mod lanes;
 mod linear;
 mod loops;

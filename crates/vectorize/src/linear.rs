@@ -2,6 +2,7 @@
 //! instructions become is in [`crate::widen`].
 
 use crate::fold::fold;
+use crate::interleave::interleave;
 use crate::pieces::split_vectors;
 use crate::prepare::Loops;
 use crate::regions::Regions;
@@ -136,12 +137,14 @@ pub fn build(
     for &block in &regions.order {
         b.block(block);
     }
-    let Builder { mut new, slots, module, .. } = b;
+    let Builder { mut new, slots, module, versions, .. } = b;
     new.blocks[0].insts.splice(0..0, slots);
     new.blocks[0].term = Terminator::Jump(Edge { block: Block(1), args: Vec::new() });
     repair(&mut module.types, &mut new);
     promote_slots_of(&mut module.types, &mut new);
     fold(&mut new);
+    let stored = interleave(&mut module.types, &mut new, width, shapes.wrap);
+    versions.note_fields(&new.name, &stored);
     simplify_function(&module.types, &mut new);
     split_vectors(&mut module.types, &mut new, width);
     simplify_function(&module.types, &mut new);

@@ -4,6 +4,7 @@
 
 use crate::linear::Builder;
 use crate::shapes::{Shape, is_address};
+use crate::versions::Versions;
 use nyala_base::Id;
 use nyala_base::Span;
 use nyala_flat::*;
@@ -46,6 +47,18 @@ pub struct Note {
     pub depth: usize,
     /// Whether it is slow, and in an inner loop.
     pub is_slow: bool,
+}
+
+impl Versions {
+    /// What looked like scatters are parts of one store.
+    pub fn note_fields(&mut self, version: &str, stores: &[Span]) {
+        for note in self.notes.iter_mut().flatten().rev().take_while(|n| n.version == version) {
+            if note.subject == Subject::Access && stores.contains(&note.span) {
+                note.text = "with other fields: shuffles and one long store".into();
+                note.is_slow = false;
+            }
+        }
+    }
 }
 
 impl Builder<'_> {

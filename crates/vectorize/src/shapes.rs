@@ -99,6 +99,8 @@ pub struct Shapes {
     pub own: SideTable<Value, Option<Value>>,
     /// Strided numbers that may wrap around from one lane to the next, as defined: in more bits they are not strided.
     wraps: SideTable<Value, bool>,
+    /// Whether signed overflow wraps around.
+    pub wrap: bool,
 }
 
 impl Shapes {
@@ -121,6 +123,7 @@ impl Shapes {
             divergent_loops: vec![false; regions.loops.all.len()],
             own: SideTable::default(),
             wraps: SideTable::default(),
+            wrap,
         };
         for &b in &regions.order {
             let block = &function.blocks[b];
