@@ -7,6 +7,7 @@
 use crate::aliases::Aliases;
 use crate::emit::{Emitter, address_text, prim_text};
 use crate::module::{bug, limitation};
+use crate::ops::Comparison;
 use crate::origins::Scope;
 use crate::types::RetClass;
 use nyala_base::{Diagnostic, Id, Span};
@@ -38,6 +39,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     /// Whether the instruction being emitted is fast.
     pub fast: bool,
     pub const_lanes: FxHashMap<Value, Vec<Option<u64>>>,
+    /// Masks that are comparisons.
+    pub comparisons: FxHashMap<Value, Comparison>,
     /// Of vectors that are fast exponentials, by their index: the operand.
     pub exponents: FxHashMap<usize, String>,
     attributes: &'static str,
@@ -97,6 +100,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         access: String::new(),
         fast: false,
         const_lanes: FxHashMap::default(),
+        comparisons: FxHashMap::default(),
         exponents: FxHashMap::default(),
         attributes: if is_huge { "#3" } else { "#0" },
         call_attributes: if many_calls { "#4" } else { "#1" },

@@ -51,10 +51,14 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
     let ty = f.ty(result);
     match op {
         Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::PDiv | Op::PRem | Op::And | Op::Or | Op::Xor => {
+            if op == Op::Xor && is_splat(f, args[1], 1) {
+                let inverse = f.comparisons.get(&args[0]).and_then(Comparison::inverse);
+                inverse.map(|c| f.comparisons.insert(result, c));
+            }
             arithmetic(f, op, &name, ty, args)
         }
         Op::Shl | Op::Shr => shift(f, op, &name, ty, args),
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => compare(f, op, &name, args),
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => compare(f, op, &name, args, result),
         Op::Cast => cast(f, &name, args[0], ty),
         Op::Bitcast => bitcast(f, &name, args[0], ty),
         Op::Select if f.in_memory(result) => {
@@ -63,6 +67,9 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
             f.line(format_args!("{at} = select i1 {cond}, ptr {yes}, ptr {no}"));
             f.alloca(&name, ty)?;
             f.copy(&name, &at, ty)
+        }
+        Op::Select if is_splat(f, args[2], 0) && f.comparisons.contains_key(&args[1]) => {
+            masked_comparison(f, &name, args)
         }
         Op::Select => {
             let (cond, yes, no) = (f.typed(args[0])?, f.typed(args[1])?, f.typed(args[2])?);
@@ -326,7 +333,7 @@ fn shift(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) ->
     Ok(())
 }
 
-fn compare(f: &mut FunctionEmitter, op: Op, name: &str, args: &[Value]) -> Result<()> {
+fn compare(f: &mut FunctionEmitter, op: Op, name: &str, args: &[Value], result: Value) -> Result<()> {
     let class = class(prim(f, f.ty(args[0])));
     let text = match (op, &class) {
         (Op::Eq, Class::Float) => "fcmp oeq",
@@ -346,9 +353,61 @@ fn compare(f: &mut FunctionEmitter, op: Op, name: &str, args: &[Value]) -> Resul
         (Op::Gt, _) => "icmp ugt",
         _ => "icmp uge",
     };
+    if let Some((prim, Some(n))) = number(f, f.ty(args[0])) {
+        let comparison = Comparison { text, ty: number_text(prim, Some(n)), a: f.op(args[0]), b: f.op(args[1]) };
+        f.comparisons.insert(result, comparison);
+    }
     let text = if f.fast { text.replace("fcmp", "fcmp fast") } else { text.into() };
     let (a, b) = (f.typed(args[0])?, f.op(args[1]));
     f.line(format_args!("{name} = {text} {a}, {b}"));
+    Ok(())
+}
+
+/// A comparison of the lanes of vectors, as LLVM writes it.
+pub(crate) struct Comparison {
+    text: &'static str,
+    ty: String,
+    a: String,
+    b: String,
+}
+
+impl Comparison {
+    /// True where this one is false.
+    fn inverse(&self) -> Option<Comparison> {
+        const INVERSES: &[(&str, &str)] = &[
+            ("fcmp oeq", "fcmp une"),
+            ("fcmp olt", "fcmp uge"),
+            ("fcmp ole", "fcmp ugt"),
+            ("fcmp ogt", "fcmp ule"),
+            ("fcmp oge", "fcmp ult"),
+            ("icmp eq", "icmp ne"),
+            ("icmp slt", "icmp sge"),
+            ("icmp sgt", "icmp sle"),
+            ("icmp ult", "icmp uge"),
+            ("icmp ugt", "icmp ule"),
+        ];
+        let mut both = INVERSES.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
+        let (_, text) = both.find(|p| p.0 == self.text)?;
+        Some(Comparison { text, ty: self.ty.clone(), a: self.a.clone(), b: self.b.clone() })
+    }
+}
+
+/// Whether a vector has this literal in all lanes.
+fn is_splat(f: &FunctionEmitter, v: Value, bits: u64) -> bool {
+    f.const_lanes.get(&v).is_some_and(|lanes| lanes.iter().all(|&l| l == Some(bits)))
+}
+
+/// The lanes of a mask where a comparison is true; elsewhere it may be undefined. What is compared is frozen, not the result:
+/// so LLVM makes it one instruction of AVX-512, which compares under a mask.
+fn masked_comparison(f: &mut FunctionEmitter, name: &str, args: &[Value]) -> Result<()> {
+    let mask = f.typed(args[0])?;
+    let Some(Comparison { text, ty, a, b }) = f.comparisons.get(&args[1]) else { return Err(bug("no comparison")) };
+    let (text, ty, a, b) = (*text, ty.clone(), a.clone(), b.clone());
+    let [x, y, is] = [(); 3].map(|()| f.temp());
+    f.line(format_args!("{x} = freeze {ty} {a}"));
+    f.line(format_args!("{y} = freeze {ty} {b}"));
+    f.line(format_args!("{is} = {text} {ty} {x}, {y}"));
+    f.line(format_args!("{name} = and {mask}, {is}"));
     Ok(())
 }
 
