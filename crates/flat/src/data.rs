@@ -149,8 +149,9 @@ pub enum InstOp {
     /// Calls the code address that is the first argument; types of arguments and result are the signature.
     CallIndirect,
     /// `vectorize(lo, hi, free…)` runs `body(i, free…)` for each i from lo up to hi, that many at a time as the lanes of
-    /// vectors. Gone before code is made.
-    Vectorize(Func, u32),
+    /// vectors. If the second number is not 0, it divides both bounds, and the first one their difference. Gone before
+    /// code is made.
+    Vectorize(Func, u32, u32),
 }
 
 /// A jump's target and what its parameters get.
@@ -503,8 +504,9 @@ impl<'m> FunctionBuilder<'m> {
     }
 
     /// Runs a body for each number from the first argument up to the second, as many as `lanes` at a time.
-    pub fn vectorize(&mut self, body: Func, lanes: u32, args: &[Value]) {
-        self.push(InstOp::Vectorize(body, lanes), args, None);
+    /// `align`, if not 0, divides both, and `lanes` their difference.
+    pub fn vectorize(&mut self, body: Func, lanes: u32, align: u32, args: &[Value]) {
+        self.push(InstOp::Vectorize(body, lanes, align), args, None);
     }
 
     /// A local variable; its contents are undefined each time this is executed.

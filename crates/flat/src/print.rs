@@ -274,8 +274,9 @@ impl Printer<'_> {
         let _ = match inst.op {
             InstOp::Op(op) => writeln!(out, "{}({})", op.name(), self.values(&inst.args)),
             InstOp::Vector(op) => writeln!(out, "{}({})", op.name(), self.values(&inst.args)),
-            InstOp::Vectorize(f, lanes) => {
-                writeln!(out, "vectorize[{lanes}] {}({})", self.funcs[f.idx()], self.values(&inst.args))
+            InstOp::Vectorize(f, lanes, align) => {
+                let align = if align == 0 { String::new() } else { format!(", {align}") };
+                writeln!(out, "vectorize[{lanes}{align}] {}({})", self.funcs[f.idx()], self.values(&inst.args))
             }
             InstOp::Call(f) => writeln!(out, "call {}({})", self.funcs[f.idx()], self.values(&inst.args)),
             InstOp::CallIndirect => match inst.args.split_first() {

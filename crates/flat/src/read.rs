@@ -168,6 +168,13 @@ impl Reader {
         found
     }
 
+    fn small_number(&mut self, otherwise: &str) -> Result<u32> {
+        match self.next() {
+            Token::Number(n) => n.parse().or_else(|_| self.fail(otherwise)),
+            _ => self.fail(otherwise),
+        }
+    }
+
     fn expect(&mut self, sign: char) -> Result<()> {
         match self.next() {
             Token::Sign(s) if s == sign => Ok(()),
@@ -627,15 +634,10 @@ impl Reader {
             }
             "vectorize" => {
                 self.expect('[')?;
-                let lanes = match self.next() {
-                    Token::Number(n) => n.parse().ok(),
-                    _ => None,
-                };
+                let lanes = self.small_number("a number of lanes follows")?;
+                let align = if self.accept(',') { self.small_number("what divides the bounds follows")? } else { 0 };
                 self.expect(']')?;
-                match lanes {
-                    Some(lanes) => InstOp::Vectorize(self.func_name()?, lanes),
-                    None => return self.fail("a number of lanes follows"),
-                }
+                InstOp::Vectorize(self.func_name()?, lanes, align)
             }
             _ => match (Op::from_name(&word), VectorOp::from_name(&word)) {
                 (Some(op), _) => InstOp::Op(op),

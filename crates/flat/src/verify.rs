@@ -155,7 +155,7 @@ fn verify_inst(v: &mut Verifier, inst: &Inst) {
             v.check(result.is_some(), "a call has a result");
         }
         InstOp::Vector(op) => verify_vector_op(v, op, inst, result),
-        InstOp::Vectorize(body, lanes) => {
+        InstOp::Vectorize(body, lanes, _) => {
             let Some(body) = v.module.funcs.get(body.idx()) else {
                 return v.check(false, "the body of `vectorize` is a function of the module");
             };

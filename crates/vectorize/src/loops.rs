@@ -5,7 +5,7 @@
 //!                                  if rest != 0 { call body.masked(end, x, lt(0 1 2 …, rest)) }
 //! ```
 //!
-//! where `rest` is what is left of `hi - lo` after groups of 8, and `end = hi - rest`.
+//! where `rest` is what is left of `hi - lo` after groups of 8, and `end = hi - rest`. Nothing is left if so much is promised.
 
 use crate::shapes::Shape;
 use crate::versions::Versions;
@@ -91,7 +91,7 @@ pub fn expand(versions: &mut Versions, module: &mut Module, func: usize) {
         let function = &mut module.funcs[func];
         let mut rest = function.blocks[b].insts.split_off(at);
         let inst = rest.remove(0);
-        let InstOp::Vectorize(body, width) = inst.op else { return };
+        let InstOp::Vectorize(body, width, align) = inst.op else { return };
         let term = std::mem::replace(&mut function.blocks[b].term, Terminator::Unreachable);
         function.blocks.push(BlockData { name: "after".into(), params: Vec::new(), insts: rest, term });
         let after = Block::from_idx(function.blocks.len() - 1);
@@ -115,9 +115,10 @@ pub fn expand(versions: &mut Versions, module: &mut Module, func: usize) {
         };
         let whole = n.is_none_or(|n| n >= u64::from(width));
         let whole = whole.then(|| versions.request(module, body, &shapes, false, width, true).0);
-        let part = n.is_none_or(|n| !n.is_multiple_of(u64::from(width)));
+        let part = align == 0 && n.is_none_or(|n| !n.is_multiple_of(u64::from(width)));
         let part = part.then(|| versions.request(module, body, &shapes, true, width, true).0);
         let mut w = writer(module, func, b, inst.span);
+        let lo = aligned(&mut w, lo, align);
         groups(&mut w, whole, part, width, lo, hi, &inst.args[2..], after);
     }
 }
@@ -144,6 +145,17 @@ fn plain(w: &mut Writer, body: Func, lo: Value, hi: Value, free: &[Value], after
     w.jump(head, &[next]);
 }
 
+/// What `align` divides, as LLVM sees: with the bits cleared that are none.
+fn aligned(w: &mut Writer, lo: Value, align: u32) -> Value {
+    let (ty, low) = (w.function.ty(lo), align & align.wrapping_neg());
+    if low <= 1 || w.function.as_const(lo).is_some() {
+        return lo;
+    }
+    let prim = w.types.as_prim(ty).unwrap_or(Prim::I32);
+    let mask = w.literal(prim, !u64::from(low - 1));
+    w.op(Op::And, &[lo, mask], ty)
+}
+
 fn groups(
     w: &mut Writer,
     whole: Option<Func>,
@@ -165,7 +177,9 @@ fn groups(
     // Differences of unsigned numbers do not overflow.
     let (from, to) = (w.cast(lo, counter), w.cast(hi, counter));
     let n = w.op(Op::Sub, &[to, from], counter_ty);
-    let rest = if width.is_power_of_two() {
+    let rest = if part.is_none() {
+        w.literal(counter, 0)
+    } else if width.is_power_of_two() {
         let mask = w.literal(counter, u64::from(width) - 1);
         w.op(Op::And, &[n, mask], counter_ty)
     } else {

@@ -137,7 +137,7 @@ impl Versions {
             }));
             for block in &function.blocks {
                 work.extend(block.insts.iter().filter_map(|inst| match inst.op {
-                    InstOp::Call(f) | InstOp::Vectorize(f, _) => Some(f),
+                    InstOp::Call(f) | InstOp::Vectorize(f, ..) => Some(f),
                     _ => None,
                 }));
                 if let Terminator::TailCall { callee: Callee::Func(f), .. } = block.term {
@@ -162,7 +162,7 @@ impl Versions {
     pub fn find_nested(&mut self, module: &Module) {
         let loops_in = |f: usize| {
             module.funcs[f].blocks.iter().flat_map(|b| &b.insts).filter_map(|inst| match inst.op {
-                InstOp::Vectorize(body, _) => Some((body, inst.span)),
+                InstOp::Vectorize(body, ..) => Some((body, inst.span)),
                 _ => None,
             })
         };

@@ -59,11 +59,12 @@ impl Scheduler<'_> {
                 0
             }
         };
+        let align = self.w.as_lit(body.args[2]).and_then(|n| u32::try_from(n as i32).ok()).unwrap_or(0);
         let target = self.func(k);
         let mut args: Vec<Value> = body.args[3..5].iter().map(|&a| self.value(b, block, a)).collect();
         args.extend(self.free_values(b, block, k));
         let mut fb = self.builder(b, block, body.origin);
-        fb.vectorize(target, width, &args);
+        fb.vectorize(target, width, align, &args);
         next
     }
 
