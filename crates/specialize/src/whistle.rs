@@ -218,12 +218,15 @@ pub struct Diverged {
 
 /// Whether some argument is another known number in each call.
 pub fn counts(chain: &[Vec<String>]) -> bool {
-    let is_number = |s: &str| s.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-    let differ = |i: usize| {
-        let values: Vec<&String> = chain.iter().filter_map(|args| args.get(i)).filter(|s| is_number(s)).collect();
-        values.len() == chain.len() && values.iter().collect::<FxHashSet<_>>().len() == chain.len()
-    };
-    chain.len() > 2 && (0..chain[0].len()).any(differ)
+    chain.len() > 2 && numbers(chain.iter().map(|args| args.as_slice())) == chain.len()
+}
+
+/// How many different known numbers the calls have for one of their arguments, at most.
+pub fn numbers<'a>(calls: impl Iterator<Item = &'a [String]> + Clone) -> usize {
+    let is_number = |s: &&String| s.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let different = |i| calls.clone().filter_map(|args| args.get(i)).filter(is_number).collect::<FxHashSet<_>>().len();
+    let n_args = calls.clone().map(|args| args.len()).max().unwrap_or(0);
+    (0..n_args).map(different).max().unwrap_or(0)
 }
 
 /// The error for an evaluation that was given up. It points at the innermost call that `is_library` does not say is in a
