@@ -16,7 +16,9 @@
 //!   return(v)
 //! ```
 //!
-//! Block parameters are placed at iterated dominance frontiers where the variable is live (Cytron et al. 1991, pruned).
+//! Block parameters are placed at iterated dominance frontiers where the variable is live (Cytron et al. 1991, pruned). Whether
+//! it is, is asked along the dominator tree, from uses up to where definitions meet: a variable that is in use from one end of
+//! the function to the other costs no more than its uses and definitions.
 //! It stands first among the passes on flat SSA: all others see values. Slots that are indexed by a variable stay: they
 //! are arrays, and memory is what arrays are good at.
 
@@ -290,33 +292,70 @@ impl Promoter<'_> {
                 }
             }
         }
-        let frontiers = cfg.dominance_frontiers();
+        let (frontiers, times) = (cfg.dominance_frontiers(), cfg.dominator_intervals());
+        let dominates = |a: Block, b: Block| {
+            let (a, b) = (times[a.idx()], times[b.idx()]);
+            a.0 <= b.0 && b.1 <= a.1
+        };
         let mut params = vec![Vec::new(); n_blocks];
         // Which variable last marked a block so.
-        let (mut live, mut defines, mut placed) = (vec![0; n_blocks], vec![0; n_blocks], vec![0; n_blocks]);
+        let (mut live, mut defines, mut meets) = (vec![0; n_blocks], vec![0; n_blocks], vec![0; n_blocks]);
+        // The next block above that defines the variable, or where definitions meet: of those that are asked.
+        let mut above: Vec<Option<Block>> = vec![None; n_blocks];
         for var in 0..n_vars {
-            let mark = var + 1;
-            def_blocks[var].iter().for_each(|b| defines[b.idx()] = mark);
-            let mut work = std::mem::take(&mut use_blocks[var]);
-            work.iter().for_each(|b| live[b.idx()] = mark);
-            while let Some(b) = work.pop() {
-                for &p in &cfg.preds[b.idx()] {
-                    if defines[p.idx()] != mark && live[p.idx()] != mark {
-                        live[p.idx()] = mark;
-                        work.push(p);
-                    }
-                }
+            let (mark, defs, uses) = (var + 1, &def_blocks[var], &use_blocks[var]);
+            if uses.is_empty() {
+                continue;
             }
-            let mut work = std::mem::take(&mut def_blocks[var]);
+            defs.iter().for_each(|b| defines[b.idx()] = mark);
+            // Where definitions meet, whether or not somebody uses the variable there.
+            let mut found = Vec::new();
+            let mut work = defs.clone();
             while let Some(b) = work.pop() {
                 for &f in &frontiers[b.idx()] {
-                    if live[f.idx()] == mark && placed[f.idx()] != mark {
-                        placed[f.idx()] = mark;
-                        params[f.idx()].push(var);
+                    if meets[f.idx()] != mark {
+                        meets[f.idx()] = mark;
+                        found.push(f);
                         if defines[f.idx()] != mark {
                             work.push(f);
                         }
                     }
+                }
+            }
+            if found.is_empty() {
+                continue;
+            }
+            // Blocks come behind those that dominate them, so that a stack has the latter.
+            let preds = found.iter().flat_map(|f| &cfg.preds[f.idx()]);
+            let mut asked: Vec<Block> = defs.iter().chain(uses).chain(&found).chain(preds).copied().collect();
+            asked.sort_unstable_by_key(|b| times[b.idx()].0);
+            asked.dedup();
+            let mut stack: Vec<Block> = Vec::new();
+            for &b in &asked {
+                while stack.pop_if(|a| !dominates(*a, b)).is_some() {}
+                above[b.idx()] = stack.last().copied();
+                if defines[b.idx()] == mark || meets[b.idx()] == mark {
+                    stack.push(b);
+                }
+            }
+            // Uses ask for the value at the beginning of their block; blocks where definitions meet, once they are asked for
+            // it, at the end of all before them.
+            let mut work: Vec<Block> = Vec::new();
+            let at_start = |b: Block| match meets[b.idx()] == mark {
+                true => Some(b),
+                false => above[b.idx()].filter(|a| defines[a.idx()] != mark),
+            };
+            work.extend(uses.iter().filter_map(|&b| at_start(b)));
+            while let Some(b) = work.pop() {
+                if live[b.idx()] != mark {
+                    live[b.idx()] = mark;
+                    let before = cfg.preds[b.idx()].iter().filter(|p| defines[p.idx()] != mark);
+                    work.extend(before.filter_map(|&p| at_start(p)));
+                }
+            }
+            for f in found {
+                if live[f.idx()] == mark {
+                    params[f.idx()].push(var);
                 }
             }
         }
