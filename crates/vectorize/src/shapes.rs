@@ -272,8 +272,9 @@ impl Shapes {
         };
         regions.node_succs[node].iter().for_each(|&to| visit(self, &mut labels, to, to));
         while let Some((position, (at, label))) = labels.pop_first() {
-            // A ladder of a thousand branches may have one join, at its end.
-            if position >= last || self.undecided.range(position + 1..=last).next().is_none() {
+            // From there on all ways are one; or, as at the end of a ladder of a thousand branches, the joins are known.
+            let is_known = |s: &Shapes| s.undecided.range(position + 1..=last).next().is_none();
+            if labels.is_empty() || position >= last || is_known(self) {
                 return;
             }
             regions.node_succs[at].iter().for_each(|&to| visit(self, &mut labels, to, label));
