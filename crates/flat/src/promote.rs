@@ -293,10 +293,6 @@ impl Promoter<'_> {
             }
         }
         let (frontiers, times) = (cfg.dominance_frontiers(), cfg.dominator_intervals());
-        let dominates = |a: Block, b: Block| {
-            let (a, b) = (times[a.idx()], times[b.idx()]);
-            a.0 <= b.0 && b.1 <= a.1
-        };
         let mut params = vec![Vec::new(); n_blocks];
         // Which variable last marked a block so.
         let (mut live, mut defines, mut meets) = (vec![0; n_blocks], vec![0; n_blocks], vec![0; n_blocks]);
@@ -325,32 +321,27 @@ impl Promoter<'_> {
             if found.is_empty() {
                 continue;
             }
-            // Blocks come behind those that dominate them, so that a stack has the latter.
-            let preds = found.iter().flat_map(|f| &cfg.preds[f.idx()]);
-            let mut asked: Vec<Block> = defs.iter().chain(uses).chain(&found).chain(preds).copied().collect();
-            asked.sort_unstable_by_key(|b| times[b.idx()].0);
-            asked.dedup();
-            let mut stack: Vec<Block> = Vec::new();
-            for &b in &asked {
-                while stack.pop_if(|a| !dominates(*a, b)).is_some() {}
-                above[b.idx()] = stack.last().copied();
-                if defines[b.idx()] == mark || meets[b.idx()] == mark {
-                    stack.push(b);
-                }
-            }
-            // Uses ask for the value at the beginning of their block; blocks where definitions meet, once they are asked for
-            // it, at the end of all before them.
-            let mut work: Vec<Block> = Vec::new();
-            let at_start = |b: Block| match meets[b.idx()] == mark {
+            let stops = |b: Block| defines[b.idx()] == mark || meets[b.idx()] == mark;
+            let all =
+                |others: &mut dyn Iterator<Item = Block>| defs.iter().chain(&found).copied().chain(others).collect();
+            let value_of = |above: &[Option<Block>], b: Block| match meets[b.idx()] == mark {
                 true => Some(b),
                 false => above[b.idx()].filter(|a| defines[a.idx()] != mark),
             };
-            work.extend(uses.iter().filter_map(|&b| at_start(b)));
+            // Uses ask for the value at the beginning of their block.
+            find_above(&times, all(&mut uses.iter().copied()), stops, &mut above);
+            let mut work: Vec<Block> = uses.iter().filter_map(|&b| value_of(&above, b)).collect();
+            if work.is_empty() {
+                continue;
+            }
+            // Blocks where definitions meet, once they are asked for it, at the end of all before them.
+            let before = &mut found.iter().flat_map(|f| &cfg.preds[f.idx()]).copied();
+            find_above(&times, all(before), stops, &mut above);
             while let Some(b) = work.pop() {
                 if live[b.idx()] != mark {
                     live[b.idx()] = mark;
                     let before = cfg.preds[b.idx()].iter().filter(|p| defines[p.idx()] != mark);
-                    work.extend(before.filter_map(|&p| at_start(p)));
+                    work.extend(before.filter_map(|&p| value_of(&above, p)));
                 }
             }
             for f in found {
@@ -616,6 +607,26 @@ impl Promoter<'_> {
                     leaf += 1;
                 }
             }
+        }
+    }
+}
+
+/// For some blocks, which include all that stop, the next one above in the dominator tree that stops.
+fn find_above(
+    times: &[(u32, u32)],
+    mut blocks: Vec<Block>,
+    stops: impl Fn(Block) -> bool,
+    above: &mut [Option<Block>],
+) {
+    blocks.sort_unstable_by_key(|b| times[b.idx()].0);
+    blocks.dedup();
+    // Blocks come behind those that dominate them, so that a stack has the latter.
+    let mut stack: Vec<Block> = Vec::new();
+    for b in blocks {
+        while stack.pop_if(|a| times[a.idx()].1 < times[b.idx()].1).is_some() {}
+        above[b.idx()] = stack.last().copied();
+        if stops(b) {
+            stack.push(b);
         }
     }
 }
