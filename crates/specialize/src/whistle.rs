@@ -263,3 +263,22 @@ pub fn show(w: &World, v: Val) -> String {
         _ => "?".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_number_of_different_numbers_counts() {
+        let calls = |calls: &[[&str; 2]]| -> Vec<Vec<String>> {
+            calls.iter().map(|args| args.iter().map(|a| a.to_string()).collect()).collect()
+        };
+        let n = |all: &[[&str; 2]]| numbers(calls(all).iter().map(|args| args.as_slice()));
+        assert_eq!(n(&[]), 0);
+        assert_eq!(n(&[["?", "1u32"], ["?", "2u32"], ["?", "1u32"]]), 2);
+        assert_eq!(n(&[["-4", "?"], ["5", "1"], ["6", "1"]]), 3);
+        assert!(counts(&calls(&[["?", "1"], ["?", "2"], ["?", "3"]])));
+        assert!(!counts(&calls(&[["?", "1"], ["?", "2"], ["?", "1"]])));
+        assert!(!counts(&calls(&[["?", "1"], ["?", "2"]])));
+    }
+}
