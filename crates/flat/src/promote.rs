@@ -16,7 +16,9 @@
 //!   return(v)
 //! ```
 //!
-//! Block parameters are placed at iterated dominance frontiers where the variable is live (Cytron et al. 1991, pruned).
+//! Block parameters are placed at iterated dominance frontiers where the variable is live (Cytron et al. 1991, pruned). Whether
+//! it is, is asked along the dominator tree, from uses up to where definitions meet: a variable that is in use from one end of
+//! the function to the other costs no more than its uses and definitions.
 //! It stands first among the passes on flat SSA: all others see values. Slots that are indexed by a variable stay: they
 //! are arrays, and memory is what arrays are good at.
 
@@ -290,33 +292,61 @@ impl Promoter<'_> {
                 }
             }
         }
-        let frontiers = cfg.dominance_frontiers();
+        let (frontiers, times) = (cfg.dominance_frontiers(), cfg.dominator_intervals());
         let mut params = vec![Vec::new(); n_blocks];
         // Which variable last marked a block so.
-        let (mut live, mut defines, mut placed) = (vec![0; n_blocks], vec![0; n_blocks], vec![0; n_blocks]);
+        let (mut live, mut defines, mut meets) = (vec![0; n_blocks], vec![0; n_blocks], vec![0; n_blocks]);
+        // The next block above that defines the variable, or where definitions meet: of those that are asked.
+        let mut above: Vec<Option<Block>> = vec![None; n_blocks];
         for var in 0..n_vars {
-            let mark = var + 1;
-            def_blocks[var].iter().for_each(|b| defines[b.idx()] = mark);
-            let mut work = std::mem::take(&mut use_blocks[var]);
-            work.iter().for_each(|b| live[b.idx()] = mark);
-            while let Some(b) = work.pop() {
-                for &p in &cfg.preds[b.idx()] {
-                    if defines[p.idx()] != mark && live[p.idx()] != mark {
-                        live[p.idx()] = mark;
-                        work.push(p);
-                    }
-                }
+            let (mark, defs, uses) = (var + 1, &def_blocks[var], &use_blocks[var]);
+            if uses.is_empty() {
+                continue;
             }
-            let mut work = std::mem::take(&mut def_blocks[var]);
+            defs.iter().for_each(|b| defines[b.idx()] = mark);
+            // Where definitions meet, whether or not somebody uses the variable there.
+            let mut found = Vec::new();
+            let mut work = defs.clone();
             while let Some(b) = work.pop() {
                 for &f in &frontiers[b.idx()] {
-                    if live[f.idx()] == mark && placed[f.idx()] != mark {
-                        placed[f.idx()] = mark;
-                        params[f.idx()].push(var);
+                    if meets[f.idx()] != mark {
+                        meets[f.idx()] = mark;
+                        found.push(f);
                         if defines[f.idx()] != mark {
                             work.push(f);
                         }
                     }
+                }
+            }
+            if found.is_empty() {
+                continue;
+            }
+            let stops = |b: Block| defines[b.idx()] == mark || meets[b.idx()] == mark;
+            let all =
+                |others: &mut dyn Iterator<Item = Block>| defs.iter().chain(&found).copied().chain(others).collect();
+            let value_of = |above: &[Option<Block>], b: Block| match meets[b.idx()] == mark {
+                true => Some(b),
+                false => above[b.idx()].filter(|a| defines[a.idx()] != mark),
+            };
+            // Uses ask for the value at the beginning of their block.
+            find_above(&times, all(&mut uses.iter().copied()), stops, &mut above);
+            let mut work: Vec<Block> = uses.iter().filter_map(|&b| value_of(&above, b)).collect();
+            if work.is_empty() {
+                continue;
+            }
+            // Blocks where definitions meet, once they are asked for it, at the end of all before them.
+            let before = &mut found.iter().flat_map(|f| &cfg.preds[f.idx()]).copied();
+            find_above(&times, all(before), stops, &mut above);
+            while let Some(b) = work.pop() {
+                if live[b.idx()] != mark {
+                    live[b.idx()] = mark;
+                    let before = cfg.preds[b.idx()].iter().filter(|p| defines[p.idx()] != mark);
+                    work.extend(before.filter_map(|&p| value_of(&above, p)));
+                }
+            }
+            for f in found {
+                if live[f.idx()] == mark {
+                    params[f.idx()].push(var);
                 }
             }
         }
@@ -577,6 +607,26 @@ impl Promoter<'_> {
                     leaf += 1;
                 }
             }
+        }
+    }
+}
+
+/// For some blocks, which include all that stop, the next one above in the dominator tree that stops.
+fn find_above(
+    times: &[(u32, u32)],
+    mut blocks: Vec<Block>,
+    stops: impl Fn(Block) -> bool,
+    above: &mut [Option<Block>],
+) {
+    blocks.sort_unstable_by_key(|b| times[b.idx()].0);
+    blocks.dedup();
+    // Blocks come behind those that dominate them, so that a stack has the latter.
+    let mut stack: Vec<Block> = Vec::new();
+    for b in blocks {
+        while stack.pop_if(|a| times[a.idx()].1 < times[b.idx()].1).is_some() {}
+        above[b.idx()] = stack.last().copied();
+        if stops(b) {
+            stack.push(b);
         }
     }
 }

@@ -44,6 +44,8 @@ const MAX_GROWTH: u64 = 4;
 const MIN_GROWN: u64 = 5_000;
 /// Unfolds of recursive continuations kept for the report of a divergence.
 const CHAIN: usize = 64;
+/// What ends soon has as many numbers among its arguments.
+const FEW_NUMBERS: usize = 6;
 
 type StubId = usize;
 
@@ -486,8 +488,12 @@ impl<'a> Evaluator<'a> {
             let last = &links[links.len().saturating_sub(4)..];
             last.iter().map(|(_, _, args)| args.clone()).collect::<Vec<_>>()
         };
-        // The one that counts, if there is one.
-        let rank = |k: Cont, links: &[_]| (whistle::counts(&last(links)), self.facts.is_recursive[k], links.len(), k);
+        // The one that counts, if there is one; or that has the most numbers.
+        let rank = |k: Cont, links: &[&Link]| {
+            let numbers = whistle::numbers(links.iter().map(|link| link.2.as_slice()));
+            let counts = whistle::counts(&last(links));
+            (counts, numbers.max(FEW_NUMBERS), self.facts.is_recursive[k], links.len(), k)
+        };
         let worst = calls.iter().max_by_key(|(k, links)| rank(**k, links));
         let (cont, chain) = (worst.map(|(k, _)| *k), worst.map(|(_, links)| last(links)).unwrap_or_default());
         let call = worst.and_then(|(_, links)| links.last()).map_or(self.dst.current_origin(), |l| l.1);
@@ -549,8 +555,12 @@ impl<'a> Evaluator<'a> {
         }
         let kinds = self.kinds(&args);
         if recursive {
-            let drift = (self.hints.drift((k, mask), &kinds) | self.noted.drift((k, mask), &kinds)) & mask;
-            if drift != 0 {
+            // What drifts once the first ones are left out was noted for the parameters that remained.
+            loop {
+                let drift = (self.hints.drift((k, mask), &kinds) | self.noted.drift((k, mask), &kinds)) & mask;
+                if drift == 0 {
+                    break;
+                }
                 reasons.drift |= drift;
                 mask &= !drift;
                 full = false;

@@ -79,10 +79,11 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
     let mut hints = whistle::Hints::default();
     let mut stats = Stats::default();
     let mut failures = 0;
+    let mut may_start_again = true;
     loop {
         stats.rounds += 1;
         let mut evaluator = eval::Evaluator::new(source, &facts, &hints, options);
-        evaluator.may_start_again = stats.rounds + 2 < MAX_ROUNDS;
+        evaluator.may_start_again = may_start_again && stats.rounds + 2 < MAX_ROUNDS;
         let outcome = evaluator.run(&roots);
         stats.reductions += evaluator.reductions();
         stats.nodes = evaluator.nodes();
@@ -95,7 +96,10 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
             let noted = evaluator.take_noted();
             evaluator.finish_record(&SideTable::default(), &SideTable::default(), &World::new());
             diverged.record = evaluator.take_record();
-            if stats.rounds < MAX_ROUNDS && failures < MAX_FAILURES && hints.absorb(noted) {
+            let found = hints.absorb(noted);
+            // Given up for nothing new: not again.
+            may_start_again &= found;
+            if stats.rounds < MAX_ROUNDS && failures < MAX_FAILURES && (found || diverged.is_early) {
                 continue;
             }
             diverged.record.iter_mut().for_each(|record| record.rounds = stats.rounds);

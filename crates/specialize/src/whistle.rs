@@ -218,12 +218,15 @@ pub struct Diverged {
 
 /// Whether some argument is another known number in each call.
 pub fn counts(chain: &[Vec<String>]) -> bool {
-    let is_number = |s: &str| s.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-    let differ = |i: usize| {
-        let values: Vec<&String> = chain.iter().filter_map(|args| args.get(i)).filter(|s| is_number(s)).collect();
-        values.len() == chain.len() && values.iter().collect::<FxHashSet<_>>().len() == chain.len()
-    };
-    chain.len() > 2 && (0..chain[0].len()).any(differ)
+    chain.len() > 2 && numbers(chain.iter().map(|args| args.as_slice())) == chain.len()
+}
+
+/// How many different known numbers the calls have for one of their arguments, at most.
+pub fn numbers<'a>(calls: impl Iterator<Item = &'a [String]> + Clone) -> usize {
+    let is_number = |s: &&String| s.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let different = |i| calls.clone().filter_map(|args| args.get(i)).filter(is_number).collect::<FxHashSet<_>>().len();
+    let n_args = calls.clone().map(|args| args.len()).max().unwrap_or(0);
+    (0..n_args).map(different).max().unwrap_or(0)
 }
 
 /// The error for an evaluation that was given up. It points at the innermost call that `is_library` does not say is in a
@@ -258,5 +261,24 @@ pub fn show(w: &World, v: Val) -> String {
             format!("({})", parts.join(", "))
         }
         _ => "?".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_number_of_different_numbers_counts() {
+        let calls = |calls: &[[&str; 2]]| -> Vec<Vec<String>> {
+            calls.iter().map(|args| args.iter().map(|a| a.to_string()).collect()).collect()
+        };
+        let n = |all: &[[&str; 2]]| numbers(calls(all).iter().map(|args| args.as_slice()));
+        assert_eq!(n(&[]), 0);
+        assert_eq!(n(&[["?", "1u32"], ["?", "2u32"], ["?", "1u32"]]), 2);
+        assert_eq!(n(&[["-4", "?"], ["5", "1"], ["6", "1"]]), 3);
+        assert!(counts(&calls(&[["?", "1"], ["?", "2"], ["?", "3"]])));
+        assert!(!counts(&calls(&[["?", "1"], ["?", "2"], ["?", "1"]])));
+        assert!(!counts(&calls(&[["?", "1"], ["?", "2"]])));
     }
 }

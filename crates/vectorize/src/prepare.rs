@@ -54,7 +54,7 @@ pub fn prepare(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Func
     loop {
         match find_loops(function) {
             Found::Entries(entries) => one_entry(types, function, &entries),
-            Found::Latches(header, latches) => one_latch(function, header, &latches),
+            Found::Latches(all) => all.iter().for_each(|(header, latches)| one_latch(function, *header, latches)),
             Found::Loops(loops) => return loops,
         }
     }
@@ -160,8 +160,8 @@ enum Found {
     Loops(Loops),
     /// A cycle with these ways in.
     Entries(Vec<usize>),
-    /// A loop with several blocks that jump back.
-    Latches(usize, Vec<usize>),
+    /// Headers of loops with several blocks that jump back, and these.
+    Latches(Vec<(usize, Vec<usize>)>),
 }
 
 /// Loops are the cycles that are left when the headers of those around them are taken away.
@@ -175,6 +175,7 @@ fn find_loops(function: &Function) -> Found {
     let mut work: Vec<(Vec<usize>, Option<usize>)> = vec![(graph::postorder(&succs, 0), None)];
     let mut member = vec![usize::MAX; n];
     let mut round = 0;
+    let mut several: Vec<(usize, Vec<usize>)> = Vec::new();
     while let Some((nodes, parent)) = work.pop() {
         round += 1;
         nodes.iter().for_each(|&b| member[b] = round);
@@ -189,10 +190,14 @@ fn find_loops(function: &Function) -> Found {
             latches.sort_unstable();
             latches.dedup();
             let twice = |l: usize| succs[l].iter().filter(|&&s| s == header).count() > 1;
-            let latch = match latches[..] {
-                [latch] if !twice(latch) && header != 0 => latch,
-                _ => return Found::Latches(header, latches),
-            };
+            if header == 0 {
+                // Blocks change their places.
+                return Found::Latches(vec![(header, latches)]);
+            }
+            let latch = latches[0];
+            if latches.len() > 1 || twice(latch) {
+                several.push((header, latches));
+            }
             let id = loops.all.len();
             loops.all.push(Loop { header, latch, parent });
             cycle.iter().for_each(|&b| loops.of[b] = Some(id));
@@ -200,12 +205,12 @@ fn find_loops(function: &Function) -> Found {
             work.push((cycle, Some(id)));
         }
     }
-    // A block of an inner loop that jumps back is no end of an iteration.
-    let inner = loops.all.iter().enumerate().find(|(id, l)| loops.of[l.latch] != Some(*id));
-    match inner {
-        Some((_, l)) => Found::Latches(l.header, vec![l.latch]),
-        None => Found::Loops(loops),
+    if several.is_empty() {
+        // A block of an inner loop that jumps back is no end of an iteration.
+        let inner = loops.all.iter().enumerate().filter(|(id, l)| loops.of[l.latch] != Some(*id));
+        several.extend(inner.map(|(_, l)| (l.header, vec![l.latch])));
     }
+    if several.is_empty() { Found::Loops(loops) } else { Found::Latches(several) }
 }
 
 /// The groups of nodes that reach each other (Tarjan 1972), sorted; single nodes only with an edge to themselves.

@@ -14,8 +14,8 @@ use nyala_base::graph::NONE;
 use nyala_base::{Id, SideTable};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
@@ -94,6 +94,8 @@ pub struct Shapes {
     pub divergent: Vec<bool>,
     /// Blocks where lanes come together from several ways, or at several times.
     pub joins: Vec<bool>,
+    /// Positions of the others that several ways lead to.
+    undecided: BTreeSet<usize>,
     pub divergent_loops: Vec<bool>,
     /// Addresses within slots in which lanes lie side by side: the slot.
     pub own: SideTable<Value, Option<Value>>,
@@ -120,6 +122,7 @@ impl Shapes {
             home: SideTable::default(),
             divergent: vec![false; n],
             joins: vec![false; n],
+            undecided: several_ways(regions),
             divergent_loops: vec![false; regions.loops.all.len()],
             own: SideTable::default(),
             wraps: SideTable::default(),
@@ -235,7 +238,7 @@ impl Shapes {
         if let [x, y] = regions.succs[b][..]
             && x == y
         {
-            self.joins[x] = true;
+            self.join(regions, x);
         }
         loop {
             self.meet(regions, node);
@@ -243,32 +246,41 @@ impl Shapes {
             if std::mem::replace(&mut self.divergent_loops[l], true) {
                 return;
             }
-            regions.exits[l].iter().for_each(|&x| self.joins[x] = true);
+            regions.exits[l].iter().for_each(|&x| self.join(regions, x));
             (node, region) = (n + l, regions.loops.all[l].parent);
         }
     }
 
-    /// Marks where ways that begin at different successors of a node meet, up to its post-dominator.
+    fn join(&mut self, regions: &Regions, b: usize) {
+        self.joins[b] = true;
+        self.undecided.remove(&regions.position[b]);
+    }
+
+    /// Marks where ways that begin at different successors of a node meet, up to its post-dominator, or to where all is known.
     fn meet(&mut self, regions: &Regions, node: usize) {
         let end = regions.node_ipdom[node];
+        let last = if end == NONE { usize::MAX } else { regions.position[regions.start(end)] };
         // For each node, by the position of its first block, the place where the ways to it were one for the last time.
         let mut labels: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
-        let visit = |labels: &mut BTreeMap<usize, (usize, usize)>, joins: &mut Vec<bool>, to: usize, label: usize| {
+        let visit = |s: &mut Shapes, labels: &mut BTreeMap<usize, (usize, usize)>, to: usize, label: usize| {
             let start = regions.start(to);
             match labels.entry(regions.position[start]) {
                 Entry::Vacant(e) => drop(e.insert((to, label))),
                 Entry::Occupied(e) if e.get().1 == label => {}
                 Entry::Occupied(mut e) => {
-                    joins[start] = true;
+                    s.join(regions, start);
                     e.insert((to, to));
                 }
             }
         };
-        regions.node_succs[node].iter().for_each(|&s| visit(&mut labels, &mut self.joins, s, s));
-        while let Some((_, (at, label))) = labels.pop_first() {
-            if at != end {
-                regions.node_succs[at].iter().for_each(|&s| visit(&mut labels, &mut self.joins, s, label));
+        regions.node_succs[node].iter().for_each(|&to| visit(self, &mut labels, to, to));
+        while let Some((position, (at, label))) = labels.pop_first() {
+            // From there on all ways are one; or, as at the end of a ladder of a thousand branches, the joins are known.
+            let is_known = |s: &Shapes| s.undecided.range(position + 1..=last).next().is_none();
+            if labels.is_empty() || position >= last || is_known(self) {
+                return;
             }
+            regions.node_succs[at].iter().for_each(|&to| visit(self, &mut labels, to, label));
         }
     }
 
@@ -427,6 +439,14 @@ fn is_splittable(types: &Types, ty: Ty) -> bool {
         TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Ptr { .. } => true,
         _ => false,
     }
+}
+
+/// Positions of blocks that several edges of their region lead to.
+fn several_ways(regions: &Regions) -> BTreeSet<usize> {
+    let mut ways = vec![0; regions.succs.len()];
+    regions.node_succs.iter().flatten().for_each(|&to| ways[regions.start(to)] += 1);
+    let several = ways.iter().enumerate().filter(|(_, ways)| **ways > 1);
+    several.map(|(b, _)| regions.position[b]).collect()
 }
 
 fn own_shape(inst: &Inst, args: &[Option<Shape>]) -> Option<Shape> {

@@ -50,7 +50,7 @@ fn watch(first: u64, time: Duration, folder: &Path, tally: &mut Tally) -> Result
     loop {
         let seconds = time.saturating_sub(start.elapsed()).as_secs();
         let note = folder.join(format!("seed-{first}"));
-        let args = ["--seed", &seed.to_string(), "--seconds", &seconds.to_string(), "--note"];
+        let args = ["--front", "--seed", &seed.to_string(), "--seconds", &seconds.to_string(), "--note"];
         let Some(fault) = child(|c| c.args(args).arg(&note))? else {
             seed = read_note(&note).unwrap_or(seed) + 1;
             std::fs::remove_file(&note).map_err(io)?;
@@ -100,15 +100,14 @@ fn read_note(note: &Path) -> Option<u64> {
 
 /// What is wrong with a file; nothing if it is read well.
 fn run_once(path: &Path) -> Option<String> {
-    child(|c| c.arg("--file").arg(path)).unwrap_or_else(Some)
+    child(|c| c.args(["--front", "--file"]).arg(path)).unwrap_or_else(Some)
 }
 
 /// Runs this program on inputs: the fault it ends with.
-fn child(args: impl FnOnce(&mut Command) -> &mut Command) -> Result<Option<String>, String> {
+pub fn child(args: impl FnOnce(&mut Command) -> &mut Command) -> Result<Option<String>, String> {
     let mut command = Command::new(this_program()?);
-    command.args(["fuzz", "--front", "--child"]).current_dir(root());
-    args(&mut command).stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output().map_err(|e| format!("cannot start {command:?}: {e}"))?;
+    command.args(["fuzz", "--child"]).current_dir(root()).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = args(&mut command).output().map_err(|e| format!("cannot start {command:?}: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(match output.status.code() {
         Some(0) => None,
@@ -125,12 +124,12 @@ pub fn read_inputs(seed: u64, time: Duration, note: &Path) -> Result<bool, Strin
     let corpus = Corpus::of_the_project();
     let start = Instant::now();
     let mut note = std::fs::File::create(note).map_err(|e| format!("cannot write {}: {e}", note.display()))?;
-    watched(move |started| {
+    watched(TIME_LIMIT, move |started| {
         for seed in seed.. {
             let _ = note.rewind().and_then(|()| write!(note, "{seed:020}"));
             let input = mutate::input(seed, &corpus);
             started();
-            examine_or_exit(&input);
+            examine_or_exit(|| examine(&input));
             if start.elapsed() >= time {
                 break;
             }
@@ -142,9 +141,9 @@ pub fn read_inputs(seed: u64, time: Duration, note: &Path) -> Result<bool, Strin
 pub fn read_file(path: &Path) -> Result<bool, String> {
     let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    watched(move |started| {
+    watched(TIME_LIMIT, move |started| {
         started();
-        examine_or_exit(&text);
+        examine_or_exit(|| examine(&text));
     })
 }
 
@@ -169,14 +168,15 @@ fn fail(fault: &str) -> ! {
     std::process::exit(FAULT)
 }
 
-fn examine_or_exit(text: &str) {
+/// What is wrong, or a panic, goes to the process that waits for this one.
+pub fn examine_or_exit(examine: impl FnOnce() -> Result<(), String> + std::panic::UnwindSafe) {
     static PANIC: Mutex<String> = Mutex::new(String::new());
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|l| l.to_string()).unwrap_or_default();
         let what = info.payload_as_str().unwrap_or_default();
         *PANIC.lock().unwrap_or_else(|e| e.into_inner()) = format!("panic at {place}\n{what}");
     }));
-    match std::panic::catch_unwind(|| examine(text)) {
+    match std::panic::catch_unwind(examine) {
         Ok(Ok(())) => {}
         Ok(Err(fault)) => fail(&fault),
         Err(_) => fail(&PANIC.lock().unwrap_or_else(|e| e.into_inner())),
@@ -184,7 +184,7 @@ fn examine_or_exit(text: &str) {
 }
 
 /// Runs `f`, which says when it begins with an input, beside a watch of its time and memory.
-fn watched(f: impl FnOnce(&dyn Fn()) + Send + 'static) -> Result<bool, String> {
+pub fn watched(limit: Duration, f: impl FnOnce(&dyn Fn()) + Send + 'static) -> Result<bool, String> {
     static STARTED: AtomicU64 = AtomicU64::new(u64::MAX);
     let birth = Instant::now();
     let started = move || STARTED.store(birth.elapsed().as_millis() as u64, Ordering::Relaxed);
@@ -192,8 +192,8 @@ fn watched(f: impl FnOnce(&dyn Fn()) + Send + 'static) -> Result<bool, String> {
     while !worker.is_finished() {
         std::thread::sleep(Duration::from_millis(2));
         let taken = (birth.elapsed().as_millis() as u64).saturating_sub(STARTED.load(Ordering::Relaxed));
-        if taken > TIME_LIMIT.as_millis() as u64 {
-            fail(&format!("takes more than {} s", TIME_LIMIT.as_secs()));
+        if taken > limit.as_millis() as u64 {
+            fail(&format!("takes more than {} s", limit.as_secs()));
         }
         if taken > 100 && memory().is_some_and(|m| m > MEMORY_LIMIT) {
             fail(&format!("takes more than {} GiB of memory", MEMORY_LIMIT >> 30));

@@ -111,6 +111,7 @@ fn main() -> ExitCode {
                 _ => Ok(bad_input::run(seed, time).failed == 0),
             }
         }
+        Task::Fuzz { file: Some(file), child: true, .. } => random::check_file(&file),
         Task::Fuzz { file: Some(file), .. } => random::run_file(&file),
         Task::Fuzz { lanes, seed, seconds, programs, keep, .. } => {
             let time = std::time::Duration::from_secs(seconds);

@@ -12,6 +12,7 @@ mod lanes;
 mod maker;
 
 use crate::bad_input::reduce::reduce;
+use crate::bad_input::{child, examine_or_exit, watched};
 use crate::texts::older_cpus;
 use crate::{Tally, root};
 use nyala::{Options, Session};
@@ -22,6 +23,7 @@ use nyala_specialize::facts::is_function;
 use nyala_specialize::record::{self, Record, Why};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -50,6 +52,10 @@ const MAX_ONLY_NATIVE: u64 = 3;
 const LARGE: f64 = 6.0;
 /// More continuations for each asked for are a fault.
 const MAX_FOR_EACH_ASKED: f64 = 8.0;
+/// What is said of a source that takes too many steps.
+const TOO_LONG: &str = "the source takes too long";
+/// What one program may take while a failing one is made smaller.
+const MAX_TIME_OF_CHILD: Duration = Duration::from_secs(60);
 /// Then there is enough to do.
 const MAX_FAILED: usize = 5;
 
@@ -192,43 +198,64 @@ pub fn fresh_seed() -> u64 {
 /// Checks one program as if it were random.
 pub fn run_file(path: &Path) -> Result<bool, String> {
     let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let path = path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))?;
+    let Some(fault) = child(|c| c.arg("--file").arg(&path).stderr(Stdio::inherit()))? else { return Ok(true) };
+    println!("{fault}");
+    // Making it smaller takes a while.
+    println!("made smaller:\n{}", smaller(program));
+    Ok(false)
+}
+
+/// In a process of its own: one program; says what comes of it.
+pub fn check_file(path: &Path) -> Result<bool, String> {
+    let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let engines =
         Engines { native: program.contains("fn all("), plain: true, max_steps: MAX_STEPS_OF_LANES, cpus: older_cpus() };
-    let (ok, text) = match check_all(&program, engines) {
-        Outcome::Agrees(_) => (true, "agrees".into()),
-        Outcome::Limited => (true, "agrees, but is a limitation of native code".into()),
-        Outcome::OnlyNative => (true, "agrees as native code, not interpreted after partial evaluation".into()),
-        Outcome::TooLong => (false, "the source takes too long".into()),
-        Outcome::Diverges(e) => (true, format!("spends the budget of partial evaluation: {e}")),
-        Outcome::Fault(e) => {
-            // Making it smaller takes a while.
-            println!("{e}");
-            (false, format!("made smaller:\n{}", smaller(program)))
-        }
+    watched(MAX_TIME_OF_CHILD, move |started| {
+        started();
+        examine_or_exit(|| {
+            let text = match check_all(&program, engines) {
+                Outcome::Agrees(_) => "agrees".into(),
+                Outcome::Limited => "agrees, but is a limitation of native code".into(),
+                Outcome::OnlyNative => "agrees as native code, not interpreted after partial evaluation".into(),
+                Outcome::TooLong => return Err(TOO_LONG.into()),
+                Outcome::Diverges(e) => format!("spends the budget of partial evaluation: {e}"),
+                Outcome::Fault(e) => return Err(e),
+            };
+            eprintln!("{text}");
+            Ok(())
+        });
+    })
+}
+
+/// What is wrong with a program; a process of its own finds out, as wrong native code may do anything.
+fn fault_in_child(program: &str) -> Option<String> {
+    let folder = root().join("out/running");
+    let path = folder.join(format!("{}_{:?}.impala", std::process::id(), std::thread::current().id()));
+    let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, program));
+    let outcome = match written {
+        Ok(()) => child(|c| c.arg("--file").arg(&path)).unwrap_or_else(Some),
+        Err(e) => Some(format!("cannot write {}: {e}", path.display())),
     };
-    println!("{text}");
-    Ok(ok)
+    let _ = std::fs::remove_file(&path);
+    outcome
 }
 
 /// What is left of a program that still fails in the same way.
 fn smaller(program: String) -> String {
     // Without numbers, names, and what is quoted of the program.
-    let kind = |program: &str| match check_all(
-        program,
-        Engines { native: true, plain: true, max_steps: MAX_STEPS_OF_LANES, cpus: older_cpus() },
-    ) {
-        Outcome::Fault(e) => {
-            let first = e.lines().next().unwrap_or_default();
-            Some(first.split([':', '`']).next().unwrap_or_default().replace(|c: char| c.is_ascii_digit(), ""))
-        }
-        _ => None,
+    let kind = |fault: &str| {
+        let first = fault.lines().next().unwrap_or_default();
+        first.split([':', '`']).next().unwrap_or_default().replace(|c: char| c.is_ascii_digit(), "")
     };
-    let failed = kind(&program);
-    if failed.as_ref().is_some_and(|kind| kind.starts_with("error[")) {
+    let Some(failed) = fault_in_child(&program).map(|fault| kind(&fault)) else {
+        return format!("// In a process of its own it does not fail.\n{program}");
+    };
+    if failed.starts_with("error[") || failed == TOO_LONG {
         // Rejected: the maker is at fault, and anything may be taken away from a wrong program.
         return program;
     }
-    reduce(program, |p| kind(p) == failed)
+    reduce(program, |p| fault_in_child(p).is_some_and(|fault| kind(&fault) == failed))
 }
 
 /// Checks a program; a panic is a fault of it. What known inputs make too long for partial evaluation is checked without.

@@ -308,7 +308,7 @@ impl Evaluator<'_> {
         let takes_function =
             kept.iter().zip(&fixed).any(|(&i, f)| f.is_none() && comes_back(self.source.ty(self.source.param(k, i))));
         if !self.stubs[s].escaped && !takes_function {
-            let states: Vec<Memory> = requests.iter().map(|r| r.memory.clone()).collect();
+            let states: Vec<Memory> = requests.iter().map(|r| self.memory_with_params(r, &fixed)).collect();
             memory = Memory::merge(&states);
             if general {
                 memory = if self.may_assume(s) { self.kept(s, &memory) } else { Memory::default() };
@@ -374,6 +374,32 @@ impl Evaluator<'_> {
         let mut site = Site { block, segment: self.segments, past, memory };
         self.note_entered(k, false, &mut site);
         self.evaluate(site, Entry { cont: k, free, args })
+    }
+
+    /// What a block knows of memory if a request of it is made with such parameters: to what addresses that are no longer
+    /// seen as such lead is not private. Where functions are parameters nothing is known.
+    fn memory_with_params(&self, request: &Request, fixed: &[Option<Val>]) -> Memory {
+        let mut memory = request.memory.clone();
+        let RequestKind::Jump { args } = &request.kind else { return memory };
+        let params = args.iter().zip(fixed).skip(1).filter(|(_, f)| f.is_none());
+        let mut work: Vec<Val> = params.map(|(&a, _)| a).collect();
+        while let Some(v) = work.pop() {
+            match self.dst.types.kind(self.dst.ty(v)) {
+                TyKind::Prim(_) | TyKind::Mem | TyKind::Cn(_) => {}
+                TyKind::Ptr { .. } => {
+                    let base = memory::base_of(&self.dst, v);
+                    memory.escape(base);
+                    if !memory::is_object(&self.dst, base) {
+                        work.extend(self.dst.args(base));
+                    }
+                }
+                _ if self.dst.as_op(v).is_some_and(|op| op.effect() == Effect::Total) => {
+                    work.extend(self.dst.args(v));
+                }
+                _ => {}
+            }
+        }
+        memory
     }
 
     /// All arguments of a stub's source: specialized ones from the stub, the others from `remaining`.
