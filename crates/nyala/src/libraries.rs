@@ -9,7 +9,11 @@ pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../.
 
 /// Name, file name, text.
 const EMBEDDED: &[(&str, &str, &str)] = &[
+    ("image", "<image>/border.impala", include_str!("../../../lib/image/src/border.impala")),
     ("image", "<image>/image.impala", include_str!("../../../lib/image/src/image.impala")),
+    ("image", "<image>/schedule.impala", include_str!("../../../lib/image/src/schedule.impala")),
+    ("image", "<image>/stage.impala", include_str!("../../../lib/image/src/stage.impala")),
+    ("image", "<image>/stencil.impala", include_str!("../../../lib/image/src/stencil.impala")),
     ("std::buffer", "<std>/buffer.impala", include_str!("../../../lib/std/src/buffer.impala")),
     ("std::files", "<std>/files.impala", include_str!("../../../lib/std/src/files.impala")),
     ("std::random", "<std>/random.impala", include_str!("../../../lib/std/src/random.impala")),
