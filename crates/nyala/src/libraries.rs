@@ -10,7 +10,12 @@ pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../.
 /// Name, file name, text.
 const EMBEDDED: &[(&str, &str, &str)] = &[
     ("image", "<image>/border.impala", include_str!("../../../lib/image/src/border.impala")),
+    ("image", "<image>/color.impala", include_str!("../../../lib/image/src/color.impala")),
+    ("image", "<image>/filters.impala", include_str!("../../../lib/image/src/filters.impala")),
     ("image", "<image>/image.impala", include_str!("../../../lib/image/src/image.impala")),
+    ("image", "<image>/multigrid.impala", include_str!("../../../lib/image/src/multigrid.impala")),
+    ("image", "<image>/rank.impala", include_str!("../../../lib/image/src/rank.impala")),
+    ("image", "<image>/resize.impala", include_str!("../../../lib/image/src/resize.impala")),
     ("image", "<image>/schedule.impala", include_str!("../../../lib/image/src/schedule.impala")),
     ("image", "<image>/stage.impala", include_str!("../../../lib/image/src/stage.impala")),
     ("image", "<image>/stencil.impala", include_str!("../../../lib/image/src/stencil.impala")),

@@ -188,7 +188,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             PatternKind::Unnamed | PatternKind::Literal(_) => {}
             PatternKind::Name { name, .. } => {
                 if let Some(id) = self.p.local_at(name.span) {
-                    let val = self.undef(self.p.local(id).ty);
+                    let val = self.undef_local(id);
                     self.bind(id, val);
                 }
             }
