@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// In scope of every program, unless `--no-prelude`.
 pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../../lib/std/src/prelude.impala"));
 
-/// Name, file name, text.
+/// Name, file name, text. Several files of one name, side by side here, are one module.
 const EMBEDDED: &[(&str, &str, &str)] = &[
     ("image", "<image>/border.impala", include_str!("../../../lib/image/src/border.impala")),
     ("image", "<image>/color.impala", include_str!("../../../lib/image/src/color.impala")),
@@ -35,7 +35,7 @@ pub fn embedded() -> impl Iterator<Item = &'static str> {
 
 /// Libraries in the binary that a program names.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    EMBEDDED.iter().map(|e| e.0)
+    EMBEDDED.chunk_by(|a, b| a.0 == b.0).map(|files| files[0].0)
 }
 
 /// Name and text of the library's files, or where it was searched.
