@@ -1,6 +1,6 @@
-//! `x bench vectorize`: programs of `bench/vectorize`, which say `vec`, beside C++ in `bench/peers/vectorize`: what compilers
-//! make of scalar code, of loops that ask for vectors, and of intrinsics. On one thread and on all, in turns; first all
-//! results are compared. `x bench "vectorize volume"` measures one program.
+//! `x bench vectorize`, `x bench image`: programs of `bench/<suite>` beside C++ in `bench/peers/<suite>`: what compilers make of
+//! scalar code, of loops that ask for vectors, and of intrinsics. On one thread and on all, in turns; first all results are
+//! compared. `x bench "vectorize volume"` measures one program.
 
 use super::{median, output_of};
 use crate::{root, sh};
@@ -13,26 +13,58 @@ use std::process::Command;
 const ROUNDS: usize = 5;
 
 /// Program, how many lanes ours is run with, what it is.
-const WORKLOADS: &[(&str, &[u32], &str)] = &[
-    ("mandelbrot", &[16, 32], "1536×1024 points, up to 256 rounds"),
-    ("black_scholes", &[16, 32], "1,048,576 options"),
-    ("binomial", &[16, 32], "32,768 options, 64 steps"),
-    ("ambient_occlusion", &[8, 16], "256×256 pixels, 4 samples, 64 rays each"),
-    ("volume", &[8, 16], "320×240 rays through 128³ densities"),
-    ("gather", &[16, 32], "4,194,304 dependent look-ups"),
-    ("strided", &[16, 64], "4,194,304 pixels of three bytes"),
+type Workload = (&'static str, &'static [u32], &'static str);
+
+struct Suite {
+    name: &'static str,
+    workloads: &'static [Workload],
+    peers: &'static [Peer],
+}
+
+const SUITES: &[Suite] = &[
+    Suite {
+        name: "vectorize",
+        workloads: &[
+            ("mandelbrot", &[16, 32], "1536×1024 points, up to 256 rounds"),
+            ("black_scholes", &[16, 32], "1,048,576 options"),
+            ("binomial", &[16, 32], "32,768 options, 64 steps"),
+            ("ambient_occlusion", &[8, 16], "256×256 pixels, 4 samples, 64 rays each"),
+            ("volume", &[8, 16], "320×240 rays through 128³ densities"),
+            ("gather", &[16, 32], "4,194,304 dependent look-ups"),
+            ("strided", &[16, 64], "4,194,304 pixels of three bytes"),
+        ],
+        peers: &[
+            ("g++ -O3", GCC, &["-fopenmp"], "scalar"),
+            ("clang++ -O3", CLANG, &[], "scalar"),
+            ("g++, omp simd, fast math", GCC, FAST_GCC, "simd"),
+            ("clang++, omp simd, fast math", CLANG, FAST_CLANG, "simd"),
+            ("intrinsics, g++", GCC, FAST_GCC, "hand"),
+            ("intrinsics, clang++", CLANG, FAST_CLANG, "hand"),
+        ],
+    },
+    Suite {
+        name: "image",
+        workloads: &[
+            ("blur", &[16, 32], "3×3 means, i32, 4096²"),
+            ("gauss", &[16, 32], "5×5, f32, 4096²"),
+            ("harris", &[16, 32], "corners, f32, 4096²"),
+            ("bilateral", &[16, 32], "13×13, f32, 1024²"),
+            ("jacobi", &[16, 32], "one sweep, f32, 4096²"),
+            ("residual_restrict", &[16, 32], "f32, 4096²"),
+        ],
+        peers: &[
+            ("not fused, g++", GCC, FAST_GCC, "scalar"),
+            ("not fused, clang++", CLANG, FAST_CLANG, "scalar"),
+            ("omp simd, g++", GCC, FAST_GCC, "simd"),
+            ("omp simd, clang++", CLANG, FAST_CLANG, "simd"),
+            ("intrinsics, g++", GCC, FAST_GCC, "hand"),
+            ("intrinsics, clang++", CLANG, FAST_CLANG, "hand"),
+        ],
+    },
 ];
 
 /// What to call it, compilers to try, options, which of the peer's functions.
 type Peer = (&'static str, &'static [&'static str], &'static [&'static str], &'static str);
-const PEERS: &[Peer] = &[
-    ("g++ -O3", GCC, &["-fopenmp"], "scalar"),
-    ("clang++ -O3", CLANG, &[], "scalar"),
-    ("g++, omp simd, fast math", GCC, FAST_GCC, "simd"),
-    ("clang++, omp simd, fast math", CLANG, FAST_CLANG, "simd"),
-    ("intrinsics, g++", GCC, FAST_GCC, "hand"),
-    ("intrinsics, clang++", CLANG, FAST_CLANG, "hand"),
-];
 const GCC: &[&str] = &["g++"];
 const CLANG: &[&str] = &["clang++-22", "clang++-19", "clang++"];
 /// Without fast mathematics g++ takes no vector function of libmvec.
@@ -42,11 +74,23 @@ const FAST_CLANG: &[&str] = &["-fopenmp-simd", "-ffast-math", "-mprefer-vector-w
 /// Who takes part: what it is called, its command.
 type Contender = (String, Command);
 
+/// The suites that a filter asks for: all, one, one program of one.
 pub fn run(filter: Option<&str>) -> Result<String, String> {
-    let out = root().join("out/bench/vectorize");
+    let mut text = String::new();
+    for suite in SUITES {
+        let program = filter.and_then(|f| f.strip_prefix(suite.name)).map(str::trim);
+        if filter.is_none() || program.is_some() {
+            text.push_str(&run_suite(suite, program.unwrap_or(""))?);
+        }
+    }
+    Ok(text)
+}
+
+fn run_suite(suite: &Suite, only: &str) -> Result<String, String> {
+    let out = root().join("out/bench").join(suite.name);
     std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
-    let mut text = format!("vectorize, ms, medians of {ROUNDS} runs in turns\n");
+    let mut text = format!("{}, ms, medians of {ROUNDS} runs in turns\n", suite.name);
     for compilers in [GCC, CLANG] {
         let found = compilers.iter().find(|c| !output_of(c, &["--version"]).is_empty());
         let version = found.map(|c| output_of(c, &["--version"]));
@@ -54,12 +98,11 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
         let _ = writeln!(text, "  {}: {version}", compilers[compilers.len() - 1]);
     }
     print!("{text}");
-    let one = filter.and_then(|f| f.strip_prefix("vectorize "));
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    for &(program, widths, about) in WORKLOADS.iter().filter(|w| one.is_none_or(|f| w.0.contains(f))) {
-        let peers = build(program, &out);
+    for &(program, widths, about) in suite.workloads.iter().filter(|w| w.0.contains(only)) {
+        let peers = build(suite, program, &out);
         for threads in [1, cores] {
-            let block = measure(program, widths, about, &peers, threads)?;
+            let block = measure(suite, (program, widths, about), &peers, threads)?;
             print!("{block}");
             text.push_str(&block);
             if cores == 1 {
@@ -72,8 +115,8 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
 }
 
 /// The peers that can be compiled here: their places in the table.
-fn build(program: &str, out: &Path) -> Vec<usize> {
-    let source = root().join("bench/peers/vectorize").join(format!("{program}.cpp"));
+fn build(suite: &Suite, program: &str, out: &Path) -> Vec<usize> {
+    let source = root().join("bench/peers").join(suite.name).join(format!("{program}.cpp"));
     let compiles = |&(i, peer): &(usize, &Peer)| {
         let (_, compilers, options, _) = *peer;
         compilers.iter().any(|compiler| {
@@ -83,21 +126,26 @@ fn build(program: &str, out: &Path) -> Vec<usize> {
             command.output().is_ok_and(|o| o.status.success())
         })
     };
-    PEERS.iter().enumerate().filter(compiles).map(|(i, _)| i).collect()
+    suite.peers.iter().enumerate().filter(compiles).map(|(i, _)| i).collect()
 }
 
-fn measure(program: &str, widths: &[u32], about: &str, peers: &[usize], threads: usize) -> Result<String, String> {
+fn measure(
+    suite: &Suite,
+    (program, widths, about): Workload,
+    peers: &[usize],
+    threads: usize,
+) -> Result<String, String> {
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let mut all: Vec<Contender> = Vec::new();
     for width in widths {
         let mut ours = Command::new(&nyala);
         ours.arg("run").args(["-D", &format!("LANES={width}"), "-D", &format!("THREADS={threads}")]);
-        ours.arg(root().join("bench/vectorize").join(format!("{program}.impala")));
+        ours.arg(root().join("bench").join(suite.name).join(format!("{program}.impala")));
         all.push((format!("ours, {width} lanes"), ours));
     }
     for &i in peers {
-        let (name, .., variant) = PEERS[i];
-        let mut peer = Command::new(root().join("out/bench/vectorize").join(format!("{program}-{i}")));
+        let (name, .., variant) = suite.peers[i];
+        let mut peer = Command::new(root().join("out/bench").join(suite.name).join(format!("{program}-{i}")));
         peer.args([variant, &threads.to_string()]);
         all.push((name.into(), peer));
     }
