@@ -27,7 +27,7 @@ const WORKLOADS: &[(&str, &[u32], &str)] = &[
 /// Numbers of lanes in the picture; the first is the plain loop.
 const PLOTTED: &[u32] = &[1, 4, 8, 16, 32, 64];
 
-/// A compiler of peers. `PEERS` is the folder of `bench/peers/install.sh`, `SOURCE` a program, `OUT` what is made of it.
+/// A compiler of peers. `{peers}` is the folder of `bench/peers/install.sh`, `{source}` a program, `{out}` what is made of it.
 struct Tool {
     name: &'static str,
     /// The first of these that is there.
@@ -49,10 +49,10 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "Zig",
-        commands: &[&["PEERS/bin/python", "-m", "ziglang"], &["python3", "-m", "ziglang"]],
+        commands: &[&["{peers}/bin/python", "-m", "ziglang"], &["python3", "-m", "ziglang"]],
         version: &["version"],
         ending: "zig",
-        object: &["build-obj", "-O", "ReleaseFast", "-mcpu=native", "-fPIC", "-femit-bin=OUT.o", "SOURCE"],
+        object: &["build-obj", "-O", "ReleaseFast", "-mcpu=native", "-fPIC", "-femit-bin={out}.o", "{source}"],
     },
     Tool {
         name: "Rust (nightly)",
@@ -66,13 +66,19 @@ const TOOLS: &[Tool] = &[
             "-Copt-level=3",
             "-Ctarget-cpu=native",
             "--emit=obj",
-            "-oOUT.o",
-            "SOURCE",
+            "-o{out}.o",
+            "{source}",
         ],
     },
     Tool {
         name: "Intel OpenCL",
-        commands: &[&["env", "LD_LIBRARY_PATH=PEERS/lib", "OCL_ICD_VENDORS=PEERS/vendors", "PEERS/bin/python"]],
+        commands: &[&[
+            "env",
+            "LD_LIBRARY_PATH={peers}/lib",
+            "OCL_ICD_VENDORS={peers}/vendors",
+            "{peers}/bin/python",
+            "-B",
+        ]],
         version: &["-c", "import pyopencl as cl; print(*(p.name + ', ' + p.version for p in cl.get_platforms()))"],
         ending: "py",
         object: &[],
@@ -167,11 +173,10 @@ fn beside_peers(one: Option<&str>, out: &Path) -> Result<String, String> {
 /// A command with more arguments, its places filled in.
 fn command_of(command: &[&str], more: &[&str], source: &str, out: &str) -> Command {
     let peers = root().join("out/peers").display().to_string();
-    let mut words = command.iter().chain(more).map(|word| match *word {
-        // A program to be run, not a place.
-        "SOURCE" => source.to_string(),
-        word => word.replace("PEERS", &peers).replace("OUT", out),
-    });
+    let mut words = command
+        .iter()
+        .chain(more)
+        .map(|word| word.replace("{peers}", &peers).replace("{source}", source).replace("{out}", out));
     let mut filled = Command::new(words.next().unwrap_or_default());
     filled.args(words);
     filled
@@ -198,7 +203,7 @@ fn build(
     }
     let (source, file) = (source.display().to_string(), out.display().to_string());
     if tool.ending == "py" {
-        return Ok(Some(command_of(command, &["SOURCE"], &source, &file)));
+        return Ok(Some(command_of(command, &["{source}"], &source, &file)));
     }
     let mut cpp = match tool.object {
         [] => command_of(command, &[], "", ""),
