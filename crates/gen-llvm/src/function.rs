@@ -5,9 +5,9 @@
 //! on entry.
 
 use crate::aliases::Aliases;
+use crate::comparisons::Comparison;
 use crate::emit::{Emitter, address_text, prim_text};
 use crate::module::{bug, limitation};
-use crate::ops::Comparison;
 use crate::origins::Scope;
 use crate::types::RetClass;
 use nyala_base::{Diagnostic, Id, Span};

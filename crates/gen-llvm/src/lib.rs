@@ -3,6 +3,7 @@
 mod abi;
 mod aliases;
 mod assembly;
+mod comparisons;
 mod cpus;
 pub mod diagnostics;
 mod emit;

@@ -7,9 +7,18 @@ use std::path::{Path, PathBuf};
 /// In scope of every program, unless `--no-prelude`.
 pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../../lib/std/src/prelude.impala"));
 
-/// Name, file name, text.
+/// Name, file name, text. Several files of one name, side by side here, are one module.
 const EMBEDDED: &[(&str, &str, &str)] = &[
+    ("image", "<image>/border.impala", include_str!("../../../lib/image/src/border.impala")),
+    ("image", "<image>/color.impala", include_str!("../../../lib/image/src/color.impala")),
+    ("image", "<image>/filters.impala", include_str!("../../../lib/image/src/filters.impala")),
     ("image", "<image>/image.impala", include_str!("../../../lib/image/src/image.impala")),
+    ("image", "<image>/multigrid.impala", include_str!("../../../lib/image/src/multigrid.impala")),
+    ("image", "<image>/rank.impala", include_str!("../../../lib/image/src/rank.impala")),
+    ("image", "<image>/resize.impala", include_str!("../../../lib/image/src/resize.impala")),
+    ("image", "<image>/schedule.impala", include_str!("../../../lib/image/src/schedule.impala")),
+    ("image", "<image>/stage.impala", include_str!("../../../lib/image/src/stage.impala")),
+    ("image", "<image>/stencil.impala", include_str!("../../../lib/image/src/stencil.impala")),
     ("std::buffer", "<std>/buffer.impala", include_str!("../../../lib/std/src/buffer.impala")),
     ("std::files", "<std>/files.impala", include_str!("../../../lib/std/src/files.impala")),
     ("std::random", "<std>/random.impala", include_str!("../../../lib/std/src/random.impala")),
@@ -27,7 +36,7 @@ pub fn embedded() -> impl Iterator<Item = &'static str> {
 
 /// Libraries in the binary that a program names.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    EMBEDDED.iter().map(|e| e.0)
+    EMBEDDED.chunk_by(|a, b| a.0 == b.0).map(|files| files[0].0)
 }
 
 /// Name and text of the library's files, or where it was searched.

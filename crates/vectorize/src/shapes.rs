@@ -355,7 +355,8 @@ impl Shapes {
         let InstOp::Op(op) = inst.op else { return false };
         let of = |v: Value| types.as_prim(function.ty(v)).filter(|p| p.is_int());
         let Some(to) = of(result) else { return false };
-        let operand = inst.args.iter().any(|&a| self.wraps[a]);
+        // What is the same in all lanes takes no step.
+        let operand = inst.args.iter().any(|&a| self.wraps[a] && self.shapes[a] != Some(Uniform));
         match op {
             Op::Shl => true,
             Op::Add | Op::Sub | Op::Mul => !to.is_signed() || wrap || operand,

@@ -11,7 +11,7 @@ mod interpreters;
 mod parallel;
 mod slopes;
 mod sort;
-mod vectorize;
+mod suites;
 
 use crate::root;
 use nyala::{Options, Session};
@@ -93,8 +93,8 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
         print!("{block}");
         out.push_str(&block);
     }
-    if wanted("vectorize") || filter.is_some_and(|f| f.starts_with("vectorize ")) {
-        out.push_str(&vectorize::run(filter)?);
+    if filter.is_none_or(|f| f.starts_with("vectorize") || f.starts_with("image")) {
+        out.push_str(&suites::run(filter)?);
     }
     if wanted("constants") {
         let block = constants::run()?;

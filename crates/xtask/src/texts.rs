@@ -172,7 +172,25 @@ fn session(path: &Path, text: &str) -> Session {
     let pe_budget = budget.unwrap_or(Options::default().pe_budget);
     let mut session = Session::new(Options { verify: true, pe_budget, ..Options::default() });
     session.add_file(path.display().to_string(), text);
+    for other in files_of_library(path) {
+        let text = std::fs::read_to_string(&other).unwrap_or_default();
+        session.add_file(other.display().to_string(), text);
+    }
     session
+}
+
+/// The other files of a library that is one module in several files: one of them is called as the library.
+fn files_of_library(path: &Path) -> Vec<PathBuf> {
+    let library = path.strip_prefix(root().join("lib")).ok().and_then(|rest| rest.iter().next());
+    let Some((folder, library)) = path.parent().filter(|f| f.ends_with("src")).zip(library) else { return Vec::new() };
+    if !folder.join(library).with_extension("impala").exists() {
+        return Vec::new();
+    }
+    let mut files = Vec::new();
+    collect(folder, &mut files);
+    files.sort();
+    files.retain(|f| f != path && f.extension().is_some_and(|e| e == "impala"));
+    files
 }
 
 /// The program at a stage, as `nyala emit` prints it.

@@ -39,9 +39,14 @@ pub fn text(s: &Session, notes: &[Note]) -> String {
         return "nothing is vectorized\n".into();
     }
     let mut out = String::new();
-    for (note, place) in &all {
+    for (i, (note, place)) in all.iter().enumerate() {
         if note.subject == Subject::Version {
             let gap = if out.is_empty() { "" } else { "\n" };
+            // A loop of a library is where its body begins: `vec` itself says nothing.
+            let is_own = |place: &Option<Place>| place.as_ref().is_some_and(|p| !p.file.starts_with('<'));
+            let notes = all[i + 1..].iter().take_while(|(n, _)| n.subject != Subject::Version);
+            let first = notes.map(|(_, place)| place).find(|place| is_own(place));
+            let place = if is_own(place) { place } else { first.unwrap_or(place) };
             let _ = writeln!(out, "{gap}{}, {} ({})", note.version, note.text, at(place));
             continue;
         }

@@ -1,7 +1,7 @@
-//! `x bench vectorize`: programs of `bench/vectorize`, which say `vec`, beside peers in `bench/peers/vectorize`: what compilers
-//! make of scalar C++, of loops that ask for vectors, and of intrinsics; vectors of Zig and Rust; kernels of Intel's OpenCL. On one
-//! thread and on all, in turns; first all results are compared. `x bench "vectorize volume"` measures one program. Then speedups
-//! over one lane by number of lanes, as a picture; `x bench "vectorize plot"` measures only these.
+//! `x bench vectorize`, `x bench image`: programs of `bench/<suite>` beside peers in `bench/peers/<suite>`: what compilers make of
+//! scalar C++, of loops that ask for vectors, and of intrinsics; vectors of Zig and Rust; kernels of Intel's OpenCL. On one thread and
+//! on all, in turns; first all results are compared. `x bench "vectorize volume"` measures one program. Then speedups over one lane by
+//! number of lanes, as a picture; `x bench "vectorize plot"` measures only these.
 
 use super::{machine, median, output_of};
 use crate::plots::{Bars, Series, Value, bars};
@@ -15,17 +15,64 @@ use std::process::Command;
 const ROUNDS: usize = 5;
 
 /// Program, how many lanes ours is run with, what it is.
-const WORKLOADS: &[(&str, &[u32], &str)] = &[
-    ("mandelbrot", &[32, 48], "1536×1024 points, up to 256 rounds"),
-    ("black_scholes", &[32, 64], "1,048,576 options"),
-    ("binomial", &[16, 32], "32,768 options, 64 steps"),
-    ("ambient_occlusion", &[16, 32], "256×256 pixels, 4 samples, 64 rays each"),
-    ("volume", &[16, 32], "320×240 rays through 128³ densities"),
-    ("gather", &[16, 32], "4,194,304 dependent look-ups"),
-    ("strided", &[16, 64], "4,194,304 pixels of three bytes"),
+type Workload = (&'static str, &'static [u32], &'static str);
+/// What to call it, with which tool, options of C++, which of the program's functions.
+type Peer = (&'static str, &'static str, &'static [&'static str], &'static str);
+
+struct Suite {
+    name: &'static str,
+    workloads: &'static [Workload],
+    peers: &'static [Peer],
+    /// Numbers of lanes in the picture, of which the first is the plain loop; none: no picture.
+    plotted: &'static [u32],
+}
+
+const SUITES: &[Suite] = &[
+    Suite {
+        name: "vectorize",
+        workloads: &[
+            ("mandelbrot", &[32, 48], "1536×1024 points, up to 256 rounds"),
+            ("black_scholes", &[32, 64], "1,048,576 options"),
+            ("binomial", &[16, 32], "32,768 options, 64 steps"),
+            ("ambient_occlusion", &[16, 32], "256×256 pixels, 4 samples, 64 rays each"),
+            ("volume", &[16, 32], "320×240 rays through 128³ densities"),
+            ("gather", &[16, 32], "4,194,304 dependent look-ups"),
+            ("strided", &[16, 64], "4,194,304 pixels of three bytes"),
+        ],
+        peers: &[
+            ("g++ -O3", "g++", &["-fopenmp"], "scalar"),
+            ("clang++ -O3", "clang++", &[], "scalar"),
+            ("g++, omp simd, fast math", "g++", FAST_GCC, "simd"),
+            ("clang++, omp simd, fast math", "clang++", FAST_CLANG, "simd"),
+            ("intrinsics, g++", "g++", FAST_GCC, "hand"),
+            ("intrinsics, clang++", "clang++", FAST_CLANG, "hand"),
+            ("Zig, @Vector", "Zig", &["-fopenmp"], "object"),
+            ("Rust, std::simd", "Rust (nightly)", &["-fopenmp"], "object"),
+            ("Intel OpenCL", "Intel OpenCL", &[], "kernel"),
+        ],
+        plotted: &[1, 4, 8, 16, 32, 64],
+    },
+    Suite {
+        name: "image",
+        workloads: &[
+            ("blur", &[16, 32], "3×3 means, i32, 4096²"),
+            ("gauss", &[16, 32], "5×5, f32, 4096²"),
+            ("harris", &[16, 32], "corners, f32, 4096²"),
+            ("bilateral", &[16, 32], "13×13, f32, 1024²"),
+            ("jacobi", &[16, 32], "one sweep, f32, 4096²"),
+            ("residual_restrict", &[16, 32], "f32, 4096²"),
+        ],
+        peers: &[
+            ("not fused, g++", "g++", FAST_GCC, "scalar"),
+            ("not fused, clang++", "clang++", FAST_CLANG, "scalar"),
+            ("omp simd, g++", "g++", FAST_GCC, "simd"),
+            ("omp simd, clang++", "clang++", FAST_CLANG, "simd"),
+            ("intrinsics, g++", "g++", FAST_GCC, "hand"),
+            ("intrinsics, clang++", "clang++", FAST_CLANG, "hand"),
+        ],
+        plotted: &[],
+    },
 ];
-/// Numbers of lanes in the picture; the first is the plain loop.
-const PLOTTED: &[u32] = &[1, 4, 8, 16, 32, 64];
 
 /// A compiler of peers. `{peers}` is the folder of `bench/peers/install.sh`, `{source}` a program, `{out}` what is made of it.
 struct Tool {
@@ -85,19 +132,6 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// What to call it, with which tool, options of C++, which of the program's functions.
-type Peer = (&'static str, &'static str, &'static [&'static str], &'static str);
-const PEERS: &[Peer] = &[
-    ("g++ -O3", "g++", &["-fopenmp"], "scalar"),
-    ("clang++ -O3", "clang++", &[], "scalar"),
-    ("g++, omp simd, fast math", "g++", FAST_GCC, "simd"),
-    ("clang++, omp simd, fast math", "clang++", FAST_CLANG, "simd"),
-    ("intrinsics, g++", "g++", FAST_GCC, "hand"),
-    ("intrinsics, clang++", "clang++", FAST_CLANG, "hand"),
-    ("Zig, @Vector", "Zig", &["-fopenmp"], "object"),
-    ("Rust, std::simd", "Rust (nightly)", &["-fopenmp"], "object"),
-    ("Intel OpenCL", "Intel OpenCL", &[], "kernel"),
-];
 /// Without fast mathematics g++ takes no vector function of libmvec.
 const FAST_GCC: &[&str] = &["-fopenmp", "-ffast-math", "-mprefer-vector-width=512"];
 const FAST_CLANG: &[&str] = &["-fopenmp-simd", "-ffast-math", "-mprefer-vector-width=512", "-fveclib=libmvec"];
@@ -105,27 +139,38 @@ const FAST_CLANG: &[&str] = &["-fopenmp-simd", "-ffast-math", "-mprefer-vector-w
 /// Who takes part: what it is called, its command.
 type Contender = (String, Command);
 
+/// The suites that a filter asks for: all, one, one program of one or its picture.
 pub fn run(filter: Option<&str>) -> Result<String, String> {
-    let out = root().join("out/bench/vectorize");
-    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
-    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
-    let one = filter.and_then(|f| f.strip_prefix("vectorize "));
     let mut text = String::new();
-    if one != Some("plot") {
-        text = beside_peers(one, &out)?;
+    for suite in SUITES {
+        let part = filter.and_then(|f| f.strip_prefix(suite.name)).map(str::trim);
+        if filter.is_none() || part.is_some() {
+            text.push_str(&run_suite(suite, part.unwrap_or(""))?);
+        }
     }
-    if one.is_none_or(|f| f == "plot") {
-        let block = speedups()?;
+    Ok(text)
+}
+
+fn run_suite(suite: &Suite, part: &str) -> Result<String, String> {
+    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
+    let mut text = String::new();
+    if part != "plot" {
+        text = beside_peers(suite, part)?;
+    }
+    if !suite.plotted.is_empty() && ["", "plot"].contains(&part) {
+        let block = speedups(suite)?;
         print!("{block}");
         text.push_str(&block);
     }
     Ok(text)
 }
 
-fn beside_peers(one: Option<&str>, out: &Path) -> Result<String, String> {
-    let mut text = format!("vectorize, ms, medians of {ROUNDS} runs in turns\n");
+fn beside_peers(suite: &Suite, only: &str) -> Result<String, String> {
+    let out = root().join("out/bench").join(suite.name);
+    std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+    let mut text = format!("{}, ms, medians of {ROUNDS} runs in turns\n", suite.name);
     let mut tools = BTreeMap::new();
-    for tool in TOOLS {
+    for tool in TOOLS.iter().filter(|t| suite.peers.iter().any(|p| p.1 == t.name)) {
         let version_of = |command: &&'static [&'static str]| {
             let version = output(&mut command_of(command, tool.version, "", ""));
             Some((*command, version.lines().next()?.to_string()))
@@ -139,12 +184,12 @@ fn beside_peers(one: Option<&str>, out: &Path) -> Result<String, String> {
     }
     print!("{text}");
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    for &(program, widths, about) in WORKLOADS.iter().filter(|w| one.is_none_or(|f| w.0.contains(f))) {
+    for &(program, widths, about) in suite.workloads.iter().filter(|w| w.0.contains(only)) {
         let mut peers: Vec<(&str, Command)> = Vec::new();
-        for (i, &(name, tool, options, variant)) in PEERS.iter().enumerate() {
+        for (i, &(name, tool, options, variant)) in suite.peers.iter().enumerate() {
             let Some(&(tool, command)) = tools.get(tool) else { continue };
             let file = out.join(format!("{program}-{i}"));
-            match build(program, tool, command, options, &file) {
+            match build(suite, program, tool, command, options, &file) {
                 Ok(Some(mut peer)) => {
                     peer.arg(variant);
                     peers.push((name, peer));
@@ -158,7 +203,7 @@ fn beside_peers(one: Option<&str>, out: &Path) -> Result<String, String> {
             }
         }
         for threads in [1, cores] {
-            let block = measure(program, widths, about, &peers, threads)?;
+            let block = measure(suite, (program, widths, about), &peers, threads)?;
             print!("{block}");
             text.push_str(&block);
             if cores == 1 {
@@ -190,13 +235,14 @@ fn output(command: &mut Command) -> String {
 
 /// What runs a peer. `None`: there is no such program in this language, or this C++ compiler does not take it.
 fn build(
+    suite: &Suite,
     program: &str,
     tool: &Tool,
     command: &[&str],
     options: &[&str],
     out: &Path,
 ) -> Result<Option<Command>, String> {
-    let folder = root().join("bench/peers/vectorize");
+    let folder = root().join("bench/peers").join(suite.name);
     let source = folder.join(format!("{program}.{}", tool.ending));
     if !source.exists() {
         return Ok(None);
@@ -225,24 +271,23 @@ fn build(
 }
 
 /// Our program with so many lanes.
-fn ours(program: &str, lanes: u32, threads: usize) -> Result<Command, String> {
+fn ours(suite: &Suite, program: &str, lanes: u32, threads: usize) -> Result<Command, String> {
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let mut command = Command::new(nyala);
     command.arg("run").args(["-D", &format!("LANES={lanes}"), "-D", &format!("THREADS={threads}")]);
-    command.arg(root().join("bench/vectorize").join(format!("{program}.impala")));
+    command.arg(root().join("bench").join(suite.name).join(format!("{program}.impala")));
     Ok(command)
 }
 
 fn measure(
-    program: &str,
-    widths: &[u32],
-    about: &str,
+    suite: &Suite,
+    (program, widths, about): Workload,
     peers: &[(&str, Command)],
     threads: usize,
 ) -> Result<String, String> {
     let mut all: Vec<Contender> = Vec::new();
     for &width in widths {
-        all.push((format!("ours, {width} lanes"), ours(program, width, threads)?));
+        all.push((format!("ours, {width} lanes"), ours(suite, program, width, threads)?));
     }
     for (name, peer) in peers {
         let mut command = Command::new(peer.get_program());
@@ -298,19 +343,19 @@ fn in_rounds(program: &str, all: Vec<Contender>) -> Result<(Vec<Contender>, Vec<
 
 /// Figure 6.2 of Leissa's thesis for our programs: how many times faster than with one lane they are, by number of lanes, on one
 /// thread. A picture in `bench/results/`, and the same as a table.
-fn speedups() -> Result<String, String> {
+fn speedups(suite: &Suite) -> Result<String, String> {
     let mut text = format!("speedups over one lane, one thread, medians of {ROUNDS} runs in turns\n  {:<18}", "lanes");
-    for lanes in PLOTTED {
+    for lanes in suite.plotted {
         let _ = write!(text, "{lanes:>22}");
     }
     let mut series: Vec<Series> = Vec::new();
-    for &lanes in &PLOTTED[1..] {
+    for &lanes in suite.plotted.iter().skip(1) {
         series.push(Series { name: format!("{lanes} lanes"), values: Vec::new() });
     }
-    for &(program, ..) in WORKLOADS {
+    for &(program, ..) in suite.workloads {
         let mut all: Vec<Contender> = Vec::new();
-        for &lanes in PLOTTED {
-            all.push((format!("ours, {lanes} lanes"), ours(program, lanes, 1)?));
+        for &lanes in suite.plotted {
+            all.push((format!("ours, {lanes} lanes"), ours(suite, program, lanes, 1)?));
         }
         let (_, times) = in_rounds(program, all)?;
         let _ = write!(text, "\n  {program:<18}{:>19.3} ms", median(&mut times[0].clone()));
@@ -327,10 +372,10 @@ fn speedups() -> Result<String, String> {
         "{}, {date}; one thread, medians of {ROUNDS} runs in turns, with the least and the greatest; higher is better",
         machine().trim_end()
     );
-    let groups: Vec<&str> = WORKLOADS.iter().map(|w| w.0).collect();
+    let groups: Vec<&str> = suite.workloads.iter().map(|w| w.0).collect();
     let folder = root().join("bench/results");
     std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
-    let name = format!("{}-vectorize", date.replace([':', ' '], "-"));
+    let name = format!("{}-{}", date.replace([':', ' '], "-"), suite.name);
     let plot = Bars {
         title: "Vectorized loops: speedup over the same program with one lane",
         about: &about,
