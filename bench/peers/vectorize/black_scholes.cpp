@@ -43,10 +43,18 @@ __attribute__((noinline)) void hand(P S, P X, P T, P R, P V, float *__restrict o
     });
 }
 #endif
+#if OBJECT
+void object(P S, P X, P T, P R, P V, float *__restrict o) {
+    each(N, 4096, [=](int lo, int hi) { kernel(S, X, T, R, V, o, lo, hi); });
+}
+#endif
 int main(int argc, char **argv) {
     std::map<std::string, Run> variants{{"scalar", scalar}, {"simd", simd}};
 #if __AVX512F__
     variants["hand"] = hand;
+#endif
+#if OBJECT
+    variants["object"] = object;
 #endif
     auto run = chosen(variants, argc, argv);
     Options a(N);

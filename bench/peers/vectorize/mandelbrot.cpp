@@ -80,11 +80,21 @@ template <int K> __attribute__((noinline)) void hand(float x0, float y0, float d
     });
 }
 #endif
+#if OBJECT
+// Rows lo .. hi, in another language.
+extern "C" void kernel(float x0, float y0, float dx, float dy, int most, int *out, int lo, int hi);
+void object(float x0, float y0, float dx, float dy, int most, int *out) {
+    each(H, 8, [=](int lo, int hi) { kernel(x0, y0, dx, dy, most, out, lo, hi); });
+}
+#endif
 int main(int argc, char **argv) {
     std::map<std::string, void (*)(float, float, float, float, int, int *)> variants{{"scalar", scalar}, {"simd", lanes<32>}};
 #if __AVX512F__
     variants["hand"] = hand<4>;
     variants["hand1"] = hand<1>;
+#endif
+#if OBJECT
+    variants["object"] = object;
 #endif
     auto run = chosen(variants, argc, argv);
     int *out = make<int>(W * H);

@@ -30,4 +30,8 @@ struct Options {
         for (int i = 0; i < n; i++) s[i] = 50 + i % 100, x[i] = 60 + i % 77, v[i] = .1f + (i % 13) * .05f, t[i] = .25f + (i % 7) * .5f, r[i] = .02f;
     }
 };
+#if OBJECT
+// Options lo .. hi, in another language.
+extern "C" void kernel(P S, P X, P T, P R, P V, float *__restrict o, int lo, int hi);
+#endif
 typedef void (*Run)(P, P, P, P, P, float *__restrict);

@@ -5,6 +5,7 @@ mod bench;
 mod demo;
 mod evaluate;
 mod pages;
+mod plots;
 mod random;
 mod snippets;
 mod texts;

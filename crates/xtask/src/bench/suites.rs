@@ -1,8 +1,10 @@
-//! `x bench vectorize`, `x bench image`: programs of `bench/<suite>` beside C++ in `bench/peers/<suite>`: what compilers make of
-//! scalar code, of loops that ask for vectors, and of intrinsics. On one thread and on all, in turns; first all results are
-//! compared. `x bench "vectorize volume"` measures one program.
+//! `x bench vectorize`, `x bench image`: programs of `bench/<suite>` beside peers in `bench/peers/<suite>`: what compilers make of
+//! scalar C++, of loops that ask for vectors, and of intrinsics; vectors of Zig and Rust; kernels of Intel's OpenCL. On one thread and
+//! on all, in turns; first all results are compared. `x bench "vectorize volume"` measures one program. Then speedups over one lane by
+//! number of lanes, as a picture; `x bench "vectorize plot"` measures only these.
 
-use super::{median, output_of};
+use super::{machine, median, output_of};
+use crate::plots::{Bars, Series, Value, bars};
 use crate::{root, sh};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,33 +16,41 @@ const ROUNDS: usize = 5;
 
 /// Program, how many lanes ours is run with, what it is.
 type Workload = (&'static str, &'static [u32], &'static str);
+/// What to call it, with which tool, options of C++, which of the program's functions.
+type Peer = (&'static str, &'static str, &'static [&'static str], &'static str);
 
 struct Suite {
     name: &'static str,
     workloads: &'static [Workload],
     peers: &'static [Peer],
+    /// Numbers of lanes in the picture, of which the first is the plain loop; none: no picture.
+    plotted: &'static [u32],
 }
 
 const SUITES: &[Suite] = &[
     Suite {
         name: "vectorize",
         workloads: &[
-            ("mandelbrot", &[16, 32], "1536×1024 points, up to 256 rounds"),
-            ("black_scholes", &[16, 32], "1,048,576 options"),
+            ("mandelbrot", &[32, 48], "1536×1024 points, up to 256 rounds"),
+            ("black_scholes", &[32, 64], "1,048,576 options"),
             ("binomial", &[16, 32], "32,768 options, 64 steps"),
-            ("ambient_occlusion", &[8, 16], "256×256 pixels, 4 samples, 64 rays each"),
-            ("volume", &[8, 16], "320×240 rays through 128³ densities"),
+            ("ambient_occlusion", &[16, 32], "256×256 pixels, 4 samples, 64 rays each"),
+            ("volume", &[16, 32], "320×240 rays through 128³ densities"),
             ("gather", &[16, 32], "4,194,304 dependent look-ups"),
             ("strided", &[16, 64], "4,194,304 pixels of three bytes"),
         ],
         peers: &[
-            ("g++ -O3", GCC, &["-fopenmp"], "scalar"),
-            ("clang++ -O3", CLANG, &[], "scalar"),
-            ("g++, omp simd, fast math", GCC, FAST_GCC, "simd"),
-            ("clang++, omp simd, fast math", CLANG, FAST_CLANG, "simd"),
-            ("intrinsics, g++", GCC, FAST_GCC, "hand"),
-            ("intrinsics, clang++", CLANG, FAST_CLANG, "hand"),
+            ("g++ -O3", "g++", &["-fopenmp"], "scalar"),
+            ("clang++ -O3", "clang++", &[], "scalar"),
+            ("g++, omp simd, fast math", "g++", FAST_GCC, "simd"),
+            ("clang++, omp simd, fast math", "clang++", FAST_CLANG, "simd"),
+            ("intrinsics, g++", "g++", FAST_GCC, "hand"),
+            ("intrinsics, clang++", "clang++", FAST_CLANG, "hand"),
+            ("Zig, @Vector", "Zig", &["-fopenmp"], "object"),
+            ("Rust, std::simd", "Rust (nightly)", &["-fopenmp"], "object"),
+            ("Intel OpenCL", "Intel OpenCL", &[], "kernel"),
         ],
+        plotted: &[1, 4, 8, 16, 32, 64],
     },
     Suite {
         name: "image",
@@ -53,20 +63,75 @@ const SUITES: &[Suite] = &[
             ("residual_restrict", &[16, 32], "f32, 4096²"),
         ],
         peers: &[
-            ("not fused, g++", GCC, FAST_GCC, "scalar"),
-            ("not fused, clang++", CLANG, FAST_CLANG, "scalar"),
-            ("omp simd, g++", GCC, FAST_GCC, "simd"),
-            ("omp simd, clang++", CLANG, FAST_CLANG, "simd"),
-            ("intrinsics, g++", GCC, FAST_GCC, "hand"),
-            ("intrinsics, clang++", CLANG, FAST_CLANG, "hand"),
+            ("not fused, g++", "g++", FAST_GCC, "scalar"),
+            ("not fused, clang++", "clang++", FAST_CLANG, "scalar"),
+            ("omp simd, g++", "g++", FAST_GCC, "simd"),
+            ("omp simd, clang++", "clang++", FAST_CLANG, "simd"),
+            ("intrinsics, g++", "g++", FAST_GCC, "hand"),
+            ("intrinsics, clang++", "clang++", FAST_CLANG, "hand"),
         ],
+        plotted: &[],
     },
 ];
 
-/// What to call it, compilers to try, options, which of the peer's functions.
-type Peer = (&'static str, &'static [&'static str], &'static [&'static str], &'static str);
-const GCC: &[&str] = &["g++"];
-const CLANG: &[&str] = &["clang++-22", "clang++-19", "clang++"];
+/// A compiler of peers. `{peers}` is the folder of `bench/peers/install.sh`, `{source}` a program, `{out}` what is made of it.
+struct Tool {
+    name: &'static str,
+    /// The first of these that is there.
+    commands: &'static [&'static [&'static str]],
+    /// Makes it say its version.
+    version: &'static [&'static str],
+    ending: &'static str,
+    /// Compiles an object file that the C++ program of the same name calls; empty for C++ itself and for scripts.
+    object: &'static [&'static str],
+}
+const TOOLS: &[Tool] = &[
+    Tool { name: "g++", commands: &[&["g++"]], version: &["--version"], ending: "cpp", object: &[] },
+    Tool {
+        name: "clang++",
+        commands: &[&["clang++-22"], &["clang++-19"], &["clang++"]],
+        version: &["--version"],
+        ending: "cpp",
+        object: &[],
+    },
+    Tool {
+        name: "Zig",
+        commands: &[&["{peers}/bin/python", "-m", "ziglang"], &["python3", "-m", "ziglang"]],
+        version: &["version"],
+        ending: "zig",
+        object: &["build-obj", "-O", "ReleaseFast", "-mcpu=native", "-fPIC", "-femit-bin={out}.o", "{source}"],
+    },
+    Tool {
+        name: "Rust (nightly)",
+        commands: &[&["rustup", "run", "nightly", "rustc"]],
+        version: &["--version"],
+        ending: "rs",
+        object: &[
+            "--edition=2024",
+            "-Ccodegen-units=1",
+            "-Cpanic=abort",
+            "-Copt-level=3",
+            "-Ctarget-cpu=native",
+            "--emit=obj",
+            "-o{out}.o",
+            "{source}",
+        ],
+    },
+    Tool {
+        name: "Intel OpenCL",
+        commands: &[&[
+            "env",
+            "LD_LIBRARY_PATH={peers}/lib",
+            "OCL_ICD_VENDORS={peers}/vendors",
+            "{peers}/bin/python",
+            "-B",
+        ]],
+        version: &["-c", "import pyopencl as cl; print(*(p.name + ', ' + p.version for p in cl.get_platforms()))"],
+        ending: "py",
+        object: &[],
+    },
+];
+
 /// Without fast mathematics g++ takes no vector function of libmvec.
 const FAST_GCC: &[&str] = &["-fopenmp", "-ffast-math", "-mprefer-vector-width=512"];
 const FAST_CLANG: &[&str] = &["-fopenmp-simd", "-ffast-math", "-mprefer-vector-width=512", "-fveclib=libmvec"];
@@ -74,33 +139,69 @@ const FAST_CLANG: &[&str] = &["-fopenmp-simd", "-ffast-math", "-mprefer-vector-w
 /// Who takes part: what it is called, its command.
 type Contender = (String, Command);
 
-/// The suites that a filter asks for: all, one, one program of one.
+/// The suites that a filter asks for: all, one, one program of one or its picture.
 pub fn run(filter: Option<&str>) -> Result<String, String> {
     let mut text = String::new();
     for suite in SUITES {
-        let program = filter.and_then(|f| f.strip_prefix(suite.name)).map(str::trim);
-        if filter.is_none() || program.is_some() {
-            text.push_str(&run_suite(suite, program.unwrap_or(""))?);
+        let part = filter.and_then(|f| f.strip_prefix(suite.name)).map(str::trim);
+        if filter.is_none() || part.is_some() {
+            text.push_str(&run_suite(suite, part.unwrap_or(""))?);
         }
     }
     Ok(text)
 }
 
-fn run_suite(suite: &Suite, only: &str) -> Result<String, String> {
+fn run_suite(suite: &Suite, part: &str) -> Result<String, String> {
+    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
+    let mut text = String::new();
+    if part != "plot" {
+        text = beside_peers(suite, part)?;
+    }
+    if !suite.plotted.is_empty() && ["", "plot"].contains(&part) {
+        let block = speedups(suite)?;
+        print!("{block}");
+        text.push_str(&block);
+    }
+    Ok(text)
+}
+
+fn beside_peers(suite: &Suite, only: &str) -> Result<String, String> {
     let out = root().join("out/bench").join(suite.name);
     std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
-    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
     let mut text = format!("{}, ms, medians of {ROUNDS} runs in turns\n", suite.name);
-    for compilers in [GCC, CLANG] {
-        let found = compilers.iter().find(|c| !output_of(c, &["--version"]).is_empty());
-        let version = found.map(|c| output_of(c, &["--version"]));
-        let version = version.as_deref().and_then(|v| v.lines().next()).unwrap_or("not installed: not measured");
-        let _ = writeln!(text, "  {}: {version}", compilers[compilers.len() - 1]);
+    let mut tools = BTreeMap::new();
+    for tool in TOOLS.iter().filter(|t| suite.peers.iter().any(|p| p.1 == t.name)) {
+        let version_of = |command: &&'static [&'static str]| {
+            let version = output(&mut command_of(command, tool.version, "", ""));
+            Some((*command, version.lines().next()?.to_string()))
+        };
+        let found = tool.commands.iter().find_map(version_of);
+        let version = found.as_ref().map_or("not installed: not measured", |f| &f.1);
+        let _ = writeln!(text, "  {}: {version}", tool.name);
+        if let Some((command, _)) = found {
+            tools.insert(tool.name, (tool, command));
+        }
     }
     print!("{text}");
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     for &(program, widths, about) in suite.workloads.iter().filter(|w| w.0.contains(only)) {
-        let peers = build(suite, program, &out);
+        let mut peers: Vec<(&str, Command)> = Vec::new();
+        for (i, &(name, tool, options, variant)) in suite.peers.iter().enumerate() {
+            let Some(&(tool, command)) = tools.get(tool) else { continue };
+            let file = out.join(format!("{program}-{i}"));
+            match build(suite, program, tool, command, options, &file) {
+                Ok(Some(mut peer)) => {
+                    peer.arg(variant);
+                    peers.push((name, peer));
+                }
+                Ok(None) => {}
+                Err(e) => {
+                    let line = format!("  {program}, {name}: not measured: {e}\n");
+                    print!("{line}");
+                    text.push_str(&line);
+                }
+            }
+        }
         for threads in [1, cores] {
             let block = measure(suite, (program, widths, about), &peers, threads)?;
             print!("{block}");
@@ -114,42 +215,106 @@ fn run_suite(suite: &Suite, only: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// The peers that can be compiled here: their places in the table.
-fn build(suite: &Suite, program: &str, out: &Path) -> Vec<usize> {
-    let source = root().join("bench/peers").join(suite.name).join(format!("{program}.cpp"));
-    let compiles = |&(i, peer): &(usize, &Peer)| {
-        let (_, compilers, options, _) = *peer;
-        compilers.iter().any(|compiler| {
-            let mut command = Command::new(compiler);
-            command.args(["-std=c++17", "-O3", "-march=native", "-pthread", "-w"]).args(options);
-            command.arg("-o").arg(out.join(format!("{program}-{i}"))).arg(&source);
-            command.output().is_ok_and(|o| o.status.success())
-        })
+/// A command with more arguments, its places filled in.
+fn command_of(command: &[&str], more: &[&str], source: &str, out: &str) -> Command {
+    let peers = root().join("out/peers").display().to_string();
+    let mut words = command
+        .iter()
+        .chain(more)
+        .map(|word| word.replace("{peers}", &peers).replace("{source}", source).replace("{out}", out));
+    let mut filled = Command::new(words.next().unwrap_or_default());
+    filled.args(words);
+    filled
+}
+
+/// Standard output; nothing if the command fails.
+fn output(command: &mut Command) -> String {
+    let output = command.output().ok().filter(|o| o.status.success());
+    output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
+}
+
+/// What runs a peer. `None`: there is no such program in this language, or this C++ compiler does not take it.
+fn build(
+    suite: &Suite,
+    program: &str,
+    tool: &Tool,
+    command: &[&str],
+    options: &[&str],
+    out: &Path,
+) -> Result<Option<Command>, String> {
+    let folder = root().join("bench/peers").join(suite.name);
+    let source = folder.join(format!("{program}.{}", tool.ending));
+    if !source.exists() {
+        return Ok(None);
+    }
+    let (source, file) = (source.display().to_string(), out.display().to_string());
+    if tool.ending == "py" {
+        return Ok(Some(command_of(command, &["{source}"], &source, &file)));
+    }
+    let mut cpp = match tool.object {
+        [] => command_of(command, &[], "", ""),
+        object => {
+            // Zig's caches lie where it is run.
+            let made = command_of(command, object, &source, &file).current_dir(root().join("out")).output();
+            let made = made.map_err(|e| format!("cannot run {}: {e}", tool.name))?;
+            if !made.status.success() {
+                return Err(String::from_utf8_lossy(&made.stderr).trim().to_string());
+            }
+            let mut cpp = Command::new("g++");
+            cpp.args(["-DOBJECT", &format!("{file}.o")]);
+            cpp
+        }
     };
-    suite.peers.iter().enumerate().filter(compiles).map(|(i, _)| i).collect()
+    cpp.args(["-std=c++17", "-O3", "-march=native", "-pthread", "-w", "-o", &file]);
+    cpp.args(options).arg(folder.join(format!("{program}.cpp")));
+    Ok(cpp.output().is_ok_and(|o| o.status.success()).then(|| Command::new(out)))
+}
+
+/// Our program with so many lanes.
+fn ours(suite: &Suite, program: &str, lanes: u32, threads: usize) -> Result<Command, String> {
+    let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
+    let mut command = Command::new(nyala);
+    command.arg("run").args(["-D", &format!("LANES={lanes}"), "-D", &format!("THREADS={threads}")]);
+    command.arg(root().join("bench").join(suite.name).join(format!("{program}.impala")));
+    Ok(command)
 }
 
 fn measure(
     suite: &Suite,
     (program, widths, about): Workload,
-    peers: &[usize],
+    peers: &[(&str, Command)],
     threads: usize,
 ) -> Result<String, String> {
-    let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let mut all: Vec<Contender> = Vec::new();
-    for width in widths {
-        let mut ours = Command::new(&nyala);
-        ours.arg("run").args(["-D", &format!("LANES={width}"), "-D", &format!("THREADS={threads}")]);
-        ours.arg(root().join("bench").join(suite.name).join(format!("{program}.impala")));
-        all.push((format!("ours, {width} lanes"), ours));
+    for &width in widths {
+        all.push((format!("ours, {width} lanes"), ours(suite, program, width, threads)?));
     }
-    for &i in peers {
-        let (name, .., variant) = suite.peers[i];
-        let mut peer = Command::new(root().join("out/bench").join(suite.name).join(format!("{program}-{i}")));
-        peer.args([variant, &threads.to_string()]);
-        all.push((name.into(), peer));
+    for (name, peer) in peers {
+        let mut command = Command::new(peer.get_program());
+        command.args(peer.get_args()).arg(threads.to_string());
+        all.push((name.to_string(), command));
     }
-    // Once for the results; a peer without such a function, or on another processor, takes no part.
+    let (taking_part, times) = in_rounds(program, all)?;
+    let middle = |times: &[f64]| median(&mut times.to_vec());
+    let best = (0..widths.len()).min_by(|&a, &b| middle(&times[a]).total_cmp(&middle(&times[b]))).unwrap_or(0);
+    let threads = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
+    let mut block = format!("  {program}, {threads}: {about}\n");
+    for (i, (name, _)) in taking_part.iter().enumerate() {
+        let _ = write!(block, "    {name:<30} {:>10.3}", middle(&times[i]));
+        if i >= widths.len() {
+            let mut ratios: Vec<f64> = times[best].iter().zip(&times[i]).map(|(ours, peer)| ours / peer).collect();
+            let ratio = median(&mut ratios);
+            let (low, high) = (ratios.first().copied().unwrap_or(ratio), ratios.last().copied().unwrap_or(ratio));
+            let _ = write!(block, "   ours/it {ratio:>6.2} ({low:.2} to {high:.2})");
+        }
+        block.push('\n');
+    }
+    Ok(block)
+}
+
+/// Runs all in turns: who takes part and, for each, milliseconds by round. Before, once for the results, which have to be the same;
+/// a peer without such a function, or on another processor, takes no part.
+fn in_rounds(program: &str, all: Vec<Contender>) -> Result<(Vec<Contender>, Vec<Vec<f64>>), String> {
     let mut expected: Option<BTreeMap<String, f64>> = None;
     let mut taking_part = Vec::new();
     for (name, mut command) in all {
@@ -173,21 +338,55 @@ fn measure(
             times.push(found.get("time").copied().unwrap_or(f64::NAN) / 1e6);
         }
     }
-    let middle = |times: &[f64]| median(&mut times.to_vec());
-    let best = (0..widths.len()).min_by(|&a, &b| middle(&times[a]).total_cmp(&middle(&times[b]))).unwrap_or(0);
-    let threads = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
-    let mut block = format!("  {program}, {threads}: {about}\n");
-    for (i, (name, _)) in taking_part.iter().enumerate() {
-        let _ = write!(block, "    {name:<30} {:>10.3}", middle(&times[i]));
-        if i >= widths.len() {
-            let mut ratios: Vec<f64> = times[best].iter().zip(&times[i]).map(|(ours, peer)| ours / peer).collect();
-            let ratio = median(&mut ratios);
-            let (low, high) = (ratios.first().copied().unwrap_or(ratio), ratios.last().copied().unwrap_or(ratio));
-            let _ = write!(block, "   ours/it {ratio:>6.2} ({low:.2} to {high:.2})");
-        }
-        block.push('\n');
+    Ok((taking_part, times))
+}
+
+/// Figure 6.2 of Leissa's thesis for our programs: how many times faster than with one lane they are, by number of lanes, on one
+/// thread. A picture in `bench/results/`, and the same as a table.
+fn speedups(suite: &Suite) -> Result<String, String> {
+    let mut text = format!("speedups over one lane, one thread, medians of {ROUNDS} runs in turns\n  {:<18}", "lanes");
+    for lanes in suite.plotted {
+        let _ = write!(text, "{lanes:>22}");
     }
-    Ok(block)
+    let mut series: Vec<Series> = Vec::new();
+    for &lanes in suite.plotted.iter().skip(1) {
+        series.push(Series { name: format!("{lanes} lanes"), values: Vec::new() });
+    }
+    for &(program, ..) in suite.workloads {
+        let mut all: Vec<Contender> = Vec::new();
+        for &lanes in suite.plotted {
+            all.push((format!("ours, {lanes} lanes"), ours(suite, program, lanes, 1)?));
+        }
+        let (_, times) = in_rounds(program, all)?;
+        let _ = write!(text, "\n  {program:<18}{:>19.3} ms", median(&mut times[0].clone()));
+        for (series, widened) in series.iter_mut().zip(&times[1..]) {
+            let mut ratios: Vec<f64> = times[0].iter().zip(widened).map(|(one, more)| one / more).collect();
+            let value = median(&mut ratios);
+            let (low, high) = (ratios.first().copied().unwrap_or(value), ratios.last().copied().unwrap_or(value));
+            series.values.push(Some(Value { value, interval: Some((low, high)) }));
+            let _ = write!(text, "{:>22}", format!("{value:.2} ({low:.2}-{high:.2})"));
+        }
+    }
+    let date = output_of("date", &["-u", "+%Y-%m-%d %H:%M UTC"]);
+    let about = format!(
+        "{}, {date}; one thread, medians of {ROUNDS} runs in turns, with the least and the greatest; higher is better",
+        machine().trim_end()
+    );
+    let groups: Vec<&str> = suite.workloads.iter().map(|w| w.0).collect();
+    let folder = root().join("bench/results");
+    std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    let name = format!("{}-{}", date.replace([':', ' '], "-"), suite.name);
+    let plot = Bars {
+        title: "Vectorized loops: speedup over the same program with one lane",
+        about: &about,
+        y_label: "times as fast",
+        groups: &groups,
+        series: &series,
+        reference: Some(1.0),
+    };
+    bars(&plot, &folder.join(&name))?;
+    let _ = writeln!(text, "\n  drawn in bench/results/{name}.svg and .png\n");
+    Ok(text)
 }
 
 /// What a program prints: names and numbers. Nothing if it says that it does not have what is asked for.

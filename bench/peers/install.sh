@@ -1,0 +1,16 @@
+#!/bin/sh
+# Installs peers that come from PyPI into out/peers: Zig, Intel's OpenCL compiler for CPUs. Nothing outside that folder changes; deleting it
+# undoes this. `./x bench` measures what it finds there. About 2.2 GB.
+set -eu
+cd "$(dirname "$0")/../.."
+[ -d out/peers ] || python3 -m venv out/peers
+out/peers/bin/pip install --quiet --disable-pip-version-check \
+    ziglang==0.17.1 dpcpp-cpp-rt==2026.2.0 pyopencl==2026.1.4 numpy==2.4.6
+# Without an entry the loader of pyopencl finds no compiler.
+mkdir -p out/peers/vendors
+library=$(find "$PWD/out/peers/lib" -maxdepth 1 -name libintelocl.so)
+[ -n "$library" ] || { echo "install.sh: no libintelocl.so came" >&2; exit 1; }
+echo "$library" > out/peers/vendors/intel.icd
+out/peers/bin/python -m ziglang version
+OCL_ICD_VENDORS="$PWD/out/peers/vendors" LD_LIBRARY_PATH="$PWD/out/peers/lib" \
+    out/peers/bin/python -c 'import pyopencl; print(*(p.name + ", " + p.version for p in pyopencl.get_platforms()), sep="\n")'

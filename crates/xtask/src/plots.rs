@@ -1,0 +1,205 @@
+//! Pictures of measurements as SVG and PNG. A module of its own so that benchmarks hand over numbers and names and know nothing of
+//! drawing; text is set in a font that is embedded, since a machine that measures may have none.
+
+use image::RgbImage;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{FontStyle, register_font};
+use std::path::Path;
+
+static FONT: &[u8] = include_bytes!("plots/Roboto-Latin.ttf");
+const FONT_NAME: &str = "sans-serif";
+const SIZE: (u32, u32) = (1200, 620);
+/// Points of the PNG for one of the SVG.
+const DENSITY: u32 = 2;
+/// Okabe and Ito's, which people with each kind of color blindness can tell apart.
+const COLORS: &[RGBColor] = &[
+    RGBColor(0x56, 0xb4, 0xe9),
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0x99, 0x99, 0x99),
+];
+const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
+const FAINT: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
+/// Of the space for a group, what its bars take.
+const FILLED: f64 = 0.84;
+
+/// A number and, where it is known, in what interval.
+#[derive(Clone, Copy)]
+pub struct Value {
+    pub value: f64,
+    pub interval: Option<(f64, f64)>,
+}
+
+/// What has one color: a value for each group; `None` leaves its place empty.
+pub struct Series {
+    pub name: String,
+    pub values: Vec<Option<Value>>,
+}
+
+/// Bars side by side, in groups.
+pub struct Bars<'a> {
+    pub title: &'a str,
+    /// In smaller letters below the title: machine, date, conditions.
+    pub about: &'a str,
+    pub y_label: &'a str,
+    pub groups: &'a [&'a str],
+    pub series: &'a [Series],
+    /// A height with a line across: what the values are relative to.
+    pub reference: Option<f64>,
+}
+
+/// Writes `file` with the endings `svg` and `png`.
+pub fn bars(plot: &Bars, file: &Path) -> Result<(), String> {
+    register_font(FONT_NAME, FontStyle::Normal, FONT).map_err(|_| "the font for plots is damaged")?;
+    let (svg, png) = (file.with_extension("svg"), file.with_extension("png"));
+    let mut text = String::new();
+    draw_bars(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area(), plot, 1)?;
+    std::fs::write(&svg, text).map_err(|e| format!("cannot write {}: {e}", svg.display()))?;
+    let (width, height) = (SIZE.0 * DENSITY, SIZE.1 * DENSITY);
+    let mut image = RgbImage::new(width, height);
+    draw_bars(&BitMapBackend::with_buffer(&mut image, (width, height)).into_drawing_area(), plot, DENSITY)?;
+    image.save(&png).map_err(|e| format!("cannot write {}: {e}", png.display()))
+}
+
+fn draw_bars<B: DrawingBackend>(area: &DrawingArea<B, Shift>, plot: &Bars, density: u32) -> Result<(), String> {
+    let failed = |e: DrawingAreaErrorKind<B::ErrorType>| format!("cannot draw: {e}");
+    let px = |n: f64| (n * f64::from(density)).round() as i32;
+    let font = |size: f64, h, v| TextStyle::from((FONT_NAME, px(size)).into_font()).color(&INK).pos(Pos::new(h, v));
+    area.fill(&WHITE).map_err(failed)?;
+    area.draw(&Text::new(plot.title, (px(24.0), px(16.0)), font(24.0, HPos::Left, VPos::Top))).map_err(failed)?;
+    area.draw(&Text::new(plot.about, (px(24.0), px(46.0)), font(14.0, HPos::Left, VPos::Top))).map_err(failed)?;
+
+    // The legend, a line below.
+    let mut x = px(24.0);
+    for (i, series) in plot.series.iter().enumerate() {
+        let (top, side) = (px(74.0), px(13.0));
+        let square = Rectangle::new([(x, top), (x + side, top + side)], color(i).filled());
+        area.draw(&square).map_err(failed)?;
+        let style = font(15.0, HPos::Left, VPos::Center);
+        let wide = area.estimate_text_size(&series.name, &style).map_err(failed)?.0 as i32;
+        area.draw(&Text::new(series.name.as_str(), (x + side + px(6.0), top + side / 2), style)).map_err(failed)?;
+        x += side + px(30.0) + wide;
+    }
+
+    let heights =
+        plot.series.iter().flat_map(|s| s.values.iter().flatten()).map(|v| v.interval.map_or(v.value, |i| i.1));
+    let highest = heights.filter(|h| h.is_finite()).fold(plot.reference.unwrap_or(0.0), f64::max);
+    let n_groups = plot.groups.len().max(1) as f64;
+    let mut chart = ChartBuilder::on(area)
+        .margin_top(px(100.0))
+        .margin_right(px(24.0))
+        .margin_bottom(px(40.0))
+        .margin_left(px(16.0))
+        .y_label_area_size(px(64.0))
+        .build_cartesian_2d(0.0..n_groups, 0.0..if highest > 0.0 { highest * 1.08 } else { 1.0 })
+        .map_err(failed)?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .disable_x_axis()
+        .y_desc(plot.y_label)
+        .y_labels(10)
+        .y_label_formatter(&|y| short(*y))
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(FAINT.stroke_width(density))
+        .axis_style(INK.stroke_width(density))
+        .label_style(font(14.0, HPos::Left, VPos::Center))
+        .axis_desc_style(font(16.0, HPos::Left, VPos::Top))
+        .draw()
+        .map_err(failed)?;
+
+    // Places of bars in points, so that the gaps between them are the same.
+    let plane = chart.plotting_area();
+    let bar = FILLED / plot.series.len().max(1) as f64;
+    for (i, series) in plot.series.iter().enumerate() {
+        for (group, value) in series.values.iter().enumerate() {
+            let Some(Value { value, interval }) = *value else { continue };
+            let left = group as f64 + (1.0 - FILLED) / 2.0 + bar * i as f64;
+            let (middle, right) = (left + bar / 2.0, left + bar * 0.94);
+            plane.draw(&Rectangle::new([(left, 0.0), (right, value)], color(i).filled())).map_err(failed)?;
+            let mut top = value;
+            if let Some((low, high)) = interval {
+                let line = |ends| PathElement::new(ends, INK.stroke_width(density));
+                plane.draw(&line(vec![(middle, low), (middle, high)])).map_err(failed)?;
+                for end in [low, high] {
+                    plane.draw(&line(vec![(middle - bar * 0.15, end), (middle + bar * 0.15, end)])).map_err(failed)?;
+                }
+                top = high;
+            }
+            let mut at = plane.map_coordinate(&(middle, top));
+            // Not through the line across.
+            if let Some(across) = plot.reference.map(|y| plane.map_coordinate(&(middle, y)).1)
+                && (at.1 - px(14.0)..at.1 + px(1.0)).contains(&across)
+            {
+                at.1 = across;
+            }
+            let style = font(11.0, HPos::Center, VPos::Bottom);
+            area.draw(&Text::new(short(value), (at.0, at.1 - px(3.0)), style)).map_err(failed)?;
+        }
+    }
+    for (group, name) in plot.groups.iter().enumerate() {
+        let at = plane.map_coordinate(&(group as f64 + 0.5, 0.0));
+        let style = font(15.0, HPos::Center, VPos::Top);
+        area.draw(&Text::new(*name, (at.0, at.1 + px(10.0)), style)).map_err(failed)?;
+    }
+    for (y, width) in plot.reference.map(|y| (y, 2)).into_iter().chain([(0.0, 1)]) {
+        let line = PathElement::new(vec![(0.0, y), (n_groups, y)], INK.stroke_width(width * density));
+        plane.draw(&line).map_err(failed)?;
+    }
+    area.present().map_err(failed)
+}
+
+fn color(i: usize) -> RGBColor {
+    COLORS[i % COLORS.len()]
+}
+
+/// Three digits, without zeros at the end.
+fn short(x: f64) -> String {
+    let digits = if x.abs() < 9.995 { 2 } else { usize::from(x.abs() < 99.95) };
+    let text = format!("{x:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_bars_with_holes_and_intervals() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("bars");
+        let value = |value, interval| Some(Value { value, interval });
+        let series = [
+            Series { name: "four lanes".into(), values: vec![value(2.5, Some((2.0, 3.0))), None] },
+            Series { name: "eight lanes".into(), values: vec![value(120.0, None), value(1.0, None)] },
+        ];
+        let plot = Bars {
+            title: "Speedups",
+            about: "of this test",
+            y_label: "times",
+            groups: &["one", "two"],
+            series: &series,
+            reference: Some(1.0),
+        };
+        bars(&plot, &file).expect("a plot");
+        let svg = std::fs::read_to_string(file.with_extension("svg")).expect("an SVG");
+        // Two squares of the legend, three bars, the background.
+        assert_eq!(svg.matches("<rect").count(), 6, "{svg}");
+        for text in ["Speedups", "four lanes", "2.5", "120"] {
+            assert!(svg.contains(text), "no {text} in {svg}");
+        }
+        let png = image::open(file.with_extension("png")).expect("a PNG").to_rgb8();
+        assert_eq!(png.dimensions(), (SIZE.0 * DENSITY, SIZE.1 * DENSITY));
+        assert!(COLORS[..2].iter().all(|c| png.pixels().any(|p| p.0 == [c.0, c.1, c.2])));
+    }
+
+    #[test]
+    fn numbers_have_three_digits_at_most() {
+        assert_eq!([0.0, 0.5, 1.0, 9.87, 20.0, 20.04, 123.4].map(short), ["0", "0.5", "1", "9.87", "20", "20", "123"]);
+    }
+}
