@@ -538,7 +538,7 @@ impl FunctionEmitter<'_, '_> {
 
     /// Whether it is a vector of bools. As arguments these are bytes: LLVM 22 fails to pass one lane of `i1` on AVX-512,
     /// and makes an argument of each lane elsewhere.
-    fn is_mask(&self, ty: Ty) -> bool {
+    pub fn is_mask(&self, ty: Ty) -> bool {
         self.e.layouts.is_bool(ty) && self.e.module.types.as_vector(ty).is_some()
     }
 

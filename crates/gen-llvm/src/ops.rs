@@ -69,7 +69,7 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
             f.alloca(&name, ty)?;
             f.copy(&name, &at, ty)
         }
-        Op::Select if is_splat(f, args[2], 0) && f.comparisons.contains_key(&args[1]) => {
+        Op::Select if f.is_mask(f.ty(args[0])) && is_splat(f, args[2], 0) && f.comparisons.contains_key(&args[1]) => {
             masked_comparison(f, &name, args)
         }
         Op::Select => {

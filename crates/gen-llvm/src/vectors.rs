@@ -67,7 +67,11 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
                     f.line(format_args!("store {value}, ptr {ptr}, align {align}{past_caches}{access}"));
                 }
                 Some(mask) => {
-                    let mask = f.typed(mask)?;
+                    let mut mask = f.typed(mask)?;
+                    // See Note [One narrow lane].
+                    if align < 4 && n <= 64 && f.e.vector_bits() == 512 {
+                        mask = unknown(f, &mask, n);
+                    }
                     let symbol = format!("llvm.masked.store.{}.p0", lanes.suffix);
                     f.e.declare(&symbol, || format!("declare void @{symbol}({text}, ptr, <{n} x i1>)"));
                     f.line(format_args!("call void @{symbol}({value}, ptr align {align} {ptr}, {mask}){access}"));
@@ -137,6 +141,23 @@ fn resize(f: &mut FunctionEmitter, name: &str, how: &str, from: u32, to: u32, va
         f.line(format_args!("{name} = {how} i{from} {value} to i{to}"));
     }
 }
+
+/// The mask, of which LLVM does not know that it does.
+fn unknown(f: &mut FunctionEmitter, mask: &str, n: u32) -> String {
+    let [bits, wide, opaque, back, mask_again] = [(); 5].map(|()| f.temp());
+    f.line(format_args!("{bits} = bitcast {mask} to i{n}"));
+    resize(f, &wide, "zext", n, 64, &bits);
+    f.line(format_args!("{opaque} = call i64 asm \"\", \"=r,0\"(i64 {wide})"));
+    resize(f, &back, "trunc", 64, n, &opaque);
+    f.line(format_args!("{mask_again} = bitcast i{n} {back} to <{n} x i1>"));
+    format!("<{n} x i1> {mask_again}")
+}
+
+// Note [One narrow lane]
+//
+// For AVX-512, LLVM 22 makes a store of one element of a masked store of bytes or 16-bit numbers, if it knows that the mask has
+// only this lane. But where these are truncated from larger numbers it stores the element before it is truncated, and
+// writes over what follows.
 
 fn mask_or_all(f: &mut FunctionEmitter, mask: Option<Value>, n: u32) -> Result<String> {
     match mask {

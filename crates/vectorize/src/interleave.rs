@@ -34,6 +34,21 @@ struct Group {
     mask: Option<Value>,
     /// Instructions, and bytes from the root.
     members: Vec<(usize, i64)>,
+    /// Of loads, what is written between: bytes from the root, how many.
+    written: Vec<(i64, i64)>,
+}
+
+impl Group {
+    fn size(&self) -> i64 {
+        layout::prim_size(self.prim) as i64
+    }
+
+    /// Whether the lanes' `size` bytes at `at` may be bytes of an access of so many bytes at `other`.
+    fn overlaps(&self, (at, size): (i64, i64), (other, its_size): (i64, i64)) -> bool {
+        let stride = self.gap * self.size();
+        let apart = at.wrapping_sub(other).rem_euclid(stride);
+        apart < its_size || apart > stride - size
+    }
 }
 
 struct Interleaver<'a> {
@@ -157,12 +172,15 @@ impl Interleaver<'_> {
         let joins = |g: &&mut Group| {
             let offsets = || g.members.iter().map(|m| m.1).chain([at]);
             let (low, high) = (offsets().min().unwrap_or(at), offsets().max().unwrap_or(at));
-            let same = g.root == root && g.gap == gap && g.mask == mask && layout::prim_size(g.prim) as i64 == size;
-            same && high - low < gap * size && (at - g.members[0].1) % size == 0
+            // Masks are no numbers.
+            let alike = g.prim == prim || g.prim != Prim::Bool && prim != Prim::Bool && g.size() == size;
+            let same = g.root == root && g.gap == gap && g.mask == mask && alike;
+            let is_old = g.written.iter().all(|&w| !g.overlaps((at, size), w));
+            same && is_old && high - low < gap * size && (at - g.members[0].1) % size == 0
         };
         match groups.iter_mut().rev().take(MAX_OPEN).find(joins) {
             Some(group) => group.members.push((i, at)),
-            None => groups.push(Group { root, prim, gap, mask, members: vec![(i, at)] }),
+            None => groups.push(Group { root, prim, gap, mask, members: vec![(i, at)], written: Vec::new() }),
         }
     }
 
@@ -183,16 +201,14 @@ impl Interleaver<'_> {
         for (i, inst) in insts.iter().enumerate() {
             if let Some((place, bytes, prim, _)) = self.scatter(inst) {
                 // Other fields of the same elements may be written.
-                let (kept, ended) = open.drain(..).partition(|g: &Group| {
-                    let (size, own) = (layout::prim_size(g.prim) as i64, layout::prim_size(prim) as i64);
-                    let is_other = |m: &(usize, i64)| {
-                        let apart = (place.1 - m.1).rem_euclid(bytes);
-                        apart >= size && apart <= bytes - own
-                    };
-                    g.root == place.0 && g.gap * size == bytes && g.members.iter().all(is_other)
+                let own = layout::prim_size(prim) as i64;
+                let (mut kept, ended): (Vec<Group>, Vec<Group>) = open.drain(..).partition(|g| {
+                    let is_other = |m: &(usize, i64)| !g.overlaps((m.1, g.size()), (place.1, own));
+                    g.root == place.0 && g.gap * g.size() == bytes && g.members.iter().all(is_other)
                 });
+                kept.iter_mut().for_each(|g| g.written.push((place.1, own)));
                 open = kept;
-                done.extend::<Vec<Group>>(ended);
+                done.extend(ended);
             } else if may_write(inst) {
                 done.append(&mut open);
             } else if let (InstOp::Vector(VectorOp::Load), &[at], Some(r)) = (inst.op, &inst.args[..], inst.result)
@@ -260,7 +276,11 @@ impl Interleaver<'_> {
             };
             let size = layout::prim_size(prim) as i64;
             // Stores to what may be the same place stay in order.
-            if open.iter().any(|g| g.root != place.0 || g.members.iter().any(|m| m.1 == place.1)) {
+            let may_be_same = |g: &Group| {
+                let is_same = |m: &(usize, i64)| g.overlaps((m.1, g.size()), (place.1, size));
+                g.root != place.0 || g.gap * g.size() != bytes || g.members.iter().any(is_same)
+            };
+            if open.len() >= MAX_OPEN || open.iter().any(may_be_same) {
                 done.append(&mut open);
             }
             if bytes > size && bytes % size == 0 && bytes / size <= MAX_FIELDS && prim != Prim::Bool {
