@@ -17,7 +17,7 @@ const LN2_LOW: f32 = 1.428_606_8e-6;
 /// 1.5·2^23: a sum with it is rounded to an integer, which stands in its lowest bits.
 const ROUNDER: f32 = 12_582_912.0;
 /// From the highest power down; `(e^r - 1 - r)/r²` for `|r| ≤ ln 2 / 2`.
-const EXP: [f32; 5] = [0.001_381_454_1, 0.008_368_745, 0.041_668_39, 0.166_665_2, 0.499_999_93];
+const EXP: [f32; 5] = [0.001_381_454, 0.008_368_745, 0.041_668_39, 0.166_665_2, 0.499_999_93];
 /// `(ln(1 + f) - f + f²/2)/f³` for `-¼ ≤ f < ½`.
 const LOG: [f32; 8] = [
     -4.507_478_4e-2,
