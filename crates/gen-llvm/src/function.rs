@@ -32,12 +32,12 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     /// The block where each local value is defined.
     pub home: Vec<Block>,
     pub operands: Vec<String>,
-    /// Literal lanes of vectors; none where one is undefined.
     aliases: Aliases,
     /// What stands behind the access to memory that is being emitted.
     pub access: String,
     /// Whether the instruction being emitted is fast.
     pub fast: bool,
+    /// Literal lanes of vectors; none where one is undefined.
     pub const_lanes: FxHashMap<Value, Vec<Option<u64>>>,
     /// Masks that are comparisons.
     pub comparisons: FxHashMap<Value, Comparison>,

@@ -79,19 +79,11 @@ impl Lanes<'_, '_, '_> {
         self.result(format_args!("select {mask} {is}, {ty} {yes}, {ty} {no}"))
     }
 
-    fn intrinsic(&mut self, name: &str, operands: &[(Prim, &str)]) -> String {
-        let ty = self.text(Prim::F32);
-        let texts: Vec<String> = operands.iter().map(|o| self.text(o.0)).collect();
-        let params = texts.join(", ");
-        self.f.e.declare(name, || format!("declare {ty} @{name}({params})"));
-        let args: Vec<String> = texts.iter().zip(operands).map(|(ty, o)| format!("{ty} {}", o.1)).collect();
-        self.result(format_args!("call {ty} @{name}({})", args.join(", ")))
-    }
-
     /// `a·b + c`, rounded once where the machine can.
     fn mul_add(&mut self, a: &str, b: &str, c: &str) -> String {
-        let name = format!("llvm.fmuladd.v{}f32", self.n);
-        self.intrinsic(&name, &[(Prim::F32, a), (Prim::F32, b), (Prim::F32, c)])
+        let (name, ty) = (format!("llvm.fmuladd.v{}f32", self.n), self.text(Prim::F32));
+        self.f.e.declare(&name, || format!("declare {ty} @{name}({ty}, {ty}, {ty})"));
+        self.result(format_args!("call {ty} @{name}({ty} {a}, {ty} {b}, {ty} {c})"))
     }
 
     /// Pairs of terms by powers of `square`, which is `x²`: half as long a chain as term by term.
