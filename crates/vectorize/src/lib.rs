@@ -4,7 +4,7 @@
 //! 5.2; `002` 6.2).
 //!
 //! Of a function, *versions* are made ([`versions`]): for arguments of certain shapes, with or without a mask. A version
-//! does for all lanes at once what the function does for each of the active ones. Its five steps, one module each:
+//! does for all lanes at once what the function does for each of the active ones. Its six steps, one module each:
 //!
 //! 1. [`prepare`]: one return, no tail calls, loops with one way in (others get a block that all ways in lead over, and a
 //!    number that says where to go on) and one block that jumps back.
@@ -12,7 +12,8 @@
 //!    together.
 //! 3. [`shapes`]: values are uniform, strided or varying; branches on varying conditions part the lanes, and make varying
 //!    what differs where they meet again; loops that lanes leave at different times.
-//! 4. [`linear`]: **partial linearization** (after Moll and Hack, *Partial Control-Flow Linearization*, PLDI 2018). Blocks
+//! 4. [`narrow`]: integers that fit are computed in fewer bits.
+//! 5. [`linear`]: **partial linearization** (after Moll and Hack, *Partial Control-Flow Linearization*, PLDI 2018). Blocks
 //!    are written in that order. Uniform branches stay branches. At the end of a block that parts the lanes, all go on to the
 //!    first of the blocks where some want to; the others *wait*: their blocks follow. So a block is told which lanes are
 //!    active by its *mask*, which all edges to it add to. A block that must not be executed by nobody (calls, loops, uniform
@@ -22,7 +23,7 @@
 //!    ([`nyala_flat::promote_slots_of`]), and values that would be used where they are not always computed become variables
 //!    before, so that nothing here has to care about dominance. [`fold`] clears up, [`interleave`] puts accesses to fields
 //!    together, [`pieces`] splits vectors of many lanes.
-//! 5. [`widen`], [`memory`], [`lanes`]: what the instructions become.
+//! 6. [`widen`], [`memory`], [`lanes`]: what the instructions become.
 //!
 //! Conditions are undefined in lanes that are not active; masks never are: `select(mask, cond, false)`, not `and`. Whoever
 //! looks at bits of a mask, or branches by them, relies on it.
@@ -57,6 +58,7 @@ mod lanes;
 mod linear;
 mod loops;
 mod memory;
+mod narrow;
 mod notes;
 mod pieces;
 mod prepare;
@@ -68,7 +70,7 @@ mod widen;
 pub use notes::{Note, Subject};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::*;
-use nyala_ir::Op;
+use nyala_ir::{Op, Types};
 use regions::Regions;
 use shapes::{LaneOp, Shapes};
 use versions::Versions;
@@ -106,8 +108,15 @@ pub fn vectorize(module: &mut Module, options: Options) -> Outcome {
         let Module { types, funcs, .. } = module;
         let loops = prepare::prepare(types, &mut old, &|f: Func| funcs[f.idx()].rets.clone());
         let regions = Regions::new(&old, loops);
-        let shapes =
-            Shapes::new(&module.types, &old, &regions, &version.shapes, version.is_body, options.wrap, &versions);
+        let find_shapes = |types: &Types, old: &Function, versions: &Versions| {
+            Shapes::new(types, old, &regions, &version.shapes, version.is_body, options.wrap, versions)
+        };
+        let mut shapes = find_shapes(&module.types, &old, &versions);
+        let narrowed = narrow::narrow(&mut module.types, &mut old, &regions, &shapes);
+        if !narrowed.is_empty() {
+            shapes = find_shapes(&module.types, &old, &versions);
+            shapes.narrowed.extend(narrowed);
+        }
         let new = linear::build(
             &mut versions,
             module,

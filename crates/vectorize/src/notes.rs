@@ -99,6 +99,8 @@ impl Builder<'_> {
             Shape::Strided(s) => format!("strided: {s} from lane to lane"),
             Shape::Varying => "varying".into(),
         };
+        let bits = self.module.types.as_prim(ty).filter(|_| self.shapes.narrowed.contains(&v)).map(Prim::bits);
+        let text = bits.map_or(text.clone(), |bits| format!("{text}, in {bits} bits"));
         self.note(Subject::Value, &name, text, false);
     }
 

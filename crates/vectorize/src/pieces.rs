@@ -1,5 +1,6 @@
-//! Vectors of more lanes than a register has become several of 16 or 8 lanes. LLVM does so itself, but keeps wide masks in one
-//! register, which it takes apart and puts together in each round of a loop, and is lost with lanes that are no power of two.
+//! Vectors of more lanes than a register has become several: of 16 lanes, of more where all are of few bits, of 8 if that is
+//! what divides their number. LLVM does so itself, but keeps wide masks in one register, which it takes apart and puts
+//! together in each round of a loop, and is lost with lanes that are no power of two.
 //!
 //! ```text
 //! head(m):                     head(m0, m1):
@@ -12,6 +13,7 @@
 use nyala_base::{Id, SideTable, Span};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
+use rustc_hash::FxHashSet;
 
 struct Splitter<'a> {
     types: &'a mut Types,
@@ -30,12 +32,11 @@ struct Splitter<'a> {
 
 /// Splits the vectors of a version for so many lanes.
 pub fn split_vectors(types: &mut Types, function: &mut Function, width: u32) {
-    let piece = match width {
-        0..=16 => return,
-        _ if width.is_multiple_of(16) => 16,
-        _ if width.is_multiple_of(8) => 8,
-        _ => return,
-    };
+    let most = 512 / widest(types, function, width).clamp(8, 32);
+    let Some(piece) = [64, 32, 16, 8].into_iter().find(|&p| p <= most && width.is_multiple_of(p)) else { return };
+    if width <= most {
+        return;
+    }
     let mut s = Splitter {
         types,
         function,
@@ -49,6 +50,17 @@ pub fn split_vectors(types: &mut Types, function: &mut Function, width: u32) {
     };
     s.find_uses();
     s.run();
+}
+
+/// Bits of the widest lanes that are computed with.
+fn widest(types: &Types, function: &Function, width: u32) -> u32 {
+    let insts = || function.blocks.iter().flat_map(|b| &b.insts);
+    let is_shuffle = |i: &&Inst| i.op == InstOp::Op(Op::Shuffle);
+    let orders: FxHashSet<Value> = insts().filter(is_shuffle).filter_map(|i| i.args.get(2).copied()).collect();
+    let params = function.blocks.iter().flat_map(|b| b.params.iter().copied());
+    let values = params.chain(insts().filter_map(|i| i.result).filter(|r| !orders.contains(r)));
+    let lanes = values.filter_map(|v| types.as_vector(function.ty(v))).filter(|&(_, n)| n == width);
+    lanes.map(|(prim, _)| prim.bits()).max().unwrap_or(8)
 }
 
 impl Splitter<'_> {

@@ -14,6 +14,7 @@ use nyala_base::graph::NONE;
 use nyala_base::{Id, SideTable};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
+use rustc_hash::FxHashSet;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,6 +102,8 @@ pub struct Shapes {
     pub own: SideTable<Value, Option<Value>>,
     /// Strided numbers that may wrap around from one lane to the next, as defined: in more bits they are not strided.
     wraps: SideTable<Value, bool>,
+    /// Values that were given a type of fewer bits.
+    pub narrowed: FxHashSet<Value>,
     /// Whether signed overflow wraps around.
     pub wrap: bool,
 }
@@ -126,6 +129,7 @@ impl Shapes {
             divergent_loops: vec![false; regions.loops.all.len()],
             own: SideTable::default(),
             wraps: SideTable::default(),
+            narrowed: FxHashSet::default(),
             wrap,
         };
         for &b in &regions.order {
