@@ -1,8 +1,8 @@
-//! A body that other threads run goes on at a place outside of it.
+//! A body that runs several times at once goes on at a place outside of it.
 //!
-//! The iterations of `parallel` (and `par`) and the body of `spawn` run on several threads at once. `break`, `return` and
-//! other continuations of the function around them belong to the thread that waits there; another thread cannot go on in
-//! its place. `continue` is fine: it ends one iteration.
+//! The iterations of `parallel` (and `par`) and the body of `spawn` run on several threads at once, those of `vectorize` (and
+//! `vec`) in the lanes of vectors. `break`, `return` and other continuations of the function around them belong to what waits
+//! there; another thread, or one lane of many, cannot go on in its place. `continue` is fine: it ends one iteration.
 //!
 //! ```impala
 //! fn find(a: &[i32], n: i32) -> i32 {
@@ -31,19 +31,21 @@
 
 use crate::{Diagnostic, Span};
 
-/// `launch` is the call that hands the body to other threads.
-fn error(span: Span, message: String, launch: Span) -> Diagnostic {
+/// `launch` is the call that runs the body: in lanes, or by other threads.
+fn error(span: Span, message: String, launch: Span, in_lanes: bool) -> Diagnostic {
+    let who = if in_lanes { "the body runs in lanes of vectors here" } else { "the body is run by other threads here" };
     Diagnostic::error("leaves-parallel-body", span, message)
         .label("goes on outside the body")
-        .other(launch, "the body is run by other threads here")
+        .other(launch, who)
         .hint("`continue` ends one iteration; to stop early, test a flag that the iterations share")
 }
 
 /// The continuation `name` is used.
-pub fn by_name(span: Span, name: &str, launch: Span) -> Diagnostic {
-    error(span, format!("`{name}` is used in a body that other threads run"), launch)
+pub fn by_name(span: Span, name: &str, launch: Span, in_lanes: bool) -> Diagnostic {
+    let who = if in_lanes { "runs in lanes of vectors" } else { "other threads run" };
+    error(span, format!("`{name}` is used in a body that {who}"), launch, in_lanes)
 }
 
-pub fn by_call(span: Span, launch: Span) -> Diagnostic {
-    error(span, "a parallel body is left by this call".into(), launch)
+pub fn by_call(span: Span, launch: Span, in_lanes: bool) -> Diagnostic {
+    error(span, "a parallel body is left by this call".into(), launch, in_lanes)
 }

@@ -42,7 +42,7 @@ impl Scheduler<'_> {
     /// What the vectorizer makes a loop of.
     pub(super) fn launch_lanes(&mut self, b: &mut Building, block: Block, body: &nyala_ir::Body) -> Terminator {
         let next = Terminator::Jump(self.edge_to(b, body.args[6], Vec::new(), body.origin));
-        let Some(k) = self.launched(body, body.args[5], body.args[6]) else { return next };
+        let Some(k) = self.launched(body, body.args[5], body.args[6], true) else { return next };
         let width = match self.w.as_lit(body.args[1]).map(|n| n as i32) {
             Some(n @ 1..=64) => n as u32,
             Some(n) => {
@@ -85,7 +85,7 @@ impl Scheduler<'_> {
     }
 
     /// The function that a body is. `None`: the limitations say why not.
-    fn launched(&mut self, launch: &nyala_ir::Body, body: Val, next: Val) -> Option<Cont> {
+    fn launched(&mut self, launch: &nyala_ir::Body, body: Val, next: Val, in_lanes: bool) -> Option<Cont> {
         let Some(k) = self.w.as_cont(body) else {
             self.limitation(
                 launch.origin,
@@ -95,7 +95,7 @@ impl Scheduler<'_> {
             return None;
         };
         if let Some(leaves) = self.leaves(k, next) {
-            self.limitations.push(leaves_parallel_body::by_call(leaves, launch.origin));
+            self.limitations.push(leaves_parallel_body::by_call(leaves, launch.origin, in_lanes));
             return None;
         }
         Some(k)
@@ -103,7 +103,7 @@ impl Scheduler<'_> {
 
     /// The callback for a body, and the function that it is.
     fn callback(&mut self, launch: &nyala_ir::Body, body: Val, next: Val) -> Option<(Func, Cont)> {
-        let k = self.launched(launch, body, next)?;
+        let k = self.launched(launch, body, next, false)?;
         if let Some(code) = self.callbacks[k] {
             return Some((code, k));
         }
