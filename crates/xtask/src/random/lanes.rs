@@ -47,6 +47,18 @@ const TYPES: [Ty; 11] = [
 /// Those of input and output arrays.
 const ARRAYS: [Ty; 8] = [TYPES[0], TYPES[1], TYPES[2], TYPES[3], TYPES[7], TYPES[5], TYPES[9], BOOL];
 
+/// Fields of the structs of input and output arrays.
+const FIELDS: [(&str, &str, Ty); 8] = [
+    ("rgb", "r", TYPES[3]),
+    ("rgb", "g", TYPES[3]),
+    ("rgb", "b", TYPES[3]),
+    ("cell", "a", U32),
+    ("cell", "f", F32),
+    ("cell", "n", TYPES[4]),
+    ("cell", "c", TYPES[3]),
+    ("cell", "on", BOOL),
+];
+
 #[derive(Clone)]
 struct Var {
     name: String,
@@ -84,6 +96,9 @@ struct Maker {
     result: Option<Ty>,
     /// In the body, where inputs and outputs are.
     in_body: bool,
+    /// Lanes of the body; whether some may have ended before the others.
+    width: u32,
+    may_have_ended: bool,
     loops: usize,
     depth: usize,
 }
@@ -105,6 +120,8 @@ pub fn generate(seed: u64) -> String {
         n_calls: 0,
         result: None,
         in_body: false,
+        width: 0,
+        may_have_ended: false,
         loops: 0,
         depth: 0,
     };
@@ -202,6 +219,7 @@ impl Maker {
         self.line("let own = i + 8;");
         self.line("let end_lane = continue;");
         self.in_body = true;
+        self.width = width;
         self.n_calls = 0;
         self.vars.push(Var { name: "i".into(), ty: TYPES[1], is_mutable: false });
         // Variables that change, and whose ends are seen.
@@ -258,6 +276,9 @@ impl Maker {
     }
 
     fn statement(&mut self) {
+        if self.in_body && self.depth == 0 && self.rng.chance(8) {
+            return self.across();
+        }
         let kinds = if self.depth >= 3 { 9 } else { 17 };
         match self.rng.below(kinds) {
             0 => self.declare(self.depth == 0),
@@ -272,6 +293,30 @@ impl Maker {
             15 => self.functions_inside(),
             _ => self.pointer(),
         }
+    }
+
+    /// What lanes tell each other, where all that have not ended meet.
+    fn across(&mut self) {
+        let c = self.expr(BOOL, 2);
+        let (ty, e) = match self.rng.below(7) {
+            0 => (BOOL, format!("rv_any({c})")),
+            1 => (BOOL, format!("rv_all({c})")),
+            2 => (U32, format!("rv_popcount({c}) as u32")),
+            3 if self.width <= 32 => (U32, format!("rv_ballot({c}) as u32")),
+            // A lane before this one is there, too.
+            4 | 5 if !self.may_have_ended => {
+                let e = self.expr(U32, 2);
+                (U32, format!("rv_shuffle_u32({e}, (rv_lane_id() as u32 / {}u) as i32)", 1 + self.rng.below(3)))
+            }
+            6 if !self.may_have_ended => {
+                let e = self.expr(F32, 2);
+                (F32, format!("rv_shuffle_f32({e}, rv_lane_id() & {})", self.rng.below(64)))
+            }
+            _ => (BOOL, format!("rv_any({c})")),
+        };
+        let name = self.name("v");
+        self.line(&format!("let {name}: {} = {e};", ty.name));
+        self.vars.push(Var { name, ty, is_mutable: false });
     }
 
     fn declare(&mut self, is_mutable: bool) {
@@ -364,6 +409,9 @@ impl Maker {
 
     /// Writes to an element of the lane's own.
     fn output(&mut self) {
+        if self.rng.chance(35) {
+            return self.fields();
+        }
         let n = self.rng.below(ARRAYS.len());
         let ty = ARRAYS[n];
         let e = self.expr(ty, 3);
@@ -376,6 +424,30 @@ impl Maker {
         }
     }
 
+    /// Writes to a field of the lane's own struct, or to all of them.
+    fn fields(&mut self) {
+        match self.rng.below(5) {
+            0 => {
+                let parts: Vec<String> = (0..3).map(|_| self.expr(TYPES[3], 2)).collect();
+                self.line(&format!("d.to_rgb(own) = Rgb {{ r: {}, g: {}, b: {} }};", parts[0], parts[1], parts[2]));
+            }
+            1 => {
+                let (a, f, n) = (self.expr(U32, 2), self.expr(F32, 2), self.expr(TYPES[4], 2));
+                let (c, on) = (self.expr(TYPES[3], 1), self.expr(BOOL, 1));
+                self.line(&format!("d.to_cell(own) = Cell {{ a: {a}, f: {f}, n: {n}, c: {c}, on: {on} }};"));
+            }
+            2 => {
+                let (array, k) = (["rgb", "cell"][self.rng.below(2)], self.rng.below(5));
+                self.line(&format!("d.to_{array}(own) = d.of_{array}(own + {k});"));
+            }
+            _ => {
+                let (array, field, ty) = FIELDS[self.rng.below(FIELDS.len())];
+                let e = self.expr(ty, 2);
+                self.line(&format!("d.to_{array}(own).{field} = {e};"));
+            }
+        }
+    }
+
     fn leave(&mut self) {
         let c = self.expr(BOOL, 2);
         let how = match (self.result, self.rng.below(4)) {
@@ -383,7 +455,10 @@ impl Maker {
             (_, 1) if self.loops > 0 => "continue()".into(),
             (_, 2) if !self.jumps.is_empty() => format!("{}()", self.jumps[self.rng.below(self.jumps.len())]),
             (Some(ty), _) => format!("return({})", self.expr(ty, 1)),
-            _ if self.in_body && self.rng.chance(40) => "end_lane()".into(),
+            _ if self.in_body && self.rng.chance(40) => {
+                self.may_have_ended = true;
+                "end_lane()".into()
+            }
             _ => return self.assign(),
         };
         self.line(&format!("if {c} {{ {how} }}"));
@@ -586,6 +661,16 @@ impl Maker {
 
     /// An element of an array of all: at the lane's own index, beside it, anywhere.
     fn input(&mut self, ty: Ty) -> String {
+        let fields: Vec<_> = FIELDS.into_iter().filter(|f| f.2 == ty).collect();
+        if !fields.is_empty() && self.rng.chance(25) {
+            let (array, field, _) = fields[self.rng.below(fields.len())];
+            return match self.rng.below(4) {
+                0 => format!("d.to_{array}(own).{field}"),
+                1 => format!("d.of_{array}(own + {}).{field}", self.rng.below(5)),
+                2 => format!("d.of_{array}(({} & {}u) as i32).{field}", self.expr(U32, 1), SIZE - 1),
+                _ => format!("d.of_{array}(own).{field}"),
+            };
+        }
         if ty == U32 && self.rng.chance(30) {
             return format!("d.scratch(own * 4 + {})", self.index(3));
         }
