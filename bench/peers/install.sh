@@ -1,11 +1,12 @@
 #!/bin/sh
-# Installs peers that come from PyPI into out/peers: Zig, Intel's OpenCL compiler for CPUs. Nothing outside that folder changes; deleting it
-# undoes this. `./x bench` measures what it finds there. About 2.2 GB.
+# Installs peers that come from PyPI into out/peers: Zig, Intel's OpenCL compiler for CPUs, Halide, OpenCV, Numba. Nothing outside that folder changes; deleting it
+# undoes this. `./x bench` measures what it finds there. About 2.5 GB.
 set -eu
 cd "$(dirname "$0")/../.."
 [ -d out/peers ] || python3 -m venv out/peers
 out/peers/bin/pip install --quiet --disable-pip-version-check \
-    ziglang==0.17.1 dpcpp-cpp-rt==2026.2.0 pyopencl==2026.1.4 numpy==2.4.6
+    ziglang==0.17.1 dpcpp-cpp-rt==2026.2.0 pyopencl==2026.1.4 numpy==2.4.6 \
+    halide==21.0.0 opencv-python-headless==5.0.0.93 numba==0.68.1
 # Without an entry the loader of pyopencl finds no compiler.
 mkdir -p out/peers/vendors
 library=$(find "$PWD/out/peers/lib" -maxdepth 1 -name libintelocl.so)

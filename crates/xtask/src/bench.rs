@@ -9,6 +9,7 @@ mod constants;
 mod front;
 mod interpreters;
 mod parallel;
+mod pictures;
 mod slopes;
 mod sort;
 mod suites;
@@ -269,9 +270,13 @@ fn machine() -> String {
         .lines()
         .find_map(|l| l.strip_prefix("model name"))
         .map_or("unknown CPU", |l| l.trim_start_matches([' ', '\t', ':']));
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let cores = cores();
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     format!("{cpu}, {cores} cores, load {}\n", load.split(' ').take(3).collect::<Vec<_>>().join(" "))
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
 fn output_of(command: &str, args: &[&str]) -> String {

@@ -53,38 +53,91 @@ pub struct Bars<'a> {
     pub reference: Option<f64>,
 }
 
+/// A line through points, or points only, each with a name.
+pub struct Line {
+    pub name: String,
+    pub points: Vec<(f64, Value)>,
+    /// Names beside the points; without them the points are joined.
+    pub labels: Vec<String>,
+}
+
+/// Lines over two logarithmic axes.
+pub struct Lines<'a> {
+    pub title: &'a str,
+    pub about: &'a str,
+    pub x_label: &'a str,
+    pub y_label: &'a str,
+    pub lines: &'a [Line],
+}
+
 /// Writes `file` with the endings `svg` and `png`.
 pub fn bars(plot: &Bars, file: &Path) -> Result<(), String> {
+    write(file, |area, density| draw_bars(area, plot, density), |area, density| draw_bars(area, plot, density))
+}
+
+/// Writes `file` with the endings `svg` and `png`.
+pub fn lines(plot: &Lines, file: &Path) -> Result<(), String> {
+    write(file, |area, density| draw_lines(area, plot, density), |area, density| draw_lines(area, plot, density))
+}
+
+/// What draws is given twice, as each kind of picture is a type of its own.
+fn write(
+    file: &Path,
+    vector: impl Fn(&DrawingArea<SVGBackend, Shift>, u32) -> Result<(), String>,
+    raster: impl Fn(&DrawingArea<BitMapBackend, Shift>, u32) -> Result<(), String>,
+) -> Result<(), String> {
     register_font(FONT_NAME, FontStyle::Normal, FONT).map_err(|_| "the font for plots is damaged")?;
     let (svg, png) = (file.with_extension("svg"), file.with_extension("png"));
     let mut text = String::new();
-    draw_bars(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area(), plot, 1)?;
+    vector(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area(), 1)?;
     std::fs::write(&svg, text).map_err(|e| format!("cannot write {}: {e}", svg.display()))?;
     let (width, height) = (SIZE.0 * DENSITY, SIZE.1 * DENSITY);
     let mut image = RgbImage::new(width, height);
-    draw_bars(&BitMapBackend::with_buffer(&mut image, (width, height)).into_drawing_area(), plot, DENSITY)?;
+    raster(&BitMapBackend::with_buffer(&mut image, (width, height)).into_drawing_area(), DENSITY)?;
     image.save(&png).map_err(|e| format!("cannot write {}: {e}", png.display()))
 }
 
-fn draw_bars<B: DrawingBackend>(area: &DrawingArea<B, Shift>, plot: &Bars, density: u32) -> Result<(), String> {
-    let failed = |e: DrawingAreaErrorKind<B::ErrorType>| format!("cannot draw: {e}");
-    let px = |n: f64| (n * f64::from(density)).round() as i32;
-    let font = |size: f64, h, v| TextStyle::from((FONT_NAME, px(size)).into_font()).color(&INK).pos(Pos::new(h, v));
-    area.fill(&WHITE).map_err(failed)?;
-    area.draw(&Text::new(plot.title, (px(24.0), px(16.0)), font(24.0, HPos::Left, VPos::Top))).map_err(failed)?;
-    area.draw(&Text::new(plot.about, (px(24.0), px(46.0)), font(14.0, HPos::Left, VPos::Top))).map_err(failed)?;
+fn px(n: f64, density: u32) -> i32 {
+    (n * f64::from(density)).round() as i32
+}
 
-    // The legend, a line below.
+fn font(size: f64, density: u32, h: HPos, v: VPos) -> TextStyle<'static> {
+    TextStyle::from((FONT_NAME, px(size, density)).into_font()).color(&INK).pos(Pos::new(h, v))
+}
+
+/// Title, conditions and legend.
+fn draw_head<B: DrawingBackend>(
+    area: &DrawingArea<B, Shift>,
+    title: &str,
+    about: &str,
+    names: &[&str],
+    density: u32,
+) -> Result<(), String> {
+    let failed = |e: DrawingAreaErrorKind<B::ErrorType>| format!("cannot draw: {e}");
+    let px = |n: f64| px(n, density);
+    let font = |size: f64, h, v| font(size, density, h, v);
+    area.fill(&WHITE).map_err(failed)?;
+    area.draw(&Text::new(title, (px(24.0), px(16.0)), font(24.0, HPos::Left, VPos::Top))).map_err(failed)?;
+    area.draw(&Text::new(about, (px(24.0), px(46.0)), font(14.0, HPos::Left, VPos::Top))).map_err(failed)?;
     let mut x = px(24.0);
-    for (i, series) in plot.series.iter().enumerate() {
+    for (i, &name) in names.iter().enumerate() {
         let (top, side) = (px(74.0), px(13.0));
         let square = Rectangle::new([(x, top), (x + side, top + side)], color(i).filled());
         area.draw(&square).map_err(failed)?;
         let style = font(15.0, HPos::Left, VPos::Center);
-        let wide = area.estimate_text_size(&series.name, &style).map_err(failed)?.0 as i32;
-        area.draw(&Text::new(series.name.as_str(), (x + side + px(6.0), top + side / 2), style)).map_err(failed)?;
+        let wide = area.estimate_text_size(name, &style).map_err(failed)?.0 as i32;
+        area.draw(&Text::new(name, (x + side + px(6.0), top + side / 2), style)).map_err(failed)?;
         x += side + px(30.0) + wide;
     }
+    Ok(())
+}
+
+fn draw_bars<B: DrawingBackend>(area: &DrawingArea<B, Shift>, plot: &Bars, density: u32) -> Result<(), String> {
+    let failed = |e: DrawingAreaErrorKind<B::ErrorType>| format!("cannot draw: {e}");
+    let px = |n: f64| px(n, density);
+    let font = |size: f64, h, v| font(size, density, h, v);
+    let names: Vec<&str> = plot.series.iter().map(|s| s.name.as_str()).collect();
+    draw_head(area, plot.title, plot.about, &names, density)?;
 
     let heights =
         plot.series.iter().flat_map(|s| s.values.iter().flatten()).map(|v| v.interval.map_or(v.value, |i| i.1));
@@ -154,6 +207,65 @@ fn draw_bars<B: DrawingBackend>(area: &DrawingArea<B, Shift>, plot: &Bars, densi
     area.present().map_err(failed)
 }
 
+fn draw_lines<B: DrawingBackend>(area: &DrawingArea<B, Shift>, plot: &Lines, density: u32) -> Result<(), String> {
+    let failed = |e: DrawingAreaErrorKind<B::ErrorType>| format!("cannot draw: {e}");
+    let px = |n: f64| px(n, density);
+    let font = |size: f64, h, v| font(size, density, h, v);
+    let names: Vec<&str> = plot.lines.iter().map(|l| l.name.as_str()).collect();
+    draw_head(area, plot.title, plot.about, &names, density)?;
+    let points = || plot.lines.iter().flat_map(|l| &l.points).filter(|(x, v)| *x > 0.0 && v.value > 0.0);
+    let around = |of: fn(&(f64, Value)) -> f64| {
+        let low = points().map(of).fold(f64::INFINITY, f64::min);
+        let high = points().map(of).fold(0.0, f64::max);
+        if low <= high { low / 1.3..high * 1.3 } else { 0.1..10.0 }
+    };
+    let mut chart = ChartBuilder::on(area)
+        .margin_top(px(100.0))
+        .margin_right(px(40.0))
+        .margin_bottom(px(16.0))
+        .margin_left(px(16.0))
+        .x_label_area_size(px(48.0))
+        .y_label_area_size(px(64.0))
+        .build_cartesian_2d(around(|p| p.0).log_scale(), around(|p| p.1.value).log_scale())
+        .map_err(failed)?;
+    chart
+        .configure_mesh()
+        .x_desc(plot.x_label)
+        .y_desc(plot.y_label)
+        .x_label_formatter(&|x| short(*x))
+        .y_label_formatter(&|y| short(*y))
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(FAINT.stroke_width(density))
+        .axis_style(INK.stroke_width(density))
+        .label_style(font(14.0, HPos::Left, VPos::Center))
+        .axis_desc_style(font(16.0, HPos::Left, VPos::Top))
+        .draw()
+        .map_err(failed)?;
+    let plane = chart.plotting_area();
+    for (i, line) in plot.lines.iter().enumerate() {
+        let all: Vec<(f64, Value)> = line.points.iter().copied().filter(|(x, v)| *x > 0.0 && v.value > 0.0).collect();
+        if line.labels.is_empty() {
+            let path: Vec<(f64, f64)> = all.iter().map(|(x, v)| (*x, v.value)).collect();
+            plane.draw(&PathElement::new(path, color(i).stroke_width(2 * density))).map_err(failed)?;
+        }
+        for (k, (x, v)) in all.iter().enumerate() {
+            if let Some((low, high)) = v.interval.filter(|i| i.0 > 0.0) {
+                let path = vec![(*x, low), (*x, high)];
+                plane.draw(&PathElement::new(path, INK.stroke_width(density))).map_err(failed)?;
+            }
+            plane.draw(&Circle::new((*x, v.value), px(4.0), color(i).filled())).map_err(failed)?;
+            if let Some(label) = line.labels.get(k) {
+                let at = plane.map_coordinate(&(*x, v.value));
+                // One to the right of its point, the next to the left, as neighbors would overlap.
+                let (dx, side) = if k % 2 == 0 { (8.0, HPos::Left) } else { (-8.0, HPos::Right) };
+                let style = font(13.0, side, VPos::Center);
+                area.draw(&Text::new(label.as_str(), (at.0 + px(dx), at.1), style)).map_err(failed)?;
+            }
+        }
+    }
+    area.present().map_err(failed)
+}
+
 fn color(i: usize) -> RGBColor {
     COLORS[i % COLORS.len()]
 }
@@ -196,6 +308,37 @@ mod tests {
         let png = image::open(file.with_extension("png")).expect("a PNG").to_rgb8();
         assert_eq!(png.dimensions(), (SIZE.0 * DENSITY, SIZE.1 * DENSITY));
         assert!(COLORS[..2].iter().all(|c| png.pixels().any(|p| p.0 == [c.0, c.1, c.2])));
+    }
+
+    #[test]
+    fn draws_lines_over_logarithmic_axes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("lines");
+        let point = |x, value| (x, Value { value, interval: None });
+        let lines_of = [
+            Line { name: "roof".into(), points: vec![point(0.1, 1.0), point(10.0, 100.0)], labels: Vec::new() },
+            Line {
+                name: "kernels".into(),
+                points: vec![point(1.0, 5.0), point(0.0, 1.0)],
+                labels: vec!["blur".into()],
+            },
+        ];
+        let plot = Lines {
+            title: "Roofline",
+            about: "of this test",
+            x_label: "flop/byte",
+            y_label: "GFLOP/s",
+            lines: &lines_of,
+        };
+        lines(&plot, &file).expect("a plot");
+        let svg = std::fs::read_to_string(file.with_extension("svg")).expect("an SVG");
+        // What has no place on such an axis is left out.
+        assert_eq!(svg.matches("<circle").count(), 3, "{svg}");
+        for text in ["Roofline", "kernels", "blur", "flop/byte"] {
+            assert!(svg.contains(text), "no {text} in {svg}");
+        }
+        // Nothing to draw is no fault.
+        lines(&Lines { lines: &[], ..plot }, &file).expect("an empty plot");
     }
 
     #[test]

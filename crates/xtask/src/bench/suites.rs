@@ -1,10 +1,10 @@
 //! `x bench vectorize`, `x bench image`: programs of `bench/<suite>` beside peers in `bench/peers/<suite>`: what compilers make of
-//! scalar C++, of loops that ask for vectors, and of intrinsics; vectors of Zig and Rust; kernels of Intel's OpenCL. On one thread and
-//! on all, in turns; first all results are compared. `x bench "vectorize volume"` measures one program. Then speedups over one lane by
+//! scalar C++, of loops that ask for vectors, and of intrinsics; vectors of Zig and Rust; kernels of Intel's OpenCL; Halide, OpenCV,
+//! Numba. On one thread and on all, in turns; first all results are compared. `x bench "vectorize volume"` measures one program. Then speedups over one lane by
 //! number of lanes, as a picture; `x bench "vectorize plot"` measures only these.
 
-use super::{machine, median, output_of};
-use crate::plots::{Bars, Series, Value, bars};
+use super::{cores, median, pictures};
+use crate::plots::{Bars, Line, Lines, Series, bars};
 use crate::{root, sh};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,24 +12,36 @@ use std::path::Path;
 use std::process::Command;
 
 /// Each round runs everything once; of five ratios the lowest and the highest are the 94 % interval of the median.
-const ROUNDS: usize = 5;
+pub const ROUNDS: usize = 5;
 
 /// Program, how many lanes ours is run with, what it is.
 type Workload = (&'static str, &'static [u32], &'static str);
-/// What to call it, with which tool, options of C++, which of the program's functions.
-type Peer = (&'static str, &'static str, &'static [&'static str], &'static str);
+/// What to call it, with which tool, options of C++, which of the program's functions; what it is one of in pictures, if it is in them.
+type Peer = (&'static str, &'static str, &'static [&'static str], &'static str, &'static str);
 
-struct Suite {
-    name: &'static str,
-    workloads: &'static [Workload],
-    peers: &'static [Peer],
+pub struct Suite {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub workloads: &'static [Workload],
+    pub peers: &'static [Peer],
     /// Numbers of lanes in the picture, of which the first is the plain loop; none: no picture.
-    plotted: &'static [u32],
+    pub plotted: &'static [u32],
+    /// Of programs that compute images: operations on numbers and bytes to and from memory for each pixel, as the algorithm has them, an
+    /// exponential as one; widths of the square images that are plotted, of which one is the usual width.
+    pub images: &'static [(&'static str, f64, f64, &'static [u32], u32)],
+}
+
+/// What was measured of a program: milliseconds of ours and, for each peer by its place in the table, ours divided by its.
+pub struct Measured {
+    pub program: &'static str,
+    pub ours: Vec<f64>,
+    pub ratios: Vec<(usize, Vec<f64>)>,
 }
 
 const SUITES: &[Suite] = &[
     Suite {
         name: "vectorize",
+        title: "Vectorized loops",
         workloads: &[
             ("mandelbrot", &[32, 48], "1536×1024 points, up to 256 rounds"),
             ("black_scholes", &[32, 64], "1,048,576 options"),
@@ -40,20 +52,22 @@ const SUITES: &[Suite] = &[
             ("strided", &[16, 64], "4,194,304 pixels of three bytes"),
         ],
         peers: &[
-            ("g++ -O3", "g++", &["-fopenmp"], "scalar"),
-            ("clang++ -O3", "clang++", &[], "scalar"),
-            ("g++, omp simd, fast math", "g++", FAST_GCC, "simd"),
-            ("clang++, omp simd, fast math", "clang++", FAST_CLANG, "simd"),
-            ("intrinsics, g++", "g++", FAST_GCC, "hand"),
-            ("intrinsics, clang++", "clang++", FAST_CLANG, "hand"),
-            ("Zig, @Vector", "Zig", &["-fopenmp"], "object"),
-            ("Rust, std::simd", "Rust (nightly)", &["-fopenmp"], "object"),
-            ("Intel OpenCL", "Intel OpenCL", &[], "kernel"),
+            ("g++ -O3", "g++", &["-fopenmp"], "scalar", ""),
+            ("clang++ -O3", "clang++", &[], "scalar", ""),
+            ("g++, omp simd, fast math", "g++", FAST_GCC, "simd", "C++, omp simd"),
+            ("clang++, omp simd, fast math", "clang++", FAST_CLANG, "simd", "C++, omp simd"),
+            ("intrinsics, g++", "g++", FAST_GCC, "hand", "intrinsics"),
+            ("intrinsics, clang++", "clang++", FAST_CLANG, "hand", "intrinsics"),
+            ("Zig, @Vector", "Zig", &["-fopenmp"], "object", "Zig"),
+            ("Rust, std::simd", "Rust (nightly)", &["-fopenmp"], "object", "Rust"),
+            ("Intel OpenCL", "Intel OpenCL", &[], "kernel", "Intel OpenCL"),
         ],
         plotted: &[1, 4, 8, 16, 32, 64],
+        images: &[],
     },
     Suite {
         name: "image",
+        title: "Image filters",
         workloads: &[
             ("blur", &[16, 32], "3×3 means, i32, 4096²"),
             ("gauss", &[16, 32], "5×5, f32, 4096²"),
@@ -63,14 +77,25 @@ const SUITES: &[Suite] = &[
             ("residual_restrict", &[16, 32], "f32, 4096²"),
         ],
         peers: &[
-            ("not fused, g++", "g++", FAST_GCC, "scalar"),
-            ("not fused, clang++", "clang++", FAST_CLANG, "scalar"),
-            ("omp simd, g++", "g++", FAST_GCC, "simd"),
-            ("omp simd, clang++", "clang++", FAST_CLANG, "simd"),
-            ("intrinsics, g++", "g++", FAST_GCC, "hand"),
-            ("intrinsics, clang++", "clang++", FAST_CLANG, "hand"),
+            ("not fused, g++", "g++", FAST_GCC, "scalar", "C++, not fused"),
+            ("not fused, clang++", "clang++", FAST_CLANG, "scalar", "C++, not fused"),
+            ("omp simd, g++", "g++", FAST_GCC, "simd", "C++, omp simd"),
+            ("omp simd, clang++", "clang++", FAST_CLANG, "simd", "C++, omp simd"),
+            ("intrinsics, g++", "g++", FAST_GCC, "hand", "intrinsics"),
+            ("intrinsics, clang++", "clang++", FAST_CLANG, "hand", "intrinsics"),
+            ("Halide", "Halide", &[], "halide", "Halide"),
+            ("OpenCV", "OpenCV", &[], "opencv", "OpenCV"),
+            ("Numba", "Numba", &[], "numba", "Numba"),
         ],
         plotted: &[],
+        images: &[
+            ("blur", 6.0, 8.0, SIZES, 4096),
+            ("gauss", 18.0, 8.0, SIZES, 4096),
+            ("harris", 36.0, 8.0, SIZES, 4096),
+            ("bilateral", 1353.0, 8.0, &[256, 512, 1024, 2048], 1024),
+            ("jacobi", 5.0, 12.0, SIZES, 4096),
+            ("residual_restrict", 7.0, 9.0, SIZES, 4096),
+        ],
     },
 ];
 
@@ -130,7 +155,17 @@ const TOOLS: &[Tool] = &[
         ending: "py",
         object: &[],
     },
+    python("Halide", &["-c", "import importlib.metadata as m; print(m.version('halide'))"]),
+    python("OpenCV", &["-c", "import cv2; print(cv2.__version__)"]),
+    python("Numba", &["-c", "import numba; print(numba.__version__)"]),
 ];
+
+/// A library of Python's, for scripts.
+const fn python(name: &'static str, version: &'static [&'static str]) -> Tool {
+    Tool { name, commands: &[&["{peers}/bin/python", "-B"]], version, ending: "py", object: &[] }
+}
+
+const SIZES: &[u32] = &[512, 1024, 2048, 4096, 8192];
 
 /// Without fast mathematics g++ takes no vector function of libmvec.
 const FAST_GCC: &[&str] = &["-fopenmp", "-ffast-math", "-mprefer-vector-width=512"];
@@ -157,10 +192,19 @@ fn run_suite(suite: &Suite, part: &str) -> Result<String, String> {
     if part != "plot" {
         text = beside_peers(suite, part)?;
     }
-    if !suite.plotted.is_empty() && ["", "plot"].contains(&part) {
-        let block = speedups(suite)?;
-        print!("{block}");
-        text.push_str(&block);
+    if ["", "plot"].contains(&part) {
+        let mut blocks = Vec::new();
+        if !suite.plotted.is_empty() {
+            blocks.push(speedups(suite)?);
+        }
+        if !suite.images.is_empty() {
+            blocks.push(over_threads(suite)?);
+            blocks.push(over_sizes(suite)?);
+        }
+        for block in blocks {
+            print!("{block}");
+            text.push_str(&block);
+        }
     }
     Ok(text)
 }
@@ -183,16 +227,18 @@ fn beside_peers(suite: &Suite, only: &str) -> Result<String, String> {
         }
     }
     print!("{text}");
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let cores = cores();
+    let mut measured: Vec<(usize, Vec<Measured>)> = [1, cores].into_iter().map(|n| (n, Vec::new())).collect();
+    measured.dedup_by_key(|m| m.0);
     for &(program, widths, about) in suite.workloads.iter().filter(|w| w.0.contains(only)) {
-        let mut peers: Vec<(&str, Command)> = Vec::new();
-        for (i, &(name, tool, options, variant)) in suite.peers.iter().enumerate() {
+        let mut peers: Vec<(usize, Command)> = Vec::new();
+        for (i, &(name, tool, options, variant, _)) in suite.peers.iter().enumerate() {
             let Some(&(tool, command)) = tools.get(tool) else { continue };
             let file = out.join(format!("{program}-{i}"));
             match build(suite, program, tool, command, options, &file) {
                 Ok(Some(mut peer)) => {
                     peer.arg(variant);
-                    peers.push((name, peer));
+                    peers.push((i, peer));
                 }
                 Ok(None) => {}
                 Err(e) => {
@@ -202,12 +248,18 @@ fn beside_peers(suite: &Suite, only: &str) -> Result<String, String> {
                 }
             }
         }
-        for threads in [1, cores] {
-            let block = measure(suite, (program, widths, about), &peers, threads)?;
+        for (threads, all) in &mut measured {
+            let (block, one) = measure(suite, (program, widths, about), &peers, *threads)?;
             print!("{block}");
             text.push_str(&block);
-            if cores == 1 {
-                break;
+            all.push(one);
+        }
+    }
+    if only.is_empty() {
+        for (threads, all) in &measured {
+            text.push_str(&pictures::ratios(suite, *threads, all)?);
+            if !suite.images.is_empty() {
+                text.push_str(&pictures::roofline(suite, *threads, all)?);
             }
         }
     }
@@ -282,21 +334,22 @@ fn ours(suite: &Suite, program: &str, lanes: u32, threads: usize) -> Result<Comm
 fn measure(
     suite: &Suite,
     (program, widths, about): Workload,
-    peers: &[(&str, Command)],
+    peers: &[(usize, Command)],
     threads: usize,
-) -> Result<String, String> {
+) -> Result<(String, Measured), String> {
     let mut all: Vec<Contender> = Vec::new();
     for &width in widths {
         all.push((format!("ours, {width} lanes"), ours(suite, program, width, threads)?));
     }
-    for (name, peer) in peers {
+    for (i, peer) in peers {
         let mut command = Command::new(peer.get_program());
         command.args(peer.get_args()).arg(threads.to_string());
-        all.push((name.to_string(), command));
+        all.push((suite.peers[*i].0.to_string(), command));
     }
     let (taking_part, times) = in_rounds(program, all)?;
     let middle = |times: &[f64]| median(&mut times.to_vec());
     let best = (0..widths.len()).min_by(|&a, &b| middle(&times[a]).total_cmp(&middle(&times[b]))).unwrap_or(0);
+    let mut measured = Measured { program, ours: times[best].clone(), ratios: Vec::new() };
     let threads = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
     let mut block = format!("  {program}, {threads}: {about}\n");
     for (i, (name, _)) in taking_part.iter().enumerate() {
@@ -306,10 +359,11 @@ fn measure(
             let ratio = median(&mut ratios);
             let (low, high) = (ratios.first().copied().unwrap_or(ratio), ratios.last().copied().unwrap_or(ratio));
             let _ = write!(block, "   ours/it {ratio:>6.2} ({low:.2} to {high:.2})");
+            measured.ratios.extend(suite.peers.iter().position(|p| p.0 == name).map(|i| (i, ratios)));
         }
         block.push('\n');
     }
-    Ok(block)
+    Ok((block, measured))
 }
 
 /// Runs all in turns: who takes part and, for each, milliseconds by round. Before, once for the results, which have to be the same;
@@ -360,32 +414,91 @@ fn speedups(suite: &Suite) -> Result<String, String> {
         let (_, times) = in_rounds(program, all)?;
         let _ = write!(text, "\n  {program:<18}{:>19.3} ms", median(&mut times[0].clone()));
         for (series, widened) in series.iter_mut().zip(&times[1..]) {
-            let mut ratios: Vec<f64> = times[0].iter().zip(widened).map(|(one, more)| one / more).collect();
-            let value = median(&mut ratios);
-            let (low, high) = (ratios.first().copied().unwrap_or(value), ratios.last().copied().unwrap_or(value));
-            series.values.push(Some(Value { value, interval: Some((low, high)) }));
-            let _ = write!(text, "{:>22}", format!("{value:.2} ({low:.2}-{high:.2})"));
+            let value = pictures::value(times[0].iter().zip(widened).map(|(one, more)| one / more));
+            let (low, high) = value.interval.unwrap_or((value.value, value.value));
+            series.values.push(Some(value));
+            let _ = write!(text, "{:>22}", format!("{:.2} ({low:.2}-{high:.2})", value.value));
         }
     }
-    let date = output_of("date", &["-u", "+%Y-%m-%d %H:%M UTC"]);
-    let about = format!(
-        "{}, {date}; one thread, medians of {ROUNDS} runs in turns, with the least and the greatest; higher is better",
-        machine().trim_end()
-    );
     let groups: Vec<&str> = suite.workloads.iter().map(|w| w.0).collect();
-    let folder = root().join("bench/results");
-    std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
-    let name = format!("{}-{}", date.replace([':', ' '], "-"), suite.name);
     let plot = Bars {
         title: "Vectorized loops: speedup over the same program with one lane",
-        about: &about,
+        about: &pictures::about("one thread", "higher is better"),
         y_label: "times as fast",
         groups: &groups,
         series: &series,
         reference: Some(1.0),
     };
-    bars(&plot, &folder.join(&name))?;
-    let _ = writeln!(text, "\n  drawn in bench/results/{name}.svg and .png\n");
+    let file = pictures::file(suite.name, "lanes")?;
+    bars(&plot, &file.path)?;
+    let _ = writeln!(text, "\n{}", file.drawn);
+    Ok(text)
+}
+
+/// How many times faster than on one thread ours are on more, up to twice as many as there are processors.
+fn over_threads(suite: &Suite) -> Result<String, String> {
+    let counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|&n| n <= 2 * cores()).collect();
+    let mut text = "speedups over one thread\n".to_string();
+    let mut lines = Vec::new();
+    for &(program, widths, _) in suite.workloads {
+        let all: Result<Vec<Contender>, String> = counts
+            .iter()
+            .map(|&n| Ok((format!("ours, {n} threads"), ours(suite, program, widths[widths.len() - 1], n)?)))
+            .collect();
+        let (_, times) = in_rounds(program, all?)?;
+        let _ = write!(text, "  {program:<18}");
+        let mut points = Vec::new();
+        for (&n, more) in counts.iter().zip(&times) {
+            let value = pictures::value(times[0].iter().zip(more).map(|(one, more)| one / more));
+            let _ = write!(text, " {n}: {:.2}", value.value);
+            points.push((n as f64, value));
+        }
+        text.push('\n');
+        lines.push(Line { name: program.into(), points, labels: Vec::new() });
+    }
+    let plot = Lines {
+        title: &format!("{}: speedup over one thread", suite.title),
+        about: &pictures::about(&format!("{} processors", cores()), "higher is better"),
+        x_label: "threads",
+        y_label: "times as fast",
+        lines: &lines,
+    };
+    let file = pictures::file(suite.name, "threads")?;
+    crate::plots::lines(&plot, &file.path)?;
+    text.push_str(&file.drawn);
+    Ok(text)
+}
+
+/// Nanoseconds for each pixel by the size of the image, on one thread.
+fn over_sizes(suite: &Suite) -> Result<String, String> {
+    let mut text = "nanoseconds for each pixel, one thread\n".to_string();
+    let mut lines = Vec::new();
+    for &(program, _, _, sizes, _) in suite.images {
+        let Some(&(_, widths, _)) = suite.workloads.iter().find(|w| w.0 == program) else { continue };
+        let _ = write!(text, "  {program:<18}");
+        let mut points = Vec::new();
+        for &size in sizes {
+            let mut command = ours(suite, program, widths[widths.len() - 1], 1)?;
+            command.args(["-D", &format!("N={size}")]);
+            let (_, times) = in_rounds(program, vec![(format!("ours, {size}²"), command)])?;
+            let pixels = f64::from(size) * f64::from(size);
+            let value = pictures::value(times[0].iter().map(|ms| ms * 1e6 / pixels));
+            let _ = write!(text, " {size}²: {:.3}", value.value);
+            points.push((pixels, value));
+        }
+        text.push('\n');
+        lines.push(Line { name: program.into(), points, labels: Vec::new() });
+    }
+    let plot = Lines {
+        title: &format!("{}: time for each pixel by size of the image", suite.title),
+        about: &pictures::about("one thread", "lower is better"),
+        x_label: "pixels",
+        y_label: "ns for each pixel",
+        lines: &lines,
+    };
+    let file = pictures::file(suite.name, "sizes")?;
+    crate::plots::lines(&plot, &file.path)?;
+    text.push_str(&file.drawn);
     Ok(text)
 }
 
