@@ -251,7 +251,7 @@ fn draw_lines<B: DrawingBackend>(area: &DrawingArea<B, Shift>, plot: &Lines, den
         for (k, (x, v)) in all.iter().enumerate() {
             if let Some((low, high)) = v.interval.filter(|i| i.0 > 0.0) {
                 let path = vec![(*x, low), (*x, high)];
-                plane.draw(&PathElement::new(path, INK.stroke_width(density))).map_err(failed)?;
+                plane.draw(&PathElement::new(path, color(i).stroke_width(density))).map_err(failed)?;
             }
             plane.draw(&Circle::new((*x, v.value), px(4.0), color(i).filled())).map_err(failed)?;
             if let Some(label) = line.labels.get(k) {
@@ -270,8 +270,13 @@ fn color(i: usize) -> RGBColor {
     COLORS[i % COLORS.len()]
 }
 
-/// Three digits, without zeros at the end.
+/// Three digits, without zeros at the end; thousands and millions by letter.
 fn short(x: f64) -> String {
+    for (unit, letter) in [(1e6, "M"), (1e3, "k")] {
+        if x.abs() >= 10.0 * unit || x.abs() >= unit && x % unit == 0.0 {
+            return short(x / unit) + " " + letter;
+        }
+    }
     let digits = if x.abs() < 9.995 { 2 } else { usize::from(x.abs() < 99.95) };
     let text = format!("{x:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
@@ -343,6 +348,7 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits_at_most() {
-        assert_eq!([0.0, 0.5, 1.0, 9.87, 20.0, 20.04, 123.4].map(short), ["0", "0.5", "1", "9.87", "20", "20", "123"]);
+        let found = [0.0, 0.5, 1.0, 9.87, 20.04, 123.4, 1234.5, 1e5, 1e6].map(short);
+        assert_eq!(found, ["0", "0.5", "1", "9.87", "20", "123", "1234", "100 k", "1 M"]);
     }
 }
