@@ -24,6 +24,8 @@ pub struct Suite {
     pub title: &'static str,
     pub workloads: &'static [Workload],
     pub peers: &'static [Peer],
+    /// Programs of ours that compare ways of their own: the first two lines that they print.
+    pub alone: &'static [(&'static str, &'static str)],
     /// Numbers of lanes in the picture, of which the first is the plain loop; none: no picture.
     pub plotted: &'static [u32],
     /// Of programs that compute images: operations on numbers and bytes to and from memory for each pixel, as the algorithm has them, an
@@ -62,6 +64,7 @@ const SUITES: &[Suite] = &[
             ("Rust, std::simd", "Rust (nightly)", &["-fopenmp"], "object", "Rust"),
             ("Intel OpenCL", "Intel OpenCL", &[], "kernel", "Intel OpenCL"),
         ],
+        alone: &[],
         plotted: &[1, 4, 8, 16, 32, 64],
         images: &[],
     },
@@ -87,6 +90,7 @@ const SUITES: &[Suite] = &[
             ("OpenCV", "OpenCV", &[], "opencv", "OpenCV"),
             ("Numba", "Numba", &[], "numba", "Numba"),
         ],
+        alone: &[("level", "finest level of a V-cycle, f32, 4096²")],
         plotted: &[],
         images: &[
             ("blur", 6.0, 8.0, SIZES, 4096),
@@ -255,6 +259,13 @@ fn beside_peers(suite: &Suite, only: &str) -> Result<String, String> {
             all.push(one);
         }
     }
+    for &(program, about) in suite.alone.iter().filter(|a| a.0.contains(only)) {
+        for &(threads, _) in &measured {
+            let block = ways(suite, program, about, threads)?;
+            print!("{block}");
+            text.push_str(&block);
+        }
+    }
     if only.is_empty() {
         for (threads, all) in &measured {
             text.push_str(&pictures::ratios(suite, *threads, all)?);
@@ -364,6 +375,27 @@ fn measure(
         block.push('\n');
     }
     Ok((block, measured))
+}
+
+/// A program that compares two ways itself, round by round.
+fn ways(suite: &Suite, program: &str, about: &str, threads: usize) -> Result<String, String> {
+    let mut command = ours(suite, program, 32, threads)?;
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        rounds.push(lines_of(program, &mut command)?.unwrap_or_default());
+    }
+    let mut text = format!("  {program}, threads: {threads}: {about}\n");
+    let names: Vec<String> = rounds[0].keys().cloned().collect();
+    for name in &names {
+        let all = rounds.iter().map(|r| r.get(name).copied().unwrap_or(f64::NAN) / 1e6);
+        let _ = writeln!(text, "    {name:<30} {:>10.3}", pictures::value(all).value);
+    }
+    if let [a, b] = &names[..] {
+        let ratio = pictures::value(rounds.iter().map(|r| r[b] / r[a]));
+        let (low, high) = ratio.interval.unwrap_or((ratio.value, ratio.value));
+        let _ = writeln!(text, "    {b} / {a} {:.2} ({low:.2} to {high:.2})", ratio.value);
+    }
+    Ok(text)
 }
 
 /// Runs all in turns: who takes part and, for each, milliseconds by round. Before, once for the results, which have to be the same;
