@@ -194,7 +194,12 @@ impl<'p, 'a> Launches<'p, 'a> {
             }
             if let Some(Kind::Fn(_, result)) = self.p.types.known(local.ty) {
                 if *result == TypeTable::NEVER {
-                    let d = leaves_parallel_body::by_name(span, &short(&local.name), body.call, body.launch == Launch::Lanes);
+                    let d = leaves_parallel_body::by_name(
+                        span,
+                        &short(&local.name),
+                        body.call,
+                        body.launch == Launch::Lanes,
+                    );
                     return self.findings.push((span, d));
                 }
                 // A function that runs here is a part of the body.
