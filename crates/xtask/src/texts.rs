@@ -133,7 +133,8 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     }
     let mut checks_something = !suite.tests.is_empty() || !output.is_empty() || code.is_some();
     let rules = directives.iter().filter_map(|l| l.strip_prefix("//!")).map(str::trim);
-    for rule in rules.filter(|r| !r.starts_with("pe-budget ")) {
+    // Candidates are for `nyala tune`.
+    for rule in rules.filter(|r| !r.starts_with("pe-budget ") && !r.starts_with("tune ")) {
         checks_something = true;
         if let Err(e) = check_rule(path, &text, rule) {
             faults.push(e);
