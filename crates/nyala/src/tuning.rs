@@ -143,7 +143,9 @@ fn candidate_lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
         let line = text[start..].lines().next()?.trim_end();
         let rest = line.trim_start().strip_prefix("//!")?.trim_start().strip_prefix("tune")?;
         let is_own_word = rest.is_empty() || rest.starts_with([' ', '\t', ':']);
-        is_own_word.then(|| (start + line.len() - rest.len()..start + line.len(), rest))
+        let list = rest.trim_start();
+        let end = start + line.len();
+        is_own_word.then_some((end - list.len()..end, list))
     })
 }
 
@@ -213,8 +215,11 @@ impl Session {
                 ast::ItemKind::Static(s) => s.init.map(|init| module[init].span),
                 _ => None,
             };
-            // Without initializer, the first candidate is what a user would write.
-            let Some(init) = init else { continue };
+            let Some(init) = init else {
+                self.sink
+                    .push(bad_candidates::error(span, &format!("`{name}` has no initializer to compare them with")));
+                continue;
+            };
             let written = &self.sources.text(init.file)[init.lo as usize..init.hi as usize];
             let written = written.split_whitespace().collect::<Vec<_>>().join(" ");
             list.retain(|v| *v != written);

@@ -446,6 +446,10 @@ fn run_process(program: &Path, args: &[OsString], said: &Path, limit: Duration, 
         }
         match (exited, &mut read) {
             (Some((status, _)), Some((bytes, end))) => {
+                if status.code().is_none() {
+                    // The terminal may have asked both to stop.
+                    std::thread::sleep(TICK);
+                }
                 if asked_to_stop() != 0 && !status.success() {
                     return Ok(Ended::Stopped);
                 }

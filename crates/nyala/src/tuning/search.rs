@@ -44,8 +44,8 @@ const EXPLORING: f64 = 0.6;
 /// Runs that take less are repeated while exploring.
 const SHORT: f64 = 0.1;
 const LEADERS: usize = 8;
-/// Those whose ratio is this many times the best's are not looked at again.
-const HOPELESS: f64 = 1.5;
+/// Those that take this many times as long as the best, and that much more seconds, are not looked at again.
+const HOPELESS: (f64, f64) = (1.5, 0.01);
 const ROUNDS_OF_STAGE: usize = 5;
 const STAGES: usize = 4;
 /// What is not faster by this part is not faster.
@@ -310,8 +310,10 @@ impl<M: Machine> Search<'_, M> {
 
     fn refine(&mut self) {
         let mut order = self.leaders.clone();
-        let best = order.first().map_or(f64::INFINITY, |&t| self.trials[t].score()).min(1.0);
-        order.retain(|&t| self.trials[t].score() <= best * HOPELESS);
+        let ratio = order.first().map_or(f64::INFINITY, |&t| self.trials[t].score()).min(1.0);
+        let seconds = |t: usize| self.trials[t].explored.iter().map(|s| s.0).fold(f64::INFINITY, f64::min);
+        let best = order.first().map_or(f64::INFINITY, |&t| seconds(t));
+        order.retain(|&t| self.trials[t].score() <= ratio * HOPELESS.0 || seconds(t) <= best + HOPELESS.1);
         for _ in 0..STAGES {
             if order.is_empty() {
                 return;
@@ -433,7 +435,7 @@ mod tests {
         let time = |v: &[usize]| {
             Run::Seconds(0.2 + v.iter().zip(best).map(|(a, b)| (*a as f64 - f64::from(b)).powi(2)).sum::<f64>() / 100.0)
         };
-        let (found, ran) = run(&[12; 6], 200.0, 0.02, time);
+        let (found, ran) = run(&[12; 6], 1000.0, 0.02, time);
         assert_eq!(found.trials[found.chosen].variant, best.map(|b| b as usize));
         assert!(ran < 1000 && found.total == 12u64.pow(6), "{ran}");
     }
