@@ -118,7 +118,12 @@ impl Tune {
         let stopped = asked_to_stop();
         let found = match found {
             Ok(found) => found,
-            Err(Some(why)) if stopped == 0 => return Err(s.report(not_measurable::error(&why))),
+            Err(Some(why)) if stopped == 0 => {
+                // What the compiler says has its own form.
+                let (why, said) = why.split_once('\n').unwrap_or((&why, ""));
+                eprint!("{said}");
+                return Err(s.report(not_measurable::error(why)));
+            }
             Err(_) => {
                 eprintln!("stopped before the program as written was measured");
                 return Ok(128 + stopped as u8);
@@ -256,7 +261,7 @@ impl Job {
                 let said = String::from_utf8_lossy(&said);
                 let error = said.lines().find(|l| l.starts_with("error")).or(said.lines().last());
                 Some(Some(match error {
-                    _ if whole => format!("it does not compile\n{}", said.trim_end()),
+                    _ if whole => format!("it does not compile\n{said}"),
                     Some(error) => format!("does not compile: {error}"),
                     None => format!("does not compile: {}", end_of(status)),
                 }))
@@ -669,7 +674,7 @@ impl Report<'_> {
         let bars: Vec<Bar> = self.shown().iter().filter_map(bar).collect();
         let title = program.file_name().unwrap_or_default().to_string_lossy();
         let about = format!(
-            "medians, with where they lie with 95 %; {}, {}, {}",
+            "medians, with where they lie with 99 %; {}, {}, {}",
             nyala_gen_llvm::host_cpu(),
             today(),
             self.extent()
