@@ -48,7 +48,7 @@ fn the_fastest_values_are_stored_and_used() {
     let folder = Folder::new("tune");
     let file = folder.write("p.impala", PROGRAM);
     let plot = folder.path("p.svg");
-    let (code, out, err) = tune(&[file.as_ref(), "--plot".as_ref(), plot.as_ref(), "--time".as_ref(), "60".as_ref()]);
+    let (code, out, err) = tune(&[file.as_ref(), "--plot".as_ref(), plot.as_ref(), "--time".as_ref(), "100".as_ref()]);
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
     assert!(out.contains("4 of 4 variants tried") && out.contains("stored in "), "{out}");
     let chosen = out.lines().find(|l| l.ends_with("chosen")).expect("a chosen variant");
@@ -113,7 +113,7 @@ fn variants_that_fail_are_left_out() {
          fn stops() -> i32 { panic(\"on purpose\") }\n\
          fn main() -> i32 { print_string(\"seven\\n\"); print_i32(WAY()); println(); 3 }\n",
     );
-    let (code, out, err) = tune(&[file.as_ref()]);
+    let (code, out, err) = tune(&[file.as_ref(), "--time".as_ref(), "100".as_ref()]);
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
     let has = |text: &str| assert!(out.contains(text), "{text}\nin\n{out}");
     has("  WAY = crash: ends by signal: 11 (SIGSEGV): error: wild memory access");
@@ -154,7 +154,7 @@ fn ties_stay_as_written() {
     let text = "use std::tune::*;\nstatic A = 1;\nstatic B = 1;\n\
                 fn main() -> () { report_time(1000000i64 * (A * B / A / B) as i64); }\n";
     let file = folder.write("p.impala", text);
-    let args = ["-D", "A=1..4", "-D", "B=1,2,3"].map(OsStr::new);
+    let args = ["--time", "100", "-D", "A=1..4", "-D", "B=1,2,3"].map(OsStr::new);
     let (code, out, err) = tune(&[&[file.as_os_str()], &args[..]].concat());
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
     assert!(out.contains("chosen, as written") && out.contains("12 of 12 variants"), "{out}");

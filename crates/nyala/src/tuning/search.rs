@@ -5,10 +5,11 @@
 //!    one static are tried, the best one is kept, then those of the next static, until none gets better), then from variants drawn
 //!    by chance among those not tried. A grid that fits into the time is so tried as a whole. Each variant runs once, or thrice
 //!    when that is short, not long after the program as written: what counts is the ratio of the two.
-//! 2. **Refine**: the best `LEADERS`, those simpler than the best by one value, and the program as written in turns, so that other work on the machine meets all alike. After every
+//! 2. **Refine**: the best `LEADERS` and the program as written in turns, so that other work on the machine meets all alike. After every
 //!    `ROUNDS_OF_STAGE` rounds those go that are clearly slower than the best (successive halving, but by what the noise allows).
 //! 3. **Choose** the least median of the ratios, unless another variant lies within its interval (or two hundredths above it), that changes
-//!    fewer values: the program as written, which changes none, has to be beaten clearly.
+//!    fewer values: the program as written, which changes none, has to be beaten clearly. What differs from the chosen one by one value
+//!    that is as written is refined too, and chosen anew, until no value is left that does not matter.
 
 use std::collections::HashSet;
 
@@ -151,8 +152,18 @@ pub fn search(counts: &[usize], seed: u64, machine: &mut impl Machine) -> Result
         Search { counts, total, machine, trials: Vec::new(), tried: HashSet::new(), leaders: Vec::new(), random: seed };
     search.start()?;
     search.explore();
-    search.refine();
-    let chosen = search.choose();
+    let best = search.leaders.first().copied().unwrap_or(0);
+    let leaders = search.leaders.iter().copied().filter(|&t| search.may_be_as_fast(t, best)).collect();
+    search.refine(leaders);
+    let mut chosen = search.choose();
+    for _ in counts {
+        let simpler = search.simpler(chosen);
+        if simpler.is_empty() {
+            break;
+        }
+        search.refine(simpler.into_iter().chain([chosen]).collect());
+        chosen = search.choose();
+    }
     Ok(Found { trials: search.trials, chosen, total })
 }
 
@@ -308,31 +319,35 @@ impl<M: Machine> Search<'_, M> {
         x ^ (x >> 31)
     }
 
-    /// Adds to the leaders what differs from the first by one value that is as written: perhaps that value does not matter.
-    fn add_simpler(&mut self) {
-        let Some(&first) = self.leaders.first() else { return };
+    /// Compiles again what differs from a variant by one value that is as written, and was only explored: perhaps that value does
+    /// not matter.
+    fn simpler(&mut self, than: usize) -> Vec<usize> {
         let mut simpler: Vec<usize> = Vec::new();
         for coordinate in 0..self.counts.len() {
-            let mut variant = self.trials[first].variant.clone();
+            let mut variant = self.trials[than].variant.clone();
             variant[coordinate] = 0;
-            let tried = self.trials.iter().position(|t| t.rejected.is_none() && t.variant == variant);
-            simpler.extend(tried.filter(|t| *t != 0 && !self.leaders.contains(t)));
+            let usable = |t: &Trial| t.variant == variant && t.rejected.is_none() && !t.is_refined() && !t.is_default();
+            let found = self.trials.iter().position(usable);
+            simpler.extend(found.filter(|&t| self.may_be_as_fast(t, than)));
         }
         let variants: Vec<Variant> = simpler.iter().map(|&t| self.trials[t].variant.clone()).collect();
         if variants.is_empty() || self.machine.spent() >= 1.0 {
-            return;
+            return Vec::new();
         }
         let faults = self.machine.compile(&variants);
-        self.leaders.extend(simpler.iter().zip(faults).filter(|(_, fault)| fault.is_none()).map(|(t, _)| *t));
+        simpler.into_iter().zip(faults).filter(|(_, fault)| fault.is_none()).map(|(t, _)| t).collect()
     }
 
-    fn refine(&mut self) {
-        self.add_simpler();
-        let mut order = self.leaders.clone();
-        let ratio = order.first().map_or(f64::INFINITY, |&t| self.trials[t].score()).min(1.0);
+    /// Whether a variant may turn out to be as fast as another, the best.
+    fn may_be_as_fast(&self, trial: usize, best: usize) -> bool {
         let seconds = |t: usize| self.trials[t].explored.iter().map(|s| s.0).fold(f64::INFINITY, f64::min);
-        let best = order.first().map_or(f64::INFINITY, |&t| seconds(t));
-        order.retain(|&t| self.trials[t].score() <= ratio * HOPELESS.0 || seconds(t) <= best + HOPELESS.1);
+        let ratio = self.trials[best].score().min(1.0);
+        self.trials[trial].score() <= ratio * HOPELESS.0 || seconds(trial) <= seconds(best) + HOPELESS.1
+    }
+
+    /// Measures some, the best first, in turns with the program as written.
+    fn refine(&mut self, mut order: Vec<usize>) {
+        order.sort_by(|&a, &b| self.trials[a].score().total_cmp(&self.trials[b].score()));
         for _ in 0..STAGES {
             if order.is_empty() {
                 return;
@@ -474,9 +489,10 @@ mod tests {
     #[test]
     fn values_that_do_not_matter_stay_as_written() {
         // Those as written are the last of many when all are tried, by a trifle that no noise hides.
-        let trifle = |v: &[usize]| if v[1] == 0 { 1e-6 } else { 0.0 };
-        let (found, _) = run(&[2, 40], 1e4, 0.0, |v| Run::Seconds(if v[0] == 1 { 0.3 } else { 0.5 } + trifle(v)));
-        assert_eq!(found.trials[found.chosen].variant, [1, 0]);
+        let trifle = |v: &[usize]| v[1..].iter().filter(|v| **v == 0).count() as f64 * 1e-6;
+        let time = |v: &[usize]| Run::Seconds(if v[0] == 1 { 0.3 } else { 0.5 } + trifle(v));
+        let (found, _) = run(&[2, 30, 6], 1e4, 0.0, time);
+        assert_eq!((&found.trials[found.chosen].variant[..], found.trials.len()), (&[1, 0, 0][..], 360));
     }
 
     #[test]
