@@ -121,7 +121,7 @@ fn variants_that_fail_are_left_out() {
     has("  WAY = forever: does not end within ");
     has("  WAY = nonsense: does not compile: error[unknown-name]");
     has("  WAY = exits: exit code 9, as written 3\n");
-    has("  WAY = talks: ");
+    has("  WAY = talks: prints more than ");
     has("  WAY = stops: ends by signal: 6 (SIGABRT): ");
     has("note: the program ends with exit code 3");
     has("9 of 9 variants tried");
@@ -329,6 +329,28 @@ fn tests_run_as_written() {
     folder.write("p.tune", made + "A = 4\n");
     assert_eq!(run("run", &file, &[]).1, "4");
     assert_eq!(run("test", &file, &[]).1, "1 passed, 0 failed, 0 skipped\n");
+}
+
+#[test]
+fn programs_of_several_files_and_objects() {
+    let folder = Folder::new("tune files");
+    folder.write("part.impala", "//! tune A: 1..2\nstatic A = 3;\nfn a() -> i32 { A }\n");
+    let file = folder.write(
+        "p.impala",
+        "mod part;\nuse std::tune::*;\nextern \"C\" { fn zero(i32) -> i32; }\n//! tune B: 4\nstatic B = 5;\n\
+         fn main(argc: i32, argv: &[&[u8]]) -> () { print_i32(zero(argc)); print_string(argv(1)); println(); \
+         report_time((part::a() * B) as i64 * 1000000i64) }\n",
+    );
+    let c = folder.write("zero.c", "int zero(int x) { return x - x; }\n");
+    let object = folder.path("zero.o");
+    common::sh(Command::new("cc").arg("-c").arg(&c).arg("-o").arg(&object));
+    let (code, out, err) =
+        tune(&[file.as_ref(), object.as_ref(), "-O0".as_ref(), "--wrap".as_ref(), "--".as_ref(), "x y".as_ref()]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    assert!(out.contains("6 of 6 variants tried") && !out.contains("left out"), "{out}");
+    let mut values: Vec<String> = values_of(&folder.path("p.tune")).lines().map(str::to_string).collect();
+    values.sort();
+    assert_eq!(values, ["A = 1", "B = 4"]);
 }
 
 #[test]

@@ -171,6 +171,8 @@ impl Tune {
 /// The program as written: what it prints, its exit code, how long it takes.
 struct Written {
     output: Vec<u8>,
+    /// How much it prints, reports included.
+    length: u64,
     code: i32,
     /// Of the process, the slowest run.
     seconds: f64,
@@ -334,7 +336,7 @@ impl Machine for Bench<'_> {
         let (limit, patience, most) = match &self.written {
             Some(w) => {
                 let limit = Duration::from_secs_f64(GIVEN_UP * w.seconds + 0.5);
-                (limit, self.left() + Duration::from_secs_f64(w.seconds + 0.5), w.output.len() as u64 + 4096)
+                (limit, self.left() + Duration::from_secs_f64(w.seconds + 0.5), w.length * 2 + 4096)
             }
             None => (self.limit.max(LEAST), Duration::MAX, MAX_OUTPUT),
         };
@@ -347,6 +349,9 @@ impl Machine for Bench<'_> {
             }
             Ok(Ended::TooLong) if patience < limit => Run::Stopped,
             Ok(Ended::TooLong) => Run::Failed(format!("does not end within {:.1} s", limit.as_secs_f64())),
+            Ok(Ended::Itself { output, .. }) if output.len() as u64 >= most => {
+                Run::Failed(format!("prints more than {most} bytes"))
+            }
             Ok(Ended::Itself { status, seconds, output }) => self.judge(variant, status, seconds, &output, &said),
         }
     }
@@ -387,12 +392,13 @@ impl Bench<'_> {
             let last = said.lines().rfind(|l| !l.trim().is_empty()).map(|l| format!(": {l}")).unwrap_or_default();
             return Run::Failed(format!("ends by {}{last}", end_of(status)));
         };
+        let length = output.len() as u64;
         let (output, reported) = match split_reports(output) {
             Ok(parts) => parts,
             Err(why) => return Run::Failed(why),
         };
         let Some(written) = &mut self.written else {
-            self.written = Some(Written { output, code, seconds, reports: reported.is_some() });
+            self.written = Some(Written { output, length, code, seconds, reports: reported.is_some() });
             return Run::Seconds(reported.unwrap_or(seconds));
         };
         let is_written = Self::is_written(variant);
@@ -685,8 +691,12 @@ impl Report<'_> {
 
 /// The date, UTC.
 fn today() -> String {
-    let days = nyala_runtime::nyala_unix_time_ns().div_euclid(86_400_000_000_000);
-    // Years that begin in March, in eras of 400 years, so that leap days are last.
+    date(nyala_runtime::nyala_unix_time_ns().div_euclid(86_400_000_000_000))
+}
+
+/// The date so many days after 1970-01-01.
+fn date(days: i64) -> String {
+    // Years that begin in March, so that leap days are last, in eras of 400 years.
     let shifted = days + 719_468;
     let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -695,4 +705,36 @@ fn today() -> String {
     let day_of_month = day - (153 * month + 2) / 5 + 1;
     let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
     format!("{:04}-{month:02}-{day_of_month:02}", year + era * 400 + next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_taken_out_and_added_up() {
+        let split = |text: &str| split_reports(text.as_bytes()).map(|(b, s)| (String::from_utf8(b).unwrap(), s));
+        assert_eq!(split("a\nb"), Ok(("a\nb".into(), None)));
+        assert_eq!(split("a\x1etune 500000000\nb\n\x1etune 1000000000"), Ok(("ab\n".into(), Some(1.5))));
+        assert_eq!(split("\x1eother 5\n"), Ok(("\x1eother 5\n".into(), None)));
+        for bad in ["\x1etune -5\n", "\x1etune soon\n", "\x1etune 0\n"] {
+            assert!(split(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn differences_say_where() {
+        let difference = |a: &str, b: &str| difference(a.as_bytes(), b.as_bytes());
+        assert_eq!(difference("a\nb\n", "a\nc\n"), "line 2 is `b`, as written `c`");
+        assert_eq!(difference("a\n", "a\nc\n"), "line 2 is nothing, as written `c`");
+        assert_eq!(difference("a\n", "a\r\n"), "ends of lines");
+    }
+
+    #[test]
+    fn dates() {
+        let days = [-1, 0, 59, 11_016, 11_017, 19_782, 20_779];
+        let expected =
+            ["1969-12-31", "1970-01-01", "1970-03-01", "2000-02-29", "2000-03-01", "2024-02-29", "2026-11-22"];
+        assert_eq!(days.map(date), expected);
+    }
 }
