@@ -8,6 +8,7 @@ use nyala::tuning::plot::{self, Bar, milliseconds};
 use nyala::tuning::search::{Found, Machine, Run, Trial, Variant, search};
 use nyala::tuning::{self, Parameter};
 use nyala::{Reported, Session};
+use nyala_base::Diagnostic;
 use nyala_runtime::asked_to_stop;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -132,6 +133,14 @@ impl Tune {
         let code = bench.written.as_ref().map_or(0, |w| w.code);
         let report =
             Report { parameters: &parameters, found: &found, seconds: start.elapsed().as_secs_f64(), seed: self.seed };
+        // Whoever reads the table may close it.
+        drop(folder);
+        let stored = found.trials.len() > 1;
+        let written = if stored { self.store(&report, file) } else { Ok(()) };
+        let drawn = self.plot.as_ref().map_or(Ok(()), |out| {
+            let svg = report.plot(&self.input.files[0]);
+            tuning::write(out, Some(&svg)).map_err(|e| Box::new(cannot_write::file(out, e)))
+        });
         if self.input.json {
             println!("{}", report.json());
         } else {
@@ -139,22 +148,21 @@ impl Tune {
             if code != 0 {
                 println!("note: the program ends with exit code {code}, as written and in all these variants");
             }
-        }
-        if found.trials.len() > 1 {
-            let old = std::fs::read_to_string(file).unwrap_or_default();
-            let text = tuning::with_section(&old, &nyala_gen_llvm::host_cpu(), &report.comments(), &report.values());
-            tuning::write(file, Some(&text)).map_err(|e| s.report(cannot_write::file(file, e)))?;
-            if !self.input.json {
+            if stored && written.is_ok() {
                 println!("stored in {}", file.display());
             }
-        } else {
+        }
+        if !stored {
             eprintln!("only the program as written was measured, and nothing is stored: give more time by `--time`");
         }
-        if let Some(out) = &self.plot {
-            let svg = report.plot(&self.input.files[0]);
-            tuning::write(out, Some(&svg)).map_err(|e| s.report(cannot_write::file(out, e)))?;
-        }
+        written.and(drawn).map_err(|d| s.report(*d))?;
         Ok(if stopped == 0 { 0 } else { 128 + stopped as u8 })
+    }
+
+    fn store(&self, report: &Report, file: &Path) -> Result<(), Box<Diagnostic>> {
+        let old = std::fs::read_to_string(file).unwrap_or_default();
+        let text = tuning::with_section(&old, &nyala_gen_llvm::host_cpu(), &report.comments(), &report.values());
+        tuning::write(file, Some(&text)).map_err(|e| Box::new(cannot_write::file(file, e)))
     }
 
     /// Those of all variants, as arguments of `nyala build`.
