@@ -27,7 +27,7 @@ pub use jit::{Jit, call_entry};
 pub use locate::Place;
 pub use module::{LlvmModule, Options};
 pub use origins::Lines;
-pub use targets::{ARCHITECTURES, default_triple, is_native, machine_name};
+pub use targets::{ARCHITECTURES, default_triple, host_cpu, is_native, machine_name};
 
 /// The shared library of LLVM that this crate was linked with.
 pub const LLVM_LIBRARY: &str = env!("NYALA_LLVM_LIBRARY");

@@ -150,11 +150,13 @@ fn cpu_and_features(options: &Options, triple: &str) -> (String, String) {
             (cpu.clone(), if cpu == default_cpu(triple) { default_features(triple) } else { tuning(cpu) }.into())
         }
         _ if foreign => (default_cpu(triple).into(), default_features(triple).into()),
-        _ => (
-            TargetMachine::get_host_cpu_name().to_string_lossy().into_owned(),
-            TargetMachine::get_host_cpu_features().to_string_lossy().into_owned(),
-        ),
+        _ => (host_cpu(), TargetMachine::get_host_cpu_features().to_string_lossy().into_owned()),
     }
+}
+
+/// LLVM's name of this machine's CPU.
+pub fn host_cpu() -> String {
+    TargetMachine::get_host_cpu_name().to_string_lossy().into_owned()
 }
 
 /// What LLVM should know of a CPU beyond its name.

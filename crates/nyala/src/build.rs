@@ -87,7 +87,7 @@ impl Session {
         }
         let folder = std::env::current_dir().map(|d| d.display().to_string()).unwrap_or_default();
         let emitted = self.emit_llvm(&module, self.options.debug.then_some(&*folder))?;
-        let object = self.fresh_object(&emitted)?;
+        let object = self.object(&emitted)?;
         if kind == Kind::Obj {
             return self.deliver_bytes(&object, out);
         }

@@ -19,6 +19,7 @@ pub mod pipelines;
 pub mod run;
 mod statics;
 pub mod testing;
+pub mod tuning;
 
 pub use emit::{emit, emit_deepest_loop, run_pass};
 
@@ -58,6 +59,8 @@ pub struct Options {
     pub debug: bool,
     /// Names of statics and the initializers they get instead of their own (`-D`).
     pub defines: Vec<(String, String)>,
+    /// The file with values that `nyala tune` found, if these are wanted.
+    pub tuned: Option<PathBuf>,
     /// Folders with libraries (`-L`, `NYALA_PATH`).
     pub library_folders: Vec<PathBuf>,
     /// Where native code is kept between runs.
@@ -85,6 +88,7 @@ impl Default for Options {
             vector_width: None,
             debug: false,
             defines: Vec::new(),
+            tuned: None,
             library_folders: Vec::new(),
             cache: None,
             wrap: false,
@@ -120,6 +124,8 @@ pub struct Session {
     files: Vec<(String, String)>,
     /// Of the program checked last, the prelude's included.
     library_files: Vec<FileId>,
+    /// The file whose values statics have, of the program parsed last.
+    tuned_file: Option<FileId>,
 }
 
 impl Session {
@@ -132,6 +138,7 @@ impl Session {
             faulted: None,
             files: Vec::new(),
             library_files: Vec::new(),
+            tuned_file: None,
         }
     }
 
@@ -190,6 +197,7 @@ impl Session {
             |s| {
                 let mut loaded = s.read_files();
                 s.define_statics(&mut loaded.modules);
+                s.tuned_file = s.define_tuned(&mut loaded.modules);
                 loaded
             },
             |loaded| loaded.modules.len(),
@@ -199,18 +207,11 @@ impl Session {
     /// Gives statics the initializers of `-D`.
     fn define_statics(&mut self, modules: &mut [ast::Module]) {
         for (name, value) in self.options.defines.clone() {
-            let place = modules.iter().enumerate().find_map(|(m, module)| {
-                let is_it = |i: &ast::Item| matches!(&i.kind, ast::ItemKind::Static(s) if *s.name.text == *name);
-                Some((m, module.items.iter().position(is_it)?))
-            });
+            let place = tuning::find_static(modules, &name);
             let file = self.sources.add(format!("<-D {name}>"), value.clone());
             let Some((m, item)) = place else {
-                let statics = modules.iter().flat_map(|m| &m.items).filter_map(|i| match &i.kind {
-                    ast::ItemKind::Static(s) => Some(&*s.name.text),
-                    _ => None,
-                });
                 let span = Span::new(file, 0, value.len());
-                let similar = nyala_sema::closest(&name, statics);
+                let similar = tuning::similar_static(modules, &name);
                 self.sink.push(no_such_static::error(span, &name, &value, similar));
                 continue;
             };
@@ -226,6 +227,7 @@ impl Session {
         &mut self,
         f: impl FnOnce(&mut Session, &nyala_sema::Program) -> Result<T, Reported>,
     ) -> Result<T, Reported> {
+        let before = self.sink.diagnostics.len();
         // Errors of the parser do not keep the checker from finding others.
         let loaded = self.parse_all();
         let (files, libraries) = loaded.modules.split_at(loaded.n_program);
@@ -237,6 +239,19 @@ impl Session {
         self.library_files = libraries.iter().chain(&prelude).filter_map(|m| m.file).collect();
         let input = nyala_sema::Input { prelude: prelude.as_ref(), libraries, files };
         let program = self.time("check", |s| nyala_sema::check(&input, &mut s.sink), |_| 0);
+        self.forgive_candidates(files);
+        if self.tuned_file.is_some()
+            && let Some(warning) = self.blames_tuned(before)
+        {
+            self.options.tuned = None;
+            self.sink.diagnostics.truncate(before);
+            let result = self.checked_program(f);
+            // With errors of its own the program is no measure of the values.
+            if !self.sink.has_errors() {
+                self.sink.push(warning);
+            }
+            return result;
+        }
         let program = self.checked(program)?;
         f(self, &program)
     }

@@ -26,6 +26,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("std::sweeps", "<std>/sweeps.impala", include_str!("../../../lib/std/src/sweeps.impala")),
     ("std::system", "<std>/system.impala", include_str!("../../../lib/std/src/system.impala")),
     ("std::text", "<std>/text.impala", include_str!("../../../lib/std/src/text.impala")),
+    ("std::tune", "<std>/tune.impala", include_str!("../../../lib/std/src/tune.impala")),
     ("std::view", "<std>/view.impala", include_str!("../../../lib/std/src/view.impala")),
 ];
 

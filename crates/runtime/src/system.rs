@@ -4,6 +4,7 @@ use crate::print::nyala_flush;
 use std::ffi::{CStr, CString, c_char};
 use std::sync::Mutex;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Instant;
 
 /// Nanoseconds of a monotonic clock since some fixed moment of this process.
@@ -48,6 +49,34 @@ pub fn end_by_closed_pipes() {
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
+}
+
+static ASKED_TO_STOP: AtomicI32 = AtomicI32::new(0);
+
+/// From now on the first request to stop (interrupt, termination, hangup) is only noted; a second one ends the process.
+#[cfg(unix)]
+pub fn note_requests_to_stop() {
+    extern "C" fn note(signal: libc::c_int) {
+        ASKED_TO_STOP.store(signal, Ordering::Relaxed);
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the action is wholly initialized; the handler stores a number, no more. Requests that are ignored stay so.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &mut action) != 0 || action.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            action = std::mem::zeroed();
+            action.sa_sigaction = note as *const () as usize;
+            action.sa_flags = libc::SA_RESTART | libc::SA_RESETHAND;
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// The signal by which this process was asked to stop, since [`note_requests_to_stop`]; else 0.
+pub fn asked_to_stop() -> i32 {
+    ASKED_TO_STOP.load(Ordering::Relaxed)
 }
 
 /// Says `message` on standard error and ends the process with the signal of `abort`.

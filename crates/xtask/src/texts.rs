@@ -9,6 +9,7 @@
 //! | `//! flat f loop: "load" <= 9` | the same in the deepest loop with most instructions of the function |
 //! | `//! explain f: "only call" == 1` | the same in what `nyala explain --fn f` says |
 //! | `//! pe-budget 0.01` | for the whole file: the budget of partial evaluation, as the option says it |
+//! | `//! tune NAME: 8, 16` | nothing is checked: values for `nyala tune` |
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
 //! | a file in `tests/run/vectorize` | its queries hold in code for older processors as well (not with `--quick`) |
@@ -133,7 +134,8 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     }
     let mut checks_something = !suite.tests.is_empty() || !output.is_empty() || code.is_some();
     let rules = directives.iter().filter_map(|l| l.strip_prefix("//!")).map(str::trim);
-    for rule in rules.filter(|r| !r.starts_with("pe-budget ")) {
+    // Candidates are for `nyala tune`.
+    for rule in rules.filter(|r| !r.starts_with("pe-budget ") && !r.starts_with("tune ")) {
         checks_something = true;
         if let Err(e) = check_rule(path, &text, rule) {
             faults.push(e);

@@ -23,6 +23,9 @@ pub struct Build {
     /// Keep what debuggers want: functions and lines
     #[arg(short = 'g')]
     debug: bool,
+    /// Use and keep native code of earlier builds, as `run` does
+    #[arg(long, hide = true)]
+    cached: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -35,7 +38,7 @@ enum KindName {
 }
 
 /// Among the program's files, what the linker gets.
-fn is_linked(path: &Path) -> bool {
+pub fn is_linked(path: &Path) -> bool {
     ["o", "a", "so"].iter().any(|e| path.extension() == Some(OsStr::new(e)))
 }
 
@@ -66,6 +69,7 @@ impl Build {
         let options = |o: &mut nyala::Options| {
             o.target = self.target.clone();
             o.debug = self.debug;
+            o.cache = nyala::cache::Cache::of_user().filter(|_| self.cached);
         };
         with_session_of(&self.input, options, |s| s.build(kind, &self.out, &linked).map(|()| 0))
     }

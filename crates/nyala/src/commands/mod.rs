@@ -10,6 +10,7 @@ pub mod explain;
 pub mod explain_error;
 pub mod run;
 pub mod test;
+pub mod tune;
 
 use clap::Args;
 use nyala::diagnostics::cannot_read;
@@ -50,6 +51,9 @@ pub struct Input {
     /// Replace the initializer of a top-level static
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_define)]
     defines: Vec<(String, String)>,
+    /// Leave statics as written, whatever values `nyala tune` has stored beside the program
+    #[arg(long)]
+    no_tune: bool,
     /// Folder to search libraries in
     #[arg(short = 'L', value_name = "DIR")]
     library_folders: Vec<PathBuf>,
@@ -78,9 +82,10 @@ impl Input {
         lost
     }
 
-    /// The options, but for the level, as arguments for another process.
-    pub fn worker_args(&self) -> Vec<std::ffi::OsString> {
-        let mut args: Vec<std::ffi::OsString> = vec!["--pe-budget".into(), self.pe_budget.to_string().into()];
+    /// The options, but for the level, and values of statics as arguments for another process. It takes no tuned values.
+    pub fn worker_args(&self, defines: &[(String, String)]) -> Vec<std::ffi::OsString> {
+        let mut args: Vec<std::ffi::OsString> =
+            vec!["--no-tune".into(), "--pe-budget".into(), self.pe_budget.to_string().into()];
         if self.no_prelude {
             args.push("--no-prelude".into());
         }
@@ -93,7 +98,7 @@ impl Input {
         if let Some(width) = self.prefer_vector_width {
             args.extend(["--prefer-vector-width".into(), width.to_string().into()]);
         }
-        for (name, value) in &self.defines {
+        for (name, value) in defines {
             args.extend(["-D".into(), format!("{name}={value}").into()]);
         }
         for folder in &self.library_folders {
@@ -105,8 +110,11 @@ impl Input {
 
 fn parse_define(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as WIDTH=640")?;
-    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if is_name { Ok((name.into(), value.into())) } else { Err(format!("`{name}` is no name of a static")) }
+    if nyala::tuning::is_name(name) {
+        Ok((name.into(), value.into()))
+    } else {
+        Err(format!("`{name}` is no name of a static"))
+    }
 }
 
 /// A CPU. Whether the target has it is known later; asked for help, this ends the process, whatever else is missing.
@@ -187,6 +195,7 @@ pub fn with_session_of(
         vector_width: input.prefer_vector_width,
         more_cpus: input.cpu.iter().skip(1).cloned().collect(),
         defines: input.defines.clone(),
+        tuned: input.files.first().filter(|_| !input.no_tune).map(|f| nyala::tuning::file_of(f)),
         wrap: input.wrap,
         allow: input.allow.clone(),
         deny: input.deny.clone(),

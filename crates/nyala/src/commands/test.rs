@@ -190,7 +190,7 @@ impl Test {
         if let Some(filter) = &self.filter {
             command.args(["--filter", filter]);
         }
-        command.args(self.input.worker_args()).arg(&file.path);
+        command.args(self.input.worker_args(&self.input.defines)).arg(&file.path);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = match command.spawn() {
             Ok(child) => child,

@@ -2,6 +2,8 @@
 
 use nyala_base::Code;
 
+pub(crate) mod bad_candidates;
+pub(crate) mod bad_tune_file;
 pub mod cannot_read;
 pub mod cannot_write;
 pub(crate) mod constant_fault;
@@ -10,6 +12,7 @@ pub(crate) mod entry_type;
 pub(crate) mod illegal_instruction;
 pub(crate) mod link_failed;
 pub(crate) mod module_twice;
+pub(crate) mod no_candidates;
 pub(crate) mod no_entry;
 pub(crate) mod no_linker;
 pub(crate) mod no_such_function;
@@ -17,14 +20,18 @@ pub(crate) mod no_such_library;
 pub(crate) mod no_such_module;
 pub(crate) mod no_such_static;
 pub(crate) mod not_a_test;
+pub mod not_measurable;
 pub(crate) mod runtime_not_found;
 pub(crate) mod stack_overflow;
 pub(crate) mod tail_call_not_guaranteed;
 pub mod test_failed;
+pub(crate) mod tuned_values;
 pub(crate) mod unknown_cpu;
 pub(crate) mod wild_access;
 
 nyala_base::codes![
+    bad_candidates,
+    bad_tune_file,
     cannot_read,
     cannot_write,
     constant_fault,
@@ -33,6 +40,7 @@ nyala_base::codes![
     illegal_instruction,
     link_failed,
     module_twice,
+    no_candidates,
     no_entry,
     no_linker,
     no_such_function,
@@ -40,10 +48,12 @@ nyala_base::codes![
     no_such_module,
     no_such_static,
     not_a_test,
+    not_measurable,
     runtime_not_found,
     stack_overflow,
     tail_call_not_guaranteed,
     test_failed,
+    tuned_values,
     unknown_cpu,
     wild_access,
 ];

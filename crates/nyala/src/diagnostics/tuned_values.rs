@@ -1,0 +1,21 @@
+//! Statics have the values that `nyala tune` has found.
+//!
+//! Beside the program lies a file with the ending `.tune`, which has values for this machine's CPU. They replace the
+//! initializers in the program. `-D NAME=VALUE` goes before them; `--no-tune` leaves the program as written, as do `--cpu` and
+//! `--target` of another machine, and `nyala test`.
+//!
+//! ```sh
+//! nyala build program.impala -o program
+//! ```
+//!
+//! ## Instead
+//!
+//! ```sh
+//! nyala build --no-tune program.impala -o program
+//! ```
+
+use nyala_base::{Diagnostic, Span};
+
+pub fn info(values: &str, file: &str) -> Diagnostic {
+    Diagnostic::info("tuned-values", Span::NONE, format!("tuned: {values} (`{file}`)"))
+}

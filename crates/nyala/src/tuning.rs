@@ -1,0 +1,454 @@
+//! `nyala tune`: which values statics may have, and those that were found fastest, in a file beside the program. Apart from
+//! the search ([`search`]), the picture ([`plot`]) and the processes that are measured (`commands/tune.rs`), since every verb
+//! reads the file.
+//!
+//! **Candidates** stand in the program, in a line `//! tune NAME: VALUE, VALUE, …` of a file that belongs to it, so that
+//! `nyala tune prog.impala` is all that a user has to know; `-D NAME=VALUE,VALUE` replaces a line, and with one value fixes the
+//! static. NAME is what `-D` can replace: a top-level static. VALUE is an expression (a number, the name of a function: a
+//! schedule), or a range of integers: `1..8` (both ends), `64..1024*2`, `0..64+16`. The value as written is always among them,
+//! and comes first: what everything is compared with.
+//!
+//! **Measured** is the program as an executable of its own, made by `nyala build`, in a process of its own: a variant that
+//! crashes, does not end or cannot be compiled is a row in the list of those left out. What counts is the time that the program
+//! reports by `std::tune` or, if it reports none, the wall time of its process. Its standard output and exit code must be those
+//! of the program as written.
+//!
+//! **The search** is in [`search`]: coordinate descent from the values as written, then from variants drawn by chance, until all
+//! are tried or six tenths of the time are over; then the best few in turns with the program as written, fewer from round to
+//! round. What is not clearly faster than the values as written loses to them.
+//!
+//! **Stored** is, in `prog.tune` beside `prog.impala`, for each CPU by LLVM's name, what was chosen:
+//!
+//! ```text
+//! [sapphirerapids]
+//! # 2026-11-22, 2 processors: 12.3 ms, as written 20.1 ms
+//! TILE = 128
+//! ```
+//!
+//! Every verb that compiles for this machine's CPU takes these values, after those of `-D`, and says so. `--no-tune` leaves
+//! them, as `nyala test` always does. A file that cannot be read, or does not fit the program any more, is a warning.
+
+pub mod plot;
+pub mod search;
+
+use crate::diagnostics::{bad_candidates, bad_tune_file, no_candidates, no_such_static, tuned_values};
+use crate::{Reported, Session};
+use nyala_base::{Diagnostic, FileId, Severity, Sink, Span};
+use nyala_syntax::ast;
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A static, and what it may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    pub name: String,
+    /// Expressions, at least two; the first is the one written in the program.
+    pub values: Vec<String>,
+}
+
+/// More than anybody has patience for.
+const MAX_VALUES: usize = 1000;
+
+/// The values of a list, each once, ranges written out.
+pub fn parse_values(text: &str) -> Result<Vec<String>, String> {
+    let mut values: Vec<String> = Vec::new();
+    for item in split_at_commas(text) {
+        let item = item.trim();
+        if item.is_empty() {
+            return Err("a value is empty".into());
+        }
+        let new = match item.split_once("..") {
+            Some((from, rest)) if !from.contains(['(', '[', '{', '"']) => range(item, from, rest)?,
+            _ => vec![item.to_string()],
+        };
+        for value in new {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        if values.len() > MAX_VALUES {
+            return Err(format!("more than {MAX_VALUES} values"));
+        }
+    }
+    Ok(values)
+}
+
+fn range(item: &str, from: &str, rest: &str) -> Result<Vec<String>, String> {
+    let (to, step) = match rest.find(['*', '+']) {
+        Some(i) => (&rest[..i], Some((rest.as_bytes()[i], &rest[i + 1..]))),
+        None => (rest, None),
+    };
+    let number = |text: &str| {
+        text.trim()
+            .parse::<i64>()
+            .map_err(|_| format!("`{item}` is no range of integers such as `1..8` or `64..1024*2`"))
+    };
+    let (from, to) = (number(from)?, number(to)?);
+    let (kind, by) = match step {
+        Some((kind, by)) => (kind, number(by)?),
+        None => (b'+', 1),
+    };
+    if kind == b'+' && by < 1 || kind == b'*' && (by < 2 || from < 1) {
+        return Err(format!("`{item}` does not grow"));
+    }
+    if from > to {
+        return Err(format!("`{item}` is empty"));
+    }
+    let mut values = Vec::new();
+    let mut next = Some(from);
+    while let Some(value) = next.filter(|v| *v <= to) {
+        values.push(value.to_string());
+        if values.len() > MAX_VALUES {
+            return Err(format!("more than {MAX_VALUES} values"));
+        }
+        next = if kind == b'*' { value.checked_mul(by) } else { value.checked_add(by) };
+    }
+    Ok(values)
+}
+
+/// The parts between commas that stand in no brackets, strings and characters.
+fn split_at_commas(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0i32);
+    let mut quote = None;
+    let mut escaped = false;
+    for (i, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(q), c) if c == q => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth -= 1,
+            (None, ',') if depth == 0 => {
+                parts.push(&text[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+pub fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// What follows `//! tune` in a line that begins so, and where.
+fn candidate_lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
+    let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1));
+    starts.filter_map(|start| {
+        let line = text[start..].lines().next()?.trim_end();
+        let rest = line.trim_start().strip_prefix("//!")?.trim_start().strip_prefix("tune")?;
+        let is_own_word = rest.is_empty() || rest.starts_with([' ', '\t', ':']);
+        let list = rest.trim_start();
+        let end = start + line.len();
+        is_own_word.then_some((end - list.len()..end, list))
+    })
+}
+
+/// Where the top-level static of this name stands: which module, which of its items.
+pub(crate) fn find_static(modules: &[ast::Module], name: &str) -> Option<(usize, usize)> {
+    let is_it = |i: &ast::Item| matches!(&i.kind, ast::ItemKind::Static(s) if *s.name.text == *name);
+    modules.iter().enumerate().find_map(|(m, module)| Some((m, module.items.iter().position(is_it)?)))
+}
+
+/// A static whose name resembles one that there is not.
+pub(crate) fn similar_static<'a>(modules: &'a [ast::Module], name: &str) -> Option<&'a str> {
+    let statics = modules.iter().flat_map(|m| &m.items).filter_map(|i| match &i.kind {
+        ast::ItemKind::Static(s) => Some(&*s.name.text),
+        _ => None,
+    });
+    nyala_sema::closest(name, statics)
+}
+
+/// What is to be tuned: the statics that have several values; and those that have one, with it.
+pub type Space = (Vec<Parameter>, Vec<(String, String)>);
+
+impl Session {
+    /// The program's candidates, of which `given`, as `-D` has them, replace those of the same name.
+    pub fn candidates(&mut self, given: &[(String, String)]) -> Result<Space, Reported> {
+        let loaded = self.parse_all();
+        let mut lists: Vec<(String, Span, Result<Vec<String>, String>)> = Vec::new();
+        for (name, text) in given {
+            let file = self.sources.add(format!("<-D {name}>"), text.clone());
+            lists.push((name.clone(), Span::new(file, 0, text.len()), parse_values(text)));
+        }
+        let is_given = |name: &str| given.iter().any(|g| g.0 == name);
+        for file in loaded.modules[..loaded.n_program].iter().filter_map(|m| m.file) {
+            for (place, text) in candidate_lines(self.sources.text(file)) {
+                let (name, list) = match text.split_once(':') {
+                    Some((name, list)) if is_name(name.trim()) => (name.trim(), parse_values(list)),
+                    _ => ("", Err("expected `//! tune NAME: VALUE, VALUE, …`".into())),
+                };
+                if !is_given(name) {
+                    lists.push((name.into(), Span::new(file, place.start, place.end), list));
+                }
+            }
+        }
+        let (mut parameters, mut fixed) = (Vec::<Parameter>::new(), Vec::new());
+        for (name, span, list) in lists {
+            let mut list = match list {
+                Ok(list) => list,
+                Err(why) => {
+                    self.sink.push(bad_candidates::error(span, &why));
+                    continue;
+                }
+            };
+            if parameters.iter().any(|p| p.name == name) {
+                self.sink.push(bad_candidates::error(span, &format!("`{name}` has candidates already")));
+                continue;
+            }
+            let Some((m, item)) = find_static(&loaded.modules, &name) else {
+                let similar = similar_static(&loaded.modules, &name);
+                self.sink.push(no_such_static::error(span, &name, &list[0], similar));
+                continue;
+            };
+            if is_given(&name) && list.len() == 1 {
+                fixed.push((name, list.remove(0)));
+                continue;
+            }
+            let module = &loaded.modules[m];
+            let init = match &module.items[item].kind {
+                ast::ItemKind::Static(s) => s.init.map(|init| module[init].span),
+                _ => None,
+            };
+            let Some(init) = init else {
+                self.sink
+                    .push(bad_candidates::error(span, &format!("`{name}` has no initializer to compare them with")));
+                continue;
+            };
+            let written = &self.sources.text(init.file)[init.lo as usize..init.hi as usize];
+            let written = written.split_whitespace().collect::<Vec<_>>().join(" ");
+            list.retain(|v| *v != written);
+            if !list.is_empty() {
+                list.insert(0, written);
+                parameters.push(Parameter { name, values: list });
+            }
+        }
+        if parameters.is_empty() && !self.sink.has_errors() {
+            self.sink.push(no_candidates::error());
+        }
+        self.checked(Some((parameters, fixed)))
+    }
+
+    /// Gives statics their initializers of the file with tuned values; the file if some got one.
+    pub(crate) fn define_tuned(&mut self, modules: &mut [ast::Module]) -> Option<FileId> {
+        let native = self.options.target.as_deref().is_none_or(nyala_gen_llvm::is_native)
+            && self.options.cpu.as_deref().is_none_or(|cpu| cpu == "native")
+            && self.options.more_cpus.is_empty();
+        let path = self.options.tuned.clone().filter(|_| native)?;
+        let shown = path.display().to_string();
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return None,
+            Err(e) => {
+                self.sink.push(bad_tune_file::warning(Span::NONE, format!("cannot read `{shown}`: {e}")));
+                return None;
+            }
+        };
+        let file = self.sources.add(&shown, text.clone());
+        let sections = match sections(&text) {
+            Ok(sections) => sections,
+            Err(place) => {
+                let span = Span::new(file, place.start, place.end);
+                self.sink.push(bad_tune_file::warning(span, "expected `[CPU]`, `NAME = VALUE` or `# comment`".into()));
+                return None;
+            }
+        };
+        let cpu = nyala_gen_llvm::host_cpu();
+        let section = sections.into_iter().find(|s| s.cpu == cpu)?;
+        let mut used = Vec::new();
+        for (name, place) in section.values {
+            if self.options.defines.iter().any(|d| d.0 == name) {
+                continue;
+            }
+            let span = Span::new(file, place.start, place.end);
+            let Some((m, item)) = find_static(modules, name) else {
+                let warning =
+                    bad_tune_file::warning(span, format!("the program has no top-level static `{name}` any more"));
+                self.sink.push(warning.hint_similar(similar_static(modules, name)));
+                continue;
+            };
+            // At its place in the file, so that what is wrong with it is shown there.
+            let value = &text[place];
+            let alone = " ".repeat(span.lo as usize) + value;
+            let was_broken = modules[m].broken;
+            let mut sink = Sink::default();
+            let init = nyala_syntax::parse_expr(file, &alone, &mut modules[m], &mut sink);
+            modules[m].broken = was_broken;
+            match (init, &mut modules[m].items[item].kind) {
+                (Some(init), ast::ItemKind::Static(s)) if !sink.has_errors() => {
+                    s.init = Some(init);
+                    used.push(format!("{name} = {value}"));
+                }
+                _ => self.sink.push(bad_tune_file::warning(span, format!("`{value}` is no expression"))),
+            }
+        }
+        if used.is_empty() {
+            return None;
+        }
+        self.sink.push(tuned_values::info(&used.join(", "), &shown));
+        Some(file)
+    }
+
+    /// Whether a program has errors only because of its tuned values; then a warning says so, instead of them.
+    pub(crate) fn blames_tuned(&self, since: usize) -> Option<Diagnostic> {
+        let path = self.options.tuned.as_ref()?;
+        let mut found = self.sink.diagnostics[since..].iter();
+        let error = found.find(|d| d.severity == Severity::Error)?;
+        let message = format!("the values in `{}` do not fit the program any more: {}", path.display(), error.message);
+        Some(bad_tune_file::warning(Span::NONE, message))
+    }
+
+    /// Statics that stand among candidates only because one of them is chosen: they are not unused.
+    pub(crate) fn forgive_candidates(&mut self, modules: &[ast::Module]) {
+        let mut lists = String::new();
+        for file in modules.iter().filter_map(|m| m.file) {
+            candidate_lines(self.sources.text(file))
+                .for_each(|(_, list)| lists = std::mem::take(&mut lists) + list + "\n");
+        }
+        if lists.is_empty() {
+            return;
+        }
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let words: Vec<&str> = lists.split(|c| !is_word(c)).collect();
+        let sources = &self.sources;
+        self.sink.diagnostics.retain(|d| {
+            let span = d.primary.span;
+            let name = sources.text(span.file).get(span.lo as usize..span.hi as usize).unwrap_or("");
+            d.code != "unused-name" || !words.contains(&name)
+        });
+    }
+}
+
+/// Beside a program's first file, the file with its tuned values.
+pub fn file_of(program: &Path) -> PathBuf {
+    program.with_extension("tune")
+}
+
+/// What a file has for one CPU.
+struct Section<'a> {
+    cpu: &'a str,
+    /// All of it, its heading included.
+    text: Range<usize>,
+    /// Names, and where their values stand.
+    values: Vec<(&'a str, Range<usize>)>,
+}
+
+/// The sections of a file, or where it is broken.
+fn sections(text: &str) -> Result<Vec<Section<'_>>, Range<usize>> {
+    let mut sections: Vec<Section> = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let place = start..start + line.trim_end().len();
+        let line = line.trim();
+        if let Some(cpu) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+            sections.push(Section { cpu, text: start..at, values: Vec::new() });
+            continue;
+        }
+        if let Some(last) = sections.last_mut() {
+            last.text.end = at;
+        }
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (Some(section), Some((name, value))) = (sections.last_mut(), line.split_once('=')) else {
+            return Err(place);
+        };
+        let (name, value) = (name.trim(), value.trim());
+        if !is_name(name) || value.is_empty() {
+            return Err(place);
+        }
+        section.values.push((name, place.end - value.len()..place.end));
+    }
+    Ok(sections)
+}
+
+const HEADING: &str = "\
+# The fastest values of statics that `nyala tune` has found, for each CPU. Other `nyala` commands use them when they compile
+# for this machine's CPU; `--no-tune` leaves them. Values may be changed, sections deleted.
+";
+
+/// The file's text with the values of `cpu` replaced. What is broken is not kept.
+pub fn with_section(old: &str, cpu: &str, comments: &[String], values: &[(&str, &str)]) -> String {
+    let mut text = String::from(HEADING);
+    let kept = sections(old).unwrap_or_default();
+    for section in kept.iter().filter(|s| s.cpu != cpu) {
+        text += &format!("\n{}\n", old[section.text.clone()].trim_end());
+    }
+    text += &format!("\n[{cpu}]\n");
+    comments.iter().for_each(|c| text += &format!("# {c}\n"));
+    values.iter().for_each(|(name, value)| text += &format!("{name} = {value}\n"));
+    text
+}
+
+/// Puts a text in the place of a file, whole or not at all; `None` only tries whether that is possible.
+pub fn write(path: &Path, text: Option<&str>) -> std::io::Result<()> {
+    if path.is_dir() {
+        return Err(std::io::Error::other("it is a folder"));
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".nyala-").tempfile_in(folder)?;
+    let Some(text) = text else { return Ok(()) };
+    file.write_all(text.as_bytes())?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(path).map_or(0o644, |m| m.permissions().mode());
+        file.as_file().set_permissions(std::fs::Permissions::from_mode(mode))?;
+    }
+    file.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_values() {
+        let ok = |text: &str| parse_values(text).unwrap().join(" | ");
+        assert_eq!(ok("8, 16,32"), "8 | 16 | 32");
+        assert_eq!(ok("64..1024*2"), "64 | 128 | 256 | 512 | 1024");
+        assert_eq!(ok("1..4, 3, 0..20+8, -1"), "1 | 2 | 3 | 4 | 0 | 8 | 16 | -1");
+        assert_eq!(ok("f(1, 2), [0, .. 3], \"a,\\\"b\", ','"), "f(1, 2) | [0, .. 3] | \"a,\\\"b\" | ','");
+        assert_eq!(ok("-4..-2"), "-4 | -3 | -2");
+        assert_eq!(ok("1..9223372036854775807*1000000000000"), "1 | 1000000000000");
+        let error = |text: &str| parse_values(text).unwrap_err();
+        assert_eq!(error("1, , 2"), "a value is empty");
+        assert_eq!(error(""), "a value is empty");
+        assert_eq!(error("4..1"), "`4..1` is empty");
+        assert_eq!(error("0..8*2"), "`0..8*2` does not grow");
+        assert_eq!(error("1..8+0"), "`1..8+0` does not grow");
+        assert!(error("a..b").contains("no range of integers"));
+        assert!(error("0..1000000").contains("more than 1000"));
+    }
+
+    #[test]
+    fn a_file_keeps_what_it_has_for_other_cpus() {
+        let one = with_section("", "one", &["2 ms".into()], &[("TILE", "64"), ("ROWS", "range")]);
+        let two = with_section(&one, "two", &[], &[("TILE", "[1, 2]")]);
+        let again = with_section(&two, "one", &["1 ms".into()], &[("TILE", "32")]);
+        assert_eq!(again, format!("{HEADING}\n[two]\nTILE = [1, 2]\n\n[one]\n# 1 ms\nTILE = 32\n"));
+        let found = sections(&two).unwrap();
+        let of = |i: usize| found[i].values.iter().map(|(n, p)| format!("{n}:{}", &two[p.clone()])).collect::<Vec<_>>();
+        assert_eq!((found[0].cpu, of(0)), ("one", vec!["TILE:64".to_string(), "ROWS:range".into()]));
+        assert_eq!((found[1].cpu, of(1)), ("two", vec!["TILE:[1, 2]".to_string()]));
+    }
+
+    #[test]
+    fn broken_files_say_where() {
+        let broken = |text: &'static str| sections(text).err().map(|place| &text[place]);
+        assert_eq!(broken("[a]\nTILE\n"), Some("TILE"));
+        assert_eq!(broken("TILE = 2\n"), Some("TILE = 2"));
+        assert_eq!(broken("[a]\nTI LE = 2\r\n"), Some("TI LE = 2"));
+        assert_eq!(broken("[a]\nTILE =\n"), Some("TILE ="));
+        assert_eq!(broken("\u{0}\u{1}"), Some("\u{0}\u{1}"));
+        assert_eq!(broken("# c\n\n[a]\nA = 1"), None);
+    }
+}

@@ -1,0 +1,367 @@
+//! `nyala tune`: which variants are left out and which is chosen, what is stored, and how other commands use it. No test
+//! depends on how fast anything is: variants differ by a sleep, or not at all.
+
+mod common;
+
+use common::{Folder, command, nyala, root, stderr};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// It reports 60 ms as written, with `quick` 1 ms, whatever N is.
+const PROGRAM: &str = "\
+use std::tune::*;
+//! tune WAY: quick, slow
+static WAY = slow;
+//! tune N: 1, 2
+static N = 1;
+fn @slow(n: i32) -> i64 { 60i64 * (n / n) as i64 }
+fn @quick(n: i32) -> i64 { (n / n) as i64 }
+fn main() -> i32 { report_time(WAY(N) * 1000000i64); print_i32(0); println(); 0 }
+";
+
+fn tune(args: &[&OsStr]) -> (Option<i32>, String, String) {
+    let mut all: Vec<&OsStr> = vec!["tune".as_ref()];
+    all.extend(args);
+    let output = nyala(&all, 120);
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output))
+}
+
+fn run(verb: &str, file: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let mut all: Vec<&OsStr> = vec![verb.as_ref()];
+    all.extend(args.iter().map(OsStr::new));
+    all.push(file.as_os_str());
+    let output = nyala(&all, 60);
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output))
+}
+
+/// Machine and date are left out.
+fn values_of(file: &Path) -> String {
+    let text = std::fs::read_to_string(file).unwrap();
+    let lines = text.lines().filter(|l| !l.is_empty() && !l.starts_with(['#', '[']));
+    lines.map(|l| format!("{l}\n")).collect()
+}
+
+#[test]
+fn the_fastest_values_are_stored_and_used() {
+    let folder = Folder::new("tune");
+    let file = folder.write("p.impala", PROGRAM);
+    let plot = folder.path("p.svg");
+    let (code, out, err) = tune(&[file.as_ref(), "--plot".as_ref(), plot.as_ref(), "--time".as_ref(), "100".as_ref()]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    assert!(out.contains("4 of 4 variants tried") && out.contains("stored in "), "{out}");
+    let chosen = out.lines().find(|l| l.ends_with("chosen")).expect("a chosen variant");
+    // N makes no difference: it stays as written.
+    assert!(chosen.contains("quick") && chosen.split_whitespace().rev().nth(1) == Some("1"), "{out}");
+    assert_eq!(values_of(&folder.path("p.tune")), "WAY = quick\nN = 1\n");
+    let svg = std::fs::read_to_string(&plot).unwrap();
+    assert!(svg.contains("WAY = quick, N = 1") && svg.ends_with("</svg>\n"), "{svg}");
+
+    let is_quick = |args: &[&str]| {
+        let (code, out, err) = run("emit", &file, &[args, &["--stage", "flat"]].concat());
+        assert_eq!(code, Some(0), "{err}");
+        (!out.contains("60000000i64"), err)
+    };
+    let (quick, err) = is_quick(&[]);
+    assert!(quick && err.contains("info[tuned-values]: tuned: WAY = quick, N = 1 ("), "{err}");
+    assert_eq!(is_quick(&["--no-tune"]), (false, String::new()));
+    let (quick, err) = is_quick(&["-D", "WAY=slow"]);
+    assert!(!quick && err.contains("tuned: N = 1 ("), "{err}");
+    // Other machines' values are not known.
+    assert_eq!(is_quick(&["--cpu", "x86-64"]), (false, String::new()));
+    let (code, out, err) = run("run", &file, &["--json"]);
+    assert_eq!((code, out.as_str()), (Some(0), "0\n"));
+    assert!(err.starts_with("{\"severity\":\"info\",\"code\":\"tuned-values\""), "{err}");
+
+    // What it has for other CPUs stays.
+    let old = std::fs::read_to_string(folder.path("p.tune")).unwrap();
+    folder.write("p.tune", old.clone() + "\n[pdp11]\nN = 2\n");
+    let (code, out, err) = tune(&[file.as_ref(), "-D".as_ref(), "N=1".as_ref(), "--json".as_ref()]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let [slow, quick] = &report["variants"].as_array().unwrap()[..] else { panic!("{out}") };
+    assert_eq!(
+        (&slow["written"], &slow["chosen"], &slow["values"]["WAY"]),
+        (&true.into(), &false.into(), &"slow".into())
+    );
+    assert_eq!(
+        (&quick["chosen"], &quick["values"]["WAY"], &quick["rejected"]),
+        (&true.into(), &"quick".into(), &().into())
+    );
+    assert_eq!(quick["ms"]["median"].as_f64().map(f64::round), Some(1.0));
+    let new = std::fs::read_to_string(folder.path("p.tune")).unwrap();
+    assert!(new.contains("\n[pdp11]\nN = 2\n") && new.ends_with("\nWAY = quick\n"), "{new}");
+}
+
+#[test]
+fn variants_that_fail_are_left_out() {
+    let folder = Folder::new("tune faults");
+    let file = folder.write(
+        "p.impala",
+        "use std::system::*;\n\
+         //! tune WAY: quick, crash, wrong, forever, nonsense, exits, talks, stops\n\
+         static WAY = slow;\n\
+         static mut zero = 0;\n\
+         fn slow() -> i32 { sleep_ms(60i64); 7 }\n\
+         fn quick() -> i32 { 7 }\n\
+         fn crash() -> i32 { let p = (zero as i64 + 16i64) as &mut i32; *p = 3; 7 }\n\
+         fn wrong() -> i32 { 8 }\n\
+         fn forever() -> i32 { while zero == 0 { } 7 }\n\
+         fn exits() -> i32 { exit(9); 7 }\n\
+         fn talks() -> i32 { while zero == 0 { print_string(\"all the time\\n\") } 7 }\n\
+         fn stops() -> i32 { panic(\"on purpose\") }\n\
+         fn main() -> i32 { print_string(\"seven\\n\"); print_i32(WAY()); println(); 3 }\n",
+    );
+    let (code, out, err) = tune(&[file.as_ref(), "--time".as_ref(), "100".as_ref()]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    let has = |text: &str| assert!(out.contains(text), "{text}\nin\n{out}");
+    has("  WAY = crash: ends by signal: 11 (SIGSEGV): error: wild memory access");
+    has("  WAY = wrong: prints something else: line 2 is `8`, as written `7`\n");
+    has("  WAY = forever: does not end within ");
+    has("  WAY = nonsense: does not compile: error[unknown-name]");
+    has("  WAY = exits: exit code 9, as written 3\n");
+    has("  WAY = talks: prints more than ");
+    has("  WAY = stops: ends by signal: 6 (SIGABRT): ");
+    has("note: the program ends with exit code 3");
+    has("9 of 9 variants tried");
+    assert_eq!(values_of(&folder.path("p.tune")), "WAY = quick\n");
+}
+
+#[test]
+fn programs_report_their_own_time() {
+    let folder = Folder::new("tune report");
+    // What is fast as a whole is slow where it counts.
+    let file = folder.write(
+        "p.impala",
+        "use std::tune::*;\nuse std::system::*;\n//! tune T: 5, 50\nstatic T = 20;\n\
+         fn main() -> () { print_string(\"a\"); report_time(T as i64 * 1000000i64); print_string(\"b\\n\"); \
+         sleep_ms((60 - T) as i64); report_time(1000i64) }\n",
+    );
+    let (code, out, err) = tune(&[file.as_ref()]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    let rows: Vec<Vec<&str>> = out.lines().map(|l| l.split_whitespace().collect()).collect();
+    let median = |t: &str| rows.iter().find(|r| r.get(7) == Some(&t)).map(|r| r[0]);
+    assert_eq!([median("5"), median("20"), median("50")], [Some("5.001"), Some("20.00"), Some("50.00")], "{out}");
+    assert_eq!(values_of(&folder.path("p.tune")), "T = 5\n");
+    // Nothing of that is to be seen otherwise.
+    assert_eq!(run("run", &file, &["--no-tune"]).1, "ab\n");
+}
+
+#[test]
+fn ties_stay_as_written() {
+    let folder = Folder::new("tune ties");
+    let text = "use std::tune::*;\nstatic A = 1;\nstatic B = 1;\n\
+                fn main() -> () { report_time(1000000i64 * (A * B / A / B) as i64); }\n";
+    let file = folder.write("p.impala", text);
+    let args = ["--time", "100", "-D", "A=1..4", "-D", "B=1,2,3"].map(OsStr::new);
+    let (code, out, err) = tune(&[&[file.as_os_str()], &args[..]].concat());
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    assert!(out.contains("chosen, as written") && out.contains("12 of 12 variants"), "{out}");
+    assert_eq!(values_of(&folder.path("p.tune")), "");
+    // Nothing to use, nothing to say.
+    assert_eq!(run("run", &file, &[]), (Some(0), String::new(), String::new()));
+}
+
+#[test]
+fn candidates_that_are_no_use() {
+    let folder = Folder::new("tune candidates");
+    let errors = |program: &str, args: &[&str]| {
+        let file = folder.write("p.impala", program);
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).chain([file.as_os_str()]).collect();
+        let (code, out, err) = tune(&args);
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+        assert!(!folder.path("p.tune").exists());
+        err
+    };
+    let main = "fn main() -> () { }\n";
+    let has = |text: String, part: &str| assert!(text.contains(part), "{part}\nin\n{text}");
+    has(errors(main, &[]), "error[no-candidates]");
+    // The only candidate is what is written.
+    has(errors(&format!("//! tune A: 8\nstatic A = 8;\n{main}"), &[]), "error[no-candidates]");
+    let unknown = errors(&format!("//! tune WIDHT: 8, 16\nstatic WIDTH = 8;\n{main}"), &[]);
+    has(unknown.clone(), "error[no-such-static]");
+    has(unknown.clone(), "p.impala:1:10");
+    has(unknown, "did you mean `WIDTH`?");
+    has(errors(&format!("static A = 8;\n{main}"), &["-D", "B=1,2"]), "error[no-such-static]");
+    has(errors(&format!("//! tune A: 8..1\nstatic A = 8;\n{main}"), &[]), "`8..1` is empty");
+    has(errors(&format!("//! tune A 8, 1\nstatic A = 8;\n{main}"), &[]), "error[bad-candidates]");
+    has(errors(&format!("//! tune A: 1, 2\n//! tune A: 3\nstatic A = 8;\n{main}"), &[]), "has candidates already");
+    has(errors(&format!("//! tune A: 1, 2\nstatic A = 8;\n{main}"), &["-D", "A=1,,2"]), "a value is empty");
+    has(errors("fn main( {", &["-D", "A=1,2"]), "error[unexpected-token]");
+}
+
+#[test]
+fn programs_that_cannot_be_measured() {
+    let folder = Folder::new("tune measure");
+    let error = |program: &str| {
+        let file = folder.write("p.impala", format!("//! tune A: 1, 2\nstatic A = 3;\n{program}"));
+        let (code, _, err) = tune(&[file.as_ref(), "--time".as_ref(), "0".as_ref()]);
+        assert_eq!(code, Some(1), "{err}");
+        assert!(err.contains("error[not-measurable]: the program as written cannot be measured: "), "{err}");
+        assert!(!folder.path("p.tune").exists());
+        err
+    };
+    let has = |text: String, part: &str| assert!(text.contains(part), "{part}\nin\n{text}");
+    has(error("fn main() -> i32 { A + nonsense }"), "error[unknown-name]");
+    has(error("fn f() -> i32 { A }"), "error[no-entry]");
+    has(error("fn main() -> () { assert(A == 0) }"), "signal: 6 (SIGABRT)");
+    has(
+        error("fn main() -> () { print_i64(time_ns() + A as i64) }"),
+        "it prints something else the second time: line 1",
+    );
+}
+
+#[test]
+fn little_time() {
+    let folder = Folder::new("tune time");
+    let file = folder.write("p.impala", PROGRAM);
+    let (code, out, err) = tune(&[file.as_ref(), "--time".as_ref(), "0".as_ref()]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("1 of 4 variants tried") && err.contains("give more time by `--time`"), "{out}{err}");
+    assert!(!folder.path("p.tune").exists());
+    for bad in ["-1", "NaN", "soon"] {
+        assert_eq!(tune(&[file.as_ref(), "--time".as_ref(), bad.as_ref()]).0, Some(2));
+    }
+    assert_eq!(tune(&[file.as_ref(), "--plot".as_ref(), "p.png".as_ref()]).0, Some(2));
+    assert_eq!(tune(&[file.as_ref(), "--cpu".as_ref(), "x86-64".as_ref()]).0, Some(2));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_known_before_the_search() {
+    let folder = Folder::new("tune write");
+    let file = folder.write("p.impala", PROGRAM);
+    std::fs::create_dir(folder.path("p.tune")).unwrap();
+    let start = Instant::now();
+    let (code, out, err) = tune(&[file.as_ref()]);
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+    assert!(err.contains("error[cannot-write]") && err.contains("p.tune"), "{err}");
+    assert!(start.elapsed() < Duration::from_secs(5));
+    // Nor is it read.
+    let (code, out, err) = run("run", &file, &[]);
+    assert_eq!((code, out.as_str()), (Some(0), "0\n"));
+    assert!(err.contains("warning[bad-tune-file]: cannot read"), "{err}");
+}
+
+#[test]
+fn broken_and_stale_files_are_warnings() {
+    let folder = Folder::new("tune stale");
+    let text = "static A: i32 = 5;\nfn main() -> () { print_i32(A); println() }\n";
+    let file = folder.write("p.impala", text);
+    // Its heading has the name of this machine's CPU.
+    let (code, ..) = tune(&[file.as_ref(), "-D".as_ref(), "A=5,6".as_ref()]);
+    assert_eq!(code, Some(0));
+    let made = std::fs::read_to_string(folder.path("p.tune")).unwrap();
+    let heading = made.lines().find(|l| l.starts_with('[')).unwrap().to_string();
+    let with = |section: &str| {
+        folder.write("p.tune", format!("{heading}\n{section}\n"));
+        let (code, out, err) = run("run", &file, &[]);
+        assert_eq!(code, Some(0), "{err}");
+        (out, err)
+    };
+    let (out, err) = with("A = 7");
+    assert!(out == "7\n" && err.starts_with("info[tuned-values]: tuned: A = 7"), "{out}{err}");
+    for (section, warning) in [
+        ("A = true", "the values in `"),
+        ("A = 7 +", "`7 +` is no expression"),
+        ("B = 7", "the program has no top-level static `B` any more"),
+        ("A 7", "expected `[CPU]`, `NAME = VALUE` or `# comment`"),
+        ("A = nonsense", "do not fit the program any more: found no `nonsense`"),
+    ] {
+        let (out, err) = with(section);
+        assert_eq!(out, "5\n", "{section}: {err}");
+        assert!(err.starts_with("warning[bad-tune-file]: ") && err.contains(warning), "{section}: {err}");
+        assert!(!err.contains("error") && !err.contains("tuned:"), "{section}: {err}");
+    }
+    folder.write("p.tune", b"\xff\xfe");
+    let (_, out, err) = run("run", &file, &[]);
+    assert!(out == "5\n" && err.contains("warning[bad-tune-file]: cannot read"), "{err}");
+    // Errors of the program are its own.
+    folder.write("p.tune", format!("{heading}\nA = 7\n"));
+    folder.write("p.impala", "static A: i32 = 5;\nfn main() -> i32 { nonsense }\n");
+    let (code, _, err) = run("run", &file, &[]);
+    assert!(code == Some(1) && err.contains("error[unknown-name]") && !err.contains("bad-tune-file"), "{err}");
+}
+
+#[test]
+fn who_is_interrupted_keeps_what_was_found() {
+    let folder = Folder::new("tune interrupt");
+    // The variants after the first two never end, and would take long to be given up.
+    let file = folder.write(
+        "p.impala",
+        "use std::system::*;\n//! tune WAY: quick, forever\nstatic WAY = slow;\nstatic mut zero = 0;\n\
+         fn slow() -> i32 { sleep_ms(2000i64); 7 }\nfn quick() -> i32 { 7 }\n\
+         fn forever() -> i32 { eprint(); while zero == 0 { } 7 }\n\
+         extern \"C\" { fn write(i32, &[u8], i64) -> i64; fn creat(&[u8], i32) -> i32; }\n\
+         fn eprint() -> () { let _ = creat(\"reached\", 420); }\n\
+         fn main() -> () { print_i32(WAY()); println() }\n",
+    );
+    let mut child = Command::new(command())
+        .args(["tune".as_ref(), file.as_os_str()])
+        .current_dir(&folder.0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !folder.path("reached").exists() {
+        assert!(start.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{out}{}", stderr(&output));
+    assert!(out.contains("2 of 3 variants tried"), "{out}");
+    assert_eq!(values_of(&folder.path("p.tune")), "WAY = quick\n");
+}
+
+#[test]
+fn tests_run_as_written() {
+    let folder = Folder::new("tune test");
+    let file = folder
+        .write("p.impala", "static A = 5;\n//? a() == 5\nfn a() -> i32 { A }\nfn main() -> () { print_i32(a()) }\n");
+    assert_eq!(tune(&[file.as_ref(), "-D".as_ref(), "A=5".as_ref()]).0, Some(1));
+    assert_eq!(tune(&[file.as_ref(), "-D".as_ref(), "A=4,5".as_ref()]).0, Some(0));
+    let made = std::fs::read_to_string(folder.path("p.tune")).unwrap();
+    folder.write("p.tune", made + "A = 4\n");
+    assert_eq!(run("run", &file, &[]).1, "4");
+    assert_eq!(run("test", &file, &[]).1, "1 passed, 0 failed, 0 skipped\n");
+}
+
+#[test]
+fn programs_of_several_files_and_objects() {
+    let folder = Folder::new("tune files");
+    folder.write("part.impala", "//! tune A: 1..2\nstatic A = 3;\nfn a() -> i32 { A }\n");
+    let file = folder.write(
+        "p.impala",
+        "mod part;\nuse std::tune::*;\nextern \"C\" { fn zero(i32) -> i32; }\n//! tune B: 4\nstatic B = 5;\n\
+         fn main(argc: i32, argv: &[&[u8]]) -> () { print_i32(zero(argc)); print_string(argv(1)); println(); \
+         report_time((part::a() * B) as i64 * 1000000i64) }\n",
+    );
+    let c = folder.write("zero.c", "int zero(int x) { return x - x; }\n");
+    let object = folder.path("zero.o");
+    common::sh(Command::new("cc").arg("-c").arg(&c).arg("-o").arg(&object));
+    let (code, out, err) =
+        tune(&[file.as_ref(), object.as_ref(), "-O0".as_ref(), "--wrap".as_ref(), "--".as_ref(), "x y".as_ref()]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    assert!(out.contains("6 of 6 variants tried") && !out.contains("left out"), "{out}");
+    let mut values: Vec<String> = values_of(&folder.path("p.tune")).lines().map(str::to_string).collect();
+    values.sort();
+    assert_eq!(values, ["A = 1", "B = 4"]);
+}
+
+#[test]
+fn the_page_about_tuning() {
+    let page = std::fs::read_to_string(root().join("docs/tuning.md")).unwrap();
+    let program = page.split("```rust impala\n").nth(1).unwrap().split("```").next().unwrap();
+    let folder = Folder::new("tune page");
+    let file = folder.write("transpose.impala", program);
+    let (code, out, err) = tune(&[file.as_ref(), "--time".as_ref(), "30".as_ref()]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    assert!(out.contains("variants tried") && !out.contains("left out"), "{out}");
+    let stored = values_of(&folder.path("transpose.tune"));
+    assert!(stored.is_empty() || stored.contains("TILE = "), "{stored}");
+}
