@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs peers that come from PyPI into out/peers: Zig, Intel's OpenCL compiler for CPUs, Halide, OpenCV, Numba. Nothing outside that folder changes; deleting it
-# undoes this. `./x bench` measures what it finds there. About 2.5 GB.
+# Installs peers that come from PyPI into out/peers: Zig, Intel's OpenCL compiler for CPUs, Halide, OpenCV, Numba. Nothing outside
+# that folder changes; deleting it undoes this. `./x bench` measures what it finds there. About 2.5 GB.
 set -eu
 cd "$(dirname "$0")/../.."
 [ -d out/peers ] || python3 -m venv out/peers
