@@ -38,7 +38,7 @@ pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, Stri
     for folder in ["run", "residual", "explain", "seeds", "ui", "ir"] {
         collect(&root().join("tests").join(folder), &mut files);
     }
-    for folder in ["examples", "lib", "docs"] {
+    for folder in ["examples", "lib", "docs", "bench/game"] {
         collect(&root().join(folder), &mut files);
     }
     files.extend(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root().join(page)));
