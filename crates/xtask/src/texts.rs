@@ -125,8 +125,9 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     if !suite.tests.is_empty() {
         check_tests(path, &text, &suite, quick, &mut faults);
     }
-    let output: Vec<&str> =
-        directives.iter().filter_map(|l| l.strip_prefix("//>")).map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
+    // Blanks at the end of a line are printed too.
+    let output = text.lines().filter_map(|l| l.trim_start().strip_prefix("//>"));
+    let output: Vec<&str> = output.map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
     let code = directives.iter().find_map(|l| l.strip_prefix("//=")).and_then(|c| c.trim().parse().ok());
     if !output.is_empty() || code.is_some() {
         check_output(path, &output, code.unwrap_or(0), &mut faults);
