@@ -4,10 +4,10 @@
 
 #define MOST 16
 
-static inline int flips(int n, const int *permutation) {
+static inline int flips(const int *permutation) {
     int p[MOST], first = permutation[0], count = 1;
     if (first == 0) return 0;
-    for (int i = 0; i < n; i++) p[i] = permutation[i];
+    for (int i = 0; i < MOST; i++) p[i] = permutation[i];
     while (p[first] != 0) {
         int next = p[first];
         p[first] = first;
@@ -26,14 +26,14 @@ int main(int argc, char **argv) {
     int n = argc > 1 ? atoi(argv[1]) : 7;
     if (n < 3 || n > MOST - 1) return 1;
     int p[MOST], rotations[MOST], checksum = 0, most = 0;
-    for (int i = 0; i < n; i++) p[i] = rotations[i] = i;
+    for (int i = 0; i < MOST; i++) p[i] = rotations[i] = i;
     for (;;) {
-        int count = flips(n, p), x = p[0];
+        int count = flips(p), x = p[0];
         checksum += count;
         if (count > most) most = count;
         p[0] = p[1];
         p[1] = x;
-        count = flips(n, p);
+        count = flips(p);
         checksum -= count;
         if (count > most) most = count;
         x = p[1];

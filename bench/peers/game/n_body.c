@@ -1,5 +1,4 @@
-// The planets of the Jovian system on their way around the sun: energy before and after so many steps. The differences of all pairs
-// are computed before anything else, in loops that compilers vectorize.
+// The planets of the Jovian system on their way around the sun: energy before and after so many steps.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +7,6 @@
 #define SOLAR_MASS (4 * PI * PI)
 #define DAYS 365.24
 #define N 5
-#define PAIRS (N * (N - 1) / 2)
 
 struct body { double x[3], v[3], mass; };
 static struct body bodies[N] = {
@@ -46,7 +44,6 @@ static double energy(const struct body *b) {
     return e;
 }
 
-#ifdef PLAIN
 static void advance(struct body *b, double dt) {
     for (int i = 0; i < N; i++)
         for (int j = i + 1; j < N; j++) {
@@ -59,26 +56,6 @@ static void advance(struct body *b, double dt) {
     for (int i = 0; i < N; i++)
         for (int k = 0; k < 3; k++) b[i].x[k] += dt * b[i].v[k];
 }
-#else
-static void advance(struct body *b, double dt) {
-    double d[3][PAIRS], pull[PAIRS];
-    for (int i = 0, p = 0; i < N; i++)
-        for (int j = i + 1; j < N; j++, p++)
-            for (int k = 0; k < 3; k++) d[k][p] = b[i].x[k] - b[j].x[k];
-    for (int p = 0; p < PAIRS; p++) {
-        double d2 = d[0][p] * d[0][p] + d[1][p] * d[1][p] + d[2][p] * d[2][p];
-        pull[p] = dt / (d2 * sqrt(d2));
-    }
-    for (int i = 0, p = 0; i < N; i++)
-        for (int j = i + 1; j < N; j++, p++)
-            for (int k = 0; k < 3; k++) {
-                b[i].v[k] -= d[k][p] * (b[j].mass * pull[p]);
-                b[j].v[k] += d[k][p] * (b[i].mass * pull[p]);
-            }
-    for (int i = 0; i < N; i++)
-        for (int k = 0; k < 3; k++) b[i].x[k] += dt * b[i].v[k];
-}
-#endif
 
 int main(int argc, char **argv) {
     int n = argc > 1 ? atoi(argv[1]) : 1000;

@@ -37,7 +37,8 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
     let mut text = format!("game, ms of processes, medians of {ROUNDS} in turns; the ratio is ours to the faster C\n");
     let mut compilers = Vec::new();
     for commands in COMPILERS {
-        let found = commands.iter().map(|c| (*c, output_of(c, &["--version"]))).find(|(_, version)| !version.is_empty());
+        let found =
+            commands.iter().map(|c| (*c, output_of(c, &["--version"]))).find(|(_, version)| !version.is_empty());
         let version = found.as_ref().map_or("not installed: not measured", |f| f.1.lines().next().unwrap_or(""));
         let _ = writeln!(text, "  {}: {version}", commands[0]);
         compilers.extend(found.map(|f| f.0));
