@@ -38,7 +38,7 @@ static inline uint64_t around(uint64_t cells) {
     const uint64_t even = 0x1f07c1f07c1f, odd = BOARD & ~even, left = 0x210842108421, right = left << 4;
     uint64_t to_left = (cells & ~left) >> 1, to_right = (cells & ~right) << 1;
     uint64_t sides = cells | (to_left & even) | (to_right & odd);
-    return to_left | to_right | ((sides << 5) & BOARD) | (sides >> 5);
+    return to_left | to_right | (sides << 5) | (sides >> 5);
 }
 
 static int has_island(uint64_t taken) {

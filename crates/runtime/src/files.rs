@@ -281,7 +281,6 @@ pub unsafe extern "C" fn nyala_file_size(path: *const u8) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::nyala_free;
 
     fn c(path: &Path) -> CString {
         CString::new(path.as_os_str().as_bytes()).expect("no zero")
@@ -290,6 +289,22 @@ mod tests {
     fn error() -> String {
         // SAFETY: the text ends with a zero byte.
         unsafe { CStr::from_ptr(nyala_file_error().cast()) }.to_string_lossy().into_owned()
+    }
+
+    #[test]
+    fn streams_are_read_whole_whatever_is_expected() {
+        for size in [0, 1, 4095, 4096, 4097, 3 * PIECE + 5] {
+            let bytes: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
+            for expected in [0, size as u64 / 2, size as u64, 2 * size as u64] {
+                let (memory, read) = read_all(&mut &bytes[..], expected).expect("no error");
+                // SAFETY: so many bytes were read, and a zero byte put behind them.
+                unsafe {
+                    assert_eq!(std::slice::from_raw_parts(memory, read), &bytes);
+                    assert_eq!(*memory.add(read), 0);
+                    nyala_free(memory);
+                }
+            }
+        }
     }
 
     #[test]
