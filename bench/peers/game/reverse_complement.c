@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 
 #define LINE 60
+#define LINES 1024
 
 static unsigned char complements[256];
 
-static long reverse_complement(const unsigned char *from, const unsigned char *to, unsigned char *restrict out) {
+static void reverse_complement(const unsigned char *from, const unsigned char *to) {
+    static unsigned char out[LINES * (LINE + 1) + 1];
     unsigned char *used = out;
     while (to > from) {
         unsigned char *begin = used;
@@ -24,8 +26,12 @@ static long reverse_complement(const unsigned char *from, const unsigned char *t
             room = LINE - (used - begin);
         }
         if (used > begin) *used++ = '\n';
+        if (used - out >= LINES * LINE) {
+            fwrite(out, 1, used - out, stdout);
+            used = out;
+        }
     }
-    return used - out;
+    fwrite(out, 1, used - out, stdout);
 }
 
 static unsigned char *read_all(long *size) {
@@ -52,10 +58,8 @@ int main(void) {
         line = line ? line + 1 : end;
         next = memchr(line, '>', end - line);
         if (!next) next = end;
-        unsigned char *out = malloc((next - line) * 2 + 1);
         fwrite(at, 1, line - at, stdout);
-        fwrite(out, 1, reverse_complement(line, next, out), stdout);
-        free(out);
+        reverse_complement(line, next);
         at = next;
     }
 }
