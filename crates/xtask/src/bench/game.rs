@@ -34,7 +34,8 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
     let out = root().join("out/bench/game");
     std::fs::create_dir_all(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
-    let mut text = format!("game, ms of processes, medians of {ROUNDS} in turns; the ratio is ours to the faster C, of pairs\n");
+    let mut text =
+        format!("game, ms of processes, medians of {ROUNDS} in turns; the ratio is ours to the faster C, of pairs\n");
     let mut compilers = Vec::new();
     for commands in COMPILERS {
         let found =
