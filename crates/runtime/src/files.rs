@@ -1,10 +1,12 @@
 //! Files and standard input for programs: whole files at once, statuses instead of ends, texts of errors that name the
 //! file and the system's reason.
 
-use crate::memory::nyala_alloc;
+use crate::memory::{nyala_alloc, nyala_free};
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, OsStr, c_char};
+use std::fs::File;
 use std::io::{BufRead, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -60,19 +62,51 @@ fn status(result: Result<(), String>) -> i32 {
     )
 }
 
-/// A copy of the bytes with a zero byte behind them, in memory of [`nyala_alloc`]; null if there is none.
-fn hand_over(bytes: &[u8]) -> *mut u8 {
-    let memory = nyala_alloc(bytes.len() as i64 + 1);
-    if memory.is_null() {
-        set_error("out of memory".into());
-        return memory;
+/// How much is read at once.
+const PIECE: usize = 1 << 20;
+
+/// What is left of a stream, a zero byte behind it, in memory of [`nyala_alloc`], and its size. `expected`: how much that may be; it
+/// saves copies.
+fn read_all(stream: &mut impl Read, expected: u64) -> std::io::Result<(*mut u8, usize)> {
+    // The zero byte, and room to see that nothing follows.
+    let mut capacity = usize::try_from(expected).unwrap_or(0).max(1 << 12) + 2;
+    let mut memory = nyala_alloc(capacity as i64);
+    let mut size = 0;
+    loop {
+        if memory.is_null() {
+            return Err(std::io::ErrorKind::OutOfMemory.into());
+        }
+        let room = (capacity - 1 - size).min(PIECE);
+        if room == 0 {
+            let larger = nyala_alloc(2 * capacity as i64);
+            // SAFETY: both are as large as what is copied; nobody else has the old memory.
+            unsafe {
+                if !larger.is_null() {
+                    larger.copy_from_nonoverlapping(memory, size);
+                }
+                nyala_free(memory);
+            }
+            memory = larger;
+            capacity *= 2;
+            continue;
+        }
+        // A piece at a time is made zero before it is read, while it is in the caches.
+        // SAFETY: the room and the zero byte are within the memory.
+        let piece = unsafe {
+            memory.add(size).write_bytes(0, room + 1);
+            std::slice::from_raw_parts_mut(memory.add(size), room)
+        };
+        match stream.read(piece) {
+            Ok(0) => return Ok((memory, size)),
+            Ok(n) => size += n,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => {
+                // SAFETY: the memory was allocated above.
+                unsafe { nyala_free(memory) };
+                return Err(e);
+            }
+        }
     }
-    // SAFETY: the memory is as large as the bytes and one more.
-    unsafe {
-        memory.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-        memory.add(bytes.len()).write(0);
-    }
-    memory
 }
 
 /// The bytes of a file, a zero byte behind them, in memory of [`nyala_alloc`]; their number goes to `out_size`. Null on
@@ -83,8 +117,13 @@ fn hand_over(bytes: &[u8]) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_file_read(path: *const u8, out_size: *mut i64) -> *mut u8 {
     // SAFETY: the caller's promise.
-    let read = unsafe { path_of(path) }
-        .and_then(|p| std::fs::read(&p).map_err(|e| format!("cannot read `{}`: {e}", p.display())));
+    let read = unsafe { path_of(path) }.and_then(|p| {
+        let read = File::open(&p).and_then(|mut file| {
+            let size = file.metadata().map_or(0, |m| m.len());
+            read_all(&mut file, size)
+        });
+        read.map_err(|e| format!("cannot read `{}`: {e}", p.display()))
+    });
     // SAFETY: the caller's promise.
     unsafe { deliver(read, out_size) }
 }
@@ -95,22 +134,22 @@ pub unsafe extern "C" fn nyala_file_read(path: *const u8, out_size: *mut i64) ->
 /// `out_size` can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_stdin_read(out_size: *mut i64) -> *mut u8 {
-    let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().read_to_end(&mut bytes);
+    let mut stdin = std::io::stdin().lock();
+    // Of a file its size is known.
+    let file = stdin.as_fd().try_clone_to_owned().map(File::from);
+    let size = file.and_then(|f| f.metadata()).map_or(0, |m| m.len());
+    let read = read_all(&mut stdin, size);
     // SAFETY: the caller's promise.
-    unsafe { deliver(read.map(|_| bytes).map_err(|e| format!("cannot read standard input: {e}")), out_size) }
+    unsafe { deliver(read.map_err(|e| format!("cannot read standard input: {e}")), out_size) }
 }
 
 /// # Safety
 /// `out_size` can be written.
-unsafe fn deliver(read: Result<Vec<u8>, String>, out_size: *mut i64) -> *mut u8 {
+unsafe fn deliver(read: Result<(*mut u8, usize), String>, out_size: *mut i64) -> *mut u8 {
     match read {
-        Ok(bytes) => {
-            let memory = hand_over(&bytes);
-            if !memory.is_null() {
-                // SAFETY: the caller's promise.
-                unsafe { *out_size = bytes.len() as i64 };
-            }
+        Ok((memory, size)) => {
+            // SAFETY: the caller's promise.
+            unsafe { *out_size = size as i64 };
             memory
         }
         Err(text) => {
@@ -174,7 +213,7 @@ pub unsafe extern "C" fn nyala_file_write(path: *const u8, data: *const u8, size
         let fail = |e: String| format!("cannot write `{}`: {e}", path.display());
         let bytes = bytes_of(data, size).map_err(fail)?;
         let write = |to: &Path| {
-            let mut file = std::fs::File::create(to)?;
+            let mut file = File::create(to)?;
             file.write_all(bytes)?;
             file.sync_all()
         };
@@ -242,7 +281,6 @@ pub unsafe extern "C" fn nyala_file_size(path: *const u8) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::nyala_free;
 
     fn c(path: &Path) -> CString {
         CString::new(path.as_os_str().as_bytes()).expect("no zero")
@@ -251,6 +289,22 @@ mod tests {
     fn error() -> String {
         // SAFETY: the text ends with a zero byte.
         unsafe { CStr::from_ptr(nyala_file_error().cast()) }.to_string_lossy().into_owned()
+    }
+
+    #[test]
+    fn streams_are_read_whole_whatever_is_expected() {
+        for size in [0, 1, 4095, 4096, 4097, 3 * PIECE + 5] {
+            let bytes: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
+            for expected in [0, size as u64 / 2, size as u64, 2 * size as u64] {
+                let (memory, read) = read_all(&mut &bytes[..], expected).expect("no error");
+                // SAFETY: so many bytes were read, and a zero byte put behind them.
+                unsafe {
+                    assert_eq!(std::slice::from_raw_parts(memory, read), &bytes);
+                    assert_eq!(*memory.add(read), 0);
+                    nyala_free(memory);
+                }
+            }
+        }
     }
 
     #[test]

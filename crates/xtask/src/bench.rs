@@ -7,6 +7,7 @@
 
 mod constants;
 mod front;
+mod game;
 mod interpreters;
 mod parallel;
 mod pictures;
@@ -96,6 +97,9 @@ pub fn run(filter: Option<&str>) -> Result<bool, String> {
     }
     if filter.is_none_or(|f| f.starts_with("vectorize") || f.starts_with("image")) {
         out.push_str(&suites::run(filter)?);
+    }
+    if filter.is_none_or(|f| f.starts_with("game")) {
+        out.push_str(&game::run(filter)?);
     }
     if wanted("constants") {
         let block = constants::run()?;

@@ -14,7 +14,7 @@
 
 use crate::{root, texts};
 use nyala::{Options, Session};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The program that a page has come to.
 #[derive(Default)]
@@ -24,6 +24,8 @@ struct Program {
     name: String,
     fails: bool,
     line: usize,
+    /// Where it is written to be run: pages are tested at the same time.
+    folder: PathBuf,
 }
 
 /// What is wrong with a page.
@@ -38,7 +40,7 @@ pub fn run_page(path: &Path, bless: bool) -> Vec<String> {
     let mut lines = page.lines().enumerate();
     let check = |program: Option<Program>, faults: &mut Vec<String>| {
         if let Some(program) = program.filter(|p| !p.fails) {
-            let found = check_program(path, &program);
+            let found = check_program(&program);
             faults.extend(found.into_iter().map(|f| format!("program of line {}: {f}", program.line)));
         }
     };
@@ -59,7 +61,8 @@ pub fn run_page(path: &Path, bless: bool) -> Vec<String> {
                 check(program.take(), &mut faults);
                 let fails = rest.first() == Some(&"fails");
                 let name = rest.get(1).unwrap_or(&"program.impala").to_string();
-                program = Some(Program { text: body.clone(), name, fails, line: i + 1 });
+                let folder = folder_of(path, i + 1);
+                program = Some(Program { text: body.clone(), name, fails, line: i + 1, folder });
             }
             [what, ..] => match shown(program.as_ref(), what, &words[1..]) {
                 Ok(found) if bless => body = found,
@@ -85,13 +88,16 @@ pub fn run_page(path: &Path, bless: bool) -> Vec<String> {
     faults
 }
 
+/// A folder of its own for the program at a line.
+fn folder_of(page: &Path, line: usize) -> PathBuf {
+    let stem = page.strip_prefix(root()).unwrap_or(page).with_extension("").display().to_string();
+    root().join("out/snippets").join(format!("{}-{line}", stem.replace(['/', ' '], "-")))
+}
+
 /// A program as a text test of its own.
-fn check_program(page: &Path, program: &Program) -> Vec<String> {
-    let folder = root().join("out/snippets");
-    let stem =
-        page.strip_prefix(root()).unwrap_or(page).with_extension("").display().to_string().replace(['/', ' '], "-");
-    let file = folder.join(format!("{stem}-{}.impala", program.line));
-    match std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, &program.text)) {
+fn check_program(program: &Program) -> Vec<String> {
+    let file = program.folder.join("program.impala");
+    match std::fs::create_dir_all(&program.folder).and_then(|()| std::fs::write(&file, &program.text)) {
         Ok(()) => texts::run_file(&file, false, true),
         Err(e) => vec![format!("cannot write {}: {e}", file.display())],
     }
@@ -113,8 +119,8 @@ fn shown(program: Option<&Program>, what: &str, words: &[&str]) -> Result<String
             return Ok(s.render(false));
         }
         ("output", []) => {
-            let file = root().join("out/snippets").join(&program.name);
-            let written = std::fs::create_dir_all(root().join("out/snippets"));
+            let file = program.folder.join(&program.name);
+            let written = std::fs::create_dir_all(&program.folder);
             written.and_then(|()| std::fs::write(&file, &program.text)).map_err(|e| e.to_string())?;
             let mut command = std::process::Command::new(texts::nyala());
             let (_, out, err) = texts::output_within(command.arg("run").arg(&file), texts::TIME_LIMIT)?;

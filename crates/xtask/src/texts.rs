@@ -39,7 +39,7 @@ pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, Stri
     for folder in ["run", "residual", "explain", "seeds", "ui", "ir"] {
         collect(&root().join("tests").join(folder), &mut files);
     }
-    for folder in ["examples", "lib", "docs"] {
+    for folder in ["examples", "lib", "docs", "bench/game"] {
         collect(&root().join(folder), &mut files);
     }
     files.extend(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root().join(page)));
@@ -126,8 +126,9 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     if !suite.tests.is_empty() {
         check_tests(path, &text, &suite, quick, &mut faults);
     }
-    let output: Vec<&str> =
-        directives.iter().filter_map(|l| l.strip_prefix("//>")).map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
+    // Blanks at the end of a line are printed too.
+    let output = text.lines().filter_map(|l| l.trim_start().strip_prefix("//>"));
+    let output: Vec<&str> = output.map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
     let code = directives.iter().find_map(|l| l.strip_prefix("//=")).and_then(|c| c.trim().parse().ok());
     if !output.is_empty() || code.is_some() {
         check_output(path, &output, code.unwrap_or(0), &mut faults);
