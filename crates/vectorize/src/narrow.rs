@@ -493,8 +493,8 @@ impl Narrowing<'_> {
         groups
     }
 
-    /// Whether what must be whole is so in the group's width: above what is asked for, a shift of bits that are not known
-    /// leaves wrong ones.
+    /// Whether what must be whole is so in the group's width. All operations keep all bits of that width right, as what comes in is
+    /// made of whole numbers; but a shift to the right of a number that does not fit leaves wrong ones above what is asked for.
     fn is_sound(&self, group: &Group) -> bool {
         let (mut has_whole, mut has_wrong) = (false, false);
         for &v in &group.members {

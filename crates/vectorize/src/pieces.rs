@@ -1,5 +1,5 @@
-//! Vectors of more lanes than a register has become several: of 16 lanes, of more where all are of few bits, of 8 if that is
-//! what divides their number. LLVM does so itself, but keeps wide masks in one register, which it takes apart and puts
+//! Vectors of more lanes than a register has become several: of 16 lanes, of 8 if that is what divides their number; where all
+//! are of 8 or 16 bits, and their number a power of two, of 64 or 32. LLVM does so itself, but keeps wide masks in one register, which it takes apart and puts
 //! together in each round of a loop, and is lost with lanes that are no power of two.
 //!
 //! ```text
@@ -33,8 +33,14 @@ struct Splitter<'a> {
 /// Splits the vectors of a version for so many lanes.
 pub fn split_vectors(types: &mut Types, function: &mut Function, width: u32) {
     let most = 512 / widest(types, function, width).clamp(8, 32);
-    let Some(piece) = [64, 32, 16, 8].into_iter().find(|&p| p <= most && width.is_multiple_of(p)) else { return };
-    if width <= most {
+    let piece = match width {
+        0..=16 => return,
+        _ if width.is_power_of_two() => most,
+        _ if width.is_multiple_of(16) => 16,
+        _ if width.is_multiple_of(8) => 8,
+        _ => return,
+    };
+    if width <= piece {
         return;
     }
     let mut s = Splitter {

@@ -40,12 +40,13 @@ fn error(span: Span, message: String, launch: Span, in_lanes: bool) -> Diagnosti
         .hint("`continue` ends one iteration; to stop early, test a flag that the iterations share")
 }
 
-/// The continuation `name` is used.
-pub fn by_name(span: Span, name: &str, launch: Span, in_lanes: bool) -> Diagnostic {
-    let who = if in_lanes { "runs in lanes of vectors" } else { "other threads run" };
-    error(span, format!("`{name}` is used in a body that {who}"), launch, in_lanes)
+/// The continuation `name` is used in a body that other threads run.
+pub fn by_name(span: Span, name: &str, launch: Span) -> Diagnostic {
+    error(span, format!("`{name}` is used in a body that other threads run"), launch, false)
 }
 
+/// Found after specialization.
 pub fn by_call(span: Span, launch: Span, in_lanes: bool) -> Diagnostic {
-    error(span, "a parallel body is left by this call".into(), launch, in_lanes)
+    let what = if in_lanes { "a body that runs in lanes" } else { "a parallel body" };
+    error(span, format!("{what} is left by this call"), launch, in_lanes)
 }

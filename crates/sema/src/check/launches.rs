@@ -1,5 +1,5 @@
-//! What bodies of `parallel`, `spawn` and `vectorize` may not capture (`targets.md`, CPU): continuations from outside, because
-//! another thread, or one lane of many, cannot go on there, and a thread started by `spawn` no `mut` variable, because it may outlive it. Apart from the
+//! What bodies of `parallel` and `spawn` may not capture (`targets.md`, CPU): continuations from outside, because another
+//! thread cannot go on there, and a thread started by `spawn` no `mut` variable, because it may outlive it. Apart from the
 //! checker, because it needs all types and looks through functions: a parameter that a function hands to `parallel` is a
 //! body there as well. What hides behind a value is found after specialization, in `flat`.
 
@@ -12,7 +12,6 @@ use nyala_syntax::ast::{ExprKind, Param, PatternKind};
 enum Launch {
     Loop,
     Thread,
-    Lanes,
 }
 
 /// Functions whose parameters become bodies are found round by round, along chains of calls no longer than this.
@@ -170,7 +169,6 @@ impl<'p, 'a> Launches<'p, 'a> {
         match info.kind {
             FnKind::Intrinsic(Intrinsic::Parallel) if position == 3 => Some(Launch::Loop),
             FnKind::Intrinsic(Intrinsic::Spawn) if position == 0 => Some(Launch::Thread),
-            FnKind::Intrinsic(Intrinsic::Vectorize) if position + 1 == info.ast.params.len() => Some(Launch::Lanes),
             FnKind::Defined => match &info.ast.params.get(position)?.pattern.kind {
                 PatternKind::Name { name, .. } => self.bodies.get(&self.p.local_at(name.span)?).copied(),
                 _ => None,
@@ -194,12 +192,7 @@ impl<'p, 'a> Launches<'p, 'a> {
             }
             if let Some(Kind::Fn(_, result)) = self.p.types.known(local.ty) {
                 if *result == TypeTable::NEVER {
-                    let d = leaves_parallel_body::by_name(
-                        span,
-                        &short(&local.name),
-                        body.call,
-                        body.launch == Launch::Lanes,
-                    );
+                    let d = leaves_parallel_body::by_name(span, &short(&local.name), body.call);
                     return self.findings.push((span, d));
                 }
                 // A function that runs here is a part of the body.
