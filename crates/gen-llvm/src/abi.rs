@@ -227,7 +227,7 @@ impl Emitter<'_> {
                 Pass::Memory => self.argument_at(*ty, &format!("%a{i}"), &format!("%x{i}"), &mut body)?,
             });
         }
-        let (name, cc) = (self.internal_name(func), self.cc);
+        let (name, cc) = (self.internal_name(func), self.convention(&function.params));
         // What is inlined here keeps its lines only if this has some.
         let (scope, at) = self.scope(function);
         let class = self.layouts.ret_class(&function.rets)?;
@@ -375,7 +375,7 @@ impl Emitter<'_> {
             }
             (RetClass::Memory, None) => return Err(bug(format!("{what}: a result in memory that is none"))),
         };
-        let (name, cc) = (self.internal_name(func), self.cc);
+        let (name, cc) = (self.internal_name(func), self.convention(&function.params));
         let (heads, version) = (heads.join(", "), self.version_attributes().to_string());
         let _ = writeln!(self.out, "define internal {cc}{ret} {name}({heads}) #0{version} {{\n{body}}}\n");
         Ok(())

@@ -411,6 +411,12 @@ impl Emitter<'_> {
         !self.layouts.vectors_fit(params, || *known.get_or_insert_with(|| targets::vector_bits(options)))
     }
 
+    /// The convention of internal functions with these parameters.
+    pub fn convention(&mut self, params: &[Ty]) -> &'static str {
+        // See Note [Vectors as arguments].
+        if !self.cc.is_empty() && self.passes_vectors_by_address(params) { "fastcc " } else { self.cc }
+    }
+
     /// Bits of the target's widest registers for vectors.
     pub fn vector_bits(&mut self) -> u32 {
         let options = self.options;
@@ -583,4 +589,5 @@ exit:
 // Of a `tailcc` call on x86-64, LLVM 22's caller rounds the size of the stack arguments up to their greatest alignment and
 // then to what keeps the stack aligned, its callee only to the latter: the two disagree about where the stack is where a
 // vector lies there beside something smaller. So vectors go either all in registers, or all by their addresses, in copies of
-// the caller's; a call in tail position is no jump then.
+// the caller's; a call in tail position is no jump then. These functions are `fastcc`, since LLVM passes what is only read at
+// an address by value again where it sees all calls, and the caller of a `tailcc` function does not align vectors on the stack.

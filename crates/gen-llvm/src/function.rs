@@ -217,7 +217,8 @@ impl FunctionEmitter<'_, '_> {
             self.body.push_str(&body);
         }
         let name = self.e.internal_name(func);
-        let (attributes, cc) = (format!("{}{}", self.attributes, self.e.version_attributes()), self.e.cc);
+        let cc = self.e.convention(&function.params);
+        let attributes = format!("{}{}", self.attributes, self.e.version_attributes());
         let scope = self.scope.map_or(String::new(), Scope::suffix);
         self.go_to(function.span);
         let at = self.at.clone();
@@ -542,6 +543,12 @@ impl FunctionEmitter<'_, '_> {
         self.e.layouts.is_bool(ty) && self.e.module.types.as_vector(ty).is_some()
     }
 
+    /// That of a function with these arguments.
+    fn convention(&mut self, args: &[Value]) -> &'static str {
+        let tys: Vec<Ty> = args.iter().map(|&a| self.ty(a)).collect();
+        self.e.convention(&tys)
+    }
+
     fn passes_vectors_by_address(&mut self, args: &[Value]) -> bool {
         let tys: Vec<Ty> = args.iter().map(|&a| self.ty(a)).collect();
         self.e.passes_vectors_by_address(&tys)
@@ -585,7 +592,7 @@ impl FunctionEmitter<'_, '_> {
             Callee::Func(func) => self.e.internal_name(func),
             Callee::Indirect(v) => self.op(v),
         };
-        let (attr, cc) = (self.call_attributes, self.e.cc);
+        let (attr, cc) = (self.call_attributes, self.convention(args));
         let group = self.e.jumping_group[self.func.idx()];
         let back = matches!(callee, Callee::Func(f) if group.is_some() && self.e.jumping_group[f.idx()] == group);
         let tail = if back { "notail " } else { "" };
@@ -670,6 +677,7 @@ impl FunctionEmitter<'_, '_> {
             return "tail";
         }
         let function = self.function;
+        let same_convention = self.e.convention(&function.params) == self.e.cc;
         let callee: Vec<Ty> = args.iter().map(|&a| self.ty(a)).collect();
         let mut in_registers = |tys: &[Ty]| {
             let (mut ints, mut floats) = ((self.ret == RetClass::Memory) as u64, 0);
@@ -680,7 +688,7 @@ impl FunctionEmitter<'_, '_> {
             }
             ints <= 6 && floats <= 8
         };
-        if in_registers(&callee) && in_registers(&function.params) { "musttail" } else { "tail" }
+        if same_convention && in_registers(&callee) && in_registers(&function.params) { "musttail" } else { "tail" }
     }
 
     /// A call in tail position that the frame must outlive.
@@ -713,7 +721,7 @@ impl FunctionEmitter<'_, '_> {
             Callee::Indirect(v) => self.op(v),
         };
         let mut texts = self.args(args)?;
-        let cc = self.e.cc;
+        let cc = self.convention(args);
         match self.ret.clone() {
             RetClass::Direct(ty) if ty != "void" => {
                 let result = self.temp();
