@@ -96,8 +96,9 @@ struct Maker {
     result: Option<Ty>,
     /// In the body, where inputs and outputs are.
     in_body: bool,
-    /// Lanes of the body.
+    /// Lanes of the body; whether some may have ended before the others.
     width: u32,
+    may_have_ended: bool,
     loops: usize,
     depth: usize,
 }
@@ -120,6 +121,7 @@ pub fn generate(seed: u64) -> String {
         result: None,
         in_body: false,
         width: 0,
+        may_have_ended: false,
         loops: 0,
         depth: 0,
     };
@@ -231,11 +233,6 @@ impl Maker {
             self.vars.push(Var { name, ty: *ty, is_mutable: true });
         }
         let start = self.vars.len() - seen.len();
-        // Where no lane has gone a way of its own yet: partial evaluation may copy what comes after ways on which different things
-        // are known, and lanes meet within each copy only.
-        for _ in 0..self.rng.below(3) {
-            self.across();
-        }
         let most = if self.rng.chance(15) { 20 } else { 6 };
         for _ in 0..2 + self.rng.below(most) {
             self.statement();
@@ -279,6 +276,9 @@ impl Maker {
     }
 
     fn statement(&mut self) {
+        if self.in_body && self.depth == 0 && self.rng.chance(8) {
+            return self.across();
+        }
         let kinds = if self.depth >= 3 { 9 } else { 17 };
         match self.rng.below(kinds) {
             0 => self.declare(self.depth == 0),
@@ -295,17 +295,23 @@ impl Maker {
         }
     }
 
-    /// What lanes tell each other.
+    /// What lanes tell each other, where all that have not ended meet.
     fn across(&mut self) {
-        let (c, n, f) = (self.atom(BOOL), self.atom(U32), self.atom(F32));
+        let c = self.expr(BOOL, 2);
         let (ty, e) = match self.rng.below(7) {
             0 => (BOOL, format!("rv_any({c})")),
             1 => (BOOL, format!("rv_all({c})")),
             2 => (U32, format!("rv_popcount({c}) as u32")),
             3 if self.width <= 32 => (U32, format!("rv_ballot({c}) as u32")),
             // A lane before this one is there, too.
-            4 | 5 => (U32, format!("rv_shuffle_u32({n}, (rv_lane_id() as u32 / {}u) as i32)", 1 + self.rng.below(3))),
-            6 => (F32, format!("rv_shuffle_f32({f}, rv_lane_id() & {})", self.rng.below(64))),
+            4 | 5 if !self.may_have_ended => {
+                let e = self.expr(U32, 2);
+                (U32, format!("rv_shuffle_u32({e}, (rv_lane_id() as u32 / {}u) as i32)", 1 + self.rng.below(3)))
+            }
+            6 if !self.may_have_ended => {
+                let e = self.expr(F32, 2);
+                (F32, format!("rv_shuffle_f32({e}, rv_lane_id() & {})", self.rng.below(64)))
+            }
             _ => (BOOL, format!("rv_any({c})")),
         };
         let name = self.name("v");
@@ -449,7 +455,10 @@ impl Maker {
             (_, 1) if self.loops > 0 => "continue()".into(),
             (_, 2) if !self.jumps.is_empty() => format!("{}()", self.jumps[self.rng.below(self.jumps.len())]),
             (Some(ty), _) => format!("return({})", self.expr(ty, 1)),
-            _ if self.in_body && self.rng.chance(40) => "end_lane()".into(),
+            _ if self.in_body && self.rng.chance(40) => {
+                self.may_have_ended = true;
+                "end_lane()".into()
+            }
             _ => return self.assign(),
         };
         self.line(&format!("if {c} {{ {how} }}"));
