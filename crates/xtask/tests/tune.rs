@@ -309,11 +309,12 @@ fn who_is_interrupted_keeps_what_was_found() {
         assert!(start.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(5));
     }
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    // Not SIGINT, which what a shell starts in the background ignores.
+    let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     let output = child.wait_with_output().unwrap();
     let out = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(130), "{out}{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(143), "{out}{}", stderr(&output));
     assert!(out.contains("2 of 3 variants tried"), "{out}");
     assert_eq!(values_of(&folder.path("p.tune")), "WAY = quick\n");
 }
