@@ -232,11 +232,9 @@ fn a_file_that_cannot_be_written_is_known_before_the_search() {
     let folder = Folder::new("tune write");
     let file = folder.write("p.impala", PROGRAM);
     std::fs::create_dir(folder.path("p.tune")).unwrap();
-    let start = Instant::now();
     let (code, out, err) = tune(&[file.as_ref()]);
     assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
     assert!(err.contains("error[cannot-write]") && err.contains("p.tune"), "{err}");
-    assert!(start.elapsed() < Duration::from_secs(5));
     // Nor is it read.
     let (code, out, err) = run("run", &file, &[]);
     assert_eq!((code, out.as_str()), (Some(0), "0\n"));
