@@ -104,7 +104,7 @@ pub fn roofline(suite: &Suite, threads: usize, all: &[Measured]) -> Result<Strin
         title: &format!("{}: roofline", suite.title),
         about: &about(&threads_in_words(threads), "operations as the algorithm has them"),
         x_label: "operations for each byte to or from memory",
-        y_label: "10⁹ operations/s",
+        y_label: "billion operations/s",
         lines: &[roof, points("ours", ours), points("fastest peer", fastest)],
     };
     let file = file(suite.name, &format!("roofline-{threads}"))?;
