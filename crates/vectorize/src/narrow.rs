@@ -582,14 +582,11 @@ impl Narrowing<'_> {
             for p in self.function.blocks[b].params.clone() {
                 insts.append(&mut behind[p]);
             }
-            for (i, inst) in std::mem::take(&mut self.function.blocks[b].insts).into_iter().enumerate() {
+            for inst in std::mem::take(&mut self.function.blocks[b].insts) {
                 let result = inst.result;
-                let is_own = |v: Value| matches!(self.definition[v], Definition::Inst(own, at) if (own, at) == (b, i));
                 match result.map_or(0, |r| bits_of[r]) {
-                    bits if bits > 0 && result.is_some_and(is_own) => {
-                        self.narrow_inst(inst, bits, &entering, &mut insts);
-                    }
-                    _ => insts.push(inst),
+                    0 => insts.push(inst),
+                    bits => self.narrow_inst(inst, bits, &entering, &mut insts),
                 }
                 if let Some(r) = result {
                     insts.append(&mut behind[r]);
@@ -636,6 +633,7 @@ impl Narrowing<'_> {
         new
     }
 
+    /// The operation in so many bits, with conversions where it takes its operands for signed numbers.
     fn narrow_inst(
         &mut self,
         mut inst: Inst,
