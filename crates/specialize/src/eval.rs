@@ -206,6 +206,7 @@ pub struct Evaluator<'a> {
     stubs: Vec<Stub>,
     stub_of: SideTable<Cont, Option<u32>>,
     memo: FxHashMap<(Cont, u64, Rc<[Val]>), StubId>,
+    tickets: stubs::Tickets,
     /// Birth of residual parameters, and of what was computed from them; with the nesting of held stubs.
     ranks: SideTable<Val, Option<(u32, u32)>>,
     births: u32,
@@ -263,6 +264,7 @@ impl<'a> Evaluator<'a> {
             stubs: Vec::new(),
             stub_of: SideTable::default(),
             memo: FxHashMap::default(),
+            tickets: stubs::Tickets::default(),
             ranks: SideTable::default(),
             births: 0,
             queue: BinaryHeap::new(),
@@ -537,6 +539,12 @@ impl<'a> Evaluator<'a> {
         if halt {
             self.skip(site, postdom::UNKNOWN, &args);
             mode = Mode::Filters;
+        }
+        if self.facts.exchanges[k]
+            && let Some(ret) = args.last_mut()
+            && let Some(s) = self.stub_of_val(*ret)
+        {
+            *ret = self.ticket(s);
         }
         // What a run comes back to after it skipped something is evaluated once, for all ways there.
         unfold |= run || matches!((site.past.mode, mode), (Mode::Run(_), Mode::Run(_)));

@@ -2,7 +2,7 @@
 
 use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
-use nyala_ir::{Cont, Node, Op, Ty, TyKind, Val, World};
+use nyala_ir::{Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 
@@ -25,6 +25,8 @@ pub struct Facts {
     /// Continuations that may come to one with variables in memory; to one that may store an address of some.
     pub has_variables: SideTable<Cont, bool>,
     pub stores_variables: SideTable<Cont, bool>,
+    /// Functions that may come to an operation across lanes.
+    pub exchanges: SideTable<Cont, bool>,
     /// See `eval/kept.rs`, which asks first.
     pub written: OnceCell<SideTable<Cont, FxHashSet<Val>>>,
 }
@@ -41,6 +43,7 @@ impl Facts {
             has_loop: SideTable::default(),
             has_variables: SideTable::default(),
             stores_variables: SideTable::default(),
+            exchanges: SideTable::default(),
             function: SideTable::default(),
             written: OnceCell::new(),
             nest,
@@ -55,15 +58,40 @@ impl Facts {
         facts.find_functions(w);
         facts.find_recursive(&refs);
         facts.find_loops(w);
-        facts.find_variables(w, &refs);
+        let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
+        for &k in &facts.nest.conts {
+            refs[k].iter().for_each(|&r| referrers[r].push(k));
+        }
+        facts.find_variables(w, &referrers);
+        facts.find_exchanges(w, &referrers);
         facts
     }
 
-    fn find_variables(&mut self, w: &World, refs: &SideTable<Cont, Vec<Cont>>) {
-        let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
+    /// Lanes that have parted meet where their ways do in the source. Where a join is specialized in a function it has
+    /// several copies, in which they would not; so none is in a program with operations across lanes. Two calls in which
+    /// they would meet too early: `Evaluator::ticket`.
+    fn find_exchanges(&mut self, w: &World, referrers: &SideTable<Cont, Vec<Cont>>) {
+        let mut work: Vec<Cont> = self.nest.conts.iter().copied().filter(|&k| exchanges(w, k)).collect();
+        if work.is_empty() {
+            return;
+        }
+        while let Some(k) = work.pop() {
+            if !std::mem::replace(&mut self.exchanges[k], true) {
+                work.extend(&referrers[k]);
+            }
+        }
+        for &k in &self.nest.conts {
+            self.exchanges[k] &= is_function(w, k) && w.body(k).is_some();
+            let returns = w.params(k).last().is_some_and(|&p| is_return(w, p));
+            if !self.is_recursive[k] && !returns {
+                self.automatic[k] = 0;
+            }
+        }
+    }
+
+    fn find_variables(&mut self, w: &World, referrers: &SideTable<Cont, Vec<Cont>>) {
         let (mut has, mut stores) = (Vec::new(), Vec::new());
         for &k in &self.nest.conts {
-            refs[k].iter().for_each(|&r| referrers[r].push(k));
             for &v in self.nest.ops(k) {
                 let given = match w.as_op(v) {
                     Some(Op::Slot) => {
@@ -248,6 +276,19 @@ pub fn is_data(w: &World, ty: Ty) -> bool {
         }
     }
     true
+}
+
+/// Whether a parameter is a continuation that a function returns to.
+pub fn is_return(w: &World, param: Val) -> bool {
+    let params = w.types.cn_params(w.ty(param));
+    params.is_some_and(|params| params.iter().all(|&t| !w.types.has_function(t)))
+}
+
+/// Whether this is an operation in which lanes wait for each other.
+fn exchanges(w: &World, k: Cont) -> bool {
+    let Linkage::Foreign(symbol) = &w.cont(k).linkage else { return false };
+    let op = symbol.strip_prefix("nyala_lanes_");
+    op.is_some_and(|op| matches!(op, "any" | "all" | "count" | "ballot" | "get" | "compact" | "barrier"))
 }
 
 /// The condition of the branch that a continuation's body is.

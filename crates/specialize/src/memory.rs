@@ -547,13 +547,19 @@ impl Memory {
         kept
     }
 
-    /// Whether all that `other` knows of such variables is known here.
+    /// Whether all that `other` knows is known here.
     pub fn implies(&self, other: &Memory) -> bool {
-        other.objects.iter().all(|(base, object)| {
-            let open = self.open.iter().find(|o| o.0 == *base).map(|o| &o.1);
-            let found = open.or_else(|| self.objects.get(base));
-            found.is_some_and(|o| o.private && object.leaves.is_within(&o.leaves))
-        })
+        let object_of = |memory: &'_ Memory, base: &Val| -> Option<Object> {
+            let open = memory.open.iter().find(|o| o.0 == *base).map(|o| &o.1);
+            let object = open.or_else(|| memory.objects.get(base)).cloned();
+            object.filter(|o| o.private || o.epoch == memory.epoch)
+        };
+        let bases = other.objects.keys().chain(other.open.iter().map(|(base, _)| base));
+        bases.into_iter().all(|base| {
+            let Some(object) = object_of(other, base) else { return true };
+            let found = object_of(self, base);
+            found.is_some_and(|o| o.private >= object.private && object.leaves.is_within(&o.leaves))
+        }) && other.entries.iter().all(|(ptr, val)| self.entries.get(ptr) == Some(val))
     }
 
     /// Whether anything is known at all.

@@ -1,47 +1,9 @@
 //! What lanes do one after the other, together, or in functions: calls.
 
 use crate::linear::{Builder, Wide};
-use crate::regions::Regions;
-use crate::shapes::{LaneOp, Shape, Shapes, is_address};
-use crate::versions::Versions;
-use nyala_base::{Id, Span};
+use crate::shapes::{LaneOp, Shape, is_address};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty};
-use rustc_hash::FxHashMap;
-
-/// More copies of one operation are not looked at.
-const MAX_COPIES: usize = 64;
-
-/// Where an operation across lanes is written of which partial evaluation has made copies on several ways, so that lanes that go
-/// these ways would not meet.
-pub fn copies_apart(function: &Function, regions: &Regions, shapes: &Shapes, versions: &Versions) -> Option<Span> {
-    let mut copies: FxHashMap<(Span, Func), Vec<usize>> = FxHashMap::default();
-    for &b in &regions.order {
-        for inst in &function.blocks[b].insts {
-            if let InstOp::Call(f) = inst.op
-                && versions.lane_operation(f).is_some_and(|op| !matches!(op, LaneOp::Id | LaneOp::Width))
-                && !inst.span.is_none()
-            {
-                copies.entry((inst.span, f)).or_default().push(b);
-            }
-        }
-    }
-    let mut copies: Vec<_> = copies.into_iter().filter(|(_, blocks)| blocks.len() > 1).collect();
-    copies.sort_by_key(|((span, f), _)| (span.lo, f.idx()));
-    let parting = || regions.order.iter().copied().filter(|&d| shapes.divergent[d]);
-    for ((span, _), blocks) in copies {
-        let blocks = &blocks[..blocks.len().min(MAX_COPIES)];
-        for (i, &a) in blocks.iter().enumerate() {
-            let beside = |b: usize| !regions.dominates(a, b) && !regions.dominates(b, a);
-            for &b in blocks[..i].iter().filter(|&&b| beside(b)) {
-                if parting().any(|d| regions.is_apart(d, a) && regions.is_apart(d, b)) {
-                    return Some(span);
-                }
-            }
-        }
-    }
-    None
-}
 
 impl Builder<'_> {
     // Lanes.

@@ -117,9 +117,6 @@ pub fn vectorize(module: &mut Module, options: Options) -> Outcome {
             shapes = find_shapes(&module.types, &old, &versions);
             shapes.narrowed.extend(narrowed);
         }
-        if let Some(span) = lanes::copies_apart(&old, &regions, &shapes, &versions) {
-            versions.apart(span);
-        }
         let new = linear::build(
             &mut versions,
             module,

@@ -118,13 +118,6 @@ impl Regions {
         self.post_times[a].0 <= self.post_times[b].0 && self.post_times[b].1 <= self.post_times[a].1
     }
 
-    /// Whether lanes that part at `d` may come to `b` apart from each other, as far as blocks say that `d` dominates.
-    pub fn is_apart(&self, d: usize, b: usize) -> bool {
-        let meet = self.node_ipdom[self.node(d)];
-        let is_behind = meet != NONE && self.dominates(self.start(meet), b);
-        self.dominates(d, b) && !is_behind && !self.post_dominates(self.node(b), self.node(d))
-    }
-
     pub fn is_back_edge(&self, from: usize, to: usize) -> bool {
         self.loops.of[to].is_some_and(|l| self.loops.all[l].header == to && self.loops.contains(l, from))
     }

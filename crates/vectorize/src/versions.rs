@@ -115,18 +115,6 @@ impl Versions {
         self.diagnostics.push(limitation::error(span, message, hint));
     }
 
-    /// Lanes that want to know of each other do not meet.
-    pub fn apart(&mut self, span: Span) {
-        let message =
-            "lanes exchange values here, and partial evaluation has made copies of it for ways that lanes go apart";
-        let hint =
-            "exchange them before the lanes part, or hide from partial evaluation what is known on one way only: `$x`";
-        let d = limitation::error(span, message, hint);
-        if !self.diagnostics.contains(&d) {
-            self.diagnostics.push(d);
-        }
-    }
-
     /// Whether an operation across lanes is among what a function and its callees do.
     pub fn reaches_lane_operation(&self, module: &Module, func: Func) -> bool {
         if self.lane_ops.iter().all(Option::is_none) {

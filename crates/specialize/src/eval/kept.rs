@@ -4,7 +4,7 @@
 //! The code decides what is worth assuming; whether it holds is asked at each jump to the block that was built with an
 //! assumption ([`Evaluator::target`]). Where it does not, another block is built.
 
-use super::{Evaluator, State, StubId};
+use super::{Evaluator, StubId};
 use crate::facts::Facts;
 use crate::memory::{self, Memory};
 use nyala_base::SideTable;
@@ -91,12 +91,6 @@ impl Evaluator<'_> {
             }
         }
         Some(written)
-    }
-
-    /// Marks a stub as built for requests with such memory only.
-    pub(super) fn assume(&mut self, s: StubId, memory: Memory, block: Cont) {
-        self.stubs[s].state = State::Consumed;
-        self.stubs[s].assumed = Some(Box::new((memory, block)));
     }
 }
 

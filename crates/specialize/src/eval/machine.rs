@@ -444,7 +444,7 @@ impl Evaluator<'_> {
         site: &mut Site,
     ) -> Decision {
         let k = code.cont;
-        if code.call.drifts {
+        if code.call.drifts || self.facts.exchanges[k] {
             return Decision::Residual;
         }
         let mode = match callee {

@@ -4,9 +4,10 @@
 //! next round: what is not known, and where the function returns to, stay parameters; if that is not enough, functions too.
 
 use super::{Evaluator, State, memory};
+use crate::facts::is_return;
 use crate::whistle::Sharing;
 use nyala_base::SideTable;
-use nyala_ir::{Cont, Node, TyKind, Val};
+use nyala_ir::{Cont, Node, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Copies of a function that are too many once a budget is spent.
@@ -29,18 +30,10 @@ impl Evaluator<'_> {
         let is_shared = |&i: &usize| match self.source.types.has_function(self.source.ty(params[i])) {
             // Each copy of a caller has its own variables.
             _ if self.source.types.pointee(self.source.ty(params[i])).is_some() && is_variable(args[i]) => true,
-            true => sharing == Sharing::Functions || i + 1 == params.len() && self.is_return(params[i]),
+            true => sharing == Sharing::Functions || i + 1 == params.len() && is_return(self.source, params[i]),
             false => !self.is_known(args[i]),
         };
         (1..args.len().min(64)).filter(is_shared).fold(0, |shared, i| shared | 1 << i)
-    }
-
-    /// Whether a last parameter is where a function goes on with mere data.
-    fn is_return(&self, param: Val) -> bool {
-        match self.source.types.kind(self.source.ty(param)) {
-            TyKind::Cn(params) => params.iter().all(|&t| !self.source.types.has_function(t)),
-            _ => false,
-        }
     }
 
     /// Notes functions with many copies that do not differ in known values; with `early`, those that nobody asked for.

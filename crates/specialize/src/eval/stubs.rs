@@ -5,12 +5,44 @@ use super::{Diverged, Entry, Evaluator, NO_PAST, Past, Request, RequestKind, Sit
 use super::{MAX_BLOCKS_PER_CONT, memory};
 use crate::memory::Memory;
 use nyala_ir::{Cont, Effect, Node, TyKind, Val};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
+/// Stand-ins for what calls return to, by the calling continuation and what they stand for, and what each stands for.
+#[derive(Default)]
+pub(super) struct Tickets {
+    by: FxHashMap<(Cont, StubId), StubId>,
+    of: FxHashMap<StubId, (Cont, StubId)>,
+}
+
 impl Evaluator<'_> {
     // Stubs.
+
+    /// What a call of a function with operations across lanes returns to, told from that of other calls, which return to
+    /// the same: in code that such calls have in common lanes would meet that have not in the source.
+    pub(super) fn ticket(&mut self, ret: StubId) -> Val {
+        let call = self.current.0;
+        // A function that calls itself last has as many as there are calls of it.
+        let mut at = ret;
+        while let Some(&(of, stands_for)) = self.tickets.of.get(&at) {
+            if of == call {
+                return self.dst.cont_val(self.stubs[at].cont);
+            }
+            at = stands_for;
+        }
+        let ticket = match self.tickets.by.get(&(call, ret)) {
+            Some(&ticket) => ticket,
+            None => {
+                let ticket = self.again(ret);
+                (self.stubs[ticket].state, self.stubs[ticket].alias) = (State::Consumed, Some(ret));
+                self.tickets.by.insert((call, ret), ticket);
+                self.tickets.of.insert(ticket, (call, ret));
+                ticket
+            }
+        };
+        self.dst.cont_val(self.stubs[ticket].cont)
+    }
 
     pub(super) fn stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>) -> StubId {
         if let Some(&s) = self.memo.get(&(source, mask, vals.clone())) {
@@ -72,30 +104,36 @@ impl Evaluator<'_> {
             s = match self.stubs[s].alias {
                 Some(alias) => alias,
                 None => {
-                    let Stub { source, mask, .. } = self.stubs[s];
-                    let vals = self.stubs[s].vals.clone();
-                    let fresh = self.fresh_stub(source, mask, vals);
-                    let Stub { resume, made, .. } = self.stubs[s];
-                    (self.stubs[fresh].resume, self.stubs[fresh].made) = (resume, made);
-                    self.stubs[fresh].is_return = self.stubs[s].is_return;
+                    let fresh = self.again(s);
                     self.stubs[s].alias = Some(fresh);
-                    if let Some(record) = &mut self.record {
-                        record.make_again(self.stubs[s].cont, self.stubs[fresh].cont);
-                    }
                     fresh
                 }
             };
         }
-        // The next one to ask has a short way, unless blocks with assumptions lie on it.
+        // The next one to ask has a short way, with the blocks with assumptions on it.
         let mut at = first;
         while at != s
-            && self.stubs[at].assumed.is_none()
             && let Some(next) = self.stubs[at].alias
         {
-            self.stubs[at].alias = Some(s);
+            if self.stubs[at].assumed.is_none() && self.stubs[next].assumed.is_none() {
+                self.stubs[at].alias = Some(s);
+            }
             at = next;
         }
         s
+    }
+
+    /// A fresh one of the same.
+    fn again(&mut self, s: StubId) -> StubId {
+        let Stub { source, mask, resume, made, is_return, .. } = self.stubs[s];
+        let vals = self.stubs[s].vals.clone();
+        let fresh = self.fresh_stub(source, mask, vals);
+        let stub = &mut self.stubs[fresh];
+        (stub.resume, stub.made, stub.is_return) = (resume, made, is_return);
+        if let Some(record) = &mut self.record {
+            record.make_again(self.stubs[s].cont, self.stubs[fresh].cont);
+        }
+        fresh
     }
 
     pub(super) fn unmasked(&self, k: Cont, mask: u64) -> impl Iterator<Item = usize> + use<> {
@@ -325,8 +363,9 @@ impl Evaluator<'_> {
                 .collect();
             let ty = self.dst.types.cn(&tys);
             let block = self.dst.reserve(ty);
-            if general {
-                self.assume(s, memory.clone(), block);
+            // A callee that is inlined late may ask again for what it returns to.
+            if general || fixed.iter().all(Option::is_none) && self.may_assume(s) {
+                self.stubs[s].assumed = Some(Box::new((memory.clone(), block)));
             }
             block
         } else {

@@ -298,7 +298,7 @@ impl Maker {
     /// What lanes tell each other, where all that have not ended meet.
     fn across(&mut self) {
         let c = self.expr(BOOL, 2);
-        let (ty, e) = match self.rng.below(7) {
+        let (ty, e) = match self.rng.below(8) {
             0 => (BOOL, format!("rv_any({c})")),
             1 => (BOOL, format!("rv_all({c})")),
             2 => (U32, format!("rv_popcount({c}) as u32")),
@@ -311,6 +311,10 @@ impl Maker {
             6 if !self.may_have_ended => {
                 let e = self.expr(F32, 2);
                 (F32, format!("rv_shuffle_f32({e}, rv_lane_id() & {})", self.rng.below(64)))
+            }
+            7 => {
+                let (a, b) = (self.expr(U32, 1), self.expr(U32, 1));
+                (U32, format!("{}agree({a}) ^ agree({b})", ["", "@"][self.rng.below(2)]))
             }
             _ => (BOOL, format!("rv_any({c})")),
         };
@@ -555,7 +559,13 @@ impl Maker {
                 Some(target) => format!("-> u32 {{ {target} += {q}; {e} }}"),
                 None => e,
             };
-            self.line(&format!("let {name} = |{q}: u32| {body};"));
+            // A function that differs from lane to lane.
+            let other = match self.rng.chance(30) {
+                true => format!("if {} {{ triple }} else ", self.expr(BOOL, 1)),
+                false => String::new(),
+            };
+            let (open, close) = if other.is_empty() { ("", "") } else { ("{ ", " }") };
+            self.line(&format!("let {name} = {other}{open}|{q}: u32| {body}{close};"));
             self.closures.push(name);
             return;
         }
