@@ -3,7 +3,7 @@
 #if __AVX512F__
 #include "options.h"
 #endif
-static const int W = 320, H = 240, SIDE = 128;
+static const int W = 896, H = 1184, SIDE = 128;
 static inline float cell(const float *v, int x, int y, int z) { return v[(z * SIDE + y) * SIDE + x]; }
 static inline float mix(float a, float b, float t) { return a + (b - a) * t; }
 static inline bool inside(float x, float y, float z) { return x >= 0 && x <= 1 && y >= 0 && y <= 1 && z >= 0 && z <= 1; }

@@ -181,7 +181,7 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
         tally.add(random::run(None, std::time::Duration::from_secs(seconds), 20_000, None, false));
         if !quick {
             eprintln!("random bodies of `vectorize`");
-            tally.add(random::run(None, std::time::Duration::from_secs(600), 2_000, None, true));
+            tally.add(random::run(None, std::time::Duration::from_secs(600), 3_000, None, true));
         }
         eprintln!("bad input");
         tally.add(bad_input::run(None, std::time::Duration::from_secs(seconds)));

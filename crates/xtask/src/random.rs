@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 
 /// Arguments that every program is run with.
 const INPUTS: &[[u32; 4]] = &[[0, 0, 0, 0], [1, 2, 3, 4], [7, 3, 0, 1], [100, 41, 6, 2], [3_000_000_000, 5, 2, 77]];
+/// What `--cpu` calls this processor.
+const THIS_CPU: &str = "native";
 /// Programs that take longer are left out; residual ones may take a few more, as some jumps between blocks are no calls of
 /// the source.
 const MAX_STEPS: u64 = 60_000;
@@ -69,6 +71,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
     let next = AtomicU64::new(0);
     let found: Mutex<(Tally, [u64; 5])> = Mutex::default();
     let sizes: Mutex<Vec<(Size, u64)>> = Mutex::default();
+    let cpus = cpus();
     let work = || {
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
@@ -83,10 +86,10 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
                 native: has_lanes || i.is_multiple_of(NATIVE_EVERY),
                 plain: i.is_multiple_of(PLAIN_EVERY),
                 max_steps: if has_lanes { MAX_STEPS_OF_LANES } else { MAX_STEPS },
-                cpus: if has_lanes { one_of(older_cpus(), seed) } else { &[] },
+                cpus: if has_lanes { vec![cpus[seed as usize % cpus.len()]] } else { vec![THIS_CPU] },
             };
             let _running = engines.native.then(|| Running::note(seed, &program));
-            let outcome = check_all(&program, engines);
+            let outcome = check_all(&program, &engines);
             if let Outcome::Fault(e) = &outcome {
                 // Making it smaller takes a while.
                 println!("FAILED random program, seed {seed}: {e}");
@@ -210,11 +213,11 @@ pub fn run_file(path: &Path) -> Result<bool, String> {
 pub fn check_file(path: &Path) -> Result<bool, String> {
     let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let engines =
-        Engines { native: program.contains("fn all("), plain: true, max_steps: MAX_STEPS_OF_LANES, cpus: older_cpus() };
+        Engines { native: program.contains("fn all("), plain: true, max_steps: MAX_STEPS_OF_LANES, cpus: cpus() };
     watched(MAX_TIME_OF_CHILD, move |started| {
         started();
         examine_or_exit(|| {
-            let text = match check_all(&program, engines) {
+            let text = match check_all(&program, &engines) {
                 Outcome::Agrees(_) => "agrees".into(),
                 Outcome::Limited => "agrees, but is a limitation of native code".into(),
                 Outcome::OnlyNative => "agrees as native code, not interpreted after partial evaluation".into(),
@@ -259,7 +262,7 @@ fn smaller(program: String) -> String {
 }
 
 /// Checks a program; a panic is a fault of it. What known inputs make too long for partial evaluation is checked without.
-fn check_all(program: &str, engines: Engines) -> Outcome {
+fn check_all(program: &str, engines: &Engines) -> Outcome {
     let check = |program: &str| {
         let outcome = std::panic::catch_unwind(|| check(program, engines));
         outcome.unwrap_or_else(|_| Outcome::Fault("the compiler panicked".into()))
@@ -270,9 +273,9 @@ fn check_all(program: &str, engines: Engines) -> Outcome {
     }
 }
 
-/// One of them, by a number; nothing of nothing.
-fn one_of(cpus: &'static [&'static str], n: u64) -> &'static [&'static str] {
-    cpus.chunks(1).nth((n % cpus.len().max(1) as u64) as usize).unwrap_or(&[])
+/// This processor and older ones.
+fn cpus() -> Vec<&'static str> {
+    [&[THIS_CPU], older_cpus()].concat()
 }
 
 /// The program without the entries to which some inputs are known.
@@ -281,15 +284,14 @@ fn unsplit(program: &str) -> String {
 }
 
 /// What a program is run by, beside the interpreter before and after partial evaluation.
-#[derive(Clone, Copy)]
 struct Engines {
     native: bool,
     /// Without partial evaluation.
     plain: bool,
     /// Of the source, for each inputs.
     max_steps: u64,
-    /// Other processors than this one to make optimized native code for.
-    cpus: &'static [&'static str],
+    /// Processors to make optimized native code for, which takes most of the time.
+    cpus: Vec<&'static str>,
 }
 
 enum Outcome {
@@ -312,7 +314,7 @@ struct Size {
     for_each_asked: Option<f64>,
 }
 
-fn check(program: &str, engines: Engines) -> Outcome {
+fn check(program: &str, engines: &Engines) -> Outcome {
     let mut s = Session::new(Options { verify: true, ..Options::default() });
     s.add_file("random.impala", program);
     let Ok(world) = s.graph() else { return Outcome::Fault(s.render(false)) };
@@ -360,12 +362,12 @@ fn check(program: &str, engines: Engines) -> Outcome {
             }
             only_native = true;
         }
-        let on_others = engines.cpus.iter().map(|&cpu| (3, Some(cpu)));
-        let runs = [(0, None), (3, None)].into_iter().chain(on_others).filter(|_| engines.native);
+        let optimized = engines.cpus.iter().map(|&cpu| (3, cpu));
+        let runs = [(0, THIS_CPU)].into_iter().chain(optimized).filter(|_| engines.native);
         for (opt_level, cpu) in runs {
             s.options.opt_level = opt_level;
-            s.options.cpu = cpu.map(String::from);
-            let what = what.to_string() + &cpu.map(|c| format!(", --cpu {c}")).unwrap_or_default();
+            s.options.cpu = Some(cpu.into());
+            let what = format!("{what}, --cpu {cpu}");
             let result = run_native(&mut s, &residual);
             s.options.cpu = None;
             match result {

@@ -49,7 +49,7 @@ const SUITES: &[Suite] = &[
             ("black_scholes", &[32, 64], "1,048,576 options"),
             ("binomial", &[16, 32], "32,768 options, 64 steps"),
             ("ambient_occlusion", &[16, 32], "256×256 pixels, 4 samples, 64 rays each"),
-            ("volume", &[16, 32], "320×240 rays through 128³ densities"),
+            ("volume", &[16, 32], "896×1184 rays through 128³ densities"),
             ("gather", &[16, 32], "4,194,304 dependent look-ups"),
             ("strided", &[16, 64], "4,194,304 pixels of three bytes"),
         ],
