@@ -61,12 +61,26 @@ const MAX_TIME_OF_CHILD: Duration = Duration::from_secs(60);
 /// Then there is enough to do.
 const MAX_FAILED: usize = 5;
 
+/// Which programs are made, and how they run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    All,
+    /// All are a `vectorize`.
+    Lanes,
+    /// None is, and none runs as native code.
+    Interpreted,
+}
+
 /// Makes and checks programs until the time is up; prints the seed, and every program that disagrees. Those that spend the
-/// budget go to the folder `keep`, and those of which the residual program is large. With `only_lanes` all are a `vectorize`.
-pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&Path>, only_lanes: bool) -> Tally {
+/// budget go to the folder `keep`, and those of which the residual program is large.
+pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&Path>, which: Which) -> Tally {
     let first = seed.unwrap_or_else(fresh_seed);
-    let lanes_option = if only_lanes { "--lanes " } else { "" };
-    println!("random programs from seed {first} (repeat one with `./x fuzz {lanes_option}--seed SEED --programs 1`)");
+    let option = match which {
+        Which::All => "",
+        Which::Lanes => "--lanes ",
+        Which::Interpreted => "--interpreted ",
+    };
+    println!("random programs from seed {first} (repeat one with `./x fuzz {option}--seed SEED --programs 1`)");
     let start = Instant::now();
     let next = AtomicU64::new(0);
     let found: Mutex<(Tally, [u64; 5])> = Mutex::default();
@@ -80,10 +94,14 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
                 return;
             }
             let seed = first.wrapping_add(i);
-            let has_lanes = only_lanes || seed.is_multiple_of(LANES_EVERY);
+            let has_lanes = match which {
+                Which::All => seed.is_multiple_of(LANES_EVERY),
+                Which::Lanes => true,
+                Which::Interpreted => false,
+            };
             let program = if has_lanes { lanes::generate(seed) } else { maker::generate(seed) };
             let engines = Engines {
-                native: has_lanes || i.is_multiple_of(NATIVE_EVERY),
+                native: has_lanes || which == Which::All && i.is_multiple_of(NATIVE_EVERY),
                 plain: i.is_multiple_of(PLAIN_EVERY),
                 max_steps: if has_lanes { MAX_STEPS_OF_LANES } else { MAX_STEPS },
                 cpus: if has_lanes { vec![cpus[seed as usize % cpus.len()]] } else { vec![THIS_CPU] },
