@@ -80,6 +80,10 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
         }
         VectorOp::Gather => {
             let (addresses, mask) = (addresses(f, args, n)?, mask_or_all(f, mask, n)?);
+            // Of a lane that reads several elements: that of one.
+            let types = &f.e.module.types;
+            let element = types.pointee(f.ty(args[0])).and_then(|t| layout::size_align(types, t));
+            let align = align.min(element.map_or(1, |(_, align)| align));
             let loaded = narrowed_later(f, &lanes, &name);
             let symbol = format!("llvm.masked.gather.{}.v{n}p0", lanes.suffix);
             f.e.declare(&symbol, || format!("declare {text} @{symbol}(<{n} x ptr>, <{n} x i1>, {text})"));
@@ -142,14 +146,19 @@ fn resize(f: &mut FunctionEmitter, name: &str, how: &str, from: u32, to: u32, va
     }
 }
 
-/// The mask, of which LLVM does not know that it does.
+/// The mask, of which LLVM does not know that it does. It stays in a register of masks: where LLVM 22 takes the bits of a
+/// shuffled mask to another one, it may write `vmovmskps` of a vector register that this instruction cannot name.
 fn unknown(f: &mut FunctionEmitter, mask: &str, n: u32) -> String {
-    let [bits, wide, opaque, back, mask_again] = [(); 5].map(|()| f.temp());
-    f.line(format_args!("{bits} = bitcast {mask} to i{n}"));
-    resize(f, &wide, "zext", n, 64, &bits);
-    f.line(format_args!("{opaque} = call i64 asm \"\", \"=r,0\"(i64 {wide})"));
-    resize(f, &back, "trunc", 64, n, &opaque);
-    f.line(format_args!("{mask_again} = bitcast i{n} {back} to <{n} x i1>"));
+    let wide = n.next_power_of_two().max(8);
+    let [widened, opaque, mask_again] = [(); 3].map(|()| f.temp());
+    let lanes = |n: u32, all: u32| {
+        let lanes: Vec<String> = (0..n).map(|k| format!("i32 {}", k.min(all))).collect();
+        format!("<{n} x i32> <{}>", lanes.join(", "))
+    };
+    f.line(format_args!("{widened} = shufflevector {mask}, <{n} x i1> zeroinitializer, {}", lanes(wide, n)));
+    f.line(format_args!("{opaque} = call <{wide} x i1> asm \"\", \"=k,0\"(<{wide} x i1> {widened})"));
+    let narrow = lanes(n, n);
+    f.line(format_args!("{mask_again} = shufflevector <{wide} x i1> {opaque}, <{wide} x i1> poison, {narrow}"));
     format!("<{n} x i1> {mask_again}")
 }
 

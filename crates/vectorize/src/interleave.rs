@@ -233,19 +233,21 @@ impl Interleaver<'_> {
             let high = group.members.iter().map(|m| m.1).max().unwrap_or(from);
             let size = layout::prim_size(group.prim) as i64;
             let n = i64::from(self.width - 1) * group.gap + (high - low) / size + 1;
-            let at = self.further(&mut before[first], old[first].args[0], low - from, &old[first]);
+            let at =
+                further(self.types, self.function, &mut before[first], old[first].args[0], low - from, &old[first]);
             let ty = self.types.vector(group.prim, n as u32);
-            let all = self.emit(&mut before[first], InstOp::Vector(VectorOp::Load), &[at], ty, &old[first]);
+            let all = emit(self.function, &mut before[first], InstOp::Vector(VectorOp::Load), &[at], ty, &old[first]);
             for &(i, offset) in &group.members {
                 instead[i] = Some(Vec::new());
                 let Some((shuffle, _)) = old[i].result.and_then(|r| shuffles[r]) else { continue };
                 let mut made = Vec::new();
                 let shift = (offset - low) / size;
                 let lanes = (0..i64::from(self.width)).map(|k| k * group.gap + shift);
-                let index = self.numbers(&mut made, lanes, &old[shuffle]);
+                let index = numbers(self.types, self.function, &mut made, lanes, &old[shuffle]);
                 let Some(result) = old[shuffle].result else { continue };
                 let ty = self.types.vector(group.prim, self.width);
-                let part = self.emit(&mut made, InstOp::Op(Op::Shuffle), &[all, all, index], ty, &old[shuffle]);
+                let part =
+                    emit(self.function, &mut made, InstOp::Op(Op::Shuffle), &[all, all, index], ty, &old[shuffle]);
                 // The last instruction has the result that others use.
                 if let Some(last) = made.last_mut() {
                     if self.function.ty(result) == ty {
@@ -312,15 +314,15 @@ impl Interleaver<'_> {
             let mut parts: Vec<Value> = group.members.iter().map(|m| old[m.0].args[3]).collect();
             for part in &mut parts {
                 if self.function.ty(*part) != lanes {
-                    *part = self.emit(&mut made, InstOp::Op(Op::Bitcast), &[*part], lanes, like);
+                    *part = emit(self.function, &mut made, InstOp::Op(Op::Bitcast), &[*part], lanes, like);
                 }
             }
             let (w, gap) = (i64::from(self.width), group.gap);
             // Two and two, one after the other; then the fields of each lane side by side.
             let twice = self.types.vector(group.prim, 2 * self.width);
             let pair = |s: &mut Self, made: &mut Vec<Inst>, a: Value, b: Value| {
-                let index = s.numbers(made, 0..2 * w, like);
-                s.emit(made, InstOp::Op(Op::Shuffle), &[a, b, index], twice, like)
+                let index = numbers(s.types, s.function, made, 0..2 * w, like);
+                emit(s.function, made, InstOp::Op(Op::Shuffle), &[a, b, index], twice, like)
             };
             let operands = match parts[..] {
                 [a, b] => [a, b],
@@ -328,21 +330,31 @@ impl Interleaver<'_> {
                 [a, b, c, d] => [pair(self, &mut made, a, b), pair(self, &mut made, c, d)],
                 _ => continue,
             };
-            let index = self.numbers(&mut made, (0..w * gap).map(|i| i % gap * w + i / gap), like);
+            let index =
+                numbers(self.types, self.function, &mut made, (0..w * gap).map(|i| i % gap * w + i / gap), like);
             let wide = self.types.vector(group.prim, (w * gap) as u32);
-            let all = self.emit(&mut made, InstOp::Op(Op::Shuffle), &[operands[0], operands[1], index], wide, like);
+            let all =
+                emit(self.function, &mut made, InstOp::Op(Op::Shuffle), &[operands[0], operands[1], index], wide, like);
             let first = old[group.members[0].0].args[0];
             let at = self.point_to(&mut made, first, group.prim, like);
             let mut args = vec![at, all];
             if let Some(mask) = group.mask {
-                let index = self.numbers(&mut made, (0..w * gap).map(|i| i / gap), like);
+                let index = numbers(self.types, self.function, &mut made, (0..w * gap).map(|i| i / gap), like);
                 let wide = self.types.vector(Prim::Bool, (w * gap) as u32);
-                args.push(self.emit(&mut made, InstOp::Op(Op::Shuffle), &[mask, mask, index], wide, like));
+                args.push(emit(self.function, &mut made, InstOp::Op(Op::Shuffle), &[mask, mask, index], wide, like));
             }
             made.push(Inst { op: InstOp::Vector(VectorOp::Store), args: Args::from_slice(&args), ..like.clone() });
             instead[last] = Some(made);
         }
         self.replace(b, old, before, instead);
+    }
+
+    fn point_to(&mut self, to: &mut Vec<Inst>, at: Value, prim: Prim, like: &Inst) -> Value {
+        let TyKind::Ptr { space, .. } = *self.types.kind(self.function.ty(at)) else { return at };
+        let pointee = self.types.prim(prim);
+        let ty = self.types.intern(TyKind::Ptr { pointee, space });
+        let is_same = self.function.ty(at) == ty;
+        if is_same { at } else { emit(self.function, to, InstOp::Op(Op::Bitcast), &[at], ty, like) }
     }
 
     fn replace(&mut self, b: usize, old: Vec<Inst>, before: Vec<Vec<Inst>>, instead: Vec<Option<Vec<Inst>>>) {
@@ -353,47 +365,63 @@ impl Interleaver<'_> {
         }
         self.function.blocks[b].insts = insts;
     }
+}
 
-    fn emit(&mut self, to: &mut Vec<Inst>, op: InstOp, args: &[Value], ty: nyala_ir::Ty, like: &Inst) -> Value {
-        let result = self.function.new_value(ty, "");
-        to.push(Inst { op, args: Args::from_slice(args), result: Some(result), span: like.span, fast: false });
-        result
-    }
+/// Adds an instruction like another one.
+pub fn emit(
+    function: &mut Function,
+    to: &mut Vec<Inst>,
+    op: InstOp,
+    args: &[Value],
+    ty: nyala_ir::Ty,
+    like: &Inst,
+) -> Value {
+    let result = function.new_value(ty, "");
+    to.push(Inst { op, args: Args::from_slice(args), result: Some(result), span: like.span, fast: false });
+    result
+}
 
-    fn numbers(&mut self, to: &mut Vec<Inst>, lanes: impl Iterator<Item = i64>, like: &Inst) -> Value {
-        let i32 = self.types.i32();
-        let lanes: Vec<Value> = lanes.map(|k| self.function.constant(Const::Bits(k as u64), i32)).collect();
-        let ty = self.types.vector(Prim::I32, lanes.len() as u32);
-        self.emit(to, InstOp::Op(Op::Array), &lanes, ty, like)
-    }
+/// A vector of i32.
+pub fn numbers(
+    types: &mut Types,
+    function: &mut Function,
+    to: &mut Vec<Inst>,
+    lanes: impl Iterator<Item = i64>,
+    like: &Inst,
+) -> Value {
+    let i32 = types.i32();
+    let lanes: Vec<Value> = lanes.map(|k| function.constant(Const::Bits(k as u64), i32)).collect();
+    let ty = types.vector(Prim::I32, lanes.len() as u32);
+    emit(function, to, InstOp::Op(Op::Array), &lanes, ty, like)
+}
 
-    fn point_to(&mut self, to: &mut Vec<Inst>, at: Value, prim: Prim, like: &Inst) -> Value {
-        let TyKind::Ptr { space, .. } = *self.types.kind(self.function.ty(at)) else { return at };
-        let pointee = self.types.prim(prim);
-        let ty = self.types.intern(TyKind::Ptr { pointee, space });
-        if self.function.ty(at) == ty { at } else { self.emit(to, InstOp::Op(Op::Bitcast), &[at], ty, like) }
+/// An address so many bytes behind another one, of the same type.
+pub fn further(
+    types: &mut Types,
+    function: &mut Function,
+    to: &mut Vec<Inst>,
+    at: Value,
+    bytes: i64,
+    like: &Inst,
+) -> Value {
+    let ty = function.ty(at);
+    let TyKind::Ptr { space, .. } = *types.kind(ty) else { return at };
+    if bytes == 0 {
+        return at;
     }
-
-    fn further(&mut self, to: &mut Vec<Inst>, at: Value, bytes: i64, like: &Inst) -> Value {
-        let ty = self.function.ty(at);
-        let TyKind::Ptr { space, .. } = *self.types.kind(ty) else { return at };
-        if bytes == 0 {
-            return at;
-        }
-        let byte = self.types.prim(Prim::U8);
-        let array = self.types.indef_array(byte);
-        let (array, byte) = (TyKind::Ptr { pointee: array, space }, TyKind::Ptr { pointee: byte, space });
-        let (array, byte) = (self.types.intern(array), self.types.intern(byte));
-        let base = self.emit(to, InstOp::Op(Op::Bitcast), &[at], array, like);
-        let i64 = self.types.prim(Prim::I64);
-        let bytes = self.function.constant(Const::Bits(bytes as u64), i64);
-        let moved = self.emit(to, InstOp::Op(Op::Lea), &[base, bytes], byte, like);
-        self.emit(to, InstOp::Op(Op::Bitcast), &[moved], ty, like)
-    }
+    let byte = types.prim(Prim::U8);
+    let array = types.indef_array(byte);
+    let (array, byte) = (TyKind::Ptr { pointee: array, space }, TyKind::Ptr { pointee: byte, space });
+    let (array, byte) = (types.intern(array), types.intern(byte));
+    let base = emit(function, to, InstOp::Op(Op::Bitcast), &[at], array, like);
+    let i64 = types.prim(Prim::I64);
+    let bytes = function.constant(Const::Bits(bytes as u64), i64);
+    let moved = emit(function, to, InstOp::Op(Op::Lea), &[base, bytes], byte, like);
+    emit(function, to, InstOp::Op(Op::Bitcast), &[moved], ty, like)
 }
 
 /// Whether what an instruction does may change memory, or end everything.
-fn may_write(inst: &Inst) -> bool {
+pub fn may_write(inst: &Inst) -> bool {
     match inst.op {
         InstOp::Op(op) => op.effect() == Effect::Write,
         InstOp::Vector(op) => op.effect() == Effect::Write,

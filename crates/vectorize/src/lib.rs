@@ -22,7 +22,7 @@
 //!    divergent loop is a variable that lanes set when they leave. Only at the end do variables become values again
 //!    ([`nyala_flat::promote_slots_of`]), and values that would be used where they are not always computed become variables
 //!    before, so that nothing here has to care about dominance. [`fold`] clears up, [`interleave`] puts accesses to fields
-//!    together, [`pieces`] splits vectors of many lanes.
+//!    together, [`pieces`] splits vectors of many lanes, [`gathers`] reads together what lies side by side.
 //! 6. [`widen`], [`memory`], [`lanes`]: what the instructions become.
 //!
 //! Conditions are undefined in lanes that are not active; masks never are: `select(mask, cond, false)`, not `and`. Whoever
@@ -53,6 +53,7 @@
 //! with a mask.
 
 mod fold;
+mod gathers;
 mod interleave;
 mod lanes;
 mod linear;

@@ -2,6 +2,7 @@
 //! instructions become is in [`crate::widen`].
 
 use crate::fold::fold;
+use crate::gathers::combine;
 use crate::interleave::interleave;
 use crate::pieces::split_vectors;
 use crate::prepare::Loops;
@@ -147,6 +148,7 @@ pub fn build(
     versions.note_fields(&new.name, &stored);
     simplify_function(&module.types, &mut new);
     split_vectors(&mut module.types, &mut new, width);
+    combine(&mut module.types, &mut new, shapes.wrap);
     simplify_function(&module.types, &mut new);
     new
 }

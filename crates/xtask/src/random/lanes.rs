@@ -690,8 +690,13 @@ impl Maker {
             return format!("({} as {})", self.input(from), ty.name);
         }
         let name = ty.name;
-        match self.rng.below(6) {
+        match self.rng.below(7) {
             0 | 1 => format!("d.of_{name}(own)"),
+            // Two side by side, anywhere.
+            5 if ty != BOOL => {
+                let (e, op) = (self.expr(U32, 1), if ty.is_float { "+" } else { "^" });
+                format!("(d.of_{name}(({e} & 63u) as i32) {op} d.of_{name}(({e} & 63u) as i32 + 1))")
+            }
             2 => format!("d.of_{name}(own + {})", self.rng.below(5)),
             3 => format!("d.of_{name}(own * {} % {SIZE})", 2 + self.rng.below(3)),
             4 => format!("d.of_{name}({SIZE} - 1 - own)"),
