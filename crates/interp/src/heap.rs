@@ -13,7 +13,7 @@ pub const SMALL: usize = 256;
 /// How many words there may be: 1 GiB.
 pub const MAX_WORDS: usize = 1 << 27;
 
-const GEN_MASK: u32 = 0xfff;
+const GEN_MASK: u16 = 0xfff;
 /// Where a closure names its entry point.
 pub const ENTRY_SHIFT: u32 = 44;
 
@@ -32,8 +32,10 @@ pub struct Record {
     pub base: u32,
     pub kind: Kind,
     /// Counts how often the record was given back, so that stale references are recognized.
-    generation: u32,
+    generation: u16,
     marked: bool,
+    /// Of a frame: behind the call.
+    pub called_at: u32,
 }
 
 impl Record {
@@ -70,8 +72,8 @@ impl Closure {
     pub fn frame(self) -> Frame {
         self.0 as u32
     }
-    fn generation(self) -> u32 {
-        (self.0 >> 32) as u32 & GEN_MASK
+    fn generation(self) -> u16 {
+        (self.0 >> 32) as u16 & GEN_MASK
     }
 }
 
@@ -126,7 +128,7 @@ impl Heap {
         self.made += 1;
         let base = self.words.len() as u32;
         self.words.resize(self.words.len() + size as usize, 0);
-        self.records.push(Record { base, kind, generation: 0, marked: false });
+        self.records.push(Record { base, kind, generation: 0, marked: false, called_at: 0 });
         self.records.len() as Frame - 1
     }
 

@@ -3,7 +3,6 @@
 
 use crate::code::POISON;
 use crate::heap::Closure;
-use nyala_base::Span;
 
 /// What the lowering calls for lanes, by the names of functions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +50,8 @@ pub struct Waiting {
     pub op: LaneOp,
     pub args: Vec<u64>,
     pub ret: Closure,
-    pub at: Span,
+    /// The place in the code, those of the calls that led there; where there are very many, of the last ones.
+    pub path: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -114,9 +114,9 @@ impl Group {
         None
     }
 
-    /// Lets all lanes that wait go on with what their operation gives; two that wait at different ones if they do, by
-    /// their numbers and places.
-    pub fn meet(&mut self) -> Result<(), [(usize, Span); 2]> {
+    /// Lets all lanes that wait go on with what their operation gives; two that wait at different ones, or came to it by
+    /// different calls, if they do, by their numbers and the places where their ways differ.
+    pub fn meet(&mut self) -> Result<(), [(usize, u32); 2]> {
         let waits: Vec<(usize, Waiting)> = self
             .lanes
             .iter()
@@ -127,9 +127,11 @@ impl Group {
             })
             .collect();
         if let Some((first, w)) = waits.first()
-            && let Some((other, o)) = waits.iter().find(|(_, o)| (o.op, o.at) != (w.op, w.at))
+            && let Some((other, o)) = waits.iter().find(|(_, o)| o.path != w.path)
         {
-            return Err([(*first, w.at), (*other, o.at)]);
+            let ways = w.path.iter().rev().zip(o.path.iter().rev());
+            let (a, b) = ways.clone().find(|(a, b)| a != b).or(ways.last()).unwrap_or((&0, &0));
+            return Err([(*first, *a), (*other, *b)]);
         }
         for ((i, w), result) in waits.iter().zip(results(&waits, self.width)) {
             self.lanes[*i].state = State::Ready(w.ret, result.into_iter().collect());

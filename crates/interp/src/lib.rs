@@ -43,6 +43,8 @@ pub struct Options {
     pub wrap: bool,
     /// No foreign function is called; results may be uninitialized ([`UNINITIALIZED`]).
     pub confined: bool,
+    /// The program has been specialized: its calls are not those of the source, by which lanes are told apart.
+    pub residual: bool,
 }
 
 /// A word that was never written.

@@ -189,7 +189,9 @@ impl Machine<'_> {
             Some(frame) => frame,
             None => self.grow(Kind::Frame(func), call.n_regs)?,
         };
-        let base = self.heap.base(frame);
+        let record = &mut self.heap.records[frame as usize];
+        record.called_at = self.pc as u32;
+        let base = record.base as usize;
         if call.has_slots {
             self.clear_slots(func, base);
         }

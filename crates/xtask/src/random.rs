@@ -336,7 +336,7 @@ fn check(program: &str, engines: &Engines) -> Outcome {
     let mut s = Session::new(Options { verify: true, ..Options::default() });
     s.add_file("random.impala", program);
     let Ok(world) = s.graph() else { return Outcome::Fault(s.render(false)) };
-    let expected = match interpret(&world, engines.max_steps) {
+    let expected = match interpret(&world, engines.max_steps, false) {
         Ok(Some(results)) => results,
         Ok(None) => return Outcome::TooLong,
         Err(e) => return Outcome::Fault(format!("the source: {e}")),
@@ -363,7 +363,7 @@ fn check(program: &str, engines: &Engines) -> Outcome {
                 size.for_each_asked.unwrap_or_default()
             ));
         }
-        let fault = match interpret(&residual, RESIDUAL_STEPS * engines.max_steps) {
+        let fault = match interpret(&residual, RESIDUAL_STEPS * engines.max_steps, true) {
             Ok(Some(results)) if results == expected => None,
             Ok(Some(results)) => Some(format!("{results:?}, not {expected:?}")),
             Ok(None) => Some("takes too long".into()),
@@ -477,14 +477,14 @@ fn counts(report: &str) -> bool {
 
 /// What the program makes of all inputs, whole and with some known (`all`), or of each (`entry` with as many as it takes);
 /// nothing if it takes too long.
-fn interpret(world: &World, max_steps: u64) -> Result<Option<Vec<u32>>, String> {
+fn interpret(world: &World, max_steps: u64, residual: bool) -> Result<Option<Vec<u32>>, String> {
     let (entry, n_runs, inputs) = match (world.find_root("all"), world.find_root("entry")) {
         // Once, as the interpreter looks at the whole program first.
         (Some(all), _) => (all, INPUTS.len() as u64, &INPUTS[..1]),
         (None, Some(entry)) => (entry, 1, INPUTS),
         (None, None) => return Err("no `entry`".into()),
     };
-    let options = nyala_interp::Options { max_steps: Some(n_runs * max_steps), ..Default::default() };
+    let options = nyala_interp::Options { max_steps: Some(n_runs * max_steps), residual, ..Default::default() };
     // Beside memory and where to return to.
     let n_params = world.params(entry).len().saturating_sub(2);
     let mut all = Vec::new();

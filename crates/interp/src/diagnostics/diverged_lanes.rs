@@ -1,7 +1,9 @@
 //! Lanes wait for each other at different places.
 //!
 //! At a barrier, or to exchange a value, all lanes of a `vectorize` and all work items of a block must come together: all
-//! that have not ended yet. Some of them wait elsewhere here, so that a device would hang or exchange nonsense.
+//! that have not ended yet. Some of them wait elsewhere here, or came to the same place by another call, so that a device
+//! would hang or exchange nonsense. (Native code of a `vectorize` goes on with the lanes that are there, as ISPC does; the
+//! interpreter runs lanes one after the other, and does not know which would be.)
 //!
 //! ```impala
 //! extern "thorin" { fn cuda((i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }

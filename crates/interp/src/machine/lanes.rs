@@ -7,6 +7,8 @@ use crate::lanes::{Lane, LaneOp, Waiting, alone};
 
 /// So many lanes may run together.
 const MAX_LANES: u64 = 1 << 20;
+/// Calls by which lanes are told apart.
+const MAX_PATH: usize = 64;
 
 impl Machine<'_> {
     /// Begins a loop of lanes: `self.words` are how many run together, what the caller promises of the bounds, the bounds,
@@ -55,7 +57,9 @@ impl Machine<'_> {
                 return Ok(k);
             }
             if group.lanes.iter().any(|lane| matches!(lane.state, State::Waiting(_))) {
-                group.meet().map_err(|[a, b]| diverged_lanes::error(a.0, a.1, b.0, b.1))?;
+                let spans = &self.code.spans;
+                let span = |pc: u32| spans.get((pc as usize).saturating_sub(1)).copied().unwrap_or(Span::NONE);
+                group.meet().map_err(|[a, b]| diverged_lanes::error(a.0, span(a.1), b.0, span(b.1)))?;
                 continue;
             }
             for (address, _) in std::mem::take(&mut group.shared) {
@@ -106,8 +110,9 @@ impl Machine<'_> {
             }
             LaneOp::Shared => self.shared(first as i64)?,
             _ => {
-                let at = self.code.spans.get(self.pc.saturating_sub(1)).copied().unwrap_or(Span::NONE);
-                let waiting = Waiting { op, args, ret, at };
+                let path = self.path();
+                let group = self.groups.last_mut();
+                let waiting = Waiting { op, args, ret, path };
                 match group {
                     Some(group) if op == LaneOp::Barrier && in_block && !group.is_block => {
                         return Err(refused("a barrier in a `vectorize` of a kernel cannot be interpreted as yet"));
@@ -125,6 +130,28 @@ impl Machine<'_> {
         };
         self.words.push(result);
         Ok(ret)
+    }
+
+    /// The place of what is executed, behind it, and of the calls that led there, innermost first.
+    fn path(&self) -> Vec<u32> {
+        let mut path = vec![self.pc as u32];
+        let (mut func, mut frame) = (self.func, self.frame);
+        let max_path = if self.options.residual { 1 } else { MAX_PATH };
+        while path.len() < max_path
+            && frame != NONE
+            && let Some(Some(function)) = self.compiled.get(func as usize)
+            && let Some(ret) = function.ret
+        {
+            let record = &self.heap.records[frame as usize];
+            path.push(record.called_at);
+            let closure = Closure(self.heap.words[record.base as usize + ret as usize]);
+            let Some(&Entry::Block { func: caller, .. }) = self.l.entries.get(closure.entry() as usize) else { break };
+            if !self.heap.is_alive(closure) {
+                break;
+            }
+            (func, frame) = (caller, closure.frame());
+        }
+        path
     }
 
     /// Memory that all work items of the block have in common: each gets the same when it asks for the n-th time.

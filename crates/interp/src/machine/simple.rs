@@ -189,7 +189,7 @@ impl Machine<'_> {
                     for (i, &r) in lists[list as usize + 1..][..n as usize].iter().enumerate() {
                         words[base + i] = words[at.base + r as usize];
                     }
-                    records[new as usize].kind = Kind::Frame(func);
+                    (records[new as usize].kind, records[new as usize].called_at) = (Kind::Frame(func), at.pc as u32);
                     go!(func, new, base, call.start, leave);
                 }
                 // A continuation of another frame gets its arguments.

@@ -31,7 +31,7 @@ const MAX_CONSTANTS: usize = 64;
 
 /// Overflow wraps, as where constants are folded.
 static CONFINED: nyala_interp::Options =
-    nyala_interp::Options { libraries: Vec::new(), max_steps: None, wrap: true, confined: true };
+    nyala_interp::Options { libraries: Vec::new(), max_steps: None, wrap: true, confined: true, residual: false };
 
 /// What stands in the way of computing calls of a continuation, and what speaks for it.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
