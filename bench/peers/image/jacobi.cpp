@@ -1,4 +1,5 @@
-// Peer of jacobi.impala: one sweep; rows with their ends apart, stores plain or past the caches by intrinsics.
+// Peer of jacobi.impala: one sweep; rows with their ends apart; plain, or by intrinsics, which store past the caches and ask for what
+// is 1 KiB ahead.
 #include "image.h"
 static const int W = 4096, H = 4096;
 typedef const float *__restrict P;
@@ -17,7 +18,10 @@ static inline void jrow_nt(P a, P b, P c, P f, O o) {
     };
     __m512i up = _mm512_set_epi32(14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0), down = _mm512_set_epi32(15, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
     _mm512_stream_ps(o, _mm512_mul_ps(q, sum(0, _mm512_permutexvar_ps(up, _mm512_load_ps(b)), _mm512_loadu_ps(b + 1))));
-    for (int x = 16; x < W - 16; x += 16) _mm512_stream_ps(o + x, _mm512_mul_ps(q, sum(x, _mm512_loadu_ps(b + x - 1), _mm512_loadu_ps(b + x + 1))));
+    for (int x = 16; x < W - 16; x += 16) {
+        _mm_prefetch((const char *)(c + x + 256), _MM_HINT_T0), _mm_prefetch((const char *)(f + x + 256), _MM_HINT_T0);
+        _mm512_stream_ps(o + x, _mm512_mul_ps(q, sum(x, _mm512_loadu_ps(b + x - 1), _mm512_loadu_ps(b + x + 1))));
+    }
     int x = W - 16;
     _mm512_stream_ps(o + x, _mm512_mul_ps(q, sum(x, _mm512_loadu_ps(b + x - 1), _mm512_permutexvar_ps(down, _mm512_load_ps(b + x)))));
 }

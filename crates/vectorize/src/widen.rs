@@ -12,6 +12,8 @@ use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 
 /// Parts of values for each of which there is code of its own.
 const MAX_PARTS: u64 = 1024;
+/// Bytes of a cache line, at least.
+const LINE: u64 = 64;
 
 impl Builder<'_> {
     // Types.
@@ -380,8 +382,13 @@ impl Builder<'_> {
                 None
             }
             (InstOp::Op(Op::Prefetch), _) if self.shape(inst.args[0], b) != Shape::Varying => {
-                let args: Vec<Value> = inst.args.iter().map(|&a| self.scalar(a)).collect();
-                self.push(inst.op, &args, None);
+                let mut args: Vec<Value> = inst.args.iter().map(|&a| self.scalar(a)).collect();
+                let step = if let Wide::Strided(_, step) = self.wide(inst.args[0]) { step } else { 0 };
+                let (first, in_line) = (args[0], LINE.checked_div(step.unsigned_abs()).unwrap_or(u64::MAX).max(1));
+                for lane in (0..self.width.into()).step_by(in_line as usize) {
+                    args[0] = self.further_by(first, lane * step);
+                    self.push(inst.op, &args, None);
+                }
                 None
             }
             (InstOp::Call(f), _) => self.call(inst, f, shape),

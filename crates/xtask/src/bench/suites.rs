@@ -24,7 +24,7 @@ pub struct Suite {
     pub title: &'static str,
     pub workloads: &'static [Workload],
     pub peers: &'static [Peer],
-    /// Programs of ours that compare ways of their own: the first two lines that they print.
+    /// Programs of ours that compare ways of their own, a line for each.
     pub alone: &'static [(&'static str, &'static str)],
     /// Numbers of lanes in the picture, of which the first is the plain loop; none: no picture.
     pub plotted: &'static [u32],
@@ -377,7 +377,7 @@ fn measure(
     Ok((block, measured))
 }
 
-/// A program that compares two ways itself, round by round.
+/// A program that compares ways itself, round by round: all with the first of their names.
 fn ways(suite: &Suite, program: &str, about: &str, threads: usize) -> Result<String, String> {
     let mut command = ours(suite, program, 32, threads)?;
     let mut rounds = Vec::new();
@@ -390,10 +390,10 @@ fn ways(suite: &Suite, program: &str, about: &str, threads: usize) -> Result<Str
         let all = rounds.iter().map(|r| r.get(name).copied().unwrap_or(f64::NAN) / 1e6);
         let _ = writeln!(text, "    {name:<30} {:>10.3}", pictures::value(all).value);
     }
-    if let [a, b] = &names[..] {
-        let ratio = pictures::value(rounds.iter().map(|r| r[b] / r[a]));
+    for name in names.iter().skip(1) {
+        let ratio = pictures::value(rounds.iter().map(|r| r[name] / r[&names[0]]));
         let (low, high) = ratio.interval.unwrap_or((ratio.value, ratio.value));
-        let _ = writeln!(text, "    {b} / {a} {:.2} ({low:.2} to {high:.2})", ratio.value);
+        let _ = writeln!(text, "    {name} / {} {:.2} ({low:.2} to {high:.2})", names[0], ratio.value);
     }
     Ok(text)
 }
