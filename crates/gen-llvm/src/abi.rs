@@ -385,7 +385,12 @@ impl Emitter<'_> {
         let what = format!("foreign function `{}`", function.name);
         let signature = self.signature(function, &what)?;
         let (ret, params) = self.c_heads(&signature, false)?;
-        self.declare(symbol, || format!("declare {ret} {}({}) #1", quote(symbol), params.join(", ")));
+        let head = format!("{ret}({})", params.join(", "));
+        let known = RUNTIME.iter().find(|(name, plain, ..)| (*name, *plain) == (symbol, &*head));
+        self.declare(symbol, || match known {
+            Some((.., declaration)) => format!("declare {declaration}"),
+            None => format!("declare {ret} {}({}) #1", quote(symbol), params.join(", ")),
+        });
         Ok(())
     }
 
@@ -399,6 +404,14 @@ impl Emitter<'_> {
         if signature.has_structs() { Ok(None) } else { self.c_heads(&signature, false).map(Some) }
     }
 }
+
+/// What LLVM cannot know of functions of the runtime that programs call by name: name, plain type, and what is declared.
+const RUNTIME: &[(&str, &str, &str)] = &[
+    ("nyala_alloc", "ptr(i64)", "noalias align 64 ptr @nyala_alloc(i64) #5"),
+    ("nyala_free", "void(ptr)", "void @nyala_free(ptr allocptr captures(none)) #6"),
+    ("nyala_print_bytes", "void(ptr, i64)", "void @nyala_print_bytes(ptr readonly captures(none), i64) #1"),
+    ("nyala_print_string", "void(ptr)", "void @nyala_print_string(ptr readonly captures(none)) #1"),
+];
 
 fn vector_limitation(what: &str) -> Box<Diagnostic> {
     limitation(format!("{what}: a struct with a vector does not cross to C by value as yet"))

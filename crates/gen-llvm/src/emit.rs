@@ -288,6 +288,7 @@ impl Emitter<'_> {
         self.out.push_str("attributes #2 = { nounwind willreturn memory(none) }\n");
         self.out.push_str("attributes #3 = { nounwind noinline optnone \"probe-stack\"=\"inline-asm\" }\n");
         self.out.push_str("attributes #4 = { nounwind noinline }\n");
+        self.out.push_str(ALLOCATION);
         for (i, node) in self.metadata.iter().enumerate() {
             let _ = writeln!(self.out, "!{} = {node}", FIRST_METADATA + i);
         }
@@ -557,6 +558,14 @@ pub(crate) fn prim_text(prim: Prim, bits: u64) -> String {
 pub(crate) fn address_text(bits: u64) -> String {
     if bits == 0 { "null".into() } else { format!("inttoptr (i64 {bits} to ptr)") }
 }
+
+/// Attributes of the runtime's functions that give memory, and take it back.
+const ALLOCATION: &str = "\
+attributes #5 = { nounwind willreturn allockind(\"alloc,uninitialized\") allocsize(0) \"alloc-family\"=\"nyala\" \
+memory(inaccessiblemem: readwrite) }
+attributes #6 = { nounwind willreturn allockind(\"free\") \"alloc-family\"=\"nyala\" \
+memory(argmem: readwrite, inaccessiblemem: readwrite) }
+";
 
 /// Fills an array whose first element is set.
 const SPLAT: &str = "\

@@ -7,6 +7,7 @@
 use crate::aliases::Aliases;
 use crate::comparisons::Comparison;
 use crate::emit::{Emitter, address_text, prim_text};
+use crate::lifetimes::Lifetimes;
 use crate::module::{bug, limitation};
 use crate::origins::Scope;
 use crate::types::RetClass;
@@ -33,6 +34,7 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub home: Vec<Block>,
     pub operands: Vec<String>,
     aliases: Aliases,
+    lifetimes: Lifetimes,
     /// What stands behind the access to memory that is being emitted.
     pub access: String,
     /// Whether the instruction being emitted is fast.
@@ -84,6 +86,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
     let is_call = |i: &&Inst| matches!(i.op, InstOp::Call(_) | InstOp::CallIndirect);
     let many_calls = blocks().map(|b| b.insts.iter().filter(is_call).count()).sum::<usize>() > MAX_INLINED_CALLS;
     let keeps_frame = crate::frames::blocks_that_keep_frames(e.module, function, &cfg);
+    let lifetimes = Lifetimes::new(&e.module.types, function, &cfg);
     let in_memory = function.values.iter().map(|v| e.layouts.in_memory(v.ty)).collect();
     let mut emitter = FunctionEmitter {
         e,
@@ -97,6 +100,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         home,
         operands: vec![String::new(); function.values.len()],
         aliases: Aliases::new(function),
+        lifetimes,
         access: String::new(),
         fast: false,
         const_lanes: FxHashMap::default(),
@@ -150,6 +154,29 @@ impl FunctionEmitter<'_, '_> {
         let (_, align) = self.size_align(ty)?;
         let _ = writeln!(self.allocas, "  {name} = alloca {text}, align {}", align.max(1));
         Ok(())
+    }
+
+    /// A local variable.
+    pub fn slot(&mut self, result: Value, ty: Ty) -> Result<()> {
+        let name = self.op(result);
+        self.alloca(&name, ty)?;
+        if self.lifetimes.begins.contains(&result) {
+            self.lifetime("start", &name);
+        }
+        Ok(())
+    }
+
+    fn end_slots(&mut self, slots: Option<Vec<Value>>) {
+        for slot in slots.into_iter().flatten() {
+            let name = self.op(slot);
+            self.lifetime("end", &name);
+        }
+    }
+
+    fn lifetime(&mut self, what: &str, slot: &str) {
+        let symbol = format!("llvm.lifetime.{what}.p0");
+        self.e.declare(&symbol, || format!("declare void @{symbol}(ptr)"));
+        self.line(format_args!("call void @{symbol}(ptr {slot})"));
     }
 
     pub fn size_align(&self, ty: Ty) -> Result<(u64, u64)> {
@@ -266,9 +293,13 @@ impl FunctionEmitter<'_, '_> {
         let function = self.function;
         let block = function.block(b);
         self.go_to(Span::NONE);
-        for inst in &block.insts {
+        let ended = self.lifetimes.ends_at.remove(&b);
+        self.end_slots(ended);
+        for (i, inst) in block.insts.iter().enumerate() {
             self.go_to(inst.span);
             self.emit_inst(b, inst)?;
+            let ended = self.lifetimes.ends_after.remove(&(b, i));
+            self.end_slots(ended);
         }
         self.emit_terminator(b, &block.term)
     }

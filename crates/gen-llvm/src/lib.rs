@@ -11,6 +11,7 @@ mod frames;
 mod function;
 mod jit;
 mod libmvec;
+mod lifetimes;
 mod locate;
 mod module;
 mod ops;

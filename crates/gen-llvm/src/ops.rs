@@ -92,7 +92,7 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         }
         Op::Slot => {
             let pointee = f.pointee(ty)?;
-            f.alloca(&name, pointee)
+            f.slot(result, pointee)
         }
         Op::Alloc => {
             let elem = f.pointee(ty)?;

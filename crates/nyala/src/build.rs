@@ -268,7 +268,10 @@ impl Linker<'_> {
         result: &Path,
     ) -> Result<(), Box<Diagnostic>> {
         let mut cc = tool("CC", "cc");
-        if kind == Kind::SharedLib {
+        if kind == Kind::Exe {
+            // A library less to load at each start.
+            cc.arg("-static-libgcc");
+        } else {
             let names: String = exports.iter().map(|s| format!("    {};\n", in_version_script(s))).collect();
             let global = if exports.is_empty() { String::new() } else { format!("  global:\n{names}") };
             let script = self.write("exports.map", format!("{{\n{global}  local: *;\n}};\n").as_bytes())?;

@@ -76,15 +76,26 @@ thread_local! {
 /// # Errors
 /// The system does not give what is needed. Faults then end the process as they did.
 pub fn report_faults(describe: Describe, exits: bool) -> std::io::Result<()> {
+    let Some(reporter) = handle_faults(describe, exits)? else { return Ok(()) };
+    std::thread::Builder::new().name("faults".into()).spawn(move || reporter.wait())?;
+    Ok(())
+}
+
+/// What a thread needs to make the report.
+pub(crate) struct Reporter {
+    wake: c_int,
+}
+
+/// [`report_faults`] on a thread that the caller has, by [`Reporter::wait`]. None if faults are reported already.
+pub(crate) fn handle_faults(describe: Describe, exits: bool) -> std::io::Result<Option<Reporter>> {
     if HANDLING.set(Handling { describe, exits }).is_err() {
-        return Ok(());
+        return Ok(None);
     }
     let mut pipe = [0; 2];
     // SAFETY: the array has room for two descriptors.
     if unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return Err(std::io::Error::last_os_error());
     }
-    std::thread::Builder::new().name("faults".into()).spawn(move || report(pipe[0]))?;
     WAKE.store(pipe[1], Ordering::SeqCst);
     EXITS.store(exits, Ordering::SeqCst);
     for signal in SIGNALS {
@@ -103,7 +114,7 @@ pub fn report_faults(describe: Describe, exits: bool) -> std::io::Result<()> {
             }
         }
     }
-    Ok(())
+    Ok(Some(Reporter { wake: pipe[0] }))
 }
 
 /// A stack for the handler, for as long as this thread may fault.
@@ -255,31 +266,33 @@ impl Fault {
     }
 }
 
-/// The thread that reports: waits for the handler.
-fn report(wake: c_int) {
-    // SAFETY: asks only.
-    REPORTER.store(unsafe { libc::syscall(libc::SYS_gettid) } as u32, Ordering::SeqCst);
-    let mut byte = 0u8;
-    // SAFETY: there is room for one byte.
-    while unsafe { libc::read(wake, (&raw mut byte).cast(), 1) } != 1 {}
-    let kind = kind(SIGNAL.load(Ordering::SeqCst));
-    let fault = Fault {
-        kind,
-        address: HAS_ADDRESS.load(Ordering::SeqCst).then(|| ADDRESS.load(Ordering::SeqCst)),
-        instruction: INSTRUCTION.load(Ordering::SeqCst),
-        stack: read_stack(STACK_POINTER.load(Ordering::SeqCst)),
-    };
-    crate::print::flush_if_free();
-    if let Some(handling) = HANDLING.get() {
-        let text = (handling.describe)(&fault);
-        // SAFETY: the text's bytes are readable. Where they do not arrive, nobody can be told.
-        unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
-        if handling.exits {
-            // SAFETY: ends the process.
-            unsafe { libc::_exit(128 + SIGNAL.load(Ordering::SeqCst)) }
+impl Reporter {
+    /// Waits for a fault, and reports it. The process ends after that, if not within.
+    pub(crate) fn wait(self) {
+        // SAFETY: asks only.
+        REPORTER.store(unsafe { libc::syscall(libc::SYS_gettid) } as u32, Ordering::SeqCst);
+        let mut byte = 0u8;
+        // SAFETY: there is room for one byte.
+        while unsafe { libc::read(self.wake, (&raw mut byte).cast(), 1) } != 1 {}
+        let kind = kind(SIGNAL.load(Ordering::SeqCst));
+        let fault = Fault {
+            kind,
+            address: HAS_ADDRESS.load(Ordering::SeqCst).then(|| ADDRESS.load(Ordering::SeqCst)),
+            instruction: INSTRUCTION.load(Ordering::SeqCst),
+            stack: read_stack(STACK_POINTER.load(Ordering::SeqCst)),
+        };
+        crate::print::flush_if_free();
+        if let Some(handling) = HANDLING.get() {
+            let text = (handling.describe)(&fault);
+            // SAFETY: the text's bytes are readable. Where they do not arrive, nobody can be told.
+            unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
+            if handling.exits {
+                // SAFETY: ends the process.
+                unsafe { libc::_exit(128 + SIGNAL.load(Ordering::SeqCst)) }
+            }
         }
+        REPORTED.store(true, Ordering::SeqCst);
     }
-    REPORTED.store(true, Ordering::SeqCst);
 }
 
 /// Words from `top` on, or from the next page that can be read: after an overflow the top is in the guard.

@@ -5,8 +5,8 @@ use crate::memory::{nyala_alloc, nyala_free};
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, OsStr, c_char};
 use std::fs::File;
-use std::io::{BufRead, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{BufRead, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -62,12 +62,13 @@ fn status(result: Result<(), String>) -> i32 {
     )
 }
 
-/// How much is read at once.
-const PIECE: usize = 1 << 20;
-
-/// What is left of a stream, a zero byte behind it, in memory of [`nyala_alloc`], and its size. `expected`: how much that may be; it
-/// saves copies.
-fn read_all(stream: &mut impl Read, expected: u64) -> std::io::Result<(*mut u8, usize)> {
+/// What is left of a stream, a zero byte behind it, in memory of [`nyala_alloc`], and its size. `read` puts more of it where it is
+/// told to, as much as there is room for at most, and says how much; nothing at the end. `expected`: how much that may be in all;
+/// it saves copies.
+fn read_all(
+    mut read: impl FnMut(*mut u8, usize) -> std::io::Result<usize>,
+    expected: u64,
+) -> std::io::Result<(*mut u8, usize)> {
     // The zero byte, and room to see that nothing follows.
     let mut capacity = usize::try_from(expected).unwrap_or(0).max(1 << 12) + 2;
     let mut memory = nyala_alloc(capacity as i64);
@@ -76,7 +77,7 @@ fn read_all(stream: &mut impl Read, expected: u64) -> std::io::Result<(*mut u8, 
         if memory.is_null() {
             return Err(std::io::ErrorKind::OutOfMemory.into());
         }
-        let room = (capacity - 1 - size).min(PIECE);
+        let room = capacity - 1 - size;
         if room == 0 {
             let larger = nyala_alloc(2 * capacity as i64);
             // SAFETY: both are as large as what is copied; nobody else has the old memory.
@@ -90,14 +91,14 @@ fn read_all(stream: &mut impl Read, expected: u64) -> std::io::Result<(*mut u8, 
             capacity *= 2;
             continue;
         }
-        // A piece at a time is made zero before it is read, while it is in the caches.
-        // SAFETY: the room and the zero byte are within the memory.
-        let piece = unsafe {
-            memory.add(size).write_bytes(0, room + 1);
-            std::slice::from_raw_parts_mut(memory.add(size), room)
-        };
-        match stream.read(piece) {
-            Ok(0) => return Ok((memory, size)),
+        // SAFETY: less than the capacity was read.
+        let end = unsafe { memory.add(size) };
+        match read(end, room) {
+            Ok(0) => {
+                // SAFETY: there is room.
+                unsafe { end.write(0) };
+                return Ok((memory, size));
+            }
             Ok(n) => size += n,
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(e) => {
@@ -109,6 +110,16 @@ fn read_all(stream: &mut impl Read, expected: u64) -> std::io::Result<(*mut u8, 
     }
 }
 
+/// Reads to memory that nobody has written to yet, which `Read` cannot.
+///
+/// # Safety
+/// So much can be written there.
+unsafe fn read_some(file: BorrowedFd, to: *mut u8, room: usize) -> std::io::Result<usize> {
+    // SAFETY: the caller's promise. Not all systems read more at once.
+    let n = unsafe { libc::read(file.as_raw_fd(), to.cast(), room.min(1 << 30)) };
+    usize::try_from(n).map_err(|_| std::io::Error::last_os_error())
+}
+
 /// The bytes of a file, a zero byte behind them, in memory of [`nyala_alloc`]; their number goes to `out_size`. Null on
 /// an error, which [`nyala_file_error`] tells; then nothing is written.
 ///
@@ -118,9 +129,10 @@ fn read_all(stream: &mut impl Read, expected: u64) -> std::io::Result<(*mut u8, 
 pub unsafe extern "C" fn nyala_file_read(path: *const u8, out_size: *mut i64) -> *mut u8 {
     // SAFETY: the caller's promise.
     let read = unsafe { path_of(path) }.and_then(|p| {
-        let read = File::open(&p).and_then(|mut file| {
+        let read = File::open(&p).and_then(|file| {
             let size = file.metadata().map_or(0, |m| m.len());
-            read_all(&mut file, size)
+            // SAFETY: there is so much room.
+            read_all(|to, room| unsafe { read_some(file.as_fd(), to, room) }, size)
         });
         read.map_err(|e| format!("cannot read `{}`: {e}", p.display()))
     });
@@ -138,7 +150,22 @@ pub unsafe extern "C" fn nyala_stdin_read(out_size: *mut i64) -> *mut u8 {
     // Of a file its size is known.
     let file = stdin.as_fd().try_clone_to_owned().map(File::from);
     let size = file.and_then(|f| f.metadata()).map_or(0, |m| m.len());
-    let read = read_all(&mut stdin, size);
+    let mut is_buffered = true;
+    let more = |to: *mut u8, room| {
+        if !is_buffered {
+            // SAFETY: there is so much room.
+            return unsafe { read_some(stdin.as_fd(), to, room) };
+        }
+        // What is left of reading lines, or the first that comes.
+        let bytes = stdin.fill_buf()?;
+        let n = bytes.len().min(room);
+        is_buffered = n < bytes.len();
+        // SAFETY: there is so much room, of the program's.
+        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), n) };
+        stdin.consume(n);
+        Ok(n)
+    };
+    let read = read_all(more, size);
     // SAFETY: the caller's promise.
     unsafe { deliver(read.map_err(|e| format!("cannot read standard input: {e}")), out_size) }
 }
@@ -293,10 +320,18 @@ mod tests {
 
     #[test]
     fn streams_are_read_whole_whatever_is_expected() {
-        for size in [0, 1, 4095, 4096, 4097, 3 * PIECE + 5] {
+        for size in [0, 1, 4095, 4096, 4097, 3_000_005] {
             let bytes: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
             for expected in [0, size as u64 / 2, size as u64, 2 * size as u64] {
-                let (memory, read) = read_all(&mut &bytes[..], expected).expect("no error");
+                let mut rest = &bytes[..];
+                let more = |to: *mut u8, room: usize| {
+                    let (piece, others) = rest.split_at(rest.len().min(room).min(1 << 20));
+                    rest = others;
+                    // SAFETY: there is room for the piece.
+                    unsafe { to.copy_from_nonoverlapping(piece.as_ptr(), piece.len()) };
+                    Ok(piece.len())
+                };
+                let (memory, read) = read_all(more, expected).expect("no error");
                 // SAFETY: so many bytes were read, and a zero byte put behind them.
                 unsafe {
                     assert_eq!(std::slice::from_raw_parts(memory, read), &bytes);

@@ -1,7 +1,7 @@
 //! The stack that programs run on, the same for compiled and JIT-compiled ones: a thread of its own with a gigabyte of
 //! address space, of which only the touched pages are used, and a guard below it.
 
-use crate::faults::{Fault, FaultKind, prepare_thread, report_faults};
+use crate::faults::{Fault, FaultKind, handle_faults, prepare_thread};
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -42,23 +42,28 @@ extern "C" fn thread(call: *mut c_void) -> *mut c_void {
 /// There is no memory for the stack.
 pub fn call_on_large_stack(f: Box<dyn FnOnce() -> i32 + Send>) -> Result<i32, String> {
     let mut call = Call { f: Some(f), result: 0 };
+    let id = start(&mut call)?;
+    // SAFETY: the thread runs, and nobody else waits for it.
+    unsafe { libc::pthread_join(id, std::ptr::null_mut()) };
+    Ok(call.result)
+}
+
+/// The thread that runs a call, which must live for as long.
+fn start(call: *mut Call) -> Result<libc::pthread_t, String> {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let mut id = MaybeUninit::<libc::pthread_t>::uninit();
-    // SAFETY: the attributes are initialized before their use and destroyed once; `call` lives until the thread, which
-    // is waited for, has ended.
+    // SAFETY: the attributes are initialized before their use and destroyed once; the call lives as long as the thread.
     let status = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK + GUARD);
         libc::pthread_attr_setguardsize(attributes.as_mut_ptr(), GUARD);
-        let mut status = libc::pthread_create(id.as_mut_ptr(), attributes.as_ptr(), thread, (&raw mut call).cast());
+        let status = libc::pthread_create(id.as_mut_ptr(), attributes.as_ptr(), thread, call.cast());
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        if status == 0 {
-            status = libc::pthread_join(id.assume_init(), std::ptr::null_mut());
-        }
         status
     };
     match status {
-        0 => Ok(call.result),
+        // SAFETY: there is a thread, so it has an id.
+        0 => Ok(unsafe { id.assume_init() }),
         e => Err(format!("no memory for the program's stack of {} MiB: {}", STACK >> 20, os_error(e))),
     }
 }
@@ -83,18 +88,30 @@ pub unsafe extern "C" fn nyala_start(
         None => format!("error: {}\n", fault.about()),
     };
     // Without reports the program runs as well.
-    let _ = report_faults(Box::new(describe), false);
+    let reporter = handle_faults(Box::new(describe), false).ok().flatten();
     // SAFETY: the caller's promise.
     unsafe { crate::system::set_argv(argc, argv) };
-    let result = call_on_large_stack(Box::new(move || {
+    let run = move || {
         let result = main(crate::nyala_argc(), crate::nyala_argv());
-        crate::nyala_flush();
-        result
-    }));
-    result.unwrap_or_else(|e| {
-        eprintln!("error: {e}");
-        1
-    })
+        // SAFETY: ends the process; the other thread only waits.
+        unsafe { libc::exit(result) }
+    };
+    let mut call = Call { f: Some(Box::new(run)), result: 0 };
+    match start(&mut call) {
+        Ok(id) => {
+            // This thread makes the report, which saves starting one.
+            if let Some(reporter) = reporter {
+                reporter.wait();
+            }
+            // SAFETY: the thread runs until the process ends.
+            unsafe { libc::pthread_join(id, std::ptr::null_mut()) };
+            1
+        }
+        Err(e) => {
+            eprintln!("error: {e}");
+            1
+        }
+    }
 }
 
 #[cfg(test)]
