@@ -96,6 +96,19 @@ pub(crate) fn handle_faults(describe: Describe, exits: bool) -> std::io::Result<
     if unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return Err(std::io::Error::last_os_error());
     }
+    for end in &mut pipe {
+        // The program may have been started without standard streams: it must not take these for them.
+        // SAFETY: the descriptor is this function's own, and not used after it is closed.
+        let moved = unsafe {
+            let moved = libc::fcntl(*end, libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1);
+            libc::close(*end);
+            moved
+        };
+        if moved < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        *end = moved;
+    }
     WAKE.store(pipe[1], Ordering::SeqCst);
     EXITS.store(exits, Ordering::SeqCst);
     for signal in SIGNALS {

@@ -257,6 +257,19 @@ fn executables_get_arguments_and_a_large_stack() {
 }
 
 #[test]
+fn executables_run_without_standard_streams() {
+    let folder = Folder::new("closed");
+    folder.write(
+        "p.impala",
+        "use std::files::*;\nfn main() -> i32 { let input = read_stdin(); print_string(\"lost\"); if input.size <= 0i64 { 7 } else { 8 } }\n",
+    );
+    let program = build_well(&folder, "p.impala", "a program", &[]);
+    let script = "timeout 20 \"$0\" <&- >&- 2>&-";
+    let status = Command::new("sh").args(["-c", script]).arg(&program).status().unwrap();
+    assert_eq!(status.code(), Some(7));
+}
+
+#[test]
 fn executables_call_the_functions_of_anydsl() {
     let folder = Folder::new("anydsl");
     folder.write(
