@@ -129,8 +129,8 @@ impl Group {
         if let Some((first, w)) = waits.first()
             && let Some((other, o)) = waits.iter().find(|(_, o)| o.path != w.path)
         {
-            let ways = w.path.iter().rev().zip(o.path.iter().rev());
-            let (a, b) = ways.clone().find(|(a, b)| a != b).or(ways.last()).unwrap_or((&0, &0));
+            let mut ways = w.path.iter().rev().zip(o.path.iter().rev());
+            let (a, b) = ways.clone().find(|(a, b)| a != b).or(ways.next_back()).unwrap_or((&0, &0));
             return Err([(*first, *a), (*other, *b)]);
         }
         for ((i, w), result) in waits.iter().zip(results(&waits, self.width)) {

@@ -68,20 +68,25 @@ impl Facts {
     }
 
     /// Lanes that have parted meet where their ways do in the source. Where a join is specialized in a function it has
-    /// several copies, in which they would not; so none is in a program with operations across lanes. Two calls in which
-    /// they would meet too early: `Evaluator::ticket`.
+    /// several copies, in which they would not; so none is in a program with operations across lanes. Nor does `@@` unroll
+    /// a loop that leads to one, as lanes may go on to different rounds. Two calls in which they would meet too early:
+    /// `Evaluator::ticket`.
     fn find_exchanges(&mut self, w: &World, referrers: &SideTable<Cont, Vec<Cont>>) {
         let mut work: Vec<Cont> = self.nest.conts.iter().copied().filter(|&k| exchanges(w, k)).collect();
         if work.is_empty() {
             return;
         }
+        let mut leads_there: SideTable<Cont, bool> = SideTable::default();
         while let Some(k) = work.pop() {
-            if !std::mem::replace(&mut self.exchanges[k], true) {
+            if !std::mem::replace(&mut leads_there[k], true) {
                 work.extend(&referrers[k]);
             }
         }
         for &k in &self.nest.conts {
-            self.exchanges[k] &= is_function(w, k) && w.body(k).is_some();
+            self.exchanges[k] = leads_there[k] && is_function(w, k) && w.body(k).is_some();
+            if leads_there[k] {
+                self.loop_of[k] = None;
+            }
             let returns = w.params(k).last().is_some_and(|&p| is_return(w, p));
             if !self.is_recursive[k] && !returns {
                 self.automatic[k] = 0;

@@ -19,6 +19,8 @@ use nyala_ir::{Op, Prim, Types, layout};
 
 /// Operations looked at for one index.
 const MAX_STEPS: usize = 64;
+/// Groups that are looked at for one more gather, and gathers of a group.
+const MAX_OPEN: usize = 64;
 
 /// An index as a sum: what, how many times; and a number.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -81,9 +83,11 @@ fn groups(
             continue;
         };
         let (mask, scale, sum) = (op.mask(&inst.args), scale as i64, sum_of(types, function, defs, index, wrap));
-        let same =
-            |g: &&mut Group| g.at == at && g.scale == scale && g.mask == mask && g.prim == prim && g.terms == sum.terms;
-        let group = open.iter_mut().find(same);
+        let same = |g: &&mut Group| {
+            let alike = g.at == at && g.scale == scale && g.mask == mask && g.prim == prim;
+            alike && g.terms == sum.terms && g.members.len() < MAX_OPEN
+        };
+        let group = open.iter_mut().rev().take(MAX_OPEN).find(same);
         match group {
             Some(group) => {
                 let steps = sum.number.wrapping_sub(group.number);
