@@ -43,6 +43,35 @@ pub fn reversed(succs: &[Vec<usize>]) -> Vec<Vec<usize>> {
     preds
 }
 
+/// Whether each node that is reachable from `entry` reaches itself.
+pub fn in_cycles(succs: &[Vec<usize>], entry: usize) -> Vec<bool> {
+    let preds = reversed(succs);
+    let mut group = vec![NONE; succs.len()];
+    let mut is_done: Vec<bool> = vec![true; succs.len()];
+    let order = postorder(succs, entry);
+    order.iter().for_each(|&n| is_done[n] = false);
+    // In reverse postorder, walks against the edges end up with the nodes that reach each other (Kosaraju).
+    for &root in order.iter().rev() {
+        let mut members = Vec::new();
+        walk(&preds, root, &mut is_done, &mut members);
+        members.iter().for_each(|&n| group[n] = root);
+    }
+    let mut found = vec![false; succs.len()];
+    for &n in &order {
+        if succs[n].iter().any(|&s| group[s] == group[n]) {
+            found[n] = true;
+        }
+    }
+    found
+}
+
+/// All nodes that are reachable from one of some.
+pub fn reachable(succs: &[Vec<usize>], from: &[usize]) -> Vec<bool> {
+    let mut seen = vec![false; succs.len()];
+    from.iter().for_each(|&n| walk(succs, n, &mut seen, &mut Vec::new()));
+    seen
+}
+
 /// Immediate dominator of each node, the entry's is itself; [`NONE`] where unreachable.
 pub fn dominators(succs: &[Vec<usize>], entry: usize) -> Vec<usize> {
     dominator_tree(succs.len(), entry, |n, i| succs[n].get(i).copied()).0
@@ -278,6 +307,14 @@ mod tests {
         check("A. AB", "B.", "A. B.");
         check("AB AC BD CD D.", "", "AD BD CD D.");
         check("AB BC CB BD D.", "", "AB BD CB D.");
+    }
+
+    #[test]
+    fn finds_what_reaches_itself() {
+        let succs = [vec![1], vec![2, 4], vec![3], vec![2, 5], vec![4], vec![], vec![0]];
+        assert_eq!(in_cycles(&succs, 0), [false, false, true, true, true, false, false]);
+        assert_eq!(reachable(&succs, &[3, 6]), [true, true, true, true, true, true, true]);
+        assert_eq!(reachable(&succs, &[3]), [false, false, true, true, false, true, false]);
     }
 
     /// Against the definition: a node is dominated by what it is not reached without.

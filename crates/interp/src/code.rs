@@ -377,7 +377,8 @@ pub enum Leave {
     Forget,
     /// A local variable's address goes along: the frame ends when the callee returns.
     Release,
-    /// A local variable's address goes to a block of another function: the frame ends with that block's.
+    /// A local variable's address goes to a function that does not return, or to a block of another function: the frame ends
+    /// with that one's.
     Keep,
 }
 
@@ -456,6 +457,8 @@ pub struct Function {
     pub ret: Option<Reg>,
     /// Where the continuation stands that a released frame goes on with.
     pub release: Reg,
+    /// It may be one of this very frame, which then ends when it is abandoned.
+    pub may_hold_own: bool,
     /// Registers that hold functions or continuations.
     pub closures: Vec<Reg>,
     /// Which of the captured words do.
@@ -471,7 +474,7 @@ pub struct Function {
 pub enum Entry {
     /// The end of the run: what `run` returns.
     Halt,
-    /// Ends the frame, then goes on with its function's return continuation.
+    /// Ends the frame, if nothing else may hold it, then goes on with its function's return continuation.
     Release,
     /// A function, not necessarily compiled yet.
     Func(FuncIdx),

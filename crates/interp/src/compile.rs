@@ -8,7 +8,7 @@ mod control;
 mod promises;
 
 use crate::code::{Code, Entry, EntryIdx, FuncIdx, Function, Inst, Reg};
-use crate::externals::Linker;
+use crate::externals::{Linker, RELEASE};
 use crate::fault::{Fault, bug, limitation};
 use crate::leaves::{Layout, Leaf};
 use crate::scope::{self, Scope};
@@ -32,6 +32,8 @@ struct Compiler<'c, 'w> {
     undo: Vec<(Val, Option<Reg>)>,
     block_params: FxHashMap<Cont, Reg>,
     slots: FxHashMap<Val, Reg>,
+    /// Where continuations of other functions' frames are, which stay for their sake.
+    frames: FxHashMap<Cont, Reg>,
     pcs: FxHashMap<Cont, u32>,
     /// Instructions whose targets are blocks.
     fixups: Vec<(usize, usize, Cont)>,
@@ -60,6 +62,7 @@ pub fn compile(l: &mut Linker, func: FuncIdx) -> Result<(Function, Code)> {
         undo: Vec::new(),
         block_params: FxHashMap::default(),
         slots: FxHashMap::default(),
+        frames: FxHashMap::default(),
         pcs: FxHashMap::default(),
         fixups: Vec::new(),
         entries: FxHashMap::default(),
@@ -132,6 +135,11 @@ impl Compiler<'_, '_> {
             let reg = self.alloc(ty)?;
             self.available.insert(v, reg);
         }
+        for &g in self.l.program.frames(self.f).iter() {
+            self.frames.insert(g, self.out.n_regs);
+            self.out.closures.push(self.out.n_regs);
+            self.out.n_regs += 1;
+        }
         self.out.n_captured = self.out.n_regs - self.out.n_params;
         let n_params = self.out.n_params;
         self.out.captured_closures =
@@ -140,6 +148,7 @@ impl Compiler<'_, '_> {
             self.out.ret = self.available.get(&w.param(self.f, i)).copied();
         }
         self.out.release = self.out.n_regs;
+        self.out.may_hold_own = self.scope.may_hold_own;
         self.out.closures.push(self.out.release);
         self.out.n_regs += 1;
         for i in 1..self.scope.blocks.len() {
@@ -398,6 +407,17 @@ impl Compiler<'_, '_> {
             let reg = self.need(v)?;
             let n = self.n_words(self.w.ty(v))?;
             words.extend(reg..reg + n);
+        }
+        for &g in self.l.program.frames(c).iter() {
+            if g != self.f {
+                words.push(*self.frames.get(&g).ok_or_else(|| bug("a frame out of scope"))?);
+                continue;
+            }
+            let d = self.out.n_regs;
+            self.out.closures.push(d);
+            self.out.n_regs += 1;
+            self.emit(Inst::MakeCont { d, entry: RELEASE });
+            words.push(d);
         }
         Ok(words)
     }

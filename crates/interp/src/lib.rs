@@ -23,6 +23,7 @@ mod lanes;
 mod leaves;
 mod machine;
 mod restricted;
+mod rounds;
 mod scope;
 
 pub use constant::constant;

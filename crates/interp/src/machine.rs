@@ -262,8 +262,8 @@ impl Machine<'_> {
             self.heap.words[base + i] = self.heap.words[self.base + r as usize];
         }
         match leave {
-            // A function is no block.
-            Leave::Stay | Leave::Forget | Leave::Keep => {}
+            Leave::Stay | Leave::Forget => {}
+            Leave::Keep => self.kept.entry(frame).or_default().push(self.frame),
             Leave::Free => self.free_frame(self.frame),
             Leave::Release => {
                 let last = match &self.compiled[func as usize] {
@@ -711,9 +711,11 @@ impl Machine<'_> {
                 Entry::Release => {
                     let frame = closure.frame();
                     let Kind::Frame(func) = self.heap.records[frame as usize].kind else { continue };
-                    let release = self.compiled(func)?.release;
-                    closure = Closure(self.heap.words[self.heap.base(frame) + release as usize]);
-                    self.free_frame(frame);
+                    let function = self.compiled(func)?;
+                    closure = Closure(self.heap.words[self.heap.base(frame) + function.release as usize]);
+                    if !function.may_hold_own {
+                        self.free_frame(frame);
+                    }
                 }
                 Entry::Func(func) => {
                     let frame = closure.frame();

@@ -1,7 +1,8 @@
 //! What belongs to a function: its blocks, what it captures, which of its local variables can live in registers.
 //!
 //! A continuation is a function of its own if it returns (its last parameter is a continuation, by the convention of
-//! `nyala_ir`), if it is exported or foreign, or if nothing is free in it. All others are blocks. A block belongs to one
+//! `nyala_ir`), if it is exported or foreign, if nothing is free in it, or if it may be entered when what it needs has
+//! been computed anew ([`rounds`](crate::rounds)). All others are blocks. A block belongs to one
 //! function: the last one on all paths of references that lead to it. It is all that the block's own values can be in:
 //! what lies between it and the block are blocks of the same function. Another function that refers to the block is
 //! nested in that one and captures the block as a continuation: an entry point with the frame of the activation that
@@ -18,6 +19,10 @@ pub struct Program<'w> {
     pub w: &'w World,
     pub nest: Nest,
     captured: FxHashMap<Cont, Rc<Vec<Val>>>,
+    /// Functions of which a function keeps the frame.
+    frames: FxHashMap<Cont, Rc<Vec<Cont>>>,
+    /// Functions that are so because of what they may be entered with.
+    of_rounds: Vec<Cont>,
     is_func: SideTable<Cont, Option<bool>>,
     function: SideTable<Cont, Option<Cont>>,
 }
@@ -38,6 +43,13 @@ pub struct Scope {
     pub may_hold_own: bool,
 }
 
+/// What a function has from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Captured {
+    Value(Val),
+    Frame(Cont),
+}
+
 /// Slots of more words stay in memory.
 const MAX_WORDS: u64 = 64;
 
@@ -54,11 +66,22 @@ impl<'w> Program<'w> {
             w,
             nest: Nest::of_program(w, &roots).0,
             captured: FxHashMap::default(),
+            frames: FxHashMap::default(),
+            of_rounds: Vec::new(),
             is_func: SideTable::default(),
             function: SideTable::default(),
         };
         program.find_captured();
+        program.find_rounds();
         program
+    }
+
+    /// These blocks are functions from now on.
+    pub(super) fn make_functions(&mut self, blocks: &[Cont]) {
+        blocks.iter().for_each(|&k| self.is_func[k] = Some(true));
+        self.of_rounds.extend(blocks);
+        self.function = SideTable::default();
+        self.find_captured();
     }
 
     /// Whether calls of a continuation of this type come back.
@@ -124,6 +147,11 @@ impl<'w> Program<'w> {
         self.captured.get(&k).cloned().unwrap_or_default()
     }
 
+    /// The functions around whose frame must be there as long as this one: it may have addresses of their local variables.
+    pub fn frames(&self, k: Cont) -> Rc<Vec<Cont>> {
+        self.frames.get(&k).cloned().unwrap_or_default()
+    }
+
     fn find_captured(&mut self) {
         let mut members: FxHashMap<Cont, Vec<Cont>> = FxHashMap::default();
         let mut open: Vec<Cont> = Vec::new();
@@ -138,31 +166,43 @@ impl<'w> Program<'w> {
             }
         }
         let mut referrers: FxHashMap<Cont, Vec<Cont>> = FxHashMap::default();
-        let mut work: Vec<(Cont, Val)> = Vec::new();
+        let mut work: Vec<(Cont, Captured)> = Vec::new();
         for &f in &open {
             let (needed, functions) = self.needed(f, &members[&f]);
-            work.extend(needed.into_iter().map(|v| (f, v)));
+            work.extend(needed.into_iter().map(|v| (f, Captured::Value(v))));
             for g in functions {
                 referrers.entry(g).or_default().push(f);
             }
         }
-        let mut found: FxHashMap<Cont, Vec<Val>> = FxHashMap::default();
-        let mut seen: FxHashSet<(Cont, Val)> = FxHashSet::default();
-        while let Some((f, v)) = work.pop() {
-            let home = match self.w.node(v) {
-                Node::Cont(c) => Some(c),
-                _ => self.nest.owner(v),
+        for i in 0..self.of_rounds.len() {
+            let k = self.of_rounds[i];
+            if let Some(up) = self.nest.dominator(k) {
+                work.push((k, Captured::Frame(self.function(up))));
+            }
+        }
+        let (mut values, mut frames): (FxHashMap<Cont, Vec<Val>>, FxHashMap<Cont, Vec<Cont>>) = Default::default();
+        let mut seen: FxHashSet<(Cont, Captured)> = FxHashSet::default();
+        while let Some((f, what)) = work.pop() {
+            let home = match what {
+                Captured::Frame(g) => Some(g),
+                Captured::Value(v) => match self.w.node(v) {
+                    Node::Cont(c) => Some(c),
+                    _ => self.nest.owner(v),
+                },
             };
-            if home.is_some_and(|k| self.function(k) == f) || !seen.insert((f, v)) {
+            if home.is_some_and(|k| self.function(k) == f) || !seen.insert((f, what)) {
                 continue;
             }
-            found.entry(f).or_default().push(v);
-            work.extend(referrers.get(&f).into_iter().flatten().map(|&r| (r, v)));
+            match what {
+                Captured::Frame(g) => frames.entry(f).or_default().push(g),
+                Captured::Value(v) => values.entry(f).or_default().push(v),
+            }
+            work.extend(referrers.get(&f).into_iter().flatten().map(|&r| (r, what)));
         }
-        for (f, mut values) in found {
-            values.sort_unstable();
-            self.captured.insert(f, Rc::new(values));
-        }
+        values.values_mut().for_each(|found| found.sort_unstable());
+        frames.values_mut().for_each(|found| found.sort_unstable());
+        self.captured = values.into_iter().map(|(f, found)| (f, Rc::new(found))).collect();
+        self.frames = frames.into_iter().map(|(f, found)| (f, Rc::new(found))).collect();
     }
 
     /// Values that the function's own blocks need to have from somewhere, and functions they refer to that capture.
@@ -242,7 +282,7 @@ impl<'w> Program<'w> {
     }
 
     /// The blocks in reverse postorder with their successors by position.
-    fn blocks(&mut self, f: Cont) -> (Vec<Cont>, Vec<Vec<usize>>) {
+    pub(super) fn blocks(&mut self, f: Cont) -> (Vec<Cont>, Vec<Vec<usize>>) {
         let mut succ: FxHashMap<Cont, Vec<Cont>> = FxHashMap::default();
         let mut post: Vec<Cont> = Vec::new();
         let mut stack: Vec<(Cont, usize)> = vec![(f, 0)];
@@ -506,30 +546,50 @@ impl<'w> Program<'w> {
                 return true;
             }
             let Some(body) = w.body(k) else { continue };
-            let receives = match (w.as_cont(body.callee), body.args.split_last()) {
-                (Some(c), _) if self.is_block_of(c, f) => &body.args[..],
-                (_, Some((&last, args))) => match w.as_cont(last) {
-                    Some(ret) if w.params(ret).iter().any(|&p| w.types.has_function(w.ty(p))) => args,
-                    _ => continue,
-                },
-                _ => continue,
+            if w.as_cont(body.callee).is_some_and(|c| self.is_block_of(c, f)) {
+                if body.args.iter().any(|&a| self.mentions_own(f, a)) {
+                    return true;
+                }
+                continue;
+            }
+            let Some((&last, args)) = body.args.split_last() else { continue };
+            let others: Vec<Val> = args.iter().copied().chain([body.callee]).collect();
+            let ret = w.as_cont(last).filter(|&k| self.is_block_of(k, f));
+            // Where the call returns to may get what else it was given; who is given something that receives may give it all.
+            let is_held = match ret {
+                Some(ret) if receives(w, ret) => others.iter().any(|&v| self.mentions_own(f, v)),
+                Some(_) => false,
+                None => self.mentions_receiver(f, last),
             };
-            if receives.iter().any(|&a| self.mentions_own(f, a)) {
+            if is_held || others.iter().any(|&v| self.mentions_receiver(f, v)) {
                 return true;
             }
         }
         false
     }
 
-    /// Whether a continuation is a block of `f` or a function that captures one.
+    /// Whether a continuation is a block of `f` or a function that captures one, or the frame.
     pub fn captures_own(&mut self, f: Cont, c: Cont) -> bool {
+        self.captures(f, c, &|_| true) || self.frames.get(&c).is_some_and(|frames| frames.contains(&f))
+    }
+
+    /// Whether a value is, or is built from, a block of `f` or a function that captures one, or the frame.
+    pub fn mentions_own(&mut self, f: Cont, v: Val) -> bool {
+        self.mentions(v, &mut |program, c| program.captures_own(f, c))
+    }
+
+    /// The same of a block that gets functions.
+    fn mentions_receiver(&mut self, f: Cont, v: Val) -> bool {
+        self.mentions(v, &mut |program, c| program.captures(f, c, &|block| receives(program.w, block)))
+    }
+
+    fn captures(&mut self, f: Cont, c: Cont, such: &dyn Fn(Cont) -> bool) -> bool {
         let mut any = false;
-        self.own_blocks_in(f, c, &mut |_| any = true);
+        self.own_blocks_in(f, c, &mut |block| any |= such(block));
         any
     }
 
-    /// Whether a value is, or is built from, a block of `f` or a function that captures one.
-    pub fn mentions_own(&mut self, f: Cont, v: Val) -> bool {
+    fn mentions(&mut self, v: Val, such: &mut dyn FnMut(&mut Self, Cont) -> bool) -> bool {
         let mut seen: FxHashSet<Val> = FxHashSet::default();
         let mut work = vec![v];
         while let Some(v) = work.pop() {
@@ -537,7 +597,7 @@ impl<'w> Program<'w> {
                 continue;
             }
             match self.w.node(v) {
-                Node::Cont(c) if self.captures_own(f, c) => return true,
+                Node::Cont(c) if such(self, c) => return true,
                 Node::Op(_) if self.nest.owner(v).is_none() => work.extend(self.w.args(v)),
                 Node::Op(op) if op.effect() == Effect::Total && self.has_function_part(v) => {
                     work.extend(self.w.args(v))
@@ -551,6 +611,11 @@ impl<'w> Program<'w> {
     fn has_function_part(&self, v: Val) -> bool {
         self.w.types.has_function(self.w.ty(v))
     }
+}
+
+/// Whether functions go to a block.
+fn receives(w: &World, block: Cont) -> bool {
+    w.params(block).iter().any(|&p| w.types.has_function(w.ty(p)))
 }
 
 /// The function that an index of a continuation's table stands for, for messages.

@@ -48,8 +48,6 @@ const PLAIN_EVERY: u64 = 4;
 const BUDGETS: [f64; 2] = [0.001, 0.004];
 /// Programs that may spend the budget without a reason that the report shows, and one in a hundred more.
 const MAX_UNEXPLAINED: u64 = 3;
-/// Programs that may meet a limitation of the interpreter, and one in five hundred more.
-const MAX_ONLY_NATIVE: u64 = 3;
 /// Residual programs of more continuations for each of the source are compared with what is asked for.
 const LARGE: f64 = 6.0;
 /// More continuations for each asked for are a fault.
@@ -83,7 +81,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
     println!("random programs from seed {first} (repeat one with `./x fuzz {option}--seed SEED --programs 1`)");
     let start = Instant::now();
     let next = AtomicU64::new(0);
-    let found: Mutex<(Tally, [u64; 5])> = Mutex::default();
+    let found: Mutex<(Tally, [u64; 4])> = Mutex::default();
     let sizes: Mutex<Vec<(Size, u64)>> = Mutex::default();
     let cpus = cpus();
     let work = || {
@@ -102,7 +100,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
             let program = if has_lanes { lanes::generate(seed) } else { maker::generate(seed) };
             let engines = Engines {
                 native: has_lanes || which == Which::All && i.is_multiple_of(NATIVE_EVERY),
-                plain: i.is_multiple_of(PLAIN_EVERY),
+                plain: which != Which::Interpreted && i.is_multiple_of(PLAIN_EVERY),
                 max_steps: if has_lanes { MAX_STEPS_OF_LANES } else { MAX_STEPS },
                 cpus: if has_lanes { vec![cpus[seed as usize % cpus.len()]] } else { vec![THIS_CPU] },
             };
@@ -129,16 +127,12 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
                     println!("cannot write {}: {e}", path.display());
                 }
             }
-            let (tally, [too_long, diverged, limited, unexplained, only_native]) =
+            let (tally, [too_long, diverged, limited, unexplained]) =
                 &mut *found.lock().unwrap_or_else(|e| e.into_inner());
             match &outcome {
                 Outcome::Agrees(size) => sizes.lock().unwrap_or_else(|e| e.into_inner()).push((*size, seed)),
                 Outcome::TooLong => *too_long += 1,
                 Outcome::Limited => *limited += 1,
-                Outcome::OnlyNative => {
-                    *only_native += 1;
-                    println!("seed {seed} agrees as native code only");
-                }
                 Outcome::Diverges(e) => {
                     *diverged += 1;
                     if !counts(e) {
@@ -157,19 +151,14 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
             drop(std::thread::Builder::new().stack_size(512 << 20).spawn_scoped(scope, work));
         }
     });
-    let (mut tally, [too_long, diverged, limited, unexplained, only_native]) =
-        found.into_inner().unwrap_or_else(|e| e.into_inner());
-    if only_native > MAX_ONLY_NATIVE + tally.passed as u64 / 500 {
-        println!("FAILED {only_native} random programs agree as native code only");
-        tally.failed += 1;
-    }
+    let (mut tally, [too_long, diverged, limited, unexplained]) = found.into_inner().unwrap_or_else(|e| e.into_inner());
     if unexplained > MAX_UNEXPLAINED + tally.passed as u64 / 100 {
         println!("FAILED {unexplained} random programs spend the budget, though no known number is seen to count");
         tally.failed += 1;
     }
     println!(
         "{} random programs agree, {} disagree; {too_long} left out as too long, {diverged} spent the budget of partial \
-         evaluation (all inputs unknown), {limited} are a limitation of native code, {only_native} of the interpreter",
+         evaluation (all inputs unknown), {limited} are a limitation of native code",
         tally.passed, tally.failed
     );
     let sizes = sizes.into_inner().unwrap_or_else(|e| e.into_inner());
@@ -238,7 +227,6 @@ pub fn check_file(path: &Path) -> Result<bool, String> {
             let text = match check_all(&program, &engines) {
                 Outcome::Agrees(_) => "agrees".into(),
                 Outcome::Limited => "agrees, but is a limitation of native code".into(),
-                Outcome::OnlyNative => "agrees as native code, not interpreted after partial evaluation".into(),
                 Outcome::TooLong => return Err(TOO_LONG.into()),
                 Outcome::Diverges(e) => format!("spends the budget of partial evaluation: {e}"),
                 Outcome::Fault(e) => return Err(e),
@@ -316,8 +304,6 @@ enum Outcome {
     Agrees(Size),
     /// Agrees, but not everything has native code.
     Limited,
-    /// Agrees as native code, but not interpreted after partial evaluation.
-    OnlyNative,
     TooLong,
     /// With the report.
     Diverges(String),
@@ -341,7 +327,7 @@ fn check(program: &str, engines: &Engines) -> Outcome {
         Ok(None) => return Outcome::TooLong,
         Err(e) => return Outcome::Fault(format!("the source: {e}")),
     };
-    let (mut diverges, mut limited, mut only_native, mut size) = (None, false, false, Size::default());
+    let (mut diverges, mut limited, mut size) = (None, false, Size::default());
     for annotations in [false, true] {
         if !annotations && !engines.plain {
             continue;
@@ -370,15 +356,7 @@ fn check(program: &str, engines: &Engines) -> Outcome {
             Err(fault) => Some(fault),
         };
         if let Some(fault) = fault {
-            // A continuation that captured what a round of a loop computed sees the values of the present round when it is
-            // interpreted (ARCHITECTURE.md). Native code does not have that limitation, and judges.
-            for opt_level in [0, 3] {
-                s.options.opt_level = opt_level;
-                if !run_native(&mut s, &residual).is_ok_and(|result| [result] == *expected) {
-                    return Outcome::Fault(format!("{what}, interpreted: {fault}"));
-                }
-            }
-            only_native = true;
+            return Outcome::Fault(format!("{what}, interpreted: {fault}"));
         }
         let optimized = engines.cpus.iter().map(|&cpu| (3, cpu));
         let runs = [(0, THIS_CPU)].into_iter().chain(optimized).filter(|_| engines.native);
@@ -403,7 +381,6 @@ fn check(program: &str, engines: &Engines) -> Outcome {
     match (diverges, limited) {
         (Some(e), _) => Outcome::Diverges(e),
         (_, true) => Outcome::Limited,
-        _ if only_native => Outcome::OnlyNative,
         _ => Outcome::Agrees(size),
     }
 }
@@ -427,13 +404,15 @@ fn specialize(s: &mut Session, world: &World) -> Result<World, Option<String>> {
 }
 
 fn sizes(s: &mut Session, world: &World, residual: &World) -> Size {
-    let nest = |w: &World| Nest::of_program(w, &w.roots()).0;
-    let (source, n) = (nest(world), nest(residual).conts.len() as f64);
-    let for_each_of_source = n / source.conts.len().max(1) as f64;
+    // All are reachable.
+    let n = residual.n_conts() as f64;
+    let for_each_of_source = n / world.n_conts().max(1) as f64;
     // Of the same budget: the last one tried.
     let record = (for_each_of_source > LARGE).then(|| s.residual_with_record(world).ok()).flatten();
-    let for_each_asked =
-        record.map(|(_, record)| n / (source.conts.len() as u64 + asked(world, &source, &record)) as f64);
+    let for_each_asked = record.map(|(_, record)| {
+        let (source, _) = Nest::of_program(world, &world.roots());
+        n / (source.conts.len() as u64 + asked(world, &source, &record)) as f64
+    });
     Size { for_each_of_source, for_each_asked }
 }
 

@@ -126,9 +126,10 @@ impl Compiler<'_, '_> {
         };
         // Such as a join of calls: it was given the address to use it, other than a caller that goes on.
         let is_block = callee.is_some_and(|v| matches!(self.w.node(v), Node::Cont(_)));
-        if goes_on || is_block {
+        if goes_on || is_block || known.is_some() {
             let derived = std::mem::take(&mut self.scope.derived);
-            let mut along = self.scope.escaped || self.l.program.holds_derived(args, &derived);
+            let mut along = self.l.program.holds_derived(args, &derived);
+            along |= self.scope.escaped && (goes_on || is_block);
             if let Some(v) = callee {
                 along |= self.l.program.holds_derived(&[v], &derived);
             }
