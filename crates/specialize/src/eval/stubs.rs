@@ -1,8 +1,8 @@
 //! Stubs: made on demand and once, requested by residual code, and decided about in an order that keeps residual programs
 //! linear (`specializer-notes.md`, 3, item 9).
 
+use super::memory;
 use super::{Diverged, Entry, Evaluator, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
-use super::{MAX_BLOCKS_PER_CONT, memory};
 use crate::memory::Memory;
 use nyala_ir::{Cont, Effect, Node, TyKind, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -406,10 +406,7 @@ impl Evaluator<'_> {
         }
         self.blocks[k] += 1;
         self.most_blocks = self.most_blocks.max(self.blocks[k]);
-        let limit = (MAX_BLOCKS_PER_CONT as f64 * self.options.budget) as u64;
-        if self.blocks[k] > limit {
-            return Err(self.diverged("blocks of one function", limit));
-        }
+        self.check_budget()?;
         let mut site = Site { block, segment: self.segments, past, memory };
         self.note_entered(k, false, &mut site);
         self.evaluate(site, Entry { cont: k, free, args })
