@@ -88,6 +88,8 @@ pub struct Stub {
     holds_address: bool,
     /// Inlined where its only call was.
     was_called: bool,
+    /// Parameters that drift were left out.
+    is_general: bool,
 }
 
 /// A place of residual code that goes on at a stub.
@@ -113,6 +115,8 @@ struct Record {
     /// By parameter; `mem` included, not compared.
     args: Box<[Val]>,
     segment: u32,
+    /// Parameters that drift were left out.
+    is_general: bool,
     next: Option<u32>,
 }
 
@@ -224,7 +228,7 @@ pub struct Evaluator<'a> {
     most_blocks: u64,
     /// The segment of the newest record.
     last_recorded: SideTable<Cont, u32>,
-    /// Earlier rounds found calls of it that drift.
+    /// Calls of it were found to drift, now or in earlier rounds.
     has_drift_hint: SideTable<Cont, bool>,
     /// Nodes at which to look for functions with too many copies; if there is another round for what is found.
     next_look: u64,
@@ -587,6 +591,7 @@ impl<'a> Evaluator<'a> {
             let drift = self.drift(k, mask, &free, &args, site);
             if drift != 0 {
                 self.noted.note_drift((k, mask), kinds.clone(), drift);
+                self.has_drift_hint[k] = true;
                 self.last_found = Some(self.size());
                 reasons.drift |= drift;
                 mask &= !drift;
@@ -605,7 +610,7 @@ impl<'a> Evaluator<'a> {
                 reasons.knot = true;
                 self.knots.insert(knot);
             } else {
-                site.past.records = Some(self.record(k, &free, &args, site.segment, site.past.records));
+                site.past.records = Some(self.record(k, &free, &args, (site.segment, false), site.past.records));
             }
         }
         if self.near_end && (recursive || self.facts.function[k] == Some(k)) {
@@ -625,6 +630,7 @@ impl<'a> Evaluator<'a> {
         let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
         let n_stubs = self.stubs.len();
         let s = self.stub(k, mask, vals);
+        self.stubs[s].is_general |= reasons.drift != 0;
         if !halt && self.is_linear(s, &args) {
             if self.record.is_some() {
                 self.explain_unfolded(k, Reasons { forced: false, asked: false, ..reasons });

@@ -93,6 +93,7 @@ impl Evaluator<'_> {
             is_return: false,
             holds_address,
             was_called: false,
+            is_general: false,
         });
         s
     }
@@ -125,11 +126,11 @@ impl Evaluator<'_> {
 
     /// A fresh one of the same.
     fn again(&mut self, s: StubId) -> StubId {
-        let Stub { source, mask, resume, made, is_return, .. } = self.stubs[s];
+        let Stub { source, mask, resume, made, is_return, is_general, .. } = self.stubs[s];
         let vals = self.stubs[s].vals.clone();
         let fresh = self.fresh_stub(source, mask, vals);
         let stub = &mut self.stubs[fresh];
-        (stub.resume, stub.made, stub.is_return) = (resume, made, is_return);
+        (stub.resume, stub.made, stub.is_return, stub.is_general) = (resume, made, is_return, is_general);
         if let Some(record) = &mut self.record {
             record.make_again(self.stubs[s].cont, self.stubs[fresh].cont);
         }
@@ -402,7 +403,8 @@ impl Evaluator<'_> {
         let mut past = self.stubs[s].past;
         self.segments += 1;
         if self.facts.is_recursive[k] {
-            past.records = Some(self.record(k, &free, &args, self.segments, past.records));
+            let is_general = self.stubs[s].is_general;
+            past.records = Some(self.record(k, &free, &args, (self.segments, is_general), past.records));
         }
         self.blocks[k] += 1;
         self.most_blocks = self.most_blocks.max(self.blocks[k]);
