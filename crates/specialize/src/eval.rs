@@ -44,8 +44,6 @@ const MAX_GROWTH: u64 = 4;
 const MIN_GROWN: u64 = 5_000;
 /// Unfolds of recursive continuations kept for the report of a divergence.
 const CHAIN: usize = 64;
-/// What ends soon has as many numbers among its arguments.
-const FEW_NUMBERS: usize = 6;
 
 type StubId = usize;
 
@@ -90,6 +88,8 @@ pub struct Stub {
     holds_address: bool,
     /// Inlined where its only call was.
     was_called: bool,
+    /// Parameters that drift were left out.
+    is_general: bool,
 }
 
 /// A place of residual code that goes on at a stub.
@@ -115,6 +115,8 @@ struct Record {
     /// By parameter; `mem` included, not compared.
     args: Box<[Val]>,
     segment: u32,
+    /// Parameters that drift were left out.
+    is_general: bool,
     next: Option<u32>,
 }
 
@@ -226,7 +228,7 @@ pub struct Evaluator<'a> {
     most_blocks: u64,
     /// The segment of the newest record.
     last_recorded: SideTable<Cont, u32>,
-    /// Earlier rounds found calls of it that drift.
+    /// Calls of it were found to drift, now or in earlier rounds.
     has_drift_hint: SideTable<Cont, bool>,
     /// Nodes at which to look for functions with too many copies; if there is another round for what is found.
     next_look: u64,
@@ -449,6 +451,10 @@ impl<'a> Evaluator<'a> {
         if nodes > max_nodes {
             return Err(self.diverged("residual nodes", max_nodes));
         }
+        let max_blocks = self.scaled(MAX_BLOCKS_PER_CONT);
+        if self.most_blocks > max_blocks {
+            return Err(self.diverged("blocks of one function", max_blocks));
+        }
         if self.may_start_again && self.last_found.is_some_and(|at| nodes > MAX_GROWTH * at.max(MIN_GROWN)) {
             let early = Diverged { is_early: true, ..*self.diverged("residual nodes", nodes) };
             return Err(Box::new(early));
@@ -460,7 +466,6 @@ impl<'a> Evaluator<'a> {
                 return Err(Box::new(early));
             }
         }
-        let max_blocks = self.scaled(MAX_BLOCKS_PER_CONT);
         // A part of small budgets only: what is shown for the report takes longer than to evaluate it.
         let is_near = |spent: u64, max: u64, margin: u64| spent + margin.min(max / 4) > max;
         self.near_end = is_near(self.reductions, max_reductions, 4096)
@@ -482,23 +487,23 @@ impl<'a> Evaluator<'a> {
     }
 
     fn diverged(&self, what: &'static str, limit: u64) -> Box<Diverged> {
-        let mut calls: FxHashMap<Cont, Vec<&Link>> = FxHashMap::default();
-        for link in &self.chain {
-            calls.entry(link.0).or_default().push(link);
+        let mut calls: FxHashMap<Cont, (Vec<&[String]>, Span)> = FxHashMap::default();
+        for (k, span, args) in &self.chain {
+            let (calls, last) = calls.entry(*k).or_default();
+            calls.push(args);
+            *last = *span;
         }
-        let last = |links: &[&Link]| {
-            let last = &links[links.len().saturating_sub(4)..];
-            last.iter().map(|(_, _, args)| args.clone()).collect::<Vec<_>>()
-        };
         // The one that counts, if there is one; or that has the most numbers.
-        let rank = |k: Cont, links: &[&Link]| {
-            let numbers = whistle::numbers(links.iter().map(|link| link.2.as_slice()));
-            let counts = whistle::counts(&last(links));
-            (counts, numbers.max(FEW_NUMBERS), self.facts.is_recursive[k], links.len(), k)
+        let rank = |k: Cont, calls: &[&[String]]| {
+            let counts = whistle::counts(&whistle::last_calls(calls));
+            let (numbers, _) = whistle::numbers(calls);
+            (counts, numbers.max(whistle::FEW_NUMBERS), self.facts.is_recursive[k], calls.len(), k)
         };
-        let worst = calls.iter().max_by_key(|(k, links)| rank(**k, links));
-        let (cont, chain) = (worst.map(|(k, _)| *k), worst.map(|(_, links)| last(links)).unwrap_or_default());
-        let call = worst.and_then(|(_, links)| links.last()).map_or(self.dst.current_origin(), |l| l.1);
+        let worst = calls.iter().max_by_key(|(k, (calls, _))| rank(**k, calls));
+        let cont = worst.map(|(k, _)| *k);
+        let last = worst.map(|(_, (calls, _))| whistle::last_calls(calls)).unwrap_or_default();
+        let chain = last.into_iter().map(<[String]>::to_vec).collect();
+        let call = worst.map_or(self.dst.current_origin(), |(_, (_, last))| *last);
         let around = cont.map_or(Vec::new(), |k| self.calls_around(k));
         Box::new(Diverged { what, limit, cont, call, around, chain, is_early: false, record: None })
     }
@@ -586,6 +591,7 @@ impl<'a> Evaluator<'a> {
             let drift = self.drift(k, mask, &free, &args, site);
             if drift != 0 {
                 self.noted.note_drift((k, mask), kinds.clone(), drift);
+                self.has_drift_hint[k] = true;
                 self.last_found = Some(self.size());
                 reasons.drift |= drift;
                 mask &= !drift;
@@ -604,7 +610,7 @@ impl<'a> Evaluator<'a> {
                 reasons.knot = true;
                 self.knots.insert(knot);
             } else {
-                site.past.records = Some(self.record(k, &free, &args, site.segment, site.past.records));
+                site.past.records = Some(self.record(k, &free, &args, (site.segment, false), site.past.records));
             }
         }
         if self.near_end && (recursive || self.facts.function[k] == Some(k)) {
@@ -624,6 +630,7 @@ impl<'a> Evaluator<'a> {
         let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
         let n_stubs = self.stubs.len();
         let s = self.stub(k, mask, vals);
+        self.stubs[s].is_general |= reasons.drift != 0;
         if !halt && self.is_linear(s, &args) {
             if self.record.is_some() {
                 self.explain_unfolded(k, Reasons { forced: false, asked: false, ..reasons });

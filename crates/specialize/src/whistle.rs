@@ -13,6 +13,11 @@ pub const MAX_ANCESTORS: usize = 16;
 /// Records looked at to find them.
 pub const MAX_RECORDS: usize = 256;
 
+/// Calls that a report shows.
+const SHOWN_CALLS: usize = 4;
+/// What ends soon has as many numbers among its arguments.
+pub const FEW_NUMBERS: usize = 6;
+
 /// A continuation and the parameters to specialize.
 pub type CallKey = (Cont, u64);
 
@@ -217,16 +222,34 @@ pub struct Diverged {
 }
 
 /// Whether some argument is another known number in each call.
-pub fn counts(chain: &[Vec<String>]) -> bool {
-    chain.len() > 2 && numbers(chain.iter().map(|args| args.as_slice())) == chain.len()
+pub fn counts(calls: &[&[String]]) -> bool {
+    calls.len() > 2 && numbers(calls).0 == calls.len()
 }
 
-/// How many different known numbers the calls have for one of their arguments, at most.
-pub fn numbers<'a>(calls: impl Iterator<Item = &'a [String]> + Clone) -> usize {
-    let is_number = |s: &&String| s.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-    let different = |i| calls.clone().filter_map(|args| args.get(i)).filter(is_number).collect::<FxHashSet<_>>().len();
-    let n_args = calls.clone().map(|args| args.len()).max().unwrap_or(0);
-    (0..n_args).map(different).max().unwrap_or(0)
+/// How many different known numbers the calls have for one of their arguments, at most, and for which.
+pub fn numbers(calls: &[&[String]]) -> (usize, usize) {
+    let numbers = |i| calls.iter().filter_map(move |args| args.get(i)).filter(|a: &&String| is_number(a));
+    let n_args = calls.iter().map(|args| args.len()).max().unwrap_or(0);
+    (0..n_args).map(|i| (numbers(i).collect::<FxHashSet<_>>().len(), i)).max().unwrap_or_default()
+}
+
+fn is_number(shown: &str) -> bool {
+    shown.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+}
+
+/// Those of the calls that are shown, the last ones. If an argument is a number now and then, and always another one: the
+/// last with such numbers.
+pub fn last_calls<'a>(calls: &[&'a [String]]) -> Vec<&'a [String]> {
+    let last = &calls[calls.len().saturating_sub(SHOWN_CALLS)..];
+    let (n, i) = numbers(calls);
+    if n <= FEW_NUMBERS || counts(last) {
+        return last.to_vec();
+    }
+    let mut seen = FxHashSet::default();
+    let mut with_another = |args: &&[String]| args.get(i).is_some_and(|a| is_number(a) && seen.insert(a.clone()));
+    let mut shown: Vec<_> = calls.iter().rev().copied().filter(|args| with_another(args)).take(SHOWN_CALLS).collect();
+    shown.reverse();
+    shown
 }
 
 /// The error for an evaluation that was given up. It points at the innermost call that `is_library` does not say is in a
@@ -268,17 +291,33 @@ pub fn show(w: &World, v: Val) -> String {
 mod tests {
     use super::*;
 
+    fn calls(calls: &[[&str; 2]]) -> Vec<Vec<String>> {
+        calls.iter().map(|args| args.iter().map(|a| a.to_string()).collect()).collect()
+    }
+    fn slices(calls: &[Vec<String>]) -> Vec<&[String]> {
+        calls.iter().map(|args| args.as_slice()).collect()
+    }
+
     #[test]
     fn the_largest_number_of_different_numbers_counts() {
-        let calls = |calls: &[[&str; 2]]| -> Vec<Vec<String>> {
-            calls.iter().map(|args| args.iter().map(|a| a.to_string()).collect()).collect()
+        let n = |all: &[[&str; 2]]| numbers(&slices(&calls(all)));
+        assert_eq!(n(&[]), (0, 0));
+        assert_eq!(n(&[["?", "1u32"], ["?", "2u32"], ["?", "1u32"]]), (2, 1));
+        assert_eq!(n(&[["-4", "?"], ["5", "1"], ["6", "1"]]), (3, 0));
+        let counts = |all: &[[&str; 2]]| counts(&slices(&calls(all)));
+        assert!(counts(&[["?", "1"], ["?", "2"], ["?", "3"]]));
+        assert!(!counts(&[["?", "1"], ["?", "2"], ["?", "1"]]));
+        assert!(!counts(&[["?", "1"], ["?", "2"]]));
+    }
+
+    #[test]
+    fn calls_with_other_numbers_are_shown() {
+        let shown = |all: &[[&str; 2]]| -> Vec<String> {
+            last_calls(&slices(&calls(all))).iter().map(|args| args[1].clone()).collect()
         };
-        let n = |all: &[[&str; 2]]| numbers(calls(all).iter().map(|args| args.as_slice()));
-        assert_eq!(n(&[]), 0);
-        assert_eq!(n(&[["?", "1u32"], ["?", "2u32"], ["?", "1u32"]]), 2);
-        assert_eq!(n(&[["-4", "?"], ["5", "1"], ["6", "1"]]), 3);
-        assert!(counts(&calls(&[["?", "1"], ["?", "2"], ["?", "3"]])));
-        assert!(!counts(&calls(&[["?", "1"], ["?", "2"], ["?", "1"]])));
-        assert!(!counts(&calls(&[["?", "1"], ["?", "2"]])));
+        let few = [["a", "1"], ["b", "?"], ["c", "2"], ["d", "?"], ["e", "3"], ["f", "?"]];
+        assert_eq!(shown(&few), ["2", "?", "3", "?"]);
+        let more = [["g", "4"], ["h", "5"], ["i", "6"], ["j", "7"], ["k", "?"], ["l", "7"]];
+        assert_eq!(shown(&[few, more].concat()), ["4", "5", "6", "7"]);
     }
 }

@@ -1,6 +1,7 @@
 //! What happened on the way to where evaluation is: loops entered by `@@`, earlier calls of recursive continuations.
 
 use super::{CHAIN, Entered, Evaluator, Past, Record, Returned, Site, State, StubId};
+use crate::facts::is_return;
 use crate::whistle::{self, Change};
 use nyala_base::{SideTable, Span};
 use nyala_ir::{Cont, TyKind, Val};
@@ -41,14 +42,14 @@ impl Evaluator<'_> {
         cont: Cont,
         free: &Rc<[Val]>,
         args: &[Val],
-        segment: u32,
+        (segment, is_general): (u32, bool),
         next: Option<u32>,
     ) -> u32 {
         self.last_recorded[cont] = segment;
         if let Some(s) = self.return_of(cont, args) {
             self.stubs[s].is_return = true;
         }
-        self.records.push(Record { cont, free: free.clone(), args: args.into(), segment, next });
+        self.records.push(Record { cont, free: free.clone(), args: args.into(), segment, is_general, next });
         self.records.len() as u32 - 1
     }
 
@@ -63,8 +64,10 @@ impl Evaluator<'_> {
         records.take(whistle::MAX_RECORDS)
     }
 
-    fn ancestors(&self, k: Cont, site: &Site) -> impl Iterator<Item = (u32, &Record)> {
-        self.path(site.past.records).filter(move |(_, r)| r.cont == k && r.segment != site.segment)
+    /// All, or within what was generalized last.
+    fn ancestors(&self, k: Cont, site: &Site, all: bool) -> impl Iterator<Item = (u32, &Record)> {
+        let path = self.path(site.past.records).take_while(move |(_, r)| all || !r.is_general);
+        path.filter(move |(_, r)| r.cont == k && r.segment != site.segment)
     }
 
     pub(super) fn is_known_stub(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
@@ -74,12 +77,14 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn repeats(&self, k: Cont, free: &[Val], args: &[Val], site: &Site) -> bool {
-        self.ancestors(k, site).any(|(_, r)| *r.free == *free && r.args[1..] == args[1..])
+        self.ancestors(k, site, true).any(|(_, r)| *r.free == *free && r.args[1..] == args[1..])
     }
 
-    /// Parameters of `mask` that change without end, as far as the ancestors tell.
+    /// Parameters of `mask` that change without end, as far as the ancestors tell. A function that was generalized is built
+    /// once: what is in it comes again only if that function drifts further, which is found there; so others are not compared
+    /// with what is around it.
     pub(super) fn drift(&self, k: Cont, mask: u64, free: &[Val], args: &[Val], site: &Site) -> u64 {
-        for (i, record) in self.ancestors(k, site).take(whistle::MAX_ANCESTORS) {
+        for (i, record) in self.ancestors(k, site, self.has_drift_hint[k]).take(whistle::MAX_ANCESTORS) {
             if *record.free != *free || self.is_over(i, site) {
                 continue;
             }
@@ -89,6 +94,15 @@ impl Evaluator<'_> {
                 match whistle::compare(self, record.args[i], args[i]) {
                     Change::Same => {}
                     Change::Drift => drift |= 1 << i,
+                    // What is left to do after the call grows, other than a function that a step inward passes on.
+                    Change::Progress
+                        if !progress
+                            && i + 1 == args.len()
+                            && is_return(self.source, self.source.param(k, i))
+                            && whistle::contains(self, args[i], record.args[i]) =>
+                    {
+                        drift |= 1 << i
+                    }
                     Change::Progress => progress = true,
                 }
             }

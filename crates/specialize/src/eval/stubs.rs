@@ -1,8 +1,8 @@
 //! Stubs: made on demand and once, requested by residual code, and decided about in an order that keeps residual programs
 //! linear (`specializer-notes.md`, 3, item 9).
 
+use super::memory;
 use super::{Diverged, Entry, Evaluator, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
-use super::{MAX_BLOCKS_PER_CONT, memory};
 use crate::memory::Memory;
 use nyala_ir::{Cont, Effect, Node, TyKind, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -93,6 +93,7 @@ impl Evaluator<'_> {
             is_return: false,
             holds_address,
             was_called: false,
+            is_general: false,
         });
         s
     }
@@ -125,11 +126,11 @@ impl Evaluator<'_> {
 
     /// A fresh one of the same.
     fn again(&mut self, s: StubId) -> StubId {
-        let Stub { source, mask, resume, made, is_return, .. } = self.stubs[s];
+        let Stub { source, mask, resume, made, is_return, is_general, .. } = self.stubs[s];
         let vals = self.stubs[s].vals.clone();
         let fresh = self.fresh_stub(source, mask, vals);
         let stub = &mut self.stubs[fresh];
-        (stub.resume, stub.made, stub.is_return) = (resume, made, is_return);
+        (stub.resume, stub.made, stub.is_return, stub.is_general) = (resume, made, is_return, is_general);
         if let Some(record) = &mut self.record {
             record.make_again(self.stubs[s].cont, self.stubs[fresh].cont);
         }
@@ -402,14 +403,12 @@ impl Evaluator<'_> {
         let mut past = self.stubs[s].past;
         self.segments += 1;
         if self.facts.is_recursive[k] {
-            past.records = Some(self.record(k, &free, &args, self.segments, past.records));
+            let is_general = self.stubs[s].is_general;
+            past.records = Some(self.record(k, &free, &args, (self.segments, is_general), past.records));
         }
         self.blocks[k] += 1;
         self.most_blocks = self.most_blocks.max(self.blocks[k]);
-        let limit = (MAX_BLOCKS_PER_CONT as f64 * self.options.budget) as u64;
-        if self.blocks[k] > limit {
-            return Err(self.diverged("blocks of one function", limit));
-        }
+        self.check_budget()?;
         let mut site = Site { block, segment: self.segments, past, memory };
         self.note_entered(k, false, &mut site);
         self.evaluate(site, Entry { cont: k, free, args })
