@@ -301,6 +301,10 @@ impl World {
     pub fn n_vals(&self) -> usize {
         self.entries.len()
     }
+    /// Of all values together.
+    pub fn n_operands(&self) -> usize {
+        self.pool.len()
+    }
     pub fn n_conts(&self) -> usize {
         self.conts.len()
     }

@@ -38,6 +38,8 @@ use std::rc::Rc;
 const MAX_REDUCTIONS: u64 = 50_000_000;
 const MAX_NODES: u64 = 20_000_000;
 const MAX_BLOCKS_PER_CONT: u64 = 250_000;
+/// Of the operands of nodes, and of what is known of memory: large arrays are few nodes.
+const MAX_BYTES: u64 = 1 << 30;
 /// A round in which a recursion was found to drift is only gone through for what else it finds: it is left once it has so
 /// many times as many nodes as when it found something last, but for small ones.
 const MAX_GROWTH: u64 = 4;
@@ -232,6 +234,7 @@ pub struct Evaluator<'a> {
     has_drift_hint: SideTable<Cont, bool>,
     /// Nodes at which to look for functions with too many copies; if there is another round for what is found.
     next_look: u64,
+    max_bytes: u64,
     pub may_start_again: bool,
     /// Nodes when a recursion was last found to drift.
     last_found: Option<u64>,
@@ -285,6 +288,7 @@ impl<'a> Evaluator<'a> {
             last_recorded: SideTable::default(),
             has_drift_hint: hints.drifting(),
             next_look: (MAX_NODES as f64 * options.budget) as u64 / 100,
+            max_bytes: (MAX_BYTES as f64 * options.budget.max(0.1)) as u64,
             may_start_again: false,
             last_found: None,
             has_inline_hint: hints.inlining(),
@@ -455,6 +459,9 @@ impl<'a> Evaluator<'a> {
         if self.most_blocks > max_blocks {
             return Err(self.diverged("blocks of one function", max_blocks));
         }
+        if self.bytes() > self.max_bytes {
+            return Err(self.diverged("bytes of arrays and variables", self.max_bytes));
+        }
         if self.may_start_again && self.last_found.is_some_and(|at| nodes > MAX_GROWTH * at.max(MIN_GROWN)) {
             let early = Diverged { is_early: true, ..*self.diverged("residual nodes", nodes) };
             return Err(Box::new(early));
@@ -470,8 +477,14 @@ impl<'a> Evaluator<'a> {
         let is_near = |spent: u64, max: u64, margin: u64| spent + margin.min(max / 4) > max;
         self.near_end = is_near(self.reductions, max_reductions, 4096)
             || is_near(nodes, max_nodes, 40_000)
-            || is_near(self.most_blocks, max_blocks, 2048);
+            || is_near(self.most_blocks, max_blocks, 2048)
+            || is_near(self.bytes(), self.max_bytes, self.max_bytes);
         Ok(())
+    }
+
+    /// See [`MAX_BYTES`].
+    fn bytes(&self) -> u64 {
+        (self.dst.n_operands() * size_of::<Val>() + memory::bytes()) as u64
     }
 
     fn reductions_left(&self) -> u64 {

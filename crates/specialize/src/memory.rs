@@ -17,6 +17,7 @@ use nyala_base::{SideTable, Span};
 use nyala_ir::{Node, Op, Ty, TyKind, Val, World, fold};
 use rpds::HashTrieMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
+use std::cell::Cell;
 use std::rc::Rc;
 
 type Map<K, V> = HashTrieMap<K, V, archery::RcK, FxBuildHasher>;
@@ -107,49 +108,104 @@ impl Shapes {
     }
 }
 
+thread_local! {
+    static BYTES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Bytes of the contents that states of this thread know.
+pub fn bytes() -> usize {
+    BYTES.get()
+}
+
+/// What is counted in [`bytes`].
+#[derive(Default)]
+struct Counted(usize);
+
+impl Counted {
+    fn add(&mut self, n: usize) {
+        self.0 += n;
+        BYTES.set(BYTES.get() + n);
+    }
+}
+
+impl Clone for Counted {
+    fn clone(&self) -> Counted {
+        let mut counted = Counted(0);
+        counted.add(self.0);
+        counted
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        BYTES.set(BYTES.get() - self.0);
+    }
+}
+
+#[derive(Clone)]
+struct Block {
+    leaves: [Leaf; BLOCK],
+    _bytes: Counted,
+}
+
+impl Block {
+    fn new(leaves: [Leaf; BLOCK]) -> Rc<Block> {
+        let mut bytes = Counted(0);
+        bytes.add(size_of::<Block>());
+        Rc::new(Block { leaves, _bytes: bytes })
+    }
+}
+
+#[derive(Clone, Default)]
+struct Blocks {
+    all: Vec<Rc<Block>>,
+    bytes: Counted,
+}
+
 /// The leaves of an object.
 #[derive(Clone)]
 struct Leaves {
-    blocks: Rc<Vec<Rc<[Leaf; BLOCK]>>>,
+    blocks: Rc<Blocks>,
     /// What stands behind the blocks.
     rest: Leaf,
 }
 
 impl Leaves {
     fn new(rest: Leaf) -> Leaves {
-        Leaves { blocks: Rc::new(Vec::new()), rest }
+        Leaves { blocks: Rc::default(), rest }
     }
 
     fn get(&self, at: u64) -> Leaf {
         let at = at as usize;
-        self.blocks.get(at / BLOCK).map_or(self.rest, |block| block[at % BLOCK])
+        self.blocks.all.get(at / BLOCK).map_or(self.rest, |block| block.leaves[at % BLOCK])
     }
 
     fn set(&mut self, at: u64, leaf: Leaf) {
         let at = at as usize;
-        match Rc::make_mut(&mut self.blocks).get_mut(at / BLOCK) {
-            Some(block) => Rc::make_mut(block)[at % BLOCK] = leaf,
+        match Rc::make_mut(&mut self.blocks).all.get_mut(at / BLOCK) {
+            Some(block) => Rc::make_mut(block).leaves[at % BLOCK] = leaf,
             None => self.fill(at as u64, 1, leaf),
         }
     }
 
     fn fill(&mut self, at: u64, n: u64, leaf: Leaf) {
         let (from, to) = (at as usize, (at + n) as usize);
-        if n == 0 || (leaf == self.rest && from / BLOCK >= self.blocks.len()) {
+        if n == 0 || (leaf == self.rest && from / BLOCK >= self.blocks.all.len()) {
             return;
         }
-        let blocks = Rc::make_mut(&mut self.blocks);
+        let Blocks { all: blocks, bytes } = Rc::make_mut(&mut self.blocks);
         if blocks.len() * BLOCK < to {
-            blocks.resize(to.div_ceil(BLOCK), Rc::new([self.rest; BLOCK]));
+            bytes.add((to.div_ceil(BLOCK) - blocks.len()) * size_of::<Rc<Block>>());
+            blocks.resize(to.div_ceil(BLOCK), Block::new([self.rest; BLOCK]));
         }
-        let mut whole: Option<Rc<[Leaf; BLOCK]>> = None;
+        let mut whole: Option<Rc<Block>> = None;
         for (b, block) in blocks[from / BLOCK..to.div_ceil(BLOCK)].iter_mut().enumerate() {
             let start = (from / BLOCK + b) * BLOCK;
             let (lo, hi) = (from.max(start) - start, to.min(start + BLOCK) - start);
             if hi - lo == BLOCK {
-                *block = whole.get_or_insert_with(|| Rc::new([leaf; BLOCK])).clone();
+                *block = whole.get_or_insert_with(|| Block::new([leaf; BLOCK])).clone();
             } else {
-                Rc::make_mut(block)[lo..hi].fill(leaf);
+                Rc::make_mut(block).leaves[lo..hi].fill(leaf);
             }
         }
     }
@@ -160,9 +216,9 @@ impl Leaves {
         if Rc::ptr_eq(&self.blocks, &other.blocks) {
             return within(self.rest, other.rest);
         }
-        let n = self.blocks.len().max(other.blocks.len());
+        let (blocks, others) = (&self.blocks.all, &other.blocks.all);
         within(self.rest, other.rest)
-            && (0..n).all(|i| match (self.blocks.get(i), other.blocks.get(i)) {
+            && (0..blocks.len().max(others.len())).all(|i| match (blocks.get(i), others.get(i)) {
                 (Some(a), Some(b)) if Rc::ptr_eq(a, b) => true,
                 _ => (i * BLOCK..(i + 1) * BLOCK).all(|at| within(self.get(at as u64), other.get(at as u64))),
             })
@@ -175,14 +231,16 @@ impl Leaves {
         }
         let both = |a: Leaf, b: Leaf| if a == b { a } else { Leaf::Unknown };
         let rest = both(self.rest, other.rest);
-        let n = self.blocks.len().max(other.blocks.len());
-        let mut blocks = Vec::with_capacity(n);
+        let n = self.blocks.all.len().max(other.blocks.all.len());
+        let mut blocks = Blocks { all: Vec::with_capacity(n), bytes: Counted(0) };
+        blocks.bytes.add(n * size_of::<Rc<Block>>());
         for i in 0..n {
-            blocks.push(match (self.blocks.get(i), other.blocks.get(i)) {
+            blocks.all.push(match (self.blocks.all.get(i), other.blocks.all.get(i)) {
                 (Some(a), Some(b)) if Rc::ptr_eq(a, b) => a.clone(),
                 (a, b) => {
-                    let (a, b) = (a.map_or([self.rest; BLOCK], |a| **a), b.map_or([other.rest; BLOCK], |b| **b));
-                    Rc::new(std::array::from_fn(|i| both(a[i], b[i])))
+                    let (a, b) =
+                        (a.map_or([self.rest; BLOCK], |a| a.leaves), b.map_or([other.rest; BLOCK], |b| b.leaves));
+                    Block::new(std::array::from_fn(|i| both(a[i], b[i])))
                 }
             });
         }
@@ -206,6 +264,7 @@ struct Owed {
     writes: Vec<Write>,
     /// The leaves that they are to, a bit each.
     leaves: Vec<u64>,
+    bytes: Counted,
 }
 
 /// To leaf `at` and those behind it, of a value of that type.
@@ -221,6 +280,7 @@ impl Owed {
     /// Whether any of the leaves is not in the set yet; all are then.
     fn add(&mut self, at: usize, n: usize) -> bool {
         if self.leaves.len() * 64 < at + n {
+            self.bytes.add(((at + n).div_ceil(64) - self.leaves.len()) * size_of::<u64>());
             self.leaves.resize((at + n).div_ceil(64), 0);
         }
         let mut new = false;

@@ -54,6 +54,18 @@ fn a_function_of_100_000_statements() {
 }
 
 #[test]
+fn a_function_of_30_000_calls() {
+    let calls = (0..30_000).map(|i| format!("s += h(x + {i}) & 3;\n")).collect::<String>();
+    let program = format!(
+        "static mut start = 1;\nfn h(x: i32) -> i32 {{ x ^ (x >> 2) }}\nfn main() -> i32 {{ let x = start; let mut s = 0;\n{calls} print_i32(s); 0 }}\n"
+    );
+    let folder = Folder::new("calls");
+    let output = nyala(&["run".as_ref(), "-O0".as_ref(), folder.write("p.impala", program).as_os_str()], 60);
+    let expected: i32 = (1..30_001).map(|x| (x ^ (x >> 2)) & 3).sum();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected.to_string(), "{}", stderr(&output));
+}
+
+#[test]
 fn deep_nesting_is_an_error() {
     let n = 100_000;
     let err = check("nesting", format!("fn f() -> i32 {{ {}1{} }}", "(".repeat(n), ")".repeat(n)), 1);

@@ -3,6 +3,10 @@
 use super::*;
 use nyala_syntax::ast::{BinaryOp, Block, ExprKind, ItemKind, Stmt, UnaryOp};
 
+/// Statements after which a new block begins. Values that they compute bit by bit from the results of many calls become its
+/// parameters: or each continuation would capture all of these results.
+const STRETCH: usize = 64;
+
 /// The open end of a branch: where it got to, with which values.
 pub(super) struct End {
     cur: Cur,
@@ -145,7 +149,13 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     fn stmts(&mut self, stmts: &'a [Stmt]) {
-        for stmt in stmts {
+        let mut mark = self.log.len();
+        for (i, stmt) in stmts.iter().enumerate() {
+            if i % STRETCH == 0 && i > 0 && self.alive() && self.mode == Mode::Code {
+                let vars: Vec<LocalId> = self.changes(mark).iter().map(|c| c.0).collect();
+                self.new_block(&vars);
+                mark = self.log.len();
+            }
             match stmt {
                 Stmt::Let { pattern, init, .. } => {
                     if !self.alive() {
@@ -404,6 +414,21 @@ impl<'a> Lowerer<'_, 'a, '_> {
     fn undef_local(&mut self, id: LocalId) -> Val {
         let ty = self.local_ty(id);
         self.w.undef(ty)
+    }
+
+    /// Goes on in a block of its own, which takes these variables.
+    fn new_block(&mut self, vars: &[LocalId]) {
+        let p = self.p;
+        let mut tys = vec![self.w.types.mem()];
+        let mut names = vec!["m"];
+        for id in vars {
+            tys.push(self.local_ty(*id));
+            names.push(&p.local(*id).name);
+        }
+        let cn = self.w.types.cn(&tys);
+        let next = self.w.declare("next", cn, &names);
+        self.jump_with(next, vars);
+        self.enter_with(next, vars);
     }
 
     fn jump_with(&mut self, k: Cont, vars: &[LocalId]) {

@@ -91,7 +91,9 @@ impl Evaluator<'_> {
             if self.record.is_some() {
                 self.explain_step(code.cont);
             }
-            if self.reductions.is_multiple_of(1024) || self.reductions < 1024 {
+            // A few more arrays may be too much.
+            let is_large = self.bytes() > self.max_bytes / 2;
+            if self.reductions.is_multiple_of(1024) || self.reductions < 1024 || is_large {
                 self.check_budget()?;
                 self.collect(frame)?;
             }

@@ -15,6 +15,7 @@ const FAMILIES: &[Family] = &[
     ("unrolled, stores left: steps", UNROLLED, stores),
     ("unrolled, nothing left: steps", UNROLLED, nothing),
     ("functions that call each other's copies", [625, 2_500, 10_000], functions),
+    ("calls, one after the other", [3_000, 12_000, 48_000], calls),
     ("image stencil with borders, tiled: reads", [49, 196, 784], stencil),
     ("matcher of lesson 13: items of the pattern", [160, 640, 2_560], matcher),
     ("joins of numbers", JOINS, joins),
@@ -123,6 +124,14 @@ fn functions(n: usize) -> Result<String, String> {
     let last = n - 1;
     let _ = writeln!(text, "extern fn run(x: i32) -> i32 {{ f{last}(1, x) + f{last}(2, x) }}");
     Ok(text)
+}
+
+/// Straight code that adds up what calls give.
+fn calls(n: usize) -> Result<String, String> {
+    let calls: String = (0..n).map(|i| format!("s += h(x + {i});\n")).collect();
+    Ok(format!(
+        "fn h(x: i32) -> i32 {{ x ^ (x >> 2) }}\nextern fn run(x: i32) -> i32 {{ let mut s = 0;\n{calls} s }}\n"
+    ))
 }
 
 /// The sum of a square of neighbors.
