@@ -404,15 +404,14 @@ fn specialize(s: &mut Session, world: &World) -> Result<World, Option<String>> {
 }
 
 fn sizes(s: &mut Session, world: &World, residual: &World) -> Size {
+    let (source, _) = Nest::of_program(world, &world.roots());
     // All are reachable.
     let n = residual.n_conts() as f64;
-    let for_each_of_source = n / world.n_conts().max(1) as f64;
+    let for_each_of_source = n / source.conts.len().max(1) as f64;
     // Of the same budget: the last one tried.
     let record = (for_each_of_source > LARGE).then(|| s.residual_with_record(world).ok()).flatten();
-    let for_each_asked = record.map(|(_, record)| {
-        let (source, _) = Nest::of_program(world, &world.roots());
-        n / (source.conts.len() as u64 + asked(world, &source, &record)) as f64
-    });
+    let for_each_asked =
+        record.map(|(_, record)| n / (source.conts.len() as u64 + asked(world, &source, &record)) as f64);
     Size { for_each_of_source, for_each_asked }
 }
 
