@@ -12,6 +12,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub const MAX_ANCESTORS: usize = 16;
 /// Records looked at to find them.
 pub const MAX_RECORDS: usize = 256;
+/// Now and then it is so many doublings of records that are looked at.
+pub const FARTHEST: u32 = 15;
 
 /// Calls that a report shows.
 const SHOWN_CALLS: usize = 4;

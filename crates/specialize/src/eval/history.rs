@@ -55,18 +55,17 @@ impl Evaluator<'_> {
 
     /// Records on the way, the newest first.
     fn path(&self, mut at: Option<u32>) -> impl Iterator<Item = (u32, &Record)> {
-        let records = std::iter::from_fn(move || {
+        std::iter::from_fn(move || {
             let i = at?;
             let record = &self.records[i as usize];
             at = record.next;
             Some((i, record))
-        });
-        records.take(whistle::MAX_RECORDS)
+        })
     }
 
-    /// All, or within what was generalized last.
-    fn ancestors(&self, k: Cont, site: &Site, all: bool) -> impl Iterator<Item = (u32, &Record)> {
-        let path = self.path(site.past.records).take_while(move |(_, r)| all || !r.is_general);
+    /// Of the newest `n` records those of a continuation: all, or within what was generalized last.
+    fn ancestors(&self, k: Cont, site: &Site, all: bool, n: usize) -> impl Iterator<Item = (u32, &Record)> {
+        let path = self.path(site.past.records).take(n).take_while(move |(_, r)| all || !r.is_general);
         path.filter(move |(_, r)| r.cont == k && r.segment != site.segment)
     }
 
@@ -77,15 +76,26 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn repeats(&self, k: Cont, free: &[Val], args: &[Val], site: &Site) -> bool {
-        self.ancestors(k, site, true).any(|(_, r)| *r.free == *free && r.args[1..] == args[1..])
+        self.ancestors(k, site, true, whistle::MAX_RECORDS).any(|(_, r)| *r.free == *free && r.args[1..] == args[1..])
     }
 
     /// Parameters of `mask` that change without end, as far as the ancestors tell. A function that was generalized is built
     /// once: what is in it comes again only if that function drifts further, which is found there; so others are not compared
     /// with what is around it.
     pub(super) fn drift(&self, k: Cont, mask: u64, free: &[Val], args: &[Val], site: &Site) -> u64 {
-        for (i, record) in self.ancestors(k, site, self.has_drift_hint[k]).take(whistle::MAX_ANCESTORS) {
-            if *record.free != *free || self.is_over(i, site) {
+        // Known numbers may come again after many calls. Every other call looks back over four records, every fourth one over
+        // eight, and so on: some dozens for each call, whatever the period.
+        let far = 2usize << self.records.len().trailing_zeros().min(whistle::FARTHEST);
+        let n_records = far.max(whistle::MAX_RECORDS);
+        let has_same_numbers = |record: &Record| {
+            let mut pairs = record.args.iter().zip(args);
+            pairs.all(|(&old, &new)| old == new || self.dst.as_lit(old).is_none())
+        };
+        let ancestors = self.ancestors(k, site, self.has_drift_hint[k], n_records).enumerate();
+        let is_near = |n: usize| n < whistle::MAX_ANCESTORS;
+        for (n, (i, record)) in ancestors.take_while(|&(n, _)| is_near(n) || n < far) {
+            let is_other = || *record.free != *free || !is_near(n) && !has_same_numbers(record);
+            if is_other() || self.is_over(i, site) {
                 continue;
             }
             let mut drift = 0;
@@ -132,7 +142,7 @@ impl Evaluator<'_> {
         let reached = self.resolve(self.stubs[s].cont);
         let returns_here =
             |r: &Record| self.return_of(r.cont, &r.args).is_some_and(|t| self.resolve(self.stubs[t].cont) == reached);
-        let calls = self.path(past.records);
+        let calls = self.path(past.records).take(whistle::MAX_RECORDS);
         let Some((first, _)) = calls.filter(|(_, r)| returns_here(r)).last() else { return };
         let Some(last) = past.records else { return };
         let mut next = past.returned;
