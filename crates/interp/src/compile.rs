@@ -4,16 +4,17 @@
 //! its order. Other operations are computed where a block first needs them, so that nothing faults which the program
 //! would not have computed; what a dominating block has computed is not computed again.
 
+mod closures;
 mod control;
 mod promises;
 
 use crate::code::{Code, Entry, EntryIdx, FuncIdx, Function, Inst, Reg};
-use crate::externals::{Linker, RELEASE};
+use crate::externals::Linker;
 use crate::fault::{Fault, bug, limitation};
 use crate::leaves::{Layout, Leaf};
 use crate::scope::{self, Scope};
 use nyala_base::Span;
-use nyala_ir::{Cont, Effect, Linkage, Node, Op, Prim, Ty, TyKind, Val, World};
+use nyala_ir::{Cont, Effect, Node, Op, Prim, Ty, TyKind, Val, World};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -362,64 +363,6 @@ impl Compiler<'_, '_> {
     /// A register of an operand that is known to be computed.
     fn reg(&self, v: Val) -> Result<Reg> {
         self.available.get(&self.strip(v)).copied().ok_or_else(|| bug("an operand that is not computed"))
-    }
-
-    fn closure(&mut self, v: Val, c: Cont) -> Result<Reg> {
-        let d = self.alloc(self.w.ty(v))?;
-        if !self.l.program.is_func(c) {
-            let entry = self.block_entry(c)?;
-            self.emit(Inst::MakeCont { d, entry });
-            return Ok(d);
-        }
-        if matches!(self.w.cont(c).linkage, Linkage::Asm(_)) {
-            return Err(limitation("assembly as a value"));
-        }
-        if matches!(self.w.cont(c).linkage, Linkage::Foreign(_)) {
-            let foreign = self.l.foreign(c)?;
-            let entry = self.l.foreign_entry(foreign)?;
-            let list = self.list(&[]);
-            self.emit(Inst::MakeClosure { d, entry, list });
-            return Ok(d);
-        }
-        let words = self.captured_words(c)?;
-        let func = self.l.func(c);
-        let entry = self.l.func_entry(func)?;
-        let list = self.list(&words);
-        self.emit(Inst::MakeClosure { d, entry, list });
-        Ok(d)
-    }
-
-    fn block_entry(&mut self, k: Cont) -> Result<EntryIdx> {
-        if let Some(&entry) = self.entries.get(&k) {
-            return Ok(entry);
-        }
-        let params = *self.block_params.get(&k).ok_or_else(|| bug("a continuation of another function"))?;
-        let entry = self.l.new_entry(Entry::Block { func: self.func, pc: 0, params })?;
-        self.entries.insert(k, entry);
-        Ok(entry)
-    }
-
-    /// Registers of what a function captures, needed ones computed.
-    fn captured_words(&mut self, c: Cont) -> Result<Vec<Reg>> {
-        let captured = self.l.program.captured(c);
-        let mut words = Vec::new();
-        for &v in captured.iter() {
-            let reg = self.need(v)?;
-            let n = self.n_words(self.w.ty(v))?;
-            words.extend(reg..reg + n);
-        }
-        for &g in self.l.program.frames(c).iter() {
-            if g != self.f {
-                words.push(*self.frames.get(&g).ok_or_else(|| bug("a frame out of scope"))?);
-                continue;
-            }
-            let d = self.out.n_regs;
-            self.out.closures.push(d);
-            self.out.n_regs += 1;
-            self.emit(Inst::MakeCont { d, entry: RELEASE });
-            words.push(d);
-        }
-        Ok(words)
     }
 
     fn list(&mut self, words: &[Reg]) -> u32 {

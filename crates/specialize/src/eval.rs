@@ -45,7 +45,7 @@ const MAX_BYTES: u64 = 1 << 30;
 const MAX_GROWTH: u64 = 4;
 const MIN_GROWN: u64 = 5_000;
 /// Unfolds of recursive continuations kept for the report of a divergence.
-const CHAIN: usize = 64;
+const CHAIN: usize = 1024;
 
 type StubId = usize;
 
