@@ -8,6 +8,7 @@ use crate::lanes::LaneOp;
 use crate::leaves::{Layouts, Leaf};
 use crate::scope::Program;
 use nyala_base::SideTable;
+use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Global, Linkage, Node, Op, Prim, Ty, TyKind, Val, World, layout};
 use nyala_runtime::{CheckedMemory, FfiType, Library, find_symbol};
 use rustc_hash::FxHashMap;
@@ -92,10 +93,10 @@ fn ffi_type(w: &World, ty: Ty) -> Option<FfiType> {
 }
 
 impl<'w> Linker<'w> {
-    pub fn new(w: &'w World, entries: &[Cont], libraries: &'w [Library]) -> Result<Linker<'w>> {
+    pub fn new(w: &'w World, nest: &'w Nest, libraries: &'w [Library]) -> Result<Linker<'w>> {
         let no_memory = || limitation("the system gives the interpreter no memory");
         Ok(Linker {
-            program: Program::new(w, entries),
+            program: Program::new(w, nest),
             layouts: Layouts::new(w),
             memory: CheckedMemory::new().ok_or_else(no_memory)?,
             entries: vec![Entry::Halt, Entry::Release, Entry::LaneEnd],

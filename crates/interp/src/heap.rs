@@ -8,8 +8,8 @@ pub type Frame = u32;
 /// No record: closures that capture nothing.
 pub const NONE: Frame = u32::MAX;
 
-/// Records below this size have free lists found by index.
-pub const SMALL: usize = 256;
+/// Index of a size that records have, in words.
+pub type Class = u32;
 /// How many words there may be: 1 GiB.
 pub const MAX_WORDS: usize = 1 << 27;
 
@@ -34,6 +34,8 @@ pub struct Record {
     /// Counts how often the record was given back, so that stale references are recognized.
     generation: u16,
     marked: bool,
+    /// Of what is free: the next of its class.
+    pub next: Frame,
     /// Of a frame: behind the call.
     pub called_at: u32,
 }
@@ -43,6 +45,14 @@ impl Record {
     #[inline]
     pub fn renew(&mut self) {
         self.generation = (self.generation + 1) & GEN_MASK;
+    }
+
+    /// It is the first to be used again.
+    #[inline]
+    pub fn release(&mut self, frame: Frame, first: &mut Frame) {
+        self.renew();
+        self.kind = Kind::Free;
+        self.next = std::mem::replace(first, frame);
     }
 
     /// A closure of it, of the first entry point.
@@ -81,8 +91,8 @@ impl Closure {
 pub struct Parts<'a> {
     pub words: &'a mut [u64],
     pub records: &'a mut [Record],
-    /// Small records to use again, by size.
-    pub free: &'a mut [Vec<Frame>],
+    /// The first record to use again of each class.
+    pub free: &'a mut [Frame],
 }
 
 /// All records.
@@ -90,9 +100,9 @@ pub struct Parts<'a> {
 pub struct Heap {
     pub words: Vec<u64>,
     pub records: Vec<Record>,
-    /// Records to use again, by size in words: small ones, large ones.
-    free: Vec<Vec<Frame>>,
-    free_large: FxHashMap<u32, Vec<Frame>>,
+    classes: FxHashMap<u32, Class>,
+    /// The first record to use again of each class.
+    free: Vec<Frame>,
     /// Records in use after the last marking, and added since.
     live_after: usize,
     made: usize,
@@ -103,7 +113,16 @@ pub struct Heap {
 
 impl Heap {
     pub fn new(max_words: usize) -> Heap {
-        Heap { max_words, free: vec![Vec::new(); SMALL], ..Heap::default() }
+        Heap { max_words, ..Heap::default() }
+    }
+
+    /// The class of records of that size.
+    pub fn class(&mut self, size: u32) -> Class {
+        let free = &mut self.free;
+        *self.classes.entry(size).or_insert_with(|| {
+            free.push(NONE);
+            free.len() as Class - 1
+        })
     }
 
     /// Whether it is time to look for abandoned records.
@@ -111,15 +130,13 @@ impl Heap {
         self.made > (1 << 18).max(self.live_after) || self.words.len() > 2 * self.words_then + (1 << 22)
     }
 
-    /// A record of that size that was given back.
+    /// A record of that class that was given back.
     #[inline]
-    pub fn reuse(&mut self, kind: Kind, size: u32) -> Option<Frame> {
-        let free = match self.free.get_mut(size as usize) {
-            Some(free) => free,
-            None => self.free_large.get_mut(&size)?,
-        };
-        let frame = free.pop()?;
-        self.records[frame as usize].kind = kind;
+    pub fn reuse(&mut self, kind: Kind, class: Class) -> Option<Frame> {
+        let frame = self.free[class as usize];
+        let record = self.records.get_mut(frame as usize)?;
+        self.free[class as usize] = record.next;
+        record.kind = kind;
         Some(frame)
     }
 
@@ -128,7 +145,7 @@ impl Heap {
         self.made += 1;
         let base = self.words.len() as u32;
         self.words.resize(self.words.len() + size as usize, 0);
-        self.records.push(Record { base, kind, generation: 0, marked: false, called_at: 0 });
+        self.records.push(Record { base, kind, generation: 0, marked: false, next: NONE, called_at: 0 });
         self.records.len() as Frame - 1
     }
 
@@ -137,14 +154,8 @@ impl Heap {
     }
 
     #[inline]
-    pub fn release(&mut self, frame: Frame, size: u32) {
-        let record = &mut self.records[frame as usize];
-        record.renew();
-        record.kind = Kind::Free;
-        match self.free.get_mut(size as usize) {
-            Some(free) => free.push(frame),
-            None => self.free_large.entry(size).or_default().push(frame),
-        }
+    pub fn release(&mut self, frame: Frame, class: Class) {
+        self.records[frame as usize].release(frame, &mut self.free[class as usize]);
     }
 
     #[inline]

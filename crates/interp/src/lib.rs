@@ -30,6 +30,7 @@ pub use constant::constant;
 pub use fault::Fault;
 pub use machine::Machine;
 
+use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, World};
 use nyala_runtime::Library;
 
@@ -55,7 +56,12 @@ pub const UNINITIALIZED: u64 = code::POISON;
 /// [`normalize`](nyala_ir::Prim::normalize) has them, addresses; aggregates are the words of their scalars, in order.
 /// The arguments are those between `mem` and the return continuation.
 pub fn run(world: &World, entry: Cont, args: &[u64], options: &Options) -> Result<Vec<u64>, Box<Fault>> {
-    let results = Machine::new(world, &[entry], options)?.run(entry, args);
+    let mut roots = world.roots();
+    if !roots.contains(&entry) {
+        roots.push(entry);
+    }
+    let (nest, _) = Nest::of_program(world, &roots);
+    let results = Machine::new(world, &nest, options)?.run(entry, args);
     nyala_runtime::nyala_flush();
     results
 }

@@ -12,11 +12,12 @@ use crate::diagnostics::{broken_promise, budget_spent, dead_continuation, invali
 use crate::eval;
 use crate::externals::{ForeignKind, HALT, Linker, RELEASE, memory_fault};
 use crate::fault::{Fault, bug, limitation};
-use crate::heap::{Closure, ENTRY_SHIFT, Frame, Heap, Kind, MAX_WORDS, NONE, Parts, SMALL};
+use crate::heap::{Class, Closure, ENTRY_SHIFT, Frame, Heap, Kind, MAX_WORDS, NONE, Parts};
 use crate::lanes::{Group, State};
 use crate::leaves::Leaf;
 use crate::restricted;
 use nyala_base::Span;
+use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Global, World};
 use nyala_runtime::{FfiType, call_checked};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -45,11 +46,14 @@ struct Call {
     /// Words of parameters and of what is captured; more than there can be if the function is not compiled yet.
     n_words: u32,
     n_regs: u32,
+    /// Of its frames, and of what its values have captured.
+    class: Class,
+    captured: Class,
     /// Some local variables are in memory.
     has_slots: bool,
 }
 
-const UNKNOWN: Call = Call { start: 0, n_words: u32::MAX, n_regs: 0, has_slots: false };
+const UNKNOWN: Call = Call { start: 0, n_words: u32::MAX, n_regs: 0, class: 0, captured: 0, has_slots: false };
 
 /// Runs of one program, one after the other: what is compiled for one serves the next.
 pub struct Machine<'w> {
@@ -81,10 +85,10 @@ pub struct Machine<'w> {
 }
 
 impl<'w> Machine<'w> {
-    /// For calls of what the program's roots lead to, and `entries`.
-    pub fn new(w: &'w World, entries: &[Cont], options: &'w Options) -> Result<Machine<'w>> {
+    /// For calls of functions in `nest`, which is of the program.
+    pub fn new(w: &'w World, nest: &'w Nest, options: &'w Options) -> Result<Machine<'w>> {
         let mut machine = Machine {
-            l: Linker::new(w, entries, &options.libraries)?,
+            l: Linker::new(w, nest, &options.libraries)?,
             options,
             heap: Heap::new(if options.confined { MAX_CONFINED / 8 } else { MAX_WORDS }),
             compiled: Vec::new(),
@@ -171,6 +175,8 @@ impl Machine<'_> {
             start: function.start,
             n_words: function.n_params + function.n_captured,
             n_regs: function.n_regs,
+            class: self.heap.class(function.n_regs),
+            captured: self.heap.class(function.n_captured),
             has_slots: !function.slots.is_empty(),
         };
         let function = Rc::new(function);
@@ -185,7 +191,7 @@ impl Machine<'_> {
             Some(&call) if call.n_words as usize == n => call,
             _ => self.look_up(func, n)?,
         };
-        let frame = match self.heap.reuse(Kind::Frame(func), call.n_regs) {
+        let frame = match self.heap.reuse(Kind::Frame(func), call.class) {
             Some(frame) => frame,
             None => self.grow(Kind::Frame(func), call.n_regs)?,
         };
@@ -215,7 +221,8 @@ impl Machine<'_> {
         if self.heap.wants_marking() || self.heap.is_full() || bytes > 2 * self.bytes_then + MIN_BYTES {
             self.collect();
             self.bytes_then = self.l.memory.live_bytes;
-            if let Some(frame) = self.heap.reuse(kind, size) {
+            let class = self.heap.class(size);
+            if let Some(frame) = self.heap.reuse(kind, class) {
                 return Ok(frame);
             }
         }
@@ -324,7 +331,7 @@ impl Machine<'_> {
         if call.has_slots {
             self.free_slots(func, frame);
         }
-        self.heap.release(frame, call.n_regs);
+        self.heap.release(frame, call.class);
     }
 
     #[cold]
@@ -362,11 +369,8 @@ impl Machine<'_> {
             match self.heap.records[frame as usize].kind {
                 Kind::Frame(_) => self.free_frame(frame),
                 Kind::Captured(f) => {
-                    let size = match self.compiled.get(f as usize) {
-                        Some(Some(f)) => f.n_captured,
-                        _ => continue,
-                    };
-                    self.heap.release(frame, size);
+                    let Some(call) = self.calls.get(f as usize) else { continue };
+                    self.heap.release(frame, call.captured);
                 }
                 Kind::Free => {}
             }
@@ -650,7 +654,7 @@ impl Machine<'_> {
                 // The record's layout must be known before it can be marked.
                 self.compiled(func)?;
                 let (kind, n) = (Kind::Captured(func), self.words.len());
-                let frame = match self.heap.reuse(kind, n as u32) {
+                let frame = match self.heap.reuse(kind, self.calls[func as usize].captured) {
                     Some(frame) => frame,
                     None => self.grow(kind, n as u32)?,
                 };

@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// Facts about the whole program.
 pub struct Program<'w> {
     pub w: &'w World,
-    pub nest: Nest,
+    pub nest: &'w Nest,
     captured: FxHashMap<Cont, Rc<Vec<Val>>>,
     /// Functions of which a function keeps the frame.
     frames: FxHashMap<Cont, Rc<Vec<Cont>>>,
@@ -54,17 +54,10 @@ enum Captured {
 const MAX_WORDS: u64 = 64;
 
 impl<'w> Program<'w> {
-    pub fn new(w: &'w World, entries: &[Cont]) -> Program<'w> {
-        // Functions may be mentioned in the initializers of globals only.
-        let mut roots = w.roots();
-        for &entry in entries {
-            if !roots.contains(&entry) {
-                roots.push(entry);
-            }
-        }
+    pub fn new(w: &'w World, nest: &'w Nest) -> Program<'w> {
         let mut program = Program {
             w,
-            nest: Nest::of_program(w, &roots).0,
+            nest,
             captured: FxHashMap::default(),
             frames: FxHashMap::default(),
             of_rounds: Vec::new(),

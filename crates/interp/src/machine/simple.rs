@@ -4,6 +4,7 @@
 use super::*;
 use nyala_ir::scalar::{eval_cast, eval_comparison};
 use nyala_ir::{Op, Prim};
+use std::cell::Cell;
 
 /// The current activation.
 #[derive(Clone, Copy)]
@@ -30,11 +31,11 @@ impl Machine<'_> {
         let is_plain = self.kept.is_empty();
         let Machine { heap, code, calls, l, steps, max_steps, .. } = self;
         let Parts { words, records, free } = heap.parts();
-        let (insts, consts, lists) = (&code.insts[..], &code.consts[..], &code.lists[..]);
+        let (insts, consts, lists, calls) = (&code.insts[..], &code.consts[..], &code.lists[..], &calls[..]);
         let mut frame = &mut words[at.base..];
-        // A reference to the frame, of no entry point, and whether it has memory of its own.
+        // A reference to the frame, of no entry point, and whether it ends without more ado: has no memory, keeps no frame.
         let mut own = records[at.frame as usize].reference(at.frame);
-        let mut has_slots = calls[at.func as usize].has_slots;
+        let mut is_simple = is_plain && !calls[at.func as usize].has_slots;
         macro_rules! get {
             ($r:expr) => {
                 frame[$r as usize]
@@ -90,21 +91,19 @@ impl Machine<'_> {
         macro_rules! go {
             ($func:expr, $frame:expr, $base:expr, $pc:expr, $leave:expr) => {{
                 if $leave == Leave::Free {
-                    let record = &mut records[at.frame as usize];
-                    record.renew();
-                    record.kind = Kind::Free;
-                    free[calls[at.func as usize].n_regs as usize].push(at.frame);
+                    let class = calls[at.func as usize].class;
+                    records[at.frame as usize].release(at.frame, &mut free[class as usize]);
                 }
-                *at = At { func: $func, frame: $frame, base: $base, pc: $pc as usize };
+                (at.func, at.frame, at.base, at.pc) = ($func, $frame, $base, $pc as usize);
                 own = records[at.frame as usize].reference(at.frame);
-                has_slots = calls[at.func as usize].has_slots;
+                is_simple = is_plain && !calls[at.func as usize].has_slots;
                 frame = &mut words[at.base..];
             }};
         }
         loop {
-            let inst = insts[at.pc];
+            let inst = &insts[at.pc];
             at.pc += 1;
-            match inst {
+            match *inst {
                 Inst::Const { d, index } => set!(d, consts[index as usize]),
                 Inst::Copy { d, s } => set!(d, get!(s)),
                 Inst::CopyChecked { d, s } => {
@@ -168,33 +167,37 @@ impl Machine<'_> {
                     step!();
                     at.pc = to as usize;
                 }
-                Inst::Again { to } if is_plain && !has_slots => {
+                Inst::Again { to } if is_simple => {
                     step!();
                     records[at.frame as usize].renew();
                     own = records[at.frame as usize].reference(at.frame);
                     at.pc = to as usize;
                 }
                 Inst::Call { func, list, leave: leave @ (Leave::Stay | Leave::Free) }
-                    if is_plain && !(has_slots && leave == Leave::Free) && is_small(calls, at.func) =>
+                    if leave == Leave::Stay || is_simple =>
                 {
                     let n = lists[list as usize];
                     let call = calls.get(func as usize).filter(|call| call.n_words == n && !call.has_slots);
-                    let new = call.and_then(|call| free.get_mut(call.n_regs as usize)?.pop());
-                    let (Some(call), Some(new)) = (call, new) else {
+                    let first = call.and_then(|call| free.get_mut(call.class as usize));
+                    let (Some(call), Some(first)) = (call, first) else {
+                        at.pc -= 1;
+                        return Ok(());
+                    };
+                    let new = *first;
+                    let Some(record) = records.get_mut(new as usize) else {
                         at.pc -= 1;
                         return Ok(());
                     };
                     step!();
-                    let base = records[new as usize].base as usize;
-                    for (i, &r) in lists[list as usize + 1..][..n as usize].iter().enumerate() {
-                        words[base + i] = words[at.base + r as usize];
-                    }
-                    (records[new as usize].kind, records[new as usize].called_at) = (Kind::Frame(func), at.pc as u32);
+                    *first = record.next;
+                    (record.kind, record.called_at) = (Kind::Frame(func), at.pc as u32);
+                    let base = record.base as usize;
+                    pass(words, at.base, &lists[list as usize + 1..][..n as usize], base);
                     go!(func, new, base, call.start, leave);
                 }
                 // A continuation of another frame gets its arguments.
                 Inst::CallValue { callee, list, leave: leave @ (Leave::Free | Leave::Forget) }
-                    if is_plain && !(has_slots && leave == Leave::Free) && is_small(calls, at.func) =>
+                    if leave == Leave::Forget || is_simple =>
                 {
                     let closure = Closure(get!(callee));
                     let entry = l.entries.get(closure.entry() as usize);
@@ -209,9 +212,7 @@ impl Machine<'_> {
                     }
                     step!();
                     let (base, n) = (record.base as usize, lists[list as usize] as usize);
-                    for (i, &r) in lists[list as usize + 1..][..n].iter().enumerate() {
-                        words[base + params as usize + i] = words[at.base + r as usize];
-                    }
+                    pass(words, at.base, &lists[list as usize + 1..][..n], base + params as usize);
                     go!(func, closure.frame(), base, pc, leave);
                 }
                 Inst::Branch { cond, then, els } => {
@@ -221,7 +222,8 @@ impl Machine<'_> {
                     at.pc = if compare(op, prim, get!(a), get!(b))? { then } else { els } as usize;
                 }
                 Inst::BranchImm { op, prim, a, imm, then, els } => {
-                    at.pc = if compare(op, prim, get!(a), imm as i64 as u64)? { then } else { els } as usize;
+                    let x = initialized!(get!(a));
+                    at.pc = if compare_ints(op, prim, x, imm as i64 as u64) { then } else { els } as usize;
                 }
                 _ => {
                     at.pc -= 1;
@@ -232,10 +234,14 @@ impl Machine<'_> {
     }
 }
 
-/// Frames of it have a free list found by index.
-#[inline]
-fn is_small(calls: &[Call], func: FuncIdx) -> bool {
-    (calls[func as usize].n_regs as usize) < SMALL
+/// Copies words of the frame at `from` to where another's parameters begin.
+#[inline(always)]
+fn pass(words: &mut [u64], from: usize, list: &[Reg], to: usize) {
+    let words = Cell::from_mut(words).as_slice_of_cells();
+    let (from, to) = (&words[from..], &words[to..][..list.len()]);
+    for (to, &r) in to.iter().zip(list) {
+        to.set(from[r as usize].get());
+    }
 }
 
 #[inline(always)]
@@ -246,15 +252,20 @@ fn compare(op: Op, prim: Prim, a: u64, b: u64) -> Result<bool> {
     if prim.is_float() {
         return Ok(eval_comparison(op, prim, a, b));
     }
+    Ok(compare_ints(op, prim, a, b))
+}
+
+#[inline(always)]
+fn compare_ints(op: Op, prim: Prim, a: u64, b: u64) -> bool {
     // Signed numbers are in the order of others once the sign is turned.
     let turn = u64::from(prim.is_signed()) << 63;
     let (x, y) = (a ^ turn, b ^ turn);
-    Ok(match op {
+    match op {
         Op::Eq => x == y,
         Op::Ne => x != y,
         Op::Lt => x < y,
         Op::Le => x <= y,
         Op::Gt => x > y,
         _ => x >= y,
-    })
+    }
 }

@@ -125,7 +125,7 @@ impl Evaluator<'_> {
         }
         let mut machine = match self.computer.machine.take() {
             Some(machine) => machine,
-            None => Machine::new(self.source, &[], &CONFINED).ok()?,
+            None => Machine::new(self.source, &self.facts.nest, &CONFINED).ok()?,
         };
         let mut words = std::mem::take(&mut self.computer.words);
         words.clear();
