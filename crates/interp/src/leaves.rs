@@ -97,18 +97,19 @@ impl<'w> Layouts<'w> {
         let mut leaves = Vec::new();
         let mut work = vec![(ty, 0u64)];
         while let Some((ty, at)) = work.pop() {
+            if let Some(leaf) = leaf(types.kind(ty)) {
+                leaves.push((leaf, at as usize));
+                continue;
+            }
             match types.kind(ty) {
-                TyKind::Prim(p) => leaves.push((Leaf::Prim(*p), at as usize)),
-                TyKind::Ptr { .. } | TyKind::Code => leaves.push((Leaf::Ptr, at as usize)),
-                TyKind::Cn(_) => leaves.push((Leaf::Cn, at as usize)),
-                TyKind::Vector(p, n) => {
-                    let size = layout::prim_size(*p);
-                    leaves.extend((0..u64::from(*n)).map(|i| (Leaf::Prim(*p), (at + i * size) as usize)));
-                }
-                TyKind::Mem => {}
+                TyKind::Vector(p, n) => leaves.extend(repeat(Leaf::Prim(*p), at, u64::from(*n))),
+                TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code | TyKind::Cn(_) | TyKind::Mem => {}
                 TyKind::IndefArray(_) => return Err(too_large()),
                 // However many there are of nothing.
                 &TyKind::Array(elem, _) if self.count(elem) == 0 => {}
+                &TyKind::Array(elem, n) if let Some(leaf) = leaf(types.kind(elem)) => {
+                    leaves.extend(repeat(leaf, at, n))
+                }
                 TyKind::Array(..) | TyKind::Tuple(_) | TyKind::Struct(_) => {
                     for i in (0..types.n_parts(ty).unwrap_or(0)).rev() {
                         let part = types.part(ty, i).ok_or_else(too_large)?;
@@ -122,4 +123,19 @@ impl<'w> Layouts<'w> {
         self.layouts.insert(ty, layout.clone());
         Ok(layout)
     }
+}
+
+/// What a scalar is.
+fn leaf(kind: &TyKind) -> Option<Leaf> {
+    match kind {
+        TyKind::Prim(p) => Some(Leaf::Prim(*p)),
+        TyKind::Ptr { .. } | TyKind::Code => Some(Leaf::Ptr),
+        TyKind::Cn(_) => Some(Leaf::Cn),
+        _ => None,
+    }
+}
+
+/// Scalars one behind the other, and where they lie.
+fn repeat(leaf: Leaf, at: u64, n: u64) -> impl Iterator<Item = (Leaf, usize)> {
+    (0..n as usize).map(move |i| (leaf, at as usize + i * leaf.size()))
 }
