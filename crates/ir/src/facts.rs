@@ -63,12 +63,52 @@ impl Nest {
         let mut each: SideTable<Cont, Cont> = SideTable::with_default(Cont(0));
         self.conts.iter().for_each(|&k| each[k] = k);
         self.compute_free(w, &each);
+        self.find_parents(w);
         let mut done: SideTable<Val, bool> = SideTable::default();
-        for i in 0..self.conts.len() {
-            let k = self.conts[i];
-            let owners = self.free[k].iter().filter_map(|&v| self.owner[v]);
-            self.parent[k] = owners.max_by_key(|&o| self.dominators.depth(o));
-            self.sort_ops(w, k, &mut done);
+        (0..self.conts.len()).for_each(|i| self.sort_ops(w, self.conts[i], &mut done));
+    }
+
+    /// What each continuation is nested in: the innermost owner of what is free in it. It is free in all that lead to a use
+    /// of it from its owner. The innermost owners come first, so that whoever is known to be nested need not be gone
+    /// through again: the same holds of what it is nested in.
+    pub fn find_parents(&mut self, w: &World) {
+        let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
+        let mut uses: Vec<(std::cmp::Reverse<usize>, Cont, Cont)> = Vec::new();
+        let mut looked_through: SideTable<Val, Option<Cont>> = SideTable::default();
+        let mut work: Vec<Val> = Vec::new();
+        for &k in &self.conts {
+            self.references[k].iter().for_each(|&r| referrers[r].push(k));
+            work.extend(w.body(k).iter().flat_map(|body| body.args.iter().chain([&body.callee])));
+            work.extend(self.ops[k].iter().flat_map(|&v| w.args(v)));
+            while let Some(v) = work.pop() {
+                match self.owner[v] {
+                    Some(owner) if owner != k => uses.push((std::cmp::Reverse(self.dominators.depth(owner)), owner, k)),
+                    Some(_) => {}
+                    None if matches!(w.node(v), Node::Op(_)) && looked_through[v].replace(k) != Some(k) => {
+                        work.extend(w.args(v));
+                    }
+                    None => {}
+                }
+            }
+        }
+        uses.sort_unstable();
+        uses.dedup();
+        self.parent = SideTable::default();
+        // The innermost one around it whose parent is not known, or one inside of that.
+        let mut around: SideTable<Cont, Option<Cont>> = SideTable::default();
+        let mut work: Vec<Cont> = Vec::new();
+        for (_, owner, user) in uses {
+            work.push(user);
+            while let Some(mut k) = work.pop() {
+                while let Some(up) = around[k] {
+                    around[k] = around[up].or(Some(up));
+                    k = up;
+                }
+                if self.dominators.depth(k) > self.dominators.depth(owner) {
+                    (self.parent[k], around[k]) = (Some(owner), Some(owner));
+                    work.extend(&referrers[k]);
+                }
+            }
         }
     }
 
@@ -81,7 +121,7 @@ impl Nest {
     }
 
     /// The same, but knows what is free in functions only, which takes less: a value may be free in each of a hundred thousand
-    /// blocks. What the others are nested in is not known either. See [`Nest::find_free`].
+    /// blocks. What they are nested in is not known. See [`Nest::find_free`], [`Nest::find_parents`].
     pub fn of_functions(w: &World, roots: &[Cont], is_function: impl Fn(Cont) -> bool) -> (Nest, Vec<Global>) {
         let (mut nest, globals) = Nest::program_without_free(w, roots);
         match nest.find_leaders(is_function) {

@@ -31,10 +31,25 @@ pub fn print(w: &World) -> String {
 
 /// All that is reachable from `roots`.
 pub fn print_roots(w: &World, roots: &[Cont]) -> String {
-    let (nest, globals) = Nest::of_program(w, roots);
+    let (nest, globals) = nest(w, roots);
     let mut p = Printer::new(w, &nest, globals);
     p.run();
     p.out
+}
+
+/// Knows what is free only in what values are made of: the order of operations asks for it.
+fn nest(w: &World, roots: &[Cont]) -> (Nest, Vec<Global>) {
+    let mut in_values: SideTable<Cont, bool> = SideTable::default();
+    for v in (0..w.n_vals() as u32).map(Val) {
+        for &a in w.args(v) {
+            if let Node::Cont(k) = w.node(a) {
+                in_values[k] = true;
+            }
+        }
+    }
+    let (mut nest, globals) = Nest::of_functions(w, roots, |k| in_values[k]);
+    nest.find_parents(w);
+    (nest, globals)
 }
 
 /// What a line of the text shows.
@@ -49,7 +64,7 @@ pub struct Line {
 
 /// The same text with what its lines show.
 pub fn print_lines(w: &World) -> (String, Vec<Line>) {
-    let (nest, globals) = Nest::of_program(w, &w.roots());
+    let (nest, globals) = nest(w, &w.roots());
     let mut p = Printer::new(w, &nest, globals);
     p.lines = Some(Vec::new());
     p.run();
