@@ -22,6 +22,7 @@
 
 pub mod analysis;
 mod data;
+pub mod escape;
 mod print;
 pub mod promote;
 mod read;

@@ -55,6 +55,7 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
         queue: Vec::new(),
         limitations: Vec::new(),
         warnings: Vec::new(),
+        variables: Vec::new(),
         nest,
         exits: Exits::default(),
         groups: Groups::default(),
@@ -92,6 +93,7 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
     }
     s.warnings.into_iter().for_each(|d| sink.push(d));
     if s.limitations.is_empty() {
+        crate::escape::keep_variables(&mut s.module, &s.variables);
         let mut sources = vec![None; s.module.funcs.len()];
         for &k in &s.nest.conts {
             let made = [s.funcs[k], s.closures[k], s.callbacks[k]];
@@ -126,6 +128,8 @@ struct Scheduler<'a> {
     queue: Vec<Cont>,
     limitations: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
+    /// Local variables of functions that leave by other ways than their return.
+    variables: Vec<(Func, Value)>,
     exits: Exits,
     groups: Groups,
     /// Code of continuations that are values, by type.

@@ -12,6 +12,7 @@ use crate::types::Layouts;
 use crate::versions;
 use nyala_base::diagnostics::duplicate_symbol;
 use nyala_base::{Diagnostic, Id};
+use nyala_flat::escape::Escapes;
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
 use nyala_ir::{Prim, Ty, TyKind, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -62,6 +63,7 @@ pub(crate) struct Emitter<'m> {
     metadata: Vec<String>,
     /// Where among them a text stands.
     metadata_at: FxHashMap<String, usize>,
+    pub escapes: Escapes<'m>,
     /// Bits of the target's widest registers for vectors, once somebody asked.
     vector_bits: Option<u32>,
     /// Whether there are math functions on vectors, once somebody asked.
@@ -210,6 +212,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         asm_checks: Vec::new(),
         metadata: Vec::new(),
         metadata_at: FxHashMap::default(),
+        escapes: Escapes::new(module),
         vector_bits: None,
         has_vector_math: None,
         out: String::new(),

@@ -3,6 +3,7 @@
 
 use nyala_base::Id;
 use nyala_flat::analysis::Cfg;
+use nyala_flat::escape::{Escapes, Fate};
 use nyala_flat::{Args, Callee, Function, InstOp, Module, Terminator, Value, VectorOp};
 use nyala_ir::{Op, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
@@ -14,14 +15,19 @@ struct Finder<'m> {
     derived: Vec<bool>,
     /// Whether such an address may lie in one of the frame's slots.
     in_slots: bool,
-    /// Whether such an address was stored elsewhere.
+    /// Whether such an address was stored elsewhere, or by a function that is called.
     escaped: bool,
     holds_address: FxHashMap<Ty, bool>,
     changed: bool,
 }
 
 /// For each block whether its tail call, if it ends with one, must keep the frame.
-pub(crate) fn blocks_that_keep_frames(module: &Module, function: &Function, cfg: &Cfg) -> Vec<bool> {
+pub(crate) fn blocks_that_keep_frames(
+    module: &Module,
+    escapes: &mut Escapes,
+    function: &Function,
+    cfg: &Cfg,
+) -> Vec<bool> {
     let mut keeps = vec![false; function.blocks.len()];
     let is_slot = |op| op == InstOp::Op(Op::Slot);
     let has_tail_call = |b: &nyala_flat::BlockData| matches!(b.term, Terminator::TailCall { .. });
@@ -45,6 +51,13 @@ pub(crate) fn blocks_that_keep_frames(module: &Module, function: &Function, cfg:
             let block = function.block(b);
             for inst in &block.insts {
                 finder.inst(inst.op, &inst.args, inst.result);
+                if let InstOp::Call(callee) = inst.op
+                    && !finder.escaped
+                {
+                    let mut passed = (0..inst.args.len()).filter(|&i| finder.derived[inst.args[i].idx()]);
+                    finder.escaped = passed.any(|i| escapes.of_param(callee, i) == Fate::Stored);
+                    finder.changed |= finder.escaped;
+                }
             }
             for edge in block.term.edges() {
                 for (&param, &arg) in function.block(edge.block).params.iter().zip(&edge.args) {

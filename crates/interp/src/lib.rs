@@ -15,6 +15,7 @@ mod code;
 mod compile;
 mod constant;
 pub mod diagnostics;
+mod escape;
 mod eval;
 mod externals;
 mod fault;

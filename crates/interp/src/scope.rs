@@ -23,6 +23,8 @@ pub struct Program<'w> {
     frames: FxHashMap<Cont, Rc<Vec<Cont>>>,
     /// Functions that are so because of what they may be entered with.
     of_rounds: Vec<Cont>,
+    /// See [`escape`](crate::escape).
+    pub(crate) stored: Option<SideTable<Val, bool>>,
     is_func: SideTable<Cont, Option<bool>>,
     function: SideTable<Cont, Option<Cont>>,
 }
@@ -61,6 +63,7 @@ impl<'w> Program<'w> {
             captured: FxHashMap::default(),
             frames: FxHashMap::default(),
             of_rounds: Vec::new(),
+            stored: None,
             is_func: SideTable::default(),
             function: SideTable::default(),
         };
@@ -406,7 +409,7 @@ impl<'w> Program<'w> {
     }
 
     /// Whether a value of this type can hold an address or a closure.
-    fn can_hold(&self, ty: Ty, memo: &mut FxHashMap<Ty, bool>) -> bool {
+    pub(crate) fn can_hold(&self, ty: Ty, memo: &mut FxHashMap<Ty, bool>) -> bool {
         if let Some(&known) = memo.get(&ty) {
             return known;
         }
@@ -482,6 +485,11 @@ impl<'w> Program<'w> {
                     None if any => {
                         // The callee may put one address into another slot, and may return it.
                         in_slots = true;
+                        let callee = w.as_cont(body.callee).filter(|_| !escaped);
+                        escaped |= callee.is_some_and(|c| {
+                            let mut passed = (0..args.len()).filter(|&i| derived.contains(&args[i]));
+                            passed.any(|i| self.may_store(c, i))
+                        });
                         for c in self.references(k) {
                             let mut blocks = Vec::new();
                             self.own_blocks_in(f, c, &mut |block| blocks.push(block));

@@ -345,7 +345,11 @@ impl Scheduler<'_> {
             Op::Slot => {
                 let ptr = w.types.part(w.ty(v), 1).and_then(|p| w.types.pointee(p))?;
                 let ty = self.ty(ptr);
-                return Some(self.builder(b, block, span).slot(ty, ""));
+                let slot = self.builder(b, block, span).slot(ty, "");
+                if self.groups.of(b.cont).is_some() {
+                    self.variables.push((b.func, slot));
+                }
+                return Some(slot);
             }
             Op::Scope => {
                 let ty = self.ty(w.types.part(w.ty(v), 1)?);

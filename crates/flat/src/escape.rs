@@ -1,0 +1,269 @@
+//! Escapes: what becomes of the address of a local variable, or of a parameter, at the end of a function.
+//!
+//! Local variables whose addresses leave their functions lie on the heap, as environments of closures do
+//! ([`keep_variables`]). A function that leaves by another continuation than its return may pass on the address of a
+//! variable of its own, to code of the same calls in the source. `twice` below began as a function called by `walk`, with
+//! the variable alive:
+//!
+//! ```text
+//! cont find(m, x, ret) = walk(m, x, k)
+//!   cont walk(m.1, n, ret.1) = branch(m.1, eq(n, 0), then, else)
+//!     cont then(m.2) = twice(m.3, p)                          p is the address of a slot of `walk`
+//!   cont twice(m.4, self: &T) = … ret(…)                      a block of `find`: `walk` is over when it runs
+//! ```
+//!
+//! What is returned counts, also by way of other functions, and what is stored where it is not known to end with the
+//! function. Not found are numbers made of addresses, and what a function that is called as a value stores. Nobody gives
+//! the variables on the heap back.
+
+use crate::analysis::Cfg;
+use crate::data::*;
+use nyala_base::Id;
+use nyala_ir::{Op, Prim, Ty, TyKind, Types};
+use rustc_hash::FxHashMap;
+
+/// What becomes of an address at the end of a function.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    Ends,
+    /// It may be among the results, or in what they point to.
+    Returned,
+    /// It may be in memory that is not the function's.
+    Stored,
+}
+
+/// Fates of parameters, found when they are asked for.
+pub struct Escapes<'m> {
+    module: &'m Module,
+    cfgs: FxHashMap<Func, Cfg>,
+    /// As far as is known.
+    params: FxHashMap<(Func, usize), Fate>,
+    /// In the order in which they were asked for.
+    asked: Vec<(Func, usize)>,
+}
+
+/// Puts on the heap those of the variables whose addresses leave their functions. The functions come one after the other.
+pub(crate) fn keep_variables(module: &mut Module, variables: &[(Func, Value)]) {
+    let mut escapes = Escapes::new(module);
+    let mut left = Vec::new();
+    for group in variables.chunk_by(|a, b| a.0 == b.0) {
+        let func = group[0].0;
+        let mut passed = escapes.passed(func, group.iter().map(|v| v.1));
+        if escapes.fate_of_all(func, &passed) != Fate::Ends {
+            passed.retain(|&v| escapes.fate_of_all(func, &[v]) != Fate::Ends);
+            left.extend(passed.into_iter().map(|v| (func, v)));
+        }
+    }
+    for (func, variable) in left {
+        put_on_heap(module, func, variable);
+    }
+}
+
+/// Whether a value of this type can hold an address, not behind a pointer.
+fn can_hold(types: &Types, ty: Ty) -> bool {
+    let mut work = vec![ty];
+    while let Some(ty) = work.pop() {
+        match types.kind(ty) {
+            TyKind::Ptr { .. } | TyKind::Cn(_) => return true,
+            TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Code | TyKind::Mem => {}
+            TyKind::Array(elem, _) | TyKind::IndefArray(elem) => work.push(*elem),
+            TyKind::Tuple(_) | TyKind::Struct(_) => {
+                work.extend((0..types.n_parts(ty).unwrap_or(0)).filter_map(|i| types.part(ty, i)));
+            }
+        }
+    }
+    false
+}
+
+/// The memory that each result is the address of, if a function makes it itself.
+fn note_memory(memory: &mut [Option<Value>], inst: &Inst) {
+    if let Some(result) = inst.result {
+        memory[result.idx()] = match inst.op {
+            InstOp::Op(Op::Slot | Op::Alloc) => Some(result),
+            InstOp::Op(Op::Lea | Op::Bitcast) => memory[inst.args[0].idx()],
+            _ => None,
+        };
+    }
+}
+
+impl<'m> Escapes<'m> {
+    pub fn new(module: &'m Module) -> Escapes<'m> {
+        Escapes { module, cfgs: FxHashMap::default(), params: FxHashMap::default(), asked: Vec::new() }
+    }
+
+    /// The fate of what a function is given as its i-th parameter.
+    pub fn of_param(&mut self, func: Func, i: usize) -> Fate {
+        if let Some(&fate) = self.params.get(&(func, i)) {
+            return fate;
+        }
+        let fate = match self.param(func, i) {
+            Some(param) => self.fate_of_all(func, &[param]),
+            None => Fate::Ends,
+        };
+        self.params.insert((func, i), fate);
+        fate
+    }
+
+    /// `None`: foreign functions have no body.
+    fn param(&self, func: Func, i: usize) -> Option<Value> {
+        self.module.func(func).blocks.first()?.params.get(i).copied()
+    }
+
+    /// The variables whose addresses do more than to be read from and written to.
+    fn passed(&mut self, func: Func, variables: impl Iterator<Item = Value>) -> Vec<Value> {
+        let function = self.module.func(func);
+        let cfg = self.cfgs.entry(func).or_insert_with(|| Cfg::new(function));
+        let mut memory: Vec<Option<Value>> = vec![None; function.values.len()];
+        let mut is_passed = vec![false; function.values.len()];
+        let mut pass = |memory: &[Option<Value>], v: Value| {
+            if let Some(own) = memory[v.idx()] {
+                is_passed[own.idx()] = true;
+            }
+        };
+        for block in cfg.rpo.iter().map(|&b| function.block(b)) {
+            for inst in &block.insts {
+                note_memory(&mut memory, inst);
+                match inst.op {
+                    InstOp::Op(Op::Load | Op::Lea | Op::Bitcast) => {}
+                    InstOp::Op(Op::Store) => pass(&memory, inst.args[1]),
+                    _ => inst.args.iter().for_each(|&a| pass(&memory, a)),
+                }
+            }
+            block.term.for_each_use(|v| pass(&memory, v));
+        }
+        variables.filter(|v| is_passed[v.idx()]).collect()
+    }
+
+    /// The fate of what is derived from any of these. Of functions that are called it is asked what becomes of their
+    /// parameters, until nothing new is found: what is known of them only grows.
+    fn fate_of_all(&mut self, func: Func, sources: &[Value]) -> Fate {
+        if sources.is_empty() {
+            return Fate::Ends;
+        }
+        // Those asked for before are known: they have asked for all that they depend on.
+        let first = self.asked.len();
+        loop {
+            let (n, mut is_new) = (self.asked.len(), false);
+            let fate = self.fate(func, sources);
+            for at in first..n {
+                let (callee, i) = self.asked[at];
+                let known = self.params[&(callee, i)];
+                if let Some(param) = self.param(callee, i)
+                    && known != Fate::Stored
+                {
+                    let fate = self.fate(callee, &[param]);
+                    is_new |= fate != known;
+                    self.params.insert((callee, i), fate);
+                }
+            }
+            if !is_new && self.asked.len() == n {
+                return fate;
+            }
+        }
+    }
+
+    fn fate(&mut self, func: Func, sources: &[Value]) -> Fate {
+        let module = self.module;
+        let function = module.func(func);
+        let cfg = self.cfgs.entry(func).or_insert_with(|| Cfg::new(function));
+        let mut derived = vec![false; function.values.len()];
+        sources.iter().for_each(|v| derived[v.idx()] = true);
+        let mut memory: Vec<Option<Value>> = vec![None; function.values.len()];
+        let (params, asked) = (&mut self.params, &mut self.asked);
+        let mut through_call = |derived: &[bool], callee: Func, args: &[Value]| {
+            let fates = args.iter().enumerate().filter(|(_, a)| derived[a.idx()]).map(|(i, _)| {
+                *params.entry((callee, i)).or_insert_with(|| {
+                    asked.push((callee, i));
+                    Fate::Ends
+                })
+            });
+            fates.max().unwrap_or(Fate::Ends)
+        };
+        let (mut fate, mut in_memory) = (Fate::Ends, false);
+        loop {
+            let mut changed = false;
+            let mut mark = |derived: &mut Vec<bool>, v: Value| {
+                changed |= !derived[v.idx()];
+                derived[v.idx()] = true;
+            };
+            for block in cfg.rpo.iter().map(|&b| function.block(b)) {
+                for inst in &block.insts {
+                    note_memory(&mut memory, inst);
+                    if !inst.args.iter().any(|a| derived[a.idx()]) {
+                        continue;
+                    }
+                    // The `mem` operand is gone.
+                    if let InstOp::Op(op) = inst.op
+                        && let Some((at, written)) = op.writes()
+                        && derived[inst.args[written - 1].idx()]
+                    {
+                        let Some(own) = memory[inst.args[at - 1].idx()] else { return Fate::Stored };
+                        in_memory = true;
+                        mark(&mut derived, own);
+                    }
+                    let passes = match inst.op {
+                        InstOp::Op(Op::Load) => in_memory,
+                        InstOp::Call(callee) => match through_call(&derived, callee, &inst.args) {
+                            Fate::Stored => return Fate::Stored,
+                            fate => fate == Fate::Returned,
+                        },
+                        _ => true,
+                    };
+                    if let Some(result) = inst.result
+                        && passes
+                        && can_hold(&module.types, function.ty(result))
+                    {
+                        mark(&mut derived, result);
+                    }
+                }
+                let found = match &block.term {
+                    Terminator::Return(values) if values.iter().any(|v| derived[v.idx()]) => Fate::Returned,
+                    Terminator::TailCall { callee: Callee::Func(callee), args } => {
+                        through_call(&derived, *callee, args)
+                    }
+                    Terminator::TailCall { callee: Callee::Indirect(_), args }
+                        if args.iter().any(|a| derived[a.idx()]) =>
+                    {
+                        Fate::Returned
+                    }
+                    _ => Fate::Ends,
+                };
+                fate = fate.max(found);
+                for edge in block.term.edges() {
+                    for (&param, arg) in function.block(edge.block).params.iter().zip(&edge.args) {
+                        if derived[arg.idx()] {
+                            mark(&mut derived, param);
+                        }
+                    }
+                }
+            }
+            if !changed {
+                return fate;
+            }
+        }
+    }
+}
+
+fn put_on_heap(module: &mut Module, func: Func, variable: Value) {
+    let mut fb = FunctionBuilder::new(module, func);
+    let ty = fb.function.ty(variable);
+    let Some(pointee) = fb.types.pointee(ty) else { return };
+    let (array, one, zero) = (fb.types.indef_array(pointee), fb.literal(Prim::I64, 1), fb.literal(Prim::I64, 0));
+    let array = fb.types.ptr(array);
+    let made = fb.function.new_value(array, "");
+    let place = fb.function.blocks.iter_mut().find_map(|block| {
+        let at = block.insts.iter().position(|inst| inst.result == Some(variable))?;
+        Some((&mut block.insts, at))
+    });
+    let Some((insts, at)) = place else { return };
+    let new = |op, args: &[Value], result, span| Inst {
+        op: InstOp::Op(op),
+        args: args.into(),
+        result: Some(result),
+        span,
+        fast: false,
+    };
+    let span = insts[at].span;
+    insts[at] = new(Op::Lea, &[made, zero], variable, span);
+    insts.insert(at, new(Op::Alloc, &[one], made, span));
+}
