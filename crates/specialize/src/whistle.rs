@@ -5,7 +5,7 @@ use crate::diagnostics::specialization_diverges;
 use crate::eval::Evaluator;
 use crate::record::Record;
 use nyala_base::{Diagnostic, FileId, SideTable, Span};
-use nyala_ir::{Cont, Node, Op, Val, World, print};
+use nyala_ir::{Cont, Node, Op, TyKind, Val, World, print};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Ancestors of the same continuation that a call is compared with.
@@ -263,15 +263,38 @@ pub fn report(source: &World, d: &Diverged, is_library: impl Fn(FileId) -> bool)
         return specialization_diverges::budget(own, d.limit, d.what);
     };
     let data = source.cont(k);
+    let name = |i: usize| data.param_names.get(i).map_or("_", |s| s.as_str());
     let mut changing = Vec::new();
-    for i in 1..data.params.len() {
+    let mut unknown = Vec::new();
+    let mut unasked = None;
+    for (i, &param) in data.params.iter().enumerate().skip(1) {
         let values: Vec<&str> = d.chain.iter().filter_map(|args| args.get(i)).map(|s| s.as_str()).collect();
         let changes = values.windows(2).any(|w| w[0] != w[1]);
-        if changes && !source.types.has_function(source.ty(data.params[i])) {
-            changing.push((data.param_names.get(i).map_or("_", |s| s.as_str()), values.join(", ")));
+        if changes && !source.types.has_function(source.ty(param)) {
+            changing.push((name(i), values.join(", ")));
+            let is_other = |&f: &Val| source.as_lit(f).is_none() && !mentions(source, f, param);
+            unasked = unasked.or(data.filter.all.filter(is_other).map(|_| name(i)));
+        } else if values.last() == Some(&"?") && matches!(source.types.kind(source.ty(param)), TyKind::Prim(_)) {
+            unknown.push(name(i));
         }
     }
-    specialization_diverges::recursion((own, d.call), &data.name, data.origin, (d.limit, d.what), &changing)
+    let advice = specialization_diverges::Advice { changing, unknown, unasked };
+    specialization_diverges::recursion((own, d.call), &data.name, data.origin, (d.limit, d.what), &advice)
+}
+
+/// Whether a filter depends on a parameter.
+fn mentions(w: &World, filter: Val, param: Val) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut work = vec![filter];
+    while let Some(v) = work.pop() {
+        if v == param {
+            return true;
+        }
+        if seen.insert(v) {
+            work.extend(w.args(v));
+        }
+    }
+    false
 }
 
 /// A value as a message shows it.

@@ -20,6 +20,17 @@
 //!
 //! or hide the changing argument from specialization, `count($n + 1, end)`. If it does end, only late, `--pe-budget 10`
 //! gives ten times the budget.
+//!
+//! A filter before the name of a function is for all its parameters, those too that it does not ask for. Before a parameter it
+//! is for that one. Here `state` is known, one function for each, and `i` is a variable:
+//!
+//! ```impala
+//! static next = [0, 1, 1, 0];
+//! fn scan(@(?state) state: i32, s: &[u8], i: i32) -> i32 {
+//!     if s(i) == 0u8 { state } else if s(i) == 'a' { scan(next(state), s, i + 1) } else { scan(next(state + 2), s, i + 1) }
+//! }
+//! extern fn f(s: &[u8]) -> i32 { scan(0, s, 0) }
+//! ```
 
 use nyala_base::{Diagnostic, Span};
 
@@ -29,14 +40,24 @@ pub fn budget(call: Span, limit: u64, what: &str) -> Diagnostic {
     Diagnostic::error("specialization-diverges", call, message).hint("`--pe-budget N` multiplies the budget")
 }
 
+/// Parameters, by what can be done about them.
+pub struct Advice<'a> {
+    /// Differ between the last calls; and their values.
+    pub changing: Vec<(&'a str, String)>,
+    /// Are numbers that are not known.
+    pub unknown: Vec<&'a str>,
+    /// Changes, but the filter does not ask for it: it is specialized because the filter is for all parameters.
+    pub unasked: Option<&'a str>,
+}
+
 /// The function `name`, declared at `declared`, is unfolded on and on: by `call`, which `own`, the program's own call, leads
-/// to or is. `changing` are the parameters that differ between the last calls, and their values.
+/// to or is.
 pub fn recursion(
     (own, call): (Span, Span),
     name: &str,
     declared: Span,
     (limit, what): (u64, &str),
-    changing: &[(&str, String)],
+    advice: &Advice,
 ) -> Diagnostic {
     let message = format!("specializing `{name}` does not end: its budget of {limit} {what} is spent");
     let again = "this call is specialized again and again";
@@ -48,13 +69,24 @@ pub fn recursion(
     if !declared.is_none() {
         diagnostic = diagnostic.other(declared, "of this function");
     }
-    for (name, values) in changing {
+    for (name, values) in &advice.changing {
         diagnostic = diagnostic.hint(format!("over the last calls, `{name}` was {values}, …"));
     }
-    match changing.first() {
-        Some((name, _)) => diagnostic.hint(format!(
-            "pass `${name}` to keep it unknown, or let the filter depend on what ends the recursion, as in `@(?{name})`"
-        )),
-        None => diagnostic.hint("let the filter depend on what ends the recursion, as in `@(?n)`"),
+    if let Some(name) = advice.unasked {
+        return diagnostic.hint(format!(
+            "a filter before the name of a function is for all parameters, `{name}` too: write it before those that it asks for, \
+             or pass `${name}` to keep it unknown"
+        ));
+    }
+    let names = advice.changing.first().map(|(name, _)| name).into_iter().chain(&advice.unknown);
+    let known: Vec<String> = names.map(|name| format!("?{name}")).collect();
+    let example = match advice.unknown.is_empty() {
+        true => String::new(),
+        false => format!(", as in `@({})`", known.join(" & ")),
+    };
+    let hint = format!("let the filter depend on what ends the recursion{example}");
+    match advice.changing.first() {
+        Some((name, _)) => diagnostic.hint(format!("pass `${name}` to keep it unknown, or {hint}")),
+        None => diagnostic.hint(hint),
     }
 }
