@@ -229,7 +229,10 @@ impl<'a> Words<'a> {
                 self.add_unknown(&mut reason, unknown);
                 reason
             }
-            Why::PlainLoop => plain("plain-loop", "`while` is unrolled only in a function called by `@@`"),
+            Why::PlainLoop => plain(
+                "plain-loop",
+                "`while` is unrolled only in a function called by `@@`, whose parameters its condition depends on",
+            ),
             Why::NoAnnotations => plain("no-pe", "`--no-pe`"),
             Why::External => plain("external", &format!("`{name}` lies outside the program")),
             Why::UnknownCallee(unknown) => {
