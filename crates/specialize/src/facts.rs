@@ -1,5 +1,6 @@
 //! What the evaluator asks about the source graph, computed once.
 
+use crate::memory::Written;
 use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
@@ -28,7 +29,7 @@ pub struct Facts {
     /// Functions that may come to an operation across lanes.
     pub exchanges: SideTable<Cont, bool>,
     /// See `eval/kept.rs`, which asks first.
-    pub written: OnceCell<SideTable<Cont, FxHashSet<Val>>>,
+    pub written: OnceCell<SideTable<Cont, Written>>,
 }
 
 impl Facts {

@@ -16,7 +16,7 @@
 use nyala_base::{SideTable, Span};
 use nyala_ir::{Node, Op, Ty, TyKind, Val, World, fold};
 use rpds::HashTrieMap;
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -24,6 +24,8 @@ type Map<K, V> = HashTrieMap<K, V, archery::RcK, FxBuildHasher>;
 
 /// Objects with more leaves are not looked into.
 pub const MAX_LEAVES: u64 = 1 << 23;
+/// More leaves of an object are not forgotten on their own.
+const MAX_FORGOTTEN: u64 = 1 << 14;
 /// Aggregates with more leaves are not taken apart if they are no constants, nor put together.
 const MAX_PARTS: u64 = 1024;
 const MAX_UNKNOWN_PARTS: u64 = 64;
@@ -31,6 +33,13 @@ const BLOCK: usize = 64;
 
 /// Objects at hand (see [`Memory`]).
 const MAX_OPEN: usize = 16;
+
+/// Leaves of an object: the first, and how many.
+pub type Range = (u64, u64);
+/// All of an object, which may be given away.
+pub const WHOLE: Range = (0, u64::MAX);
+/// What is written, by objects or by the values that lead to them.
+pub type Written = FxHashMap<Val, Vec<Range>>;
 
 /// A node in 64 bits: enums whose variants are alike in memory are passed in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -597,12 +606,18 @@ impl Memory {
         merged
     }
 
-    /// What is known of variables that are not given away, but for some.
-    pub fn without(&self, written: &FxHashSet<Val>) -> Memory {
+    /// What is known of variables that are not given away, but for what is written.
+    pub fn without(&self, written: &Written) -> Memory {
         let mut kept = Memory::default();
         let all = self.objects.iter().chain(self.open.iter().map(|(base, object)| (base, object)));
-        for (&base, object) in all.filter(|(base, o)| o.private && !written.contains(base)) {
-            kept.objects.insert_mut(base, object.clone());
+        for (&base, object) in all.filter(|(_, o)| o.private) {
+            let ranges = written.get(&base).map_or(&[][..], |ranges| ranges);
+            if ranges.iter().any(|&(start, n)| n > MAX_FORGOTTEN || start.saturating_add(n) > MAX_LEAVES) {
+                continue;
+            }
+            let mut object = object.clone();
+            ranges.iter().for_each(|&(start, n)| object.leaves.fill(start, n, Leaf::Unknown));
+            kept.objects.insert_mut(base, object);
         }
         kept
     }

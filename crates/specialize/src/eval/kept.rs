@@ -1,12 +1,13 @@
 //! What a loop, or the body of a parallel one, knows of memory: the contents of variables that are not given away, and that
-//! no code reached from there writes. A table filled before a loop is so known in it.
+//! no code reached from there writes. A table filled before a loop is so known in it, and of a struct all but the fields
+//! that the loop writes.
 //!
 //! The code decides what is worth assuming; whether it holds is asked at each jump to the block that was built with an
 //! assumption ([`Evaluator::target`]). Where it does not, another block is built.
 
 use super::{Evaluator, StubId};
 use crate::facts::Facts;
-use crate::memory::{self, Memory};
+use crate::memory::{self, Memory, Range, Shapes, WHOLE, Written};
 use nyala_base::SideTable;
 use nyala_ir::{Cont, Node, Op, TyKind, Val, World};
 use rustc_hash::FxHashSet;
@@ -15,6 +16,8 @@ use rustc_hash::FxHashSet;
 const MAX_ASSUMPTIONS: usize = 4;
 /// Closures looked at; where there are more, nothing is known.
 const MAX_CLOSURES: usize = 1000;
+/// Ranges told apart in one object.
+const MAX_RANGES: usize = 8;
 
 impl Evaluator<'_> {
     /// The block to jump to for a stub with this memory; the stub, if it is to be requested.
@@ -55,9 +58,9 @@ impl Evaluator<'_> {
         n < MAX_ASSUMPTIONS
     }
 
-    /// The objects that code reached from a closure may write or give away. `None`: too much code.
-    fn writes(&mut self, s: StubId) -> Option<FxHashSet<Val>> {
-        let mut written = FxHashSet::default();
+    /// What of objects code reached from a closure may write or give away. `None`: too much code.
+    fn writes(&mut self, s: StubId) -> Option<Written> {
+        let (facts, mut written) = (self.facts, Written::default());
         let mut seen: FxHashSet<StubId> = FxHashSet::from_iter([s]);
         let mut work = vec![s];
         while let Some(s) = work.pop() {
@@ -65,11 +68,12 @@ impl Evaluator<'_> {
                 return None;
             }
             let (source, vals) = (self.stubs[s].source, self.stubs[s].vals.clone());
-            let roots = &self.facts.written.get_or_init(|| all_writes(self.source, self.facts))[source];
-            let free = self.facts.nest.free(source);
+            let roots = &facts.written.get_or_init(|| all_writes(self.source, facts))[source];
+            let free = facts.nest.free(source);
             for (i, &v) in vals.iter().enumerate() {
                 // Behind the captured values come the specialized parameters.
-                let is_written = free.get(i).is_none_or(|f| roots.contains(f));
+                let ranges = free.get(i).map_or(Some(&[WHOLE][..]), |f| roots.get(f).map(|ranges| &ranges[..]));
+                let top = v;
                 let mut parts = vec![v];
                 let mut seen_parts: FxHashSet<Val> = FxHashSet::default();
                 while let Some(v) = parts.pop() {
@@ -83,8 +87,17 @@ impl Evaluator<'_> {
                         continue;
                     }
                     match self.dst.types.kind(self.dst.ty(v)) {
-                        TyKind::Ptr { .. } if is_written => drop(written.insert(memory::base_of(&self.dst, v))),
-                        TyKind::Ptr { .. } | TyKind::Prim(_) => {}
+                        TyKind::Ptr { .. } => {
+                            let Some(ranges) = ranges else { continue };
+                            let place = memory::known_place(&mut self.dst, &mut self.shapes, v).filter(|_| v == top);
+                            for &(start, n) in ranges {
+                                match place.filter(|_| (start, n) != WHOLE) {
+                                    Some((base, at)) => add(&mut written, base, (at + start, n)),
+                                    None => add(&mut written, memory::base_of(&self.dst, v), WHOLE),
+                                };
+                            }
+                        }
+                        TyKind::Prim(_) => {}
                         _ => parts.extend(self.dst.args(v)),
                     }
                 }
@@ -98,22 +111,28 @@ impl Evaluator<'_> {
 ///
 /// Values go up from what writes through them to all that refers to it, as far as they are free there, and where they are
 /// computed on to what they are computed from.
-fn all_writes(w: &World, facts: &Facts) -> SideTable<Cont, FxHashSet<Val>> {
+fn all_writes(w: &World, facts: &Facts) -> SideTable<Cont, Written> {
+    let mut shapes = Shapes::default();
     let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
     for &k in &facts.nest.conts {
         facts.nest.references(k).iter().for_each(|&r| referrers[r].push(k));
     }
-    let mut written: SideTable<Cont, FxHashSet<Val>> = SideTable::default();
-    let mut work: Vec<(Cont, Val)> = Vec::new();
+    let mut written: SideTable<Cont, Written> = SideTable::default();
+    let mut work: Vec<(Cont, Val, Range)> = Vec::new();
     for &k in &facts.nest.conts {
-        own_writes(w, facts, k, |v| work.push((k, v)));
-        while let Some((k, mut v)) = work.pop() {
+        own_writes(w, facts, &mut shapes, k, |v, range| work.push((k, v, range)));
+        while let Some((k, mut v, mut range)) = work.pop() {
             loop {
-                if facts.nest.free(k).binary_search(&v).is_ok() && written[k].insert(v) {
-                    work.extend(referrers[k].iter().map(|&r| (r, v)));
+                if facts.nest.free(k).binary_search(&v).is_ok()
+                    && let Some(new) = add(&mut written[k], v, range)
+                {
+                    work.extend(referrers[k].iter().map(|&r| (r, v, new)));
                 }
                 match w.node(v) {
-                    Node::Op(Op::Lea | Op::Bitcast | Op::Extract) => v = w.args(v)[0],
+                    Node::Op(op @ (Op::Lea | Op::Bitcast | Op::Extract)) => {
+                        range = around(w, &mut shapes, op, w.args(v), range);
+                        v = w.args(v)[0];
+                    }
                     _ => break,
                 }
             }
@@ -122,18 +141,59 @@ fn all_writes(w: &World, facts: &Facts) -> SideTable<Cont, FxHashSet<Val>> {
     written
 }
 
+/// Adds a range, or all where there are too many; what was added, if it is new.
+fn add(written: &mut Written, v: Val, range: Range) -> Option<Range> {
+    let ranges = written.entry(v).or_default();
+    let end = |(start, n): Range| start.saturating_add(n);
+    if ranges.iter().any(|&r| r.0 <= range.0 && end(range) <= end(r)) {
+        return None;
+    }
+    if range == WHOLE || ranges.len() == MAX_RANGES {
+        *ranges = vec![WHOLE];
+        return Some(WHOLE);
+    }
+    ranges.push(range);
+    Some(range)
+}
+
+/// The range of what the first operand leads to, for one of what the result leads to.
+fn around(w: &World, shapes: &mut Shapes, op: Op, args: &[Val], (start, n): Range) -> Range {
+    if (start, n) == WHOLE {
+        return WHOLE;
+    }
+    let pointee = w.types.pointee(w.ty(args[0]));
+    match (op, pointee, pointee.map(|ty| w.types.kind(ty))) {
+        (Op::Lea, Some(ty), Some(TyKind::Struct(_) | TyKind::Tuple(_) | TyKind::Array(..))) => {
+            match w.as_lit(args[1]).and_then(|i| shapes.part_start(w, ty, i)) {
+                Some(first) => (first.saturating_add(start), n),
+                None => (0, shapes.leaves(w, ty)),
+            }
+        }
+        // Of a variable, its address.
+        (Op::Extract, ..) if matches!(w.as_op(args[0]), Some(Op::Slot | Op::Alloc)) => (start, n),
+        _ => WHOLE,
+    }
+}
+
 /// What a continuation itself writes to or gives away.
-fn own_writes(w: &World, facts: &Facts, k: Cont, mut add: impl FnMut(Val)) {
+fn own_writes(w: &World, facts: &Facts, shapes: &mut Shapes, k: Cont, mut add: impl FnMut(Val, Range)) {
     let holds_address = |v: Val| !matches!(w.types.kind(w.ty(v)), TyKind::Prim(_) | TyKind::Mem | TyKind::Cn(_));
     for &v in facts.nest.ops(k) {
         let Some(op) = w.as_op(v) else { continue };
         match op {
             Op::Load | Op::Lea | Op::Extract | Op::Eq | Op::Ne | Op::Known => {}
             Op::Bitcast if w.types.pointee(w.ty(v)).is_some() => {}
-            _ => w.args(v).iter().copied().filter(|&a| holds_address(a)).for_each(&mut add),
+            Op::Store => {
+                let (to, val) = (w.args(v)[1], w.args(v)[2]);
+                add(to, (0, shapes.leaves(w, w.ty(val))));
+                if holds_address(val) {
+                    add(val, WHOLE);
+                }
+            }
+            _ => w.args(v).iter().copied().filter(|&a| holds_address(a)).for_each(|a| add(a, WHOLE)),
         }
     }
     if let Some(body) = w.body(k) {
-        body.args.iter().copied().filter(|&a| holds_address(a)).for_each(&mut add);
+        body.args.iter().copied().filter(|&a| holds_address(a)).for_each(|a| add(a, WHOLE));
     }
 }
