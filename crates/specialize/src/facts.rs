@@ -28,6 +28,8 @@ pub struct Facts {
     pub stores_variables: SideTable<Cont, bool>,
     /// Functions that may come to an operation across lanes.
     pub exchanges: SideTable<Cont, bool>,
+    /// Continuations that may.
+    pub leads_to_exchange: SideTable<Cont, bool>,
     /// See `eval/kept.rs`, which asks first.
     pub written: OnceCell<SideTable<Cont, Written>>,
 }
@@ -45,6 +47,7 @@ impl Facts {
             has_variables: SideTable::default(),
             stores_variables: SideTable::default(),
             exchanges: SideTable::default(),
+            leads_to_exchange: SideTable::default(),
             function: SideTable::default(),
             written: OnceCell::new(),
             nest,
@@ -77,15 +80,14 @@ impl Facts {
         if work.is_empty() {
             return;
         }
-        let mut leads_there: SideTable<Cont, bool> = SideTable::default();
         while let Some(k) = work.pop() {
-            if !std::mem::replace(&mut leads_there[k], true) {
+            if !std::mem::replace(&mut self.leads_to_exchange[k], true) {
                 work.extend(&referrers[k]);
             }
         }
         for &k in &self.nest.conts {
-            self.exchanges[k] = leads_there[k] && is_function(w, k) && w.body(k).is_some();
-            if leads_there[k] {
+            self.exchanges[k] = self.leads_to_exchange[k] && is_function(w, k) && w.body(k).is_some();
+            if self.leads_to_exchange[k] {
                 self.loop_of[k] = None;
             }
             let returns = w.params(k).last().is_some_and(|&p| is_return(w, p));

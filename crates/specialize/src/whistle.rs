@@ -45,6 +45,8 @@ pub struct Hints {
     inline: FxHashSet<CallKey>,
     /// Functions of which there were too many copies (`eval/sharing.rs`).
     shared: FxHashMap<Cont, Sharing>,
+    /// Where lanes meet: one block for all that come there, so that it knows of none whence.
+    meetings: FxHashSet<Cont>,
 }
 
 /// What of a function is not specialized any more.
@@ -61,6 +63,12 @@ impl Hints {
         let fits = |noted: &Kinds| noted.iter().zip(kinds).all(|(n, k)| n == k || *n == Kind::Function);
         let noted = self.drift.get(&key).into_iter().flatten();
         noted.filter(|(noted, _)| fits(noted)).fold(0, |all, (_, params)| all | params)
+    }
+    pub fn note_meeting(&mut self, k: Cont) {
+        self.meetings.insert(k);
+    }
+    pub fn is_meeting(&self, k: Cont) -> bool {
+        !self.meetings.is_empty() && self.meetings.contains(&k)
     }
     /// Continuations with calls that drift, or are shared.
     pub fn drifting(&self) -> SideTable<Cont, bool> {
@@ -116,6 +124,9 @@ impl Hints {
         }
         for (k, sharing) in new.shared {
             changed |= self.note_shared(k, sharing);
+        }
+        for k in new.meetings {
+            changed |= self.meetings.insert(k);
         }
         changed
     }

@@ -105,6 +105,10 @@ impl Evaluator<'_> {
             s = match self.stubs[s].alias {
                 Some(alias) => alias,
                 None => {
+                    // Lanes that come here would not meet those that did before.
+                    if self.facts.leads_to_exchange[self.stubs[s].source] {
+                        self.noted.note_meeting(self.stubs[s].source);
+                    }
                     let fresh = self.again(s);
                     self.stubs[s].alias = Some(fresh);
                     fresh
@@ -306,7 +310,8 @@ impl Evaluator<'_> {
         let k = stub.source;
         let vals = stub.vals.clone();
         let mut requests = std::mem::take(&mut stub.requests);
-        let general = stub.escaped || self.facts.is_recursive[k];
+        let is_meeting = self.hints.is_meeting(k);
+        let general = stub.escaped || self.facts.is_recursive[k] || is_meeting;
         let n_free = self.facts.nest.free(k).len();
         let free: Rc<[Val]> = vals[..n_free].into();
         if !general
@@ -350,7 +355,8 @@ impl Evaluator<'_> {
             let states: Vec<Memory> = requests.iter().map(|r| self.memory_with_params(r, &fixed)).collect();
             memory = Memory::merge(&states);
             if general {
-                memory = if self.may_assume(s) { self.kept(s, &memory) } else { Memory::default() };
+                let may_assume = !is_meeting && self.may_assume(s);
+                memory = if may_assume { self.kept(s, &memory) } else { Memory::default() };
             }
         }
         let particular = fixed.iter().any(Option::is_some) || !memory.is_empty();
