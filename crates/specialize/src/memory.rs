@@ -13,12 +13,16 @@
 //! residual program at once: they are *owed*. Nobody but the path itself can tell, until an operation of the residual
 //! program reads the object, or a residual block ends ([`Memory::settle`]). Of several writes to one place the last remains.
 
+mod shapes;
+
 use nyala_base::{SideTable, Span};
 use nyala_ir::{Node, Op, Ty, TyKind, Val, World, fold};
 use rpds::HashTrieMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::rc::Rc;
+
+pub use shapes::Shapes;
 
 type Map<K, V> = HashTrieMap<K, V, archery::RcK, FxBuildHasher>;
 
@@ -71,49 +75,6 @@ fn leaf_of(w: &World, val: Val) -> Leaf {
         Node::Lit(bits) => Leaf::Lit(bits),
         Node::Undef => Leaf::Undefined,
         _ => Leaf::Val(Wide::new(val)),
-    }
-}
-
-/// The numbers of leaves of types.
-#[derive(Default)]
-pub struct Shapes {
-    /// One more than the number; 0 where not asked for yet.
-    leaves: SideTable<Ty, u64>,
-}
-
-impl Shapes {
-    /// Leaves of a value of a type; of an array of unknown length those of an element.
-    pub fn leaves(&mut self, w: &World, ty: Ty) -> u64 {
-        if self.leaves[ty] != 0 {
-            return self.leaves[ty] - 1;
-        }
-        let n = match w.types.kind(ty) {
-            TyKind::Tuple(_) | TyKind::Struct(_) => {
-                let parts: Vec<Ty> =
-                    (0..w.types.n_parts(ty).unwrap_or(0)).filter_map(|i| w.types.part(ty, i)).collect();
-                parts.into_iter().fold(0, |sum: u64, part| sum.saturating_add(self.leaves(w, part)))
-            }
-            &TyKind::Array(elem, n) => self.leaves(w, elem).saturating_mul(n),
-            &TyKind::IndefArray(elem) => self.leaves(w, elem),
-            _ => 1,
-        };
-        let n = n.min(u64::MAX / 2);
-        self.leaves[ty] = n + 1;
-        n
-    }
-
-    /// The first leaf of part `idx`, counted from the aggregate's first. `None`: there is no such part.
-    pub fn part_start(&mut self, w: &World, ty: Ty, idx: u64) -> Option<u64> {
-        match w.types.kind(ty) {
-            TyKind::Tuple(_) | TyKind::Struct(_) => {
-                w.types.part(ty, idx)?;
-                let parts: Vec<Ty> = (0..idx).filter_map(|i| w.types.part(ty, i)).collect();
-                Some(parts.into_iter().map(|part| self.leaves(w, part)).sum())
-            }
-            &TyKind::Array(elem, n) if idx < n => self.leaves(w, elem).checked_mul(idx),
-            &TyKind::IndefArray(elem) if idx < MAX_LEAVES => self.leaves(w, elem).checked_mul(idx),
-            _ => None,
-        }
     }
 }
 
