@@ -6,6 +6,7 @@ mod assembly;
 mod comparisons;
 mod cpus;
 pub mod diagnostics;
+mod divisions;
 mod emit;
 mod frames;
 mod function;

@@ -1,7 +1,7 @@
 //! An LLVM module in memory: read from text, verified, optimized, written as assembly or as an object.
 
 use crate::assembly::{self, AsmCheck};
-use crate::{diagnostics, targets};
+use crate::{diagnostics, divisions, targets};
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
@@ -153,10 +153,14 @@ impl LlvmModule {
         self.module.print_to_string().to_string()
     }
 
-    /// Runs LLVM's default pipeline of the module's optimization level.
+    /// Runs LLVM's default pipeline of the module's optimization level; what LLVM would make wrong code of is changed then.
     pub fn optimize(&mut self) -> Result<(), Box<Diagnostic>> {
         let pipeline = format!("default<O{}>", self.options.opt_level.min(3));
-        self.run_passes(&pipeline)
+        self.run_passes(&pipeline)?;
+        if self.machine.get_triple().as_str().to_bytes().starts_with(b"x86_64") {
+            divisions::shield(&self.module).map_err(bug)?;
+        }
+        Ok(())
     }
 
     /// Runs any pipeline that `opt -passes=` takes.
