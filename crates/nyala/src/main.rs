@@ -4,7 +4,7 @@ mod commands;
 
 /// Compiling is, to a quarter, allocation of small things.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: nyala_runtime::Remapping<mimalloc::MiMalloc> = nyala_runtime::Remapping(mimalloc::MiMalloc);
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -4,6 +4,7 @@
 //! finds it by name, but for those that AnyDSL's programs or compilers expect by other
 //! names. Nothing here aborts because of what a program passes: errors are statuses.
 
+mod allocator;
 mod anydsl;
 mod checked;
 mod faults;
@@ -18,6 +19,7 @@ mod system;
 mod text;
 mod threads;
 
+pub use allocator::Remapping;
 pub use anydsl::is_cpu;
 pub use checked::{CheckedMemory, MemoryFault};
 pub use faults::{Describe, Fault, FaultKind, report_faults};

@@ -13,7 +13,7 @@ mod tidy;
 
 /// Compiling is, to a quarter, allocation of small things.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: nyala_runtime::Remapping<mimalloc::MiMalloc> = nyala_runtime::Remapping(mimalloc::MiMalloc);
 
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
