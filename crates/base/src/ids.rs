@@ -76,3 +76,71 @@ impl<I: Id, T: Clone> std::ops::IndexMut<I> for SideTable<I, T> {
         &mut self.entries[id.idx()]
     }
 }
+
+/// A list for each id, all in one place.
+///
+/// ```
+/// nyala_base::define_id!(struct Node, "n");
+/// use nyala_base::{Id, Lists};
+/// let node = Node::from_idx;
+/// let mut lists = Lists::of_pairs(&[(node(2), 'a'), (node(0), 'b'), (node(2), 'c')]);
+/// assert_eq!((&lists[node(2)], &lists[node(1)], &lists[node(9)]), (&['a', 'c'][..], &[][..], &[][..]));
+/// lists.set(node(1), ['d', 'e']);
+/// lists.list_mut(node(1)).reverse();
+/// assert_eq!((&lists[node(1)], &lists[node(2)]), (&['e', 'd'][..], &['a', 'c'][..]));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Lists<I, T> {
+    /// Where each begins and ends.
+    ranges: SideTable<I, (u32, u32)>,
+    items: Vec<T>,
+}
+
+impl<I: Id, T> Default for Lists<I, T> {
+    fn default() -> Self {
+        Lists { ranges: SideTable::default(), items: Vec::new() }
+    }
+}
+
+impl<I: Id, T: Copy> Lists<I, T> {
+    /// For each id what it is paired with, in the order given.
+    pub fn of_pairs(pairs: &[(I, T)]) -> Self {
+        let mut ranges: SideTable<I, (u32, u32)> = SideTable::default();
+        for &(id, _) in pairs {
+            ranges[id].1 += 1;
+        }
+        let mut start = 0;
+        for range in &mut ranges.entries {
+            let n = range.1;
+            *range = (start, start);
+            start += n;
+        }
+        let mut items: Vec<T> = pairs.iter().map(|p| p.1).collect();
+        for &(id, item) in pairs {
+            let end = &mut ranges[id].1;
+            items[*end as usize] = item;
+            *end += 1;
+        }
+        Lists { ranges, items }
+    }
+
+    /// Gives an id its list, once.
+    pub fn set(&mut self, id: I, list: impl IntoIterator<Item = T>) {
+        let start = self.items.len() as u32;
+        self.items.extend(list);
+        self.ranges[id] = (start, self.items.len() as u32);
+    }
+
+    pub fn list_mut(&mut self, id: I) -> &mut [T] {
+        let (start, end) = self.ranges[id];
+        &mut self.items[start as usize..end as usize]
+    }
+}
+
+impl<I: Id, T> std::ops::Index<I> for Lists<I, T> {
+    type Output = [T];
+    fn index(&self, id: I) -> &[T] {
+        let (start, end) = self.ranges[id];
+        &self.items[start as usize..end as usize]
+    }
+}

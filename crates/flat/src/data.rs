@@ -1,10 +1,13 @@
 //! The data of flat SSA and its builders.
 
 use crate::vector::VectorOp;
-use nyala_base::{Id, Span};
+use hashbrown::HashTable;
+use nyala_base::near::spread;
+use nyala_base::{Id, NearHasher, Span};
 use nyala_ir::{AsmInfo, Effect, Op, Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::hash::Hash;
 
 nyala_base::define_id!(
     /// A function of a [`Module`].
@@ -85,7 +88,10 @@ pub struct Function {
     pub blocks: Vec<BlockData>,
     pub values: Vec<ValueData>,
     pub span: Span,
-    consts: FxHashMap<(Const, Ty), Value>,
+    /// Of values that the source names.
+    names: FxHashMap<Value, Box<str>>,
+    /// Constants with half of their hashes.
+    consts: HashTable<(Value, u32)>,
 }
 
 #[derive(Clone, Debug)]
@@ -100,8 +106,6 @@ pub struct BlockData {
 pub struct ValueData {
     pub ty: Ty,
     pub def: Def,
-    /// The source's name for it; may be empty, need not be unique.
-    pub name: Box<str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -300,7 +304,8 @@ impl Function {
             blocks: Vec::new(),
             values: Vec::new(),
             span: Span::NONE,
-            consts: FxHashMap::default(),
+            names: FxHashMap::default(),
+            consts: HashTable::new(),
         }
     }
 
@@ -327,8 +332,22 @@ impl Function {
 
     /// A new parameter or result, to be put where it belongs by the caller.
     pub fn new_value(&mut self, ty: Ty, name: &str) -> Value {
-        self.values.push(ValueData { ty, def: Def::Local, name: name.into() });
-        Value::from_idx(self.values.len() - 1)
+        self.values.push(ValueData { ty, def: Def::Local });
+        let v = Value::from_idx(self.values.len() - 1);
+        self.set_name(v, name);
+        v
+    }
+
+    /// The source's name for a value; may be empty, need not be unique.
+    pub fn name(&self, value: Value) -> &str {
+        self.names.get(&value).map_or("", |name| name)
+    }
+
+    /// Names a value, unless the name is empty.
+    pub fn set_name(&mut self, value: Value, name: &str) {
+        if !name.is_empty() {
+            self.names.insert(value, name.into());
+        }
     }
 
     /// Whether an operation may be fast: it computes with floats, or is a store.
@@ -343,12 +362,16 @@ impl Function {
 
     /// The one value of this function for a constant.
     pub fn constant(&mut self, constant: Const, ty: Ty) -> Value {
-        if let Some(&v) = self.consts.get(&(constant, ty)) {
+        let mut hasher = NearHasher::default();
+        (constant, ty).hash(&mut hasher);
+        let half = hasher.half();
+        let is_it = |v: Value| matches!(&self.values[v.idx()], d if d.ty == ty && d.def == Def::Const(constant));
+        if let Some(&(v, _)) = self.consts.find(spread(half), |&(v, h)| h == half && is_it(v)) {
             return v;
         }
-        self.values.push(ValueData { ty, def: Def::Const(constant), name: "".into() });
-        let v = Value::from_idx(self.values.len() - 1);
-        self.consts.insert((constant, ty), v);
+        let v = Value::from_idx(self.values.len());
+        self.values.push(ValueData { ty, def: Def::Const(constant) });
+        self.consts.insert_unique(spread(half), (v, half), |&(_, h)| spread(h));
         v
     }
 

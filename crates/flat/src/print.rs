@@ -217,7 +217,7 @@ impl Printer<'_> {
         let mut n_nameless = 0;
         for block in &self.function.blocks {
             for v in block.params.iter().copied().chain(block.insts.iter().filter_map(|i| i.result)) {
-                let wanted = &self.function.values[v.idx()].name;
+                let wanted = self.function.name(v);
                 self.names[v.idx()] = if wanted.is_empty() {
                     n_nameless += 1;
                     names.pick(&format!("v{n_nameless}"))

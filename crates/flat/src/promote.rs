@@ -396,12 +396,13 @@ impl Promoter<'_> {
     /// A name for each variable: its slot's.
     fn var_names(&self) -> Vec<Box<str>> {
         let mut slot_names: Vec<Box<str>> = vec!["".into(); self.slots.len()];
-        for (i, data) in self.function.values.iter().enumerate() {
-            if let Some(place) = self.places[Value::from_idx(i)]
+        for v in (0..self.function.values.len()).map(Value::from_idx) {
+            let name = self.function.name(v);
+            if let Some(place) = self.places[v]
                 && self.paths[place.path as usize].0 == u32::MAX
-                && !data.name.is_empty()
+                && !name.is_empty()
             {
-                slot_names[place.slot] = data.name.clone();
+                slot_names[place.slot] = name.into();
             }
         }
         let mut names: Vec<Box<str>> = vec!["".into(); self.var_tys.len()];
@@ -441,10 +442,9 @@ impl Promoter<'_> {
                 (Op::Load, Some((_, place)), Some(result)) => {
                     let value = self.load(place, r, &inst, &mut new);
                     r.replaced[result] = Some(value);
-                    let name = std::mem::take(&mut self.function.values[result.idx()].name);
-                    let data = &mut self.function.values[value.idx()];
-                    if data.name.is_empty() && data.def == Def::Local {
-                        data.name = name;
+                    if self.function.name(value).is_empty() && self.function.as_const(value).is_none() {
+                        let name = self.function.name(result).to_string();
+                        self.function.set_name(value, &name);
                     }
                 }
                 (Op::Store, Some((_, place)), _) => {

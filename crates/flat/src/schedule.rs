@@ -61,6 +61,8 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
         groups: Groups::default(),
         leavers: FxHashMap::default(),
         numbers: SideTable::default(),
+        values: SideTable::default(),
+        have_values: Vec::new(),
     };
     for &g in &globals {
         let data = w.global(g);
@@ -136,6 +138,9 @@ struct Scheduler<'a> {
     leavers: FxHashMap<Ty, Func>,
     /// See `place`; 0 between its calls.
     numbers: SideTable<Val, u32>,
+    /// One more than the value of the function under construction, and those that have one.
+    values: SideTable<Val, u32>,
+    have_values: Vec<Val>,
 }
 
 /// The function under construction.
@@ -145,7 +150,6 @@ struct Building {
     blocks: FxHashMap<Cont, Block>,
     /// The block that only returns, for branches that do.
     ret_block: Option<Block>,
-    values: FxHashMap<Val, Value>,
     /// Values that nobody owns, by the block that computed them.
     local: FxHashMap<(Block, Val), Value>,
     /// Records that the function was given, by continuation.
@@ -271,7 +275,7 @@ impl Scheduler<'_> {
         let params: Vec<Ty> = self.own_params(k).into_iter().map(|p| self.w.ty(p)).collect();
         let mut params: Vec<Ty> = params.into_iter().map(|t| self.ty(t)).collect();
         params.extend(self.free_tys(k));
-        let linkage = match &data.linkage {
+        let linkage = match &*data.linkage {
             nyala_ir::Linkage::Internal => Linkage::Internal,
             nyala_ir::Linkage::Exported(s) => Linkage::Exported(s.clone()),
             nyala_ir::Linkage::Foreign(s) => Linkage::Foreign(s.clone()),
@@ -281,8 +285,8 @@ impl Scheduler<'_> {
             Some(group) => {
                 let all = self.groups.all[group].tys.clone();
                 let name = match linkage {
-                    Linkage::Internal => data.name.to_string(),
-                    _ => format!("{}.body", data.name),
+                    Linkage::Internal => data.name().to_string(),
+                    _ => format!("{}.body", data.name()),
                 };
                 let func = self.module.declare(&name, Linkage::Internal, &params, &all);
                 if linkage != Linkage::Internal {
@@ -290,11 +294,11 @@ impl Scheduler<'_> {
                 }
                 func
             }
-            None => self.module.declare(&data.name, linkage, &params, &rets),
+            None => self.module.declare(data.name(), linkage, &params, &rets),
         };
         self.module.funcs[func.idx()].span = data.origin;
         self.funcs[k] = Some(func);
-        if data.body.is_some() {
+        if self.w.body(k).is_some() {
             self.queue.push(k);
         }
         func
@@ -303,7 +307,7 @@ impl Scheduler<'_> {
     /// The function that others call for one that may be left by a continuation: none of theirs.
     fn wrap(&mut self, k: Cont, target: Func, linkage: Linkage, params: &[Ty], rets: &[Ty]) {
         let data = self.w.cont(k);
-        let func = self.module.declare(&data.name, linkage, params, rets);
+        let func = self.module.declare(data.name(), linkage, params, rets);
         self.module.funcs[func.idx()].span = data.origin;
         let mut b = FunctionBuilder::new(&mut self.module, func);
         b.span = data.origin;
@@ -365,7 +369,7 @@ impl Scheduler<'_> {
         params.push(self.env_ptr());
         let group = self.groups.of_type(data.ty);
         let rets = group.map_or(own.clone(), |g| self.groups.all[g].tys.clone());
-        let code = self.module.declare(&format!("{}.closure", data.name), Linkage::Internal, &params, &rets);
+        let code = self.module.declare(&format!("{}.closure", data.name()), Linkage::Internal, &params, &rets);
         self.closures[k] = Some(code);
         let free_tys = self.free_tys(k);
         let target_rets = self.module.func(target).rets.clone();
@@ -469,7 +473,7 @@ impl Scheduler<'_> {
 /// Whether it is compiled as a function wherever it is used; roots are as well.
 fn is_function(w: &World, k: Cont) -> bool {
     let ty = w.cont(k).ty;
-    w.cont(k).linkage != nyala_ir::Linkage::Internal
+    *w.cont(k).linkage != nyala_ir::Linkage::Internal
         || matches!(w.types.kind(ty), TyKind::Cn(_)) && !is_continuation(&w.types, ty)
 }
 

@@ -279,7 +279,7 @@ fn program(seed: u64, known: [u32; 2]) -> World {
     w.define(write, ret, &[m]);
     let ty = w.types.cn(&[mem, u32, u32, ret_ty]);
     let f = w.declare("f", ty, &["m", "x", "y", "ret"]);
-    w.cont_mut(f).linkage = Linkage::Exported("f".into());
+    w.cont_mut(f).linkage = Linkage::Exported("f".into()).into();
     let [m, x, y, ret] = w.params(f).to_vec()[..] else { panic!("has parameters") };
     let mut made = Maker { w, rng: Rng(seed), block: f, mem: m, numbers: vec![x, y], slots: Vec::new(), write };
     let w = &mut made.w;
@@ -316,7 +316,7 @@ fn program(seed: u64, known: [u32; 2]) -> World {
     let mut w = made.w;
     let ty = w.types.cn(&[mem, ret_ty]);
     let g = w.declare("g", ty, &["m", "ret"]);
-    w.cont_mut(g).linkage = Linkage::Exported("g".into());
+    w.cont_mut(g).linkage = Linkage::Exported("g".into()).into();
     let callee = w.cont_val(f);
     let callee = w.op(Op::Unfold, &[callee]);
     let (m, ret) = (w.param(g, 0), w.param(g, 1));

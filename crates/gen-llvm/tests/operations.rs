@@ -183,7 +183,7 @@ fn program(cases: &[Case]) -> World {
         tys.push(ret_ty);
         let ty = w.types.cn(&tys);
         let k = w.declare(&case.name(), ty, &[]);
-        w.cont_mut(k).linkage = Linkage::Exported(case.name());
+        w.cont_mut(k).linkage = Linkage::Exported(case.name()).into();
         let params = w.params(k).to_vec();
         let [m, args @ .., ret] = &params[..] else { panic!("has parameters") };
         let args: Vec<Val> = args.iter().map(|&a| from_bits(&mut w, case.from, a)).collect();
@@ -376,7 +376,7 @@ fn vector_program(cases: &[(Case, u32)]) -> World {
         let ret_ty = w.types.cn(&[mem, u64]);
         let ty = w.types.cn(&[mem, u64, u64, u64, u64, ret_ty]);
         let k = w.declare(&case.name(), ty, &[]);
-        w.cont_mut(k).linkage = Linkage::Exported(case.name());
+        w.cont_mut(k).linkage = Linkage::Exported(case.name()).into();
         let params = w.params(k).to_vec();
         let [m, a, b, c, lane, ret] = params[..] else { panic!("has parameters") };
         let args = &[a, b, c][..case.n_args()];
@@ -633,7 +633,7 @@ fn random_expressions_agree() {
         let ret_ty = w.types.cn(&[mem, u64]);
         let ty = w.types.cn(&[mem, u64, u64, u64, ret_ty]);
         let k = w.declare(&format!("f{seed}"), ty, &[]);
-        w.cont_mut(k).linkage = Linkage::Exported(format!("f{seed}"));
+        w.cont_mut(k).linkage = Linkage::Exported(format!("f{seed}")).into();
         let [m, a, b, c, ret] = w.params(k).to_vec()[..] else { panic!("has parameters") };
         let (v, _) = build(&mut w, seed, vec![a, b, c]);
         w.define(k, ret, &[m, v]);
@@ -664,7 +664,7 @@ fn random_expressions_agree() {
         let ret_ty = single.types.cn(&[mem, u64]);
         let ty = single.types.cn(&[mem, u64, u64, u64, ret_ty]);
         let k = single.declare("f", ty, &[]);
-        single.cont_mut(k).linkage = Linkage::Exported("f".into());
+        single.cont_mut(k).linkage = Linkage::Exported("f".into()).into();
         let [m, a, b, c, ret] = single.params(k).to_vec()[..] else { panic!("has parameters") };
         let (v, _) = build(&mut single, seed, vec![a, b, c]);
         single.define(k, ret, &[m, v]);

@@ -246,7 +246,7 @@ impl Compiler<'_, '_> {
         }
         let Some(body) = w.body(k) else { return Err(bug("a block without a body")) };
         self.span = body.origin;
-        self.call(body.callee, &body.args)
+        self.call(body.callee, body.args)
     }
 
     // Values.

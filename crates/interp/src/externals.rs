@@ -153,8 +153,8 @@ impl<'w> Linker<'w> {
         }
         let w = self.program.w;
         let data = w.cont(k);
-        let Linkage::Foreign(symbol) = &data.linkage else {
-            return Err(bug(format!("`{}` is no foreign function", data.name)));
+        let Linkage::Foreign(symbol) = &*data.linkage else {
+            return Err(bug(format!("`{}` is no foreign function", data.name())));
         };
         let limitation = |what: &str| -> Box<Fault> {
             let message = format!("foreign function `{symbol}`: {what} cannot cross to C as yet");
@@ -256,7 +256,7 @@ impl<'w> Linker<'w> {
                 Node::Undef => vec![0; self.layouts.layout(w.ty(v))?.leaves.len()],
                 Node::Global(g) => vec![self.global_address(g, pending)? as u64],
                 Node::Cont(k) => {
-                    let entry = match w.cont(k).linkage {
+                    let entry = match *w.cont(k).linkage {
                         Linkage::Foreign(_) => {
                             let f = self.foreign(k)?;
                             self.foreign_entry(f)?

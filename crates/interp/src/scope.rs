@@ -99,7 +99,7 @@ impl<'w> Program<'w> {
             return known;
         }
         let data = self.w.cont(k);
-        let is = data.linkage != Linkage::Internal || self.returns(data.ty) || self.nest.free(k).is_empty();
+        let is = *data.linkage != Linkage::Internal || self.returns(data.ty) || self.nest.free(k).is_empty();
         self.is_func[k] = Some(is);
         is
     }
@@ -107,7 +107,7 @@ impl<'w> Program<'w> {
     /// The return continuation's position among the parameters.
     pub fn ret_param(&self, k: Cont) -> Option<usize> {
         let data = self.w.cont(k);
-        let last = data.params.len().checked_sub(1)?;
+        let last = self.w.params(k).len().checked_sub(1)?;
         self.returns(data.ty).then_some(last)
     }
 
@@ -210,7 +210,7 @@ impl<'w> Program<'w> {
         for &k in blocks {
             if let Some(body) = w.body(k) {
                 work.push(body.callee);
-                work.extend(&body.args);
+                work.extend(body.args);
             }
             for &v in self.nest.ops(k) {
                 if w.as_op(v).is_some_and(|op| op.effect() != Effect::Total) {
@@ -622,5 +622,5 @@ fn receives(w: &World, block: Cont) -> bool {
 /// The function that an index of a continuation's table stands for, for messages.
 pub fn name(w: &World, k: Cont) -> String {
     let data = w.cont(k);
-    if data.name.is_empty() { format!("k{}", k.idx()) } else { data.name.to_string() }
+    if data.name().is_empty() { format!("k{}", k.idx()) } else { data.name().to_string() }
 }

@@ -16,14 +16,10 @@ pub fn eta_reduce(w: &mut World) {
     let needed = needed_params(w);
     for i in 0..w.n_conts() {
         let k = Cont::from_idx(i);
-        let Some(body) = w.body(k) else { continue };
-        let mut new = body.clone();
-        for v in new.args.iter_mut().chain([&mut new.callee]) {
-            if let Node::Cont(c) = w.node(*v) {
-                *v = resolve(w, c, *v, &needed, &mut resolved);
-            }
-        }
-        w.cont_mut(k).body = Some(new);
+        w.change_body(k, |w, _, v| match w.node(v) {
+            Node::Cont(c) => Some(resolve(w, c, v, &needed, &mut resolved)),
+            _ => Some(v),
+        });
     }
 }
 
@@ -95,10 +91,10 @@ fn needed_params(w: &World) -> SideTable<Cont, bool> {
 /// What `k` passes exactly its parameters on to.
 fn passes_on(w: &World, k: Cont) -> Option<Val> {
     let data = w.cont(k);
-    let body = data.body.as_ref()?;
-    let own = data.params.contains(&body.callee);
+    let body = w.body(k)?;
+    let own = w.params(k).contains(&body.callee);
     let known_callee = matches!(w.node(body.callee), Node::Cont(_) | Node::Param(..));
-    let same = *body.args == *data.params && w.ty(body.callee) == data.ty;
-    let plain = data.filter.is_empty() && data.linkage == crate::Linkage::Internal;
+    let same = body.args == w.params(k) && w.ty(body.callee) == data.ty;
+    let plain = data.filter.is_empty() && *data.linkage == crate::Linkage::Internal;
     (!own && known_callee && same && plain).then_some(body.callee)
 }

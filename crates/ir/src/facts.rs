@@ -12,7 +12,7 @@
 
 use crate::ops::Effect;
 use crate::world::{Cont, Global, Node, Val, World};
-use nyala_base::{SideTable, graph};
+use nyala_base::{Lists, SideTable, graph};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See `find_leaders`.
@@ -23,12 +23,12 @@ pub struct Nest {
     /// Reachable continuations in order of discovery; foreign ones included.
     pub conts: Vec<Cont>,
     /// Continuations that each refers to directly.
-    references: SideTable<Cont, Vec<Cont>>,
+    references: Lists<Cont, Cont>,
     dominators: Dominators,
     owner: SideTable<Val, Option<Cont>>,
     home: SideTable<Val, Option<Cont>>,
-    free: SideTable<Cont, Vec<Val>>,
-    ops: SideTable<Cont, Vec<Val>>,
+    free: Lists<Cont, Val>,
+    ops: Lists<Cont, Val>,
     parent: SideTable<Cont, Option<Cont>>,
 }
 
@@ -43,12 +43,12 @@ impl Nest {
     fn without_free(w: &World, roots: &[Cont]) -> Nest {
         let mut nest = Nest {
             conts: Vec::new(),
-            references: SideTable::default(),
+            references: Lists::default(),
             dominators: Dominators::default(),
             owner: SideTable::default(),
             home: SideTable::default(),
-            free: SideTable::default(),
-            ops: SideTable::default(),
+            free: Lists::default(),
+            ops: Lists::default(),
             parent: SideTable::default(),
         };
         let ops = nest.discover(w, roots);
@@ -72,12 +72,11 @@ impl Nest {
     /// of it from its owner. The innermost owners come first, so that whoever is known to be nested need not be gone
     /// through again: the same holds of what it is nested in.
     pub fn find_parents(&mut self, w: &World) {
-        let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
+        let referrers = self.referrers();
         let mut uses: Vec<(std::cmp::Reverse<usize>, Cont, Cont)> = Vec::new();
         let mut looked_through: SideTable<Val, Option<Cont>> = SideTable::default();
         let mut work: Vec<Val> = Vec::new();
         for &k in &self.conts {
-            self.references[k].iter().for_each(|&r| referrers[r].push(k));
             work.extend(w.body(k).iter().flat_map(|body| body.args.iter().chain([&body.callee])));
             work.extend(self.ops[k].iter().flat_map(|&v| w.args(v)));
             while let Some(v) = work.pop() {
@@ -182,7 +181,7 @@ impl Nest {
             for &k in &nest.conts {
                 if let Some(body) = w.body(k) {
                     work.push(body.callee);
-                    work.extend(&body.args);
+                    work.extend(body.args);
                 }
             }
             while let Some(v) = work.pop() {
@@ -253,6 +252,17 @@ impl Nest {
     /// Continuations that `k` refers to, each once: the callee first, then the arguments.
     pub fn references(&self, k: Cont) -> &[Cont] {
         &self.references[k]
+    }
+
+    /// Those that refer to each continuation directly.
+    pub fn referrers(&self) -> Lists<Cont, Cont> {
+        let pairs: Vec<(Cont, Cont)> =
+            self.conts.iter().flat_map(|&k| self.references[k].iter().map(move |&r| (r, k))).collect();
+        Lists::of_pairs(&pairs)
+    }
+
+    pub fn all_references(&self) -> &Lists<Cont, Cont> {
+        &self.references
     }
 
     /// Finds all continuations and the owners of all values; operations with an owner, operands first.
@@ -326,9 +336,9 @@ impl Nest {
         // By which continuation last.
         let mut known: SideTable<Cont, Option<Cont>> = SideTable::default();
         let mut seen: SideTable<Val, Option<Cont>> = SideTable::default();
+        let mut found: Vec<Cont> = Vec::new();
         for &k in &self.conts {
             let Some(body) = w.body(k) else { continue };
-            let mut found = Vec::new();
             work.extend(body.args.iter().rev());
             work.push(body.callee);
             while let Some(v) = work.pop() {
@@ -346,7 +356,7 @@ impl Nest {
                     _ => {}
                 }
             }
-            self.references[k] = found;
+            self.references.set(k, found.drain(..));
         }
     }
 
@@ -371,7 +381,7 @@ impl Nest {
         for &k in &self.conts {
             let Some(body) = w.body(k) else { continue };
             work.push(body.callee);
-            work.extend(&body.args);
+            work.extend(body.args);
             add_uses(self, &mut work, k, &mut uses);
         }
         for &v in ops.iter().rev() {
@@ -390,9 +400,8 @@ impl Nest {
     /// What is free in leaders. A leader dominates those that it leads, and these are entered through it only: what one of
     /// them computes is not free in it, and so what one of them uses of others is.
     fn compute_free(&mut self, w: &World, leader: &SideTable<Cont, Cont>) {
-        self.free = SideTable::default();
-        self.ops = SideTable::default();
-        let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
+        let mut referrers: Vec<(Cont, Cont)> = Vec::new();
+        let mut ops: Vec<(Cont, Val)> = Vec::new();
         let mut edges: FxHashSet<(Cont, Cont)> = FxHashSet::default();
         let mut seen: SideTable<Val, bool> = SideTable::default();
         let mut looked_through: SideTable<Val, Option<Cont>> = SideTable::default();
@@ -408,7 +417,7 @@ impl Nest {
                     Node::Cont(c) => {
                         if leader[c] != leader[k] && edges.insert((leader[k], c)) {
                             debug_assert_eq!(leader[c], c, "a continuation led by another is entered from elsewhere");
-                            referrers[c].push(leader[k]);
+                            referrers.push((c, leader[k]));
                         }
                         continue;
                     }
@@ -426,14 +435,17 @@ impl Nest {
                     uses.push((v, leader[k]));
                 }
                 if matches!(w.node(v), Node::Op(_)) && !std::mem::replace(&mut seen[v], true) {
-                    self.ops[home].push(v);
+                    ops.push((home, v));
                     work.extend(w.args(v).iter().map(|&a| (home, a)));
                 }
             }
         }
+        self.ops = Lists::of_pairs(&ops);
+        let referrers = Lists::of_pairs(&referrers);
         // Value after value, so that the last one seen in a continuation tells whether this one was.
         uses.sort_unstable();
         let mut last: SideTable<Cont, Option<Val>> = SideTable::default();
+        let mut free: Vec<(Cont, Val)> = Vec::new();
         let mut work: Vec<Cont> = Vec::new();
         for (v, k) in uses {
             let home = if matches!(w.node(v), Node::Op(_)) { self.home[v] } else { self.owner[v] };
@@ -441,20 +453,20 @@ impl Nest {
             work.push(k);
             while let Some(k) = work.pop() {
                 if home != Some(k) && last[k].replace(v) != Some(v) {
-                    self.free[k].push(v);
+                    free.push((k, v));
                     work.extend(&referrers[k]);
                 }
             }
         }
+        self.free = Lists::of_pairs(&free);
     }
 
     /// Brings what `k` computes in order; `done` is for what was, in whatever continuation.
     fn sort_ops(&mut self, w: &World, k: Cont, done: &mut SideTable<Val, bool>) {
-        let mut ops = std::mem::take(&mut self.ops[k]);
-        if let [] | [_] = ops[..] {
-            self.ops[k] = ops;
+        if let [] | [_] = self.ops[k] {
             return;
         }
+        let mut ops = self.ops[k].to_vec();
         ops.sort_unstable();
         let mut partials: FxHashMap<Val, Vec<Val>> = FxHashMap::default();
         for &v in &ops {
@@ -493,7 +505,7 @@ impl Nest {
                 stack.extend(w.args(v).iter().rev().map(|&a| (a, false)));
             }
         }
-        self.ops[k] = order;
+        self.ops.list_mut(k).copy_from_slice(&order);
     }
 }
 
@@ -507,7 +519,7 @@ struct Dominators {
 }
 
 impl Dominators {
-    fn new(roots: &[Cont], conts: &[Cont], references: &SideTable<Cont, Vec<Cont>>) -> Dominators {
+    fn new(roots: &[Cont], conts: &[Cont], references: &Lists<Cont, Cont>) -> Dominators {
         let mut position: SideTable<Cont, u32> = SideTable::default();
         conts.iter().enumerate().for_each(|(i, &k)| position[k] = i as u32 + 1);
         let succ = |n: usize, i: usize| {

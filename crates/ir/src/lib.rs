@@ -13,7 +13,7 @@
 //! let (m, x, ret) = (w.param(k, 0), w.param(k, 1), w.param(k, 2));
 //! let sum = w.op(Op::Add, &[x, x]);
 //! w.define(k, ret, &[m, sum]);
-//! w.cont_mut(k).linkage = Linkage::Exported("double".into());
+//! w.cont_mut(k).linkage = Linkage::Exported("double".into()).into();
 //! ```
 //!
 //! # What holds (the verifier checks)
@@ -34,6 +34,7 @@
 //! - Nesting is not stored: a continuation is nested in those whose parameters it uses, directly or through what it
 //!   refers to ([`facts::Nest`]).
 
+pub mod cont;
 pub mod eta;
 pub mod facts;
 pub mod fold;
@@ -46,6 +47,7 @@ pub mod types;
 pub mod verify;
 pub mod world;
 
+pub use cont::{AsmInfo, Body, ContData, Filter, Linkage, Names};
 pub use ops::{Effect, Op, Rule};
 pub use types::{Prim, StructId, Ty, TyKind, Types};
-pub use world::{AsmInfo, Body, Builtin, Cont, ContData, Filter, Global, GlobalData, Linkage, Node, Val, World};
+pub use world::{Builtin, Cont, Global, GlobalData, Node, Val, World};

@@ -8,11 +8,12 @@
 //!   cont k(m.3: mem, r: i32) = ret(m.3, mul(r, x))
 //! ```
 
+use crate::cont::Linkage;
 use crate::facts::Nest;
 use crate::ops::{Effect, Op, Rule};
 use crate::scalar::float_value;
 use crate::types::{Prim, Ty, TyKind};
-use crate::world::{Cont, Global, Linkage, Node, Val, World};
+use crate::world::{Cont, Global, Node, Val, World};
 use nyala_base::{SideTable, Span};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
@@ -131,7 +132,7 @@ impl<'a> Printer<'a> {
         let mut children: SideTable<Cont, Vec<Cont>> = SideTable::default();
         let mut tops = Vec::new();
         for &k in &conts {
-            let base = self.w.cont(k).name.clone();
+            let base = self.w.cont(k).name().to_string();
             self.cont_names[k] = Some(self.fresh(&base));
         }
         self.print_globals();
@@ -172,7 +173,7 @@ impl<'a> Printer<'a> {
         for &k in conts {
             let Some(body) = self.w.body(k) else { continue };
             let mut roots: Vec<Val> = vec![body.callee];
-            roots.extend(&body.args);
+            roots.extend(body.args);
             for &op in self.nest.ops(k) {
                 roots.extend(self.w.args(op));
             }
@@ -209,9 +210,9 @@ impl<'a> Printer<'a> {
         let w = self.w;
         let data = w.cont(k);
         let indent = "  ".repeat(depth.min(MAX_INDENT));
-        for (i, &p) in data.params.iter().enumerate() {
+        for (i, &p) in w.params(k).iter().enumerate() {
             let default = if w.ty(p) == w.types.mem() { "m" } else { "x" };
-            let base = data.param_names.get(i).map_or(default, |s| s.as_str()).to_string();
+            let base = data.param_name(i).unwrap_or(default).to_string();
             self.names[p] = Some(self.fresh(&base));
         }
         let mut lets = Vec::new();
@@ -223,13 +224,13 @@ impl<'a> Printer<'a> {
             }
         }
         let mut head = String::new();
-        match &data.linkage {
+        match &*data.linkage {
             Linkage::Internal => {}
-            Linkage::Exported(symbol) if **symbol == *data.name => head.push_str("export "),
+            Linkage::Exported(symbol) if **symbol == *data.name() => head.push_str("export "),
             Linkage::Exported(symbol) => {
                 let _ = write!(head, "export {symbol:?} ");
             }
-            Linkage::Foreign(symbol) if **symbol == *data.name => head.push_str("foreign "),
+            Linkage::Foreign(symbol) if **symbol == *data.name() => head.push_str("foreign "),
             Linkage::Foreign(symbol) => {
                 let _ = write!(head, "foreign {symbol:?} ");
             }
@@ -242,8 +243,8 @@ impl<'a> Printer<'a> {
                 }
             }
         }
-        let params: Vec<String> = data
-            .params
+        let params: Vec<String> = w
+            .params(k)
             .iter()
             .enumerate()
             .map(|(i, &p)| {
@@ -257,7 +258,7 @@ impl<'a> Printer<'a> {
         let name = self.cont_names[k].clone().unwrap_or_default();
         let all = data.filter.all.map_or(String::new(), |f| format!(" {}", self.filter(f)));
         let _ = write!(self.out, "{indent}{head}cont {name}({}){all}", params.join(", "));
-        if let Some(body) = &data.body {
+        if let Some(body) = w.body(k) {
             let callee = self.value(body.callee, 0);
             let args: Vec<String> = body.args.iter().map(|&a| self.value(a, 0)).collect();
             let _ = write!(self.out, " = {callee}({})", args.join(", "));
@@ -278,12 +279,12 @@ impl<'a> Printer<'a> {
         let mut at = lines.last().map_or(0, |l| l.range.end + 1);
         let data = self.w.cont(k);
         let mut origins = vec![op.map_or(data.origin, |op| self.w.origin(op))];
-        match (op, &data.body) {
+        match (op, self.w.body(k)) {
             (Some(op), _) => self.add_origins(self.w.args(op), &mut origins),
             (None, Some(body)) => {
                 origins.push(body.origin);
                 self.add_origins(&[body.callee], &mut origins);
-                self.add_origins(&body.args, &mut origins);
+                self.add_origins(body.args, &mut origins);
             }
             (None, None) => {}
         }

@@ -1,10 +1,11 @@
 //! Reads the graph's text form back ([`print`](crate::print)). Lines that start with `;` are comments.
 
+use crate::cont::{AsmInfo, Filter, Linkage};
 use crate::layout;
 use crate::ops::{Op, Rule};
 use crate::scalar::float_bits;
 use crate::types::{MAX_LANES, Prim, StructId, Ty, TyKind};
-use crate::world::{AsmInfo, Builtin, Cont, Filter, Global, Linkage, Val, World};
+use crate::world::{Builtin, Cont, Global, Val, World};
 use rustc_hash::FxHashMap;
 
 /// What is wrong with a text, and on which line (from 1).
@@ -222,11 +223,12 @@ impl Reader {
         let base: Vec<&str> = base.iter().map(|s| s.as_str()).collect();
         let k = self.w.declare(&plain(name), ty, &base);
         let symbol = symbol.unwrap_or_else(|| plain(name));
-        self.w.cont_mut(k).linkage = match linkage {
+        let linkage = match linkage {
             Linkage::Exported(_) => Linkage::Exported(symbol),
             Linkage::Foreign(_) => Linkage::Foreign(symbol),
             other => other,
         };
+        self.w.cont_mut(k).linkage = linkage.into();
         for (i, n) in names.iter().enumerate() {
             let p = self.w.param(k, i);
             self.names.insert(n.to_string(), p);
@@ -298,7 +300,7 @@ impl Reader {
         if filter.is_empty() {
             filter.params.clear();
         }
-        self.w.cont_mut(k).filter = filter;
+        self.w.cont_mut(k).filter = filter.into();
         if !c.eat("=") {
             return Ok(());
         }

@@ -4,15 +4,18 @@
 //! gives the same id, and a constructor returns the folded form. A [`Cont`] has identity; it is declared first and its
 //! body set once, so that recursion is possible.
 
+use crate::cont::{AsmInfo, Body, ContData, Linkage, Names, Pooled, Rare};
 use crate::fold;
 use crate::ops::{Effect, Op, Rule};
 use crate::types::{Prim, Ty, TyKind, Types};
 use hashbrown::HashTable;
-use nyala_base::{Id, SideTable, Span};
-use rustc_hash::{FxHashMap, FxHasher};
-use std::hash::{Hash, Hasher};
+use nyala_base::near::spread;
+use nyala_base::{Id, NearHasher, SideTable, Span};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::hash::Hash;
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::ops::Range;
 
 nyala_base::define_id!(
     /// A value: immutable, hash-consed.
@@ -101,115 +104,65 @@ pub enum Node {
     Op(Op),
 }
 
+/// Small: large programs wait for memory more than for anything else.
 #[derive(Clone, Copy)]
 struct Entry {
-    node: Node,
-    ty: Ty,
-    start: u32,
-    len: u32,
-    origin: Span,
+    kind: Kind,
     /// See [`World::set_fast`].
     fast: bool,
+    ty: Ty,
+    /// Place in the table of origins.
+    origin: u32,
     /// The last made of the operations whose newest operand it is, and of those that share its own the one made before. As
     /// far as they are found in this way.
     user: Option<Link>,
     before: Option<Link>,
+    /// Halves of a literal's bits; a continuation and a parameter's position; a global; where in the pool operands begin,
+    /// and their number.
+    data: [u32; 2],
+}
+
+/// [`Node`] without its data.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Lit,
+    Undef,
+    Param,
+    Cont,
+    Builtin(Builtin),
+    Global,
+    Op(Op),
+}
+
+impl Entry {
+    #[inline]
+    fn node(&self) -> Node {
+        let [a, b] = self.data;
+        match self.kind {
+            Kind::Lit => Node::Lit(a as u64 | (b as u64) << 32),
+            Kind::Undef => Node::Undef,
+            Kind::Param => Node::Param(Cont(a), b),
+            Kind::Cont => Node::Cont(Cont(a)),
+            Kind::Builtin(b) => Node::Builtin(b),
+            Kind::Global => Node::Global(Global(a)),
+            Kind::Op(op) => Node::Op(op),
+        }
+    }
+
+    #[inline]
+    fn args(&self) -> Range<usize> {
+        match self.kind {
+            Kind::Op(_) => self.data[0] as usize..(self.data[0] + self.data[1]) as usize,
+            _ => 0..0,
+        }
+    }
 }
 
 /// A value, one more than its number.
 type Link = NonZeroU32;
 
-/// Assembly of the target machine, as LLVM has it: called like a C function, with inputs as arguments and outputs as
-/// results.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct AsmInfo {
-    /// `$0`, `$1`, … are the operands in the order of their constraints, `$$` is a dollar.
-    pub template: String,
-    /// Outputs, inputs, clobbers, with commas between: `=r,=*m,r,0,~{memory}`. Those with a `*` take an address as argument,
-    /// outputs first.
-    pub constraints: String,
-    /// Has effects that its operands do not show.
-    pub volatile: bool,
-    pub align_stack: bool,
-    /// Intel's syntax instead of AT&T's.
-    pub intel: bool,
-}
-
-impl AsmInfo {
-    /// For each argument whether its constraint is an address of the operand, and the number of results.
-    pub fn operands(&self) -> (Vec<bool>, usize) {
-        let (mut args, mut n_results) = (Vec::new(), 0);
-        for constraint in self.constraints.split(',').filter(|c| !c.is_empty()) {
-            match constraint.strip_prefix('=') {
-                Some(output) if output.trim_start_matches('&').starts_with('*') => args.push(true),
-                Some(_) => n_results += 1,
-                None if constraint.starts_with('~') => {}
-                None => args.push(constraint.starts_with('*')),
-            }
-        }
-        (args, n_results)
-    }
-
-    /// Whether it may read or write memory.
-    pub fn touches_memory(&self) -> bool {
-        self.volatile || self.constraints.contains('*') || self.constraints.contains("~{memory}")
-    }
-}
-
-/// Who can name a function from outside.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Linkage {
-    #[default]
-    Internal,
-    /// Callable from C under this symbol; a root.
-    Exported(String),
-    /// A C function of this symbol, defined elsewhere; has no body.
-    Foreign(String),
-    /// Assembly; has no body.
-    Asm(AsmInfo),
-}
-
-impl Linkage {
-    /// Whether its code lies elsewhere.
-    pub fn is_external(&self) -> bool {
-        matches!(self, Linkage::Foreign(_) | Linkage::Asm(_))
-    }
-}
-
-/// When calls of a continuation are specialized (`001` 4.1): conditions over its own parameters.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Filter {
-    /// Or-ed into the condition of every parameter. `None`: false.
-    pub all: Option<Val>,
-    /// By parameter position, `mem` and return continuation included; may be shorter than the parameters. `None`: false.
-    pub params: Vec<Option<Val>>,
-}
-
-impl Filter {
-    pub fn is_empty(&self) -> bool {
-        self.all.is_none() && self.params.iter().all(Option::is_none)
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Body {
-    pub callee: Val,
-    pub args: Box<[Val]>,
-    pub origin: Span,
-}
-
-#[derive(Clone, Debug)]
-pub struct ContData {
-    /// Copies share it, and those of the parameters.
-    pub name: Arc<str>,
-    pub ty: Ty,
-    pub params: Box<[Val]>,
-    pub param_names: Arc<[String]>,
-    pub body: Option<Body>,
-    pub filter: Filter,
-    pub linkage: Linkage,
-    pub origin: Span,
-}
+/// Origins made not long ago, by their ranges: a program has many values of few.
+const RECENT_ORIGINS: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct GlobalData {
@@ -231,6 +184,9 @@ pub struct World {
     /// Values with half of their hashes, so that growing does not touch the entries. Most operations are not here, but
     /// found from their newest operand, which was made not long ago as a rule: a large table is a miss of the cache each time.
     index: HashTable<(Val, u32)>,
+    /// Ranges of the source that values come from, and those of them that were used not long ago.
+    origins: Vec<Span>,
+    recent_origins: Vec<u32>,
     conts: Vec<ContData>,
     cont_vals: SideTable<Cont, Option<Val>>,
     globals: Vec<GlobalData>,
@@ -273,19 +229,21 @@ impl World {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
+    #[inline]
     pub fn node(&self, val: Val) -> Node {
-        self.entries[val.idx()].node
+        self.entries[val.idx()].node()
     }
+    #[inline]
     pub fn ty(&self, val: Val) -> Ty {
         self.entries[val.idx()].ty
     }
     /// Operands of an operation; empty for other nodes.
+    #[inline]
     pub fn args(&self, val: Val) -> &[Val] {
-        let e = &self.entries[val.idx()];
-        &self.pool[e.start as usize..(e.start + e.len) as usize]
+        &self.pool[self.entries[val.idx()].args()]
     }
     pub fn origin(&self, val: Val) -> Span {
-        self.entries[val.idx()].origin
+        self.origins[self.entries[val.idx()].origin as usize]
     }
     /// The store `val` is to go past the caches: nobody reads soon what it writes.
     pub fn set_streaming(&mut self, val: Val) {
@@ -308,30 +266,37 @@ impl World {
     pub fn n_conts(&self) -> usize {
         self.conts.len()
     }
+    #[inline]
     pub fn cont(&self, k: Cont) -> &ContData {
         &self.conts[k.idx()]
     }
     pub fn cont_mut(&mut self, k: Cont) -> &mut ContData {
         &mut self.conts[k.idx()]
     }
-    pub fn body(&self, k: Cont) -> Option<&Body> {
-        self.conts[k.idx()].body.as_ref()
+    #[inline]
+    pub fn body(&self, k: Cont) -> Option<Body<'_>> {
+        let (callee, args, origin) = self.conts[k.idx()].body?;
+        Some(Body { callee, args: &self.pool[args.range()], origin })
     }
+    #[inline]
     pub fn param(&self, k: Cont, idx: usize) -> Val {
-        self.conts[k.idx()].params[idx]
+        self.params(k)[idx]
     }
+    #[inline]
     pub fn params(&self, k: Cont) -> &[Val] {
-        &self.conts[k.idx()].params
+        &self.pool[self.conts[k.idx()].params.range()]
     }
     pub fn global(&self, g: Global) -> &GlobalData {
         &self.globals[g.idx()]
     }
+    #[inline]
     pub fn as_cont(&self, val: Val) -> Option<Cont> {
         match self.node(val) {
             Node::Cont(k) => Some(k),
             _ => None,
         }
     }
+    #[inline]
     pub fn as_lit(&self, val: Val) -> Option<u64> {
         match self.node(val) {
             Node::Lit(bits) => Some(bits),
@@ -345,12 +310,14 @@ impl World {
             _ => self.as_lit(val),
         }
     }
+    #[inline]
     pub fn as_op(&self, val: Val) -> Option<Op> {
         match self.node(val) {
             Node::Op(op) => Some(op),
             _ => None,
         }
     }
+    #[inline]
     pub fn is_op(&self, val: Val, op: Op) -> bool {
         self.as_op(val) == Some(op)
     }
@@ -364,13 +331,13 @@ impl World {
 
     /// Continuations that the outside can reach: exported ones, in the order of their declaration.
     pub fn roots(&self) -> Vec<Cont> {
-        let exported = |k: &Cont| matches!(self.cont(*k).linkage, Linkage::Exported(_));
+        let exported = |k: &Cont| matches!(*self.cont(*k).linkage, Linkage::Exported(_));
         (0..self.conts.len()).map(Cont::from_idx).filter(exported).collect()
     }
 
     /// The exported continuation of this symbol.
     pub fn find_root(&self, symbol: &str) -> Option<Cont> {
-        self.roots().into_iter().find(|&k| self.cont(k).linkage == Linkage::Exported(symbol.into()))
+        self.roots().into_iter().find(|&k| *self.cont(k).linkage == Linkage::Exported(symbol.into()))
     }
 
     // Continuations and globals.
@@ -378,21 +345,8 @@ impl World {
     /// A new continuation of type `ty`, a [`TyKind::Cn`]; its parameters exist at once, its body comes with
     /// [`World::define`]. `param_names` may be shorter than the parameters.
     pub fn declare(&mut self, name: &str, ty: Ty, param_names: &[&str]) -> Cont {
-        let k = Cont::from_idx(self.conts.len());
-        let tys: Vec<Ty> = self.types.cn_params(ty).expect("type of a continuation").to_vec();
-        let params = tys.iter().enumerate().map(|(i, &t)| self.intern(Node::Param(k, i as u32), t, &[])).collect();
-        let param_names = param_names.iter().map(|s| s.to_string()).collect();
-        let origin = self.origin;
-        self.conts.push(ContData {
-            name: name.into(),
-            ty,
-            params,
-            param_names,
-            body: None,
-            filter: Filter::default(),
-            linkage: Linkage::Internal,
-            origin,
-        });
+        let k = self.reserve(ty);
+        self.set_params(k, Names::new(name, param_names));
         k
     }
 
@@ -400,30 +354,35 @@ impl World {
     /// many continuations of which few are ever built.
     pub fn reserve(&mut self, ty: Ty) -> Cont {
         let k = Cont::from_idx(self.conts.len());
-        let origin = self.origin;
         self.conts.push(ContData {
-            name: Arc::default(),
+            names: Names::default(),
             ty,
-            params: Box::default(),
-            param_names: Arc::default(),
+            params: Pooled::default(),
             body: None,
-            filter: Filter::default(),
-            linkage: Linkage::Internal,
-            origin,
+            filter: Rare::default(),
+            linkage: Rare::default(),
+            origin: self.origin,
         });
         k
     }
 
     /// Names a [reserved](World::reserve) continuation and makes its parameters.
-    pub fn set_params(&mut self, k: Cont, name: Arc<str>, param_names: Arc<[String]>) {
-        let tys: Vec<Ty> = self.types.cn_params(self.cont(k).ty).expect("type of a continuation").to_vec();
-        let params = tys.iter().enumerate().map(|(i, &t)| self.intern(Node::Param(k, i as u32), t, &[])).collect();
+    pub fn set_params(&mut self, k: Cont, names: Names) {
+        let tys: SmallVec<[Ty; 16]> = self.types.cn_params(self.cont(k).ty).expect("type of a continuation").into();
+        let start = self.entries.len();
+        for (i, &ty) in tys.iter().enumerate() {
+            self.intern(Node::Param(k, i as u32), ty, &[]);
+        }
+        let params = self.pooled((start..self.entries.len()).map(Val::from_idx));
         let origin = self.origin;
         let data = &mut self.conts[k.idx()];
-        data.name = name;
-        data.params = params;
-        data.param_names = param_names;
-        data.origin = origin;
+        (data.names, data.params, data.origin) = (names, params, origin);
+    }
+
+    fn pooled(&mut self, vals: impl Iterator<Item = Val>) -> Pooled {
+        let start = self.pool.len() as u32;
+        self.pool.extend(vals);
+        Pooled { start, len: self.pool.len() as u32 - start }
     }
 
     /// The continuation without body that stands for the C function `symbol`; one per symbol.
@@ -434,7 +393,7 @@ impl World {
             return k;
         }
         let k = self.declare(symbol, ty, &[]);
-        self.cont_mut(k).linkage = Linkage::Foreign(symbol.into());
+        self.cont_mut(k).linkage = Linkage::Foreign(symbol.into()).into();
         self.index_by_symbol.insert(symbol.into(), k);
         k
     }
@@ -445,24 +404,39 @@ impl World {
             return k;
         }
         let k = self.declare(name, ty, &[]);
-        self.cont_mut(k).linkage = Linkage::Asm(info.clone());
+        self.cont_mut(k).linkage = Linkage::Asm(info.clone()).into();
         self.index_by_asm.insert((info.clone(), ty), k);
         k
     }
 
     /// The same continuation without body as one of another world.
     pub fn external(&mut self, data: &ContData) -> Option<Cont> {
-        match &data.linkage {
+        match &*data.linkage {
             Linkage::Foreign(symbol) => Some(self.foreign(symbol, data.ty)),
-            Linkage::Asm(info) => Some(self.assembly(&data.name, info, data.ty)),
+            Linkage::Asm(info) => Some(self.assembly(data.name(), info, data.ty)),
             Linkage::Internal | Linkage::Exported(_) => None,
         }
     }
 
     /// Sets the body of `k`: a call of `callee`.
     pub fn define(&mut self, k: Cont, callee: Val, args: &[Val]) {
-        let origin = self.origin;
-        self.conts[k.idx()].body = Some(Body { callee, args: args.into(), origin });
+        let args = self.pooled(args.iter().copied());
+        self.conts[k.idx()].body = Some((callee, args, self.origin));
+    }
+
+    /// Puts other values in the place of those of a body, callee first, or leaves out arguments.
+    pub fn change_body(&mut self, k: Cont, mut change: impl FnMut(&World, usize, Val) -> Option<Val>) {
+        let Some((callee, mut args, origin)) = self.conts[k.idx()].body else { return };
+        let callee = change(self, 0, callee).unwrap_or(callee);
+        let mut end = args.start as usize;
+        for (i, at) in args.range().enumerate() {
+            if let Some(arg) = change(self, i + 1, self.pool[at]) {
+                self.pool[end] = arg;
+                end += 1;
+            }
+        }
+        args.len = end as u32 - args.start;
+        self.conts[k.idx()].body = Some((callee, args, origin));
     }
 
     pub fn declare_global(&mut self, name: &str, ty: Ty, mutable: bool) -> Global {
@@ -795,7 +769,7 @@ impl World {
             while let Some(link) = at {
                 let user = link.get() as usize - 1;
                 let e = &self.entries[user];
-                if e.node == node && e.ty == ty && e.fast == fast && self.args(Val::from_idx(user)) == args {
+                if e.ty == ty && e.fast == fast && e.node() == node && self.pool[e.args()] == *args {
                     return Val::from_idx(user);
                 }
                 at = e.before;
@@ -810,10 +784,9 @@ impl World {
         }
         let hash = hash_of(node, ty, fast, args);
         let (entries, pool) = (&self.entries, &self.pool);
-        let args_of = |e: &Entry| &pool[e.start as usize..(e.start + e.len) as usize];
         let found = self.index.find(spread(hash), |&(v, h)| {
             let e = &entries[v.idx()];
-            h == hash && e.node == node && e.ty == ty && e.fast == fast && args_of(e) == args
+            h == hash && e.ty == ty && e.fast == fast && e.node() == node && pool[e.args()] == *args
         });
         if let Some(&(val, _)) = found {
             return val;
@@ -825,37 +798,49 @@ impl World {
 
     fn push(&mut self, node: Node, ty: Ty, fast: bool, args: &[Val]) -> Val {
         let val = Val::from_idx(self.entries.len());
-        let start = self.pool.len() as u32;
-        self.pool.extend_from_slice(args);
-        let len = args.len() as u32;
-        self.entries.push(Entry { node, ty, start, len, origin: self.origin, fast, user: None, before: None });
+        let (kind, data) = match node {
+            Node::Lit(bits) => (Kind::Lit, [bits as u32, (bits >> 32) as u32]),
+            Node::Undef => (Kind::Undef, [0; 2]),
+            Node::Param(k, i) => (Kind::Param, [k.0, i]),
+            Node::Cont(k) => (Kind::Cont, [k.0, 0]),
+            Node::Builtin(b) => (Kind::Builtin(b), [0; 2]),
+            Node::Global(g) => (Kind::Global, [g.0, 0]),
+            Node::Op(op) => {
+                let Pooled { start, len } = self.pooled(args.iter().copied());
+                (Kind::Op(op), [start, len])
+            }
+        };
+        let origin = self.origin_place();
+        self.entries.push(Entry { kind, fast, ty, origin, user: None, before: None, data });
         val
+    }
+
+    /// Where the current origin is among all.
+    fn origin_place(&mut self) -> u32 {
+        let span = self.origin;
+        if self.recent_origins.is_empty() {
+            self.recent_origins = vec![0; RECENT_ORIGINS];
+            self.origins.push(span);
+        }
+        let recent = &mut self.recent_origins[(span.lo ^ span.hi.rotate_left(3)) as usize % RECENT_ORIGINS];
+        if self.origins[*recent as usize] != span {
+            *recent = self.origins.len() as u32;
+            self.origins.push(span);
+        }
+        *recent
     }
 }
 
-/// Hash tables want 64 bits, the upper seven of them good.
-fn spread(hash: u32) -> u64 {
-    let mixed = (hash as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    mixed & 0xFE00_0000_0000_0000 | hash as u64
-}
-
-/// Literals that follow one another, as those of unrolled loops do, are neighbors.
 fn hash_of(node: Node, ty: Ty, fast: bool, args: &[Val]) -> u32 {
-    let (node, near) = match node {
-        Node::Lit(bits) => (Node::Lit(bits >> 4), bits as u32 & 15),
-        node => (node, 0),
-    };
-    let mut hasher = FxHasher::default();
+    let mut hasher = NearHasher::default();
     hash_entry(node, ty, args, &mut hasher);
     if fast {
         1u8.hash(&mut hasher);
     }
-    // Literals that differ in their upper bits only (doubles do) differ in either half.
-    let hash = hasher.finish();
-    ((hash ^ (hash >> 32)) as u32).rotate_left(4) ^ near
+    hasher.half()
 }
 
-fn hash_entry(node: Node, ty: Ty, args: &[Val], hasher: &mut FxHasher) {
+fn hash_entry(node: Node, ty: Ty, args: &[Val], hasher: &mut NearHasher) {
     match node {
         Node::Lit(bits) => (0u8, bits).hash(hasher),
         Node::Undef => 1u8.hash(hasher),

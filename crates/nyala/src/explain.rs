@@ -348,7 +348,7 @@ impl<'a> Builder<'a> {
             return id;
         }
         let data = self.source.cont(k);
-        let key = (data.origin, data.name.to_string());
+        let key = (data.origin, data.name().to_string());
         let id = *self.function_ids.entry(key).or_insert(self.functions.len());
         if id == self.functions.len() {
             let place = self.words.place(data.origin);
@@ -357,7 +357,7 @@ impl<'a> Builder<'a> {
                 true => "function",
                 false => "loop",
             };
-            let exported = matches!(data.linkage, Linkage::Exported(_));
+            let exported = matches!(*data.linkage, Linkage::Exported(_));
             let name = self.words.name(k);
             self.functions.push(Function {
                 name,
@@ -557,25 +557,21 @@ impl<'a> Builder<'a> {
             for &op in self.residual_facts.nest.ops(k) {
                 self.note_operands(op, &mut note);
             }
-            for &arg in &body.args {
+            for &arg in body.args {
                 self.note_operands(arg, &mut note);
             }
             let takes = |i: usize| match w.node(body.callee) {
                 Node::Cont(c) if w.cont(c).linkage.is_external() => {
-                    format!("passed to `{}`, which lies outside the program", w.cont(c).name)
+                    format!("passed to `{}`, which lies outside the program", w.cont(c).name())
                 }
                 Node::Cont(c) => {
-                    let name = w.cont(c).param_names.get(i).map_or("_", |n| n.as_str());
-                    format!("passed to `{}`, whose parameter `{name}` is not specialized", w.cont(c).name)
+                    let name = w.cont(c).param_name(i).unwrap_or("_");
+                    format!("passed to `{}`, whose parameter `{name}` is not specialized", w.cont(c).name())
                 }
-                Node::Param(c, _)
-                    if w.cont(c).params.last() == Some(&body.callee) && !self.words.is_block(w.cont(c)) =>
-                {
-                    format!("returned by `{}`", words::shown_name(&w.cont(c).name))
+                Node::Param(c, _) if w.params(c).last() == Some(&body.callee) && !self.words.is_block(w.cont(c)) => {
+                    format!("returned by `{}`", words::shown_name(w.cont(c).name()))
                 }
-                Node::Param(c, i) if w.cont(c).param_names.get(i as usize).is_some_and(|n| n == "ret") => {
-                    "returned".into()
-                }
+                Node::Param(c, i) if w.cont(c).param_name(i as usize) == Some("ret") => "returned".into(),
                 _ => "passed to a function that is not known".into(),
             };
             if matches!(w.node(body.callee), Node::Builtin(Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn)) {
@@ -586,7 +582,7 @@ impl<'a> Builder<'a> {
             }
         }
         let closure = |(k, (why, at)): (Cont, (String, Span))| Closure {
-            name: words::shown_name(&w.cont(k).name),
+            name: words::shown_name(w.cont(k).name()),
             place: self.words.place(w.cont(k).origin),
             why,
             used: self.words.place(at),

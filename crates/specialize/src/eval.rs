@@ -209,8 +209,10 @@ pub struct Evaluator<'a> {
     shapes: memory::Shapes,
     stubs: Vec<Stub>,
     stub_of: SideTable<Cont, Option<u32>>,
-    memo: FxHashMap<(Cont, u64, Rc<[Val]>), StubId>,
+    memo: stubs::Memo,
     tickets: stubs::Tickets,
+    /// See `kept.rs`.
+    writes_of: kept::WritesOf,
     /// Birth of residual parameters, and of what was computed from them; with the nesting of held stubs.
     ranks: SideTable<Val, Option<(u32, u32)>>,
     births: u32,
@@ -268,8 +270,9 @@ impl<'a> Evaluator<'a> {
             shapes: memory::Shapes::default(),
             stubs: Vec::new(),
             stub_of: SideTable::default(),
-            memo: FxHashMap::default(),
+            memo: stubs::Memo::default(),
             tickets: stubs::Tickets::default(),
+            writes_of: kept::WritesOf::default(),
             ranks: SideTable::default(),
             births: 0,
             queue: BinaryHeap::new(),
@@ -313,7 +316,7 @@ impl<'a> Evaluator<'a> {
     }
 
     pub fn source_linkage(&self, root: Cont) -> Linkage {
-        self.source.cont(root).linkage.clone()
+        (*self.source.cont(root).linkage).clone()
     }
 
     /// Notes the kinds of calls that are the only ones of their callee, so that the next round unfolds them (`001` 4.6).
@@ -324,13 +327,15 @@ impl<'a> Evaluator<'a> {
         let mut several: FxHashSet<CallKey> = FxHashSet::default();
         for stub in &self.stubs {
             let k = stub.source;
-            if self.facts.is_recursive[k] || !self.source.params(k).iter().any(takes_function) {
+            let n = n_uses(stub.cont);
+            if n == 0 && !stub.was_called
+                || self.facts.is_recursive[k]
+                || !self.source.params(k).iter().any(takes_function)
+            {
                 continue;
             }
-            match n_uses(stub.cont) {
-                1 => single.push((k, stub.mask)),
-                0 if stub.was_called => single.push((k, stub.mask)),
-                0 => {}
+            match n {
+                0 | 1 => single.push((k, stub.mask)),
                 _ => drop(several.insert((k, stub.mask))),
             }
         }
@@ -373,6 +378,16 @@ impl<'a> Evaluator<'a> {
         self.stubs[s].cont
     }
 
+    /// Gives the memory back of what only evaluation needs.
+    pub fn forget_code(&mut self) {
+        self.codes = SideTable::default();
+        self.plain = plain::Plain::default();
+        self.spare = plain::Plain::default();
+        self.literals = SideTable::default();
+        self.knots = FxHashSet::default();
+        self.records = Vec::new();
+    }
+
     pub fn run(&mut self, roots: &[Cont]) -> Result<(), Box<Diverged>> {
         self.copy_globals();
         for &root in roots {
@@ -391,7 +406,7 @@ impl<'a> Evaluator<'a> {
 
     /// The residual continuation of a root.
     pub fn root(&self, root: Cont) -> Cont {
-        let s = self.memo[&(root, 0, Rc::from([].as_slice()))];
+        let s = self.first_stub(root, 0, &[]).expect("roots have stubs");
         self.resolve(self.stubs[s].cont)
     }
 
@@ -412,17 +427,21 @@ impl<'a> Evaluator<'a> {
 
     /// Functions in globals that residual code still loads must exist. True if there were new ones.
     fn escape_globals(&mut self) -> bool {
-        let mut seen: FxHashSet<Val> = FxHashSet::default();
+        let has_function = |g: usize| self.dst.types.has_function(self.dst.global(nyala_ir::Global(g as u32)).ty);
+        if !(0..self.dst.n_globals()).any(has_function) {
+            return false;
+        }
+        let mut seen: SideTable<Val, bool> = SideTable::default();
         let mut work: Vec<Val> = Vec::new();
         let mut found = false;
         for k in (0..self.dst.n_conts()).map(Cont::from_idx) {
             if let Some(body) = self.dst.body(k) {
                 work.push(body.callee);
-                work.extend(&body.args);
+                work.extend(body.args);
             }
         }
         while let Some(v) = work.pop() {
-            if !seen.insert(v) {
+            if std::mem::replace(&mut seen[v], true) {
                 continue;
             }
             work.extend(self.dst.args(v));

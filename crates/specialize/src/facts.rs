@@ -1,7 +1,7 @@
 //! What the evaluator asks about the source graph, computed once.
 
 use crate::memory::Written;
-use nyala_base::SideTable;
+use nyala_base::{Lists, SideTable};
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
 use rustc_hash::FxHashSet;
@@ -32,6 +32,19 @@ pub struct Facts {
     pub leads_to_exchange: SideTable<Cont, bool>,
     /// See `eval/kept.rs`, which asks first.
     pub written: OnceCell<SideTable<Cont, Written>>,
+    /// See `eval/computed.rs`, too.
+    pub traits: OnceCell<SideTable<Cont, Traits>>,
+}
+
+/// What stands in the way of computing calls of a continuation, and what speaks for it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// It may come to something that the interpreter does not do, or not as the evaluator does.
+    pub is_open: bool,
+    /// It may come to a call that filters leave.
+    pub is_partial: bool,
+    /// It may come to a recursive continuation.
+    pub has_loop: bool,
 }
 
 impl Facts {
@@ -50,11 +63,11 @@ impl Facts {
             leads_to_exchange: SideTable::default(),
             function: SideTable::default(),
             written: OnceCell::new(),
+            traits: OnceCell::new(),
             nest,
         };
-        let mut refs: SideTable<Cont, Vec<Cont>> = SideTable::default();
+        let refs = facts.nest.all_references().clone();
         for &k in &facts.nest.conts {
-            refs[k] = facts.nest.references(k).to_vec();
             facts.automatic[k] = automatic(w, &facts.nest, k);
         }
         let order: Vec<Cont> = roots.iter().chain(&facts.nest.conts).copied().collect();
@@ -62,10 +75,7 @@ impl Facts {
         facts.find_functions(w);
         facts.find_recursive(&refs);
         facts.find_loops(w);
-        let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
-        for &k in &facts.nest.conts {
-            refs[k].iter().for_each(|&r| referrers[r].push(k));
-        }
+        let referrers = facts.nest.referrers();
         facts.find_variables(w, &referrers);
         facts.find_exchanges(w, &referrers);
         facts
@@ -75,7 +85,7 @@ impl Facts {
     /// several copies, in which they would not; so none is in a program with operations across lanes. Nor does `@@` unroll
     /// a loop that leads to one, as lanes may go on to different rounds. Two calls in which they would meet too early:
     /// `Evaluator::ticket`.
-    fn find_exchanges(&mut self, w: &World, referrers: &SideTable<Cont, Vec<Cont>>) {
+    fn find_exchanges(&mut self, w: &World, referrers: &Lists<Cont, Cont>) {
         let mut work: Vec<Cont> = self.nest.conts.iter().copied().filter(|&k| exchanges(w, k)).collect();
         if work.is_empty() {
             return;
@@ -97,7 +107,7 @@ impl Facts {
         }
     }
 
-    fn find_variables(&mut self, w: &World, referrers: &SideTable<Cont, Vec<Cont>>) {
+    fn find_variables(&mut self, w: &World, referrers: &Lists<Cont, Cont>) {
         let (mut has, mut stores) = (Vec::new(), Vec::new());
         for &k in &self.nest.conts {
             for &v in self.nest.ops(k) {
@@ -135,7 +145,7 @@ impl Facts {
         }
     }
 
-    fn number(&mut self, roots: &[Cont], refs: &SideTable<Cont, Vec<Cont>>) {
+    fn number(&mut self, roots: &[Cont], refs: &Lists<Cont, Cont>) {
         let mut visited: SideTable<Cont, bool> = SideTable::default();
         let mut next = 1;
         for &root in roots {
@@ -172,12 +182,9 @@ impl Facts {
     }
 
     fn find_loops(&mut self, w: &World) {
-        let mut entries: SideTable<Cont, Vec<Cont>> = SideTable::default();
-        for &k in &self.nest.conts {
-            if let Some(callee) = w.body(k).and_then(|b| w.as_cont(b.callee)) {
-                entries[callee].push(k);
-            }
-        }
+        let callee = |k: Cont| w.as_cont(w.body(k)?.callee);
+        let pairs: Vec<(Cont, Cont)> = self.nest.conts.iter().filter_map(|&k| Some((callee(k)?, k))).collect();
+        let entries = Lists::of_pairs(&pairs);
         let mut on_function = OnFunction::default();
         for i in 0..self.nest.conts.len() {
             let header = self.nest.conts[i];
@@ -212,7 +219,7 @@ impl Facts {
     /// Peels headers off strongly connected components, level by level: continuations whose binders all lie outside. They
     /// are recursive: the component has a cycle through each, and none of its binders. One that is entered from outside
     /// the component suffices, if there is one: blocks on the way round a loop are not recursive because its header is.
-    fn find_recursive(&mut self, refs: &SideTable<Cont, Vec<Cont>>) {
+    fn find_recursive(&mut self, refs: &Lists<Cont, Cont>) {
         let mut level: SideTable<Cont, u32> = SideTable::default();
         let mut sets: Vec<Vec<Cont>> = vec![self.nest.conts.clone()];
         let mut next_level = 0;
@@ -294,7 +301,7 @@ pub fn is_return(w: &World, param: Val) -> bool {
 
 /// Whether this is an operation in which lanes wait for each other.
 fn exchanges(w: &World, k: Cont) -> bool {
-    let Linkage::Foreign(symbol) = &w.cont(k).linkage else { return false };
+    let Linkage::Foreign(symbol) = &*w.cont(k).linkage else { return false };
     let op = symbol.strip_prefix("nyala_lanes_");
     op.is_some_and(|op| matches!(op, "any" | "all" | "count" | "ballot" | "get" | "compact" | "barrier"))
 }
@@ -368,7 +375,7 @@ impl Walk {
     fn strongly_connected(
         &mut self,
         set: &[Cont],
-        refs: &SideTable<Cont, Vec<Cont>>,
+        refs: &Lists<Cont, Cont>,
         in_set: impl Fn(Cont) -> bool,
     ) -> Vec<Vec<Cont>> {
         let Walk { index, low, on_stack } = self;

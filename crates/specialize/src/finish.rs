@@ -7,50 +7,124 @@ use crate::memory;
 use nyala_base::SideTable;
 use nyala_ir::{Cont, Global, Node, Op, Rule, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
-/// The residual program. Notes which functions are called once only and never used as a value.
-pub fn finish(ev: &mut Evaluator, roots: &[Cont]) -> World {
+/// What of the evaluated graph the residual program has.
+#[derive(Default)]
+pub struct Reachable {
+    /// Uses as a callee, uses as a value, by residual continuation.
+    pub calls: SideTable<Cont, u32>,
+    pub values: SideTable<Cont, u32>,
+    /// Addresses of local variables that are not just written.
+    read: FxHashSet<Val>,
+    /// The addresses of these, by what makes them.
+    address: FxHashMap<Val, Val>,
+}
+
+/// Goes over all that is reachable without the writes to variables that nobody reads.
+pub fn find_reachable(ev: &Evaluator, roots: &[Cont]) -> Reachable {
+    let dst = &ev.dst;
+    let mut found = Reachable::default();
+    let mut waiting: FxHashMap<Val, Vec<Val>> = FxHashMap::default();
+    let mut seen: SideTable<Val, bool> = SideTable::default();
+    let mut seen_conts: SideTable<Cont, bool> = SideTable::default();
+    let mut work: Vec<Val> = Vec::new();
+    let mut conts: Vec<Cont> = roots.iter().map(|&root| ev.root(root)).collect();
+    conts.iter().for_each(|&k| found.values[k] += 1);
+    loop {
+        while let Some(v) = work.pop() {
+            if std::mem::replace(&mut seen[v], true) {
+                continue;
+            }
+            let args = dst.args(v);
+            match dst.node(v) {
+                Node::Cont(c) => conts.push(ev.resolve(c)),
+                Node::Global(g) => work.extend(dst.global(g).init),
+                Node::Op(Op::Store) => {
+                    work.push(args[0]);
+                    match written(dst, v).filter(|base| !found.read.contains(base)) {
+                        Some(base) => waiting.entry(base).or_default().push(v),
+                        None => found.use_values(ev, &args[1..], &mut work),
+                    }
+                }
+                Node::Op(Op::Extract) if dst.is_op(args[0], Op::Slot) => {
+                    if dst.as_lit(args[1]) == Some(1) {
+                        found.read.insert(v);
+                        found.address.insert(args[0], v);
+                        for write in waiting.remove(&v).unwrap_or_default() {
+                            found.use_values(ev, &dst.args(write)[1..], &mut work);
+                        }
+                    }
+                    work.extend(args);
+                }
+                _ => found.use_values(ev, args, &mut work),
+            }
+        }
+        let Some(k) = conts.pop() else { return found };
+        if !std::mem::replace(&mut seen_conts[k], true)
+            && let Some(body) = dst.body(k)
+        {
+            if let Node::Cont(c) = dst.node(body.callee) {
+                found.calls[ev.resolve(c)] += 1;
+            }
+            work.push(body.callee);
+            found.use_values(ev, body.args, &mut work);
+        }
+    }
+}
+
+impl Reachable {
+    fn use_values(&mut self, ev: &Evaluator, vals: &[Val], work: &mut Vec<Val>) {
+        for &v in vals {
+            if let Node::Cont(c) = ev.dst.node(v) {
+                self.values[ev.resolve(c)] += 1;
+            }
+        }
+        work.extend(vals);
+    }
+}
+
+/// The local variable that a write is to.
+fn written(dst: &World, v: Val) -> Option<Val> {
+    let base = memory::base_of(dst, *dst.args(v).get(1).filter(|_| dst.is_op(v, Op::Store))?);
+    let made = *dst.args(base).first().filter(|_| dst.is_op(base, Op::Extract))?;
+    dst.is_op(made, Op::Slot).then_some(base)
+}
+
+/// The residual program.
+pub fn copy(ev: &mut Evaluator, roots: &[Cont], reachable: Reachable) -> World {
+    ev.forget_code();
     let mut new = World::new();
     new.types = ev.dst.types.clone();
     let mut copy = Copy {
         ev,
         new,
+        reachable,
         vals: SideTable::default(),
         conts: SideTable::default(),
         queue: Vec::new(),
-        calls: SideTable::default(),
-        values: SideTable::default(),
-        read: FxHashSet::default(),
-        address: FxHashMap::default(),
+        stack: Vec::new(),
     };
-    copy.find_read(roots);
     copy.copy_globals();
     for &root in roots {
         let old = copy.ev.root(root);
         let k = copy.cont(old);
-        copy.values[old] += 1;
-        copy.new.cont_mut(k).linkage = copy.ev.source_linkage(root);
+        copy.new.cont_mut(k).linkage = copy.ev.source_linkage(root).into();
     }
     copy.run();
     copy.ev.finish_record(&copy.conts, &copy.vals, &copy.new);
-    let (calls, values, new) = (copy.calls, copy.values, copy.new);
-    ev.note_single_calls(|k| calls[k] + 2 * values[k]);
-    new
+    copy.new
 }
 
 struct Copy<'a, 'b> {
     ev: &'a mut Evaluator<'b>,
     new: World,
+    reachable: Reachable,
     vals: SideTable<Val, Option<Val>>,
     conts: SideTable<Cont, Option<Cont>>,
     queue: Vec<Cont>,
-    /// Uses as a callee, uses as a value, by residual continuation.
-    calls: SideTable<Cont, u32>,
-    values: SideTable<Cont, u32>,
-    /// Addresses of local variables that are not just written.
-    read: FxHashSet<Val>,
-    /// The addresses of these, by what makes them.
-    address: FxHashMap<Val, Val>,
+    /// Of `val`, empty between its calls.
+    stack: Vec<(Val, bool)>,
 }
 
 impl Copy<'_, '_> {
@@ -62,75 +136,21 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// The local variable that a write is to.
-    fn written(&self, v: Val) -> Option<Val> {
-        let dst = &self.ev.dst;
-        let base = memory::base_of(dst, *dst.args(v).get(1).filter(|_| dst.is_op(v, Op::Store))?);
-        let made = *dst.args(base).first().filter(|_| dst.is_op(base, Op::Extract))?;
-        dst.is_op(made, Op::Slot).then_some(base)
-    }
-
-    /// Goes over all that is reachable without the writes to variables that nobody reads.
-    fn find_read(&mut self, roots: &[Cont]) {
-        let mut waiting: FxHashMap<Val, Vec<Val>> = FxHashMap::default();
-        let mut seen: SideTable<Val, bool> = SideTable::default();
-        let mut seen_conts: SideTable<Cont, bool> = SideTable::default();
-        let mut work: Vec<Val> = Vec::new();
-        let mut conts: Vec<Cont> = roots.iter().map(|&root| self.ev.root(root)).collect();
-        loop {
-            while let Some(v) = work.pop() {
-                if std::mem::replace(&mut seen[v], true) {
-                    continue;
-                }
-                let dst = &self.ev.dst;
-                match dst.node(v) {
-                    Node::Cont(c) => conts.push(self.ev.resolve(c)),
-                    Node::Global(g) => work.extend(dst.global(g).init),
-                    Node::Op(Op::Store) => {
-                        let args = dst.args(v);
-                        work.push(args[0]);
-                        match self.written(v).filter(|base| !self.read.contains(base)) {
-                            Some(base) => waiting.entry(base).or_default().push(v),
-                            None => work.extend(&args[1..]),
-                        }
-                    }
-                    Node::Op(Op::Extract) if dst.is_op(dst.args(v)[0], Op::Slot) => {
-                        if dst.as_lit(dst.args(v)[1]) == Some(1) {
-                            self.read.insert(v);
-                            self.address.insert(dst.args(v)[0], v);
-                            for write in waiting.remove(&v).unwrap_or_default() {
-                                work.extend(&self.ev.dst.args(write)[1..]);
-                            }
-                        }
-                        work.extend(self.ev.dst.args(v));
-                    }
-                    _ => work.extend(dst.args(v)),
-                }
-            }
-            let Some(k) = conts.pop() else { return };
-            if !std::mem::replace(&mut seen_conts[k], true)
-                && let Some(body) = self.ev.dst.body(k)
-            {
-                work.push(body.callee);
-                work.extend(&body.args);
-            }
-        }
-    }
-
     fn run(&mut self) {
         let mut done: SideTable<Global, bool> = SideTable::default();
         let mut globals: Vec<Global> = Vec::new();
         loop {
             while let Some(old) = self.queue.pop() {
-                let Some(body) = self.ev.dst.body(old).cloned() else { continue };
-                self.count(&body.args, body.callee);
-                let mut callee = self.val(body.callee, &mut globals);
+                let Some(body) = self.ev.dst.body(old) else { continue };
+                let (old_callee, origin) = (body.callee, body.origin);
+                let old_args: SmallVec<[Val; 16]> = body.args.into();
+                let mut callee = self.val(old_callee, &mut globals);
                 while let Some(Op::Unfold | Op::Run) = self.new.as_op(callee) {
                     callee = self.new.args(callee)[0];
                 }
-                let args: Vec<Val> = body.args.iter().map(|&a| self.val(a, &mut globals)).collect();
+                let args: SmallVec<[Val; 16]> = old_args.iter().map(|&a| self.val(a, &mut globals)).collect();
                 let Some(k) = self.conts[old] else { continue };
-                self.new.set_origin(body.origin);
+                self.new.set_origin(origin);
                 self.new.define(k, callee, &args);
             }
             let Some(g) = globals.pop() else { return };
@@ -140,19 +160,6 @@ impl Copy<'_, '_> {
             if let Some(init) = self.ev.dst.global(g).init {
                 let init = self.val(init, &mut globals);
                 self.new.set_init(g, init);
-            }
-        }
-    }
-
-    fn count(&mut self, args: &[Val], callee: Val) {
-        if let Node::Cont(c) = self.ev.dst.node(callee) {
-            let c = self.ev.resolve(c);
-            self.calls[c] += 1;
-        }
-        for &a in args {
-            if let Node::Cont(c) = self.ev.dst.node(a) {
-                let c = self.ev.resolve(c);
-                self.values[c] += 1;
             }
         }
     }
@@ -167,7 +174,7 @@ impl Copy<'_, '_> {
             Some(k) => k,
             None => {
                 let k = self.new.reserve(data.ty);
-                self.new.set_params(k, data.name.clone(), data.param_names.clone());
+                self.new.set_params(k, data.names.clone());
                 self.queue.push(old);
                 k
             }
@@ -177,7 +184,11 @@ impl Copy<'_, '_> {
     }
 
     fn val(&mut self, root: Val, globals: &mut Vec<Global>) -> Val {
-        let mut stack = vec![(root, false)];
+        if let Some(new) = self.vals[root] {
+            return new;
+        }
+        let mut stack = std::mem::take(&mut self.stack);
+        stack.push((root, false));
         while let Some((v, ready)) = stack.pop() {
             if self.vals[v].is_some() {
                 continue;
@@ -213,13 +224,8 @@ impl Copy<'_, '_> {
                         stack.extend(self.ev.dst.args(v).iter().rev().map(|&a| (a, false)));
                         continue;
                     }
-                    let args: Vec<Val> = self.ev.dst.args(v).iter().map(|&a| self.vals[a].unwrap_or(Val(0))).collect();
-                    for &a in self.ev.dst.args(v) {
-                        if let Node::Cont(c) = self.ev.dst.node(a) {
-                            let c = self.ev.resolve(c);
-                            self.values[c] += 1;
-                        }
-                    }
+                    let args = self.ev.dst.args(v).iter().map(|&a| self.vals[a].unwrap_or(Val(0)));
+                    let args: SmallVec<[Val; 16]> = args.collect();
                     self.new.set_origin(self.ev.dst.origin(v));
                     let old = self.new.set_fast(self.ev.dst.is_fast(v));
                     let copy = self.copy_op(op, ty, &args);
@@ -232,6 +238,7 @@ impl Copy<'_, '_> {
             };
             self.vals[v] = Some(new);
         }
+        self.stack = stack;
         self.vals[root].unwrap_or(Val(0))
     }
 
@@ -239,11 +246,11 @@ impl Copy<'_, '_> {
     fn without(&self, v: Val) -> Option<Val> {
         let dst = &self.ev.dst;
         let args = dst.args(v);
-        if self.written(v).is_some_and(|base| !self.read.contains(&base)) {
+        if written(dst, v).is_some_and(|base| !self.reachable.read.contains(&base)) {
             return Some(args[0]);
         }
         let is_slot = dst.is_op(v, Op::Extract) && dst.is_op(args[0], Op::Slot) && dst.as_lit(args[1]) == Some(0);
-        let ptr = is_slot.then(|| self.address.get(&args[0])).flatten();
+        let ptr = is_slot.then(|| self.reachable.address.get(&args[0])).flatten();
         (is_slot && ptr.is_none()).then(|| dst.args(args[0])[0])
     }
 

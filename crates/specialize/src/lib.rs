@@ -105,17 +105,22 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
             diverged.record.iter_mut().for_each(|record| record.rounds = stats.rounds);
             return Err(diverged);
         }
-        let residual = finish::finish(&mut evaluator, &roots);
-        let (noted, reports, record) = (evaluator.take_noted(), evaluator.take_reports(), evaluator.take_record());
-        if stats.rounds >= MAX_ROUNDS || !hints.absorb(noted) {
-            sink.diagnostics.extend(reports);
-            stats.record = record;
-            stats.record.iter_mut().for_each(|record| record.rounds = stats.rounds);
-            if options.annotations {
-                report_static_asserts(&residual, sink);
-            }
-            return Ok((residual, stats));
+        let reachable = finish::find_reachable(&evaluator, &roots);
+        evaluator.note_single_calls(|k| reachable.calls[k] + 2 * reachable.values[k]);
+        let mut more = hints.clone();
+        if stats.rounds < MAX_ROUNDS && more.absorb(evaluator.take_noted()) {
+            drop(evaluator);
+            hints = more;
+            continue;
         }
+        let residual = finish::copy(&mut evaluator, &roots, reachable);
+        sink.diagnostics.extend(evaluator.take_reports());
+        stats.record = evaluator.take_record();
+        stats.record.iter_mut().for_each(|record| record.rounds = stats.rounds);
+        if options.annotations {
+            report_static_asserts(&residual, sink);
+        }
+        return Ok((residual, stats));
     }
 }
 

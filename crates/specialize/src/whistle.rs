@@ -274,11 +274,11 @@ pub fn report(source: &World, d: &Diverged, is_library: impl Fn(FileId) -> bool)
         return specialization_diverges::budget(own, d.limit, d.what);
     };
     let data = source.cont(k);
-    let name = |i: usize| data.param_names.get(i).map_or("_", |s| s.as_str());
+    let name = |i: usize| data.param_name(i).unwrap_or("_");
     let mut changing = Vec::new();
     let mut unknown = Vec::new();
     let mut unasked = None;
-    for (i, &param) in data.params.iter().enumerate().skip(1) {
+    for (i, &param) in source.params(k).iter().enumerate().skip(1) {
         let values: Vec<&str> = d.chain.iter().filter_map(|args| args.get(i)).map(|s| s.as_str()).collect();
         let changes = values.windows(2).any(|w| w[0] != w[1]);
         if changes && !source.types.has_function(source.ty(param)) {
@@ -290,7 +290,7 @@ pub fn report(source: &World, d: &Diverged, is_library: impl Fn(FileId) -> bool)
         }
     }
     let advice = specialization_diverges::Advice { changing, unknown, unasked };
-    specialization_diverges::recursion((own, d.call), &data.name, data.origin, (d.limit, d.what), &advice)
+    specialization_diverges::recursion((own, d.call), data.name(), data.origin, (d.limit, d.what), &advice)
 }
 
 /// Whether a filter depends on a parameter.

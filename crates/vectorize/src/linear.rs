@@ -300,7 +300,7 @@ impl Builder<'_> {
         let values: Vec<Value> = tys.iter().map(|&ty| self.new.new_value(ty, "")).collect();
         self.new.blocks[0].params = values.clone();
         for ((&p, &shape), &value) in self.old.blocks[0].params.iter().zip(params).zip(&values) {
-            self.new.values[value.idx()].name = self.old.values[p.idx()].name.clone();
+            self.new.set_name(value, self.old.name(p));
             self.map[p] = Some(match shape {
                 Shape::Uniform => Wide::Uniform(value),
                 Shape::Strided(s) => Wide::Strided(value, s),
@@ -439,7 +439,7 @@ impl Builder<'_> {
             for p in self.old.blocks[b].params.clone() {
                 if let Some(slot) = self.params[p] {
                     let value = self.read(slot);
-                    self.new.values[value.idx()].name = self.old.values[p.idx()].name.clone();
+                    self.new.set_name(value, self.old.name(p));
                     self.map[p] = Some(match self.shape(p, b) {
                         Shape::Uniform => Wide::Uniform(value),
                         Shape::Strided(s) => Wide::Strided(value, s),

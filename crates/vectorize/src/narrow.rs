@@ -623,7 +623,7 @@ impl Narrowing<'_> {
             Some(_) => return self.function.undef(ty),
             None => {}
         }
-        let (from, name) = (self.converted(v).unwrap_or(v), self.function.values[v.idx()].name.clone());
+        let (from, name) = (self.converted(v).unwrap_or(v), self.function.name(v).to_string());
         let new = self.function.new_value(ty, &name);
         let span = match self.definition[v] {
             Definition::Inst(b, i) => self.function.blocks[b].insts[i].span,

@@ -5,7 +5,6 @@
 use crate::linear::Builder;
 use crate::shapes::{Shape, is_address};
 use crate::versions::Versions;
-use nyala_base::Id;
 use nyala_base::Span;
 use nyala_flat::*;
 use nyala_ir::{Op, Prim};
@@ -87,10 +86,10 @@ impl Builder<'_> {
     }
 
     pub fn note_value(&mut self, v: Value) {
-        if !self.explains() || self.old.values[v.idx()].name.is_empty() {
+        if !self.explains() || self.old.name(v).is_empty() {
             return;
         }
-        let name = self.old.values[v.idx()].name.clone();
+        let name = self.old.name(v);
         let ty = self.old.ty(v);
         let text = match self.shape(v, self.here) {
             _ if self.shapes.own[v].is_some() => "a variable of each lane, side by side".into(),
@@ -101,7 +100,7 @@ impl Builder<'_> {
         };
         let bits = self.module.types.as_prim(ty).filter(|_| self.shapes.narrowed.contains(&v)).map(Prim::bits);
         let text = bits.map_or(text.clone(), |bits| format!("{text}, in {bits} bits"));
-        self.note(Subject::Value, &name, text, false);
+        self.note(Subject::Value, name, text, false);
     }
 
     pub fn note_branch(&mut self, cond: Value, is_divergent: bool) {
@@ -112,8 +111,8 @@ impl Builder<'_> {
             true => format!("varying, lanes part: {}", self.reason(cond)),
             false => "uniform, stays a branch".into(),
         };
-        let name = self.old.values[cond.idx()].name.clone();
-        self.note(Subject::Branch, &name, text, false);
+        let name = self.old.name(cond);
+        self.note(Subject::Branch, name, text, false);
     }
 
     pub fn note_loop(&mut self, is_divergent: bool) {
@@ -134,8 +133,8 @@ impl Builder<'_> {
                 true => format!("{how}: {}", self.reason(address)),
                 false => how.into(),
             };
-            let name = self.old.values[address.idx()].name.clone();
-            self.note(Subject::Access, &name, text, is_slow);
+            let name = self.old.name(address);
+            self.note(Subject::Access, name, text, is_slow);
         }
     }
 
@@ -150,7 +149,7 @@ impl Builder<'_> {
         let mut v = v;
         // Through what only passes it on; chains are as long as the function at most.
         for _ in 0..self.old.values.len() {
-            let named = match &*self.old.values[v.idx()].name {
+            let named = match self.old.name(v) {
                 "" => "it ".into(),
                 name => format!("`{name}` "),
             };

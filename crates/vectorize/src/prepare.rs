@@ -142,7 +142,7 @@ fn copy(function: &mut Function, b: usize) -> Block {
     let mut block = function.blocks[b].clone();
     let mut renamed: FxHashMap<Value, Value> = FxHashMap::default();
     let mut rename = |function: &mut Function, v: &mut Value| {
-        let (ty, name) = (function.ty(*v), function.values[v.idx()].name.clone());
+        let (ty, name) = (function.ty(*v), function.name(*v).to_string());
         let new = function.new_value(ty, &name);
         renamed.insert(*v, new);
         *v = new;

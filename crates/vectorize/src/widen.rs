@@ -6,7 +6,6 @@
 
 use crate::linear::{Builder, Wide};
 use crate::shapes::{Shape, is_address, stride};
-use nyala_base::Id;
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 
@@ -409,9 +408,9 @@ impl Builder<'_> {
         if let (Some(r), Some(wide)) = (inst.result, wide) {
             if let Wide::Uniform(v) | Wide::Strided(v, _) | Wide::Vector(v) = wide
                 && self.new.as_const(v).is_none()
-                && self.new.values[v.idx()].name.is_empty()
+                && self.new.name(v).is_empty()
             {
-                self.new.values[v.idx()].name = self.old.values[r.idx()].name.clone();
+                self.new.set_name(v, self.old.name(r));
             }
             self.map[r] = Some(wide);
         }

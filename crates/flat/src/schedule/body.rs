@@ -20,7 +20,6 @@ impl Scheduler<'_> {
             cont: k,
             blocks: FxHashMap::default(),
             ret_block: None,
-            values: FxHashMap::default(),
             local: FxHashMap::default(),
             records: FxHashMap::default(),
             made: Vec::new(),
@@ -28,7 +27,7 @@ impl Scheduler<'_> {
             far: None,
         };
         let params = self.own_params(k);
-        if data.linkage != nyala_ir::Linkage::Internal && params.iter().any(|&p| self.is_continuation(self.w.ty(p))) {
+        if *data.linkage != nyala_ir::Linkage::Internal && params.iter().any(|&p| self.is_continuation(self.w.ty(p))) {
             self.limitation(
                 data.origin,
                 "an exported function takes a continuation besides its return",
@@ -36,10 +35,11 @@ impl Scheduler<'_> {
             );
             return;
         }
+        self.have_values.drain(..).for_each(|v| self.values[v] = 0);
         let order = self.make_blocks(&mut b);
         let own: Vec<Val> = params.into_iter().chain(self.needs(k)).collect();
         let values = self.module.func(func).block(Block(0)).params.clone();
-        b.values.extend(own.iter().copied().zip(values.iter().copied()));
+        own.iter().zip(&values).for_each(|(&v, &value)| self.set_value(v, value));
         b.records.extend(self.exits.records(k).into_iter().zip(values[own.len()..].iter().copied()));
         self.narrow_scopes(&mut b, k);
         self.make_room(&mut b);
@@ -68,7 +68,7 @@ impl Scheduler<'_> {
                 let mut fb = self.builder(b, Block(0), w.origin(v));
                 let i32 = fb.types.i32();
                 let scope = fb.op(Op::Scope, &[], i32);
-                b.values.insert(v, scope);
+                self.set_value(v, scope);
             }
         }
     }
@@ -83,23 +83,23 @@ impl Scheduler<'_> {
             let c = order[next];
             next += 1;
             let data = w.cont(c);
-            let names: Vec<&str> = data.param_names.iter().map(|s| s.as_str()).collect();
-            let name = |i: usize| names.get(i).copied().unwrap_or("");
+            let name = |i: usize| data.param_name(i).unwrap_or("");
+            let cont_params = w.params(c);
             if c == b.cont {
                 let own = self.own_params(c);
                 let shown: Vec<&str> =
-                    (1..data.params.len()).filter(|&i| own.contains(&data.params[i])).map(name).collect();
+                    (1..cont_params.len()).filter(|&i| own.contains(&cont_params[i])).map(name).collect();
                 let mut fb = FunctionBuilder::new(&mut self.module, b.func);
                 fb.entry(&shown);
             } else {
-                let params: Vec<Ty> = data.params[1..].iter().map(|&p| self.ty(w.ty(p))).collect();
+                let params: Vec<Ty> = cont_params[1..].iter().map(|&p| self.ty(w.ty(p))).collect();
                 let params: Vec<(Ty, &str)> = params.into_iter().enumerate().map(|(i, t)| (t, name(i + 1))).collect();
                 let mut fb = FunctionBuilder::new(&mut self.module, b.func);
-                let block = fb.block(&data.name, &params);
+                let block = fb.block(data.name(), &params);
                 debug_assert_eq!(b.blocks[&c], block);
-                for (i, &p) in data.params[1..].iter().enumerate() {
+                for (i, &p) in cont_params[1..].iter().enumerate() {
                     let value = self.module.func(b.func).block(block).params[i];
-                    b.values.insert(p, value);
+                    self.set_value(p, value);
                 }
             }
             for t in self.successors(b, c) {
@@ -185,7 +185,7 @@ impl Scheduler<'_> {
         for &c in &conts {
             if let Some(body) = w.body(c) {
                 add_use(&mut uses, body.callee, b.blocks[&c]);
-                for &a in &body.args {
+                for &a in body.args {
                     add_use(&mut uses, a, b.blocks[&c]);
                 }
             }
@@ -240,8 +240,9 @@ impl Scheduler<'_> {
         for &(v, _) in ops.iter().filter(|o| effect(o.0) == Some(Effect::Partial)) {
             partials.entry(w.args(v)[0]).or_default().push(v);
         }
-        let uses = conts.iter().filter_map(|&c| w.body(c)).flat_map(|body| body.args.iter().chain([&body.callee]));
-        let roots: Vec<Val> = ops.iter().map(|o| o.0).chain(uses.copied()).collect();
+        let uses =
+            conts.iter().filter_map(|&c| w.body(c)).flat_map(|body| body.args.iter().copied().chain([body.callee]));
+        let roots: Vec<Val> = ops.iter().map(|o| o.0).chain(uses).collect();
         let mut stack: Vec<(Val, bool)> = Vec::new();
         let mut seen_entries: FxHashSet<Cont> = FxHashSet::default();
         for root in roots {
@@ -294,10 +295,10 @@ impl Scheduler<'_> {
         let w = self.w;
         let Node::Op(op) = w.node(v) else { return };
         if self.is_made(v) {
-            if let Some(&ptr) = b.values.get(&w.args(v)[0])
+            if let Some(ptr) = self.known_value(w.args(v)[0])
                 && w.as_lit(w.args(v)[1]) == Some(1)
             {
-                b.values.insert(v, ptr);
+                self.set_value(v, ptr);
             }
             return;
         }
@@ -305,7 +306,7 @@ impl Scheduler<'_> {
             return;
         }
         if let Some(value) = self.emit_op(b, block, op, v) {
-            b.values.insert(v, value);
+            self.set_value(v, value);
         }
     }
 
@@ -400,9 +401,18 @@ impl Scheduler<'_> {
         }
     }
 
+    fn known_value(&self, v: Val) -> Option<Value> {
+        self.values[v].checked_sub(1).map(Value)
+    }
+
+    fn set_value(&mut self, v: Val, value: Value) {
+        self.values[v] = value.0 + 1;
+        self.have_values.push(v);
+    }
+
     /// The flat value of a graph value that is needed in `block`.
     pub(super) fn value(&mut self, b: &mut Building, block: Block, v: Val) -> Value {
-        if let Some(&value) = b.values.get(&v) {
+        if let Some(value) = self.known_value(v) {
             return value;
         }
         if let Some(&value) = b.local.get(&(block, v)) {
@@ -515,7 +525,7 @@ impl Scheduler<'_> {
         self.terminate_block(b, block, term);
     }
 
-    pub(super) fn call(&mut self, b: &mut Building, c: Cont, block: Block, body: &nyala_ir::Body) -> Terminator {
+    pub(super) fn call(&mut self, b: &mut Building, c: Cont, block: Block, body: nyala_ir::Body) -> Terminator {
         let w = self.w;
         let callee_ty = w.ty(body.callee);
         let known = match w.node(body.callee) {

@@ -253,7 +253,7 @@ impl Exits {
 
     fn collect_uses(&mut self, w: &World, nest: &Nest) {
         for &k in &nest.conts {
-            if self.is_function[k] && (w.body(k).is_none() || w.cont(k).linkage != Linkage::Internal) {
+            if self.is_function[k] && (w.body(k).is_none() || *w.cont(k).linkage != Linkage::Internal) {
                 self.pass_by_value(w, k);
             }
         }

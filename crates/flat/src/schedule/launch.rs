@@ -19,7 +19,7 @@ use nyala_ir::{Cont, Node, Op, Ty, Val};
 use rustc_hash::FxHashSet;
 
 impl Scheduler<'_> {
-    pub(super) fn launch_parallel(&mut self, b: &mut Building, block: Block, body: &nyala_ir::Body) -> Terminator {
+    pub(super) fn launch_parallel(&mut self, b: &mut Building, block: Block, body: nyala_ir::Body) -> Terminator {
         let Some((code, k)) = self.callback(body, body.args[4], body.args[5]) else { return Terminator::Unreachable };
         let mut args: Vec<Value> = body.args[1..4].iter().map(|&a| self.value(b, block, a)).collect();
         let captured = self.free_values(b, block, k);
@@ -40,7 +40,7 @@ impl Scheduler<'_> {
     }
 
     /// What the vectorizer makes a loop of.
-    pub(super) fn launch_lanes(&mut self, b: &mut Building, block: Block, body: &nyala_ir::Body) -> Terminator {
+    pub(super) fn launch_lanes(&mut self, b: &mut Building, block: Block, body: nyala_ir::Body) -> Terminator {
         let next = Terminator::Jump(self.edge_to(b, body.args[6], Vec::new(), body.origin));
         let Some(k) = self.launched(body, body.args[5], body.args[6], true) else { return next };
         let width = match self.w.as_lit(body.args[1]).map(|n| n as i32) {
@@ -68,7 +68,7 @@ impl Scheduler<'_> {
         next
     }
 
-    pub(super) fn launch_thread(&mut self, b: &mut Building, block: Block, body: &nyala_ir::Body) -> Terminator {
+    pub(super) fn launch_thread(&mut self, b: &mut Building, block: Block, body: nyala_ir::Body) -> Terminator {
         let Some((code, k)) = self.callback(body, body.args[2], body.args[3]) else { return Terminator::Unreachable };
         let handle = self.value(b, block, body.args[1]);
         let env = self.env_on_heap(b, block, k);
@@ -85,7 +85,7 @@ impl Scheduler<'_> {
     }
 
     /// The function that a body is. `None`: the limitations say why not.
-    fn launched(&mut self, launch: &nyala_ir::Body, body: Val, next: Val, in_lanes: bool) -> Option<Cont> {
+    fn launched(&mut self, launch: nyala_ir::Body, body: Val, next: Val, in_lanes: bool) -> Option<Cont> {
         let Some(k) = self.w.as_cont(body) else {
             self.limitation(
                 launch.origin,
@@ -102,7 +102,7 @@ impl Scheduler<'_> {
     }
 
     /// The callback for a body, and the function that it is.
-    fn callback(&mut self, launch: &nyala_ir::Body, body: Val, next: Val) -> Option<(Func, Cont)> {
+    fn callback(&mut self, launch: nyala_ir::Body, body: Val, next: Val) -> Option<(Func, Cont)> {
         let k = self.launched(launch, body, next, false)?;
         if let Some(code) = self.callbacks[k] {
             return Some((code, k));
@@ -111,7 +111,7 @@ impl Scheduler<'_> {
         let (own, rets) = self.signature(self.w.cont(k).ty);
         let mut params = vec![self.env_ptr()];
         params.extend(&own);
-        let name = format!("{}.callback", self.w.cont(k).name);
+        let name = format!("{}.callback", self.w.cont(k).name());
         let code = self.module.declare(&name, Linkage::Callback, &params, &rets);
         self.callbacks[k] = Some(code);
         let free_tys = self.free_tys(k);

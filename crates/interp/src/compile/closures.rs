@@ -14,10 +14,10 @@ impl Compiler<'_, '_> {
             self.emit(Inst::MakeCont { d, entry });
             return Ok(d);
         }
-        if matches!(self.w.cont(c).linkage, Linkage::Asm(_)) {
+        if matches!(*self.w.cont(c).linkage, Linkage::Asm(_)) {
             return Err(limitation("assembly as a value"));
         }
-        if matches!(self.w.cont(c).linkage, Linkage::Foreign(_)) {
+        if matches!(*self.w.cont(c).linkage, Linkage::Foreign(_)) {
             let foreign = self.l.foreign(c)?;
             let entry = self.l.foreign_entry(foreign)?;
             let list = self.list(&[]);

@@ -76,14 +76,14 @@ impl Compiler<'_, '_> {
     }
 
     fn call_function(&mut self, c: Cont, args: &[Val]) -> Result<()> {
-        if matches!(self.w.cont(c).linkage, Linkage::Asm(_)) {
+        if matches!(*self.w.cont(c).linkage, Linkage::Asm(_)) {
             let text = self.text("assembly cannot be interpreted");
             self.emit(Inst::Refuse { text, by_all: false });
             return Ok(());
         }
         let leave = self.leave_of(None, Some(c), args)?;
         let mut words = self.words(args)?;
-        if matches!(self.w.cont(c).linkage, Linkage::Foreign(_)) {
+        if matches!(*self.w.cont(c).linkage, Linkage::Foreign(_)) {
             let foreign = self.l.foreign(c)?;
             let list = self.list(&words);
             self.emit(Inst::CallForeign { foreign, list, leave });

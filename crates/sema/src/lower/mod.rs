@@ -225,7 +225,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             }
             let val = self.fn_val(FnId(id as u32), Arc::new([]), f.ast.name.span);
             if let Some(k) = self.w.as_cont(val) {
-                self.w.cont_mut(k).linkage = Linkage::Exported(symbol);
+                self.w.cont_mut(k).linkage = Linkage::Exported(symbol).into();
             }
         }
         // Faults in statics are found though nobody uses them.
@@ -539,7 +539,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         if params.iter().any(Option::is_some) {
             filter.params = params;
         }
-        self.w.cont_mut(def.k).filter = filter;
+        self.w.cont_mut(def.k).filter = filter.into();
         self.rollback(mark);
         self.mode = Mode::Code;
     }

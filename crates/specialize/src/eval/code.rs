@@ -33,6 +33,7 @@ pub(super) struct Code {
     pub targets: [OnceCell<Option<Rc<Code>>>; 2],
     /// The call may be computed as a whole.
     pub computable: Option<Box<Computable>>,
+    /// Places of values, for the targets of a branch.
     pub slots: FxHashMap<Val, u32>,
 }
 
@@ -164,14 +165,17 @@ impl Evaluator<'_> {
         }
         let free = if around.is_some() { &[][..] } else { facts.nest.free(k) };
         let mut compiler = match around {
-            Some(around) => Compiler { slots: around.slots.clone(), tys: around.tys.clone(), insts: Vec::new() },
-            None => Compiler { slots: FxHashMap::default(), tys: Vec::new(), insts: Vec::new() },
+            Some(around) => Compiler { slots: around.slots.clone(), tys: around.tys.clone(), ..Compiler::default() },
+            None => Compiler::default(),
         };
-        compiler.slots.reserve(free.len() + params.len() + facts.nest.ops(k).len());
+        let ops = facts.nest.ops(k);
+        compiler.slots.reserve(free.len() + params.len() + ops.len());
+        compiler.tys.reserve_exact(free.len() + params.len() + ops.len());
+        compiler.insts.reserve_exact(ops.len());
         for &v in free.iter().chain(params) {
             compiler.add(v, source.ty(v));
         }
-        for &v in facts.nest.ops(k) {
+        for &v in ops {
             self.operand(&mut compiler, v);
         }
         let mut callee = body.callee;
@@ -192,7 +196,10 @@ impl Evaluator<'_> {
         let callee = self.operand(&mut compiler, if target == Target::Other { body.callee } else { callee });
         let args: Vec<Operand> = body.args.iter().map(|&a| self.operand(&mut compiler, a)).collect();
         let arg_tys = body.args.iter().map(|&a| source.ty(a)).collect();
-        let Compiler { slots, tys, insts } = compiler;
+        let Compiler { mut slots, tys, insts, .. } = compiler;
+        if target != Target::Branch {
+            slots = FxHashMap::default();
+        }
         let n_free = facts.nest.free(k).len();
         let (origin, targets) = (body.origin, Default::default());
         let computable = self.computable(k, &call);
@@ -216,7 +223,8 @@ impl Evaluator<'_> {
     /// The operand for a value; operations without a place get one.
     fn operand(&mut self, c: &mut Compiler, root: Val) -> Operand {
         let source = self.source;
-        let mut stack = vec![(root, false)];
+        let mut stack = std::mem::take(&mut c.stack);
+        stack.push((root, false));
         while let Some((v, ready)) = stack.pop() {
             // What has no operands is a constant.
             let is_open = !c.slots.contains_key(&v) && !source.args(v).is_empty();
@@ -255,6 +263,7 @@ impl Evaluator<'_> {
             c.insts.push(Inst { op, source: v, args, kind: kind.unwrap_or(InstKind::Other), numbers });
             c.add(v, source.ty(v));
         }
+        c.stack = stack;
         self.simple_operand(c, root)
     }
 
@@ -330,10 +339,13 @@ impl Evaluator<'_> {
     }
 }
 
+#[derive(Default)]
 struct Compiler {
     slots: FxHashMap<Val, u32>,
     tys: Vec<Ty>,
     insts: Vec<Inst>,
+    /// Of `operand`, empty between its calls.
+    stack: Vec<(Val, bool)>,
 }
 
 impl Compiler {

@@ -16,7 +16,7 @@
 use super::code::{Call, Code, MAX_PARTS, Operand, Target};
 use super::plain::Value;
 use super::{Evaluator, Mode};
-use crate::facts::{Facts, is_data, is_function};
+use crate::facts::{Facts, Traits, is_data, is_function};
 use nyala_base::SideTable;
 use nyala_interp::{Machine, UNINITIALIZED};
 use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
@@ -33,17 +33,6 @@ const MAX_CONSTANTS: usize = 64;
 static CONFINED: nyala_interp::Options =
     nyala_interp::Options { libraries: Vec::new(), max_steps: None, wrap: true, confined: true, residual: false };
 
-/// What stands in the way of computing calls of a continuation, and what speaks for it.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Traits {
-    /// It may come to something that the interpreter does not do, or not as the evaluator does.
-    is_open: bool,
-    /// It may come to a call that filters leave.
-    is_partial: bool,
-    /// It may come to a recursive continuation.
-    has_loop: bool,
-}
-
 /// How calls of a function are computed.
 pub(super) struct Computable {
     /// Also outside of a call by `@`.
@@ -55,7 +44,6 @@ pub(super) struct Computable {
 
 #[derive(Default)]
 pub(super) struct Computer<'a> {
-    traits: Option<SideTable<Cont, Traits>>,
     machine: Option<Machine<'a>>,
     /// Calls of it were given up.
     has_failed: SideTable<Cont, bool>,
@@ -91,7 +79,7 @@ impl Evaluator<'_> {
             return None;
         }
         let facts = self.facts;
-        let traits = self.computer.traits.get_or_insert_with(|| find_traits(source, facts))[k];
+        let traits = facts.traits.get_or_init(|| find_traits(source, facts))[k];
         if traits.is_open || !traits.has_loop {
             return None;
         }
@@ -233,12 +221,9 @@ impl Evaluator<'_> {
 /// What holds of a continuation or of one that it may come to.
 fn find_traits(w: &World, facts: &Facts) -> SideTable<Cont, Traits> {
     let mut traits: SideTable<Cont, Traits> = SideTable::default();
-    let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
+    let referrers = facts.nest.referrers();
     let mut work = facts.nest.conts.clone();
     for &k in &facts.nest.conts {
-        for &r in facts.nest.references(k) {
-            referrers[r].push(k);
-        }
         traits[k] = own_traits(w, facts, k);
     }
     while let Some(k) = work.pop() {
@@ -285,11 +270,11 @@ fn is_true_when_known(w: &World, f: Val) -> bool {
 /// Whether the interpreter does not do what a body says, or not as the evaluator does.
 fn is_open(w: &World, facts: &Facts, k: Cont) -> bool {
     let Some(body) = w.body(k) else { return true };
-    if matches!(w.cont(k).linkage, Linkage::Foreign(_) | Linkage::Asm(_)) {
+    if matches!(*w.cont(k).linkage, Linkage::Foreign(_) | Linkage::Asm(_)) {
         return true;
     }
     let mut work: Vec<Val> = vec![body.callee];
-    work.extend(&body.args);
+    work.extend(body.args);
     for &v in facts.nest.ops(k) {
         if is_open_op(w, v) {
             return true;

@@ -331,7 +331,7 @@ impl Evaluator<'_> {
             match self.dst.node(v) {
                 Node::Param(c, i) => {
                     let Some(k) = self.record.as_ref().and_then(|r| r.source_of(c)) else { return Unknown::Nowhere };
-                    return Unknown::Param(k, self.source_param(c, i as usize, k));
+                    return Unknown::Param(k, self.source_param(c, i as usize));
                 }
                 Node::Op(op) => {
                     let unknown = |a: &&Val| self.dst.ty(**a) != self.dst.types.mem() && !self.is_known(**a);
@@ -347,14 +347,9 @@ impl Evaluator<'_> {
         Unknown::Nowhere
     }
 
-    /// Which parameter of the source a residual one is: they have the same names, but some are gone.
-    fn source_param(&self, c: Cont, i: usize, k: Cont) -> u32 {
-        let (new, old) = (&self.dst.cont(c).param_names, &self.source.cont(k).param_names);
-        let name = new.get(i);
-        if name.is_none() || old.get(i) == name {
-            return i as u32;
-        }
-        old.iter().position(|n| Some(n) == name).unwrap_or(i) as u32
+    /// Which parameter of the source a residual one is: some are gone.
+    fn source_param(&self, c: Cont, i: usize) -> u32 {
+        self.dst.cont(c).names.place(i).unwrap_or(i) as u32
     }
 
     /// The values of a stub's specialized parameters.
@@ -372,7 +367,7 @@ impl Evaluator<'_> {
         let text = |text: &str| vec![Piece::Text(text.into())];
         match self.dst.node(v) {
             Node::Lit(_) | Node::Undef | Node::Global(_) => text(&whistle::show(&self.dst, v)),
-            Node::Cont(c) => text(&self.dst.cont(c).name),
+            Node::Cont(c) => text(self.dst.cont(c).name()),
             Node::Builtin(b) => text(b.name()),
             Node::Op(Op::Tuple | Op::Struct | Op::Array) if depth < MAX_DEPTH => {
                 let parts = self.dst.args(v);

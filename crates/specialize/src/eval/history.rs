@@ -6,6 +6,7 @@ use crate::whistle::{self, Change};
 use nyala_base::{SideTable, Span};
 use nyala_ir::{Cont, TyKind, Val};
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -71,8 +72,9 @@ impl Evaluator<'_> {
 
     pub(super) fn is_known_stub(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
         let masked = (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
-        let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
-        self.memo.get(&(k, mask, vals)).is_some_and(|&s| self.stubs[s].state != State::New || self.stubs[s].queued)
+        let vals: SmallVec<[Val; 16]> = free.iter().copied().chain(masked).collect();
+        let first = self.first_stub(k, mask, &vals).map(|s| &self.stubs[s]);
+        first.is_some_and(|stub| stub.state != State::New || stub.queued)
     }
 
     pub(super) fn repeats(&self, k: Cont, free: &[Val], args: &[Val], site: &Site) -> bool {

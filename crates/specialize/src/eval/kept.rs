@@ -10,12 +10,15 @@ use crate::facts::Facts;
 use crate::memory::{self, Memory, Range, Shapes, WHOLE, Written};
 use nyala_base::SideTable;
 use nyala_ir::{Cont, Node, Op, TyKind, Val, World};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// Blocks of one loop with different assumptions.
 const MAX_ASSUMPTIONS: usize = 4;
-/// Closures looked at; where there are more, nothing is known.
-const MAX_CLOSURES: usize = 1000;
+/// Objects that code reached from a closure may write, and those of all closures, each with all inside it; where there are
+/// more, nothing is known.
+const MAX_OBJECTS: usize = 1000;
+const MAX_OBJECTS_OF_ALL: usize = 1 << 20;
 /// Ranges told apart in one object.
 const MAX_RANGES: usize = 8;
 
@@ -49,7 +52,7 @@ impl Evaluator<'_> {
     /// How many blocks there are of the stub that this one stands in for.
     pub(super) fn may_assume(&self, s: StubId) -> bool {
         let stub = &self.stubs[s];
-        let first = self.memo.get(&(stub.source, stub.mask, stub.vals.clone())).copied();
+        let first = self.first_stub(stub.source, stub.mask, &stub.vals);
         let (mut n, mut at) = (0, first);
         while let Some(s) = at {
             n += self.stubs[s].assumed.is_some() as usize;
@@ -58,53 +61,105 @@ impl Evaluator<'_> {
         n < MAX_ASSUMPTIONS
     }
 
-    /// What of objects code reached from a closure may write or give away. `None`: too much code.
-    fn writes(&mut self, s: StubId) -> Option<Written> {
-        let (facts, mut written) = (self.facts, Written::default());
-        let mut seen: FxHashSet<StubId> = FxHashSet::from_iter([s]);
+    /// What of objects code reached from a closure may write or give away. `None`: too much.
+    ///
+    /// Closures have those made before them: each is gone through once.
+    fn writes(&mut self, s: StubId) -> Option<Rc<Written>> {
         let mut work = vec![s];
-        while let Some(s) = work.pop() {
-            if seen.len() > MAX_CLOSURES {
-                return None;
+        while let Some(&s) = work.last() {
+            if self.writes_of.all.contains_key(&s) {
+                work.pop();
+                continue;
             }
-            let (source, vals) = (self.stubs[s].source, self.stubs[s].vals.clone());
-            let roots = &facts.written.get_or_init(|| all_writes(self.source, facts))[source];
-            let free = facts.nest.free(source);
-            for (i, &v) in vals.iter().enumerate() {
-                // Behind the captured values come the specialized parameters.
-                let ranges = free.get(i).map_or(Some(&[WHOLE][..]), |f| roots.get(f).map(|ranges| &ranges[..]));
-                let top = v;
-                let mut parts = vec![v];
-                let mut seen_parts: FxHashSet<Val> = FxHashSet::default();
-                while let Some(v) = parts.pop() {
-                    if !seen_parts.insert(v) {
-                        continue;
+            let (own, inner) = self.own_writes_of(s);
+            debug_assert!(inner.iter().all(|&inner| inner < s));
+            let n = work.len();
+            work.extend(inner.iter().filter(|s| !self.writes_of.all.contains_key(s)));
+            if work.len() > n {
+                continue;
+            }
+            work.pop();
+            let mut all: Option<Rc<Written>> = Some(Rc::default());
+            for s in inner {
+                all = match (all, &self.writes_of.all[&s]) {
+                    (Some(all), Some(more)) if all.is_empty() => Some(more.clone()),
+                    (Some(all), Some(more)) => {
+                        Some(union(all, more.iter().flat_map(|(&v, r)| r.iter().map(move |&r| (v, r)))))
                     }
-                    if let Some(inner) = self.stub_of_val(v) {
-                        if self.stubs[inner].holds_address && seen.insert(inner) {
-                            work.push(inner);
+                    _ => None,
+                };
+            }
+            let all = all.map(|all| union(all, own.into_iter())).filter(|all| all.len() <= MAX_OBJECTS);
+            // What is shared with a closure inside takes no room.
+            self.writes_of.n_objects +=
+                all.as_ref().filter(|all| Rc::strong_count(all) == 1).map_or(0, |all| all.len());
+            let all = all.filter(|_| self.writes_of.n_objects <= MAX_OBJECTS_OF_ALL);
+            self.writes_of.all.insert(s, all);
+        }
+        self.writes_of.all[&s].clone()
+    }
+
+    /// Of the code of one closure, and the closures in it.
+    fn own_writes_of(&mut self, s: StubId) -> (Vec<(Val, Range)>, Vec<StubId>) {
+        let (facts, mut written, mut found) = (self.facts, Vec::new(), Vec::new());
+        let (source, vals) = (self.stubs[s].source, self.stubs[s].vals.clone());
+        let roots = &facts.written.get_or_init(|| all_writes(self.source, facts))[source];
+        let free = facts.nest.free(source);
+        for (i, &v) in vals.iter().enumerate() {
+            // Behind the captured values come the specialized parameters.
+            let ranges = free.get(i).map_or(Some(&[WHOLE][..]), |f| roots.get(f).map(|ranges| &ranges[..]));
+            let top = v;
+            let mut parts = vec![v];
+            let mut seen_parts: FxHashSet<Val> = FxHashSet::default();
+            while let Some(v) = parts.pop() {
+                if !seen_parts.insert(v) {
+                    continue;
+                }
+                if let Some(inner) = self.stub_of_val(v) {
+                    if self.stubs[inner].holds_address {
+                        found.push(inner);
+                    }
+                    continue;
+                }
+                match self.dst.types.kind(self.dst.ty(v)) {
+                    TyKind::Ptr { .. } => {
+                        let Some(ranges) = ranges else { continue };
+                        let place = memory::known_place(&mut self.dst, &mut self.shapes, v).filter(|_| v == top);
+                        for &(start, n) in ranges {
+                            written.push(match place.filter(|_| (start, n) != WHOLE) {
+                                Some((base, at)) => (base, (at + start, n)),
+                                None => (memory::base_of(&self.dst, v), WHOLE),
+                            });
                         }
-                        continue;
                     }
-                    match self.dst.types.kind(self.dst.ty(v)) {
-                        TyKind::Ptr { .. } => {
-                            let Some(ranges) = ranges else { continue };
-                            let place = memory::known_place(&mut self.dst, &mut self.shapes, v).filter(|_| v == top);
-                            for &(start, n) in ranges {
-                                match place.filter(|_| (start, n) != WHOLE) {
-                                    Some((base, at)) => add(&mut written, base, (at + start, n)),
-                                    None => add(&mut written, memory::base_of(&self.dst, v), WHOLE),
-                                };
-                            }
-                        }
-                        TyKind::Prim(_) => {}
-                        _ => parts.extend(self.dst.args(v)),
-                    }
+                    TyKind::Prim(_) => {}
+                    _ => parts.extend(self.dst.args(v)),
                 }
             }
         }
-        Some(written)
+        (written, found)
     }
+}
+
+/// What [`Evaluator::writes`] found.
+#[derive(Default)]
+pub(super) struct WritesOf {
+    all: FxHashMap<StubId, Option<Rc<Written>>>,
+    n_objects: usize,
+}
+
+fn union(mut all: Rc<Written>, more: impl Iterator<Item = (Val, Range)>) -> Rc<Written> {
+    for (v, range) in more {
+        if !covers(all.get(&v).map_or(&[], |ranges| ranges), range) {
+            add(Rc::make_mut(&mut all), v, range);
+        }
+    }
+    all
+}
+
+fn covers(ranges: &[Range], range: Range) -> bool {
+    let end = |(start, n): Range| start.saturating_add(n);
+    ranges.iter().any(|&r| r.0 <= range.0 && end(range) <= end(r))
 }
 
 /// For each continuation the free values through which it, or what it refers to, may write, or give an address away.
@@ -113,10 +168,7 @@ impl Evaluator<'_> {
 /// computed on to what they are computed from.
 fn all_writes(w: &World, facts: &Facts) -> SideTable<Cont, Written> {
     let mut shapes = Shapes::default();
-    let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
-    for &k in &facts.nest.conts {
-        facts.nest.references(k).iter().for_each(|&r| referrers[r].push(k));
-    }
+    let referrers = facts.nest.referrers();
     let mut written: SideTable<Cont, Written> = SideTable::default();
     let mut work: Vec<(Cont, Val, Range)> = Vec::new();
     for &k in &facts.nest.conts {
@@ -144,8 +196,7 @@ fn all_writes(w: &World, facts: &Facts) -> SideTable<Cont, Written> {
 /// Adds a range, or all where there are too many; what was added, if it is new.
 fn add(written: &mut Written, v: Val, range: Range) -> Option<Range> {
     let ranges = written.entry(v).or_default();
-    let end = |(start, n): Range| start.saturating_add(n);
-    if ranges.iter().any(|&r| r.0 <= range.0 && end(range) <= end(r)) {
+    if covers(ranges, range) {
         return None;
     }
     if range == WHOLE || ranges.len() == MAX_RANGES {

@@ -4,10 +4,23 @@
 use super::memory;
 use super::{Diverged, Entry, Evaluator, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
 use crate::memory::Memory;
+use hashbrown::HashTable;
+use nyala_base::near::spread;
 use nyala_ir::{Cont, Effect, Node, TyKind, Val};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
+
+/// The first stub of each source, mask and values, with half of their hash.
+pub(super) type Memo = HashTable<(u32, u32)>;
+
+fn hash_of(source: Cont, mask: u64, vals: &[Val]) -> u32 {
+    let mut hasher = FxHasher::default();
+    (source, mask, vals).hash(&mut hasher);
+    let hash = hasher.finish();
+    (hash ^ (hash >> 32)) as u32
+}
 
 /// Stand-ins for what calls return to, by the calling continuation and what they stand for, and what each stands for.
 #[derive(Default)]
@@ -45,12 +58,21 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>) -> StubId {
-        if let Some(&s) = self.memo.get(&(source, mask, vals.clone())) {
+        if let Some(s) = self.first_stub(source, mask, &vals) {
             return s;
         }
-        let s = self.fresh_stub(source, mask, vals.clone());
-        self.memo.insert((source, mask, vals), s);
+        let half = hash_of(source, mask, &vals);
+        let s = self.fresh_stub(source, mask, vals);
+        self.memo.insert_unique(spread(half), (s as u32, half), |&(_, h)| spread(h));
         s
+    }
+
+    /// The first stub that was made of these.
+    pub(super) fn first_stub(&self, source: Cont, mask: u64, vals: &[Val]) -> Option<StubId> {
+        let half = hash_of(source, mask, vals);
+        let is_it = |stub: &Stub| stub.source == source && stub.mask == mask && *stub.vals == *vals;
+        let found = self.memo.find(spread(half), |&(s, h)| h == half && is_it(&self.stubs[s as usize]))?;
+        Some(found.0 as usize)
     }
 
     pub(super) fn fresh_stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>) -> StubId {
@@ -266,8 +288,8 @@ impl Evaluator<'_> {
             return false;
         }
         let masked = (0..args.len()).filter(|&i| i < 64 && mask >> i & 1 == 1).map(|i| args[i]);
-        let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
-        let Some(&s) = self.memo.get(&(k, mask, vals)) else { return false };
+        let vals: SmallVec<[Val; 16]> = free.iter().copied().chain(masked).collect();
+        let Some(s) = self.first_stub(k, mask, &vals) else { return false };
         if self.facts.stores_variables[k] {
             return true;
         }
@@ -380,14 +402,9 @@ impl Evaluator<'_> {
             self.stubs[s].cont
         };
         let data = self.source.cont(k);
-        let names = if kept.len() == data.params.len() && !fixed.iter().any(Option::is_some) {
-            data.param_names.clone()
-        } else {
-            let names = kept.iter().zip(&fixed).filter(|(_, f)| f.is_none());
-            names.map(|(&i, _)| data.param_names.get(i).cloned().unwrap_or_default()).collect()
-        };
+        let names = data.names.keep(kept.iter().zip(&fixed).filter(|(_, f)| f.is_none()).map(|(&i, _)| i));
         self.dst.set_origin(data.origin);
-        self.dst.set_params(block, data.name.clone(), names);
+        self.dst.set_params(block, names);
         if self.record.is_some() {
             let from = requests.first().map(|r| r.block);
             self.explain_block(block, s, from, &fixed);
@@ -464,15 +481,12 @@ impl Evaluator<'_> {
         }
         let target = self.dst.cont_val(block);
         let old = self.dst.cont_val(stub);
-        let Some(body) = &mut self.dst.cont_mut(request.block).body else { return };
-        match request.kind {
-            RequestKind::Jump { .. } => {
-                body.callee = target;
-                let kept = body.args.iter().zip(fixed).filter(|(_, f)| f.is_none());
-                body.args = kept.map(|(&a, _)| a).collect();
-            }
-            RequestKind::Arg => body.args.iter_mut().filter(|a| **a == old).for_each(|a| *a = target),
-        }
+        let is_jump = matches!(request.kind, RequestKind::Jump { .. });
+        self.dst.change_body(request.block, |_, i, v| match i {
+            0 => Some(if is_jump { target } else { v }),
+            _ if is_jump => fixed.get(i - 1).is_some_and(Option::is_none).then_some(v),
+            _ => Some(if v == old { target } else { v }),
+        });
     }
 
     /// Sets a residual block's body; requests that an earlier one made are void.
@@ -484,7 +498,12 @@ impl Evaluator<'_> {
     pub(super) fn request(&mut self, site: &Site, s: StubId, kind: RequestKind, memory: Memory) {
         if self.stubs[s].state == State::New {
             let request = Request { block: site.block, version: self.versions[site.block], kind, memory };
-            self.stubs[s].requests.push(request);
+            let requests = &mut self.stubs[s].requests;
+            // Most have one.
+            if requests.is_empty() {
+                requests.reserve_exact(1);
+            }
+            requests.push(request);
         }
         self.enqueue(s, site.past);
     }

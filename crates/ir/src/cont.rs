@@ -1,0 +1,204 @@
+//! What a continuation has besides its identity: names, type, filter, linkage, and where in the world's pool its parameters
+//! and its body are. Most have neither filter nor linkage, and copies share names, so that it is small.
+
+use crate::types::Ty;
+use crate::world::Val;
+use nyala_base::Span;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::Arc;
+
+/// Assembly of the target machine, as LLVM has it: called like a C function, with inputs as arguments and outputs as
+/// results.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct AsmInfo {
+    /// `$0`, `$1`, … are the operands in the order of their constraints, `$$` is a dollar.
+    pub template: String,
+    /// Outputs, inputs, clobbers, with commas between: `=r,=*m,r,0,~{memory}`. Those with a `*` take an address as argument,
+    /// outputs first.
+    pub constraints: String,
+    /// Has effects that its operands do not show.
+    pub volatile: bool,
+    pub align_stack: bool,
+    /// Intel's syntax instead of AT&T's.
+    pub intel: bool,
+}
+
+impl AsmInfo {
+    /// For each argument whether its constraint is an address of the operand, and the number of results.
+    pub fn operands(&self) -> (Vec<bool>, usize) {
+        let (mut args, mut n_results) = (Vec::new(), 0);
+        for constraint in self.constraints.split(',').filter(|c| !c.is_empty()) {
+            match constraint.strip_prefix('=') {
+                Some(output) if output.trim_start_matches('&').starts_with('*') => args.push(true),
+                Some(_) => n_results += 1,
+                None if constraint.starts_with('~') => {}
+                None => args.push(constraint.starts_with('*')),
+            }
+        }
+        (args, n_results)
+    }
+
+    /// Whether it may read or write memory.
+    pub fn touches_memory(&self) -> bool {
+        self.volatile || self.constraints.contains('*') || self.constraints.contains("~{memory}")
+    }
+}
+
+/// Who can name a function from outside.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Linkage {
+    #[default]
+    Internal,
+    /// Callable from C under this symbol; a root.
+    Exported(String),
+    /// A C function of this symbol, defined elsewhere; has no body.
+    Foreign(String),
+    /// Assembly; has no body.
+    Asm(AsmInfo),
+}
+
+impl Linkage {
+    /// Whether its code lies elsewhere.
+    pub fn is_external(&self) -> bool {
+        matches!(self, Linkage::Foreign(_) | Linkage::Asm(_))
+    }
+}
+
+/// When calls of a continuation are specialized (`001` 4.1): conditions over its own parameters.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Filter {
+    /// Or-ed into the condition of every parameter. `None`: false.
+    pub all: Option<Val>,
+    /// By parameter position, `mem` and return continuation included; may be shorter than the parameters. `None`: false.
+    pub params: Vec<Option<Val>>,
+}
+
+impl Filter {
+    pub fn is_empty(&self) -> bool {
+        self.all.is_none() && self.params.iter().all(Option::is_none)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Body<'w> {
+    pub callee: Val,
+    pub args: &'w [Val],
+    pub origin: Span,
+}
+
+#[derive(Clone, Debug)]
+pub struct ContData {
+    pub names: Names,
+    pub ty: Ty,
+    pub(crate) params: Pooled,
+    pub(crate) body: Option<(Val, Pooled, Span)>,
+    pub filter: Rare<Filter>,
+    pub linkage: Rare<Linkage>,
+    pub origin: Span,
+}
+
+/// Its own, and those of all parameters that there were; may be shorter.
+#[derive(PartialEq, Eq, Debug)]
+struct AllNames {
+    own: Box<str>,
+    params: Box<[Box<str>]>,
+}
+
+/// What a continuation and its parameters are called. Copies share it.
+///
+/// ```
+/// let names = nyala_ir::Names::new("f", &["m", "x", "y", "ret"]);
+/// let (some, few) = (names.keep([0, 2, 3].into_iter()), names.keep([0, 2, 3].into_iter()).keep([1].into_iter()));
+/// assert_eq!((some.own(), some.param(1), some.param(2), some.param(3)), ("f", Some("y"), Some("ret"), None));
+/// assert_eq!((few.param(0), few.place(0), few.param(1)), (Some("y"), Some(2), None));
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Names {
+    all: Option<Arc<AllNames>>,
+    /// Which of the first 64 are left, a bit each.
+    kept: u64,
+}
+
+impl Names {
+    pub fn new(own: &str, params: &[&str]) -> Names {
+        let all = AllNames { own: own.into(), params: params.iter().map(|&s| s.into()).collect() };
+        Names { all: Some(Arc::new(all)), kept: u64::MAX }
+    }
+
+    /// The names of a copy with these parameters, in ascending order.
+    pub fn keep(&self, params: impl Iterator<Item = usize>) -> Names {
+        let kept = params.filter_map(|i| self.place(i)).fold(0, |kept, i| kept | 1 << i);
+        Names { all: self.all.clone(), kept }
+    }
+
+    pub fn own(&self) -> &str {
+        self.all.as_ref().map_or("", |all| &all.own)
+    }
+
+    pub fn param(&self, i: usize) -> Option<&str> {
+        let i = if self.kept == u64::MAX { i } else { self.place(i)? };
+        Some(self.all.as_ref()?.params.get(i)?)
+    }
+
+    /// Of the parameter that is left as number `i`, where it is among all, if it is one of the first 64.
+    pub fn place(&self, i: usize) -> Option<usize> {
+        let mut left = self.kept;
+        for _ in 0..i.min(64) {
+            left &= left.wrapping_sub(1);
+        }
+        (left != 0).then(|| left.trailing_zeros() as usize)
+    }
+}
+
+impl ContData {
+    pub fn name(&self) -> &str {
+        self.names.own()
+    }
+    pub fn param_name(&self, i: usize) -> Option<&str> {
+        self.names.param(i)
+    }
+}
+
+/// Values in the pool: where they begin, and their number.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pooled {
+    pub start: u32,
+    pub len: u32,
+}
+
+impl Pooled {
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..(self.start + self.len) as usize
+    }
+}
+
+/// What most continuations do not have: then it takes the room of an address.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rare<T>(Option<Box<T>>);
+
+impl<T> From<T> for Rare<T> {
+    fn from(value: T) -> Rare<T> {
+        Rare(Some(Box::new(value)))
+    }
+}
+
+impl Deref for Rare<Filter> {
+    type Target = Filter;
+    fn deref(&self) -> &Filter {
+        static NONE: Filter = Filter { all: None, params: Vec::new() };
+        self.0.as_deref().unwrap_or(&NONE)
+    }
+}
+
+impl DerefMut for Rare<Filter> {
+    fn deref_mut(&mut self) -> &mut Filter {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl Deref for Rare<Linkage> {
+    type Target = Linkage;
+    fn deref(&self) -> &Linkage {
+        self.0.as_deref().unwrap_or(&Linkage::Internal)
+    }
+}
