@@ -50,6 +50,13 @@ impl<I: Id, T: Clone + Default> Default for SideTable<I, T> {
     }
 }
 
+impl<I: Id, T: Clone + Default> SideTable<I, T> {
+    /// With room for facts about the first `n` ids, so that it need not grow.
+    pub fn with_room(n: usize) -> Self {
+        SideTable { entries: Vec::with_capacity(n), default: T::default(), id: PhantomData }
+    }
+}
+
 impl<I: Id, T: Clone> SideTable<I, T> {
     pub fn with_default(default: T) -> Self {
         SideTable { entries: Vec::new(), default, id: PhantomData }

@@ -60,8 +60,8 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
         exits: Exits::default(),
         groups: Groups::default(),
         leavers: FxHashMap::default(),
-        numbers: SideTable::default(),
-        values: SideTable::default(),
+        numbers: SideTable::with_room(w.n_vals()),
+        values: SideTable::with_room(w.n_vals()),
         have_values: Vec::new(),
     };
     for &g in &globals {

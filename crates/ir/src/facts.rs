@@ -45,8 +45,8 @@ impl Nest {
             conts: Vec::new(),
             references: Lists::default(),
             dominators: Dominators::default(),
-            owner: SideTable::default(),
-            home: SideTable::default(),
+            owner: SideTable::with_room(w.n_vals()),
+            home: SideTable::with_room(w.n_vals()),
             free: Lists::default(),
             ops: Lists::default(),
             parent: SideTable::default(),
@@ -270,7 +270,7 @@ impl Nest {
         // Depth in a spanning tree of the reference graph orders the binders of a value as well.
         let mut depths: SideTable<Cont, u32> = SideTable::default();
         let mut ops = Vec::new();
-        let mut visited: SideTable<Val, bool> = SideTable::default();
+        let mut visited: SideTable<Val, bool> = SideTable::with_room(w.n_vals());
         let mut transparent: SideTable<Val, bool> = SideTable::default();
         let mut queue: Vec<Cont> = Vec::new();
         for &k in roots.iter().rev() {
@@ -362,7 +362,7 @@ impl Nest {
 
     /// Where each operation is computed: where its owner is, or at the nearest common dominator of its uses.
     fn find_homes(&mut self, w: &World, ops: &[Val]) {
-        let mut uses: SideTable<Val, Option<Cont>> = SideTable::default();
+        let mut uses: SideTable<Val, Option<Cont>> = SideTable::with_room(w.n_vals());
         let mut looked_through: SideTable<Val, Option<Cont>> = SideTable::default();
         let mut work: Vec<Val> = Vec::new();
         // Empties `work`.

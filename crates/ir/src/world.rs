@@ -205,6 +205,18 @@ impl World {
         World::default()
     }
 
+    /// One with the types of another and room for as much.
+    pub fn like(other: &World) -> World {
+        World {
+            types: other.types.clone(),
+            entries: Vec::with_capacity(other.entries.len()),
+            pool: Vec::with_capacity(other.pool.len()),
+            conts: Vec::with_capacity(other.conts.len()),
+            cont_vals: SideTable::with_room(other.conts.len()),
+            ..World::default()
+        }
+    }
+
     /// Sets the origin of all values, continuations and bodies made from now on.
     pub fn set_origin(&mut self, span: Span) {
         self.origin = span;

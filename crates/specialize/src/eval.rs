@@ -252,14 +252,12 @@ pub struct Evaluator<'a> {
 
 impl<'a> Evaluator<'a> {
     pub fn new(source: &'a World, facts: &'a Facts, hints: &'a Hints, options: Options) -> Evaluator<'a> {
-        let mut dst = World::new();
-        dst.types = source.types.clone();
         Evaluator {
             source,
             facts,
             hints,
             options,
-            dst,
+            dst: World::like(source),
             codes: SideTable::default(),
             constants: memory::Constants::default(),
             computer: computed::Computer::default(),

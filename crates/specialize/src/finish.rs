@@ -26,7 +26,7 @@ pub fn find_reachable(ev: &Evaluator, roots: &[Cont]) -> Reachable {
     let dst = &ev.dst;
     let mut found = Reachable::default();
     let mut waiting: FxHashMap<Val, Vec<Val>> = FxHashMap::default();
-    let mut seen: SideTable<Val, bool> = SideTable::default();
+    let mut seen: SideTable<Val, bool> = SideTable::with_room(dst.n_vals());
     let mut seen_conts: SideTable<Cont, bool> = SideTable::default();
     let mut work: Vec<Val> = Vec::new();
     let mut conts: Vec<Cont> = roots.iter().map(|&root| ev.root(root)).collect();
@@ -94,14 +94,12 @@ fn written(dst: &World, v: Val) -> Option<Val> {
 /// The residual program.
 pub fn copy(ev: &mut Evaluator, roots: &[Cont], reachable: Reachable) -> World {
     ev.forget_code();
-    let mut new = World::new();
-    new.types = ev.dst.types.clone();
     let mut copy = Copy {
+        new: World::like(&ev.dst),
+        vals: SideTable::with_room(ev.dst.n_vals()),
+        conts: SideTable::with_room(ev.dst.n_conts()),
         ev,
-        new,
         reachable,
-        vals: SideTable::default(),
-        conts: SideTable::default(),
         queue: Vec::new(),
         stack: Vec::new(),
     };
