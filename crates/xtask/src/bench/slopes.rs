@@ -14,7 +14,9 @@ const FAMILIES: &[Family] = &[
     ("unrolled, operations left: steps", UNROLLED, unrolled),
     ("unrolled, stores left: steps", UNROLLED, stores),
     ("unrolled, nothing left: steps", UNROLLED, nothing),
-    ("functions that call each other's copies", [625, 2_500, 10_000], functions),
+    ("functions, each with a loop", FUNCTIONS, |n| Ok(super::functions_program(n))),
+    ("functions that call copies of the last ones", FUNCTIONS, |n| Ok(functions(n, |k| [k - 1, k - 2, k - 3]))),
+    ("functions that call copies all over the place", FUNCTIONS, |n| Ok(functions(n, |k| [k - 1, k / 2, k / 3]))),
     ("calls, one after the other", [3_000, 12_000, 48_000], calls),
     ("image stencil with borders, tiled: reads", [49, 196, 784], stencil),
     ("matcher of lesson 13: items of the pattern", [160, 640, 2_560], matcher),
@@ -25,6 +27,7 @@ const FAMILIES: &[Family] = &[
     ("loops, one after the other", [750, 3_000, 12_000], loops),
 ];
 const UNROLLED: [usize; 3] = [62_500, 250_000, 1_000_000];
+const FUNCTIONS: [usize; 3] = [625, 2_500, 10_000];
 const JOINS: [usize; 3] = [3_000, 12_000, 48_000];
 const ROUNDS: usize = 3;
 /// More than the largest programs take.
@@ -123,18 +126,19 @@ fn nothing(n: usize) -> Result<String, String> {
 }
 
 /// Each is called with constants, from several places: there are copies, and calls between them are left.
-fn functions(n: usize) -> Result<String, String> {
-    let mut text = "fn f0(a: i32, x: i32) -> i32 { x + a }\n".to_string();
-    for k in 1..n {
-        let (below, half, third) = (k - 1, k / 2, k / 3);
+fn functions(n: usize, callees: impl Fn(usize) -> [usize; 3]) -> String {
+    let first = |k: usize| format!("fn f{k}(a: i32, x: i32) -> i32 {{ x + a }}\n");
+    let mut text: String = (0..3).map(first).collect();
+    for k in 3..n {
+        let [f, g, h] = callees(k);
         let _ = writeln!(
             text,
-            "fn f{k}(@a: i32, x: i32) -> i32 {{ if x < a {{ f{below}(3, x * {k}) }} else {{ f{half}(5, x) ^ f{third}(5, x + a) }} }}"
+            "fn f{k}(@a: i32, x: i32) -> i32 {{ if x < a {{ f{f}(3, x * {k}) }} else {{ f{g}(5, x) ^ f{h}(5, x + a) }} }}"
         );
     }
     let last = n - 1;
     let _ = writeln!(text, "extern fn run(x: i32) -> i32 {{ f{last}(1, x) + f{last}(2, x) }}");
-    Ok(text)
+    text
 }
 
 /// Straight code that adds up what calls give.
