@@ -365,7 +365,7 @@ impl Function {
         let mut hasher = NearHasher::default();
         (constant, ty).hash(&mut hasher);
         let half = hasher.half();
-        let is_it = |v: Value| matches!(&self.values[v.idx()], d if d.ty == ty && d.def == Def::Const(constant));
+        let is_it = |v: Value| self.ty(v) == ty && self.as_const(v) == Some(constant);
         if let Some(&(v, _)) = self.consts.find(spread(half), |&(v, h)| h == half && is_it(v)) {
             return v;
         }

@@ -115,7 +115,7 @@ struct AllNames {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {
     all: Option<Arc<AllNames>>,
-    /// Which of the first 64 are left, a bit each.
+    /// Which of the first 64 are left, a bit each. Those beyond keep their places.
     kept: u64,
 }
 
@@ -173,7 +173,7 @@ impl Pooled {
 }
 
 /// What most continuations do not have: then it takes the room of an address.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rare<T>(Option<Box<T>>);
 
 impl<T> From<T> for Rare<T> {

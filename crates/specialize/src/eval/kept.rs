@@ -63,7 +63,7 @@ impl Evaluator<'_> {
 
     /// What of objects code reached from a closure may write or give away. `None`: too much.
     ///
-    /// Closures have those made before them: each is gone through once.
+    /// Closures have those made before them: each is answered for once.
     fn writes(&mut self, s: StubId) -> Option<Rc<Written>> {
         let mut work = vec![s];
         while let Some(&s) = work.last() {
