@@ -290,7 +290,7 @@ impl Scheduler<'_> {
                 };
                 let func = self.module.declare(&name, Linkage::Internal, &params, &all);
                 if linkage != Linkage::Internal {
-                    self.wrap(k, func, linkage, &params, &rets);
+                    self.wrap(k, func, linkage, &rets);
                 }
                 func
             }
@@ -305,15 +305,17 @@ impl Scheduler<'_> {
     }
 
     /// The function that others call for one that may be left by a continuation: none of theirs.
-    fn wrap(&mut self, k: Cont, target: Func, linkage: Linkage, params: &[Ty], rets: &[Ty]) {
+    pub(super) fn wrap(&mut self, k: Cont, target: Func, linkage: Linkage, rets: &[Ty]) -> Func {
         let data = self.w.cont(k);
-        let func = self.module.declare(data.name(), linkage, params, rets);
+        let params = self.module.func(target).params.clone();
+        let func = self.module.declare(data.name(), linkage, &params, rets);
         self.module.funcs[func.idx()].span = data.origin;
         let mut b = FunctionBuilder::new(&mut self.module, func);
         b.span = data.origin;
         let entry = b.entry(&[]);
         let args: Vec<Value> = (0..params.len()).map(|i| b.param(entry, i)).collect();
         self.call_and_return(func, target, &args, rets);
+        func
     }
 
     /// Ends the current function with a call of one that may be left by a continuation, which it must not be.

@@ -60,7 +60,10 @@ impl Scheduler<'_> {
             }
         };
         let align = self.w.as_lit(body.args[2]).and_then(|n| u32::try_from(n as i32).ok()).unwrap_or(0);
-        let target = self.func(k);
+        let mut target = self.func(k);
+        if self.groups.of(k).is_some() {
+            target = self.wrap(k, target, Linkage::Internal, &[]);
+        }
         let mut args: Vec<Value> = body.args[3..5].iter().map(|&a| self.value(b, block, a)).collect();
         args.extend(self.free_values(b, block, k));
         let mut fb = self.builder(b, block, body.origin);
