@@ -285,8 +285,8 @@ impl Scheduler<'_> {
             Some(group) => {
                 let all = self.groups.all[group].tys.clone();
                 let name = match linkage {
-                    Linkage::Internal => data.name().to_string(),
-                    _ => format!("{}.body", data.name()),
+                    Linkage::Internal => self.w.name(k).to_string(),
+                    _ => format!("{}.body", self.w.name(k)),
                 };
                 let func = self.module.declare(&name, Linkage::Internal, &params, &all);
                 if linkage != Linkage::Internal {
@@ -294,7 +294,7 @@ impl Scheduler<'_> {
                 }
                 func
             }
-            None => self.module.declare(data.name(), linkage, &params, &rets),
+            None => self.module.declare(self.w.name(k), linkage, &params, &rets),
         };
         self.module.funcs[func.idx()].span = data.origin;
         self.funcs[k] = Some(func);
@@ -308,7 +308,7 @@ impl Scheduler<'_> {
     pub(super) fn wrap(&mut self, k: Cont, target: Func, linkage: Linkage, rets: &[Ty]) -> Func {
         let data = self.w.cont(k);
         let params = self.module.func(target).params.clone();
-        let func = self.module.declare(data.name(), linkage, &params, rets);
+        let func = self.module.declare(self.w.name(k), linkage, &params, rets);
         self.module.funcs[func.idx()].span = data.origin;
         let mut b = FunctionBuilder::new(&mut self.module, func);
         b.span = data.origin;
@@ -371,7 +371,7 @@ impl Scheduler<'_> {
         params.push(self.env_ptr());
         let group = self.groups.of_type(data.ty);
         let rets = group.map_or(own.clone(), |g| self.groups.all[g].tys.clone());
-        let code = self.module.declare(&format!("{}.closure", data.name()), Linkage::Internal, &params, &rets);
+        let code = self.module.declare(&format!("{}.closure", self.w.name(k)), Linkage::Internal, &params, &rets);
         self.closures[k] = Some(code);
         let free_tys = self.free_tys(k);
         let target_rets = self.module.func(target).rets.clone();

@@ -154,7 +154,7 @@ impl<'w> Linker<'w> {
         let w = self.program.w;
         let data = w.cont(k);
         let Linkage::Foreign(symbol) = &*data.linkage else {
-            return Err(bug(format!("`{}` is no foreign function", data.name())));
+            return Err(bug(format!("`{}` is no foreign function", w.name(k))));
         };
         let limitation = |what: &str| -> Box<Fault> {
             let message = format!("foreign function `{symbol}`: {what} cannot cross to C as yet");

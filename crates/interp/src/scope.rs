@@ -621,6 +621,5 @@ fn receives(w: &World, block: Cont) -> bool {
 
 /// The function that an index of a continuation's table stands for, for messages.
 pub fn name(w: &World, k: Cont) -> String {
-    let data = w.cont(k);
-    if data.name().is_empty() { format!("k{}", k.idx()) } else { data.name().to_string() }
+    if w.name(k).is_empty() { format!("k{}", k.idx()) } else { w.name(k).to_string() }
 }

@@ -1,11 +1,10 @@
 //! What a continuation has besides its identity: names, type, filter, linkage, and where in the world's pool its parameters
-//! and its body are. Most have neither filter nor linkage, and copies share names, so that it is small.
+//! and its body are. Most have neither filter nor linkage, and names are in a table, so that it is small.
 
 use crate::types::Ty;
-use crate::world::Val;
+use crate::world::{Cont, Val, World};
 use nyala_base::Span;
 use std::ops::{Deref, DerefMut, Range};
-use std::sync::Arc;
 
 /// Assembly of the target machine, as LLVM has it: called like a C function, with inputs as arguments and outputs as
 /// results.
@@ -97,51 +96,24 @@ pub struct ContData {
     pub origin: Span,
 }
 
-/// Its own, and those of all parameters that there were; may be shorter.
-#[derive(PartialEq, Eq, Debug)]
-struct AllNames {
-    own: Box<str>,
-    params: Box<[Box<str>]>,
-}
-
-/// What a continuation and its parameters are called. Copies share it.
-///
-/// ```
-/// let names = nyala_ir::Names::new("f", &["m", "x", "y", "ret"]);
-/// let (some, few) = (names.keep([0, 2, 3].into_iter()), names.keep([0, 2, 3].into_iter()).keep([1].into_iter()));
-/// assert_eq!((some.own(), some.param(1), some.param(2), some.param(3)), ("f", Some("y"), Some("ret"), None));
-/// assert_eq!((few.param(0), few.place(0), few.param(1)), (Some("y"), Some(2), None));
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// What a continuation and its parameters are called, in the table of the world and of those [like](crate::World::like)
+/// it. Copies have the same place there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Names {
-    all: Option<Arc<AllNames>>,
-    /// Which of the first 64 are left, a bit each. Those beyond keep their places.
+    at: u32,
+    /// Which of the first 64 parameters that there were are left, a bit each. Those beyond keep their places.
     kept: u64,
 }
 
 impl Names {
-    pub fn new(own: &str, params: &[&str]) -> Names {
-        let all = AllNames { own: own.into(), params: params.iter().map(|&s| s.into()).collect() };
-        Names { all: Some(Arc::new(all)), kept: u64::MAX }
-    }
-
     /// The names of a copy with these parameters, in ascending order.
-    pub fn keep(&self, params: impl Iterator<Item = usize>) -> Names {
+    pub fn keep(self, params: impl Iterator<Item = usize>) -> Names {
         let kept = params.filter_map(|i| self.place(i)).fold(0, |kept, i| kept | 1 << i);
-        Names { all: self.all.clone(), kept }
-    }
-
-    pub fn own(&self) -> &str {
-        self.all.as_ref().map_or("", |all| &all.own)
-    }
-
-    pub fn param(&self, i: usize) -> Option<&str> {
-        let i = if self.kept == u64::MAX { i } else { self.place(i)? };
-        Some(self.all.as_ref()?.params.get(i)?)
+        Names { kept, ..self }
     }
 
     /// Of the parameter that is left as number `i`, where it is among all, if it is one of the first 64.
-    pub fn place(&self, i: usize) -> Option<usize> {
+    pub fn place(self, i: usize) -> Option<usize> {
         let mut left = self.kept;
         for _ in 0..i.min(64) {
             left &= left.wrapping_sub(1);
@@ -150,12 +122,72 @@ impl Names {
     }
 }
 
-impl ContData {
-    pub fn name(&self) -> &str {
-        self.names.own()
+/// Names of continuations, each with those of its parameters, one after the other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NameTable {
+    text: String,
+    /// Where in the text each name ends.
+    ends: Vec<usize>,
+    /// For each [`Names`]: which name is its own.
+    first: Vec<u32>,
+}
+
+impl NameTable {
+    pub fn add(&mut self, own: &str, params: &[&str]) -> Names {
+        // The first has no name.
+        if self.first.is_empty() && !(own.is_empty() && params.is_empty()) {
+            self.add("", &[]);
+        }
+        let at = self.first.len() as u32;
+        self.first.push(self.ends.len() as u32);
+        for name in [own].iter().chain(params) {
+            self.text.push_str(name);
+            self.ends.push(self.text.len());
+        }
+        Names { at, kept: u64::MAX }
     }
-    pub fn param_name(&self, i: usize) -> Option<&str> {
-        self.names.param(i)
+
+    fn get(&self, names: Names, i: usize) -> Option<&str> {
+        let of = |at: u32| self.first.get(at as usize).map_or(self.ends.len(), |&first| first as usize);
+        let at = of(names.at) + i;
+        let start = |at: usize| at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        (at < of(names.at + 1)).then(|| &self.text[start(at)..self.ends[at]])
+    }
+
+    pub fn own(&self, names: Names) -> &str {
+        self.get(names, 0).unwrap_or("")
+    }
+
+    pub fn param(&self, names: Names, i: usize) -> Option<&str> {
+        let i = if names.kept == u64::MAX { i } else { names.place(i)? };
+        self.get(names, i + 1)
+    }
+}
+
+impl World {
+    /// What a continuation is called; nothing, if that does not matter.
+    ///
+    /// ```
+    /// use nyala_ir::World;
+    /// let mut w = World::new();
+    /// let (i32, mem) = (w.types.prim(nyala_ir::Prim::I32), w.types.mem());
+    /// let (ret, few) = (w.types.cn(&[mem, i32]), w.types.cn(&[mem, i32]));
+    /// let ty = w.types.cn(&[mem, i32, i32, ret]);
+    /// let f = w.declare("f", ty, &["m", "x", "y", "ret"]);
+    /// let mut copy = World::like(&w);
+    /// let k = copy.reserve(few);
+    /// copy.set_params(k, w.cont(f).names.keep([0, 2].into_iter()));
+    /// assert_eq!((copy.name(k), copy.param_name(k, 1), copy.param_name(k, 2)), ("f", Some("y"), None));
+    /// assert_eq!((w.param_name(f, 3), w.param_name(f, 4)), (Some("ret"), None));
+    /// assert_eq!(w.param_name(f, 9), None);
+    /// ```
+    pub fn name(&self, k: Cont) -> &str {
+        self.names.own(self.cont(k).names)
+    }
+
+    /// What its parameter number `i` is called, if it has a name.
+    pub fn param_name(&self, k: Cont, i: usize) -> Option<&str> {
+        self.names.param(self.cont(k).names, i)
     }
 }
 

@@ -132,7 +132,7 @@ impl<'a> Printer<'a> {
         let mut children: SideTable<Cont, Vec<Cont>> = SideTable::default();
         let mut tops = Vec::new();
         for &k in &conts {
-            let base = self.w.cont(k).name().to_string();
+            let base = self.w.name(k).to_string();
             self.cont_names[k] = Some(self.fresh(&base));
         }
         self.print_globals();
@@ -212,7 +212,7 @@ impl<'a> Printer<'a> {
         let indent = "  ".repeat(depth.min(MAX_INDENT));
         for (i, &p) in w.params(k).iter().enumerate() {
             let default = if w.ty(p) == w.types.mem() { "m" } else { "x" };
-            let base = data.param_name(i).unwrap_or(default).to_string();
+            let base = w.param_name(k, i).unwrap_or(default).to_string();
             self.names[p] = Some(self.fresh(&base));
         }
         let mut lets = Vec::new();
@@ -226,11 +226,11 @@ impl<'a> Printer<'a> {
         let mut head = String::new();
         match &*data.linkage {
             Linkage::Internal => {}
-            Linkage::Exported(symbol) if **symbol == *data.name() => head.push_str("export "),
+            Linkage::Exported(symbol) if **symbol == *w.name(k) => head.push_str("export "),
             Linkage::Exported(symbol) => {
                 let _ = write!(head, "export {symbol:?} ");
             }
-            Linkage::Foreign(symbol) if **symbol == *data.name() => head.push_str("foreign "),
+            Linkage::Foreign(symbol) if **symbol == *w.name(k) => head.push_str("foreign "),
             Linkage::Foreign(symbol) => {
                 let _ = write!(head, "foreign {symbol:?} ");
             }

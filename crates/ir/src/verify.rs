@@ -17,7 +17,7 @@ pub fn verify(w: &World, roots: &[Cont]) -> Vec<String> {
     let (nest, _) = Nest::of_program(w, roots);
     let mut faults = Vec::new();
     for &k in &nest.conts {
-        let name = format!("{k} `{}`", w.cont(k).name());
+        let name = format!("{k} `{}`", w.name(k));
         let mut fault = |text: String| faults.push(format!("{name}: {text}"));
         let mem = w.types.mem();
         for (i, &p) in w.params(k).iter().enumerate() {
@@ -51,7 +51,7 @@ pub fn verify(w: &World, roots: &[Cont]) -> Vec<String> {
     }
     for &k in roots {
         if let Some(v) = nest.free(k).first() {
-            faults.push(format!("root {k} `{}` uses {v}, out of scope", w.cont(k).name()));
+            faults.push(format!("root {k} `{}` uses {v}, out of scope", w.name(k)));
         }
     }
     faults

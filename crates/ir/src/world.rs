@@ -4,7 +4,7 @@
 //! gives the same id, and a constructor returns the folded form. A [`Cont`] has identity; it is declared first and its
 //! body set once, so that recursion is possible.
 
-use crate::cont::{AsmInfo, Body, ContData, Linkage, Names, Pooled, Rare};
+use crate::cont::{AsmInfo, Body, ContData, Linkage, NameTable, Names, Pooled, Rare};
 use crate::fold;
 use crate::ops::{Effect, Op, Rule};
 use crate::types::{Prim, Ty, TyKind, Types};
@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::ops::Range;
+use std::sync::Arc;
 
 nyala_base::define_id!(
     /// A value: immutable, hash-consed.
@@ -196,6 +197,7 @@ pub struct World {
     fast: bool,
     /// Faults that folding came across (signed overflow, division by zero), to be reported as warnings.
     pub fold_warnings: Vec<(Span, &'static str)>,
+    pub(crate) names: Arc<NameTable>,
     index_by_symbol: FxHashMap<String, Cont>,
     index_by_asm: FxHashMap<(AsmInfo, Ty), Cont>,
 }
@@ -205,7 +207,7 @@ impl World {
         World::default()
     }
 
-    /// One with the types of another and room for as much.
+    /// One with the types and names of another and room for as much.
     pub fn like(other: &World) -> World {
         World {
             types: other.types.clone(),
@@ -213,6 +215,7 @@ impl World {
             pool: Vec::with_capacity(other.pool.len()),
             conts: Vec::with_capacity(other.conts.len()),
             cont_vals: SideTable::with_room(other.conts.len()),
+            names: other.names.clone(),
             ..World::default()
         }
     }
@@ -358,7 +361,8 @@ impl World {
     /// [`World::define`]. `param_names` may be shorter than the parameters.
     pub fn declare(&mut self, name: &str, ty: Ty, param_names: &[&str]) -> Cont {
         let k = self.reserve(ty);
-        self.set_params(k, Names::new(name, param_names));
+        let names = self.new_names(name, param_names);
+        self.set_params(k, names);
         k
     }
 
@@ -391,6 +395,10 @@ impl World {
         (data.names, data.params, data.origin) = (names, params, origin);
     }
 
+    fn new_names(&mut self, own: &str, params: &[&str]) -> Names {
+        Arc::make_mut(&mut self.names).add(own, params)
+    }
+
     fn pooled(&mut self, vals: impl Iterator<Item = Val>) -> Pooled {
         let start = self.pool.len() as u32;
         self.pool.extend(vals);
@@ -399,12 +407,18 @@ impl World {
 
     /// The continuation without body that stands for the C function `symbol`; one per symbol.
     pub fn foreign(&mut self, symbol: &str, ty: Ty) -> Cont {
+        self.foreign_called(symbol, ty, |w| w.new_names(symbol, &[]))
+    }
+
+    fn foreign_called(&mut self, symbol: &str, ty: Ty, names: impl FnOnce(&mut World) -> Names) -> Cont {
         if let Some(&k) = self.index_by_symbol.get(symbol)
             && self.cont(k).ty == ty
         {
             return k;
         }
-        let k = self.declare(symbol, ty, &[]);
+        let k = self.reserve(ty);
+        let names = names(self);
+        self.set_params(k, names);
         self.cont_mut(k).linkage = Linkage::Foreign(symbol.into()).into();
         self.index_by_symbol.insert(symbol.into(), k);
         k
@@ -412,20 +426,26 @@ impl World {
 
     /// The continuation without body that stands for this assembly; one for each type.
     pub fn assembly(&mut self, name: &str, info: &AsmInfo, ty: Ty) -> Cont {
+        self.assembly_called(info, ty, |w| w.new_names(name, &[]))
+    }
+
+    fn assembly_called(&mut self, info: &AsmInfo, ty: Ty, names: impl FnOnce(&mut World) -> Names) -> Cont {
         if let Some(&k) = self.index_by_asm.get(&(info.clone(), ty)) {
             return k;
         }
-        let k = self.declare(name, ty, &[]);
+        let k = self.reserve(ty);
+        let names = names(self);
+        self.set_params(k, names);
         self.cont_mut(k).linkage = Linkage::Asm(info.clone()).into();
         self.index_by_asm.insert((info.clone(), ty), k);
         k
     }
 
-    /// The same continuation without body as one of another world.
+    /// The same continuation without body as one of a world that is [like](World::like) this one.
     pub fn external(&mut self, data: &ContData) -> Option<Cont> {
         match &*data.linkage {
-            Linkage::Foreign(symbol) => Some(self.foreign(symbol, data.ty)),
-            Linkage::Asm(info) => Some(self.assembly(data.name(), info, data.ty)),
+            Linkage::Foreign(symbol) => Some(self.foreign_called(symbol, data.ty, |_| data.names)),
+            Linkage::Asm(info) => Some(self.assembly_called(info, data.ty, |_| data.names)),
             Linkage::Internal | Linkage::Exported(_) => None,
         }
     }

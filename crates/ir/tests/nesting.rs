@@ -14,7 +14,7 @@ fn continuations_are_nested_in_the_innermost_owner_of_what_is_free() {
         let depth = |mut k| std::iter::from_fn(|| nest.dominator(k).inspect(|&up| k = up)).count();
         for &k in &nest.conts {
             let owners = nest.free(k).iter().filter_map(|&v| nest.owner(v));
-            assert_eq!(nest.parent(k), owners.max_by_key(|&o| depth(o)), "{} of {}", w.cont(k).name(), path.display());
+            assert_eq!(nest.parent(k), owners.max_by_key(|&o| depth(o)), "{} of {}", w.name(k), path.display());
             n_nested += usize::from(nest.parent(k).is_some());
         }
     }

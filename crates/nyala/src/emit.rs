@@ -12,7 +12,7 @@ pub fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<Stri
         None => Ok(nyala_ir::print::print(w)),
         Some(name) => {
             let (nest, _) = nyala_ir::facts::Nest::of_program(w, &w.roots());
-            let found: Vec<_> = nest.conts.iter().copied().filter(|&k| *w.cont(k).name() == *name).collect();
+            let found: Vec<_> = nest.conts.iter().copied().filter(|&k| *w.name(k) == *name).collect();
             if found.is_empty() { Err(no_function(s, name)) } else { Ok(nyala_ir::print::print_roots(w, &found)) }
         }
     };

@@ -348,7 +348,7 @@ impl<'a> Builder<'a> {
             return id;
         }
         let data = self.source.cont(k);
-        let key = (data.origin, data.name().to_string());
+        let key = (data.origin, self.source.name(k).to_string());
         let id = *self.function_ids.entry(key).or_insert(self.functions.len());
         if id == self.functions.len() {
             let place = self.words.place(data.origin);
@@ -379,7 +379,7 @@ impl<'a> Builder<'a> {
         // In the order of the text; what no text was written for comes last.
         let mut found: BTreeMap<(Span, &'static str, Option<usize>), Vec<&Row>> = BTreeMap::new();
         for row in &self.record.rows {
-            if row.key.callee.is_some_and(|k| self.words.is_block(self.source.cont(k))) {
+            if row.key.callee.is_some_and(|k| self.words.is_block(self.source, k)) {
                 continue;
             }
             let site = row.key.site;
@@ -542,7 +542,7 @@ impl<'a> Builder<'a> {
         let mut found: BTreeMap<Cont, (String, Span)> = BTreeMap::new();
         let mut note = |v: Val, why: &dyn Fn() -> String, at: Span| {
             // What a call with a function for its result returns to takes a function, but is none.
-            let is_it = |&k: &Cont| is_function(w, k) && !self.words.is_block(w.cont(k));
+            let is_it = |&k: &Cont| is_function(w, k) && !self.words.is_block(w, k);
             if let Some(k) = w.as_cont(v).filter(is_it) {
                 found.entry(k).or_insert_with(|| (why(), at));
             }
@@ -562,16 +562,16 @@ impl<'a> Builder<'a> {
             }
             let takes = |i: usize| match w.node(body.callee) {
                 Node::Cont(c) if w.cont(c).linkage.is_external() => {
-                    format!("passed to `{}`, which lies outside the program", w.cont(c).name())
+                    format!("passed to `{}`, which lies outside the program", w.name(c))
                 }
                 Node::Cont(c) => {
-                    let name = w.cont(c).param_name(i).unwrap_or("_");
-                    format!("passed to `{}`, whose parameter `{name}` is not specialized", w.cont(c).name())
+                    let name = w.param_name(c, i).unwrap_or("_");
+                    format!("passed to `{}`, whose parameter `{name}` is not specialized", w.name(c))
                 }
-                Node::Param(c, _) if w.params(c).last() == Some(&body.callee) && !self.words.is_block(w.cont(c)) => {
-                    format!("returned by `{}`", words::shown_name(w.cont(c).name()))
+                Node::Param(c, _) if w.params(c).last() == Some(&body.callee) && !self.words.is_block(w, c) => {
+                    format!("returned by `{}`", words::shown_name(w.name(c)))
                 }
-                Node::Param(c, i) if w.cont(c).param_name(i as usize) == Some("ret") => "returned".into(),
+                Node::Param(c, i) if w.param_name(c, i as usize) == Some("ret") => "returned".into(),
                 _ => "passed to a function that is not known".into(),
             };
             if matches!(w.node(body.callee), Node::Builtin(Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn)) {
@@ -582,7 +582,7 @@ impl<'a> Builder<'a> {
             }
         }
         let closure = |(k, (why, at)): (Cont, (String, Span))| Closure {
-            name: words::shown_name(w.cont(k).name()),
+            name: words::shown_name(w.name(k)),
             place: self.words.place(w.cont(k).origin),
             why,
             used: self.words.place(at),

@@ -172,7 +172,7 @@ impl Copy<'_, '_> {
             Some(k) => k,
             None => {
                 let k = self.new.reserve(data.ty);
-                self.new.set_params(k, data.names.clone());
+                self.new.set_params(k, data.names);
                 self.queue.push(old);
                 k
             }

@@ -531,6 +531,11 @@ impl Memory {
         }
     }
 
+    /// Whether there may be anything that can escape.
+    pub fn has_objects(&self) -> bool {
+        !self.objects.is_empty() || !self.open.is_empty()
+    }
+
     /// Whether there is anything that can escape.
     pub fn has_private(&self) -> bool {
         let is_open = |base: Val| self.open.iter().any(|(b, _)| *b == base);

@@ -178,7 +178,7 @@ impl<'a> Analysis<'a> {
         match self.keys[n] {
             Key::Exit => "exit".into(),
             Key::Start => "start".into(),
-            Key::Inside(f) => self.source(f).map_or_else(|| "?".into(), |k| self.w.cont(k).name().to_string()),
+            Key::Inside(f) => self.source(f).map_or_else(|| "?".into(), |k| self.w.name(k).to_string()),
             Key::Outside { symbol, context: EXIT } => self.symbol_name(symbol),
             Key::Outside { symbol, context } => format!("{}·{}", self.symbol_name(symbol), self.name(context)),
         }
@@ -186,7 +186,7 @@ impl<'a> Analysis<'a> {
 
     fn symbol_name(&self, symbol: Symbol) -> String {
         match symbol.id.checked_sub(CODE) {
-            Some(k) if symbol != ANY => self.w.cont(Cont(k)).name().to_string(),
+            Some(k) if symbol != ANY => self.w.name(Cont(k)).to_string(),
             _ => format!("out{}", symbol.id),
         }
     }

@@ -29,13 +29,13 @@ pub fn recursive_runs(w: &World) -> Vec<Diagnostic> {
         let Some(path) = path(&nest, callee, k) else { continue };
         let mut cycle: Vec<String> = Vec::new();
         for &step in path.iter().filter(|&&c| c != callee && is_function(w, c) && !w.cont(c).origin.is_none()) {
-            let name = format!("`{}`", w.cont(step).name());
+            let name = format!("`{}`", w.name(step));
             if !cycle.contains(&name) {
                 cycle.push(name);
             }
         }
         let data = w.cont(callee);
-        let warning = recursive_run::warning(body.origin, data.name(), data.origin, &cycle);
+        let warning = recursive_run::warning(body.origin, w.name(callee), data.origin, &cycle);
         if !found.contains(&warning) {
             found.push(warning);
         }

@@ -274,7 +274,7 @@ pub fn report(source: &World, d: &Diverged, is_library: impl Fn(FileId) -> bool)
         return specialization_diverges::budget(own, d.limit, d.what);
     };
     let data = source.cont(k);
-    let name = |i: usize| data.param_name(i).unwrap_or("_");
+    let name = |i: usize| source.param_name(k, i).unwrap_or("_");
     let mut changing = Vec::new();
     let mut unknown = Vec::new();
     let mut unasked = None;
@@ -290,7 +290,7 @@ pub fn report(source: &World, d: &Diverged, is_library: impl Fn(FileId) -> bool)
         }
     }
     let advice = specialization_diverges::Advice { changing, unknown, unasked };
-    specialization_diverges::recursion((own, d.call), data.name(), data.origin, (d.limit, d.what), &advice)
+    specialization_diverges::recursion((own, d.call), source.name(k), data.origin, (d.limit, d.what), &advice)
 }
 
 /// Whether a filter depends on a parameter.

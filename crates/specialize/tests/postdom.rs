@@ -31,12 +31,12 @@ fn analyze(ir: &str) -> [(String, String); 3] {
     let w = nyala_ir::read::read(ir).unwrap_or_else(|e| panic!("{e:?}"));
     let roots = w.roots();
     let (nest, _) = Nest::of_program(&w, &roots);
-    let start = *nest.conts.iter().find(|&&k| w.cont(k).name() == "f").unwrap_or_else(|| panic!("no f"));
+    let start = *nest.conts.iter().find(|&&k| w.name(k) == "f").unwrap_or_else(|| panic!("no f"));
     let closures = Start { w: &w, nest: &nest, start };
     [Variant::NonSymbolic, Variant::Symbolic, Variant::ContextSensitive].map(|variant| {
         let analysis = Analysis::new(&w, &nest, &closures, variant, None, &[vec![Fun::Closure(0)]]);
         let found = match analysis.post_dominator(|f| f != Fun::Closure(0)) {
-            Some(Fun::Code(k)) => w.cont(k).name().to_string(),
+            Some(Fun::Code(k)) => w.name(k).to_string(),
             _ => "-".into(),
         };
         (found, analysis.text())

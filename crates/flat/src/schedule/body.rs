@@ -82,8 +82,7 @@ impl Scheduler<'_> {
         while next < order.len() {
             let c = order[next];
             next += 1;
-            let data = w.cont(c);
-            let name = |i: usize| data.param_name(i).unwrap_or("");
+            let name = |i: usize| w.param_name(c, i).unwrap_or("");
             let cont_params = w.params(c);
             if c == b.cont {
                 let own = self.own_params(c);
@@ -95,7 +94,7 @@ impl Scheduler<'_> {
                 let params: Vec<Ty> = cont_params[1..].iter().map(|&p| self.ty(w.ty(p))).collect();
                 let params: Vec<(Ty, &str)> = params.into_iter().enumerate().map(|(i, t)| (t, name(i + 1))).collect();
                 let mut fb = FunctionBuilder::new(&mut self.module, b.func);
-                let block = fb.block(data.name(), &params);
+                let block = fb.block(w.name(c), &params);
                 debug_assert_eq!(b.blocks[&c], block);
                 for (i, &p) in cont_params[1..].iter().enumerate() {
                     let value = self.module.func(b.func).block(block).params[i];

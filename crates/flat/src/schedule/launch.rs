@@ -114,7 +114,7 @@ impl Scheduler<'_> {
         let (own, rets) = self.signature(self.w.cont(k).ty);
         let mut params = vec![self.env_ptr()];
         params.extend(&own);
-        let name = format!("{}.callback", self.w.cont(k).name());
+        let name = format!("{}.callback", self.w.name(k));
         let code = self.module.declare(&name, Linkage::Callback, &params, &rets);
         self.callbacks[k] = Some(code);
         let free_tys = self.free_tys(k);

@@ -2,7 +2,7 @@
 
 use super::{Named, Place, Reason, all_conts, place};
 use nyala_base::{SideTable, Sources, Span};
-use nyala_ir::{Cont, ContData, Linkage, Op, World};
+use nyala_ir::{Cont, Linkage, Op, World};
 use nyala_specialize::facts::is_function;
 use nyala_specialize::record::{Key, Outcome, Piece, Unknown, Why};
 
@@ -42,13 +42,12 @@ impl<'a> Words<'a> {
     }
 
     pub fn name(&self, k: Cont) -> String {
-        shown_name(self.w.cont(k).name())
+        shown_name(self.w.name(k))
     }
 
     pub fn param(&self, k: Cont, i: u32) -> String {
-        let data = self.w.cont(k);
         let is_return = i as usize + 1 == self.w.params(k).len() && is_function(self.w, k);
-        match data.param_name(i as usize) {
+        match self.w.param_name(k, i as usize) {
             Some("ret") if is_return => "return".into(),
             Some(name) if !name.is_empty() => name.into(),
             _ => format!("parameter {i}"),
@@ -69,11 +68,11 @@ impl<'a> Words<'a> {
     fn function_value(&self, k: Cont) -> String {
         let data = self.w.cont(k);
         let line = self.sources.line(data.origin);
-        match data.name() {
+        match self.w.name(k) {
             "body" => format!("loop body, line {line}"),
             "lambda" => format!("lambda, line {line}"),
             "k" | "break" => format!("after line {line}"),
-            _ => data.name().to_string(),
+            _ => self.w.name(k).to_string(),
         }
     }
 
@@ -87,12 +86,14 @@ impl<'a> Words<'a> {
                 let name = self.param(k, i);
                 let span = self.w.params(k).get(i as usize).map_or(data.origin, |&p| self.w.origin(p));
                 match (&*data.linkage, self.returns_from[k]) {
-                    (Linkage::Exported(_), _) => (format!("parameter `{name}` of `extern fn {}`", data.name()), span),
+                    (Linkage::Exported(_), _) => {
+                        (format!("parameter `{name}` of `extern fn {}`", self.w.name(k)), span)
+                    }
                     _ if is_function(self.w, k) => {
                         (format!("parameter `{name}` of `{}`, which is residual", self.name(k)), span)
                     }
                     (_, Some(call)) => self.result_of(call),
-                    _ if data.name() == "join" => (format!("{}, where branches meet", quoted(&name)), data.origin),
+                    _ if self.w.name(k) == "join" => (format!("{}, where branches meet", quoted(&name)), data.origin),
                     _ => (format!("{}, which changes in a loop", quoted(&name)), data.origin),
                 }
             }
@@ -152,10 +153,11 @@ impl<'a> Words<'a> {
     }
 
     /// Continuations that the compiler made: neither a function nor a loop of the program.
-    pub fn is_block(&self, data: &ContData) -> bool {
-        let is_made = ["k", "join", "break", "then", "else", "more", "done", "loop"].contains(&data.name());
+    pub fn is_block(&self, w: &World, k: Cont) -> bool {
+        let data = w.cont(k);
+        let is_made = ["k", "join", "break", "then", "else", "more", "done", "loop"].contains(&w.name(k));
         let written = self.sources.text(data.origin.file).get(data.origin.lo as usize..data.origin.hi as usize);
-        is_made && written != Some(data.name())
+        is_made && written != Some(w.name(k))
     }
 
     fn add_unknown(&self, reason: &mut Reason, unknown: Unknown) {

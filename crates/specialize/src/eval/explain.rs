@@ -367,7 +367,7 @@ impl Evaluator<'_> {
         let text = |text: &str| vec![Piece::Text(text.into())];
         match self.dst.node(v) {
             Node::Lit(_) | Node::Undef | Node::Global(_) => text(&whistle::show(&self.dst, v)),
-            Node::Cont(c) => text(self.dst.cont(c).name()),
+            Node::Cont(c) => text(self.dst.name(c)),
             Node::Builtin(b) => text(b.name()),
             Node::Op(Op::Tuple | Op::Struct | Op::Array) if depth < MAX_DEPTH => {
                 let parts = self.dst.args(v);

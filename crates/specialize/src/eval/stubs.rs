@@ -442,6 +442,9 @@ impl Evaluator<'_> {
     fn memory_with_params(&self, request: &Request, fixed: &[Option<Val>]) -> Memory {
         let mut memory = request.memory.clone();
         let RequestKind::Jump { args } = &request.kind else { return memory };
+        if !memory.has_objects() {
+            return memory;
+        }
         let params = args.iter().zip(fixed).skip(1).filter(|(_, f)| f.is_none());
         let mut work: Vec<Val> = params.map(|(&a, _)| a).collect();
         while let Some(v) = work.pop() {
