@@ -89,9 +89,11 @@ pub fn dominator_tree(
 ) -> (Vec<usize>, Vec<usize>) {
     // Nodes by their number in the order in which a depth-first walk comes to them; from here on everything is numbers.
     let mut number = vec![NONE; n_nodes];
-    let (mut order, mut parent) = (vec![entry], vec![NONE]);
+    let (mut order, mut parent) = (Vec::with_capacity(n_nodes), Vec::with_capacity(n_nodes));
+    order.push(entry);
+    parent.push(NONE);
     number[entry] = 0;
-    let mut edges: Vec<(usize, usize)> = Vec::new();
+    let mut edges: Vec<(usize, usize)> = Vec::with_capacity(n_nodes);
     let mut stack = vec![(0, 0)];
     while let Some((n, i)) = stack.last_mut() {
         let Some(to) = succ(order[*n], *i) else {

@@ -133,14 +133,14 @@ pub fn drop_unreachable(function: &mut Function) -> bool {
     if cfg.rpo.len() == function.blocks.len() {
         return false;
     }
-    let mut new_id = vec![Block(u32::MAX); function.blocks.len()];
-    let old = std::mem::take(&mut function.blocks);
-    for (i, block) in old.into_iter().enumerate() {
-        if cfg.is_reachable(Block::from_idx(i)) {
-            new_id[i] = Block::from_idx(function.blocks.len());
-            function.blocks.push(block);
-        }
-    }
+    let mut new_id: Vec<Block> = Vec::with_capacity(function.blocks.len());
+    let mut n = 0;
+    function.blocks.retain(|_| {
+        let is_kept = cfg.is_reachable(Block::from_idx(new_id.len()));
+        new_id.push(Block(n));
+        n += u32::from(is_kept);
+        is_kept
+    });
     for block in &mut function.blocks {
         block.term.edges_mut().for_each(|e| e.block = new_id[e.block.idx()]);
     }

@@ -80,8 +80,16 @@ impl Scheduler<'_> {
         let mut next = 0;
         b.blocks.insert(b.cont, Block(0));
         while next < order.len() {
-            let c = order[next];
+            for t in self.successors(b, order[next]) {
+                b.blocks.entry(t).or_insert_with(|| {
+                    order.push(t);
+                    Block::from_idx(order.len() - 1)
+                });
+            }
             next += 1;
+        }
+        self.module.funcs[b.func.idx()].blocks.reserve_exact(order.len());
+        for &c in &order {
             let name = |i: usize| w.param_name(c, i).unwrap_or("");
             let cont_params = w.params(c);
             if c == b.cont {
@@ -100,12 +108,6 @@ impl Scheduler<'_> {
                     let value = self.module.func(b.func).block(block).params[i];
                     self.set_value(p, value);
                 }
-            }
-            for t in self.successors(b, c) {
-                b.blocks.entry(t).or_insert_with(|| {
-                    order.push(t);
-                    Block::from_idx(order.len() - 1)
-                });
             }
         }
         order
