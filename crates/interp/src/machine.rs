@@ -88,7 +88,7 @@ impl<'w> Machine<'w> {
     /// For calls of functions in `nest`, which is of the program.
     pub fn new(w: &'w World, nest: &'w Nest, options: &'w Options) -> Result<Machine<'w>> {
         let mut machine = Machine {
-            l: Linker::new(w, nest, &options.libraries)?,
+            l: Linker::new(w, nest, &options.libraries),
             options,
             heap: Heap::new(if options.confined { MAX_CONFINED / 8 } else { MAX_WORDS }),
             compiled: Vec::new(),

@@ -56,9 +56,11 @@ const QUARANTINE: usize = 4 << 20;
 /// Blocks from this size on are also listed by address.
 const LARGE: usize = 4096;
 
-/// A heap whose every access can be checked.
+/// A heap whose every access can be checked. Its addresses are reserved when the first block is made: many programs that
+/// are computed during compilation have none.
 pub struct CheckedMemory {
     base: usize,
+    /// 0 until then.
     size: usize,
     shadow: usize,
     /// End of what was ever handed out, relative to the base.
@@ -73,7 +75,7 @@ pub struct CheckedMemory {
     foreign: BTreeMap<usize, (usize, bool)>,
     /// Bytes in live blocks.
     pub live_bytes: usize,
-    /// How many there may be: half of what the machine has.
+    /// How many there may be: no more than half of what the machine has.
     limit: usize,
     /// Foreign memory is out of bounds.
     is_confined: bool,
@@ -109,32 +111,41 @@ fn unmap(base: usize, size: usize) {
     }
 }
 
+impl Default for CheckedMemory {
+    /// Empty memory.
+    fn default() -> CheckedMemory {
+        CheckedMemory {
+            base: 0,
+            size: 0,
+            shadow: 0,
+            top: 64,
+            free: BTreeMap::new(),
+            quarantine: VecDeque::new(),
+            quarantined: 0,
+            large: BTreeMap::new(),
+            foreign: BTreeMap::new(),
+            live_bytes: 0,
+            limit: usize::MAX,
+            is_confined: false,
+        }
+    }
+}
+
 impl CheckedMemory {
-    /// Empty memory; `None` if the system has no addresses left.
-    pub fn new() -> Option<CheckedMemory> {
-        // As much as the system lets us have.
-        (28..=38).rev().find_map(|bits| {
-            let size = 1usize << bits;
-            let base = reserve(size)?;
+    /// Reserves as many addresses as the system lets us have.
+    #[cold]
+    fn reserve(&mut self) -> Result<(), MemoryFault> {
+        for size in (28..=38).rev().map(|bits| 1usize << bits) {
+            let Some(base) = reserve(size) else { continue };
             let Some(shadow) = reserve(size) else {
                 unmap(base, size);
-                return None;
+                continue;
             };
-            Some(CheckedMemory {
-                base,
-                size,
-                shadow,
-                top: 64,
-                free: BTreeMap::new(),
-                quarantine: VecDeque::new(),
-                quarantined: 0,
-                large: BTreeMap::new(),
-                foreign: BTreeMap::new(),
-                live_bytes: 0,
-                limit: machine_memory() / 2,
-                is_confined: false,
-            })
-        })
+            (self.base, self.size, self.shadow) = (base, size, shadow);
+            self.limit = self.limit.min(machine_memory() / 2);
+            return Ok(());
+        }
+        Err(MemoryFault::OutOfMemory)
     }
 
     /// Whether an address lies in this memory, wherever.
@@ -180,6 +191,9 @@ impl CheckedMemory {
         let need =
             bytes.checked_add(HEADER + MIN_REDZONE + slack + (bytes / 8).min(2048)).ok_or(MemoryFault::OutOfMemory)?;
         let class = size_class(need).ok_or(MemoryFault::OutOfMemory)?;
+        if self.size == 0 {
+            self.reserve()?;
+        }
         if self.live_bytes.saturating_add(bytes) > self.limit {
             return Err(MemoryFault::OutOfMemory);
         }
@@ -461,8 +475,10 @@ impl CheckedMemory {
 
 impl Drop for CheckedMemory {
     fn drop(&mut self) {
-        unmap(self.base, self.size);
-        unmap(self.shadow, self.size);
+        if self.size > 0 {
+            unmap(self.base, self.size);
+            unmap(self.shadow, self.size);
+        }
     }
 }
 
@@ -482,7 +498,7 @@ mod tests {
 
     #[test]
     fn accesses_are_checked() {
-        let mut m = CheckedMemory::new().expect("memory");
+        let mut m = CheckedMemory::default();
         let a = m.allocate(10, 8).expect("block");
         assert_eq!(m.load(a, 4), Err(MemoryFault::Uninitialized));
         m.store(a, 4, 0x0102_0304).expect("inside");
@@ -501,7 +517,7 @@ mod tests {
 
     #[test]
     fn foreign_memory_is_what_the_system_says() {
-        let mut m = CheckedMemory::new().expect("memory");
+        let mut m = CheckedMemory::default();
         let mut own = vec![1u32, 2, 3];
         let at = own.as_mut_ptr() as usize;
         assert_eq!(m.load(at + 4, 4), Ok(2));
@@ -514,7 +530,7 @@ mod tests {
 
     #[test]
     fn handed_out_blocks_are_initialized() {
-        let mut m = CheckedMemory::new().expect("memory");
+        let mut m = CheckedMemory::default();
         for bytes in [24, 5000] {
             let a = m.allocate(bytes, 16).expect("block");
             m.hand_out(a + 8);
@@ -525,7 +541,7 @@ mod tests {
 
     #[test]
     fn memory_is_used_again() {
-        let mut m = CheckedMemory::new().expect("memory");
+        let mut m = CheckedMemory::default();
         for round in 0..200_000usize {
             let bytes = [8, 100, 3000, 70_000][round % 4];
             let align = [1, 16, 64, 4096][round / 4 % 4];
