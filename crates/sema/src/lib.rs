@@ -18,12 +18,20 @@ pub use header::header;
 pub use lower::lower;
 pub use program::{Input, Program};
 
-/// Runs `f` with a stack that suffices for the deepest tree the parser makes.
+use std::sync::Mutex;
+
+/// Runs `f` with a stack that suffices for the deepest tree the parser makes; with the caller's, which suffices for most,
+/// if the system has no room for one.
 pub(crate) fn on_big_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     const STACK: usize = 1 << 30;
-    std::thread::scope(|scope| match std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, f) {
+    let f = Mutex::new(Some(f));
+    let run = || {
+        let f = f.lock().ok().and_then(|mut f| f.take());
+        f.map(|f| f()).expect("is run once")
+    };
+    std::thread::scope(|scope| match std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, &run) {
         Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-        Err(e) => panic!("no thread for the compiler: {e}"),
+        Err(_) => run(),
     })
 }
 
