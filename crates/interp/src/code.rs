@@ -13,6 +13,9 @@ pub type FuncIdx = u32;
 /// Index into [`Machine`](crate::machine::Machine)'s entry points.
 pub type EntryIdx = u32;
 
+/// None of the entry points.
+pub const NO_ENTRY: EntryIdx = u32::MAX;
+
 /// What an uninitialized word of a local variable holds. A program computes it with a chance of one in 2^64.
 pub const POISON: u64 = 0x7ff4_6e79_616c_a5a5;
 
@@ -319,22 +322,41 @@ pub enum Inst {
         then: u32,
         els: u32,
     },
-    /// Compares integers or bools with a small one.
-    BranchImm {
-        op: Op,
-        prim: Prim,
+    /// Compares integers or bools.
+    BranchEq {
+        a: Reg,
+        b: Reg,
+        then: u32,
+        els: u32,
+    },
+    BranchEqImm {
         a: Reg,
         imm: i32,
         then: u32,
         els: u32,
     },
-    /// Calls a function; the list has its parameters' words, then the captured ones.
+    /// Compares signed integers.
+    BranchLt {
+        a: Reg,
+        b: Reg,
+        then: u32,
+        els: u32,
+    },
+    BranchLtImm {
+        a: Reg,
+        imm: i32,
+        then: u32,
+        els: u32,
+    },
+    /// Calls a function; the list has its parameters' words, then the captured ones. The last of all is a continuation of
+    /// this frame that is made here, unless `then` is [`NO_ENTRY`].
     Call {
         func: FuncIdx,
         list: u32,
         leave: Leave,
+        then: EntryIdx,
     },
-    /// Ends the function with a call of itself, whose arguments are where its parameters were.
+    /// Ends the function as [`Leave::Free`] with a call of itself, whose arguments are where its parameters were.
     Again {
         to: u32,
     },
@@ -366,13 +388,54 @@ pub enum Inst {
     },
 }
 
+impl Inst {
+    /// Registers that must be initialized here.
+    pub fn checked(&self) -> [Option<Reg>; 2] {
+        match *self {
+            Inst::AddI32 { a, b, .. }
+            | Inst::SubI32 { a, b, .. }
+            | Inst::MulI32 { a, b, .. }
+            | Inst::AddI64 { a, b, .. }
+            | Inst::SubI64 { a, b, .. }
+            | Inst::MulI64 { a, b, .. }
+            | Inst::Arith { a, b, .. }
+            | Inst::Compare { a, b, .. }
+            | Inst::BranchCompare { a, b, .. }
+            | Inst::BranchEq { a, b, .. }
+            | Inst::BranchLt { a, b, .. } => [Some(a), Some(b)],
+            Inst::AddI32Imm { a, .. }
+            | Inst::AddI64Imm { a, .. }
+            | Inst::Cast { a, .. }
+            | Inst::Branch { cond: a, .. }
+            | Inst::BranchEqImm { a, .. }
+            | Inst::BranchLtImm { a, .. } => [Some(a), None],
+            _ => [None, None],
+        }
+    }
+
+    /// Where a branch goes on if its condition holds, and where otherwise.
+    pub fn branch_targets(&mut self) -> Option<[&mut u32; 2]> {
+        match self {
+            Inst::Branch { then, els, .. }
+            | Inst::BranchCompare { then, els, .. }
+            | Inst::BranchEq { then, els, .. }
+            | Inst::BranchEqImm { then, els, .. }
+            | Inst::BranchLt { then, els, .. }
+            | Inst::BranchLtImm { then, els, .. } => Some([then, els]),
+            _ => None,
+        }
+    }
+}
+
 /// What becomes of the frame at a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leave {
     /// A continuation of this frame goes along.
     Stay,
-    /// The function is over.
+    /// The function is over; no local variable of it is in memory.
     Free,
+    /// The function is over, and with it the local variables that are in memory.
+    FreeSlots,
     /// The function is over, but who knows whether its frame is: marking will tell.
     Forget,
     /// A local variable's address goes along: the frame ends when the callee returns.
@@ -422,15 +485,10 @@ impl Code {
                 | Inst::CallForeign { list, .. }
                 | Inst::Lanes { list, .. } => *list += lists,
                 Inst::Jump { to } | Inst::Again { to } => *to += start,
-                Inst::Branch { then, els, .. }
-                | Inst::BranchImm { then, els, .. }
-                | Inst::BranchCompare { then, els, .. } => {
-                    *then += start;
-                    *els += start;
-                }
                 Inst::Fail { text } | Inst::Refuse { text, .. } => *text += texts,
                 _ => {}
             }
+            inst.branch_targets().into_iter().flatten().for_each(|to| *to += start);
             inst
         }));
         self.spans.extend(other.spans);

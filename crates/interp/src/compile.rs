@@ -32,6 +32,7 @@ struct Compiler<'c, 'w> {
     available: FxHashMap<Val, Reg>,
     undo: Vec<(Val, Option<Reg>)>,
     block_params: FxHashMap<Cont, Reg>,
+    /// Of local variables: their words, or the address of their memory.
     slots: FxHashMap<Val, Reg>,
     /// Where continuations of other functions' frames are, which stay for their sake.
     frames: FxHashMap<Cont, Reg>,
@@ -42,6 +43,8 @@ struct Compiler<'c, 'w> {
     consts: FxHashMap<u64, u32>,
     layout_idx: FxHashMap<Ty, u32>,
     span: Span,
+    /// The last instruction to which others may jump.
+    label: usize,
 }
 
 /// Compiles one function.
@@ -70,6 +73,7 @@ pub fn compile(l: &mut Linker, func: FuncIdx) -> Result<(Function, Code)> {
         consts: FxHashMap::default(),
         layout_idx: FxHashMap::default(),
         span: w.cont(f).origin,
+        label: 0,
     };
     c.compile()?;
     Ok((c.out, c.code))
@@ -114,6 +118,14 @@ impl Compiler<'_, '_> {
     }
 
     fn emit(&mut self, inst: Inst) {
+        // What an instruction looks at itself need not be looked at just before.
+        while self.code.insts.len() > self.label
+            && let Some(&Inst::CheckInit { a }) = self.code.insts.last()
+            && inst.checked().contains(&Some(a))
+        {
+            self.code.insts.pop();
+            self.code.spans.pop();
+        }
         self.code.insts.push(inst);
         self.code.spans.push(self.span);
     }
@@ -168,16 +180,17 @@ impl Compiler<'_, '_> {
             let reg = self.alloc(ty)?;
             self.slots.insert(slot, reg);
         }
+        // What the frame has of memory is told by its registers, from the first on.
+        for slot in self.scope.memory_slots.clone() {
+            let d = self.alloc(w.ty(slot))?;
+            self.slots.insert(slot, d);
+            self.out.slots.push(d);
+            self.constant(d, 0);
+        }
         self.walk()?;
         for (at, which, k) in std::mem::take(&mut self.fixups) {
             let pc = *self.pcs.get(&k).ok_or_else(|| bug("a jump to no block"))?;
-            match &mut self.code.insts[at] {
-                Inst::Jump { to } => *to = pc,
-                Inst::Branch { then, els, .. }
-                | Inst::BranchImm { then, els, .. }
-                | Inst::BranchCompare { then, els, .. } => *(if which == 0 { then } else { els }) = pc,
-                _ => {}
-            }
+            self.set_target(at, which, pc);
         }
         for (&k, &entry) in &self.entries {
             let pc = *self.pcs.get(&k).ok_or_else(|| bug("a continuation without code"))?;
@@ -187,6 +200,14 @@ impl Compiler<'_, '_> {
             self.out.entries.push(entry);
         }
         Ok(())
+    }
+
+    /// Where a jump goes, or a branch if its condition holds, or otherwise.
+    fn set_target(&mut self, at: usize, which: usize, pc: u32) {
+        match &mut self.code.insts[at] {
+            Inst::Jump { to } => *to = pc,
+            inst => inst.branch_targets().into_iter().for_each(|targets| *targets[which] = pc),
+        }
     }
 
     /// Type of a value's words: of a slot or allocation, its address.
@@ -228,7 +249,8 @@ impl Compiler<'_, '_> {
 
     fn compile_block(&mut self, k: Cont) -> Result<()> {
         let w = self.w;
-        self.pcs.insert(k, self.code.insts.len() as u32);
+        self.label = self.code.insts.len();
+        self.pcs.insert(k, self.label as u32);
         if k != self.f {
             let mut reg = self.block_params[&k];
             for &p in w.params(k) {
@@ -824,14 +846,13 @@ impl Compiler<'_, '_> {
             }
             Op::Slot => {
                 let ty = self.slot_ty(v)?;
-                if let Some(&d) = self.slots.get(&v) {
+                let d = self.slots[&v];
+                if self.scope.places.contains_key(&v) {
                     let n = self.n_words(ty)?;
                     self.emit(Inst::Poison { d, n });
                     return Ok(());
                 }
-                let d = self.alloc(w.ty(v))?;
                 let layout = self.layout_index(ty)?;
-                self.out.slots.push(d);
                 self.emit(Inst::Slot { d, layout });
                 self.set(v, d);
             }

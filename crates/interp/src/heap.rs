@@ -27,10 +27,14 @@ pub enum Kind {
     Captured(FuncIdx),
 }
 
+// So that an index is shifted, not multiplied.
+#[repr(align(32))]
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     pub base: u32,
     pub kind: Kind,
+    /// Of its size.
+    pub class: Class,
     /// Counts how often the record was given back, so that stale references are recognized.
     generation: u16,
     marked: bool,
@@ -47,18 +51,18 @@ impl Record {
         self.generation = (self.generation + 1) & GEN_MASK;
     }
 
-    /// It is the first to be used again.
+    /// It is the first of its class to be used again.
     #[inline]
-    pub fn release(&mut self, frame: Frame, first: &mut Frame) {
+    pub fn release(&mut self, frame: Frame, free: &mut [Frame]) {
         self.renew();
         self.kind = Kind::Free;
-        self.next = std::mem::replace(first, frame);
+        self.next = std::mem::replace(&mut free[self.class as usize], frame);
     }
 
-    /// A closure of it, of the first entry point.
+    /// A closure of it.
     #[inline]
-    pub fn reference(&self, frame: Frame) -> u64 {
-        (self.generation as u64) << 32 | frame as u64
+    pub fn closure(&self, entry: u32, frame: Frame) -> Closure {
+        Closure((entry as u64) << ENTRY_SHIFT | (self.generation as u64) << 32 | frame as u64)
     }
 
     /// Whether it is still the one that a closure was made for.
@@ -82,6 +86,10 @@ impl Closure {
     pub fn frame(self) -> Frame {
         self.0 as u32
     }
+    /// The same of another entry point.
+    pub fn at(self, entry: u32) -> Closure {
+        Closure((entry as u64) << ENTRY_SHIFT | self.0 & ((1 << ENTRY_SHIFT) - 1))
+    }
     fn generation(self) -> u16 {
         (self.0 >> 32) as u16 & GEN_MASK
     }
@@ -101,6 +109,8 @@ pub struct Heap {
     pub words: Vec<u64>,
     pub records: Vec<Record>,
     classes: FxHashMap<u32, Class>,
+    /// Words of the records of each class.
+    sizes: Vec<u32>,
     /// The first record to use again of each class.
     free: Vec<Frame>,
     /// Records in use after the last marking, and added since.
@@ -118,9 +128,10 @@ impl Heap {
 
     /// The class of records of that size.
     pub fn class(&mut self, size: u32) -> Class {
-        let free = &mut self.free;
+        let (free, sizes) = (&mut self.free, &mut self.sizes);
         *self.classes.entry(size).or_insert_with(|| {
             free.push(NONE);
+            sizes.push(size);
             free.len() as Class - 1
         })
     }
@@ -141,11 +152,11 @@ impl Heap {
     }
 
     /// A new one.
-    pub fn add(&mut self, kind: Kind, size: u32) -> Frame {
+    pub fn add(&mut self, kind: Kind, class: Class) -> Frame {
         self.made += 1;
         let base = self.words.len() as u32;
-        self.words.resize(self.words.len() + size as usize, 0);
-        self.records.push(Record { base, kind, generation: 0, marked: false, next: NONE, called_at: 0 });
+        self.words.resize(self.words.len() + self.sizes[class as usize] as usize, 0);
+        self.records.push(Record { base, kind, class, generation: 0, marked: false, next: NONE, called_at: 0 });
         self.records.len() as Frame - 1
     }
 
@@ -154,8 +165,8 @@ impl Heap {
     }
 
     #[inline]
-    pub fn release(&mut self, frame: Frame, class: Class) {
-        self.records[frame as usize].release(frame, &mut self.free[class as usize]);
+    pub fn release(&mut self, frame: Frame) {
+        self.records[frame as usize].release(frame, &mut self.free);
     }
 
     #[inline]
@@ -165,8 +176,10 @@ impl Heap {
 
     #[inline]
     pub fn closure(&self, entry: u32, frame: Frame) -> Closure {
-        let generation = if frame == NONE { 0 } else { self.records[frame as usize].generation };
-        Closure((entry as u64) << ENTRY_SHIFT | (generation as u64) << 32 | frame as u64)
+        match frame {
+            NONE => Closure((entry as u64) << ENTRY_SHIFT | NONE as u64),
+            _ => self.records[frame as usize].closure(entry, frame),
+        }
     }
 
     /// Whether the closure's record is still the one it was made for.

@@ -5,7 +5,7 @@ mod lanes;
 mod simple;
 
 use crate::Options;
-use crate::code::{Code, Entry, FuncIdx, Function, Inst, Leave, POISON, Reg};
+use crate::code::{Code, Entry, EntryIdx, FuncIdx, Function, Inst, Leave, NO_ENTRY, POISON, Reg};
 use crate::compile::compile;
 use crate::diagnostics::{self, undefined_call, uninitialized_read};
 use crate::diagnostics::{broken_promise, budget_spent, dead_continuation, invalid_access, invalid_handle, panic};
@@ -45,15 +45,12 @@ struct Call {
     start: u32,
     /// Words of parameters and of what is captured; more than there can be if the function is not compiled yet.
     n_words: u32,
-    n_regs: u32,
     /// Of its frames, and of what its values have captured.
     class: Class,
     captured: Class,
-    /// Some local variables are in memory.
-    has_slots: bool,
 }
 
-const UNKNOWN: Call = Call { start: 0, n_words: u32::MAX, n_regs: 0, class: 0, captured: 0, has_slots: false };
+const UNKNOWN: Call = Call { start: 0, n_words: u32::MAX, class: 0, captured: 0 };
 
 /// Runs of one program, one after the other: what is compiled for one serves the next.
 pub struct Machine<'w> {
@@ -174,10 +171,8 @@ impl Machine<'_> {
         self.calls[idx] = Call {
             start: function.start,
             n_words: function.n_params + function.n_captured,
-            n_regs: function.n_regs,
             class: self.heap.class(function.n_regs),
             captured: self.heap.class(function.n_captured),
-            has_slots: !function.slots.is_empty(),
         };
         let function = Rc::new(function);
         self.compiled[idx] = Some(function.clone());
@@ -193,15 +188,11 @@ impl Machine<'_> {
         };
         let frame = match self.heap.reuse(Kind::Frame(func), call.class) {
             Some(frame) => frame,
-            None => self.grow(Kind::Frame(func), call.n_regs)?,
+            None => self.grow(Kind::Frame(func), call.class)?,
         };
         let record = &mut self.heap.records[frame as usize];
         record.called_at = self.pc as u32;
-        let base = record.base as usize;
-        if call.has_slots {
-            self.clear_slots(func, base);
-        }
-        Ok((frame, base, call.start))
+        Ok((frame, record.base as usize, call.start))
     }
 
     /// What a function takes, compiled now if need be.
@@ -216,29 +207,18 @@ impl Machine<'_> {
 
     /// A new record, after those that are abandoned have been given back, if it is time.
     #[cold]
-    fn grow(&mut self, kind: Kind, size: u32) -> Result<Frame> {
+    fn grow(&mut self, kind: Kind, class: Class) -> Result<Frame> {
         let bytes = self.l.memory.live_bytes;
         if self.heap.wants_marking() || self.heap.is_full() || bytes > 2 * self.bytes_then + MIN_BYTES {
             self.collect();
             self.bytes_then = self.l.memory.live_bytes;
-            let class = self.heap.class(size);
             if let Some(frame) = self.heap.reuse(kind, class) {
                 return Ok(frame);
             }
         }
         match self.heap.is_full() {
             true => Err(budget_spent::recursion().into()),
-            false => Ok(self.heap.add(kind, size)),
-        }
-    }
-
-    /// No local variable has memory yet.
-    #[cold]
-    fn clear_slots(&mut self, func: FuncIdx, base: usize) {
-        if let Some(Some(function)) = self.compiled.get(func as usize) {
-            for &slot in &function.slots {
-                self.heap.words[base + slot as usize] = 0;
-            }
+            false => Ok(self.heap.add(kind, class)),
         }
     }
 
@@ -261,17 +241,19 @@ impl Machine<'_> {
 
     /// The instruction `Call`: words go from frame to frame.
     #[inline]
-    fn call(&mut self, func: FuncIdx, list: u32, leave: Leave) -> Result<()> {
-        let n = self.code.lists[list as usize] as usize;
-        let (frame, base, start) = self.new_frame(func, n)?;
-        let list = &self.code.lists[list as usize + 1..list as usize + 1 + n];
-        for (i, &r) in list.iter().enumerate() {
+    fn call(&mut self, func: FuncIdx, list: u32, leave: Leave, then: EntryIdx) -> Result<()> {
+        let n = self.code.list(list).len();
+        let (frame, base, start) = self.new_frame(func, n + usize::from(then != NO_ENTRY))?;
+        for (i, &r) in self.code.list(list).iter().enumerate() {
             self.heap.words[base + i] = self.heap.words[self.base + r as usize];
+        }
+        if then != NO_ENTRY {
+            self.heap.words[base + n] = self.heap.closure(then, self.frame).0;
         }
         match leave {
             Leave::Stay | Leave::Forget => {}
             Leave::Keep => self.kept.entry(frame).or_default().push(self.frame),
-            Leave::Free => self.free_frame(self.frame),
+            Leave::Free | Leave::FreeSlots => self.free_frame(self.frame),
             Leave::Release => {
                 let last = match &self.compiled[func as usize] {
                     Some(f) => f.ret,
@@ -291,8 +273,6 @@ impl Machine<'_> {
     /// A function has ended with a call of itself: its frame is the next one's.
     #[cold]
     fn again(&mut self) {
-        self.free_slots(self.func, self.frame);
-        self.clear_slots(self.func, self.base);
         self.free_kept(self.frame);
         self.heap.records[self.frame as usize].renew();
     }
@@ -327,14 +307,11 @@ impl Machine<'_> {
     #[inline]
     fn free_one(&mut self, frame: Frame) {
         let Kind::Frame(func) = self.heap.records[frame as usize].kind else { return };
-        let Some(&call) = self.calls.get(func as usize) else { return };
-        if call.has_slots {
-            self.free_slots(func, frame);
-        }
-        self.heap.release(frame, call.class);
+        self.free_slots(func, frame);
+        self.heap.release(frame);
     }
 
-    #[cold]
+    #[inline]
     fn free_slots(&mut self, func: FuncIdx, frame: Frame) {
         let Some(Some(function)) = self.compiled.get(func as usize) else { return };
         let base = self.heap.base(frame);
@@ -368,10 +345,7 @@ impl Machine<'_> {
         for frame in self.heap.sweep() {
             match self.heap.records[frame as usize].kind {
                 Kind::Frame(_) => self.free_frame(frame),
-                Kind::Captured(f) => {
-                    let Some(call) = self.calls.get(f as usize) else { continue };
-                    self.heap.release(frame, call.captured);
-                }
+                Kind::Captured(_) => self.heap.release(frame),
                 Kind::Free => {}
             }
         }
@@ -401,7 +375,10 @@ impl Machine<'_> {
             let Some(Some(caller)) = self.compiled.get(func as usize) else { break };
             // The continuation's own place is after the call; the call is where it was made.
             let start = caller.start as usize;
-            let makes = |i: &Inst| matches!(i, Inst::MakeCont { entry, .. } if *entry == closure.entry());
+            let makes = |i: &Inst| match *i {
+                Inst::MakeCont { entry, .. } | Inst::Call { then: entry, .. } => entry == closure.entry(),
+                _ => false,
+            };
             let made = self.code.insts[start..].iter().position(makes);
             let span = self.code.spans.get(made.map_or(pc as usize, |i| start + i));
             fault.chain.push((name, span.copied().unwrap_or(Span::NONE)));
@@ -466,6 +443,8 @@ impl Machine<'_> {
                     let at = self.lane(idx, 2 * n)?;
                     self.set(d, if at < n { self.get(a + at) } else { self.get(b + at - n) });
                 }
+                Inst::CopyMany { d, s, n } => self.copy_many(d, s, n),
+                Inst::Select { d, cond, a, b, n } => self.copy_many(d, if self.get(cond) != 0 { a } else { b }, n),
                 Inst::LoadMany { d, a, layout } => {
                     self.steps += self.code.layouts[layout as usize].leaves.len() as u64 / u64::from(WORDS_OF_STEP);
                     self.load_many(d, self.get(a) as usize, layout)?;
@@ -531,9 +510,9 @@ impl Machine<'_> {
                     self.set(d, at);
                 }
                 Inst::MakeClosure { d, entry, list } => self.make_closure(d, entry, list)?,
-                Inst::Call { func, list, leave } => {
+                Inst::Call { func, list, leave, then } => {
                     self.step()?;
-                    self.call(func, list, leave)?;
+                    self.call(func, list, leave, then)?;
                 }
                 Inst::Again { to } => {
                     self.step()?;
@@ -587,6 +566,12 @@ impl Machine<'_> {
                 other => return Err(bug(format!("{other:?}"))),
             }
         }
+    }
+
+    fn copy_many(&mut self, d: Reg, s: Reg, n: u32) {
+        self.steps += u64::from(n / WORDS_OF_STEP);
+        let base = self.base;
+        self.heap.words.copy_within(base + s as usize..base + (s + n) as usize, base + d as usize);
     }
 
     /// The index of a lane, below `n`.
@@ -654,9 +639,10 @@ impl Machine<'_> {
                 // The record's layout must be known before it can be marked.
                 self.compiled(func)?;
                 let (kind, n) = (Kind::Captured(func), self.words.len());
-                let frame = match self.heap.reuse(kind, self.calls[func as usize].captured) {
+                let class = self.calls[func as usize].captured;
+                let frame = match self.heap.reuse(kind, class) {
                     Some(frame) => frame,
-                    None => self.grow(kind, n as u32)?,
+                    None => self.grow(kind, class)?,
                 };
                 let base = self.heap.base(frame);
                 self.heap.words[base..base + n].copy_from_slice(&self.words);
@@ -684,7 +670,7 @@ impl Machine<'_> {
     fn leave(&mut self, leave: Leave, n: usize) {
         match leave {
             Leave::Stay | Leave::Forget | Leave::Keep => {}
-            Leave::Free => self.free_frame(self.frame),
+            Leave::Free | Leave::FreeSlots => self.free_frame(self.frame),
             Leave::Release => {
                 if let Some(last) = n.checked_sub(1) {
                     let release = self.heap.closure(RELEASE, self.frame);

@@ -37,7 +37,9 @@ pub struct Scope {
     pub idom: Vec<usize>,
     /// Addresses of local variables that are kept in registers: the slot, and the path to the part.
     pub places: FxHashMap<Val, (Val, Vec<u64>)>,
-    /// Values that may hold an address of a local variable in memory.
+    /// Local variables in memory.
+    pub memory_slots: Vec<Val>,
+    /// Values that may hold an address of one of these.
     pub derived: FxHashSet<Val>,
     /// Such an address was stored away.
     pub escaped: bool,
@@ -267,6 +269,7 @@ impl<'w> Program<'w> {
             blocks,
             idom,
             places: FxHashMap::default(),
+            memory_slots: Vec::new(),
             derived: FxHashSet::default(),
             escaped: false,
             may_hold_own: false,
@@ -432,7 +435,9 @@ impl<'w> Program<'w> {
     fn find_derived(&mut self, f: Cont, scope: &mut Scope) {
         let w = self.w;
         let is_memory_slot = |v: &Val| w.is_op(*v, Op::Slot) && !scope.places.contains_key(v);
-        if !scope.blocks.iter().any(|&k| self.nest.ops(k).iter().any(is_memory_slot)) {
+        let ops = scope.blocks.iter().flat_map(|&k| self.nest.ops(k));
+        scope.memory_slots = ops.copied().filter(is_memory_slot).collect();
+        if scope.memory_slots.is_empty() {
             return;
         }
         let mut memo = FxHashMap::default();

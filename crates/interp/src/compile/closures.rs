@@ -32,7 +32,7 @@ impl Compiler<'_, '_> {
         Ok(d)
     }
 
-    fn block_entry(&mut self, k: Cont) -> Result<EntryIdx> {
+    pub(super) fn block_entry(&mut self, k: Cont) -> Result<EntryIdx> {
         if let Some(&entry) = self.entries.get(&k) {
             return Ok(entry);
         }

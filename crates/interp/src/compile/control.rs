@@ -1,7 +1,7 @@
 //! How a continuation ends: calls, branches, jumps, and what becomes of the frame.
 
 use super::{Compiler, Result};
-use crate::code::{Inst, Leave, Reg};
+use crate::code::{EntryIdx, Inst, Leave, NO_ENTRY, Reg};
 use crate::fault::bug;
 use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Prim, Val};
 
@@ -82,8 +82,8 @@ impl Compiler<'_, '_> {
             return Ok(());
         }
         let leave = self.leave_of(None, Some(c), args)?;
-        let mut words = self.words(args)?;
         if matches!(*self.w.cont(c).linkage, Linkage::Foreign(_)) {
+            let words = self.words(args)?;
             let foreign = self.l.foreign(c)?;
             let list = self.list(&words);
             self.emit(Inst::CallForeign { foreign, list, leave });
@@ -93,6 +93,8 @@ impl Compiler<'_, '_> {
             self.fail("a function without a body is called");
             return Ok(());
         }
+        let (args, then) = self.made_last(c, args)?;
+        let mut words = self.words(args)?;
         words.extend(self.captured_words(c)?);
         if c == self.f && leave == Leave::Free {
             self.move_words(words, 0);
@@ -101,8 +103,23 @@ impl Compiler<'_, '_> {
         }
         let func = self.l.func(c);
         let list = self.list(&words);
-        self.emit(Inst::Call { func, list, leave });
+        self.emit(Inst::Call { func, list, leave, then });
         Ok(())
+    }
+
+    /// Without the last argument, if the call makes it: a continuation of this frame that nothing else needed before.
+    fn made_last<'a>(&mut self, c: Cont, args: &'a [Val]) -> Result<(&'a [Val], EntryIdx)> {
+        let has_more = !self.l.program.captured(c).is_empty() || !self.l.program.frames(c).is_empty();
+        if !has_more
+            && let Some((&last, args)) = args.split_last()
+            && let last = self.strip(last)
+            && !self.available.contains_key(&last)
+            && let Node::Cont(k) = self.w.node(last)
+            && !self.l.program.is_func(k)
+        {
+            return Ok((args, self.block_entry(k)?));
+        }
+        Ok((args, NO_ENTRY))
     }
 
     fn leave(&mut self, callee: Val, args: &[Val]) -> Result<Leave> {
@@ -141,7 +158,11 @@ impl Compiler<'_, '_> {
                 return Ok(if goes_on { Leave::Release } else { Leave::Keep });
             }
         }
-        Ok(if self.scope.may_hold_own { Leave::Forget } else { Leave::Free })
+        Ok(match self.scope.may_hold_own {
+            true => Leave::Forget,
+            false if self.scope.memory_slots.is_empty() => Leave::Free,
+            false => Leave::FreeSlots,
+        })
     }
 
     fn branch(&mut self, cond: Val, then: Val, els: Val) -> Result<()> {
@@ -149,34 +170,25 @@ impl Compiler<'_, '_> {
         let cond = self.strip(cond);
         let (then, els) = (self.strip(then), self.strip(els));
         let comparison = w.as_op(cond).filter(|op| op.is_comparison() && !self.available.contains_key(&cond));
-        let inst = match comparison {
+        let (inst, is_negated) = match comparison {
             Some(op) => {
                 let span = self.span;
-                let prim = w.prim(w.args(cond)[0]).unwrap_or(Prim::U64);
-                let a = self.need(w.args(cond)[0])?;
-                let inst = match self.small_literal(w.args(cond)[1]).filter(|_| !prim.is_float()) {
-                    Some(imm) => Inst::BranchImm { op, prim, a, imm, then: 0, els: 0 },
-                    None => Inst::BranchCompare { op, prim, a, b: self.need(w.args(cond)[1])?, then: 0, els: 0 },
-                };
+                let inst = self.branch_of(op, w.args(cond)[0], w.args(cond)[1])?;
                 self.span = span;
                 inst
             }
-            None => Inst::Branch { cond: self.need(cond)?, then: 0, els: 0 },
+            None => (Inst::Branch { cond: self.need(cond)?, then: 0, els: 0 }, false),
         };
-        let at = self.code.insts.len();
+        let targets = if is_negated { [els, then] } else { [then, els] };
         self.emit(inst);
-        for (which, target) in [then, els].into_iter().enumerate() {
+        let at = self.code.insts.len() - 1;
+        for (which, target) in targets.into_iter().enumerate() {
             match w.node(target) {
                 Node::Cont(c) if self.l.program.is_block_of(c, self.f) => self.fixups.push((at, which, c)),
                 _ => {
                     // Something else: a piece of code that calls it. What it computes is not computed elsewhere.
-                    let pc = self.code.insts.len() as u32;
-                    match &mut self.code.insts[at] {
-                        Inst::Branch { then, els, .. }
-                        | Inst::BranchImm { then, els, .. }
-                        | Inst::BranchCompare { then, els, .. } => *(if which == 0 { then } else { els }) = pc,
-                        _ => {}
-                    }
+                    self.label = self.code.insts.len();
+                    self.set_target(at, which, self.label as u32);
                     let undo = self.undo.len();
                     self.call(target, &[])?;
                     while self.undo.len() > undo
@@ -193,13 +205,39 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
+    /// A branch on a comparison, its targets not known yet, and whether it is on the contrary.
+    fn branch_of(&mut self, op: Op, x: Val, y: Val) -> Result<(Inst, bool)> {
+        let prim = self.w.prim(x).unwrap_or(Prim::U64);
+        let is_equality = matches!(op, Op::Eq | Op::Ne);
+        let a = self.need(x)?;
+        let imm = self.small_literal(y).filter(|_| !prim.is_float() && (is_equality || prim.is_signed()));
+        let (then, els) = (0, 0);
+        Ok(match (op, imm) {
+            (Op::Eq | Op::Ne, Some(imm)) => (Inst::BranchEqImm { a, imm, then, els }, op == Op::Ne),
+            (Op::Lt | Op::Ge, Some(imm)) => (Inst::BranchLtImm { a, imm, then, els }, op == Op::Ge),
+            // At most a number is less than the next.
+            (Op::Le | Op::Gt, Some(imm)) if imm < i32::MAX => {
+                (Inst::BranchLtImm { a, imm: imm + 1, then, els }, op == Op::Gt)
+            }
+            _ => {
+                let b = self.need(y)?;
+                match op {
+                    Op::Eq | Op::Ne if !prim.is_float() => (Inst::BranchEq { a, b, then, els }, op == Op::Ne),
+                    Op::Lt | Op::Ge if prim.is_signed() => (Inst::BranchLt { a, b, then, els }, op == Op::Ge),
+                    Op::Gt | Op::Le if prim.is_signed() => (Inst::BranchLt { a: b, b: a, then, els }, op == Op::Le),
+                    _ => (Inst::BranchCompare { op, prim, a, b, then, els }, false),
+                }
+            }
+        })
+    }
+
     /// Moves arguments into a block's parameters and goes there.
     fn jump(&mut self, k: Cont, args: &[Val]) -> Result<()> {
         let words = self.words(args)?;
         let start = *self.block_params.get(&k).ok_or_else(|| bug("a jump to another function"))?;
         self.move_words(words, start);
-        let at = self.code.insts.len();
         self.emit(Inst::Jump { to: 0 });
+        let at = self.code.insts.len() - 1;
         self.fixups.push((at, 0, k));
         Ok(())
     }

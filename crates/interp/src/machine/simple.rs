@@ -6,45 +6,53 @@ use nyala_ir::scalar::{eval_cast, eval_comparison};
 use nyala_ir::{Op, Prim};
 use std::cell::Cell;
 
-/// The current activation.
-#[derive(Clone, Copy)]
+/// Where the program is.
 struct At {
-    func: FuncIdx,
-    frame: Frame,
-    base: usize,
+    /// A reference to the current frame, of the first entry point.
+    own: Closure,
     pc: usize,
+    /// Steps that may be taken.
+    left: u64,
 }
+
+/// More words are copied elsewhere.
+const MAX_COPIED: u32 = 16;
 
 impl Machine<'_> {
     /// Runs up to an instruction of another kind, which is the next.
     #[inline(never)]
     pub(super) fn simple(&mut self) -> Result<()> {
-        let mut at = At { func: self.func, frame: self.frame, base: self.base, pc: self.pc };
+        let left = self.max_steps.saturating_sub(self.steps);
+        let mut at = At { own: self.heap.closure(0, self.frame), pc: self.pc, left };
         let result = self.simple_from(&mut at);
-        (self.func, self.frame, self.base, self.pc) = (at.func, at.frame, at.base, at.pc);
+        let record = &self.heap.records[at.own.frame() as usize];
+        if let Kind::Frame(func) = record.kind {
+            self.func = func;
+        }
+        (self.frame, self.base, self.pc) = (at.own.frame(), record.base as usize, at.pc);
+        self.steps += left - at.left;
         result
     }
 
     #[inline(always)]
     fn simple_from(&mut self, at: &mut At) -> Result<()> {
         let wrap = self.options.wrap;
+        // Whether no frame ends with another.
         let is_plain = self.kept.is_empty();
-        let Machine { heap, code, calls, l, steps, max_steps, .. } = self;
+        let Machine { heap, code, calls, l, max_steps, .. } = self;
         let Parts { words, records, free } = heap.parts();
         let (insts, consts, lists, calls) = (&code.insts[..], &code.consts[..], &code.lists[..], &calls[..]);
-        let mut frame = &mut words[at.base..];
-        // A reference to the frame, of no entry point, and whether it ends without more ado: has no memory, keeps no frame.
-        let mut own = records[at.frame as usize].reference(at.frame);
-        let mut is_simple = is_plain && !calls[at.func as usize].has_slots;
+        let words = Cell::from_mut(words).as_slice_of_cells();
+        let mut frame = &words[records[at.own.frame() as usize].base as usize..];
         macro_rules! get {
             ($r:expr) => {
-                frame[$r as usize]
+                frame[$r as usize].get()
             };
         }
         macro_rules! set {
             ($d:expr, $bits:expr) => {{
                 let bits = $bits;
-                frame[$d as usize] = bits;
+                frame[$d as usize].set(bits);
             }};
         }
         macro_rules! i32_op {
@@ -81,23 +89,19 @@ impl Machine<'_> {
         }
         macro_rules! step {
             () => {{
-                *steps += 1;
-                if *steps > *max_steps {
+                let Some(left) = at.left.checked_sub(1) else {
                     return Err(budget_spent::steps(*max_steps).into());
-                }
+                };
+                at.left = left;
             }};
         }
         // Goes on in another frame; what is over is given back.
         macro_rules! go {
-            ($func:expr, $frame:expr, $base:expr, $pc:expr, $leave:expr) => {{
+            ($own:expr, $frame:expr, $pc:expr, $leave:expr) => {{
                 if $leave == Leave::Free {
-                    let class = calls[at.func as usize].class;
-                    records[at.frame as usize].release(at.frame, &mut free[class as usize]);
+                    records[at.own.frame() as usize].release(at.own.frame(), free);
                 }
-                (at.func, at.frame, at.base, at.pc) = ($func, $frame, $base, $pc as usize);
-                own = records[at.frame as usize].reference(at.frame);
-                is_simple = is_plain && !calls[at.func as usize].has_slots;
-                frame = &mut words[at.base..];
+                (at.own, at.pc, frame) = ($own, $pc as usize, $frame);
             }};
         }
         loop {
@@ -113,11 +117,8 @@ impl Machine<'_> {
                     }
                     set!(d, bits);
                 }
-                Inst::CopyMany { d, s, n } => {
-                    *steps += u64::from(n / WORDS_OF_STEP);
-                    frame.copy_within(s as usize..(s + n) as usize, d as usize);
-                }
-                Inst::Poison { d, n } => frame[d as usize..(d + n) as usize].fill(POISON),
+                Inst::CopyMany { d, s, n } if n <= MAX_COPIED => copy(frame, s, d, n),
+                Inst::Poison { d, n } => frame[d as usize..][..n as usize].iter().for_each(|word| word.set(POISON)),
                 Inst::CheckInit { a } => {
                     if get!(a) == POISON {
                         return Err(uninitialized_read::error("use of an uninitialized part of a value").into());
@@ -144,9 +145,8 @@ impl Machine<'_> {
                 Inst::Compare { op, prim, d, a, b } => set!(d, compare(op, prim, get!(a), get!(b))? as u64),
                 Inst::Cast { from, to, d, a } => set!(d, eval_cast(from, to, initialized!(get!(a)))),
                 Inst::Renormalize { from, to, d, a } => set!(d, eval::renormalize(from, to, get!(a))),
-                Inst::Select { d, cond, a, b, n } => {
-                    let s = if get!(cond) != 0 { a } else { b };
-                    frame.copy_within(s as usize..(s + n) as usize, d as usize);
+                Inst::Select { d, cond, a, b, n } if n <= MAX_COPIED => {
+                    copy(frame, if get!(cond) != 0 { a } else { b }, d, n);
                 }
                 Inst::Lea { d, a, b, size } => set!(d, get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size)))),
                 Inst::LeaImm { d, a, offset } => set!(d, get!(a).wrapping_add(consts[offset as usize])),
@@ -162,22 +162,24 @@ impl Machine<'_> {
                     let at = get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size)));
                     l.store(at as usize, leaf, get!(s))?;
                 }
-                Inst::MakeCont { d, entry } => set!(d, u64::from(entry) << ENTRY_SHIFT | own),
+                Inst::MakeCont { d, entry } => set!(d, at.own.at(entry).0),
                 Inst::Jump { to } => {
                     step!();
                     at.pc = to as usize;
                 }
-                Inst::Again { to } if is_simple => {
+                Inst::Again { to } if is_plain => {
                     step!();
-                    records[at.frame as usize].renew();
-                    own = records[at.frame as usize].reference(at.frame);
+                    let record = &mut records[at.own.frame() as usize];
+                    record.renew();
+                    at.own = record.closure(0, at.own.frame());
                     at.pc = to as usize;
                 }
-                Inst::Call { func, list, leave: leave @ (Leave::Stay | Leave::Free) }
-                    if leave == Leave::Stay || is_simple =>
+                Inst::Call { func, list, leave: leave @ (Leave::Stay | Leave::Free), then }
+                    if leave == Leave::Stay || is_plain =>
                 {
                     let n = lists[list as usize];
-                    let call = calls.get(func as usize).filter(|call| call.n_words == n && !call.has_slots);
+                    let n_made = u32::from(then != NO_ENTRY);
+                    let call = calls.get(func as usize).filter(|call| call.n_words == n + n_made);
                     let first = call.and_then(|call| free.get_mut(call.class as usize));
                     let (Some(call), Some(first)) = (call, first) else {
                         at.pc -= 1;
@@ -191,29 +193,32 @@ impl Machine<'_> {
                     step!();
                     *first = record.next;
                     (record.kind, record.called_at) = (Kind::Frame(func), at.pc as u32);
-                    let base = record.base as usize;
-                    pass(words, at.base, &lists[list as usize + 1..][..n as usize], base);
-                    go!(func, new, base, call.start, leave);
+                    let (own, callee) = (record.closure(0, new), &words[record.base as usize..]);
+                    pass(frame, &lists[list as usize + 1..][..n as usize], callee);
+                    if then != NO_ENTRY {
+                        callee[n as usize].set(at.own.at(then).0);
+                    }
+                    go!(own, callee, call.start, leave);
                 }
                 // A continuation of another frame gets its arguments.
                 Inst::CallValue { callee, list, leave: leave @ (Leave::Free | Leave::Forget) }
-                    if leave == Leave::Forget || is_simple =>
+                    if leave == Leave::Forget || is_plain =>
                 {
                     let closure = Closure(get!(callee));
                     let entry = l.entries.get(closure.entry() as usize);
                     let record = records.get(closure.frame() as usize);
-                    let (Some(&Entry::Block { func, pc, params }), Some(record)) = (entry, record) else {
+                    let (Some(&Entry::Block { pc, params, .. }), Some(record)) = (entry, record) else {
                         at.pc -= 1;
                         return Ok(());
                     };
-                    if closure.frame() == at.frame || !record.is(closure) {
+                    if closure.frame() == at.own.frame() || !record.is(closure) {
                         at.pc -= 1;
                         return Ok(());
                     }
                     step!();
-                    let (base, n) = (record.base as usize, lists[list as usize] as usize);
-                    pass(words, at.base, &lists[list as usize + 1..][..n], base + params as usize);
-                    go!(func, closure.frame(), base, pc, leave);
+                    let (n, other) = (lists[list as usize] as usize, &words[record.base as usize..]);
+                    pass(frame, &lists[list as usize + 1..][..n], &other[params as usize..]);
+                    go!(closure.at(0), other, pc, leave);
                 }
                 Inst::Branch { cond, then, els } => {
                     at.pc = if initialized!(get!(cond)) != 0 { then } else { els } as usize;
@@ -221,9 +226,19 @@ impl Machine<'_> {
                 Inst::BranchCompare { op, prim, a, b, then, els } => {
                     at.pc = if compare(op, prim, get!(a), get!(b))? { then } else { els } as usize;
                 }
-                Inst::BranchImm { op, prim, a, imm, then, els } => {
-                    let x = initialized!(get!(a));
-                    at.pc = if compare_ints(op, prim, x, imm as i64 as u64) { then } else { els } as usize;
+                Inst::BranchEq { a, b, then, els } => {
+                    let (x, y) = (initialized!(get!(a)), initialized!(get!(b)));
+                    at.pc = if x == y { then } else { els } as usize;
+                }
+                Inst::BranchEqImm { a, imm, then, els } => {
+                    at.pc = if initialized!(get!(a)) == imm as i64 as u64 { then } else { els } as usize;
+                }
+                Inst::BranchLt { a, b, then, els } => {
+                    let (x, y) = (initialized!(get!(a)), initialized!(get!(b)));
+                    at.pc = if (x as i64) < y as i64 { then } else { els } as usize;
+                }
+                Inst::BranchLtImm { a, imm, then, els } => {
+                    at.pc = if (initialized!(get!(a)) as i64) < i64::from(imm) { then } else { els } as usize;
                 }
                 _ => {
                     at.pc -= 1;
@@ -234,13 +249,20 @@ impl Machine<'_> {
     }
 }
 
-/// Copies words of the frame at `from` to where another's parameters begin.
+/// Copies words of a frame to where another's parameters begin.
 #[inline(always)]
-fn pass(words: &mut [u64], from: usize, list: &[Reg], to: usize) {
-    let words = Cell::from_mut(words).as_slice_of_cells();
-    let (from, to) = (&words[from..], &words[to..][..list.len()]);
-    for (to, &r) in to.iter().zip(list) {
-        to.set(from[r as usize].get());
+fn pass(frame: &[Cell<u64>], list: &[Reg], to: &[Cell<u64>]) {
+    for (to, &r) in to[..list.len()].iter().zip(list) {
+        to.set(frame[r as usize].get());
+    }
+}
+
+/// Copies words within a frame, which may overlap.
+fn copy(frame: &[Cell<u64>], from: Reg, to: Reg, n: u32) {
+    let (from, to) = (&frame[from as usize..][..n as usize], &frame[to as usize..][..n as usize]);
+    match from.as_ptr() < to.as_ptr() {
+        true => from.iter().zip(to).rev().for_each(|(from, to)| to.set(from.get())),
+        false => from.iter().zip(to).for_each(|(from, to)| to.set(from.get())),
     }
 }
 
@@ -252,20 +274,15 @@ fn compare(op: Op, prim: Prim, a: u64, b: u64) -> Result<bool> {
     if prim.is_float() {
         return Ok(eval_comparison(op, prim, a, b));
     }
-    Ok(compare_ints(op, prim, a, b))
-}
-
-#[inline(always)]
-fn compare_ints(op: Op, prim: Prim, a: u64, b: u64) -> bool {
     // Signed numbers are in the order of others once the sign is turned.
     let turn = u64::from(prim.is_signed()) << 63;
     let (x, y) = (a ^ turn, b ^ turn);
-    match op {
+    Ok(match op {
         Op::Eq => x == y,
         Op::Ne => x != y,
         Op::Lt => x < y,
         Op::Le => x <= y,
         Op::Gt => x > y,
         _ => x >= y,
-    }
+    })
 }
