@@ -1,6 +1,9 @@
 //! The compiler's allocator: small blocks by another one, large ones in mappings of their own. What grows by doubling, as
 //! the tables of a compiler do, is then not copied each time, which takes a fifth of the time of a large program, but
 //! moved by the system.
+//!
+//! Pages are large where a program is: to clear one takes half a millisecond, which a small program needs for all that it
+//! does. So large blocks have them, and small ones from when one has grown large.
 
 use std::alloc::{GlobalAlloc, Layout};
 
@@ -10,6 +13,10 @@ pub struct Remapping<A>(pub A);
 /// Bytes from which on a block has a mapping of its own: that of a large page.
 const LARGE: usize = 2 << 20;
 const PAGE: usize = 4096;
+/// Bytes to which a block grows in a program that is not small.
+const GROWN: usize = 512 << 10;
+/// Bytes that the allocator of small blocks asks the system for at once, as a rule.
+const REGION: usize = 1 << 30;
 
 fn is_large(size: usize, align: usize) -> bool {
     cfg!(target_os = "linux") && size >= LARGE && align <= PAGE
@@ -17,8 +24,9 @@ fn is_large(size: usize, align: usize) -> bool {
 
 #[cfg(target_os = "linux")]
 mod mapping {
-    use super::LARGE;
+    use super::{LARGE, REGION};
     use std::ptr::null_mut;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Large pages are for mappings whose size is a multiple of theirs.
     fn mapped(size: usize) -> usize {
@@ -36,6 +44,17 @@ mod mapping {
         // SAFETY: of the mapping just made. It is advice: what comes of it does not matter.
         unsafe { libc::madvise(at, mapped(size), libc::MADV_HUGEPAGE) };
         at.cast()
+    }
+
+    /// Small blocks around this one are in large pages from now on, as far as they are in new ones.
+    pub fn advise_around(at: *mut u8) {
+        static LAST: AtomicUsize = AtomicUsize::new(0);
+        let start = at.wrapping_sub(at as usize % REGION);
+        if LAST.swap(start as usize, Ordering::Relaxed) == start as usize {
+            return;
+        }
+        // SAFETY: it is advice, whatever is mapped there.
+        unsafe { libc::madvise(start.cast(), REGION, libc::MADV_HUGEPAGE) };
     }
 
     /// A null pointer if there is no memory; then it stays as it was.
@@ -63,6 +82,7 @@ mod mapping {
     pub fn make(_: usize) -> *mut u8 {
         std::ptr::null_mut()
     }
+    pub fn advise_around(_: *mut u8) {}
     pub unsafe fn resize(_: *mut u8, _: usize, _: usize) -> *mut u8 {
         std::ptr::null_mut()
     }
@@ -98,6 +118,9 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Remapping<A> {
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if new_size >= GROWN {
+            mapping::advise_around(at);
+        }
         let is_now = is_large(new_size, layout.align());
         match (is_large(layout.size(), layout.align()), is_now) {
             // SAFETY: the mapping of this layout; who asks for another size uses the new address from now on.
