@@ -1,19 +1,108 @@
-//! Links exactly one shared libLLVM 22: the one that `NYALA_LLVM` names (the library or its folder), else the one that
-//! the Rust toolchain carries.
+//! Finds exactly one shared libLLVM 22: the one that `NYALA_LLVM` names (the library or its folder), else the one that the
+//! Rust toolchain carries.
 //!
-//! What is linked is a stub without code that exports LLVM's C functions and whose soname is the library's absolute
-//! path. The loader then finds the library by that path: no binary needs an rpath, whichever crate it belongs to, and
-//! any character may stand in the path.
+//! It is not linked but loaded by its absolute path when its first function is called (`src/library.rs`): loading takes
+//! longer than to check a program. What is linked in its place is written here: under the name of each of LLVM's C
+//! functions a jump to where the function is.
 
-use object::{Object, ObjectSymbol};
+use object::{Object, ObjectSymbol, SymbolKind};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
+// What a function does: it goes where the function is. At first it says which one it is and has it found.
+const X86_64_STUB: &str = "
+	movq nyala_llvm_functions+OFFSET(%rip), %r11
+	testq %r11, %r11
+	je 1f
+	jmpq *%r11
+1:	pushq $INDEX
+	jmp nyala_llvm_first
+";
+/// Finds the function with the number on the stack, all arguments left as they are, and goes there.
+const X86_64_FIRST: &str = "	.text
+nyala_llvm_first:
+	pushq %rax
+	pushq %rdi
+	pushq %rsi
+	pushq %rdx
+	pushq %rcx
+	pushq %r8
+	pushq %r9
+	subq $136, %rsp
+	movups %xmm0, (%rsp)
+	movups %xmm1, 16(%rsp)
+	movups %xmm2, 32(%rsp)
+	movups %xmm3, 48(%rsp)
+	movups %xmm4, 64(%rsp)
+	movups %xmm5, 80(%rsp)
+	movups %xmm6, 96(%rsp)
+	movups %xmm7, 112(%rsp)
+	movq 192(%rsp), %rdi
+	callq {find}
+	movq %rax, %r11
+	movups (%rsp), %xmm0
+	movups 16(%rsp), %xmm1
+	movups 32(%rsp), %xmm2
+	movups 48(%rsp), %xmm3
+	movups 64(%rsp), %xmm4
+	movups 80(%rsp), %xmm5
+	movups 96(%rsp), %xmm6
+	movups 112(%rsp), %xmm7
+	addq $136, %rsp
+	popq %r9
+	popq %r8
+	popq %rcx
+	popq %rdx
+	popq %rsi
+	popq %rdi
+	popq %rax
+	addq $8, %rsp
+	jmpq *%r11
+";
+const AARCH64_STUB: &str = "
+	adrp x16, nyala_llvm_functions+OFFSET
+	ldr x16, [x16, :lo12:nyala_llvm_functions+OFFSET]
+	cbz x16, 1f
+	br x16
+1:	mov w17, #INDEX
+	b nyala_llvm_first
+";
+const AARCH64_FIRST: &str = "	.text
+nyala_llvm_first:
+	stp x29, x30, [sp, #-16]!
+	mov x29, sp
+	sub sp, sp, #208
+	stp x0, x1, [sp]
+	stp x2, x3, [sp, #16]
+	stp x4, x5, [sp, #32]
+	stp x6, x7, [sp, #48]
+	str x8, [sp, #64]
+	stp q0, q1, [sp, #80]
+	stp q2, q3, [sp, #112]
+	stp q4, q5, [sp, #144]
+	stp q6, q7, [sp, #176]
+	mov w0, w17
+	bl {find}
+	mov x16, x0
+	ldp x0, x1, [sp]
+	ldp x2, x3, [sp, #16]
+	ldp x4, x5, [sp, #32]
+	ldp x6, x7, [sp, #48]
+	ldr x8, [sp, #64]
+	ldp q0, q1, [sp, #80]
+	ldp q2, q3, [sp, #112]
+	ldp q4, q5, [sp, #144]
+	ldp q6, q7, [sp, #176]
+	add sp, sp, #208
+	ldp x29, x30, [sp], #16
+	br x16
+";
+
 fn main() {
     println!("cargo:rerun-if-env-changed=NYALA_LLVM");
     println!("cargo:rerun-if-changed=build.rs");
-    if let Err(message) = link() {
+    if let Err(message) = write_stubs() {
         for line in message.lines() {
             println!("cargo::error={line}");
         }
@@ -21,34 +110,29 @@ fn main() {
     }
 }
 
-fn link() -> Result<(), String> {
+fn write_stubs() -> Result<(), String> {
     let library = find_library()?;
     println!("cargo:rerun-if-changed={}", library.display());
     let names = exported_functions(&library)?;
     let out_dir = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets no OUT_DIR")?);
-    let assembly = out_dir.join("stub.s");
-    let mut text = String::from("\t.section .note.GNU-stack,\"\",%progbits\n\t.text\n");
-    for name in &names {
-        text.push_str(&format!("\t.globl {name}\n\t.type {name}, %function\n{name}:\n"));
-    }
-    std::fs::write(&assembly, text).map_err(|e| format!("cannot write {}: {e}", assembly.display()))?;
-    let stub = out_dir.join("libnyala_llvm.so");
-    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let run = |command: &mut Command| match command.output() {
-        Ok(out) if out.status.success() => Ok(()),
-        Ok(out) => Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&out.stderr))),
-        Err(e) => Err(format!("cannot run {command:?}: {e}")),
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    let (stub, first) = match arch.as_str() {
+        "x86_64" => (X86_64_STUB, X86_64_FIRST),
+        "aarch64" => (AARCH64_STUB, AARCH64_FIRST),
+        _ => return Err(format!("nobody has written yet how LLVM's functions are called on {arch}")),
     };
-    run(Command::new(compiler)
-        .arg("-shared")
-        .arg("-nostdlib")
-        .args(["-Xlinker", "-soname", "-Xlinker"])
-        .arg(&library)
-        .arg("-o")
-        .arg(&stub)
-        .arg(&assembly))?;
-    println!("cargo:rustc-link-search=native={}", out_dir.display());
-    println!("cargo:rustc-link-lib=dylib=nyala_llvm");
+    let mut text = String::from(first);
+    for (i, name) in names.iter().enumerate() {
+        let stub = stub.replace("NAME", name).replace("INDEX", &i.to_string()).replace("OFFSET", &(8 * i).to_string());
+        text.push_str(&format!("\t.globl {name}\n\t.type {name}, %function\n{name}:\n{stub}"));
+    }
+    // Addresses of the functions, once they are known.
+    text.push_str("\t.bss\n\t.balign 8\n\t.globl nyala_llvm_functions\n\t.hidden nyala_llvm_functions\n");
+    text.push_str(&format!("nyala_llvm_functions:\n\t.zero {}\n\t.text\n", 8 * names.len()));
+    for (name, text) in [("stubs.s", &text), ("names.txt", &names.join("\n"))] {
+        let path = out_dir.join(name);
+        std::fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    }
     println!("cargo:rustc-env=NYALA_LLVM_LIBRARY={}", library.display());
     Ok(())
 }
@@ -100,7 +184,7 @@ fn exported_functions(library: &Path) -> Result<Vec<String>, String> {
     let file = object::File::parse(&*bytes).map_err(|e| format!("{}: {e}", library.display()))?;
     let mut names: Vec<String> = file
         .dynamic_symbols()
-        .filter(|s| s.is_definition())
+        .filter(|s| s.is_definition() && s.kind() == SymbolKind::Text)
         .filter_map(|s| s.name().ok())
         .map(|name| name.split('@').next().unwrap_or(name))
         .filter(|name| name.starts_with("LLVM") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))

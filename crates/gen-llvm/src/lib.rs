@@ -12,6 +12,7 @@ mod frames;
 mod function;
 mod jit;
 mod libmvec;
+mod library;
 mod lifetimes;
 mod locate;
 mod module;
@@ -26,10 +27,8 @@ mod versions;
 pub use cpus::cpus;
 pub use emit::{Emitted, emit, emit_module, emit_text};
 pub use jit::{Jit, call_entry};
+pub use library::{LLVM_LIBRARY, load_llvm};
 pub use locate::Place;
 pub use module::{LlvmModule, Options};
 pub use origins::Lines;
 pub use targets::{ARCHITECTURES, default_triple, host_cpu, is_native, machine_name};
-
-/// The shared library of LLVM that this crate was linked with.
-pub const LLVM_LIBRARY: &str = env!("NYALA_LLVM_LIBRARY");

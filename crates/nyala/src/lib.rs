@@ -284,6 +284,9 @@ impl Session {
 
     /// LLVM would take an unknown CPU for one that can do little.
     fn check_cpus(&mut self) -> Result<(), Reported> {
+        if self.options.cpu.is_none() && self.options.more_cpus.is_empty() {
+            return Ok(());
+        }
         let triple = self.options.target.clone().unwrap_or_else(nyala_gen_llvm::default_triple);
         let is_native = nyala_gen_llvm::is_native(&triple);
         let arch = triple.split('-').next().unwrap_or("");

@@ -53,6 +53,12 @@ fn tried(what: &str, result: Result<String, String>) -> bool {
 
 impl Doctor {
     pub fn run(&self) -> u8 {
+        if let Err(why) = nyala_gen_llvm::load_llvm() {
+            println!("nyala {}\n", env!("CARGO_PKG_VERSION"));
+            line(State::Missing, "LLVM", &format!("without it there is no native code: {why}"));
+            tried("interpreter", interpret());
+            return FAILED;
+        }
         let machine = nyala_gen_llvm::machine_name(&nyala_gen_llvm::Options::default());
         let machine: Vec<&str> = machine.split(' ').take(4).collect();
         println!("nyala {}, {}\n", env!("CARGO_PKG_VERSION"), machine.join(" "));

@@ -1,0 +1,74 @@
+//! LLVM's shared library, loaded when the first of its functions is called.
+//!
+//! To load it takes more than to check and specialize a small program: hundreds of pages of addresses to be set. Programs
+//! call its functions as always; what they reach are jumps that `build.rs` writes, each of which finds its function the
+//! first time.
+
+use std::arch::global_asm;
+use std::ffi::{CStr, CString, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The shared library of LLVM that this crate was made for.
+pub const LLVM_LIBRARY: &str = env!("NYALA_LLVM_LIBRARY");
+
+/// Of LLVM's functions, by number.
+const NAMES: &str = include_str!(concat!(env!("OUT_DIR"), "/names.txt"));
+
+#[cfg(target_arch = "x86_64")]
+global_asm!(include_str!(concat!(env!("OUT_DIR"), "/stubs.s")), find = sym find, options(att_syntax));
+#[cfg(target_arch = "aarch64")]
+global_asm!(include_str!(concat!(env!("OUT_DIR"), "/stubs.s")), find = sym find);
+
+unsafe extern "C" {
+    /// As many as there are names; null while nobody has called them.
+    static nyala_llvm_functions: AtomicPtr<c_void>;
+}
+
+/// A handle of the library, as a number: it stays loaded.
+static LIBRARY: OnceLock<Result<usize, String>> = OnceLock::new();
+
+/// Loads the library, unless it is.
+///
+/// # Errors
+/// The loader's words, if it was moved or is not what it was.
+pub fn load_llvm() -> Result<(), String> {
+    handle().map(|_| ())
+}
+
+fn handle() -> Result<*mut c_void, String> {
+    let handle = LIBRARY.get_or_init(|| {
+        let path = CString::new(LLVM_LIBRARY).map_err(|e| e.to_string())?;
+        // SAFETY: the path is a C string; LLVM's initializers may run in any thread.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
+        match handle.is_null() {
+            false => Ok(handle as usize),
+            // SAFETY: after a failure the message is there, until the next call of the loader.
+            true => Err(unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy().into_owned()),
+        }
+    });
+    handle.clone().map(|handle| handle as *mut c_void)
+}
+
+/// Where a function of LLVM is. Without it, the program ends: its callers cannot do anything else.
+extern "C" fn find(index: usize) -> *mut c_void {
+    let name = NAMES.lines().nth(index).unwrap_or_default();
+    let found = handle().and_then(|library| {
+        let name = CString::new(name).map_err(|e| e.to_string())?;
+        // SAFETY: the handle is the library's, the name a C string.
+        let function = unsafe { libc::dlsym(library, name.as_ptr()) };
+        if function.is_null() { Err(format!("{LLVM_LIBRARY} has no {name:?}")) } else { Ok(function) }
+    });
+    match found {
+        Ok(function) => {
+            // SAFETY: there is a place for each name, which is only read and written as a whole.
+            unsafe { (*(&raw const nyala_llvm_functions).add(index)).store(function, Ordering::Relaxed) };
+            function
+        }
+        Err(message) => {
+            eprintln!("error: LLVM, which makes native code, cannot be loaded: {message}");
+            eprintln!("  = hint: build Nyala again, or set NYALA_LLVM to where LLVM is and do so (README.md)");
+            std::process::exit(1)
+        }
+    }
+}
