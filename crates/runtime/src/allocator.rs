@@ -118,11 +118,11 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Remapping<A> {
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        if new_size >= GROWN {
+        let (was, is_now) = (is_large(layout.size(), layout.align()), is_large(new_size, layout.align()));
+        if !was && new_size >= GROWN {
             mapping::advise_around(at);
         }
-        let is_now = is_large(new_size, layout.align());
-        match (is_large(layout.size(), layout.align()), is_now) {
+        match (was, is_now) {
             // SAFETY: the mapping of this layout; who asks for another size uses the new address from now on.
             (true, true) => unsafe { mapping::resize(at, layout.size(), new_size) },
             // SAFETY: as the caller promises.
