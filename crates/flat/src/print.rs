@@ -72,10 +72,36 @@ pub fn print(module: &Module, shown: &dyn Fn(&Function) -> bool) -> String {
     }
     for (function, name) in module.funcs.iter().zip(&funcs) {
         if shown(function) {
-            Printer { module, function, funcs: &funcs, globals: &globals, names: Vec::new() }.print(name, &mut out);
+            let (names, numbers) = value_names(function);
+            Printer { module, function, funcs: &funcs, globals: &globals, names, numbers }.print(name, &mut out);
         }
     }
     out
+}
+
+/// Names and, where there are none, numbers in the order of definition, so that a new value changes few lines.
+fn value_names(function: &Function) -> (FxHashMap<Value, String>, Vec<u32>) {
+    let defined = |block: &BlockData| -> Vec<Value> {
+        block.params.iter().copied().chain(block.insts.iter().filter_map(|i| i.result)).collect()
+    };
+    // Those look like numbers.
+    let is_number = |name: &str| name.strip_prefix('v').is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
+    let any_number = function.blocks.iter().flat_map(defined).any(|v| is_number(function.name(v)));
+    let (mut names, mut numbers) = (FxHashMap::default(), vec![0; function.values.len()]);
+    let (mut distinct, mut n_nameless) = (Names::default(), 0);
+    for v in function.blocks.iter().flat_map(defined) {
+        let wanted = function.name(v);
+        if !wanted.is_empty() {
+            names.insert(v, distinct.pick(wanted));
+            continue;
+        }
+        n_nameless += 1;
+        numbers[v.idx()] = n_nameless;
+        if any_number {
+            names.insert(v, distinct.pick(&format!("v{n_nameless}")));
+        }
+    }
+    (names, numbers)
 }
 
 /// The text of the functions alone, without heading, structs and globals.
@@ -85,8 +111,8 @@ pub fn print_functions(module: &Module) -> String {
     text.lines().skip_while(is_data).map(|line| format!("{line}\n")).collect()
 }
 
-fn print_bits(prim: Prim, bits: u64, out: &mut String) {
-    let _ = match prim {
+fn print_bits(prim: Prim, bits: u64, out: &mut impl Write) -> fmt::Result {
+    match prim {
         Prim::Bool => write!(out, "{}", bits != 0),
         _ if prim.is_float() => {
             let x = float_value(prim, bits);
@@ -99,7 +125,7 @@ fn print_bits(prim: Prim, bits: u64, out: &mut String) {
         }
         _ if prim.is_signed() => write!(out, "{}{}", bits as i64, prim.name()),
         _ => write!(out, "{bits}{}", prim.name()),
-    };
+    }
 }
 
 fn print_bytes(bytes: &[u8], out: &mut String) {
@@ -120,7 +146,7 @@ fn print_init(module: &Module, init: &Init, ty: Option<Ty>, funcs: &[String], gl
         Init::Zero => out.push_str("zero"),
         Init::Undef => out.push_str("undef"),
         Init::Bits(bits) => match ty.and_then(|t| module.types.as_prim(t)) {
-            Some(prim) => print_bits(prim, *bits, out),
+            Some(prim) => drop(print_bits(prim, *bits, out)),
             None => {
                 let _ = write!(out, "{bits}u64");
             }
@@ -151,7 +177,10 @@ struct Printer<'a> {
     function: &'a Function,
     funcs: &'a [String],
     globals: &'a [String],
-    names: Vec<String>,
+    /// Of values that have one.
+    names: FxHashMap<Value, String>,
+    /// Of those that have none.
+    numbers: Vec<u32>,
 }
 
 impl Printer<'_> {
@@ -159,7 +188,7 @@ impl Printer<'_> {
         tys.iter().map(|&t| self.module.types.display(t)).collect::<Vec<_>>().join(", ")
     }
 
-    fn print(mut self, name: &str, out: &mut String) {
+    fn print(self, name: &str, out: &mut String) {
         let function = self.function;
         let (keyword, symbol) = match &function.linkage {
             Linkage::Internal => ("func", None),
@@ -191,14 +220,13 @@ impl Printer<'_> {
         out.push_str(" {\n");
         let mut block_names = Names::default();
         let blocks: Vec<String> = function.blocks.iter().map(|b| block_names.pick(&b.name)).collect();
-        self.name_values();
         for (i, (block, name)) in function.blocks.iter().zip(&blocks).enumerate() {
             let params: Vec<String> = block
                 .params
                 .iter()
                 .map(|&p| match i {
-                    0 => self.names[p.idx()].clone(),
-                    _ => format!("{}: {}", self.names[p.idx()], self.module.types.display(function.ty(p))),
+                    0 => self.name(p).to_string(),
+                    _ => format!("{}: {}", self.name(p), self.module.types.display(function.ty(p))),
                 })
                 .collect();
             let _ = writeln!(out, "{name}({}):", params.join(", "));
@@ -210,61 +238,53 @@ impl Printer<'_> {
         out.push_str("}\n");
     }
 
-    /// Names in the order of definition, so that a new value changes few lines.
-    fn name_values(&mut self) {
-        let mut names = Names::default();
-        self.names = vec![String::new(); self.function.values.len()];
-        let mut n_nameless = 0;
-        for block in &self.function.blocks {
-            for v in block.params.iter().copied().chain(block.insts.iter().filter_map(|i| i.result)) {
-                let wanted = self.function.name(v);
-                self.names[v.idx()] = if wanted.is_empty() {
-                    n_nameless += 1;
-                    names.pick(&format!("v{n_nameless}"))
-                } else {
-                    names.pick(wanted)
-                };
-            }
-        }
+    fn name(&self, v: Value) -> impl fmt::Display {
+        fmt::from_fn(move |f| match self.names.get(&v) {
+            Some(name) => f.write_str(name),
+            None => write!(f, "v{}", self.numbers[v.idx()]),
+        })
     }
 
-    fn value(&self, v: Value) -> String {
-        let data = &self.function.values[v.idx()];
-        let ty = || self.module.types.display(data.ty);
-        let Def::Const(constant) = data.def else { return self.names[v.idx()].clone() };
-        match constant {
-            Const::Bits(bits) => match self.module.types.as_prim(data.ty) {
-                Some(prim) => {
-                    let mut out = String::new();
-                    print_bits(prim, bits, &mut out);
-                    out
-                }
-                None => format!("ptr[{}] {bits}", ty()),
-            },
-            Const::Undef => format!("undef[{}]", ty()),
-            Const::Func(func) => format!("@{}", self.funcs[func.idx()]),
-            Const::CFunc(func) => format!("c@{}", self.funcs[func.idx()]),
-            Const::Global(global) => {
-                // Usually the address of the whole global; a cast shows its type.
-                let plain = self.module.types.pointee(data.ty) == Some(self.module.globals[global.idx()].ty);
-                let name = &self.globals[global.idx()];
-                if plain && matches!(self.module.types.kind(data.ty), TyKind::Ptr { space: 0, .. }) {
-                    format!("${name}")
-                } else {
-                    format!("$[{}]{name}", ty())
+    fn value(&self, v: Value) -> impl fmt::Display {
+        fmt::from_fn(move |f| {
+            let data = &self.function.values[v.idx()];
+            let ty = || self.module.types.display(data.ty);
+            let Def::Const(constant) = data.def else { return write!(f, "{}", self.name(v)) };
+            match constant {
+                Const::Bits(bits) => match self.module.types.as_prim(data.ty) {
+                    Some(prim) => print_bits(prim, bits, f),
+                    None => write!(f, "ptr[{}] {bits}", ty()),
+                },
+                Const::Undef => write!(f, "undef[{}]", ty()),
+                Const::Func(func) => write!(f, "@{}", self.funcs[func.idx()]),
+                Const::CFunc(func) => write!(f, "c@{}", self.funcs[func.idx()]),
+                Const::Global(global) => {
+                    // Usually the address of the whole global; a cast shows its type.
+                    let plain = self.module.types.pointee(data.ty) == Some(self.module.globals[global.idx()].ty);
+                    let name = &self.globals[global.idx()];
+                    if plain && matches!(self.module.types.kind(data.ty), TyKind::Ptr { space: 0, .. }) {
+                        write!(f, "${name}")
+                    } else {
+                        write!(f, "$[{}]{name}", ty())
+                    }
                 }
             }
-        }
+        })
     }
 
-    fn values(&self, values: &[Value]) -> String {
-        values.iter().map(|&v| self.value(v)).collect::<Vec<_>>().join(", ")
+    fn values(&self, values: &[Value]) -> impl fmt::Display {
+        fmt::from_fn(move |f| {
+            for (i, &v) in values.iter().enumerate() {
+                write!(f, "{}{}", if i > 0 { ", " } else { "" }, self.value(v))?;
+            }
+            Ok(())
+        })
     }
 
     fn print_inst(&self, inst: &Inst, out: &mut String) {
         out.push_str("  ");
         if let Some(r) = inst.result {
-            let _ = write!(out, "{}: {} = ", self.names[r.idx()], self.module.types.display(self.function.ty(r)));
+            let _ = write!(out, "{}: {} = ", self.name(r), self.module.types.display(self.function.ty(r)));
         }
         out.push_str(match (inst.fast, inst.op) {
             (false, _) => "",

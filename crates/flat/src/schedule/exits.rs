@@ -257,6 +257,7 @@ impl Exits {
                 self.pass_by_value(w, k);
             }
         }
+        let mut seen: SideTable<Val, Option<Cont>> = SideTable::with_room(w.n_vals());
         for &c in &nest.conts {
             let Some(body) = w.body(c) else { continue };
             let mut uses = Uses::default();
@@ -316,9 +317,8 @@ impl Exits {
                     work.push(v);
                 }
             }
-            let mut seen = FxHashSet::default();
             while let Some(v) = work.pop() {
-                if !seen.insert(v) {
+                if seen[v].replace(c) == Some(c) {
                     continue;
                 }
                 match w.node(v) {
