@@ -62,7 +62,8 @@ nyala_llvm_first:
 ";
 const AARCH64_STUB: &str = "
 	adrp x16, nyala_llvm_functions+OFFSET
-	ldr x16, [x16, :lo12:nyala_llvm_functions+OFFSET]
+	add x16, x16, :lo12:nyala_llvm_functions+OFFSET
+	ldar x16, [x16]
 	cbz x16, 1f
 	br x16
 1:	mov w17, #INDEX

@@ -525,3 +525,20 @@ fn large_functions_take_linear_time() {
     assert!(start.elapsed().as_secs() < 5);
     assert!(!module.to_string().contains("slot"));
 }
+
+#[test]
+fn names_that_look_like_numbers_stay_distinct() {
+    let text = "flat\nexport \"f\" f(i32, i32) -> (i32) {\nentry(v1, v2):\n  v3: i32 = mul(v1, v2)\n  return(v3)\n}\n";
+    let mut module = parse(text);
+    let function = &mut module.funcs[0];
+    let second = function.blocks[0].params[1];
+    function.set_name(second, "v1");
+    expect![[r#"
+        export "f" f(i32, i32) -> (i32) {
+        entry(v1, v1.1):
+          v2: i32 = mul(v1, v1.1)
+          return(v2)
+        }
+    "#]]
+    .assert_eq(&print_functions(&module));
+}

@@ -61,8 +61,9 @@ extern "C" fn find(index: usize) -> *mut c_void {
     });
     match found {
         Ok(function) => {
-            // SAFETY: there is a place for each name, which is only read and written as a whole.
-            unsafe { (*(&raw const nyala_llvm_functions).add(index)).store(function, Ordering::Relaxed) };
+            // SAFETY: there is a place for each name, which is only read and written as a whole. Who reads it sees the library
+            // as it was loaded.
+            unsafe { (*(&raw const nyala_llvm_functions).add(index)).store(function, Ordering::Release) };
             function
         }
         Err(message) => {
