@@ -68,7 +68,7 @@ extern "C" fn find(index: usize) -> *mut c_void {
         }
         Err(message) => {
             eprintln!("error: LLVM, which makes native code, cannot be loaded: {message}");
-            eprintln!("  = hint: build Nyala again, or set NYALA_LLVM to where LLVM is and do so (README.md)");
+            eprintln!("  = hint: build Nyala again; the variable NYALA_LLVM names another LLVM 22 to build it with");
             std::process::exit(1)
         }
     }
