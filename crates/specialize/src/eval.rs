@@ -13,6 +13,7 @@
 mod code;
 mod computed;
 mod explain;
+mod hints;
 mod history;
 mod kept;
 mod machine;
@@ -20,6 +21,7 @@ mod plain;
 mod run;
 mod sharing;
 mod stubs;
+mod units;
 mod values;
 
 use crate::Options;
@@ -27,7 +29,7 @@ use crate::facts::Facts;
 use crate::memory::{self, Memory};
 use crate::postdom;
 use crate::record::Record as Explained;
-use crate::whistle::{self, CallKey, Diverged, Hints, Kind, Kinds};
+use crate::whistle::{self, CallKey, Diverged, Hints};
 use explain::{Mark, Reasons};
 use nyala_base::{Diagnostic, Id, SideTable, Span};
 use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Val, World};
@@ -35,15 +37,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
-const MAX_REDUCTIONS: u64 = 50_000_000;
-const MAX_NODES: u64 = 20_000_000;
-const MAX_BLOCKS_PER_CONT: u64 = 250_000;
-/// Of the operands of nodes, and of what is known of memory: large arrays are few nodes.
-const MAX_BYTES: u64 = 1 << 30;
-/// A round in which a recursion was found to drift is only gone through for what else it finds: it is left once it has so
-/// many times as many nodes as when it found something last, but for small ones.
-const MAX_GROWTH: u64 = 4;
-const MIN_GROWN: u64 = 5_000;
 /// Unfolds of recursive continuations kept for the report of a divergence.
 const CHAIN: usize = 1024;
 
@@ -84,8 +77,16 @@ pub struct Stub {
     /// If it was built for requests that know something of memory: what, and the block.
     assumed: Option<Box<(Memory, Cont)>>,
     rank: (u32, u32),
-    /// A call that has a record returns to it.
-    is_return: bool,
+    /// A call that has a record may leave by it: it is a continuation among the values that the call was given.
+    is_exit: bool,
+    /// What it captures was searched for such continuations.
+    has_exits_marked: bool,
+    /// Records that were there when it was made first.
+    n_records: u32,
+    /// The record of its block, once that is begun.
+    record: Option<u32>,
+    /// The unit it is evaluated in.
+    unit: Cont,
     /// It may capture the address of an object.
     holds_address: bool,
     /// Inlined where its only call was.
@@ -119,6 +120,8 @@ struct Record {
     segment: u32,
     /// Parameters that drift were left out.
     is_general: bool,
+    /// Records before it on the way.
+    depth: u32,
     next: Option<u32>,
 }
 
@@ -228,18 +231,21 @@ pub struct Evaluator<'a> {
     noted: Hints,
     reports: Vec<Diagnostic>,
     reductions: u64,
-    blocks: SideTable<Cont, u64>,
-    most_blocks: u64,
+    /// The root, or the function that captures nothing and has nothing specialized, whose code is evaluated. Budgets, and
+    /// what one round tells the next, are its own, so that they do not depend on how many others there are.
+    unit: Cont,
+    units: SideTable<Cont, units::Unit>,
+    /// Nodes and reductions that were there when it was told last what the unit has.
+    counted: (u64, u64),
+    /// Blocks of each continuation in each unit.
+    blocks: FxHashMap<(Cont, Cont), u64>,
     /// The segment of the newest record.
     last_recorded: SideTable<Cont, u32>,
     /// Calls of it were found to drift, now or in earlier rounds.
     has_drift_hint: SideTable<Cont, bool>,
-    /// Nodes at which to look for functions with too many copies; if there is another round for what is found.
-    next_look: u64,
     max_bytes: u64,
+    /// There is another round for what is found.
     pub may_start_again: bool,
-    /// Nodes when a recursion was last found to drift.
-    last_found: Option<u64>,
     /// Earlier rounds found calls of it that are the only ones.
     has_inline_hint: SideTable<Cont, bool>,
     /// A budget will soon be spent: calls are noted for the report.
@@ -284,14 +290,14 @@ impl<'a> Evaluator<'a> {
             noted: Hints::default(),
             reports: Vec::new(),
             reductions: 0,
-            blocks: SideTable::default(),
-            most_blocks: 0,
+            unit: Cont(0),
+            units: SideTable::default(),
+            counted: (0, 0),
+            blocks: FxHashMap::default(),
             last_recorded: SideTable::default(),
             has_drift_hint: hints.drifting(),
-            next_look: (MAX_NODES as f64 * options.budget) as u64 / 100,
-            max_bytes: (MAX_BYTES as f64 * options.budget.max(0.1)) as u64,
+            max_bytes: units::max_bytes(options.budget),
             may_start_again: false,
-            last_found: None,
             has_inline_hint: hints.inlining(),
             near_end: false,
             versions: SideTable::default(),
@@ -321,8 +327,8 @@ impl<'a> Evaluator<'a> {
     /// `n_uses` counts the residual uses of a continuation.
     pub fn note_single_calls(&mut self, n_uses: impl Fn(Cont) -> u32) {
         let takes_function = |&p: &Val| self.source.types.has_function(self.source.ty(p));
-        let mut single: Vec<CallKey> = Vec::new();
-        let mut several: FxHashSet<CallKey> = FxHashSet::default();
+        let mut single: Vec<(Cont, CallKey)> = Vec::new();
+        let mut several: FxHashSet<(Cont, CallKey)> = FxHashSet::default();
         for stub in &self.stubs {
             let k = stub.source;
             let n = n_uses(stub.cont);
@@ -333,13 +339,13 @@ impl<'a> Evaluator<'a> {
                 continue;
             }
             match n {
-                0 | 1 => single.push((k, stub.mask)),
-                _ => drop(several.insert((k, stub.mask))),
+                0 | 1 => single.push((stub.unit, (k, stub.mask))),
+                _ => drop(several.insert((stub.unit, (k, stub.mask)))),
             }
         }
-        for key in single {
-            if !several.contains(&key) {
-                self.noted.note_inline(key);
+        for (unit, key) in single {
+            if !several.contains(&(unit, key)) {
+                self.noted.note_inline(unit, key);
             }
         }
     }
@@ -392,12 +398,23 @@ impl<'a> Evaluator<'a> {
             let s = self.stub(root, 0, Rc::new([]));
             self.escape_stub(s, NO_PAST);
         }
+        let mut left: Option<Box<Diverged>> = None;
         loop {
             while let Some((_, s)) = self.queue.pop() {
-                self.decide(s)?;
+                let Err(diverged) = self.decide(s) else { continue };
+                // The others may find more for the next round, which they need not find again.
+                self.plain.clear();
+                self.units[self.unit].is_left = true;
+                self.units[self.unit].is_spent = !diverged.is_early;
+                if diverged.is_total {
+                    return Err(diverged);
+                }
+                if left.as_ref().is_none_or(|left| left.is_early && !diverged.is_early) {
+                    left = Some(diverged);
+                }
             }
             if !self.escape_globals() {
-                return Ok(());
+                return left.map_or(Ok(()), Err);
             }
         }
     }
@@ -463,59 +480,6 @@ impl<'a> Evaluator<'a> {
 
     // Evaluation.
 
-    fn check_budget(&mut self) -> Result<(), Box<Diverged>> {
-        let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
-        let nodes = self.size();
-        if self.reductions > max_reductions {
-            return Err(self.diverged("unfoldings", max_reductions));
-        }
-        if nodes > max_nodes {
-            return Err(self.diverged("residual nodes", max_nodes));
-        }
-        let max_blocks = self.scaled(MAX_BLOCKS_PER_CONT);
-        if self.most_blocks > max_blocks {
-            return Err(self.diverged("blocks of one function", max_blocks));
-        }
-        if self.bytes() > self.max_bytes {
-            return Err(self.diverged("bytes of arrays and variables", self.max_bytes));
-        }
-        if self.may_start_again && self.last_found.is_some_and(|at| nodes > MAX_GROWTH * at.max(MIN_GROWN)) {
-            let early = Diverged { is_early: true, ..*self.diverged("residual nodes", nodes) };
-            return Err(Box::new(early));
-        }
-        if nodes > self.next_look {
-            self.next_look = 2 * nodes;
-            if self.may_start_again && self.note_shared(true) {
-                let early = Diverged { is_early: true, ..*self.diverged("residual nodes", nodes) };
-                return Err(Box::new(early));
-            }
-        }
-        // A part of small budgets only: what is shown for the report takes longer than to evaluate it.
-        let is_near = |spent: u64, max: u64, margin: u64| spent + margin.min(max / 4) > max;
-        self.near_end = is_near(self.reductions, max_reductions, 4096)
-            || is_near(nodes, max_nodes, 40_000)
-            || is_near(self.most_blocks, max_blocks, 2048)
-            || is_near(self.bytes(), self.max_bytes, self.max_bytes);
-        Ok(())
-    }
-
-    /// See [`MAX_BYTES`].
-    fn bytes(&self) -> u64 {
-        (self.dst.n_operands() * size_of::<Val>() + memory::bytes()) as u64
-    }
-
-    fn reductions_left(&self) -> u64 {
-        self.scaled(MAX_REDUCTIONS).saturating_sub(self.reductions)
-    }
-
-    fn size(&self) -> u64 {
-        (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64
-    }
-
-    fn scaled(&self, limit: u64) -> u64 {
-        (limit as f64 * self.options.budget) as u64
-    }
-
     fn diverged(&self, what: &'static str, limit: u64) -> Box<Diverged> {
         let mut calls: FxHashMap<Cont, (Vec<&[String]>, Span)> = FxHashMap::default();
         for (k, span, args) in &self.chain {
@@ -535,7 +499,8 @@ impl<'a> Evaluator<'a> {
         let chain = last.into_iter().map(<[String]>::to_vec).collect();
         let call = worst.map_or(self.dst.current_origin(), |(_, (_, last))| *last);
         let around = cont.map_or(Vec::new(), |k| self.calls_around(k));
-        Box::new(Diverged { what, limit, cont, call, around, chain, is_early: false, record: None })
+        let (is_early, is_total) = (false, false);
+        Box::new(Diverged { what, limit, cont, call, around, chain, is_early, is_total, record: None })
     }
 
     /// One call; what to evaluate next, or nothing if the block ends here.
@@ -596,11 +561,10 @@ impl<'a> Evaluator<'a> {
             mask &= !shared;
             full = false;
         }
-        let kinds = self.kinds(&args);
         if recursive {
             // What drifts once the first ones are left out was noted for the parameters that remained.
             loop {
-                let drift = (self.hints.drift((k, mask), &kinds) | self.noted.drift((k, mask), &kinds)) & mask;
+                let drift = self.hinted_drift((k, mask), &args) & mask;
                 if drift == 0 {
                     break;
                 }
@@ -608,7 +572,7 @@ impl<'a> Evaluator<'a> {
                 mask &= !drift;
                 full = false;
             }
-        } else if self.hints.is_inline((k, mask)) && !halt {
+        } else if self.is_inline(k, mask) && !halt {
             full = true;
         }
         if recursive && !full && !halt && self.is_unfolded_loop(k, site) && self.is_header_known(k, &free, &args, site)
@@ -620,16 +584,17 @@ impl<'a> Evaluator<'a> {
         if recursive && mask != 0 && (first || !full) && (full || !self.is_known_stub(k, mask, &free, &args)) {
             let drift = self.drift(k, mask, &free, &args, site);
             if drift != 0 {
-                self.noted.note_drift((k, mask), kinds.clone(), drift);
+                self.note_drift((k, mask), &args, drift);
                 self.has_drift_hint[k] = true;
-                self.last_found = Some(self.size());
+                let found_at = self.unit_nodes();
+                self.units[self.unit].last_found = Some(found_at);
                 reasons.drift |= drift;
                 mask &= !drift;
                 full = false;
             }
         }
         if recursive && !full && self.needs_frame(k, mask, &free, &args) {
-            self.noted.note_drift((k, mask), kinds, 1 << (n - 1));
+            self.note_drift((k, mask), &args, 1 << (n - 1));
             mask &= !(1 << (n - 1));
         }
         if full && first {
@@ -683,17 +648,6 @@ impl<'a> Evaluator<'a> {
         });
         self.request_call(site, s, args);
         None
-    }
-
-    /// What kinds of values the arguments are: the same from round to round.
-    fn kinds(&self, args: &[Val]) -> Kinds {
-        args.iter()
-            .map(|&a| match self.stub_of_val(a) {
-                Some(s) => Kind::Closure(self.stubs[s].source),
-                None if self.dst.as_lit(a).is_some() => Kind::Literal,
-                None => Kind::Other,
-            })
-            .collect()
     }
 
     fn call_builtin(&mut self, site: &mut Site, b: Builtin, callee: Val, mut args: Vec<Val>) -> Option<Entry> {
@@ -760,14 +714,16 @@ impl<'a> Evaluator<'a> {
                 self.request(site, s, RequestKind::Jump { args }, site.memory.clone());
             }
         } else {
-            let s = self.live(s);
-            let target = self.dst.cont_val(self.stubs[s].cont);
+            let (block, request) = self.target(s, &before);
+            let target = self.dst.cont_val(block);
             for &v in vals.iter() {
                 self.escape(v, site, true);
             }
             self.residual_call(site, target, &args, None);
             // Should the callee be inlined here after all, the arguments have not escaped.
-            self.request(site, s, RequestKind::Jump { args }, before);
+            if let Some(s) = request {
+                self.request(site, s, RequestKind::Jump { args }, before);
+            }
         }
     }
 

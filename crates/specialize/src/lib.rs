@@ -90,7 +90,7 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
         if let Err(mut diverged) = outcome {
             // What was found late may cost much less if it is known from the start.
             if !diverged.is_early {
-                evaluator.note_shared(false);
+                evaluator.note_shared_in_spent();
                 failures += 1;
             }
             let noted = evaluator.take_noted();

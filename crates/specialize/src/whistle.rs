@@ -23,30 +23,53 @@ pub const FEW_NUMBERS: usize = 6;
 /// A continuation and the parameters to specialize.
 pub type CallKey = (Cont, u64);
 
-/// What an argument is, as far as that is the same from round to round.
+/// What a specialized argument is, as far as that is the same from round to round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Literal,
     Closure(Cont),
     Other,
-    /// Whatever function.
-    Function,
 }
 
-/// One for each argument.
+/// One for each argument; `Other` for those that are not specialized.
 pub type Kinds = smallvec::SmallVec<[Kind; 6]>;
 
-/// What earlier rounds found out.
+/// Continuations of the source that a function value is made of: its own, and those of what it captures.
+pub type Sources = FxHashSet<Cont>;
+
+/// What earlier rounds found out. All of it is about the code of one *unit*: a root, or a function that captures nothing
+/// and is called with nothing specialized. What was found in one unit says nothing about the others.
 #[derive(Default, Clone, Debug)]
 pub struct Hints {
-    /// Parameters not to specialize in calls with such arguments, because they would be different each time.
-    drift: FxHashMap<CallKey, Vec<(Kinds, u64)>>,
+    /// Parameters not to specialize in such calls, because they would be different each time.
+    drift: FxHashMap<(Cont, CallKey), Vec<Drifting>>,
     /// What is called once only.
-    inline: FxHashSet<CallKey>,
+    inline: FxHashSet<(Cont, CallKey)>,
     /// Functions of which there were too many copies (`eval/sharing.rs`).
-    shared: FxHashMap<Cont, Sharing>,
+    shared: FxHashMap<(Cont, Cont), Sharing>,
     /// Where lanes meet: one block for all that come there, so that it knows of none whence.
-    meetings: FxHashSet<Cont>,
+    meetings: FxHashSet<(Cont, Cont)>,
+}
+
+/// Calls with parameters that drift: of arguments of these kinds. Functions that drift are others in the next round, when
+/// they capture less; they are made of no other sources, though.
+#[derive(Clone, Debug)]
+struct Drifting {
+    kinds: Kinds,
+    params: u64,
+    /// By parameter, for functions that drift.
+    sources: Vec<(usize, Sources)>,
+}
+
+impl Drifting {
+    fn is_function(&self, i: usize) -> bool {
+        i < 64 && self.params >> i & 1 == 1 && matches!(self.kinds[i], Kind::Closure(_))
+    }
+    /// Whether these are calls of the same kind, functions that drift aside.
+    fn is_like(&self, kinds: &Kinds) -> bool {
+        let is_like = |(i, (a, b)): (usize, (&Kind, &Kind))| a == b || self.is_function(i);
+        self.kinds.len() == kinds.len() && self.kinds.iter().zip(kinds).enumerate().all(is_like)
+    }
 }
 
 /// What of a function is not specialized any more.
@@ -59,74 +82,89 @@ pub enum Sharing {
 }
 
 impl Hints {
-    pub fn drift(&self, key: CallKey, kinds: &Kinds) -> u64 {
-        let fits = |noted: &Kinds| noted.iter().zip(kinds).all(|(n, k)| n == k || *n == Kind::Function);
-        let noted = self.drift.get(&key).into_iter().flatten();
-        noted.filter(|(noted, _)| fits(noted)).fold(0, |all, (_, params)| all | params)
+    /// Parameters that drift in a call; `sources` tells what an argument that is a function is made of.
+    pub fn drift(&self, unit: Cont, key: CallKey, kinds: &Kinds, sources: impl Fn(usize) -> Sources) -> u64 {
+        let noted = self.drift.get(&(unit, key)).into_iter().flatten().filter(|noted| noted.is_like(kinds));
+        let is_related = |noted: &&Drifting| noted.sources.iter().all(|(i, of)| sources(*i).is_subset(of));
+        noted.filter(is_related).fold(0, |all, noted| all | noted.params)
     }
-    pub fn note_meeting(&mut self, k: Cont) {
-        self.meetings.insert(k);
+    pub fn note_meeting(&mut self, unit: Cont, k: Cont) {
+        self.meetings.insert((unit, k));
     }
-    pub fn is_meeting(&self, k: Cont) -> bool {
-        !self.meetings.is_empty() && self.meetings.contains(&k)
+    pub fn is_meeting(&self, unit: Cont, k: Cont) -> bool {
+        !self.meetings.is_empty() && self.meetings.contains(&(unit, k))
     }
-    /// Continuations with calls that drift, or are shared.
+    /// Continuations with calls that drift, or are shared, in some unit.
     pub fn drifting(&self) -> SideTable<Cont, bool> {
         let mut drifting = SideTable::default();
-        self.drift.keys().for_each(|&(k, _)| drifting[k] = true);
-        self.shared.keys().for_each(|&k| drifting[k] = true);
+        self.drift.keys().for_each(|&(_, (k, _))| drifting[k] = true);
+        self.shared.keys().for_each(|&(_, k)| drifting[k] = true);
         drifting
     }
-    pub fn sharing(&self, k: Cont) -> Option<Sharing> {
-        self.shared.get(&k).copied()
+    pub fn sharing(&self, unit: Cont, k: Cont) -> Option<Sharing> {
+        self.shared.get(&(unit, k)).copied()
     }
     /// Whether that is new.
-    pub fn note_shared(&mut self, k: Cont, sharing: Sharing) -> bool {
-        self.shared.insert(k, sharing) != Some(sharing)
+    pub fn note_shared(&mut self, unit: Cont, k: Cont, sharing: Sharing) -> bool {
+        self.shared.insert((unit, k), sharing) != Some(sharing)
     }
-    /// Continuations that were called once only with some parameters specialized.
+    /// Continuations that were called once only with some parameters specialized, in some unit.
     pub fn inlining(&self) -> SideTable<Cont, bool> {
         let mut inlining = SideTable::default();
-        self.inline.iter().for_each(|&(k, _)| inlining[k] = true);
+        self.inline.iter().for_each(|&(_, (k, _))| inlining[k] = true);
         inlining
     }
-    pub fn is_inline(&self, key: CallKey) -> bool {
-        self.inline.contains(&key)
+    pub fn is_inline(&self, unit: Cont, key: CallKey) -> bool {
+        self.inline.contains(&(unit, key))
     }
-    /// Functions among the parameters that drift may be others next time.
-    pub fn note_drift(&mut self, key: CallKey, mut kinds: Kinds, params: u64) {
-        for (i, kind) in kinds.iter_mut().enumerate().take(64) {
-            if params >> i & 1 == 1 && matches!(kind, Kind::Closure(_)) {
-                *kind = Kind::Function;
-            }
-        }
-        let noted = self.drift.entry(key).or_default();
-        match noted.iter_mut().find(|(k, _)| *k == kinds) {
-            Some((_, old)) => *old |= params,
-            None => noted.push((kinds, params)),
-        }
+    pub fn note_drift(
+        &mut self,
+        unit: Cont,
+        key: CallKey,
+        kinds: Kinds,
+        params: u64,
+        sources: impl Fn(usize) -> Sources,
+    ) {
+        let mut new = Drifting { kinds, params, sources: Vec::new() };
+        new.sources = (0..new.kinds.len()).filter(|&i| new.is_function(i)).map(|i| (i, sources(i))).collect();
+        self.merge_drift(unit, key, new);
     }
-    pub fn note_inline(&mut self, key: CallKey) {
-        self.inline.insert(key);
+    /// False if nothing of it is new.
+    fn merge_drift(&mut self, unit: Cont, key: CallKey, new: Drifting) -> bool {
+        let noted = self.drift.entry((unit, key)).or_default();
+        let same = noted.iter_mut().find(|old| old.params == new.params && old.is_like(&new.kinds));
+        let Some(old) = same else {
+            noted.push(new);
+            return true;
+        };
+        let mut changed = false;
+        for ((_, old), (_, new)) in old.sources.iter_mut().zip(new.sources) {
+            let n = old.len();
+            old.extend(new);
+            changed |= old.len() > n;
+        }
+        changed
+    }
+    pub fn note_inline(&mut self, unit: Cont, key: CallKey) {
+        self.inline.insert((unit, key));
     }
 
     /// Takes over what is new; false if nothing is.
     pub fn absorb(&mut self, new: Hints) -> bool {
         let mut changed = false;
-        for (key, noted) in new.drift {
-            for (kinds, params) in noted {
-                changed |= self.drift(key, &kinds) | params != self.drift(key, &kinds);
-                self.note_drift(key, kinds, params);
+        for ((unit, key), noted) in new.drift {
+            for drifting in noted {
+                changed |= self.merge_drift(unit, key, drifting);
             }
         }
         for key in new.inline {
             changed |= self.inline.insert(key);
         }
-        for (k, sharing) in new.shared {
-            changed |= self.note_shared(k, sharing);
+        for ((unit, k), sharing) in new.shared {
+            changed |= self.note_shared(unit, k, sharing);
         }
-        for k in new.meetings {
-            changed |= self.meetings.insert(k);
+        for meeting in new.meetings {
+            changed |= self.meetings.insert(meeting);
         }
         changed
     }
@@ -230,6 +268,8 @@ pub struct Diverged {
     pub chain: Vec<Vec<String>>,
     /// Not because a budget is spent: another round will need less.
     pub is_early: bool,
+    /// The budget of all units together is spent.
+    pub is_total: bool,
     /// What was decided until then, if it was asked for.
     pub record: Option<Box<Record>>,
 }

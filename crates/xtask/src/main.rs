@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bench;
+mod closures;
 mod demo;
 mod evaluate;
 mod pages;
@@ -146,8 +147,14 @@ fn main() -> ExitCode {
 
 /// Text tests, and pages that are made from the sources.
 fn texts_and_pages(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, String> {
+    if filter == Some("closures") {
+        return Ok(closures::run(bless));
+    }
     let mut tally = pages::run(filter, bless);
     tally.add(texts::run(filter, bless, quick)?);
+    if filter.is_none() && !quick {
+        tally.add(closures::run(bless));
+    }
     if tally.passed + tally.failed == 0 {
         return Err(format!("no text test has `{}` in its path", filter.unwrap_or_default()));
     }

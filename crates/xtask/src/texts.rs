@@ -91,7 +91,7 @@ pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, Stri
     Ok(tally)
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+pub fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
@@ -170,7 +170,7 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     faults
 }
 
-fn session(path: &Path, text: &str) -> Session {
+pub fn session(path: &Path, text: &str) -> Session {
     let budget = text.lines().find_map(|l| l.strip_prefix("//! pe-budget ")).and_then(|n| n.trim().parse().ok());
     let pe_budget = budget.unwrap_or(Options::default().pe_budget);
     let mut session = Session::new(Options { verify: true, pe_budget, ..Options::default() });

@@ -1,14 +1,17 @@
 //! What happened on the way to where evaluation is: loops entered by `@@`, earlier calls of recursive continuations.
 
 use super::{CHAIN, Entered, Evaluator, Past, Record, Returned, Site, State, StubId};
-use crate::facts::is_return;
+use crate::facts::{is_function, is_return};
 use crate::whistle::{self, Change};
 use nyala_base::{SideTable, Span};
-use nyala_ir::{Cont, TyKind, Val};
+use nyala_ir::{Cont, Val};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::rc::Rc;
+
+/// Values that are searched for continuations by which a call may be left.
+const MAX_SEARCHED: usize = 1000;
 
 impl Evaluator<'_> {
     // Loops of functions called by `@@`.
@@ -47,10 +50,9 @@ impl Evaluator<'_> {
         next: Option<u32>,
     ) -> u32 {
         self.last_recorded[cont] = segment;
-        if let Some(s) = self.return_of(cont, args) {
-            self.stubs[s].is_return = true;
-        }
-        self.records.push(Record { cont, free: free.clone(), args: args.into(), segment, is_general, next });
+        free.iter().chain(args).for_each(|&v| self.mark_exits(v));
+        let depth = next.map_or(0, |i| self.records[i as usize].depth + 1);
+        self.records.push(Record { cont, free: free.clone(), args: args.into(), segment, is_general, depth, next });
         self.records.len() as u32 - 1
     }
 
@@ -85,9 +87,10 @@ impl Evaluator<'_> {
     /// once: what is in it comes again only if that function drifts further, which is found there; so others are not compared
     /// with what is around it.
     pub(super) fn drift(&self, k: Cont, mask: u64, free: &[Val], args: &[Val], site: &Site) -> u64 {
-        // Known numbers may come again after many calls. Every other call looks back over four records, every fourth one over
-        // eight, and so on: some dozens for each call, whatever the period.
-        let far = 2usize << self.records.len().trailing_zeros().min(whistle::FARTHEST);
+        // Known numbers may come again after many calls. Every other record on the way looks back over four records, every
+        // fourth one over eight, and so on: some dozens for each call, whatever the period.
+        let depth = site.past.records.map_or(0, |i| self.records[i as usize].depth + 1);
+        let far = 2usize << depth.trailing_zeros().min(whistle::FARTHEST);
         let n_records = far.max(whistle::MAX_RECORDS);
         let has_same_numbers = |record: &Record| {
             let mut pairs = record.args.iter().zip(args);
@@ -125,28 +128,70 @@ impl Evaluator<'_> {
         0
     }
 
-    /// Where a call of `k` returns to, if that is a closure.
-    fn return_of(&self, k: Cont, args: &[Val]) -> Option<StubId> {
-        let last = args.len().checked_sub(1)?;
-        match self.source.types.kind(self.source.ty(self.source.param(k, last))) {
-            TyKind::Cn(_) => self.stub_of_val(args[last]),
-            _ => None,
+    /// Where the path to a block of `s` begins if it has been built before on the same path: a block that is built again,
+    /// because what was assumed of memory did not hold, is no deeper recursion.
+    pub(super) fn before_first_build(&self, s: StubId, path: Option<u32>) -> Option<u32> {
+        let stub = &self.stubs[s];
+        let mut at = self.first_stub(stub.source, stub.mask, &stub.vals);
+        while let Some(built) = at {
+            if let Some(first) = self.stubs[built].record {
+                let mut newer = path;
+                while let Some(i) = newer.filter(|&i| i > first) {
+                    newer = self.records[i as usize].next;
+                }
+                if newer == Some(first) {
+                    return self.records[first as usize].next;
+                }
+            }
+            at = self.stubs[built].alias;
+        }
+        path
+    }
+
+    /// Marks the continuations that a call which is given `v` may leave by.
+    fn mark_exits(&mut self, v: Val) {
+        let mut work: SmallVec<[Val; 16]> = SmallVec::from_slice(&[v]);
+        let mut n_seen = 0;
+        while let Some(v) = work.pop() {
+            n_seen += 1;
+            if n_seen > MAX_SEARCHED {
+                return;
+            }
+            let Some(s) = self.stub_of_val(v) else {
+                if self.dst.types.has_function(self.dst.ty(v)) {
+                    work.extend_from_slice(self.dst.args(v));
+                }
+                continue;
+            };
+            if std::mem::replace(&mut self.stubs[s].has_exits_marked, true) {
+                continue;
+            }
+            work.extend_from_slice(&self.stubs[s].vals);
+            if !is_function(self.source, self.stubs[s].source) {
+                // Requests are made of what stands in for it.
+                let mut at = Some(s);
+                while let Some(s) = at {
+                    self.stubs[s].is_exit = true;
+                    at = self.stubs[s].alias;
+                }
+            }
         }
     }
 
-    /// Evaluation goes on at a stub. If that is where earlier calls return to, those since the first of them are over:
-    /// that calls follow one another is no recursion; what they are in may be.
+    /// Evaluation goes on at a stub. If that is a continuation that earlier calls were given, those since the first of them
+    /// are over, by whichever exit they were left: that calls follow one another is no recursion; what they are in may be.
     #[inline(never)]
     pub(super) fn note_returned(&mut self, s: StubId, past: &mut Past) {
-        if !self.stubs[s].is_return {
+        if !self.stubs[s].is_exit {
             return;
         }
-        let reached = self.resolve(self.stubs[s].cont);
-        let returns_here =
-            |r: &Record| self.return_of(r.cont, &r.args).is_some_and(|t| self.resolve(self.stubs[t].cont) == reached);
-        let calls = self.path(past.records).take(whistle::MAX_RECORDS);
-        let Some((first, _)) = calls.filter(|(_, r)| returns_here(r)).last() else { return };
-        let Some(last) = past.records else { return };
+        let (reached, since) = (self.resolve(self.stubs[s].cont), self.stubs[s].n_records);
+        let calls = self.path(past.records).take(whistle::MAX_RECORDS).take_while(|&(i, _)| i >= since);
+        let calls: SmallVec<[u32; 16]> =
+            calls.filter(|(_, r)| is_function(self.source, r.cont)).map(|(i, _)| i).collect();
+        let height = self.stubs[s].rank.1;
+        let first = calls.into_iter().rev().find(|&i| self.may_leave_by(&self.records[i as usize], reached, height));
+        let (Some(first), Some(last)) = (first, past.records) else { return };
         let mut next = past.returned;
         while let Some(i) = next
             && self.returned[i as usize].first >= first
@@ -155,6 +200,28 @@ impl Evaluator<'_> {
         }
         self.returned.push(Returned { first, last, next });
         past.returned = Some(self.returned.len() as u32 - 1);
+    }
+
+    /// Whether a call was given a continuation, at any depth.
+    fn may_leave_by(&self, call: &Record, reached: Cont, height: u32) -> bool {
+        let mut work: SmallVec<[Val; 16]> = call.free.iter().chain(call.args.iter()).copied().collect();
+        let mut seen: FxHashSet<Val> = FxHashSet::default();
+        while let Some(v) = work.pop() {
+            let Some(s) = self.stub_of_val(v) else {
+                if self.dst.types.has_function(self.dst.ty(v)) {
+                    work.extend_from_slice(self.dst.args(v));
+                }
+                continue;
+            };
+            if self.resolve(self.stubs[s].cont) == reached {
+                return true;
+            }
+            // What holds it is higher.
+            if self.stubs[s].rank.1 > height && seen.len() < MAX_SEARCHED && seen.insert(v) {
+                work.extend_from_slice(&self.stubs[s].vals);
+            }
+        }
+        false
     }
 
     fn is_over(&self, record: u32, site: &Site) -> bool {

@@ -15,10 +15,10 @@ use std::rc::Rc;
 
 /// Blocks of one loop with different assumptions.
 const MAX_ASSUMPTIONS: usize = 4;
-/// Objects that code reached from a closure may write, and those of all closures, each with all inside it; where there are
-/// more, nothing is known.
+/// Objects that code reached from a closure may write, and those of all closures of a unit, each with all inside it; where
+/// there are more, nothing is known.
 const MAX_OBJECTS: usize = 1000;
-const MAX_OBJECTS_OF_ALL: usize = 1 << 20;
+const MAX_OBJECTS_OF_UNIT: usize = 1 << 20;
 /// Ranges told apart in one object.
 const MAX_RANGES: usize = 8;
 
@@ -91,9 +91,9 @@ impl Evaluator<'_> {
             }
             let all = all.map(|all| union(all, own.into_iter())).filter(|all| all.len() <= MAX_OBJECTS);
             // What is shared with a closure inside takes no room.
-            self.writes_of.n_objects +=
-                all.as_ref().filter(|all| Rc::strong_count(all) == 1).map_or(0, |all| all.len());
-            let all = all.filter(|_| self.writes_of.n_objects <= MAX_OBJECTS_OF_ALL);
+            let n_objects = &mut self.writes_of.n_objects[self.stubs[s].unit];
+            *n_objects += all.as_ref().filter(|all| Rc::strong_count(all) == 1).map_or(0, |all| all.len());
+            let all = all.filter(|_| *n_objects <= MAX_OBJECTS_OF_UNIT);
             self.writes_of.all.insert(s, all);
         }
         self.writes_of.all[&s].clone()
@@ -145,7 +145,8 @@ impl Evaluator<'_> {
 #[derive(Default)]
 pub(super) struct WritesOf {
     all: FxHashMap<StubId, Option<Rc<Written>>>,
-    n_objects: usize,
+    /// By unit.
+    n_objects: SideTable<Cont, usize>,
 }
 
 fn union(mut all: Rc<Written>, more: impl Iterator<Item = (Val, Range)>) -> Rc<Written> {

@@ -477,7 +477,7 @@ impl Evaluator<'_> {
             }
         } else if !full {
             asked = false;
-            let inline = code.call.may_inline && self.hints.is_inline((k, mask));
+            let inline = code.call.may_inline && self.is_inline(k, mask);
             full = inline || self.is_linear_call(callee, code, frame, args, mask);
         }
         if !full {
@@ -494,7 +494,7 @@ impl Evaluator<'_> {
             self.note_entered(k, forced, site);
         }
         if let Callee::Stub(s) = callee
-            && self.stubs[*s].is_return
+            && self.stubs[*s].is_exit
         {
             self.note_returned(*s, &mut site.past);
         }

@@ -3,7 +3,7 @@
 //! times each is a million. Copies that do not differ in known values are worth little, so that they are shared in the
 //! next round: what is not known, and where the function returns to, stay parameters; if that is not enough, functions too.
 
-use super::{Evaluator, State, memory};
+use super::{Evaluator, State, Stub, memory};
 use crate::facts::is_return;
 use crate::whistle::Sharing;
 use nyala_base::SideTable;
@@ -17,14 +17,16 @@ const MAX_UNASKED: u64 = 1000;
 /// So many copies for each set of known values are too many.
 const MAX_ALIKE: u64 = 8;
 
-/// Which values of a copy are numbers.
-type Known = Vec<Option<u64>>;
+/// What tells a copy from others: its known numbers, and what the functions are made of that it is specialized in.
+type Known = Vec<(Option<u64>, Vec<Cont>)>;
 
 impl Evaluator<'_> {
     /// Parameters that are not specialized because there were too many copies. What is unfolded by force is so as long
     /// as possible.
     pub(super) fn shared(&self, k: Cont, args: &[Val], forced: bool) -> u64 {
-        let Some(sharing) = self.hints.sharing(k).filter(|&s| !forced || s == Sharing::Functions) else { return 0 };
+        let Some(sharing) = self.hints.sharing(self.unit, k).filter(|&s| !forced || s == Sharing::Functions) else {
+            return 0;
+        };
         let params = self.source.params(k);
         let is_variable = |v| !matches!(self.dst.node(memory::base_of(&self.dst, v)), Node::Global(_));
         let is_shared = |&i: &usize| match self.source.types.has_function(self.source.ty(params[i])) {
@@ -36,30 +38,47 @@ impl Evaluator<'_> {
         (1..args.len().min(64)).filter(is_shared).fold(0, |shared, i| shared | 1 << i)
     }
 
-    /// Notes functions with many copies that do not differ in known values; with `early`, those that nobody asked for.
-    /// Whether there are new ones.
-    pub fn note_shared(&mut self, early: bool) -> bool {
+    /// Notes functions with many copies in the units whose budget is spent.
+    pub fn note_shared_in_spent(&mut self) {
+        let mut units: Vec<Cont> = self.stubs.iter().map(|s| s.unit).filter(|&u| self.units[u].is_spent).collect();
+        units.sort_unstable();
+        units.dedup();
+        for unit in units {
+            self.note_shared(unit, false);
+        }
+    }
+
+    /// Notes functions with many copies in one unit that do not differ in known values; with `early`, those that nobody
+    /// asked for. Whether there are new ones.
+    pub(super) fn note_shared(&mut self, unit: Cont, early: bool) -> bool {
         let mut n_copies: SideTable<Cont, u64> = SideTable::default();
-        let built = || self.stubs.iter().filter(|s| s.state != State::New);
+        let built = || self.stubs.iter().filter(|s| s.unit == unit && s.state != State::New);
         built().for_each(|stub| n_copies[stub.source] += 1);
-        let mut copies: FxHashMap<Cont, (u64, FxHashSet<Known>)> = FxHashMap::default();
+        #[derive(Default)]
+        struct Copies {
+            n: u64,
+            known: FxHashSet<Known>,
+            numbers: FxHashSet<Vec<Option<u64>>>,
+        }
+        let mut copies: FxHashMap<Cont, Copies> = FxHashMap::default();
         for stub in built().filter(|stub| n_copies[stub.source] >= MAX_COPIES) {
-            let (n, known) = copies.entry(stub.source).or_default();
-            *n += 1;
-            known.insert(stub.vals.iter().map(|&v| self.dst.as_lit(v)).collect::<Known>());
+            let copies = copies.entry(stub.source).or_default();
+            copies.n += 1;
+            copies.known.insert(self.known(stub));
+            copies.numbers.insert(stub.vals.iter().map(|&v| self.dst.as_lit(v)).collect());
         }
         let mut most = 0;
         let mut noted = Vec::new();
-        for (k, (n, known)) in copies {
+        for (k, Copies { n, known, numbers }) in copies {
             let Some(function) = self.facts.function[k] else { continue };
-            if n < MAX_ALIKE * known.len() as u64 {
-                continue;
-            }
-            let sharing = match self.hints.sharing(function) {
+            // Copies that are specialized in other functions would remain.
+            let (returns_help, functions_help) =
+                (n >= MAX_ALIKE * known.len() as u64, n >= MAX_ALIKE * numbers.len() as u64);
+            let sharing = match self.hints.sharing(unit, function) {
                 None if early && !self.source.cont(function).filter.is_empty() => continue,
-                None => Sharing::Returns,
-                Some(_) if early => continue,
-                Some(_) => Sharing::Functions,
+                None if returns_help => Sharing::Returns,
+                _ if early || !functions_help => continue,
+                _ => Sharing::Functions,
             };
             most = most.max(n);
             noted.push((function, sharing));
@@ -69,8 +88,23 @@ impl Evaluator<'_> {
         }
         let mut found = false;
         for (function, sharing) in noted {
-            found |= self.noted.note_shared(function, sharing);
+            found |= self.noted.note_shared(unit, function, sharing);
         }
         found
+    }
+
+    fn known(&self, stub: &Stub) -> Known {
+        let returns_to = self.source.params(stub.source).last().is_some_and(|&p| is_return(self.source, p));
+        let specialized = stub.mask >> (self.source.params(stub.source).len().clamp(1, 64) - 1) & 1 == 1;
+        let n = stub.vals.len() - (returns_to && specialized) as usize;
+        let known = |&v: &Val| {
+            let mut sources: Vec<Cont> = match self.dst.types.has_function(self.dst.ty(v)) {
+                true => self.sources(v).into_iter().collect(),
+                false => Vec::new(),
+            };
+            sources.sort_unstable();
+            (self.dst.as_lit(v), sources)
+        };
+        stub.vals[..n].iter().map(known).collect()
     }
 }

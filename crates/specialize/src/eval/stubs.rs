@@ -92,6 +92,7 @@ impl Evaluator<'_> {
             birth = birth.max(b);
             height = height.max(h);
         }
+        let unit = self.unit_of(source, mask, vals.is_empty());
         let s = self.stubs.len();
         self.stub_of[cont] = Some(s as u32);
         if let Some(record) = &mut self.record {
@@ -112,7 +113,11 @@ impl Evaluator<'_> {
             alias: None,
             assumed: None,
             rank: (birth, height + 1),
-            is_return: false,
+            is_exit: false,
+            has_exits_marked: false,
+            unit,
+            n_records: self.records.len() as u32,
+            record: None,
             holds_address,
             was_called: false,
             is_general: false,
@@ -129,7 +134,7 @@ impl Evaluator<'_> {
                 None => {
                     // Lanes that come here would not meet those that did before.
                     if self.facts.leads_to_exchange[self.stubs[s].source] {
-                        self.noted.note_meeting(self.stubs[s].source);
+                        self.noted.note_meeting(self.stubs[s].unit, self.stubs[s].source);
                     }
                     let fresh = self.again(s);
                     self.stubs[s].alias = Some(fresh);
@@ -152,11 +157,13 @@ impl Evaluator<'_> {
 
     /// A fresh one of the same.
     fn again(&mut self, s: StubId) -> StubId {
-        let Stub { source, mask, resume, made, is_return, is_general, .. } = self.stubs[s];
+        let Stub { source, mask, unit, resume, made, is_exit, has_exits_marked, n_records, is_general, .. } =
+            self.stubs[s];
         let vals = self.stubs[s].vals.clone();
         let fresh = self.fresh_stub(source, mask, vals);
         let stub = &mut self.stubs[fresh];
-        (stub.resume, stub.made, stub.is_return, stub.is_general) = (resume, made, is_return, is_general);
+        (stub.unit, stub.resume, stub.made, stub.is_general) = (unit, resume, made, is_general);
+        (stub.is_exit, stub.has_exits_marked, stub.n_records) = (is_exit, has_exits_marked, n_records);
         if let Some(record) = &mut self.record {
             record.make_again(self.stubs[s].cont, self.stubs[fresh].cont);
         }
@@ -325,14 +332,16 @@ impl Evaluator<'_> {
     // Deciding what becomes of a stub.
 
     pub(super) fn decide(&mut self, s: StubId) -> Result<(), Box<Diverged>> {
-        if self.stubs[s].state != State::New {
+        let unit = self.stubs[s].unit;
+        if self.stubs[s].state != State::New || self.units[unit].is_left {
             return Ok(());
         }
+        self.enter_unit(unit);
         let stub = &mut self.stubs[s];
         let k = stub.source;
         let vals = stub.vals.clone();
         let mut requests = std::mem::take(&mut stub.requests);
-        let is_meeting = self.hints.is_meeting(k);
+        let is_meeting = self.hints.is_meeting(self.unit, k);
         let general = stub.escaped || self.facts.is_recursive[k] || is_meeting;
         let n_free = self.facts.nest.free(k).len();
         let free: Rc<[Val]> = vals[..n_free].into();
@@ -427,10 +436,14 @@ impl Evaluator<'_> {
         self.segments += 1;
         if self.facts.is_recursive[k] {
             let is_general = self.stubs[s].is_general;
-            past.records = Some(self.record(k, &free, &args, (self.segments, is_general), past.records));
+            past.records = self.before_first_build(s, past.records);
+            let record = self.record(k, &free, &args, (self.segments, is_general), past.records);
+            past.records = Some(record);
+            self.stubs[s].record = Some(record);
         }
-        self.blocks[k] += 1;
-        self.most_blocks = self.most_blocks.max(self.blocks[k]);
+        let n_blocks = self.blocks.entry((unit, k)).or_default();
+        *n_blocks += 1;
+        self.units[unit].blocks = self.units[unit].blocks.max(*n_blocks);
         self.check_budget()?;
         let mut site = Site { block, segment: self.segments, past, memory };
         self.note_entered(k, false, &mut site);

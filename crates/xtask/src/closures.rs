@@ -1,0 +1,115 @@
+//! Function values that are left after specialization, counted. Partial evaluation dissolves functions that are passed
+//! around; a program keeps heap environments and indirect calls only if it chooses functions at run time. The numbers of
+//! each program stand in `tests/closures.txt`; a program that is not listed there has none. `x bless closures` writes the
+//! file: read the difference before you accept it.
+//!
+//! Separate from the text tests because the judgment is about all programs together: tests, libraries, examples and
+//! benchmarks.
+
+use crate::{Tally, root, texts};
+use nyala::testing;
+use nyala_flat::{Callee, Const, Def, Function, InstOp, Module, Terminator};
+use nyala_ir::Op;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const FOLDERS: &[&str] = &["bench", "examples", "lib", "tests/explain", "tests/residual", "tests/run", "tests/seeds"];
+
+const HEADER: &str =
+    "# Heap environments and indirect calls in the flat code of each program that has any; `x bless closures`\n";
+
+/// Heap environments that are made, indirect calls.
+type Counts = (usize, usize);
+
+/// Compares the numbers with the file's, or writes them there.
+pub fn run(bless: bool) -> Tally {
+    let mut tally = Tally::default();
+    let golden = root().join("tests/closures.txt");
+    let found = render(&count_all());
+    if bless {
+        if let Err(e) = std::fs::write(&golden, found) {
+            println!("FAILED closures: cannot write {}: {e}", golden.display());
+            tally.failed += 1;
+        }
+        return tally;
+    }
+    let expected = std::fs::read_to_string(&golden).unwrap_or_default();
+    if expected == found {
+        tally.passed += 1;
+    } else {
+        tally.failed += 1;
+        println!("FAILED closures: function values that are left (`./x bless closures` accepts it)");
+        print!("{}", texts::diff(&expected, &found));
+    }
+    tally
+}
+
+fn render(counts: &BTreeMap<String, Counts>) -> String {
+    let mut out = String::from(HEADER);
+    for (path, (environments, calls)) in counts {
+        let _ = writeln!(out, "{path}: {environments} environments, {calls} indirect calls");
+    }
+    out
+}
+
+/// The programs that have function values left.
+fn count_all() -> BTreeMap<String, Counts> {
+    let mut files = Vec::new();
+    FOLDERS.iter().for_each(|folder| texts::collect(&root().join(folder), &mut files));
+    files.retain(|f| f.extension().is_some_and(|e| e == "impala"));
+    let next = AtomicUsize::new(0);
+    let all: Mutex<BTreeMap<String, Counts>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, |n| n.get()) {
+            let worker = std::thread::Builder::new().stack_size(512 << 20);
+            let spawned = worker.spawn_scoped(scope, || {
+                while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let Some(counts) = count_file(file).filter(|&counts| counts != (0, 0)) else { continue };
+                    let path = file.strip_prefix(root()).unwrap_or(file).display().to_string();
+                    all.lock().unwrap_or_else(|e| e.into_inner()).insert(path, counts);
+                }
+            });
+            drop(spawned);
+        }
+    });
+    all.into_inner().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The numbers of a program whose tests are exported; `None` if it does not compile, which other tests judge.
+fn count_file(path: &Path) -> Option<Counts> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let mut s = texts::session(path, &text);
+    let suite = testing::find(&path.display().to_string(), &text);
+    if !suite.tests.is_empty() {
+        s.add_file("tests", suite.entries);
+    }
+    let world = s.graph().ok()?;
+    let residual = s.residual(&world).ok()?;
+    Some(count(&s.flat(&residual).ok()?))
+}
+
+fn count(module: &Module) -> Counts {
+    let (mut environments, mut calls) = (0, 0);
+    for function in &module.funcs {
+        for block in &function.blocks {
+            for inst in &block.insts {
+                environments += is_environment(function, inst.op, &inst.args) as usize;
+                calls += (inst.op == InstOp::CallIndirect) as usize;
+            }
+            calls += matches!(block.term, Terminator::TailCall { callee: Callee::Indirect(_), .. }) as usize;
+        }
+    }
+    (environments, calls)
+}
+
+/// Whether a function value with an environment is made.
+fn is_environment(function: &Function, op: InstOp, args: &[nyala_flat::Value]) -> bool {
+    let def = |i: usize| function.values[nyala_base::Id::idx(args[i])].def;
+    op == InstOp::Op(Op::Tuple)
+        && args.len() == 2
+        && matches!(def(0), Def::Const(Const::Func(_)))
+        && def(1) != Def::Const(Const::Bits(0))
+}
