@@ -21,6 +21,7 @@
 //! ```
 
 pub mod analysis;
+pub mod counts;
 mod data;
 pub mod escape;
 mod print;
@@ -31,6 +32,7 @@ pub mod simplify;
 mod vector;
 mod verify;
 
+pub use counts::count_environments;
 pub use data::*;
 pub use print::{print, print_functions};
 pub use promote::{promote_slots, promote_slots_of};

@@ -18,6 +18,16 @@ pub struct FlatPass {
 /// The passes over flat SSA, in order.
 pub const FLAT: &[FlatPass] = &[
     FlatPass {
+        // First: function values are taken apart when variables become values.
+        name: "count-environments",
+        about: "environments of function values are freed with the last value that holds them",
+        min_level: 0,
+        run: |module, _| {
+            nyala_flat::count_environments(module);
+            Vec::new()
+        },
+    },
+    FlatPass {
         name: "promote-slots",
         about: "local variables whose address does not escape become values",
         min_level: 1,

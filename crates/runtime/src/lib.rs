@@ -7,6 +7,7 @@
 mod allocator;
 mod anydsl;
 mod checked;
+mod environments;
 mod faults;
 mod files;
 mod foreign;
@@ -22,6 +23,7 @@ mod threads;
 pub use allocator::Remapping;
 pub use anydsl::is_cpu;
 pub use checked::{CheckedMemory, MemoryFault};
+pub use environments::{nyala_environment, nyala_release, nyala_release_shared, nyala_retain, nyala_retain_shared};
 pub use faults::{Describe, Fault, FaultKind, report_faults};
 pub use files::{
     nyala_file_append, nyala_file_error, nyala_file_exists, nyala_file_read, nyala_file_remove, nyala_file_size,
@@ -53,13 +55,14 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
         }
         let mut table = table!(
             nyala_alloc nyala_alloc_aligned_array nyala_alloc_array nyala_arg nyala_argc nyala_argv nyala_dead_continuation
-            nyala_env nyala_exit
+            nyala_env nyala_environment nyala_exit
             nyala_file_append nyala_file_error nyala_file_exists nyala_file_read nyala_file_remove
             nyala_file_size nyala_file_write nyala_flush nyala_format_f64 nyala_free nyala_image_error
             nyala_image_load nyala_image_save nyala_num_threads nyala_panic nyala_panic_at nyala_parallel
             nyala_parse_f32 nyala_parse_f64 nyala_print_bool nyala_print_bytes nyala_print_char
             nyala_print_f16 nyala_print_f32 nyala_print_f64 nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8
-            nyala_print_string nyala_print_u16 nyala_print_u32 nyala_print_u64 nyala_print_u8 nyala_sleep_ns
+            nyala_print_string nyala_print_u16 nyala_print_u32 nyala_print_u64 nyala_print_u8
+            nyala_release nyala_release_shared nyala_retain nyala_retain_shared nyala_sleep_ns
             nyala_spawn nyala_spawn_handle nyala_stdin_line nyala_stdin_read nyala_sync nyala_time_ns
             nyala_unix_time_ns
         );

@@ -28,7 +28,7 @@ fn @(?n) power(x: i32, n: i32) -> i32 { if n == 0 { 1 } else { x * power(x, n - 
 
 /// Residual text of one function, without the numbers of names: `unroll_step.17` is `unroll_step`.
 fn residual(folder: &Folder, n: usize, function: &str) -> String {
-    let file = folder.write(&format!("{n}.impala"), &program(n));
+    let file = folder.write(&format!("{n}.impala"), program(n));
     let output = nyala(&["emit".as_ref(), file.as_os_str(), "--fn".as_ref(), function.as_ref()], 120);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

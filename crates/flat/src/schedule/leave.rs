@@ -15,6 +15,7 @@
 use super::exits::Target;
 use super::results::FAR;
 use super::{Building, Scheduler, tuple_part, unpack};
+use crate::counts::uncounted;
 use crate::data::*;
 use nyala_base::{Id, Span};
 use nyala_ir::{Op, Prim, Ty, Val};
@@ -267,7 +268,7 @@ impl Scheduler<'_> {
             let tys = self.payload(target);
             let mut fb = self.builder(b, Block(0), Span::NONE);
             let ty = record_ty(fb.types, &tys, &[]);
-            let slot = fb.slot(ty, "record");
+            let slot = uncounted(&mut fb, ty, false);
             b.made.push(Made { target, slot, addresses: Vec::new() });
         }
     }
@@ -427,13 +428,10 @@ impl Scheduler<'_> {
         let span = rest.remove(0).span;
         let mut fb = self.builder(b, block, span);
         let ty = record_ty(fb.types, tys, env_tys);
-        let one = fb.literal(Prim::I64, 1);
-        let array = fb.types.indef_array(ty);
-        let array = fb.types.ptr(array);
-        let array = fb.op(Op::Alloc, &[one], array);
+        let record = uncounted(&mut fb, ty, true);
         fb.function.blocks[block.idx()].insts.push(Inst {
             op: InstOp::Op(Op::Bitcast),
-            args: [array].as_slice().into(),
+            args: [record].as_slice().into(),
             result: Some(address),
             span,
             fast: false,
