@@ -413,6 +413,11 @@ fn fold_extract(w: &mut World, mut agg: Val, idx: u64) -> Option<Val> {
                 let args = w.args(agg).to_vec();
                 return fold_lane(w, op, lanes?.0, idx as usize, &args);
             }
+            // A part of what is hidden is hidden; the other parts are not hidden within it.
+            Node::Op(Op::Hlt) => {
+                let part = w.extract(w.args(agg)[0], idx);
+                return Some(w.op(Op::Hlt, &[part]));
+            }
             _ if step > 0 => return Some(w.extract(agg, idx)),
             _ => return None,
         }

@@ -526,7 +526,7 @@ impl<'a> Evaluator<'a> {
                 self.explain_unknown(callee, mark);
             }
             self.skip(site, postdom::UNKNOWN, &args);
-            self.escape(callee, site, true);
+            self.escape(callee, site, false);
             self.residual_call(site, callee, &args, None);
             return None;
         };

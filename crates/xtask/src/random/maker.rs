@@ -438,9 +438,14 @@ impl Maker {
                     }
                     4 if self.in_loop && !self.in_parallel => {
                         let name = self.name("j");
-                        let what = ["break", "continue"][self.rng.below(2)];
-                        self.line(&format!("let {name} = {what};"));
-                        self.jumps.push(name);
+                        let (what, hidden) = (["break", "continue"][self.rng.below(2)], self.hidden());
+                        if self.rng.chance(30) {
+                            self.line(&format!("let {name} = {hidden}(7u32, {what});"));
+                            self.jumps.push(format!("{name}(1)"));
+                        } else {
+                            self.line(&format!("let {name} = {what};"));
+                            self.jumps.push(name);
+                        }
                         return;
                     }
                     0 if self.in_loop && !self.is_parallel => "break()".to_string(),
@@ -452,10 +457,18 @@ impl Maker {
             }
             _ => {
                 let (name, a) = (self.name("s"), self.expr(2));
-                let f = self.closure();
-                self.line(&format!("let {name} = Pair {{ a: {a}, f: {f} }};"));
-                self.values.push(format!("{name}.a"));
-                self.closures.push(format!("{name}.f"));
+                let (f, hidden) = (self.closure(), self.hidden());
+                if self.rng.chance(50) {
+                    self.line(&format!("let {name} = {hidden}Pair {{ a: {a}, f: {f} }};"));
+                    self.values.push(format!("{name}.a"));
+                    self.closures.push(format!("{name}.f"));
+                } else {
+                    // Of the parts, some are hidden once more.
+                    let (g, inner) = (self.closure(), self.hidden());
+                    self.line(&format!("let {name} = {hidden}({f}, {inner}Two {{ a: {g}, b: ({a}, {f}) }});"));
+                    self.values.push(format!("{name}(1).b(0)"));
+                    self.closures.extend([format!("{name}(0)"), format!("{name}(1).a"), format!("{name}(1).b(1)")]);
+                }
             }
         }
     }
@@ -492,7 +505,8 @@ impl Maker {
             }
             1 | 2 => {
                 let (name, a, b, c) = (self.name("fs"), self.closure(), self.closure(), self.closure());
-                self.line(&format!("let mut {name}: [fn(u32) -> u32 * 3] = [{a}, {b}, {c}];"));
+                let hidden = self.hidden();
+                self.line(&format!("let mut {name}: [fn(u32) -> u32 * 3] = {hidden}[{a}, {b}, {c}];"));
                 self.tables.push(name);
             }
             3 if !self.tables.is_empty() => {
@@ -526,8 +540,8 @@ impl Maker {
                 self.twos.push(name);
             }
             _ => {
-                let (name, f) = (self.name("o"), self.closure());
-                self.line(&format!("let mut {name} = Pair {{ a: {a}, f: {f} }};"));
+                let (name, f, hidden) = (self.name("o"), self.closure(), self.hidden());
+                self.line(&format!("let mut {name} = {hidden}Pair {{ a: {a}, f: {f} }};"));
                 self.values.push(format!("{name}.a"));
                 self.mutable.push(format!("{name}.a"));
                 self.closures.push(format!("{name}.f"));
@@ -569,8 +583,23 @@ impl Maker {
         }
         if self.exits.is_empty() || self.rng.chance(30) {
             let name = self.name("out");
-            self.line(&format!("let {name} = return;"));
-            self.exits.push(name);
+            match self.rng.below(4) {
+                0 => {
+                    let (e, hidden) = (self.atom(), self.hidden());
+                    self.line(&format!("let {name} = {hidden}(return, {e});"));
+                    self.exits.push(format!("{name}(0)"));
+                    self.values.push(format!("{name}(1)"));
+                }
+                1 if !self.has_parallel => {
+                    let (q, i, hidden) = (self.name("q"), self.atom(), self.hidden());
+                    self.line(&format!("let {name} = {hidden}[return, |{q}: u32| -> ! return({q} + 1u32)];"));
+                    self.exits.push(format!("{name}(({i} & 1u32) as i32)"));
+                }
+                _ => {
+                    self.line(&format!("let {name} = return;"));
+                    self.exits.push(name);
+                }
+            }
         }
         let out = self.exits[self.rng.below(self.exits.len())].clone();
         let (c, e) = (self.cond(), self.expr(1));
@@ -666,10 +695,17 @@ impl Maker {
             }
             14 => {
                 let (k, x, n) = (self.atom(), self.expr(depth - 1), self.atom());
-                match self.rng.below(3) {
-                    0 => format!("advance(shape({k}, {x}), {n})"),
-                    1 => format!("advance(Two {{ a: {x}, b: shape(3u32, shape({k}, {n})) }}, 1u32)"),
-                    _ => format!("shape({k}, Two {{ a: {n}, b: {x} }}).step({n})"),
+                let how = ["shape", "shape", "hidden_shape"][self.rng.below(3)];
+                match self.rng.below(4) {
+                    0 => format!("advance({how}({k}, {x}), {n})"),
+                    1 => {
+                        let (f, hidden, a) = (self.closure(), self.hidden(), self.name("a"));
+                        format!(
+                            "(match {hidden}Shape::Named({f}, {x}) {{ Shape::Named(f, {a}) => f({a}) ^ {n}, _ => 0u32 }})"
+                        )
+                    }
+                    2 => format!("advance(Two {{ a: {x}, b: shape(3u32, shape({k}, {n})) }}, 1u32)"),
+                    _ => format!("{how}({k}, Two {{ a: {n}, b: {x} }}).step({n})"),
                 }
             }
             15 => {
@@ -711,7 +747,25 @@ impl Maker {
                 }
                 format!("(if {c} {{ {a} }} else {{ {b} }})")
             }
-            9 => format!("$({})", self.atom()),
+            9 => match self.rng.below(3) {
+                0 => {
+                    let (f, g, i, x) = (self.closure(), self.closure(), self.atom(), self.expr(depth - 1));
+                    let (hidden, inner) = (self.hidden(), self.hidden());
+                    match self.rng.below(3) {
+                        0 => format!("({hidden}({f}, {i})(0)({x}))"),
+                        1 => format!("({hidden}[{f}, {g}](({i} & 1u32) as i32)({x}))"),
+                        _ => format!(
+                            "({hidden}[{inner}Pair {{ a: {i}, f: {f} }}, Pair {{ a: 1u32, f: {g} }}](({i} & 1u32) as i32).{})",
+                            ["a".into(), format!("f({x})")][self.rng.below(2)]
+                        ),
+                    }
+                }
+                1 => {
+                    let (f, hidden, x) = (self.closure(), self.hidden(), self.expr(depth - 1));
+                    format!("apart({hidden}Two {{ a: {x}, b: {f} }})")
+                }
+                _ => format!("$({})", self.atom()),
+            },
             10 => format!("table(({} & 3u32) as i32)", self.atom()),
             11 if !self.closures.is_empty() => {
                 let f = self.closures[self.rng.below(self.closures.len())].clone();
@@ -759,6 +813,11 @@ impl Maker {
                 name => format!("&mut {name}"),
             },
         }
+    }
+
+    /// Before what holds functions: `$`, now and then.
+    fn hidden(&mut self) -> &'static str {
+        if self.rng.chance(25) { "$" } else { "" }
     }
 
     fn may_leave(&self) -> bool {
