@@ -7,6 +7,7 @@
 
 use crate::emit::{Emitter, quote};
 use crate::module::{bug, limitation};
+use crate::rounding;
 use crate::types::RetClass;
 use nyala_base::Diagnostic;
 use nyala_flat::{Func, Function};
@@ -291,7 +292,7 @@ impl Emitter<'_> {
         let symbol = self.c_name(func)?;
         let what = format!("foreign function `{}`", function.name);
         let signature = self.signature(function, &what)?;
-        let (c_ret, _) = self.c_heads(&signature, false)?;
+        let (c_ret, c_params) = self.c_heads(&signature, false)?;
         let class = self.layouts.ret_class(&function.rets)?;
         let (mut heads, mut args, mut body) = (Vec::new(), Vec::new(), String::new());
         if class == RetClass::Memory {
@@ -334,7 +335,8 @@ impl Emitter<'_> {
             }
         }
         let result = if c_ret == "void" { "" } else { "%r = " };
-        let _ = writeln!(body, "  {result}call {c_ret} {symbol}({})", args.join(", "));
+        let attributes = rounding::attributes(&symbol, &c_ret, &c_params);
+        let _ = writeln!(body, "  {result}call {c_ret} {symbol}({}) {attributes}", args.join(", "));
         // Whether the result is at `%rm` now.
         let mut is_struct = matches!(&signature.ret, Some((_, Pass::Memory)));
         if let Some((_, Pass::Words(words))) = &signature.ret

@@ -291,6 +291,8 @@ impl Emitter<'_> {
         self.out.push_str("attributes #2 = { nounwind willreturn memory(none) }\n");
         self.out.push_str("attributes #3 = { nounwind noinline optnone \"probe-stack\"=\"inline-asm\" }\n");
         self.out.push_str("attributes #4 = { nounwind noinline }\n");
+        self.out.push_str("attributes #7 = { nounwind willreturn memory(none) nobuiltin }\n");
+        self.out.push_str("attributes #8 = { nounwind nobuiltin }\n");
         self.out.push_str(ALLOCATION);
         for (i, node) in self.metadata.iter().enumerate() {
             let _ = writeln!(self.out, "!{} = {node}", FIRST_METADATA + i);

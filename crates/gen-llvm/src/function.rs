@@ -10,6 +10,7 @@ use crate::emit::{Emitter, address_text, prim_text};
 use crate::lifetimes::Lifetimes;
 use crate::module::{bug, limitation};
 use crate::origins::Scope;
+use crate::rounding;
 use crate::types::RetClass;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::analysis::Cfg;
@@ -661,12 +662,12 @@ impl FunctionEmitter<'_, '_> {
     ) -> Result<()> {
         let symbol = self.e.c_name(func)?;
         let texts: Vec<String> = params.iter().zip(args).map(|(p, &a)| format!("{p} {}", self.op(a))).collect();
-        let name = self.op(result);
+        let (name, attributes) = (self.op(result), rounding::attributes(&symbol, ret, params));
         if ret == "void" {
             self.line(format_args!("call void {symbol}({}) #1", texts.join(", ")));
             self.operands[result.idx()] = "zeroinitializer".into();
         } else {
-            self.line(format_args!("{name} = call {ret} {symbol}({}) #1", texts.join(", ")));
+            self.line(format_args!("{name} = call {ret} {symbol}({}) {attributes}", texts.join(", ")));
         }
         Ok(())
     }
@@ -729,7 +730,8 @@ impl FunctionEmitter<'_, '_> {
         {
             let symbol = self.e.c_name(func)?;
             let texts: Vec<String> = params.iter().zip(args).map(|(p, &a)| format!("{p} {}", self.op(a))).collect();
-            let call = format!("call {ret} {symbol}({}) #1", texts.join(", "));
+            let attributes = rounding::attributes(&symbol, &ret, &params);
+            let call = format!("call {ret} {symbol}({}) {attributes}", texts.join(", "));
             match self.ret.clone() {
                 RetClass::Direct(ty) if ty != "void" && ret != "void" => {
                     let result = self.temp();

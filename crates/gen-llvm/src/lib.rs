@@ -19,6 +19,7 @@ mod module;
 mod ops;
 mod origins;
 mod polynomials;
+mod rounding;
 mod targets;
 mod types;
 mod vectors;

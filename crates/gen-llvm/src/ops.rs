@@ -4,7 +4,7 @@ use crate::comparisons::{Comparison, compare, is_splat, masked_comparison};
 use crate::emit::prim_text;
 use crate::function::FunctionEmitter;
 use crate::module::bug;
-use crate::{libmvec, polynomials};
+use crate::{libmvec, polynomials, rounding};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Block, Inst, Value};
 use nyala_ir::scalar::{ATOMICS, ORDERS};
@@ -750,7 +750,8 @@ pub(crate) fn call_math(
 ) -> String {
     let ty = number_text(prim, lanes);
     let params = vec![ty.as_str(); values.len()].join(", ");
-    f.e.declare(symbol, || format!("declare {ty} @{symbol}({params}){attributes}"));
+    let declared = if attributes.is_empty() { "" } else { " #2" };
+    f.e.declare(symbol, || format!("declare {ty} @{symbol}({params}){declared}"));
     let args: Vec<String> = values.iter().map(|v| format!("{ty} {v}")).collect();
     let (result, fast) = (f.temp(), fast(f));
     f.line(format_args!("{result} = call{fast} {ty} @{symbol}({}){attributes}", args.join(", ")));
@@ -827,8 +828,7 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
             _ => result,
         };
     }
-    let symbol = format!("{}{}", op.name(), if prim == Prim::F32 { "f" } else { "" });
-    let Some(n) = lanes else { return call_math(f, &symbol, prim, None, &values, " #2") };
+    let Some(n) = lanes else { return rounding::call(f, op, prim, &values) };
     let whole = polynomials::write(f, op, prim, n, &values).or_else(|| libmvec::call(f, op, prim, n, &values));
     if let Some(result) = whole {
         return result;
@@ -842,7 +842,7 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
             f.line(format_args!("{one} = extractelement {vector} {value}, i64 {i}"));
             own.push(one);
         }
-        let (result, next) = (call_math(f, &symbol, prim, None, &own, " #2"), f.temp());
+        let (result, next) = (rounding::call(f, op, prim, &own), f.temp());
         f.line(format_args!("{next} = insertelement {vector} {all}, {lane} {result}, i64 {i}"));
         all = next;
     }

@@ -4,10 +4,13 @@
 
 use crate::diagnostics::{limitation, unknown_target};
 use crate::module::{LlvmModule, Options, bug};
+use crate::rounding;
 use inkwell::OptimizationLevel;
 use inkwell::targets::{ByteOrdering, CodeModel, RelocMode, Target, TargetMachine, TargetTriple};
 use llvm_sys::prelude::LLVMBool;
+use llvm_sys::support::LLVMParseCommandLineOptions;
 use nyala_base::{Diagnostic, Span};
+use std::sync::Once;
 
 macro_rules! shim {
     ($name:ident, $($target:ident),*) => {
@@ -52,11 +55,17 @@ mod shims {
 
 pub(crate) use shims::*;
 
-/// Registers the native target with LLVM and keeps the shims from being dropped by the linker.
+/// Registers the native target with LLVM and keeps the shims from being dropped by the linker; sets LLVM's options.
 pub(crate) fn initialize() {
+    static OPTIONS: Once = Once::new();
     LLVM_InitializeNativeTarget();
     LLVM_InitializeNativeAsmPrinter();
     LLVM_InitializeNativeAsmParser();
+    OPTIONS.call_once(|| {
+        let arguments = [c"nyala".as_ptr(), rounding::OPTION.as_ptr()];
+        // SAFETY: as many C strings as it says, and no overview; once, before any pass runs.
+        unsafe { LLVMParseCommandLineOptions(arguments.len() as i32, arguments.as_ptr(), std::ptr::null()) };
+    });
 }
 
 macro_rules! cross_targets {

@@ -83,6 +83,7 @@ pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
                 Op::Log10 => $x.log10(),
                 Op::Log1p => $x.ln_1p(),
                 Op::Cbrt => $x.cbrt(),
+                Op::Pow if $y == 2.0 => $x * $x,
                 Op::Pow => $x.powf($y),
                 Op::Atan2 => $x.atan2($y),
                 Op::Fmin | Op::Fmax => {

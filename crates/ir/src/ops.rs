@@ -136,7 +136,7 @@ ops! {
     Log10 "log10" 1 Same(0), Total, "Decimal logarithm.";
     Log1p "log1p" 1 Same(0), Total, "Logarithm of one more.";
     Cbrt "cbrt" 1 Same(0), Total, "Cube root.";
-    Pow "pow" 2 Same(0), Total, "Power.";
+    Pow "pow" 2 Same(0), Total, "Power; a square is the rounded product.";
     Atan2 "atan2" 2 Same(0), Total, "Angle of a vector.";
 }
 
