@@ -2,11 +2,14 @@
 //!
 //! An entry is an object, found by a hash over everything it was made from: the text that LLVM gets, options, CPU, and
 //! which builds of this compiler and of LLVM. Entries are written beside and renamed, so a reader sees whole ones only;
-//! one that does not match its own checksum is ignored. A folder that cannot be used is as good as an empty one.
+//! one that does not match its checksum, which covers the hash, too, is removed. Code of the cache runs: a folder that is not
+//! the user's own, or that others may write to, is not used. One that cannot be used is as good as an empty one.
 
 use nyala_gen_llvm::{Emitted, LLVM_LIBRARY, Options, machine_name};
 use sha2::{Digest, Sha256};
-use std::fs::Metadata;
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,6 +17,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const MAX_BYTES: u64 = 1 << 30;
 /// After the checksum follows the object.
 const CHECKSUM: usize = 32;
+/// Bits of a mode: others may write.
+const WRITABLE: u32 = 0o022;
+/// Of `open`: a link is an error, and a pipe is not waited for.
+const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 /// The folder with the entries.
 #[derive(Clone, Debug)]
@@ -57,18 +64,50 @@ impl Cache {
         Key(hex(&hash.finalize()))
     }
 
-    /// The object of an entry, which is then the last to be given up.
+    /// Why the folder is not used, if it is there.
+    pub fn refused(&self) -> Option<&'static str> {
+        let Ok(folder) = std::fs::metadata(&self.folder) else { return None };
+        match () {
+            () if !folder.is_dir() => Some("it is no folder"),
+            () if folder.uid() != nyala_runtime::user() => Some("it is another user's"),
+            () if folder.mode() & WRITABLE != 0 => Some("others may write to it"),
+            () => None,
+        }
+    }
+
+    /// The object of an entry, which is then the last to be given up. What else has its name is removed.
     pub fn get(&self, key: &Key) -> Option<Vec<u8>> {
-        let path = self.folder.join(&key.0);
-        let mut bytes = std::fs::read(&path).ok()?;
-        let object = bytes.get(CHECKSUM..)?;
-        if Sha256::digest(object)[..] != bytes[..CHECKSUM] {
+        if self.refused().is_some() {
             return None;
         }
-        if let Ok(file) = std::fs::File::options().append(true).open(&path) {
-            // Without it the entry goes earlier, no more.
-            let _ = file.set_modified(SystemTime::now());
+        let path = self.folder.join(&key.0);
+        let file = match OpenOptions::new().read(true).custom_flags(FLAGS).open(&path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return None,
+            file => file.ok(),
+        };
+        let object = file.and_then(|file| self.read(key, &file));
+        if object.is_none() {
+            // Where that is not possible, it is ignored.
+            let _ = std::fs::remove_file(&path);
         }
+        object
+    }
+
+    /// The object in an entry's file, if it is one.
+    fn read(&self, key: &Key, file: &File) -> Option<Vec<u8>> {
+        let data = file.metadata().ok()?;
+        let is_own = data.is_file() && data.uid() == nyala_runtime::user() && data.mode() & WRITABLE == 0;
+        if !is_own || data.len() > self.max_bytes {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        file.take(self.max_bytes).read_to_end(&mut bytes).ok()?;
+        let object = bytes.get(CHECKSUM..)?;
+        if checksum(key, object)[..] != bytes[..CHECKSUM] {
+            return None;
+        }
+        // Without it the entry goes earlier, no more.
+        let _ = file.set_modified(SystemTime::now());
         bytes.drain(..CHECKSUM);
         Some(bytes)
     }
@@ -79,9 +118,16 @@ impl Cache {
     }
 
     fn try_put(&self, key: &Key, object: &[u8]) -> std::io::Result<()> {
-        std::fs::create_dir_all(&self.folder)?;
-        let file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        std::fs::write(file.path(), [&Sha256::digest(object)[..], object].concat())?;
+        if (object.len() + CHECKSUM) as u64 > self.max_bytes {
+            return Ok(());
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        if self.refused().is_some() {
+            return Ok(());
+        }
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        file.write_all(&checksum(key, object))?;
+        file.write_all(object)?;
         file.persist(self.folder.join(&key.0))?;
         self.shrink();
         Ok(())
@@ -90,7 +136,7 @@ impl Cache {
     /// Path, size and time of last use of everything in the folder; what an interrupted write left too.
     fn entries(&self) -> Vec<(PathBuf, u64, SystemTime)> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let known = |path: PathBuf, m: Metadata| Some((path, m.len(), m.modified().ok()?)).filter(|_| m.is_file());
+        let known = |path: PathBuf, m: Metadata| Some((path, m.len(), m.modified().ok()?)).filter(|_| !m.is_dir());
         entries.filter_map(|e| known(e.path(), e.metadata().ok()?)).collect()
     }
 
@@ -129,6 +175,11 @@ impl Cache {
     }
 }
 
+/// Of an entry: an object under another name is none.
+fn checksum(key: &Key, object: &[u8]) -> impl std::ops::Deref<Target = [u8]> {
+    Sha256::new().chain_update((key.0.len() as u64).to_le_bytes()).chain_update(&key.0).chain_update(object).finalize()
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
@@ -143,6 +194,8 @@ fn file_id(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
 
     fn keys() -> [Key; 3] {
@@ -185,6 +238,48 @@ mod tests {
         assert!(cache.get(&a).is_some());
         cache.put(&c, &[0; 100]);
         assert_eq!([&a, &b, &c].map(|k| cache.get(k).is_some()), [true, false, true]);
+    }
+
+    #[test]
+    fn what_is_no_entry_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache { folder: folder.path().into(), max_bytes: 1000 };
+        let [a, b, c] = keys();
+        cache.put(&a, b"object");
+        let (at, entry) = (|k: &Key| folder.path().join(&k.0), std::fs::read(folder.path().join("a")).unwrap());
+        let is_gone = || cache.get(&b).is_none() && std::fs::symlink_metadata(at(&b)).is_err();
+        // Another key's.
+        std::fs::write(at(&b), &entry).unwrap();
+        assert!(is_gone());
+        std::os::unix::fs::symlink(at(&a), at(&b)).unwrap();
+        assert!(is_gone());
+        std::fs::write(at(&b), vec![0; 2000]).unwrap();
+        assert!(is_gone());
+        std::fs::write(at(&b), b"").unwrap();
+        assert!(is_gone());
+        // Others may have written it.
+        cache.put(&b, b"object");
+        std::fs::set_permissions(at(&b), Permissions::from_mode(0o666)).unwrap();
+        assert!(is_gone());
+        let made = std::process::Command::new("mkfifo").arg(at(&b)).status();
+        assert!(!made.is_ok_and(|s| s.success()) || is_gone());
+        cache.put(&c, &[0; 1000]);
+        assert_eq!((cache.get(&a), cache.size().0), (Some(b"object".to_vec()), 1));
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().join("native"));
+        let [a, b, _] = keys();
+        cache.put(&a, b"object");
+        assert_eq!((cache.refused(), cache.get(&a)), (None, Some(b"object".to_vec())));
+        for mode in [0o770, 0o707] {
+            std::fs::set_permissions(cache.folder(), Permissions::from_mode(mode)).unwrap();
+            cache.put(&b, b"object");
+            assert!(cache.refused().is_some());
+            assert_eq!((cache.get(&a), cache.size().0), (None, 1));
+        }
     }
 
     #[test]

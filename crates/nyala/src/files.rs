@@ -9,6 +9,8 @@ use crate::{Reported, Session, libraries};
 use nyala_base::Span;
 use nyala_syntax::ast::{ExprKind, Item, ItemKind, Module, Name, Stmt, Use};
 use std::collections::{HashMap, HashSet};
+use std::fs::File as OpenFile;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// A file before it is parsed.
@@ -247,11 +249,23 @@ fn name_of(item: &Item) -> Option<&Name> {
     }
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    let bytes = std::fs::read(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".into(),
+/// Bytes of a source file; a device may give any number.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// The text of a file.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn read(path: &Path) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = OpenFile::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|e| match e.kind() {
+        ErrorKind::NotFound => "there is no such file".into(),
         _ => e.to_string(),
     })?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!("it has more than {} MiB", MAX_BYTES >> 20));
+    }
     String::from_utf8(bytes).map_err(|e| format!("not UTF-8: byte {} is no character", e.utf8_error().valid_up_to()))
 }
 

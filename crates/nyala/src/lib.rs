@@ -12,7 +12,7 @@ pub mod diagnostics;
 mod emit;
 pub mod explain;
 mod faults;
-mod files;
+pub mod files;
 pub mod json;
 pub mod libraries;
 pub mod pipelines;

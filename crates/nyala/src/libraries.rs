@@ -46,7 +46,7 @@ pub fn find(library: &str, from: &str, folders: &[PathBuf]) -> Result<Vec<(Strin
     let beside = Path::new(from).parent().map(Path::to_path_buf);
     for folder in beside.iter().chain(folders) {
         let path = folder.join(format!("{}.impala", library.replace("::", "/")));
-        if let Ok(text) = std::fs::read_to_string(&path) {
+        if let Ok(text) = crate::files::read(&path) {
             return Ok(vec![(path.display().to_string(), text)]);
         }
         tried.push(path.display().to_string());

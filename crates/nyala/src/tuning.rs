@@ -241,9 +241,9 @@ impl Session {
             && self.options.more_cpus.is_empty();
         let path = self.options.tuned.clone().filter(|_| native)?;
         let shown = path.display().to_string();
-        let text = match std::fs::read_to_string(&path) {
+        let text = match crate::files::read(&path) {
             Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return None,
+            Err(_) if !path.exists() => return None,
             Err(e) => {
                 self.sink.push(bad_tune_file::warning(Span::NONE, format!("cannot read `{shown}`: {e}")));
                 return None;

@@ -38,7 +38,7 @@ pub use stack::{STACK, call_on_large_stack, nyala_start};
 pub use system::{
     asked_to_stop, end_by_closed_pipes, note_requests_to_stop, nyala_arg, nyala_argc, nyala_argv,
     nyala_dead_continuation, nyala_env, nyala_exit, nyala_panic, nyala_panic_at, nyala_sleep_ns, nyala_time_ns,
-    nyala_unix_time_ns, set_args,
+    nyala_unix_time_ns, set_args, user,
 };
 pub use text::{nyala_format_f64, nyala_parse_f32, nyala_parse_f64};
 pub use threads::{

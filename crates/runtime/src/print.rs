@@ -7,15 +7,41 @@ use crate::halves::{HalfArg, half_arg};
 use half::f16;
 use std::ffi::CStr;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 unsafe extern "C" {
     static stdout: *mut libc::FILE;
 }
 
+/// The error number of the first write that failed.
+static FAILED: AtomicI32 = AtomicI32::new(0);
+
+/// Whether the process began without a standard output: Rust's start puts the null device in its place, so that writes
+/// succeed. Runs before it.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+#[cfg(target_os = "linux")]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static NOTE_CLOSED: extern "C" fn() = {
+    extern "C" fn note() {
+        // SAFETY: asks the system about a number.
+        CLOSED.store(unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } == -1, Ordering::Relaxed);
+    }
+    note
+};
+
+fn note_failed() {
+    let code = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+    let _ = FAILED.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+}
+
 pub(crate) fn put(bytes: &[u8]) {
-    // SAFETY: `stdout` is the C library's open stream, the bytes are readable. An error (a closed pipe) has no remedy.
-    unsafe {
-        libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), stdout);
+    if CLOSED.load(Ordering::Relaxed) && !bytes.is_empty() {
+        FAILED.store(libc::EBADF, Ordering::Relaxed);
+    }
+    // SAFETY: `stdout` is the C library's open stream, the bytes are readable.
+    if unsafe { libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), stdout) } < bytes.len() {
+        note_failed();
     }
 }
 
@@ -23,8 +49,39 @@ pub(crate) fn put(bytes: &[u8]) {
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_flush() {
     // SAFETY: `stdout` is the C library's open stream.
-    unsafe {
-        libc::fflush(stdout);
+    if unsafe { libc::fflush(stdout) } != 0 {
+        note_failed();
+    }
+}
+
+/// Why something that was printed so far, by C functions too, did not arrive.
+pub fn output_error() -> Option<std::io::Error> {
+    nyala_flush();
+    // SAFETY: `stdout` is the C library's open stream.
+    let has_failed = unsafe { libc::ferror(stdout) } != 0;
+    match FAILED.load(Ordering::Relaxed) {
+        0 if has_failed => Some(std::io::Error::from_raw_os_error(libc::EIO)),
+        0 => None,
+        code => Some(std::io::Error::from_raw_os_error(code)),
+    }
+}
+
+/// Whether programs that end themselves are asked for [`output_error`], too; executables are not.
+static LOSES_NOTHING: AtomicBool = AtomicBool::new(false);
+
+/// From now on a program that ends this process itself ends it with an error if its output was lost.
+pub fn end_by_lost_output() {
+    LOSES_NOTHING.store(true, Ordering::Relaxed);
+}
+
+/// The exit code of a program that ends with `code`.
+pub(crate) fn exit_code(code: i32) -> i32 {
+    match output_error().filter(|_| LOSES_NOTHING.load(Ordering::Relaxed)) {
+        Some(e) => {
+            eprintln!("error: cannot write to standard output: {e}");
+            1
+        }
+        None => code,
     }
 }
 

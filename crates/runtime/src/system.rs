@@ -123,8 +123,14 @@ pub(crate) fn fail(message: &str) -> ! {
 /// Ends the process with that exit code; what was printed is written out.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_exit(code: i32) -> ! {
-    nyala_flush();
-    std::process::exit(code)
+    std::process::exit(crate::print::exit_code(code))
+}
+
+/// The user as whom this process reads and writes files.
+#[cfg(unix)]
+pub fn user() -> u32 {
+    // SAFETY: asks the system.
+    unsafe { libc::geteuid() }
 }
 
 /// Pointers to the arguments' texts, a null at the end.

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Folder, command, nyala, root, stderr};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -472,5 +473,39 @@ fn a_source_is_not_overwritten() {
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         assert!(stderr(&output).contains("is a file of the program itself"), "{}", stderr(&output));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    }
+}
+
+#[test]
+fn output_that_is_lost_is_an_error() {
+    let folder = Folder::new("lost output");
+    let program = folder.write("p.impala", "fn main() -> i32 { print_i32(42); println(); 0 }\n");
+    let exits = folder.write(
+        "q.impala",
+        "extern \"C\" { fn nyala_exit(i32) -> (); }\nfn main() -> i32 { print_i32(42); nyala_exit(0); 1 }\n",
+    );
+    let silent = folder.write("r.impala", "fn main() -> i32 { 7 }\n");
+    let shell = |script: &str, file: &Path| {
+        let output = Command::new("sh").arg("-c").arg(script).arg(command()).arg(file).output().unwrap();
+        (output.status.code(), stderr(&output))
+    };
+    for engine in ["interp", "jit"] {
+        for (to, file) in [(">/dev/full", &program), (">&-", &program), (">/dev/full", &exits)] {
+            let (code, err) = shell(&format!("\"$0\" run --no-cache --engine {engine} \"$1\" {to}"), file);
+            assert_eq!(code, Some(1), "{engine} {to}: {err}");
+            assert!(err.contains("cannot write to standard output"), "{engine} {to}: {err}");
+        }
+        let (code, err) = shell(&format!("\"$0\" run --no-cache --engine {engine} \"$1\" >&-"), &silent);
+        assert_eq!((code, err.as_str()), (Some(7), ""));
+    }
+}
+
+#[test]
+fn a_file_without_end_is_an_error() {
+    for verb in ["check", "run", "test"] {
+        let output = nyala(&[verb.as_ref(), "/dev/zero".as_ref()], 60);
+        let err = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{verb}: {err}");
+        assert!(err.contains("cannot read `/dev/zero`: it has more than 256 MiB"), "{verb}: {err}");
     }
 }

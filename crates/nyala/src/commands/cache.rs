@@ -32,6 +32,9 @@ impl CacheCommand {
         }
         let (n, bytes) = cache.size();
         println!("{folder}: {n} entries, {:.1} MiB", bytes as f64 / f64::from(1 << 20));
+        if let Some(why) = cache.refused() {
+            println!("it is not used: {why}");
+        }
         0
     }
 }

@@ -205,11 +205,7 @@ pub fn with_session_of(
     options(&mut all);
     let mut session = Session::new(all);
     for path in &input.files {
-        let text = std::fs::read(path).map_err(|e| e.to_string()).and_then(|bytes| {
-            String::from_utf8(bytes)
-                .map_err(|e| format!("not UTF-8: byte {} is no character", e.utf8_error().valid_up_to()))
-        });
-        match text {
+        match nyala::files::read(path) {
             Ok(text) => session.add_file(path.display().to_string(), text),
             Err(e) => drop(session.report(cannot_read::error(path, &e))),
         }

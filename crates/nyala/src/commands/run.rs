@@ -2,6 +2,8 @@
 
 use super::{Input, show, with_session_of};
 use clap::ValueEnum;
+use nyala::diagnostics::cannot_write;
+use nyala::{Reported, Session};
 use std::path::PathBuf;
 
 /// Compile a program and run it
@@ -35,6 +37,7 @@ enum Engine {
 
 impl Run {
     pub fn run(&self) -> u8 {
+        nyala_runtime::end_by_lost_output();
         let options =
             |o: &mut nyala::Options| o.cache = if self.no_cache { None } else { nyala::cache::Cache::of_user() };
         with_session_of(&self.input, options, |s| {
@@ -45,7 +48,8 @@ impl Run {
                 show(s, &self.input);
                 s.sink.diagnostics.clear();
                 s.timings.clear();
-                return s.interpret(&world, &self.entry, &args, &self.load).map(|code| (code & 255) as u8);
+                let code = s.interpret(&world, &self.entry, &args, &self.load)?;
+                return ended(s, code);
             }
             let residual = s.residual(&world)?;
             let module = s.flat(&residual)?;
@@ -57,7 +61,15 @@ impl Run {
             let (json, color) = (self.input.json, super::has_color());
             s.report_faults(&loaded, move |d, sources| super::render(d, sources, json, color));
             let result = s.run_entry(&module, &loaded, &self.entry, &args)?;
-            Ok((result & 255) as u8)
+            ended(s, result)
         })
+    }
+}
+
+/// The exit code after a program's end; what it printed may have been lost.
+fn ended(s: &mut Session, code: i32) -> Result<u8, Reported> {
+    match nyala_runtime::output_error() {
+        Some(e) => Err(s.report(cannot_write::standard_output(e))),
+        None => Ok((code & 255) as u8),
     }
 }

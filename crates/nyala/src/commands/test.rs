@@ -64,10 +64,10 @@ impl Test {
         }
         let mut files = Vec::new();
         for path in paths {
-            let text = match std::fs::read_to_string(&path) {
+            let text = match nyala::files::read(&path) {
                 Ok(text) => text,
                 Err(e) => {
-                    show_all(&[cannot_read::error(&path, &e.to_string())], &Sources::new(), &self.input);
+                    show_all(&[cannot_read::error(&path, &e)], &Sources::new(), &self.input);
                     return FAILED;
                 }
             };

@@ -1,6 +1,6 @@
 //! A source file cannot be read.
 //!
-//! The file does not exist, may not be read, or is no text in UTF-8.
+//! The file does not exist, may not be read, is no text in UTF-8, or has more than 256 MiB.
 //!
 //! ```sh
 //! nyala check missing.impala

@@ -1,6 +1,7 @@
 //! The output cannot be written.
 //!
-//! The folder does not exist, may not be written to, or the disk is full; or it would overwrite a file of the program.
+//! The folder does not exist, may not be written to, or the disk is full; or it would overwrite a file of the program. What
+//! a program prints is lost, too, where standard output is closed or full.
 //!
 //! ```sh
 //! nyala emit program.impala -o /no/such/folder/out.txt
