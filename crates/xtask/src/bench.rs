@@ -137,22 +137,37 @@ fn llvm(times: &Times) -> Duration {
     times.iter().filter(|t| LLVM.contains(&t.0)).map(|t| t.1).sum()
 }
 
-/// Runs programs in turns that print names of workloads and nanoseconds; the medians by program and workload.
+/// Runs programs in turns that print names of workloads and nanoseconds; the medians by program and workload. A peer that fails is
+/// reported and has none.
 fn in_turns(programs: &mut [(&str, Command)], workloads: &[(&str, &str)]) -> Result<Vec<Vec<f64>>, String> {
     let mut times = vec![vec![Vec::new(); workloads.len()]; programs.len()];
+    let mut failed = vec![false; programs.len()];
     for _ in 0..RUNS {
-        for ((name, command), times) in programs.iter_mut().zip(&mut times) {
-            let output = command.output().map_err(|e| format!("cannot run the program of {name}: {e}"))?;
-            if !output.status.success() {
-                return Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr)));
+        for (p, (name, command)) in programs.iter_mut().enumerate() {
+            if failed[p] {
+                continue;
             }
-            for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let text = match command.output() {
+                Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
+                other => {
+                    let said = other.map(|o| format!("{}: {}", o.status, String::from_utf8_lossy(&o.stderr)));
+                    let why = format!("{name}: {}", said.unwrap_or_else(|e| e.to_string()));
+                    if *name == "ours" {
+                        return Err(why);
+                    }
+                    println!("  not measured: {}", why.trim());
+                    failed[p] = true;
+                    times[p].iter_mut().for_each(Vec::clear);
+                    continue;
+                }
+            };
+            for line in text.lines() {
                 let found = line.split_once(' ').and_then(|(n, t)| {
                     let i = workloads.iter().position(|w| w.0 == n)?;
                     Some((i, t.parse::<f64>().ok()?))
                 });
                 if let Some((i, time)) = found {
-                    times[i].push(time);
+                    times[p][i].push(time);
                 }
             }
         }

@@ -52,7 +52,22 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
         let input = if units == 0 { None } else { Some(fasta(&out, units, &compilers)?) };
         let mut contenders = vec![("ours", ours(&out, program)?)];
         for compiler in &compilers {
-            contenders.push((compiler, peer(&out, program, compiler)?));
+            // One that fails is left out.
+            let runs = peer(&out, program, compiler).and_then(|file| {
+                timed(&file, argument, input.as_deref(), None)?;
+                Ok(file)
+            });
+            match runs {
+                Ok(file) => contenders.push((compiler, file)),
+                Err(e) => {
+                    let line = format!("  {program}, {compiler}: not measured: {}\n", e.trim());
+                    print!("{line}");
+                    text.push_str(&line);
+                }
+            }
+        }
+        if contenders.len() == 1 {
+            continue;
         }
         let line = measure(program, argument, input.as_deref(), &out, &contenders)?;
         print!("{line}");

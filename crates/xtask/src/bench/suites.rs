@@ -357,7 +357,7 @@ fn measure(
         command.args(peer.get_args()).arg(threads.to_string());
         all.push((suite.peers[*i].0.to_string(), command));
     }
-    let (taking_part, times) = in_rounds(program, all)?;
+    let (taking_part, times, failed) = in_rounds(program, widths.len(), all)?;
     let middle = |times: &[f64]| median(&mut times.to_vec());
     let best = (0..widths.len()).min_by(|&a, &b| middle(&times[a]).total_cmp(&middle(&times[b]))).unwrap_or(0);
     let mut measured = Measured { program, ours: times[best].clone(), ratios: Vec::new() };
@@ -373,6 +373,9 @@ fn measure(
             measured.ratios.extend(suite.peers.iter().position(|p| p.0 == name).map(|i| (i, ratios)));
         }
         block.push('\n');
+    }
+    for why in failed {
+        let _ = writeln!(block, "    not measured: {}", last_line(&why));
     }
     Ok((block, measured))
 }
@@ -398,13 +401,24 @@ fn ways(suite: &Suite, program: &str, about: &str, threads: usize) -> Result<Str
     Ok(text)
 }
 
-/// Runs all in turns: who takes part and, for each, milliseconds by round. Before, once for the results, which have to be the same;
-/// a peer without such a function, or on another processor, takes no part.
-fn in_rounds(program: &str, all: Vec<Contender>) -> Result<(Vec<Contender>, Vec<Vec<f64>>), String> {
+/// Who takes part, for each milliseconds by round, and why others do not.
+type Rounds = (Vec<Contender>, Vec<Vec<f64>>, Vec<String>);
+
+/// Runs all in turns, of which the first `n_ours` are ours. Before, once for the results, which have to be the same; a peer without such
+/// a function, or on another processor, takes no part, nor does one that fails.
+fn in_rounds(program: &str, n_ours: usize, all: Vec<Contender>) -> Result<Rounds, String> {
     let mut expected: Option<BTreeMap<String, f64>> = None;
-    let mut taking_part = Vec::new();
-    for (name, mut command) in all {
-        let Some(found) = lines_of(&name, &mut command)? else { continue };
+    let (mut taking_part, mut failed) = (Vec::new(), Vec::new());
+    for (i, (name, mut command)) in all.into_iter().enumerate() {
+        let found = match lines_of(&name, &mut command) {
+            Ok(Some(found)) => found,
+            Ok(None) => continue,
+            Err(e) if i < n_ours => return Err(e),
+            Err(e) => {
+                failed.push(e);
+                continue;
+            }
+        };
         let same = expected.as_ref().is_none_or(|e| {
             ["sum", "weighted"].iter().all(|s| {
                 let (x, y) = (e.get(*s).copied().unwrap_or(f64::NAN), found.get(*s).copied().unwrap_or(f64::NAN));
@@ -419,12 +433,23 @@ fn in_rounds(program: &str, all: Vec<Contender>) -> Result<(Vec<Contender>, Vec<
     }
     let mut times = vec![Vec::new(); taking_part.len()];
     for _ in 0..ROUNDS {
-        for ((name, command), times) in taking_part.iter_mut().zip(&mut times) {
-            let found = lines_of(name, command)?.unwrap_or_default();
-            times.push(found.get("time").copied().unwrap_or(f64::NAN) / 1e6);
+        let mut i = 0;
+        while let Some((name, command)) = taking_part.get_mut(i) {
+            match lines_of(name, command) {
+                Ok(found) => {
+                    times[i].push(found.unwrap_or_default().get("time").copied().unwrap_or(f64::NAN) / 1e6);
+                    i += 1;
+                }
+                Err(e) if i < n_ours => return Err(e),
+                Err(e) => {
+                    failed.push(e);
+                    taking_part.remove(i);
+                    times.remove(i);
+                }
+            }
         }
     }
-    Ok((taking_part, times))
+    Ok((taking_part, times, failed))
 }
 
 /// Figure 6.2 of Leissa's thesis for our programs: how many times faster than with one lane they are, by number of lanes, on one
@@ -443,7 +468,7 @@ fn speedups(suite: &Suite) -> Result<String, String> {
         for &lanes in suite.plotted {
             all.push((format!("ours, {lanes} lanes"), ours(suite, program, lanes, 1)?));
         }
-        let (_, times) = in_rounds(program, all)?;
+        let (_, times, _) = in_rounds(program, all.len(), all)?;
         let _ = write!(text, "\n  {program:<18}{:>19.3} ms", median(&mut times[0].clone()));
         for (series, widened) in series.iter_mut().zip(&times[1..]) {
             let value = pictures::value(times[0].iter().zip(widened).map(|(one, more)| one / more));
@@ -477,7 +502,7 @@ fn over_threads(suite: &Suite) -> Result<String, String> {
             .iter()
             .map(|&n| Ok((format!("ours, {n} threads"), ours(suite, program, widths[widths.len() - 1], n)?)))
             .collect();
-        let (_, times) = in_rounds(program, all?)?;
+        let (_, times, _) = in_rounds(program, counts.len(), all?)?;
         let _ = write!(text, "  {program:<18}");
         let mut points = Vec::new();
         for (&n, more) in counts.iter().zip(&times) {
@@ -512,7 +537,7 @@ fn over_sizes(suite: &Suite) -> Result<String, String> {
         for &size in sizes {
             let mut command = ours(suite, program, widths[widths.len() - 1], 1)?;
             command.args(["-D", &format!("N={size}")]);
-            let (_, times) = in_rounds(program, vec![(format!("ours, {size}²"), command)])?;
+            let (_, times, _) = in_rounds(program, 1, vec![(format!("ours, {size}²"), command)])?;
             let pixels = f64::from(size) * f64::from(size);
             let value = pictures::value(times[0].iter().map(|ms| ms * 1e6 / pixels));
             let _ = write!(text, " {size}²: {:.3}", value.value);
@@ -541,10 +566,58 @@ fn lines_of(name: &str, command: &mut Command) -> Result<Option<BTreeMap<String,
         return Ok(None);
     }
     if !output.status.success() {
-        return Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr)));
+        return Err(format!("{name}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()));
     }
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(Some(
         text.lines().filter_map(|l| l.split_once(' ')).filter_map(|(n, x)| Some((n.into(), x.parse().ok()?))).collect(),
     ))
+}
+
+/// What a failure ends with, behind who failed: scripts say the cause last.
+fn last_line(why: &str) -> String {
+    let mut lines = why.lines();
+    let first = lines.next().unwrap_or_default();
+    lines.next_back().map_or(first.into(), |last| format!("{first} … {}", last.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contender(name: &str, script: &str) -> Contender {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        (name.into(), command)
+    }
+
+    #[test]
+    fn a_peer_that_fails_is_reported_and_left_out() {
+        const WELL: &str = "echo sum 1; echo weighted 2; echo time 3000000";
+        let folder = tempfile::tempdir().unwrap();
+        // Fails in the second of its runs.
+        let later =
+            format!("{WELL}; mkdir {0}/once 2>/dev/null || {{ echo gone >&2; exit 1; }}", folder.path().display());
+        let all = || {
+            vec![
+                contender("ours", WELL),
+                contender("well", WELL),
+                contender("broken", "echo no >&2; echo device >&2; exit 1"),
+                contender("without", "exit 3"),
+                contender("later", &later),
+                contender("missing", "exec /no/such/program"),
+            ]
+        };
+        let (taking_part, times, failed) = in_rounds("p", 1, all()).unwrap();
+        assert_eq!(taking_part.iter().map(|c| c.0.as_str()).collect::<Vec<_>>(), ["ours", "well"]);
+        assert_eq!(times, vec![vec![3.0; ROUNDS]; 2]);
+        let failed: Vec<String> = failed.iter().map(|f| last_line(f)).collect();
+        assert_eq!(failed.len(), 3);
+        assert!(failed[0].starts_with("broken: ") && failed[0].ends_with(" … device"), "{failed:?}");
+        assert!(failed[1].starts_with("missing: ") && failed[2].starts_with("later: "), "{failed:?}");
+        // Ours may not fail, and nobody may give something else.
+        assert!(in_rounds("p", 3, all()).is_err());
+        let other = vec![contender("ours", WELL), contender("other", "echo sum 2; echo weighted 2; echo time 1")];
+        assert!(in_rounds("p", 1, other).is_err());
+    }
 }
