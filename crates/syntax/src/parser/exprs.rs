@@ -563,7 +563,11 @@ impl Parser<'_> {
                 params = p.list(open, Tok::Or, "`,` or `|`", |p| p.param(false))?;
             }
             let result = p.ret()?;
-            let body = p.expr()?;
+            // `twice(||)`: without a body it gives the empty tuple.
+            let body = match p.peek() {
+                Tok::RParen | Tok::Comma if matches!(result, Ret::Absent) => p.mk(ExprKind::Tuple(Vec::new()), p.span_from(start))?,
+                _ => p.expr()?,
+            };
             let lambda = Lambda { filter, params, result, body };
             p.mk(ExprKind::Lambda(Box::new(lambda)), p.span_from(start))
         })
