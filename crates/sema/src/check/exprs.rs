@@ -372,7 +372,11 @@ impl<'a> Checker<'a, '_> {
             self.limitation(span, "variables of the function around an `impl` in its methods", hint);
             return TypeTable::ERROR;
         }
-        if outside && let Some(function) = self.ctx.function {
+        // A lambda in a function has the function's variables by itself: that is no capture by the function.
+        if outside
+            && let Some(function) = self.ctx.function
+            && self.owner_function(id) != Some(function)
+        {
             self.captures.push((function, id));
         }
         ty

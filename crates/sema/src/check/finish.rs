@@ -562,7 +562,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn owner_function(&self, local: LocalId) -> Option<FnId> {
+    pub(super) fn owner_function(&self, local: LocalId) -> Option<FnId> {
         self.function_of.get(self.p.local(local).owner as usize).copied().flatten()
     }
 
