@@ -176,6 +176,10 @@ impl<'a> Checker<'a, '_> {
                 TypeTable::ERROR
             }
         };
+        // `!` fits any type at the end of a body, also where only now it turns out to be `!`.
+        if self.p.types.is_never(ty) && self.p.types.as_var(result).is_none() && self.ends.contains(&e) {
+            return;
+        }
         self.unify(span, ty, result, NO_WHY);
     }
 
@@ -377,6 +381,9 @@ impl<'a> Checker<'a, '_> {
                 }
                 return;
             }
+            if self.p.types.as_var(ty).is_some() {
+                self.note_ends(e);
+            }
             let (g, span) = (self.g(e), self.value_span(e));
             self.coerce(g, span, ty, result, why);
             return;
@@ -393,6 +400,23 @@ impl<'a> Checker<'a, '_> {
         match to {
             Some(to) => self.coerce(g, span, ty, to, why),
             None => self.coerce(g, span, ty, TypeTable::NEVER, why),
+        }
+    }
+
+    /// The calls whose value is that of the body `e`.
+    fn note_ends(&mut self, e: ExprId) {
+        let ast = self.ast();
+        let mut work = vec![e];
+        while let Some(e) = work.pop() {
+            match &ast[e].kind {
+                ExprKind::Block(ast::Block { result, .. }) => work.extend(*result),
+                ExprKind::If { arms, otherwise } => work.extend(arms.iter().map(|a| a.1).chain(*otherwise)),
+                ExprKind::Match { arms, .. } => work.extend(arms.iter().map(|a| a.body)),
+                ExprKind::Call { .. } => {
+                    self.ends.insert(self.g(e));
+                }
+                _ => {}
+            }
         }
     }
 

@@ -119,8 +119,9 @@ impl<'a> Checker<'a, '_> {
                     let need = if *mutable { Need::MutAddress } else { Need::Address };
                     self.need_place(*place, need, span);
                 }
-                let space = self.space_of(*place);
-                self.p.types.mk(Kind::Ptr { access: Access::of(*mutable), space, to: ty })
+                let result = self.var();
+                self.address(self.g(e), self.g(*place), Access::of(*mutable), ty, result);
+                self.p.types.shallow(result)
             }
             ExprKind::IncDec { place, .. } => {
                 let ty = self.operand(*place, None);

@@ -267,6 +267,8 @@ impl<'a> Checker<'a, '_> {
                     self.ambiguous(span, base, "this");
                     self.p.types.unify(result, TypeTable::ERROR);
                 }
+                // Reported for the pointer on the way.
+                Some(Pending::Address { result, .. }) => self.p.types.poison(result),
                 Some(Pending::Method { base, name, result, .. }) => {
                     self.ambiguous(name.span, base, "the value of this method");
                     self.p.types.unify(result, TypeTable::ERROR);

@@ -99,6 +99,14 @@ enum Pending {
         base: Ty,
         result: Ty,
     },
+    /// The address of a place, whose address space is that of a pointer on the way.
+    Address {
+        e: GlobalExpr,
+        place: GlobalExpr,
+        access: Access,
+        to: Ty,
+        result: Ty,
+    },
 }
 
 /// Where code stands that asks for a name.
@@ -290,6 +298,8 @@ struct Checker<'a, 's> {
     /// `(user, nested function used, locals known then, place)`.
     nested_uses: Vec<(Option<FnId>, FnId, u32, Span)>,
     captures: Vec<(FnId, LocalId)>,
+    /// Calls at the end of bodies whose types were open.
+    ends: FxHashSet<GlobalExpr>,
     /// In the initializer of a static: bodies numbered from here are inside of it.
     static_floor: Option<u32>,
     /// In a filter: calls are out.
@@ -405,6 +415,7 @@ impl<'a, 's> Checker<'a, 's> {
             n_suggestions: 0,
             nested_uses: Vec::new(),
             captures: Vec::new(),
+            ends: FxHashSet::default(),
             static_floor: None,
             in_filter: false,
             params_so_far: Vec::new(),
@@ -561,7 +572,8 @@ impl<'a, 's> Checker<'a, 's> {
             return;
         }
         if let Some(var) = self.p.types.as_var(from)
-            && let Kind::Ptr { access: Access::Shared, to: pointee, .. } = self.p.types.kind(to)
+            && let Kind::Ptr { access, to: pointee, .. } = self.p.types.kind(to)
+            && (access == Access::Shared || self.p.types.class(var) == Class::Any && self.is_address(e))
         {
             if self.p.types.class(var) == Class::Any {
                 self.wait(var, Pending::Coerce { e, span, from, to, why });
@@ -596,6 +608,11 @@ impl<'a, 's> Checker<'a, 's> {
         self.p.adjust.insert(e, Adjust { to, derefs: 0, address: true });
         let (module, local) = self.locate(e);
         self.finals.push(Final::AutoAddress { module, e: local });
+    }
+
+    fn is_address(&self, e: GlobalExpr) -> bool {
+        let (module, local) = self.locate(e);
+        matches!(self.p.modules[module][local].kind, ast::ExprKind::AddrOf { .. })
     }
 
     fn locate(&self, e: GlobalExpr) -> (usize, ExprId) {
@@ -637,6 +654,11 @@ impl<'a, 's> Checker<'a, 's> {
                             Fit::No
                         }
                     }
+                    // What is only read may be less: `&&mut T` is a `&&T`.
+                    (Kind::Ptr { .. }, Kind::Ptr { .. }) if n == Access::Shared => match self.subtype_inside(a, b) {
+                        Fit::Same => Fit::Same,
+                        _ => Fit::No,
+                    },
                     _ if self.p.types.unify(a, b) => Fit::Same,
                     _ => Fit::No,
                 }
@@ -742,6 +764,7 @@ impl<'a, 's> Checker<'a, 's> {
             Pending::Field { e, span, base, name, result, from } => self.field_of(e, span, base, name, result, from),
             Pending::Call { e, span, callee, args, result } => self.apply(e, span, callee, args, result),
             Pending::Deref { span, base, result } => self.deref(span, base, result),
+            Pending::Address { e, place, access, to, result } => self.address(e, place, access, to, result),
             Pending::Method { e, base, name, result, from } => self.method(e, base, name, result, from),
             Pending::Bound { span, ty, of } => self.require(span, ty, of),
             Pending::Compare { span, op, ty, result } => self.compare(span, op, ty, result),

@@ -11,7 +11,6 @@ enum Root {
     /// Behind this pointer.
     Pointer {
         mutable: bool,
-        space: u8,
         span: Span,
     },
     /// A value without place.
@@ -47,11 +46,46 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// The address space of a place: that of the last pointer on the way.
-    pub(super) fn space_of(&mut self, place: ExprId) -> u8 {
-        match self.root(place) {
-            Root::Pointer { space, .. } => space,
-            _ => 0,
+    /// The address of `place`, of type `to`, is of type `result`.
+    pub(super) fn address(&mut self, e: GlobalExpr, place: GlobalExpr, access: Access, to: Ty, result: Ty) {
+        match self.space_of(place) {
+            Ok(space) => {
+                let ty = self.p.types.mk(Kind::Ptr { access, space, to });
+                let (module, local) = self.locate(e);
+                let span = self.p.modules[module][local].span;
+                self.unify(span, ty, result, NO_WHY);
+            }
+            Err(var) => self.wait(var, Pending::Address { e, place, access, to, result }),
+        }
+    }
+
+    /// The address space of a place: that of the last pointer on the way. As long as it is open whether that is one,
+    /// the variable that decides it.
+    pub(super) fn space_of(&mut self, place: GlobalExpr) -> Result<u8, u32> {
+        let (module, mut e) = self.locate(place);
+        loop {
+            let kind = &self.p.modules[module][e].kind;
+            let is_deref = matches!(kind, ExprKind::Unary(UnaryOp::Deref, _));
+            let base = match kind {
+                ExprKind::Unary(UnaryOp::Deref, base) | ExprKind::Field { base, .. } => *base,
+                ExprKind::Call { callee, .. } => *callee,
+                _ => return Ok(0),
+            };
+            let mut ty = self.p.expr_ty[self.p.global(module, base) as usize];
+            let mut last = None;
+            loop {
+                match self.p.types.kind(ty) {
+                    Kind::Ptr { space, .. } if is_deref => return Ok(space),
+                    Kind::Ptr { space, to, .. } => (last, ty) = (Some(space), to),
+                    Kind::Var(var) if self.p.types.class(var) == Class::Any => return Err(var),
+                    Kind::Fn(..) | Kind::Generic(..) => return Ok(0),
+                    _ => break,
+                }
+            }
+            if let Some(space) = last {
+                return Ok(space);
+            }
+            e = base;
         }
     }
 
@@ -76,7 +110,13 @@ impl<'a> Checker<'a, '_> {
                         _ => Root::Error,
                     };
                 }
-                ExprKind::Unary(UnaryOp::Deref, base) => return self.pointer_root(*base),
+                ExprKind::Unary(UnaryOp::Deref, base) => {
+                    let (ty, span) = (self.p.expr_ty[self.g(*base) as usize], self.ast()[*base].span);
+                    return match self.p.types.kind(ty) {
+                        Kind::Ptr { access, .. } => Root::Pointer { mutable: access.is_mut(), span },
+                        _ => Root::Error,
+                    };
+                }
                 ExprKind::Field { base, .. } => {
                     if let Some(root) = self.through(*base) {
                         return root;
@@ -111,8 +151,8 @@ impl<'a> Checker<'a, '_> {
         let (g, span) = (self.g(base), self.ast()[base].span);
         let mut ty = self.p.expr_ty[g as usize];
         let mut root = Root::Error;
-        while let Kind::Ptr { access, space, to } = self.p.types.kind(ty) {
-            root = Root::Pointer { mutable: access.is_mut(), space, span };
+        while let Kind::Ptr { access, to, .. } = self.p.types.kind(ty) {
+            root = Root::Pointer { mutable: access.is_mut(), span };
             ty = to;
         }
         root
