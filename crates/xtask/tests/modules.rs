@@ -192,3 +192,34 @@ fn warnings_are_allowed_and_denied() {
     let (code, _, err) = run("unknown", &files, &["check", "--deny", "no-such-code", "main.impala"]);
     assert_ne!(code, 0, "{err}");
 }
+
+#[test]
+fn nothing_unused_is_reported_of_files_that_a_program_merely_uses() {
+    let library = "fn helper() -> i32 { let mut x = 1; let y = 2; fn inner() -> i32 { 3 } x }
+        priv fn hidden() -> i32 { 4 }
+        use std::text::*; use std::sort::sort_i32;";
+    let unused = |name: &str, main: &str, other: &str| {
+        let files = [("main.impala", main), ("other.impala", other)];
+        let (code, _, err) = run(name, &files, &["check", "other.impala", "main.impala"]);
+        assert_eq!(code, 0, "{err}");
+        let lines = err.lines().filter(|l| l.starts_with("warning[unused-"));
+        lines.map(|l| l.split_once(": ").map_or(l, |(_, text)| text).to_string()).collect::<Vec<_>>()
+    };
+    // A function of the file with `main` may be another file's.
+    let main = "fn main() -> i32 { let z = 5; 0 } fn shared() -> i32 { 6 } priv fn own() -> i32 { 7 }";
+    assert_eq!(unused("uses", main, library), ["variable `z` is never used", "function `own` is never used"]);
+    let exports = "extern fn entry() -> i32 { let z = 5; 0 } fn shared() -> i32 { 6 }";
+    assert_eq!(unused("exports", exports, library), ["variable `z` is never used"]);
+    // A library alone is looked at as a whole.
+    let neither = "fn f() -> i32 { let z = 5; 0 }";
+    assert_eq!(unused("neither", neither, "fn g() -> i32 { let z = 6; 0 }").len(), 2);
+    let (_, _, err) = run(
+        "module",
+        &[("main.impala", "mod other; fn main() -> i32 { 0 }"), ("other.impala", library)],
+        &["check", "main.impala"],
+    );
+    assert!(
+        err.contains("variable `y`") && err.contains("function `hidden`") && !err.contains("function `helper`"),
+        "{err}"
+    );
+}

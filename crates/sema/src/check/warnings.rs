@@ -2,6 +2,7 @@
 //! that outlive a variable they share.
 
 use super::*;
+use nyala_base::FileId;
 use nyala_syntax::ast::{BinaryOp, Block, ExprKind, Stmt, UnaryOp};
 
 /// A function value that leaves the function that made it.
@@ -17,14 +18,38 @@ impl<'a> Checker<'a, '_> {
         let first = self.p.n_libraries;
         let mut found = Vec::new();
         self.unused_locals(&mut found);
-        self.unused_functions(&mut found);
+        self.unused_functions(self.p.modules.len() == first + 1, &mut found);
         self.unused_uses(&mut found);
+        let used = self.merely_used();
+        found.retain(|d: &Diagnostic| !used.contains(&d.primary.span.file));
         self.escapes(&mut found);
         let Some(files) = self.p.modules.get(first..) else { return };
         let own: FxHashSet<_> = files.iter().filter_map(|m| m.file).collect();
         found.retain(|d: &Diagnostic| own.contains(&d.primary.span.file));
         found.sort_by_key(|d| (d.primary.span.file, d.primary.span.lo));
         self.sink.diagnostics.extend(found);
+    }
+
+    /// Given several files, those that the program merely uses: all but the one with `main`, or without it those without
+    /// an exported function.
+    fn merely_used(&self) -> FxHashSet<FileId> {
+        let given = |i: &usize| self.p.modules[*i].path.is_empty();
+        let given: Vec<usize> = (self.p.n_libraries..self.p.modules.len()).filter(given).collect();
+        if given.len() < 2 {
+            return FxHashSet::default();
+        }
+        let with = |test: &dyn Fn(&FnInfo) -> bool| -> FxHashSet<usize> {
+            self.p.fns.iter().filter(|f| test(f)).map(|f| f.module).collect()
+        };
+        let mut roots = with(&|f| self.p.is_main(f));
+        if roots.is_empty() {
+            roots = with(&|f| f.ast.exported && f.top_level && f.module >= self.p.n_libraries);
+        }
+        if roots.is_empty() {
+            return FxHashSet::default();
+        }
+        let used = (self.p.n_libraries..self.p.modules.len()).filter(|i| !roots.contains(i));
+        used.filter_map(|i| self.p.modules[i].file).collect()
     }
 
     fn unused_locals(&mut self, found: &mut Vec<Diagnostic>) {
@@ -41,9 +66,9 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// Nested and private ones; all of a program with `main`.
-    fn unused_functions(&mut self, found: &mut Vec<Diagnostic>) {
-        let has_main = self.p.fns.iter().any(|f| self.p.is_main(f));
+    /// Nested and private ones; all of a program with `main` that is one file: others could be used by other files.
+    fn unused_functions(&mut self, one_file: bool, found: &mut Vec<Diagnostic>) {
+        let has_main = one_file && self.p.fns.iter().any(|f| self.p.is_main(f));
         for (i, f) in self.p.fns.iter().enumerate() {
             let name = &*f.ast.name.text;
             let exempt = f.owner != FnOwner::None

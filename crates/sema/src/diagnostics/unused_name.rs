@@ -1,7 +1,9 @@
 //! A variable, function or `use` is never used.
 //!
 //! Of variables those of `let` and of patterns count, not parameters; of functions the nested and the `priv` ones, and in a program
-//! with `main` all that are not exported. A name that begins with `_` is meant to be unused. It is a warning.
+//! with `main` that is one file all that are not exported. Of several files that form a program only the one with `main` is looked
+//! at, or those with exported functions: the others are merely used. A name that begins with `_` is meant to be unused. It is a
+//! warning.
 //!
 //! ```impala
 //! fn f(x: i32) -> i32 {

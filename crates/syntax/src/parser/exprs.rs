@@ -565,7 +565,9 @@ impl Parser<'_> {
             let result = p.ret()?;
             // `twice(||)`: without a body it gives the empty tuple.
             let body = match p.peek() {
-                Tok::RParen | Tok::Comma if matches!(result, Ret::Absent) => p.mk(ExprKind::Tuple(Vec::new()), p.span_from(start))?,
+                Tok::RParen | Tok::Comma if matches!(result, Ret::Absent) => {
+                    p.mk(ExprKind::Tuple(Vec::new()), p.span_from(start))?
+                }
                 _ => p.expr()?,
             };
             let lambda = Lambda { filter, params, result, body };
