@@ -77,6 +77,9 @@ impl Session {
             // Who uses a library has a `main`.
             module.funcs[nyala_base::Id::idx(main)].linkage = Linkage::Internal;
         }
+        if kind != Kind::Exe {
+            self.check_exports(&mut module)?;
+        }
         let options = self.llvm_options();
         if let (false, Some(target)) = (options.has_tail_calls(), &options.target) {
             let jumps =
@@ -94,6 +97,26 @@ impl Session {
         let exports: Vec<String> = module.funcs.iter().filter_map(exported).collect();
         let made = self.time("link", |s| s.link(kind, &object, &exports, inputs, out), |_| 0);
         made.map_err(|d| self.report(*d))
+    }
+
+    /// C has no functions with what they capture: as in headers, it neither gives nor gets any.
+    fn check_exports(&mut self, module: &mut Module) -> Result<(), Reported> {
+        let (code, unit) = (module.types.code(), module.types.unit());
+        let environment = module.types.ptr(unit);
+        let function = module.types.tuple(&[code, environment]);
+        for f in module.funcs.iter().filter(|f| matches!(f.linkage, Linkage::Exported(_))) {
+            let what = if f.params.contains(&function) {
+                "a parameter"
+            } else if f.rets.contains(&function) {
+                "the result"
+            } else {
+                continue;
+            };
+            let message = format!("{what} that is a function does not cross to C");
+            let hint = "exported functions take and give numbers, bools, pointers and structs";
+            self.sink.push(limitation::error(f.span, message, hint));
+        }
+        self.checked(Some(()))
     }
 
     /// Gives an executable its C `main`, which runs the program's on a large stack.

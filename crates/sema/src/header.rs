@@ -1,9 +1,10 @@
-//! The C header of a program: its exported functions and the structs they speak of, with the comments above them.
+//! The C header of a program: its exported functions and the structs they and imported ones speak of, with the comments
+//! above them.
 //!
 //! It is made from the checked program, not from the graph, which knows neither parameters' names nor which pointers
 //! may be written through.
 
-use crate::diagnostics::limitation;
+use crate::diagnostics::{bad_symbol, limitation};
 use crate::program::{FnInfo, FnKind, Program};
 use crate::types::{Kind, Ty, TypeTable};
 use nyala_base::{Diagnostic, Sources, Span};
@@ -64,6 +65,10 @@ pub fn header(p: &Program, sources: &Sources, guard: &str) -> Result<String, Box
     for f in fns {
         w.function(f, &mut functions)?;
     }
+    // Who writes what the program imports needs its structs as well.
+    for f in p.fns.iter().filter(|f| matches!(f.kind, FnKind::Foreign(_)) && f.module >= p.n_prelude) {
+        w.name_structs(f);
+    }
     let structs = w.structs();
     let mut out = format!("#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n");
     out.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
@@ -117,8 +122,16 @@ impl Writer<'_, '_> {
 
     fn function(&mut self, f: &FnInfo, out: &mut String) -> Result<(), Box<Diagnostic>> {
         let name = c_name(symbol(f));
+        if name != symbol(f)
+            && let Some(fault) =
+                bad_symbol::check_in_c(symbol(f), f.ast.symbol.as_ref().map_or(f.ast.name.span, |s| s.1))
+        {
+            return Err(Box::new(fault));
+        }
+        // Its type as C sees it: a return continuation that is written out is no parameter.
+        let Kind::Fn(param_tys, result) = self.kind(f.ty).clone() else { return Ok(()) };
         let mut params = Vec::new();
-        for (i, &ty) in f.param_tys.iter().enumerate() {
+        for (i, &ty) in param_tys.iter().enumerate() {
             let (param, span) = match f.ast.params.get(i) {
                 Some(p) => match &p.pattern.kind {
                     PatternKind::Name { name, .. } if &*name.text != "_" => (c_name(&name.text), p.span),
@@ -134,20 +147,31 @@ impl Writer<'_, '_> {
         }
         let unit = |t: Ty| matches!(self.kind(t), Kind::Tuple(parts) if parts.is_empty());
         let mut tail = format!("{name}({})", params.join(", "));
-        if f.never || self.p.types.is_never(f.result) || unit(f.result) {
+        if self.p.types.is_never(result) || unit(result) {
             tail.insert_str(0, "void ");
         } else {
-            self.check(f.result, f.ast.name.span, "the result")?;
-            tail = self.declaration(f.result, tail, false);
+            self.check(result, f.ast.name.span, "the result")?;
+            tail = self.declaration(result, tail, false);
         }
         self.comment(f.ast.span, out);
         out.push_str(&tail);
         if name != symbol(f) {
             // The symbol as it is.
-            let _ = write!(out, " __asm__(\"{}\")", symbol(f).replace('\\', "\\\\").replace('"', "\\\""));
+            let _ = write!(out, " __asm__(\"{}\")", symbol(f));
         }
         out.push_str(";\n");
         Ok(())
+    }
+
+    /// The structs and tuples that an imported function speaks of get names.
+    fn name_structs(&mut self, f: &FnInfo) {
+        let Kind::Fn(params, result) = self.kind(f.ty).clone() else { return };
+        for ty in params.iter().copied().chain([result]) {
+            // Structs of type parameters are none yet.
+            if !self.types.has_param(ty) && !self.types.is_error(ty) {
+                self.declaration(ty, String::new(), false);
+            }
+        }
     }
 
     /// An error if a value of this type does not cross to C.

@@ -474,3 +474,67 @@ fn lesson_9_is_called_from_c() {
         .args([library.as_os_str(), "-lm".as_ref(), "-lpthread".as_ref(), "-ldl".as_ref()]));
     assert_eq!(sh(&mut Command::new(&program)), "1 0 11 46 -0.25\n");
 }
+
+#[test]
+fn headers_have_the_structs_of_imported_functions() {
+    let folder = Folder::new("imports");
+    folder.write(
+        "p.impala",
+        "struct Inner { x: i32 }
+         // A ray.
+         struct Ray { org: [f32 * 3], inner: &Inner }
+         struct Hit[T] { t: T }
+         extern \"C\" { fn trace(&[Ray], i32) -> Hit[f32]; fn \"none\" quiet() -> (); }
+         extern fn go(n: i32) -> f32 { let r = Ray { org: [1f, 2f, 3f], inner: Inner { x: n } }; trace([r], n).t }
+         extern fn jump(n: i32, return: fn(i32) -> !) -> ! { return(n + 1) }\n",
+    );
+    let text = std::fs::read_to_string(build_well(&folder, "p.impala", "p.h", &[])).unwrap();
+    assert!(text.contains("// A ray.\nstruct Ray {") && text.contains("struct Inner {"), "{text}");
+    assert!(text.contains("int32_t jump(int32_t n);"), "{text}");
+    let c = "#include \"p.h\"
+        struct Hit_f32 trace(const struct Ray *rays, int32_t n) { return (Hit_f32) { rays[0].org[1] + rays[0].inner->x + n }; }
+        int main(void) { return go(4) == 10.0f && jump(6) == 7 ? 0 : 1; }\n";
+    let c = folder.write("main.c", c);
+    let library = build_well(&folder, "p.impala", "p.a", &[]);
+    let program = folder.path("a program");
+    sh(Command::new("cc").arg("-o").arg(&program).arg(c).arg(library).args(["-lm", "-lpthread", "-ldl"]));
+    sh(&mut Command::new(program));
+}
+
+#[test]
+fn headers_have_only_symbols_that_c_can_name() {
+    let folder = Folder::new("unnamed");
+    for (symbol, is_named) in
+        [("a.b", true), ("ä$", true), ("int", true), ("a b", false), ("a\\\"b", false), ("3", false)]
+    {
+        folder.write("p.impala", &format!("fn \"{symbol}\" f(n: i32) -> i32 {{ n }}\n"));
+        if is_named {
+            build_well(&folder, "p.impala", "p.h", &[]);
+            let c = folder.write("use.c", "#include \"p.h\"\n");
+            sh(Command::new("cc").args(["-c", "-Wall", "-Werror", "-o"]).arg(folder.path("use.o")).arg(c));
+        } else {
+            let output = build(&folder, "p.impala", "q.h", &[]);
+            assert_eq!(output.status.code(), Some(1), "{symbol}");
+            assert!(stderr(&output).contains("error[bad-symbol]: C has no name"), "{}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn functions_do_not_cross_to_c() {
+    let folder = Folder::new("functions");
+    let takes = "extern fn apply(x: i32, f: fn(i32) -> i32) -> i32 { f(x) }";
+    let gives = "extern fn adder(n: i32) -> fn(i32) -> i32 { |x| x + n }";
+    for (text, what) in [(takes, "a parameter"), (gives, "the result")] {
+        folder.write("p.impala", text);
+        for out in ["p.h", "p.so", "p.a", "p.o"] {
+            let output = build(&folder, "p.impala", out, &[]);
+            assert_eq!(output.status.code(), Some(1), "{out}");
+            assert!(stderr(&output).contains(&format!("error[limitation]: {what}")), "{}", stderr(&output));
+            assert!(stderr(&output).contains("does not cross to C") && !folder.path(out).exists());
+        }
+    }
+    // Nobody calls an executable's functions.
+    folder.write("exe.impala", &format!("{takes}\nfn main() -> i32 {{ apply(2, |x| x + 1) - 3 }}"));
+    sh(&mut Command::new(build_well(&folder, "exe.impala", "exe", &[])));
+}

@@ -1,7 +1,8 @@
 //! A function has a name for C and the linker that cannot be one.
 //!
-//! The string before a function's name is its symbol. It must not be empty and must not have a zero byte. What a program
-//! exports must not begin with `nyala_`, as the runtime's functions do, nor with `llvm.`.
+//! The string before a function's name is its symbol. It must not be empty and must not have a control character, such as a line's
+//! end. What a program exports must not begin with `nyala_`, as the runtime's functions do, nor with `llvm.`. In a header only
+//! letters, digits and `_`, `.`, `$` may be in it, and no digit or `$` comes first: C's assemblers take no other.
 //!
 //! ```impala
 //! fn "nyala_flush" mine() -> () { }
@@ -21,11 +22,20 @@ pub fn check(symbol: &str, span: Span, exported: bool) -> Option<Diagnostic> {
     let fault = match reserved {
         _ if symbol.is_empty() => "a symbol is empty".into(),
         _ if symbol.contains('\0') => "a symbol has a zero byte".into(),
+        _ if symbol.contains(char::is_control) => "a symbol has a control character".into(),
         Some(prefix) => format!("an exported symbol begins with `{prefix}`"),
         None => return None,
     };
-    Some(
-        Diagnostic::error("bad-symbol", span, fault)
-            .hint("name it otherwise: `fn \"name\" f() …` or `extern fn name() …`"),
-    )
+    Some(error(span, fault))
+}
+
+/// Of what stands in a C header.
+pub fn check_in_c(symbol: &str, span: Span) -> Option<Diagnostic> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.$".contains(c) || !c.is_ascii();
+    let is_named = symbol.chars().all(is_part) && !symbol.starts_with(|c: char| c.is_ascii_digit() || c == '$');
+    (!is_named).then(|| error(span, format!("C has no name for the symbol `{symbol}`")))
+}
+
+fn error(span: Span, fault: String) -> Diagnostic {
+    Diagnostic::error("bad-symbol", span, fault).hint("name it otherwise: `fn \"name\" f() …` or `extern fn name() …`")
 }
