@@ -152,9 +152,15 @@ impl<'a> Checker<'a, '_> {
             ExprKind::Cast(inner, to) => {
                 let to = self.value_ty(*to);
                 // A literal too large for `i32` takes the type of the cast; others wrap.
-                let literal = matches!(ast[*inner].kind, ExprKind::Int { value, .. } if value > i32::MAX as u128);
-                let int = self.p.types.as_prim(to).is_some_and(Prim::is_int);
-                let number = matches!(self.p.types.kind(to), Kind::Prim(_));
+                let is_large =
+                    |e: &ExprId| matches!(ast[*e].kind, ExprKind::Int { value, .. } if value > i32::MAX as u128);
+                let literal = match &ast[*inner].kind {
+                    ExprKind::Simd(lanes) => lanes.iter().any(is_large),
+                    _ => is_large(inner),
+                };
+                let lane = if let Kind::Simd(lane, _) = self.p.types.kind(to) { lane } else { to };
+                let int = self.p.types.as_prim(lane).is_some_and(Prim::is_int);
+                let number = matches!(self.p.types.kind(lane), Kind::Prim(_));
                 let from = self.operand(*inner, (!number || literal && int).then_some(to));
                 self.same_nominal(from, to);
                 let g = self.g(e);
