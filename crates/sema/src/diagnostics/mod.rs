@@ -49,6 +49,7 @@ pub mod recursive_static;
 pub(crate) mod recursive_type;
 pub(crate) mod shadowed_name;
 pub(crate) mod spawn_captures_mut;
+pub(crate) mod too_many_instances;
 pub(crate) mod tuple_index;
 pub(crate) mod type_mismatch;
 pub(crate) mod type_too_deep;
@@ -115,6 +116,7 @@ nyala_base::codes![
     recursive_type,
     shadowed_name,
     spawn_captures_mut,
+    too_many_instances,
     tuple_index,
     type_mismatch,
     type_too_deep,

@@ -13,20 +13,19 @@ impl Lowerer<'_, '_, '_> {
     pub(super) fn declare_aggregate(&mut self, ty: Ty) -> ir::Ty {
         let p = self.p;
         let (name, has_args) = match self.kind(ty) {
-            Kind::Struct(id, args) => (p.structs[id.0 as usize].ast.name.text.to_string(), !args.is_empty()),
-            Kind::Enum(id, args) => (p.enums[id.0 as usize].ast.name.text.to_string(), !args.is_empty()),
+            Kind::Struct(id, args) => (&p.structs[id.0 as usize].ast.name, !args.is_empty()),
+            Kind::Enum(id, args) => (&p.enums[id.0 as usize].ast.name, !args.is_empty()),
             _ => return self.w.types.unit(),
         };
+        let (name, span) = (name.text.to_string(), name.span);
         if has_args && self.types.is_deep(ty) {
             let shown = self.types.show(ty, p);
             if self.deep_types.insert(name.clone()) {
-                let span = match self.kind(ty) {
-                    Kind::Struct(id, _) => p.structs[id.0 as usize].ast.name.span,
-                    Kind::Enum(id, _) => p.enums[id.0 as usize].ast.name.span,
-                    _ => Span::NONE,
-                };
                 self.sink.push(polymorphic_recursion::of_type(span, &short(&shown)));
             }
+            return self.w.types.unit();
+        }
+        if has_args && self.too_many_instances(ty, span) {
             return self.w.types.unit();
         }
         let n = self.struct_names.entry(name.clone()).or_insert(0u32);

@@ -12,6 +12,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Instances of one function inside of each other.
 const MAX_NESTED: usize = 64;
 
+/// Instances of all generic functions and types.
+const MAX_INSTANCES: usize = 100_000;
+
 /// The types that values of each generic function type are used with.
 pub(super) type Demands = FxHashMap<Ty, Vec<Arc<[Ty]>>>;
 
@@ -28,6 +31,8 @@ pub(super) struct Instances {
     reached: FxHashSet<InstanceKey>,
     /// The arguments of impls for types, `None` where they are none for them.
     args_of_impls: FxHashMap<(ImplId, Ty), Option<Vec<Ty>>>,
+    /// How many of generic functions and types there are.
+    made: usize,
 }
 
 impl Lowerer<'_, '_, '_> {
@@ -71,6 +76,11 @@ impl Lowerer<'_, '_, '_> {
         if !info.generics.is_empty() && self.is_endless(&key) {
             let shown = self.types.show(fn_ty, p);
             self.sink.push(polymorphic_recursion::of_function(span, &short(&info.ast.name.text), &shown));
+            let ty = self.ir_ty(fn_ty);
+            self.env = old_env;
+            return self.w.undef(ty);
+        }
+        if !key.1.is_empty() && info.kind == FnKind::Defined && self.too_many_instances(fn_ty, span) {
             let ty = self.ir_ty(fn_ty);
             self.env = old_env;
             return self.w.undef(ty);
@@ -128,10 +138,23 @@ impl Lowerer<'_, '_, '_> {
         false
     }
 
+    /// Counts one more instance; whether the program may not have it. That is reported once.
+    pub(super) fn too_many_instances(&mut self, ty: Ty, span: Span) -> bool {
+        self.instances.made += 1;
+        if self.instances.made == MAX_INSTANCES + 1 {
+            let shown = short(&self.types.show(ty, self.p));
+            self.sink.push(too_many_instances::error(span, &shown, MAX_INSTANCES));
+        }
+        self.instances.made > MAX_INSTANCES
+    }
+
     pub(super) fn lower_queue(&mut self) {
         let mut done = 0;
         while let Some(key) = self.instances.queue.get(done).cloned() {
             done += 1;
+            if self.instances.made > MAX_INSTANCES {
+                return;
+            }
             self.lower_instance(key);
         }
     }
