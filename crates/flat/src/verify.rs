@@ -315,6 +315,15 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
                 .then_some(())
                 .ok_or("`alloc` takes an `i64` and gives the address of an indefinite array")
         }
+        Op::Pext | Op::Pdep => {
+            (ty(0) == result && ty(1) == result && types.lane_prim(result).is_some_and(Prim::is_int))
+                .then_some(())
+                .ok_or("moving bits takes and gives integers of one type")
+        }
+        Op::Bits => (types.as_vector(ty(0)).is_some_and(|(lane, _)| lane == Prim::Bool)
+            && types.as_prim(result).is_some_and(Prim::is_int))
+        .then_some(())
+        .ok_or("`bits` makes an integer of a vector of bools"),
         Op::Popcount | Op::Clz | Op::Ctz => (ty(0) == result && types.lane_prim(result).is_some_and(Prim::is_int))
             .then_some(())
             .ok_or("a count of bits takes and gives an integer"),
@@ -324,6 +333,10 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         | Op::Ceil
         | Op::Trunc
         | Op::Round
+        | Op::Rcp
+        | Op::Rsqrt
+        | Op::Rcp14
+        | Op::Rsqrt14
         | Op::Sin
         | Op::Cos
         | Op::Tan

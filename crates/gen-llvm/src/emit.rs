@@ -7,7 +7,7 @@ use crate::assembly::AsmCheck;
 use crate::function::emit_function;
 use crate::module::{LlvmModule, Options, bug, limitation};
 use crate::origins::{Lines, Origins};
-use crate::targets;
+use crate::targets::{self, Feature};
 use crate::types::Layouts;
 use crate::versions;
 use nyala_base::diagnostics::duplicate_symbol;
@@ -66,6 +66,8 @@ pub(crate) struct Emitter<'m> {
     pub escapes: Escapes<'m>,
     /// Bits of the target's widest registers for vectors, once somebody asked.
     vector_bits: Option<u32>,
+    /// What else the target has, of what somebody asked.
+    features: FxHashMap<Feature, bool>,
     /// Whether there are math functions on vectors, once somebody asked.
     pub has_vector_math: Option<bool>,
     pub out: String,
@@ -214,6 +216,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         metadata_at: FxHashMap::default(),
         escapes: Escapes::new(module),
         vector_bits: None,
+        features: FxHashMap::default(),
         has_vector_math: None,
         out: String::new(),
     };
@@ -307,6 +310,7 @@ impl Emitter<'_> {
         self.version = version;
         self.options = self.versions[version].options;
         (self.vector_bits, self.has_vector_math) = (None, None);
+        self.features.clear();
     }
 
     /// What follows the attributes of functions of this version.
@@ -424,6 +428,11 @@ impl Emitter<'_> {
     }
 
     /// Bits of the target's widest registers for vectors.
+    pub fn has(&mut self, feature: Feature) -> bool {
+        let options = self.options;
+        *self.features.entry(feature).or_insert_with(|| targets::has(options, feature))
+    }
+
     pub fn vector_bits(&mut self) -> u32 {
         let options = self.options;
         *self.vector_bits.get_or_insert_with(|| targets::vector_bits(options))

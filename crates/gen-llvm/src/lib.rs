@@ -10,6 +10,7 @@ mod divisions;
 mod emit;
 mod frames;
 mod function;
+mod instructions;
 mod jit;
 mod libmvec;
 mod library;

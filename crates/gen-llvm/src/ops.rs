@@ -4,7 +4,7 @@ use crate::comparisons::{Comparison, compare, is_splat, masked_comparison};
 use crate::emit::prim_text;
 use crate::function::FunctionEmitter;
 use crate::module::bug;
-use crate::{libmvec, polynomials, rounding};
+use crate::{instructions, libmvec, polynomials, rounding, vectors};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Block, Inst, Value};
 use nyala_ir::scalar::{ATOMICS, ORDERS};
@@ -147,6 +147,16 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         | Op::Run
         | Op::Store => Err(bug(format!("`{}` in machine code", op.name()))),
         Op::Popcount | Op::Clz | Op::Ctz => count(f, op, &name, ty, args[0]),
+        Op::Pext | Op::Pdep => instructions::deposit(f, op, &name, ty, args),
+        Op::Bits => {
+            let (mask, n) = (f.typed(args[0])?, f.e.module.types.as_vector(f.ty(args[0])).map_or(1, |v| v.1));
+            let bits = f.temp();
+            f.line(format_args!("{bits} = bitcast {mask} to i{n}"));
+            let width = prim(f, ty).map_or(64, Prim::bits);
+            vectors::resize(f, &name, if n < width { "zext" } else { "trunc" }, n, width, &bits);
+            Ok(())
+        }
+        Op::Rcp | Op::Rsqrt | Op::Rcp14 | Op::Rsqrt14 => instructions::approximate(f, op, &name, ty, args[0]),
         Op::Sqrt
         | Op::Abs
         | Op::Floor

@@ -195,6 +195,32 @@ pub(crate) fn vector_bits(options: &Options) -> u32 {
     }
 }
 
+/// What some processors of x86-64 have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Feature {
+    X86,
+    /// AVX-512 F.
+    Avx512,
+    Bmi2,
+}
+
+/// Whether the target has it. As for [`vector_bits`], LLVM shows that only in the code that it makes.
+pub(crate) fn has(options: &Options, feature: Feature) -> bool {
+    let triple = options.target.clone().unwrap_or_else(default_triple);
+    let (probe, seen) = match feature {
+        _ if !triple.starts_with("x86_64") => return false,
+        Feature::X86 => return true,
+        // Registers of masks.
+        Feature::Avx512 => (
+            "define <16 x i1> @f(<16 x float> %a, <16 x float> %b) {\n  %c = fcmp ogt <16 x float> %a, %b\n  ret <16 x i1> %c\n}\n",
+            "%k",
+        ),
+        Feature::Bmi2 => ("define i32 @f(i32 %a, i32 %b) {\n  %c = shl i32 %a, %b\n  ret i32 %c\n}\n", "shlx"),
+    };
+    let made = LlvmModule::new(probe, options, 2, &[]).and_then(|module| module.asm_text());
+    made.is_ok_and(|asm| asm.contains(seen))
+}
+
 /// Everything about the machine, and about LLVM, that decides which code it makes.
 pub fn machine_name(options: &Options) -> String {
     let triple = options.target.clone().unwrap_or_else(default_triple);

@@ -138,7 +138,7 @@ fn narrow(f: &mut FunctionEmitter, lanes: &Lanes, name: &str, read: &str) {
 }
 
 /// An integer with another number of bits, if that is another.
-fn resize(f: &mut FunctionEmitter, name: &str, how: &str, from: u32, to: u32, value: &str) {
+pub(crate) fn resize(f: &mut FunctionEmitter, name: &str, how: &str, from: u32, to: u32, value: &str) {
     if from == to {
         f.line(format_args!("{name} = or i{from} {value}, 0"));
     } else {

@@ -215,6 +215,13 @@ pub enum Inst {
         idx: Reg,
         n: u32,
     },
+    /// The bools of `n` registers as bits of an integer.
+    Bits {
+        prim: Prim,
+        d: Reg,
+        a: Reg,
+        n: u32,
+    },
     /// `d = a + b * size`, the index extended by its sign.
     Lea {
         d: Reg,

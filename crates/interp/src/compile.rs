@@ -476,10 +476,21 @@ impl Compiler<'_, '_> {
                     self.emit(Inst::PickLane { d: d + i, a, b, idx: idx + i, n });
                 }
             }
+            Op::Bits => {
+                let (a, n) = (self.reg(args[0])?, self.n_words(w.ty(args[0]))?);
+                let prim = prim.ok_or_else(|| bug("bits of no integer"))?;
+                self.emit(Inst::Bits { prim, d, a, n });
+            }
             Op::Lea => self.lea(d, v)?,
             Op::Popcount
             | Op::Clz
             | Op::Ctz
+            | Op::Pext
+            | Op::Pdep
+            | Op::Rcp
+            | Op::Rsqrt
+            | Op::Rcp14
+            | Op::Rsqrt14
             | Op::Sqrt
             | Op::Abs
             | Op::Floor
@@ -561,7 +572,7 @@ impl Compiler<'_, '_> {
                 Op::Cast => Inst::Cast { from, to: prim, d, a },
                 Op::Select => Inst::Select { d, cond: a, a: b, b: c, n: 1 },
                 _ if op.is_comparison() => Inst::Compare { op, prim: from, d, a, b },
-                Op::Popcount | Op::Clz | Op::Ctz => Inst::Math { op, prim, d, a, b, c },
+                Op::Popcount | Op::Clz | Op::Ctz | Op::Pext | Op::Pdep => Inst::Math { op, prim, d, a, b, c },
                 _ if op.is_math() => Inst::Math { op, prim, d, a, b, c },
                 _ => Inst::Arith { op, prim, d, a, b },
             };

@@ -61,7 +61,10 @@ pub fn overflow(op: Op, prim: Prim, a: u64, b: u64) -> Box<Fault> {
 /// Functions of numbers: those of bits, the exact ones, and the C library's.
 pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
     if prim.is_int() {
-        return nyala_ir::scalar::eval_count(op, prim, args[0]);
+        return match op {
+            Op::Pext | Op::Pdep => nyala_ir::scalar::eval_deposit(op, prim, args[0], args[1]),
+            _ => nyala_ir::scalar::eval_count(op, prim, args[0]),
+        };
     }
     macro_rules! library {
         ($x:expr, $y:expr) => {
@@ -128,6 +131,25 @@ pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
             r.to_bits()
         }
     }
+}
+
+/// What the processor's own approximation gives, as in compiled code.
+pub fn approximate(op: Op, prim: Prim, bits: u64) -> Result<u64, Box<Fault>> {
+    use nyala_runtime::Approximation::*;
+    let which = match op {
+        Op::Rcp => Reciprocal,
+        Op::Rsqrt => ReciprocalRoot,
+        Op::Rcp14 => Reciprocal14,
+        _ => ReciprocalRoot14,
+    };
+    let result = match prim {
+        Prim::F64 => which.of_f64(f64::from_bits(bits)).map(f64::to_bits),
+        _ => which.of_f32(f32::from_bits(bits as u32)).map(|x| x.to_bits().into()),
+    };
+    result.ok_or_else(|| {
+        let needs = if matches!(op, Op::Rcp | Op::Rsqrt) { "x86-64" } else { "AVX-512" };
+        limitation(format!("`{}` is an instruction of {needs}, which this processor does not have", op.name()))
+    })
 }
 
 /// What an atomic operation writes.

@@ -424,8 +424,24 @@ impl Machine<'_> {
                     if prim.is_int() && self.get(a) == POISON {
                         return Err(eval::uninitialized());
                     }
-                    let r = eval::math(op, prim, [self.get(a), self.get(b), self.get(c)]);
+                    let args = [self.get(a), self.get(b), self.get(c)];
+                    let r = if op.is_approximate() {
+                        eval::approximate(op, prim, args[0])?
+                    } else {
+                        eval::math(op, prim, args)
+                    };
                     self.set(d, r);
+                }
+                Inst::Bits { prim, d, a, n } => {
+                    let mut bits = 0;
+                    for i in 0..n {
+                        match self.get(a + i) {
+                            POISON => return Err(eval::uninitialized()),
+                            lane if i < 64 => bits |= lane << i,
+                            _ => {}
+                        }
+                    }
+                    self.set(d, prim.normalize(bits));
                 }
                 Inst::Lane { d, a, idx, n } => {
                     let at = self.lane(idx, n)?;

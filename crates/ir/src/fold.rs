@@ -3,7 +3,7 @@
 //! computes changes (floats: bit for bit).
 
 use crate::ops::Op;
-use crate::scalar::{eval_arith, eval_cast, eval_comparison, eval_count, eval_exact_math, float_value};
+use crate::scalar::{eval_arith, eval_cast, eval_comparison, eval_count, eval_deposit, eval_exact_math, float_value};
 use crate::types::{Prim, Ty, TyKind};
 use crate::world::{Node, Val, World};
 
@@ -51,6 +51,19 @@ pub fn fold(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
         Op::Popcount | Op::Clz | Op::Ctz => {
             let (prim, bits) = (w.lane_prim(args[0])?, w.as_uniform(args[0])?);
             Some(w.lit(ty, eval_count(op, prim, bits)))
+        }
+        Op::Pext | Op::Pdep => {
+            let (prim, bits, mask) = (w.lane_prim(args[0])?, w.as_uniform(args[0])?, w.as_uniform(args[1])?);
+            Some(w.lit(ty, eval_deposit(op, prim, bits, mask)))
+        }
+        Op::Bits => {
+            let n = w.types.as_vector(w.ty(args[0]))?.1;
+            let lanes: Vec<u64> = match w.as_op(args[0])? {
+                Op::Splat => vec![w.as_uniform(args[0])?; n as usize],
+                Op::Array => w.args(args[0]).iter().map(|&lane| w.as_lit(lane)).collect::<Option<_>>()?,
+                _ => return None,
+            };
+            Some(w.lit(ty, lanes.iter().take(64).enumerate().fold(0, |bits, (i, lane)| bits | lane << i)))
         }
         _ if op.is_exact_math() => fold_exact_math(w, op, ty, args),
         _ => None,

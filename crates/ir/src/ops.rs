@@ -109,6 +109,9 @@ ops! {
     Popcount "popcount" 1 Same(0), Total, "Number of one bits of an integer.";
     Clz "clz" 1 Same(0), Total, "Number of zero bits above the highest one bit; the width for 0.";
     Ctz "ctz" 1 Same(0), Total, "Number of zero bits below the lowest one bit; the width for 0.";
+    Pext "pext" 2 Same(0), Total, "The bits of an integer where another has ones, moved together to the low end.";
+    Pdep "pdep" 2 Same(0), Total, "The low bits of an integer, moved to where another has ones, in order.";
+    Bits "bits" 1 Stated, Total, "The bools of a vector as the low bits of an integer, lane 0 the lowest; its other bits are 0.";
     Sqrt "sqrt" 1 Same(0), Total, "Square root; exact.";
     Abs "abs" 1 Same(0), Total, "Absolute value of a float.";
     Floor "floor" 1 Same(0), Total, "Rounds down.";
@@ -119,6 +122,10 @@ ops! {
     Fmax "fmax" 2 Same(0), Total, "The greater; the other if one is NaN.";
     Fma "fma" 3 Same(0), Total, "`a * b + c`, rounded once.";
     Copysign "copysign" 2 Same(0), Total, "The first operand with the sign of the second.";
+    Rcp "rcp" 1 Same(0), Total, "About the reciprocal of an `f32`, as the processor's `rcpps` has it: within 1.5 / 4096 of it, and not the same on all processors.";
+    Rsqrt "rsqrt" 1 Same(0), Total, "About the reciprocal of the square root of an `f32`, as the processor's `rsqrtps` has it.";
+    Rcp14 "rcp14" 1 Same(0), Total, "About the reciprocal of an `f32` or `f64`, as `vrcp14ps` of AVX-512 has it: within 1 / 16384 of it.";
+    Rsqrt14 "rsqrt14" 1 Same(0), Total, "About the reciprocal of the square root of an `f32` or `f64`, as `vrsqrt14ps` of AVX-512 has it.";
     Sin "sin" 1 Same(0), Total, "Sine.";
     Cos "cos" 1 Same(0), Total, "Cosine.";
     Tan "tan" 1 Same(0), Total, "Tangent.";
@@ -155,6 +162,11 @@ impl Op {
         self >= Op::Sqrt && self <= Op::Copysign
     }
 
+    /// Math functions that are instructions of x86-64 processors, whose results differ between them.
+    pub fn is_approximate(self) -> bool {
+        self >= Op::Rcp && self <= Op::Rsqrt14
+    }
+
     /// Whether it works lane by lane on vectors; no loads and stores.
     pub fn is_lane_wise(self) -> bool {
         matches!(
@@ -176,6 +188,8 @@ impl Op {
                 | Op::Popcount
                 | Op::Clz
                 | Op::Ctz
+                | Op::Pext
+                | Op::Pdep
         ) || self.is_comparison()
             || self.is_math()
     }

@@ -57,6 +57,17 @@ pub fn eval_count(op: Op, prim: Prim, bits: u64) -> u64 {
     }
 }
 
+/// Moves bits of an integer to the low end from where a mask has ones, or from there ([`Op::Pdep`]).
+pub fn eval_deposit(op: Op, prim: Prim, bits: u64, mask: u64) -> u64 {
+    let (mut result, mut low) = (0, 0);
+    for high in (0..prim.bits()).filter(|i| mask >> i & 1 == 1) {
+        let (from, to) = if op == Op::Pext { (high, low) } else { (low, high) };
+        result |= (bits >> from & 1) << to;
+        low += 1;
+    }
+    prim.normalize(result)
+}
+
 /// Arithmetic on literals, integers modulo 2^n. `None` where the result is undefined. The flag tells whether a signed
 /// result overflowed.
 #[inline]

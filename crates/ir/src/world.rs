@@ -747,14 +747,22 @@ impl World {
                 let tys: Vec<Ty> = (0..args.len()).map(ty).collect();
                 return Ok(self.types.tuple(&tys));
             }
-            Op::Fmin | Op::Fmax | Op::Copysign | Op::Pow | Op::Atan2 => want(1, ty(0))?,
+            Op::Fmin | Op::Fmax | Op::Copysign | Op::Pow | Op::Atan2 | Op::Pext | Op::Pdep => want(1, ty(0))?,
+            Op::Bits => {
+                let bools = self.types.as_vector(ty(0)).is_some_and(|(lane, _)| lane == Prim::Bool);
+                if !bools || !stated.is_some_and(|t| self.types.as_prim(t).is_some_and(Prim::is_int)) {
+                    return Err("makes an integer of a vector of bools".into());
+                }
+            }
+            Op::Rcp | Op::Rsqrt if prim(0)? != Prim::F32 => return Err(format!("operand 0 is {}", show(ty(0)))),
+            Op::Rcp14 | Op::Rsqrt14 if prim(0)? == Prim::F16 => return Err(format!("operand 0 is {}", show(ty(0)))),
             Op::Fma => {
                 want(1, ty(0))?;
                 want(2, ty(0))?;
             }
             _ => {}
         }
-        if matches!(op, Op::Popcount | Op::Clz | Op::Ctz) && !prim(0)?.is_int() {
+        if matches!(op, Op::Popcount | Op::Clz | Op::Ctz | Op::Pext | Op::Pdep) && !prim(0)?.is_int() {
             return Err(format!("operand 0 is {}", show(ty(0))));
         }
         if op.is_math() && !prim(0)?.is_float() {

@@ -24,8 +24,10 @@ pub mod tuning;
 pub use emit::{emit, emit_deepest_loop, run_pass};
 
 use crate::diagnostics::{constant_fault, no_such_static, unknown_cpu};
+use nyala_base::Id;
+use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Severity, Sink, Sources, Span};
-use nyala_ir::{Cont, World};
+use nyala_ir::{Builtin, Cont, Node, World};
 use nyala_specialize::record::Record;
 use nyala_syntax::ast;
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -126,6 +128,14 @@ pub struct Session {
     library_files: Vec<FileId>,
     /// The file whose values statics have, of the program parsed last.
     tuned_file: Option<FileId>,
+}
+
+/// Where a program comes to what nobody implements.
+fn unsupported(world: &World) -> impl Iterator<Item = nyala_ir::Body<'_>> {
+    let bodies = (0..world.n_conts()).filter_map(|k| world.body(Cont::from_idx(k)));
+    bodies.filter(|body| {
+        matches!(world.node(body.callee), Node::Builtin(Builtin::Limited)) && world.as_lit(body.args[2]) == Some(0)
+    })
 }
 
 impl Session {
@@ -305,7 +315,26 @@ impl Session {
 
     /// The residual program of a graph.
     pub fn residual(&mut self, world: &World) -> Result<World, Reported> {
-        self.specialized(world, false).map(|(residual, _)| residual).map_err(|_| Reported)
+        let (residual, _) = self.specialized(world, false).map_err(|_| Reported)?;
+        self.report_unsupported(&residual)?;
+        Ok(residual)
+    }
+
+    /// Reports what the program uses though nobody implements it. In what partial evaluation leaves out it is no fault.
+    fn report_unsupported(&mut self, residual: &World) -> Result<(), Reported> {
+        for body in unsupported(residual) {
+            let hint = "do without it, or write it as a function of the program";
+            self.sink.push(limitation::error(body.origin, residual.text(body.args[1]), hint));
+        }
+        self.checked(Some(()))
+    }
+
+    /// The same before partial evaluation, which is asked only if there is anything.
+    pub fn check_supported(&mut self, world: &World) -> Result<(), Reported> {
+        if unsupported(world).next().is_some() {
+            self.residual(world)?;
+        }
+        Ok(())
     }
 
     /// The same, with what was decided on the way; if it does not end, what was until it was given up.

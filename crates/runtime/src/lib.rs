@@ -6,6 +6,7 @@
 
 mod allocator;
 mod anydsl;
+mod approximate;
 mod checked;
 mod environments;
 mod faults;
@@ -22,6 +23,7 @@ mod threads;
 
 pub use allocator::Remapping;
 pub use anydsl::is_cpu;
+pub use approximate::Approximation;
 pub use checked::{CheckedMemory, MemoryFault};
 pub use environments::{nyala_environment, nyala_release, nyala_release_shared, nyala_retain, nyala_retain_shared};
 pub use faults::{Describe, Fault, FaultKind, report_faults};

@@ -1,5 +1,6 @@
 //! Functions of `extern "thorin"` and `extern "device"` blocks, by the name of the intrinsic.
 
+use crate::machine::{self, Instruction};
 use nyala_ir::Op;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,6 +41,12 @@ pub enum Intrinsic {
     Parallel,
     Spawn,
     Sync,
+    /// An instruction of the processor.
+    Machine(Instruction),
+    /// `a * b + c`, rounded twice.
+    MulAdd,
+    /// Its first argument, of which the others say what it may be.
+    Expect,
     Assert,
     Panic,
     StaticAssert,
@@ -234,23 +241,35 @@ pub fn find(name: &str) -> Intrinsic {
             if let Some(op) = atomic(generic.map_or(name, |g| g.0)) {
                 return Intrinsic::Atomic(op);
             }
-            let known = math(name).map(Intrinsic::Math).or_else(|| index(name)).or_else(|| lane(name));
+            if name.starts_with("llvm.expect.") {
+                return Intrinsic::Expect;
+            }
+            if name.starts_with("llvm.fmuladd.") {
+                return Intrinsic::MulAdd;
+            }
+            let machine = machine::find(name).map(Intrinsic::Machine);
+            let known = machine.or_else(|| math(name).map(Intrinsic::Math));
+            let known = known.or_else(|| index(name)).or_else(|| lane(name));
             known.unwrap_or_else(|| Intrinsic::Unsupported(name.into()))
         }
     }
 }
 
-/// How an intrinsic that makes functions of its own must be declared; others take what their declaration says.
-pub fn expected_type(intrinsic: &Intrinsic) -> Option<&'static str> {
-    match intrinsic {
-        Intrinsic::Parallel => Some("fn(i32, i32, i32, fn(i32) -> ()) -> ()"),
-        Intrinsic::Spawn => Some("fn(fn() -> ()) -> i32"),
-        Intrinsic::Sync => Some("fn(i32) -> ()"),
-        Intrinsic::Assert => Some("fn(bool) -> ()"),
-        Intrinsic::Panic => Some("fn(&[u8]) -> !"),
-        Intrinsic::StaticAssert => Some("fn(bool, &[u8]) -> ()"),
-        _ => None,
-    }
+/// How an intrinsic must be declared whose declaration may not say anything else.
+pub fn expected_type(intrinsic: &Intrinsic) -> Option<String> {
+    let text = match intrinsic {
+        Intrinsic::Parallel => "fn(i32, i32, i32, fn(i32) -> ()) -> ()",
+        Intrinsic::Spawn => "fn(fn() -> ()) -> i32",
+        Intrinsic::Sync => "fn(i32) -> ()",
+        Intrinsic::Assert => "fn(bool) -> ()",
+        Intrinsic::Panic => "fn(&[u8]) -> !",
+        Intrinsic::StaticAssert => "fn(bool, &[u8]) -> ()",
+        Intrinsic::Expect => "fn(i32, i32) -> i32",
+        Intrinsic::MulAdd => "fn(f32, f32, f32) -> f32",
+        Intrinsic::Machine(instruction) => return Some(instruction.expected()),
+        _ => return None,
+    };
+    Some(text.into())
 }
 
 fn atomic(name: &str) -> Option<Op> {

@@ -10,6 +10,7 @@ pub mod diagnostics;
 mod header;
 mod intrinsics;
 mod lower;
+mod machine;
 mod program;
 mod types;
 

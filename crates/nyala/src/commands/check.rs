@@ -11,6 +11,9 @@ pub struct Check {
 
 impl Check {
     pub fn run(&self) -> u8 {
-        with_session(&self.input, |s| s.graph().map(|_| 0))
+        with_session(&self.input, |s| {
+            let world = s.graph()?;
+            s.check_supported(&world).map(|()| 0)
+        })
     }
 }

@@ -515,12 +515,13 @@ impl<'a> Checker<'a, '_> {
         self.params_so_far = outer_params;
         self.leave_generics(old);
         if let FnKind::Intrinsic(intrinsic) = &self.p.fns[id.0 as usize].kind
-            && let Some(expected) = intrinsics::expected_type(intrinsic)
-            && !self.fits_intrinsic(&intrinsic.clone(), &params, result)
+            && let intrinsic = intrinsic.clone()
+            && let Some(expected) = intrinsics::expected_type(&intrinsic)
+            && !self.fits_intrinsic(&intrinsic, &params, result)
         {
             let ty = self.p.types.func(&params, result);
             let found = self.show(ty);
-            self.report(intrinsic_type::error(f.name.span, &found, expected));
+            self.report(intrinsic_type::error(f.name.span, &found, &expected));
             self.p.fns[id.0 as usize].ty = TypeTable::ERROR;
             return;
         }
@@ -557,6 +558,15 @@ impl<'a> Checker<'a, '_> {
             (Panic, [text]) => is_text(types, *text) && result == TypeTable::NEVER,
             (StaticAssert, [cond, text]) => {
                 is_text(types, *text) && types.as_prim(*cond) == Some(Prim::Bool) && result == TypeTable::UNIT
+            }
+            (Machine(instruction), _) => {
+                let shown: Vec<String> = params.iter().map(|&t| self.show(t)).collect();
+                instruction.fits(&shown, &self.show(result))
+            }
+            (Expect, [value, others @ ..]) => *value == result && others.first() == Some(value),
+            (MulAdd, [a, b, c]) => {
+                let lane = if let Kind::Simd(lane, _) = types.kind(*a) { lane } else { *a };
+                types.as_prim(lane).is_some_and(Prim::is_float) && [b, c].iter().all(|t| *t == a) && result == *a
             }
             (Sync, [handle]) => types.as_prim(*handle) == Some(Prim::I32) && result == TypeTable::UNIT,
             _ => false,

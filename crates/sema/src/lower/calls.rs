@@ -206,8 +206,21 @@ impl<'a> Lowerer<'_, 'a, '_> {
             return self.w.undef(ir_ty);
         }
         match (intrinsic, vals) {
+            // Whether zero is left out: it has a result here in any case.
+            (Intrinsic::Math(op @ (Op::Clz | Op::Ctz)), [x, flag]) if self.w.prim(*flag) == Some(ir::Prim::Bool) => {
+                self.intrinsic(&Intrinsic::Math(*op), &[*x], ty, type_args, span)
+            }
             (Intrinsic::Math(op), _) => match self.w.result_ty(*op, None, vals) {
-                Ok(_) => self.w.op(*op, vals),
+                Ok(result) if result == ir_ty => self.w.op(*op, vals),
+                Ok(result) if self.is_int(result) && self.is_int(ir_ty) => {
+                    let val = self.w.op(*op, vals);
+                    self.w.op_ty(Op::Cast, ir_ty, &[val])
+                }
+                Ok(result) => {
+                    let (found, expected) = (self.show_ir(ir_ty), self.show_ir(result));
+                    self.report(type_mismatch::error(span, &found, &expected, None));
+                    self.w.undef(ir_ty)
+                }
                 Err(_) => {
                     let message = format!("`{}` of these types is not supported yet", op.name());
                     self.report(limitation::error(span, message, "convert the arguments to numbers with `as`"));
@@ -246,7 +259,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 Some(i) if self.w.types.n_parts(self.w.ty(*agg)).is_some_and(|n| i < n) => self.w.insert(*agg, i, *val),
                 _ => {
                     self.limit("insert", false, span);
-                    self.w.undef(ir_ty)
+                    self.unknown(ir_ty)
                 }
             },
             (Intrinsic::Test(test), [x, ..]) => {
@@ -289,10 +302,24 @@ impl<'a> Lowerer<'_, 'a, '_> {
             (Intrinsic::ReserveShared, [n, ..]) => self.reserve_shared(*n, ir_ty, span),
             (Intrinsic::Unsupported(name), _) => {
                 self.limit(name, false, span);
-                self.w.undef(ir_ty)
+                self.unknown(ir_ty)
             }
+            (Intrinsic::Expect, [value, ..]) => *value,
+            (Intrinsic::MulAdd, [a, b, c]) => {
+                let product = self.w.op(Op::Mul, &[*a, *b]);
+                self.w.op(Op::Add, &[product, *c])
+            }
+            (Intrinsic::Machine(instruction), _) => self.instruction(*instruction, vals, ir_ty, span),
             _ => self.w.undef(ir_ty),
         }
+    }
+
+    fn is_int(&self, ty: ir::Ty) -> bool {
+        self.w.types.as_prim(ty).is_some_and(ir::Prim::is_int)
+    }
+
+    fn show_ir(&self, ty: ir::Ty) -> String {
+        self.w.types.display(ty).to_string()
     }
 
     fn bitcast(&mut self, val: Val, to: ir::Ty, span: Span) -> Val {

@@ -11,17 +11,27 @@ const WORK_ITEM: [Index; 3] = [Index::Block, Index::BlockSize, Index::Blocks];
 impl Lowerer<'_, '_, '_> {
     /// Says that what follows is executed by the interpreter only, or by nobody.
     pub(super) fn limit(&mut self, what: &str, interpreted: bool, span: Span) {
+        let but = if interpreted { ", but by the interpreter" } else { "" };
+        self.limit_because(&format!("the intrinsic `{}` is not supported yet{but}", short(what)), interpreted, span);
+    }
+
+    /// The same with what is the matter.
+    pub(super) fn limit_because(&mut self, text: &str, interpreted: bool, span: Span) {
         if self.mem(span).is_none() {
             return;
         }
-        let but = if interpreted { ", but by the interpreter" } else { "" };
-        let text = format!("the intrinsic `{}` is not supported yet{but}", short(what));
         let bytes: Vec<Val> = text.bytes().chain([0]).map(|b| self.w.lit_prim(ir::Prim::U8, b.into())).collect();
         let u8 = self.w.types.prim(ir::Prim::U8);
         let ty = self.w.types.array(u8, bytes.len() as u64);
         let text = self.w.op_ty(Op::Array, ty, &bytes);
         let interpreted = self.w.lit_bool(interpreted);
         self.launch(Builtin::Limited, &[text, interpreted]);
+    }
+
+    /// What nobody knows: a value in place of one that nothing computes.
+    pub(super) fn unknown(&mut self, ty: ir::Ty) -> Val {
+        let val = self.w.undef(ty);
+        self.w.op(Op::Hlt, &[val])
     }
 
     /// `body` with a counter from `lo` below `hi`.
@@ -163,7 +173,7 @@ impl Lowerer<'_, '_, '_> {
             (None, Some(Some(axis))) if axis < 3 => axis,
             _ => {
                 self.limit(name, false, span);
-                return self.w.undef(ty);
+                return self.unknown(ty);
             }
         };
         self.limit(name, true, span);

@@ -11,6 +11,7 @@ mod enums;
 mod exprs;
 mod instances;
 mod lanes;
+mod machine;
 mod places;
 mod threads;
 mod vectors;

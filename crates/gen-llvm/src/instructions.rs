@@ -1,0 +1,162 @@
+//! Operations that are instructions of x86-64 processors: approximations, which only those can compute, and moving bits, for
+//! which others have a loop.
+//!
+//! LLVM's intrinsics of them take vectors of one width. A number, or a vector of other widths, is put in such ones:
+//!
+//! ```text
+//! %b = shufflevector <3 x float> %a, <3 x float> zeroinitializer, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+//! %c = call <4 x float> @llvm.x86.sse.rcp.ps(<4 x float> %b)
+//! ```
+//!
+//! Where the processor lacks an instruction that LLVM is asked for, it would end the process: that is an error here.
+
+use crate::diagnostics::limitation;
+use crate::function::FunctionEmitter;
+use crate::module::bug;
+use crate::ops::{number, number_text};
+use crate::targets::{Feature, default_triple};
+use nyala_base::Diagnostic;
+use nyala_flat::Value;
+use nyala_ir::{Op, Prim, Ty};
+
+type Result<T> = std::result::Result<T, Box<Diagnostic>>;
+
+/// [`Op::Rcp`] and its like.
+pub(crate) fn approximate(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, arg: Value) -> Result<()> {
+    let (prim, lanes) = number(f, ty).ok_or_else(|| bug("an approximation of no number"))?;
+    let with_masks = matches!(op, Op::Rcp14 | Op::Rsqrt14);
+    let (feature, needs) = if with_masks { (Feature::Avx512, "AVX-512") } else { (Feature::X86, "SSE") };
+    if !f.e.has(feature) {
+        let options = f.e.options;
+        let machine = options.cpu.clone().or(options.target.clone()).unwrap_or_else(default_triple);
+        let message = format!("`{}` is an instruction of {needs}, which `{machine}` does not have", op.name());
+        let hint = "name a processor that has it, as in `--cpu x86-64-v4`, or divide";
+        return Err(Box::new(limitation::error(f.function.span, message, hint)));
+    }
+    let (symbol, piece, mask) = match (op, prim) {
+        (Op::Rcp, _) if f.e.vector_bits() >= 256 && lanes > Some(4) => ("llvm.x86.avx.rcp.ps.256", 8, None),
+        (Op::Rsqrt, _) if f.e.vector_bits() >= 256 && lanes > Some(4) => ("llvm.x86.avx.rsqrt.ps.256", 8, None),
+        (Op::Rcp, _) => ("llvm.x86.sse.rcp.ps", 4, None),
+        (Op::Rsqrt, _) => ("llvm.x86.sse.rsqrt.ps", 4, None),
+        (Op::Rcp14, Prim::F64) => ("llvm.x86.avx512.rcp14.pd.512", 8, Some("i8")),
+        (Op::Rcp14, _) => ("llvm.x86.avx512.rcp14.ps.512", 16, Some("i16")),
+        (_, Prim::F64) => ("llvm.x86.avx512.rsqrt14.pd.512", 8, Some("i8")),
+        _ => ("llvm.x86.avx512.rsqrt14.ps.512", 16, Some("i16")),
+    };
+    let text = number_text(prim, Some(piece));
+    f.e.declare(symbol, || match mask {
+        Some(mask) => format!("declare {text} @{symbol}({text}, {text}, {mask})"),
+        None => format!("declare {text} @{symbol}({text})"),
+    });
+    let call = |f: &mut FunctionEmitter, result: &str, operand: &str| {
+        let more = mask.map_or(String::new(), |mask| format!(", {text} zeroinitializer, {mask} -1"));
+        f.line(format_args!("{result} = call {text} @{symbol}({text} {operand}{more})"));
+    };
+    let (value, one) = (f.op(arg), number_text(prim, None));
+    let Some(n) = lanes else {
+        let (vector, result) = (f.temp(), f.temp());
+        f.line(format_args!("{vector} = insertelement {text} zeroinitializer, {one} {value}, i64 0"));
+        call(f, &result, &vector);
+        f.line(format_args!("{name} = extractelement {text} {result}, i64 0"));
+        return Ok(());
+    };
+    let whole = number_text(prim, lanes);
+    if n == piece {
+        call(f, name, &value);
+        return Ok(());
+    }
+    let mut all = "zeroinitializer".to_string();
+    let pieces = n.div_ceil(piece);
+    for i in 0..pieces {
+        let (from, to) = (i * piece, ((i + 1) * piece).min(n));
+        let [part, result, wide] = [(); 3].map(|()| f.temp());
+        // Lanes that there are not are of the second vector, which is zero.
+        let order = order(piece, |k| if from + k < n { from + k } else { n });
+        f.line(format_args!("{part} = shufflevector {whole} {value}, {whole} zeroinitializer, {order}"));
+        call(f, &result, &part);
+        let spread = self::order(n, |k| if (from..to).contains(&k) { k - from } else { 0 });
+        f.line(format_args!("{wide} = shufflevector {text} {result}, {text} zeroinitializer, {spread}"));
+        let next = if i + 1 == pieces { name.to_string() } else { f.temp() };
+        let merged = self::order(n, |k| if (from..to).contains(&k) { n + k } else { k });
+        f.line(format_args!("{next} = shufflevector {whole} {all}, {whole} {wide}, {merged}"));
+        all = next;
+    }
+    Ok(())
+}
+
+/// The lanes that a shuffle takes.
+fn order(n: u32, lane: impl Fn(u32) -> u32) -> String {
+    let lanes: Vec<String> = (0..n).map(|k| format!("i32 {}", lane(k))).collect();
+    format!("<{n} x i32> <{}>", lanes.join(", "))
+}
+
+/// [`Op::Pext`] and [`Op::Pdep`], lane by lane.
+pub(crate) fn deposit(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
+    let (prim, lanes) = number(f, ty).ok_or_else(|| bug("moving bits of no integer"))?;
+    let (whole, one) = (number_text(prim, lanes), number_text(prim, None));
+    let (bits, mask) = (f.op(args[0]), f.op(args[1]));
+    let Some(n) = lanes else { return deposit_one(f, op, name, prim, &bits, &mask) };
+    let mut all = "zeroinitializer".to_string();
+    for i in 0..n {
+        let [bit, masked, moved] = [(); 3].map(|()| f.temp());
+        f.line(format_args!("{bit} = extractelement {whole} {bits}, i64 {i}"));
+        f.line(format_args!("{masked} = extractelement {whole} {mask}, i64 {i}"));
+        deposit_one(f, op, &moved, prim, &bit, &masked)?;
+        let next = if i + 1 == n { name.to_string() } else { f.temp() };
+        f.line(format_args!("{next} = insertelement {whole} {all}, {one} {moved}, i64 {i}"));
+        all = next;
+    }
+    Ok(())
+}
+
+fn deposit_one(f: &mut FunctionEmitter, op: Op, name: &str, prim: Prim, bits: &str, mask: &str) -> Result<()> {
+    let has_instruction = f.e.has(Feature::Bmi2);
+    let (own, width) = (prim.bits(), if prim.bits() == 64 || !has_instruction { 64 } else { 32 });
+    let symbol = match has_instruction {
+        true => format!("llvm.x86.bmi.{}.{width}", op.name()),
+        false => format!("nyala.{}", op.name()),
+    };
+    f.e.declare(&symbol, || match has_instruction {
+        true => format!("declare i{width} @{symbol}(i{width}, i{width})"),
+        false => loop_text(op, &symbol),
+    });
+    if own == width {
+        f.line(format_args!("{name} = call i{width} @{symbol}(i{width} {bits}, i{width} {mask})"));
+        return Ok(());
+    }
+    let [wide_bits, wide_mask, wide] = [(); 3].map(|()| f.temp());
+    f.line(format_args!("{wide_bits} = zext i{own} {bits} to i{width}"));
+    f.line(format_args!("{wide_mask} = zext i{own} {mask} to i{width}"));
+    f.line(format_args!("{wide} = call i{width} @{symbol}(i{width} {wide_bits}, i{width} {wide_mask})"));
+    f.line(format_args!("{name} = trunc i{width} {wide} to i{own}"));
+    Ok(())
+}
+
+/// One bit of the mask after the other, the lowest first.
+fn loop_text(op: Op, symbol: &str) -> String {
+    let (tested, moved) = if op == Op::Pext { ("%high", "%low") } else { ("%low", "%high") };
+    format!(
+        "define internal i64 @{symbol}(i64 %bits, i64 %mask) {{
+entry:
+  br label %head
+head:
+  %sum = phi i64 [ 0, %entry ], [ %sum.1, %body ]
+  %left = phi i64 [ %mask, %entry ], [ %left.1, %body ]
+  %low = phi i64 [ 1, %entry ], [ %low.1, %body ]
+  %done = icmp eq i64 %left, 0
+  br i1 %done, label %exit, label %body
+body:
+  %negative = sub i64 0, %left
+  %high = and i64 %left, %negative
+  %tested = and i64 %bits, {tested}
+  %holds = icmp ne i64 %tested, 0
+  %moved = select i1 %holds, i64 {moved}, i64 0
+  %sum.1 = or i64 %sum, %moved
+  %left.1 = xor i64 %left, %high
+  %low.1 = shl i64 %low, 1
+  br label %head
+exit:
+  ret i64 %sum
+}}"
+    )
+}
