@@ -29,6 +29,8 @@ const BINARY: &[Op] = &[
     Op::Fmin,
     Op::Fmax,
     Op::Copysign,
+    Op::Pext,
+    Op::Pdep,
 ];
 /// These do not fold: interpreter and compiled code call the same function of the C library.
 const LIBRARY: &[Op] = &[
@@ -51,6 +53,8 @@ const LIBRARY: &[Op] = &[
     Op::Cbrt,
     Op::Pow,
     Op::Atan2,
+    Op::Rcp,
+    Op::Rsqrt,
 ];
 
 /// One operation on one type.
@@ -95,6 +99,8 @@ fn all_cases() -> Vec<Case> {
         for from in Prim::ALL {
             let fits = match op {
                 Op::Popcount | Op::Clz | Op::Ctz | Op::Shl | Op::Shr | Op::PDiv | Op::PRem => from.is_int(),
+                Op::Pext | Op::Pdep => from.is_int(),
+                Op::Rcp | Op::Rsqrt => from == Prim::F32 && cfg!(target_arch = "x86_64"),
                 Op::Add | Op::Sub | Op::Mul => from != Prim::Bool,
                 Op::Div | Op::Rem => from.is_float(),
                 Op::And | Op::Or | Op::Xor => !from.is_float(),

@@ -373,6 +373,43 @@ fn counts_of_bits() {
     }
 }
 
+#[test]
+fn moved_bits() {
+    for &prim in INTEGERS {
+        let mut w = World::new();
+        let values = values(prim, 60);
+        for &bits in &values {
+            for &mask in &values {
+                let (x, y) = (w.lit_prim(prim, bits), w.lit_prim(prim, mask));
+                // The bits in the order of the mask's ones, one by one.
+                let ones: Vec<u32> = (0..prim.bits()).filter(|&i| mask >> i & 1 == 1).collect();
+                let pext = ones.iter().enumerate().fold(0, |r, (low, &high)| r | (bits >> high & 1) << low);
+                let pdep = ones.iter().enumerate().fold(0, |r, (low, &high)| r | (bits >> low & 1) << high);
+                for (op, expected) in [(Op::Pext, pext), (Op::Pdep, pdep)] {
+                    let folded = w.op(op, &[x, y]);
+                    assert_eq!(w.as_lit(folded), Some(prim.normalize(expected)), "{} {bits:x} {mask:x}", op.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn bits_of_bools() {
+    let mut w = World::new();
+    let (bool, u64, u8) = (w.types.bool(), w.types.prim(Prim::U64), w.types.prim(Prim::U8));
+    for n in [2, 8, 33, 64] {
+        let ty = w.types.vector(Prim::Bool, n);
+        for holds in [|i: u32| i % 3 == 1, |_| true, |_| false, |i| i == 0] {
+            let lanes: Vec<Val> = (0..n).map(|i| w.lit(bool, holds(i) as u64)).collect();
+            let vector = w.op_ty(Op::Array, ty, &lanes);
+            let expected = (0..n).fold(0u64, |bits, i| bits | u64::from(holds(i)) << i);
+            let (all, low) = (w.op_ty(Op::Bits, u64, &[vector]), w.op_ty(Op::Bits, u8, &[vector]));
+            assert_eq!((w.as_lit(all), w.as_lit(low)), (Some(expected), Some(expected & 255)));
+        }
+    }
+}
+
 // Unknown operands.
 
 /// An expression as it was before folding.

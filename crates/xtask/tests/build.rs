@@ -507,7 +507,7 @@ fn headers_have_only_symbols_that_c_can_name() {
     for (symbol, is_named) in
         [("a.b", true), ("ä$", true), ("int", true), ("a b", false), ("a\\\"b", false), ("3", false)]
     {
-        folder.write("p.impala", &format!("fn \"{symbol}\" f(n: i32) -> i32 {{ n }}\n"));
+        folder.write("p.impala", format!("fn \"{symbol}\" f(n: i32) -> i32 {{ n }}\n"));
         if is_named {
             build_well(&folder, "p.impala", "p.h", &[]);
             let c = folder.write("use.c", "#include \"p.h\"\n");
@@ -535,6 +535,6 @@ fn functions_do_not_cross_to_c() {
         }
     }
     // Nobody calls an executable's functions.
-    folder.write("exe.impala", &format!("{takes}\nfn main() -> i32 {{ apply(2, |x| x + 1) - 3 }}"));
+    folder.write("exe.impala", format!("{takes}\nfn main() -> i32 {{ apply(2, |x| x + 1) - 3 }}"));
     sh(&mut Command::new(build_well(&folder, "exe.impala", "exe", &[])));
 }

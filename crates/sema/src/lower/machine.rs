@@ -155,7 +155,7 @@ impl Lowerer<'_, '_, '_> {
             Family::ToInt | Family::ToIntTrunc => {
                 let x = if self.lanes_of(ty) > 1 { a } else { self.w.extract(a, 0) };
                 let rounded = match family {
-                    Family::ToInt => self.to_nearest(x),
+                    Family::ToInt => self.nearest(x),
                     _ => self.w.op(Op::Trunc, &[x]),
                 };
                 let prim = self.w.types.lane_prim(ty).unwrap_or(ir::Prim::I32);
@@ -355,10 +355,10 @@ impl Lowerer<'_, '_, '_> {
         if let Some(known) = self.w.as_lit(how) {
             return match modes.iter().find(|m| m.0 == known) {
                 Some(&(_, op)) => self.w.op(op, &[x]),
-                None => self.to_nearest(x),
+                None => self.nearest(x),
             };
         }
-        let mut found = self.to_nearest(x);
+        let mut found = self.nearest(x);
         for (k, op) in modes {
             let (number, rounded) = (self.w.lit(how_ty, k), self.w.op(op, &[x]));
             let is_this = self.w.op(Op::Eq, &[how, number]);
@@ -368,7 +368,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// To the nearest integer, the even one of two: where there are no halves, sums round so.
-    fn to_nearest(&mut self, x: Val) -> Val {
+    fn nearest(&mut self, x: Val) -> Val {
         let ty = self.w.ty(x);
         let whole = match self.w.types.lane_prim(ty) {
             Some(ir::Prim::F32) => (1u64 << 23) as f64,
