@@ -1,9 +1,9 @@
 //! Escapes: what becomes of the address of a local variable, or of a parameter, at the end of a function.
 //!
 //! Local variables whose addresses leave their functions lie on the heap, as environments of closures do
-//! ([`keep_variables`]). A function that leaves by another continuation than its return may pass on the address of a
-//! variable of its own, to code of the same calls in the source. `twice` below began as a function called by `walk`, with
-//! the variable alive:
+//! ([`keep_variables`]). A variable that a function value captures lives as long as that value; and a function that leaves
+//! by another continuation than its return may pass on the address of a variable of its own, to code of the same calls in
+//! the source. `twice` below began as a function called by `walk`, with the variable alive:
 //!
 //! ```text
 //! cont find(m, x, ret) = walk(m, x, k)
@@ -18,9 +18,9 @@
 
 use crate::analysis::Cfg;
 use crate::data::*;
-use nyala_base::Id;
+use nyala_base::{Id, graph};
 use nyala_ir::{Op, Prim, Ty, TyKind, Types};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What becomes of an address at the end of a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,11 +48,14 @@ pub(crate) fn keep_variables(module: &mut Module, variables: &[(Func, Value)]) {
     let mut left = Vec::new();
     for group in variables.chunk_by(|a, b| a.0 == b.0) {
         let func = group[0].0;
-        let mut passed = escapes.passed(func, group.iter().map(|v| v.1));
-        if escapes.fate_of_all(func, &passed) != Fate::Ends {
-            passed.retain(|&v| escapes.fate_of_all(func, &[v]) != Fate::Ends);
-            left.extend(passed.into_iter().map(|v| (func, v)));
-        }
+        let passed = escapes.passed(func, group.iter().map(|v| v.1));
+        let some_leave = escapes.fate_of_all(func, &passed) != Fate::Ends;
+        let again = escapes.made_again(func, &passed);
+        let leaves = |v: &Value| {
+            some_leave && escapes.fate_of_all(func, &[*v]) != Fate::Ends
+                || again.contains(v) && escapes.outlives_round(func, *v)
+        };
+        left.extend(passed.into_iter().filter(leaves).map(|v| (func, v)));
     }
     for (func, variable) in left {
         put_on_heap(module, func, variable);
@@ -163,6 +166,49 @@ impl<'m> Escapes<'m> {
     }
 
     fn fate(&mut self, func: Func, sources: &[Value]) -> Fate {
+        self.flow(func, sources).0
+    }
+
+    /// Those of the variables that are made anew in each round of a loop.
+    fn made_again(&mut self, func: Func, variables: &[Value]) -> Vec<Value> {
+        let function = self.module.func(func);
+        let succs: Vec<Vec<usize>> =
+            function.blocks.iter().map(|b| b.term.edges().map(|edge| edge.block.idx()).collect()).collect();
+        let in_cycle = graph::in_cycles(&succs, 0);
+        let makes = |block: &BlockData, v: &Value| block.insts.iter().any(|inst| inst.result == Some(*v));
+        let blocks = function.blocks.iter().enumerate().filter(|(i, _)| in_cycle[*i]);
+        let blocks: Vec<&BlockData> = blocks.map(|(_, block)| block).collect();
+        variables.iter().copied().filter(|v| blocks.iter().any(|block| makes(block, v))).collect()
+    }
+
+    /// Whether something with a variable's address is in use where the variable is made for the next round.
+    fn outlives_round(&mut self, func: Func, variable: Value) -> bool {
+        let (_, derived) = self.flow(func, &[variable]);
+        let function = self.module.func(func);
+        let makes = |block: &BlockData| block.insts.iter().any(|inst| inst.result == Some(variable));
+        let Some(made) = function.blocks.iter().position(makes) else { return false };
+        let Some(cfg) = self.cfgs.get(&func) else { return true };
+        // From uses up to definitions.
+        let mut live: Vec<FxHashSet<Value>> = vec![FxHashSet::default(); function.blocks.len()];
+        let mut work: Vec<(usize, Value)> = Vec::new();
+        for (i, block) in function.blocks.iter().enumerate() {
+            work.extend(block.insts.iter().flat_map(|inst| &inst.args).map(|&v| (i, v)));
+            block.term.for_each_use(|v| work.push((i, v)));
+        }
+        work.retain(|(_, v)| derived[v.idx()]);
+        while let Some((i, v)) = work.pop() {
+            let block = &function.blocks[i];
+            let is_defined = block.params.contains(&v) || block.insts.iter().any(|inst| inst.result == Some(v));
+            if !is_defined && live[i].insert(v) {
+                work.extend(cfg.preds[i].iter().map(|p| (p.idx(), v)));
+            }
+        }
+        let params = &function.blocks[made].params;
+        live[made].iter().chain(params).any(|&v| v != variable && derived[v.idx()])
+    }
+
+    /// The fate, and all values that may be derived from any of the sources.
+    fn flow(&mut self, func: Func, sources: &[Value]) -> (Fate, Vec<bool>) {
         let module = self.module;
         let function = module.func(func);
         let cfg = self.cfgs.entry(func).or_insert_with(|| Cfg::new(function));
@@ -197,14 +243,14 @@ impl<'m> Escapes<'m> {
                         && let Some((at, written)) = op.writes()
                         && derived[inst.args[written - 1].idx()]
                     {
-                        let Some(own) = memory[inst.args[at - 1].idx()] else { return Fate::Stored };
+                        let Some(own) = memory[inst.args[at - 1].idx()] else { return (Fate::Stored, derived) };
                         in_memory = true;
                         mark(&mut derived, own);
                     }
                     let passes = match inst.op {
                         InstOp::Op(Op::Load) => in_memory,
                         InstOp::Call(callee) => match through_call(&derived, callee, &inst.args) {
-                            Fate::Stored => return Fate::Stored,
+                            Fate::Stored => return (Fate::Stored, derived),
                             fate => fate == Fate::Returned,
                         },
                         _ => true,
@@ -238,7 +284,7 @@ impl<'m> Escapes<'m> {
                 }
             }
             if !changed {
-                return fate;
+                return (fate, derived);
             }
         }
     }

@@ -56,6 +56,7 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
         limitations: Vec::new(),
         warnings: Vec::new(),
         variables: Vec::new(),
+        captured: FxHashSet::default(),
         nest,
         exits: Exits::default(),
         groups: Groups::default(),
@@ -95,7 +96,9 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
     }
     s.warnings.into_iter().for_each(|d| sink.push(d));
     if s.limitations.is_empty() {
-        crate::escape::keep_variables(&mut s.module, &s.variables);
+        let may_leave = |v: &&Variable| v.may_be_left || s.captured.contains(&v.of);
+        let variables: Vec<_> = s.variables.iter().filter(may_leave).map(|v| (v.func, v.slot)).collect();
+        crate::escape::keep_variables(&mut s.module, &variables);
         let mut sources = vec![None; s.module.funcs.len()];
         for &k in &s.nest.conts {
             let made = [s.funcs[k], s.closures[k], s.callbacks[k]];
@@ -130,8 +133,9 @@ struct Scheduler<'a> {
     queue: Vec<Cont>,
     limitations: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
-    /// Local variables of functions that leave by other ways than their return.
-    variables: Vec<(Func, Value)>,
+    variables: Vec<Variable>,
+    /// Operations that make variables which function values capture.
+    captured: FxHashSet<Val>,
     exits: Exits,
     groups: Groups,
     /// Code of continuations that are values, by type.
@@ -141,6 +145,24 @@ struct Scheduler<'a> {
     /// One more than the value of the function under construction, and those that have one.
     values: SideTable<Val, u32>,
     have_values: Vec<Val>,
+}
+
+/// A local variable.
+struct Variable {
+    func: Func,
+    slot: Value,
+    /// The operation that makes it.
+    of: Val,
+    /// Its function leaves by other ways than its return.
+    may_be_left: bool,
+}
+
+/// The operation that makes the variable into which an address leads.
+fn variable_of(w: &World, mut v: Val) -> Option<Val> {
+    while let Some(Op::Lea | Op::Bitcast | Op::Extract) = w.as_op(v) {
+        v = w.args(v)[0];
+    }
+    w.is_op(v, Op::Slot).then_some(v)
 }
 
 /// The function under construction.

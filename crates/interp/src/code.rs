@@ -296,6 +296,8 @@ pub enum Inst {
     Slot {
         d: Reg,
         layout: u32,
+        /// A new one each time, which does not end with the frame.
+        outlives: bool,
     },
     Alloc {
         d: Reg,

@@ -184,7 +184,9 @@ impl Compiler<'_, '_> {
         for slot in self.scope.memory_slots.clone() {
             let d = self.alloc(w.ty(slot))?;
             self.slots.insert(slot, d);
-            self.out.slots.push(d);
+            if !self.scope.outliving_slots.contains(&slot) {
+                self.out.slots.push(d);
+            }
             self.constant(d, 0);
         }
         self.walk()?;
@@ -864,7 +866,8 @@ impl Compiler<'_, '_> {
                     return Ok(());
                 }
                 let layout = self.layout_index(ty)?;
-                self.emit(Inst::Slot { d, layout });
+                let outlives = self.scope.outliving_slots.contains(&v);
+                self.emit(Inst::Slot { d, layout, outlives });
                 self.set(v, d);
             }
             Op::Alloc => {

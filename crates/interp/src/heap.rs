@@ -208,6 +208,15 @@ impl Heap {
         }
     }
 
+    /// All words of records that are in use.
+    pub fn words_in_use(&self) -> impl Iterator<Item = u64> {
+        let records = self.records.iter().filter(|r| r.kind != Kind::Free);
+        records.flat_map(|r| {
+            let (base, size) = (r.base as usize, self.sizes[r.class as usize] as usize);
+            self.words[base..base + size].iter().copied()
+        })
+    }
+
     /// The records that were not marked; marks are cleared.
     pub fn sweep(&mut self) -> Vec<Frame> {
         let mut dead = Vec::new();

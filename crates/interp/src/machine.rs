@@ -65,6 +65,8 @@ pub struct Machine<'w> {
     pinned: FxHashSet<Frame>,
     /// Frames that end with another.
     kept: FxHashMap<Frame, Vec<Frame>>,
+    /// Address and size of each variable that lives as long as a function value that captured it.
+    outliving: Vec<(u64, u64)>,
     /// Lanes that run, the innermost last.
     groups: Vec<Group>,
     /// Arguments on their way.
@@ -93,6 +95,7 @@ impl<'w> Machine<'w> {
             code: Code::default(),
             pinned: FxHashSet::default(),
             kept: FxHashMap::default(),
+            outliving: Vec::new(),
             restricted: restricted::Calls::default(),
             groups: Vec::new(),
             words: Vec::new(),
@@ -349,6 +352,27 @@ impl Machine<'_> {
                 Kind::Free => {}
             }
         }
+        self.free_outliving();
+    }
+
+    /// Gives variables back that function values captured and nobody has any more.
+    fn free_outliving(&mut self) {
+        if self.outliving.is_empty() {
+            return;
+        }
+        let mut held: Vec<u64> = self.heap.words_in_use().chain(self.words.iter().copied()).collect();
+        held.extend(self.groups.iter().flat_map(Group::words));
+        held.sort_unstable();
+        let variables = std::mem::take(&mut self.outliving);
+        for (at, size) in variables {
+            // An address in it, or just behind it.
+            let next = held.partition_point(|&w| w < at);
+            match held.get(next).is_some_and(|&w| w <= at + size) {
+                true => self.outliving.push((at, size)),
+                // What the program itself has freed cannot be freed again.
+                false => _ = self.l.memory.free(at as usize),
+            }
+        }
     }
 
     /// Where a fault happened, and the calls that led there.
@@ -507,17 +531,20 @@ impl Machine<'_> {
                     self.load_many(d, at, to)?;
                     self.l.memory.free(at).map_err(memory_fault)?;
                 }
-                Inst::Slot { d, layout } => {
+                Inst::Slot { d, layout, outlives } => {
                     let layout = self.code.layouts[layout as usize].clone();
                     let size = layout.size.max(1);
                     let old = self.get(d) as usize;
-                    if old != 0 {
+                    if old != 0 && !outlives {
                         // Each time anew; the address may stay.
                         self.l.memory.check_write(old, size).map_err(memory_fault)?;
                         self.l.memory.set_initialized(old, size, false);
                     } else {
                         let at = self.l.memory.allocate(size, layout.align).map_err(memory_fault)?;
                         self.set(d, at as u64);
+                        if outlives {
+                            self.outliving.push((at as u64, size as u64));
+                        }
                     }
                 }
                 Inst::Alloc { d, n, layout } => {

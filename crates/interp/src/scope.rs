@@ -39,6 +39,8 @@ pub struct Scope {
     pub places: FxHashMap<Val, (Val, Vec<u64>)>,
     /// Local variables in memory.
     pub memory_slots: Vec<Val>,
+    /// Those that live as long as a function value that captures them: one leaves the function.
+    pub outliving_slots: FxHashSet<Val>,
     /// Values that may hold an address of one of these.
     pub derived: FxHashSet<Val>,
     /// Such an address was stored away.
@@ -270,6 +272,7 @@ impl<'w> Program<'w> {
             idom,
             places: FxHashMap::default(),
             memory_slots: Vec::new(),
+            outliving_slots: FxHashSet::default(),
             derived: FxHashSet::default(),
             escaped: false,
             may_hold_own: false,
@@ -512,8 +515,48 @@ impl<'w> Program<'w> {
                 break;
             }
         }
+        if self.function_leaves(f, scope, &derived) {
+            for i in 0..scope.blocks.len() {
+                for c in self.references(scope.blocks[i]) {
+                    if self.is_func(c) {
+                        let slots = self.captured(c).iter().map(|&v| base_of(w, v)).collect::<Vec<_>>();
+                        scope.outliving_slots.extend(slots.into_iter().filter(|v| scope.memory_slots.contains(v)));
+                    }
+                }
+            }
+        }
         scope.derived = derived;
         scope.escaped = escaped;
+    }
+
+    /// Whether a function value that holds what is derived from local variables may be returned, or stored elsewhere.
+    fn function_leaves(&mut self, f: Cont, scope: &Scope, derived: &FxHashSet<Val>) -> bool {
+        let w = self.w;
+        let is_function = |v: Val| w.types.has_function(w.ty(v));
+        for &k in &scope.blocks {
+            for v in self.nest.ops(k).to_vec() {
+                if let Some((at, written)) = w.as_op(v).and_then(|op| op.writes())
+                    && is_function(w.args(v)[written])
+                    && !derived.contains(&w.args(v)[at])
+                    && !scope.places.contains_key(&w.args(v)[at])
+                    && self.holds_derived(&w.args(v)[written..=written], derived)
+                {
+                    return true;
+                }
+            }
+            let Some(body) = w.body(k) else { continue };
+            let given: Vec<usize> = (0..body.args.len()).filter(|&i| is_function(body.args[i])).collect();
+            let leaves = match w.node(body.callee) {
+                Node::Cont(c) if self.is_block_of(c, f) => continue,
+                Node::Cont(c) => given.into_iter().filter(|&i| self.may_store(c, i)).collect(),
+                Node::Param(..) if !self.returns(w.ty(body.callee)) => given,
+                _ => continue,
+            };
+            if leaves.into_iter().any(|i| self.holds_derived(&body.args[i..=i], derived)) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether one of the values is derived, or a function that captures something derived.
@@ -627,4 +670,12 @@ fn receives(w: &World, block: Cont) -> bool {
 /// The function that an index of a continuation's table stands for, for messages.
 pub fn name(w: &World, k: Cont) -> String {
     if w.name(k).is_empty() { format!("k{}", k.idx()) } else { w.name(k).to_string() }
+}
+
+/// The operation that makes the variable into which an address leads, or the address itself.
+fn base_of(w: &World, mut v: Val) -> Val {
+    while let Some(Op::Lea | Op::Bitcast | Op::Extract) = w.as_op(v) {
+        v = w.args(v)[0];
+    }
+    v
 }

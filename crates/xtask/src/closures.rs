@@ -8,8 +8,7 @@
 
 use crate::{Tally, root, texts};
 use nyala::testing;
-use nyala_flat::{Callee, Const, Def, Function, InstOp, Module, Terminator};
-use nyala_ir::Op;
+use nyala_flat::{Callee, InstOp, Module, Terminator};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -96,20 +95,14 @@ fn count(module: &Module) -> Counts {
     for function in &module.funcs {
         for block in &function.blocks {
             for inst in &block.insts {
-                environments += is_environment(function, inst.op, &inst.args) as usize;
-                calls += (inst.op == InstOp::CallIndirect) as usize;
+                match inst.op {
+                    InstOp::Call(f) if module.func(f).symbol() == Some("nyala_environment") => environments += 1,
+                    InstOp::CallIndirect => calls += 1,
+                    _ => {}
+                }
             }
             calls += matches!(block.term, Terminator::TailCall { callee: Callee::Indirect(_), .. }) as usize;
         }
     }
     (environments, calls)
-}
-
-/// Whether a function value with an environment is made.
-fn is_environment(function: &Function, op: InstOp, args: &[nyala_flat::Value]) -> bool {
-    let def = |i: usize| function.values[nyala_base::Id::idx(args[i])].def;
-    op == InstOp::Op(Op::Tuple)
-        && args.len() == 2
-        && matches!(def(0), Def::Const(Const::Func(_)))
-        && def(1) != Def::Const(Const::Bits(0))
 }

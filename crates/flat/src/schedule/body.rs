@@ -1,7 +1,7 @@
 //! Bodies: the blocks of a function, where its operations stand, its calls and jumps.
 
 use super::exits::Target;
-use super::{Building, Scheduler, loop_depths, store_env, tuple_part, unpack};
+use super::{Building, Scheduler, Variable, loop_depths, store_env, tuple_part, unpack, variable_of};
 use crate::analysis::Cfg;
 use crate::data::*;
 use nyala_base::{Id, Span};
@@ -348,9 +348,8 @@ impl Scheduler<'_> {
                 let ptr = w.types.part(w.ty(v), 1).and_then(|p| w.types.pointee(p))?;
                 let ty = self.ty(ptr);
                 let slot = self.builder(b, block, span).slot(ty, "");
-                if self.groups.of(b.cont).is_some() {
-                    self.variables.push((b.func, slot));
-                }
+                let may_be_left = self.groups.of(b.cont).is_some();
+                self.variables.push(Variable { func: b.func, slot, of: v, may_be_left });
                 return Some(slot);
             }
             Op::Scope => {
@@ -479,6 +478,7 @@ impl Scheduler<'_> {
     pub(super) fn env_on_heap(&mut self, b: &mut Building, block: Block, k: Cont) -> Value {
         let values = self.free_values(b, block, k);
         let tys = self.free_tys(k);
+        self.captured.extend(self.needs(k).into_iter().filter_map(|v| variable_of(self.w, v)));
         let env_ptr = self.env_ptr();
         let mut fb = self.builder(b, block, self.w.cont(k).origin);
         if values.is_empty() {

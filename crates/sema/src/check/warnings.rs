@@ -1,16 +1,9 @@
-//! What is no fault but looks like one: names that nobody uses, names hidden by others, filters that say nothing, functions
-//! that outlive a variable they share.
+//! What is no fault but looks like one: names that nobody uses, names hidden by others, filters that say nothing. Also here,
+//! because it asks the same: which functions outlive a variable they share.
 
 use super::*;
 use nyala_base::FileId;
 use nyala_syntax::ast::{BinaryOp, Block, ExprKind, Stmt, UnaryOp};
-
-/// A function value that leaves the function that made it.
-#[derive(Clone, Copy)]
-struct Escape {
-    owner: u32,
-    span: Span,
-}
 
 impl<'a> Checker<'a, '_> {
     /// Of the program's own files, in the order of the source.
@@ -22,7 +15,7 @@ impl<'a> Checker<'a, '_> {
         self.unused_uses(&mut found);
         let used = self.merely_used();
         found.retain(|d: &Diagnostic| !used.contains(&d.primary.span.file));
-        self.escapes(&mut found);
+        self.escapes();
         let Some(files) = self.p.modules.get(first..) else { return };
         let own: FxHashSet<_> = files.iter().filter_map(|m| m.file).collect();
         found.retain(|d: &Diagnostic| own.contains(&d.primary.span.file));
@@ -84,8 +77,9 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// Function values that leave the function of a variable in them: a `mut` one is gone then, of others they need a copy.
-    fn escapes(&mut self, found: &mut Vec<Diagnostic>) {
+    /// Function values that leave the function of a variable in them: they get a copy of one that is not `mut` and whose
+    /// address is taken.
+    fn escapes(&mut self) {
         // What each body has from bodies around it, and those.
         let mut shared: FxHashMap<u32, Vec<LocalId>> = FxHashMap::default();
         let mut around: FxHashSet<u32> = FxHashSet::default();
@@ -123,20 +117,16 @@ impl<'a> Checker<'a, '_> {
         let body_of: FxHashMap<u32, GlobalExpr> = bodies.iter().map(|b| (b.0, self.p.global(b.1, b.2))).collect();
         bodies.retain(|b| around.contains(&b.0));
         bodies.sort_unstable();
-        let mut reported: FxHashSet<Span> = FxHashSet::default();
         let mut copies: FxHashMap<GlobalExpr, Vec<LocalId>> = FxHashMap::default();
         for (owner, module, body) in bodies {
             for escape in self.escaping(module, body, owner) {
-                for &id in shared.get(&escape.owner).into_iter().flatten() {
+                for &id in shared.get(&escape).into_iter().flatten() {
                     let local = self.p.local(id);
-                    if !local.mutable {
-                        if local.addressed
-                            && let Some(body) = body_of.get(&escape.owner)
-                        {
-                            copies.entry(*body).or_default().push(id);
-                        }
-                    } else if local.owner == owner && reported.insert(escape.span) {
-                        found.push(outlived_variable::warning(escape.span, &short(&local.name), local.span));
+                    if !local.mutable
+                        && local.addressed
+                        && let Some(body) = body_of.get(&escape)
+                    {
+                        copies.entry(*body).or_default().push(id);
                     }
                 }
             }
@@ -149,7 +139,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// Function values in what the body of `owner` gives back or returns early.
-    fn escaping(&self, module: usize, body: ExprId, owner: u32) -> Vec<Escape> {
+    fn escaping(&self, module: usize, body: ExprId, owner: u32) -> Vec<u32> {
         let ast = self.p.modules[module];
         let mut out = Vec::new();
         let mut seen: FxHashSet<ExprId> = FxHashSet::default();
@@ -205,14 +195,14 @@ impl<'a> Checker<'a, '_> {
                 ExprKind::Repeat(e, _) | ExprKind::Cast(e, _) | ExprKind::Unary(UnaryOp::Own, e) => values.push(*e),
                 ExprKind::Lambda(_) => {
                     if let Some(&owner) = self.lambda_owners.get(&self.p.global(module, e)) {
-                        out.push(Escape { owner, span: node.span });
+                        out.push(owner);
                     }
                 }
                 ExprKind::Path(_) => match self.p.resolved.get(&self.p.global(module, e)) {
                     Some(Entity::Local(id)) => values.extend(inits.get(id)),
                     Some(Entity::Fn(id)) if !self.p.fns[id.0 as usize].top_level => {
                         if let Some(&owner) = self.fn_owners.get(id) {
-                            out.push(Escape { owner, span: node.span });
+                            out.push(owner);
                         }
                     }
                     _ => {}

@@ -42,7 +42,6 @@ pub(crate) mod not_called;
 pub mod not_constant;
 pub(crate) mod not_exhaustive;
 pub(crate) mod not_generic;
-pub(crate) mod outlived_variable;
 pub(crate) mod polymorphic_recursion;
 pub(crate) mod private_name;
 pub mod recursive_static;
@@ -109,7 +108,6 @@ nyala_base::codes![
     not_constant,
     not_exhaustive,
     not_generic,
-    outlived_variable,
     polymorphic_recursion,
     private_name,
     recursive_static,
