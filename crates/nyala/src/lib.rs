@@ -322,7 +322,9 @@ impl Session {
 
     /// Reports what the program uses though nobody implements it. In what partial evaluation leaves out it is no fault.
     fn report_unsupported(&mut self, residual: &World) -> Result<(), Reported> {
-        for body in unsupported(residual) {
+        let mut found: Vec<_> = unsupported(residual).collect();
+        found.sort_by_key(|body| (body.origin.file, body.origin.lo));
+        for body in found {
             let hint = "do without it, or write it as a function of the program";
             self.sink.push(limitation::error(body.origin, residual.text(body.args[1]), hint));
         }
