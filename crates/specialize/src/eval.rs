@@ -582,7 +582,8 @@ impl<'a> Evaluator<'a> {
         }
         let first = recursive && full && self.last_recorded[k] != site.segment;
         if recursive && mask != 0 && (first || !full) && (full || !self.is_known_stub(k, mask, &free, &args)) {
-            let drift = self.drift(k, mask, &free, &args, site);
+            let unasked = if asked { 0 } else { mask & self.unasked(k) };
+            let drift = self.drift(k, (mask, unasked), &free, &args, site);
             if drift != 0 {
                 self.note_drift((k, mask), &args, drift);
                 self.has_drift_hint[k] = true;
@@ -786,6 +787,14 @@ impl<'a> Evaluator<'a> {
             }
         }
         (mask, mask == all && all != 0)
+    }
+
+    /// Parameters that are specialized only because functions are in them.
+    fn unasked(&self, k: Cont) -> u64 {
+        let filters = &self.source.cont(k).filter.params;
+        let asked =
+            filters.iter().take(64).enumerate().filter(|(_, f)| f.is_some()).fold(0, |all, (i, _)| all | 1 << i);
+        self.facts.automatic[k] & !asked
     }
 
     fn filter_holds(&mut self, f: Val, args: &[Val]) -> bool {

@@ -180,8 +180,8 @@ pub enum Change {
     Progress,
 }
 
-/// Compares a value with the ancestor's.
-pub fn compare(ev: &Evaluator, old: Val, new: Val) -> Change {
+/// Compares a value with the ancestor's. Without `numbers`, those known in both are taken for the same.
+pub fn compare(ev: &Evaluator, old: Val, new: Val, numbers: bool) -> Change {
     let mut worst = Change::Same;
     let mut work = vec![(old, new)];
     let mut seen = FxHashSet::default();
@@ -204,6 +204,7 @@ pub fn compare(ev: &Evaluator, old: Val, new: Val) -> Change {
             }
             // What was known and is no more will not be again: unfolded once, then built as a function.
             (Some(_), _) | (None, Some(_)) => Change::Progress,
+            (None, None) if !numbers && ev.dst.as_lit(old).is_some() && ev.dst.as_lit(new).is_some() => Change::Same,
             (None, None) if ev.dst.as_lit(old).is_some() => Change::Progress,
             (None, None) => match ev.dst.node(new) {
                 Node::Lit(_) | Node::Global(_) | Node::Cont(_) | Node::Undef => Change::Progress,

@@ -85,8 +85,8 @@ impl Evaluator<'_> {
 
     /// Parameters of `mask` that change without end, as far as the ancestors tell. A function that was generalized is built
     /// once: what is in it comes again only if that function drifts further, which is found there; so others are not compared
-    /// with what is around it.
-    pub(super) fn drift(&self, k: Cont, mask: u64, free: &[Val], args: &[Val], site: &Site) -> u64 {
+    /// with what is around it. Parameters of `unasked` are specialized only because functions are in them.
+    pub(super) fn drift(&self, k: Cont, (mask, unasked): (u64, u64), free: &[Val], args: &[Val], site: &Site) -> u64 {
         // Known numbers may come again after many calls. Every other record on the way looks back over four records, every
         // fourth one over eight, and so on: some dozens for each call, whatever the period.
         let depth = site.past.records.map_or(0, |i| self.records[i as usize].depth + 1);
@@ -97,16 +97,24 @@ impl Evaluator<'_> {
             pairs.all(|(&old, &new)| old == new || self.dst.as_lit(old).is_none())
         };
         let ancestors = self.ancestors(k, site, self.has_drift_hint[k], n_records).enumerate();
+        // Parameters of which nothing but numbers beside functions has changed since all of the near ancestors.
+        let (mut counting, mut n_counting) = (unasked, 0);
         let is_near = |n: usize| n < whistle::MAX_ANCESTORS;
         for (n, (i, record)) in ancestors.take_while(|&(n, _)| is_near(n) || n < far) {
             let is_other = || *record.free != *free || !is_near(n) && !has_same_numbers(record);
             if is_other() || self.is_over(i, site) {
                 continue;
             }
-            let mut drift = 0;
+            let (mut drift, mut counts) = (0, 0);
             let mut progress = false;
             for i in (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1) {
-                match whistle::compare(self, record.args[i], args[i]) {
+                let mut change = whistle::compare(self, record.args[i], args[i], true);
+                if change == Change::Progress && unasked >> i & 1 == 1 {
+                    // Nobody asked for the numbers.
+                    change = whistle::compare(self, record.args[i], args[i], false);
+                    counts |= u64::from(change == Change::Same) << i;
+                }
+                match change {
                     Change::Same => {}
                     Change::Drift => drift |= 1 << i,
                     // What is left to do after the call grows, other than a function that a step inward passes on.
@@ -124,8 +132,12 @@ impl Evaluator<'_> {
             if drift != 0 && !progress {
                 return drift;
             }
+            if is_near(n) {
+                counting &= if progress { 0 } else { counts };
+                n_counting += 1;
+            }
         }
-        0
+        if n_counting == whistle::MAX_ANCESTORS { counting } else { 0 }
     }
 
     /// Where the path to a block of `s` begins if it has been built before on the same path: a block that is built again,
