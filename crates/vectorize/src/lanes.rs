@@ -33,7 +33,9 @@ impl Builder<'_> {
         let u64 = self.module.types.prim(Prim::U64);
         let bool = self.module.types.bool();
         let name = self.callee_name(inst);
-        self.note_call(&name, "once for each active lane", true);
+        let is_loop = matches!(inst.op, InstOp::Vectorize(..));
+        let how = if is_loop { "once for each active lane, in lanes of its own" } else { "once for each active lane" };
+        self.note_call(&name, how, !is_loop);
         let wides: Vec<Wide> = inst.args.iter().map(|&a| self.wide(a)).collect();
         // Vectors are made before the loop.
         let wides: Vec<Wide> = wides

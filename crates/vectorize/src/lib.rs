@@ -51,6 +51,43 @@
 //!
 //! [`loops`] makes loops over groups of lanes of the `vectorize` instructions; what is left over goes through the version
 //! with a mask.
+//!
+//! # A `vectorize` in the body of another
+//!
+//! Rays of a packet are traversed together as lanes. Where one ray goes its own way, a loop over the children of its node
+//! has lanes again (*hybrid traversal*). So an inner loop runs once for each active lane of the outer one, in the order of
+//! lanes, and is vectorized by itself: it is an instruction of one lane, like a call of an unknown function.
+//!
+//! ```text
+//! body(i, a):                                  body.lanes(i, a):
+//!   p = lea(a, i)                                p = lea(a, i)
+//!   n = load(p)                                  n = vload(p)
+//!   vectorize[4] inner(0, n, i, a)               jump lanes(all)
+//!                                              lanes(left): branch ne(left, 0), lane(), joined()
+//!                                              lane():
+//!                                                k = ctz(left)
+//!                                                vectorize[4] inner(0, n[k], add(i, k), a)
+//!                                                jump lanes(and(left, sub(left, 1)))
+//! ```
+//!
+//! While a version is made, the instruction stays as it is: [`lanes`] reads what one lane has of its operands, the bounds and
+//! the free variables of the body. Only the finished version is expanded by [`loops`], like any other function. Everything
+//! else follows from this:
+//!
+//! - The inner body is never widened for the outer lanes. Its versions have its own width; its free variables are uniform,
+//!   also those that differ between the outer lanes. All outer loops, of whatever width, share these versions. Loops in loops
+//!   in loops, and a function that gets back to itself through its own `vectorize`, need no more of them.
+//! - An operation across lanes asks the lanes of the innermost `vectorize` that runs it, wherever its function is written. An
+//!   inner body can't ask the outer lanes. It can't end one either: the outer body's `continue` leaves the inner body, and
+//!   that is the error `leaves-parallel-body` (`flat`, `schedule/launch.rs`).
+//! - All effects of one outer lane's inner loop come before those of the next lane.
+//! - A variable of the outer body whose address the inner one has is no variable whose lanes lie side by side ([`shapes`],
+//!   `own`): each lane has one of its own, and hands over its address.
+//! - A block that contains an inner loop is skipped where no lane is active.
+//! - An inner loop of one lane is a plain loop of one lane after the other. It is not made vector code of the outer lanes,
+//!   because operations across lanes in it are those of one lane.
+//!
+//! Versions are made of functions as they were before their loops were expanded, so these are kept.
 
 mod fold;
 mod gathers;
@@ -73,6 +110,7 @@ use nyala_base::{Diagnostic, Id};
 use nyala_flat::*;
 use nyala_ir::{Op, Types};
 use regions::Regions;
+use rustc_hash::FxHashMap;
 use shapes::{LaneOp, Shapes};
 use versions::Versions;
 
@@ -95,17 +133,22 @@ pub struct Outcome {
 /// Makes loops of all `vectorize` instructions, and what their bodies call into vector code.
 pub fn vectorize(module: &mut Module, options: Options) -> Outcome {
     let mut versions = Versions::new(module, options.explain);
-    versions.find_nested(module);
+    versions.check_widths(module);
     if !versions.diagnostics.is_empty() {
         return Outcome { diagnostics: versions.diagnostics, notes: Vec::new() };
     }
+    let with_loops: FxHashMap<usize, Function> = (0..module.funcs.len())
+        .filter(|&f| loops::find(&module.funcs[f]).is_some())
+        .map(|f| (f, module.funcs[f].clone()))
+        .collect();
     for func in 0..module.funcs.len() {
         loops::expand(&mut versions, module, func);
     }
     let mut next = 0;
     while let Some(version) = versions.all.get(next).cloned() {
         next += 1;
-        let mut old = module.func(version.source).clone();
+        let source = version.source.idx();
+        let mut old = with_loops.get(&source).unwrap_or(&module.funcs[source]).clone();
         let Module { types, funcs, .. } = module;
         let loops = prepare::prepare(types, &mut old, &|f: Func| funcs[f.idx()].rets.clone());
         let regions = Regions::new(&old, loops);
@@ -129,7 +172,9 @@ pub fn vectorize(module: &mut Module, options: Options) -> Outcome {
             version.masked,
             version.width,
         );
-        module.funcs[version.target.idx()] = new;
+        let target = version.target.idx();
+        module.funcs[target] = new;
+        loops::expand(&mut versions, module, target);
     }
     for func in 0..module.funcs.len() {
         alone(module, func, &versions);

@@ -79,7 +79,7 @@ impl Writer<'_> {
 }
 
 /// The first `vectorize` of a function: its block, and its place there.
-fn find(function: &Function) -> Option<(usize, usize)> {
+pub fn find(function: &Function) -> Option<(usize, usize)> {
     let is_loop = |inst: &Inst| matches!(inst.op, InstOp::Vectorize(..));
     let mut blocks = function.blocks.iter().enumerate();
     blocks.find_map(|(b, block)| Some((b, block.insts.iter().position(is_loop)?)))
@@ -98,9 +98,6 @@ pub fn expand(versions: &mut Versions, module: &mut Module, func: usize) {
         let (lo, hi) = (inst.args[0], inst.args[1]);
         let n_free = inst.args.len() - 2;
         let bounds = (function.as_bits(lo), function.as_bits(hi));
-        if width == 0 && versions.reaches_lane_operation(module, body) {
-            versions.unknown_width(inst.span);
-        }
         if width <= 1 {
             let mut w = writer(module, func, b, inst.span);
             plain(&mut w, body, lo, hi, &inst.args[2..], after);

@@ -222,6 +222,7 @@ impl Builder<'_> {
     pub fn callee_name(&self, inst: &Inst) -> String {
         match inst.op {
             InstOp::Call(f) => self.module.func(f).name.clone(),
+            InstOp::Vectorize(..) => "vectorize".into(),
             InstOp::Op(op) => op.name().into(),
             _ => String::new(),
         }

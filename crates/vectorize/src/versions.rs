@@ -84,7 +84,8 @@ impl Versions {
         }
         let n = self.n_of.entry((source, width)).or_insert(0);
         *n += 1;
-        if *n > MAX_VERSIONS {
+        // The body of a loop has no other arguments than these.
+        if *n > MAX_VERSIONS && !is_body {
             key = (source, vec![Shape::Varying; shapes.len()], true, width, false);
             if let Some(&target) = self.by.get(&key) {
                 return (target, key.1);
@@ -108,15 +109,21 @@ impl Versions {
         (target, shapes)
     }
 
-    /// Lanes that want to know of each other, nobody knows how many.
-    pub fn unknown_width(&mut self, span: Span) {
-        let message = "lanes of this `vectorize` exchange values, and how many they are is known at run time only";
-        let hint = "write a literal, or let the function around it be specialized with `@`";
-        self.diagnostics.push(limitation::error(span, message, hint));
+    /// Reports loops whose lanes want to know of each other, and nobody knows how many they are.
+    pub fn check_widths(&mut self, module: &Module) {
+        for inst in module.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.insts) {
+            if let InstOp::Vectorize(body, 0, _) = inst.op
+                && self.reaches_lane_operation(module, body)
+            {
+                let message = "lanes of this `vectorize` exchange values, and how many they are is known at run time only";
+                let hint = "write a literal, or let the function around it be specialized with `@`";
+                self.diagnostics.push(limitation::error(inst.span, message, hint));
+            }
+        }
     }
 
-    /// Whether an operation across lanes is among what a function and its callees do.
-    pub fn reaches_lane_operation(&self, module: &Module, func: Func) -> bool {
+    /// Whether an operation across lanes is among what a function and its callees do; an inner `vectorize` has lanes of its own.
+    fn reaches_lane_operation(&self, module: &Module, func: Func) -> bool {
         if self.lane_ops.iter().all(Option::is_none) {
             return false;
         }
@@ -137,7 +144,7 @@ impl Versions {
             }));
             for block in &function.blocks {
                 work.extend(block.insts.iter().filter_map(|inst| match inst.op {
-                    InstOp::Call(f) | InstOp::Vectorize(f, ..) => Some(f),
+                    InstOp::Call(f) => Some(f),
                     _ => None,
                 }));
                 if let Terminator::TailCall { callee: Callee::Func(f), .. } = block.term {
@@ -156,42 +163,6 @@ impl Versions {
         if !self.diagnostics.contains(&d) {
             self.diagnostics.push(d);
         }
-    }
-
-    /// Reports each `vectorize` in what the body of another does.
-    pub fn find_nested(&mut self, module: &Module) {
-        let loops_in = |f: usize| {
-            module.funcs[f].blocks.iter().flat_map(|b| &b.insts).filter_map(|inst| match inst.op {
-                InstOp::Vectorize(body, ..) => Some((body, inst.span)),
-                _ => None,
-            })
-        };
-        let mut seen = vec![false; module.funcs.len()];
-        let mut work: Vec<Func> = (0..module.funcs.len()).flat_map(loops_in).map(|(body, _)| body).collect();
-        let mut found = Vec::new();
-        while let Some(f) = work.pop() {
-            if std::mem::replace(&mut seen[f.idx()], true) {
-                continue;
-            }
-            found.extend(loops_in(f.idx()).map(|(_, span)| span));
-            for block in &module.func(f).blocks {
-                work.extend(block.insts.iter().filter_map(|inst| match inst.op {
-                    InstOp::Call(f) => Some(f),
-                    _ => None,
-                }));
-                if let Terminator::TailCall { callee: Callee::Func(f), .. } = block.term {
-                    work.push(f);
-                }
-            }
-        }
-        found.into_iter().for_each(|span| self.nested(span));
-    }
-
-    /// A `vectorize` in the body of another.
-    fn nested(&mut self, span: Span) {
-        let hint =
-            "let one of them be a plain loop: lanes of lanes have no meaning on a machine with one kind of vectors";
-        self.diagnostics.push(limitation::error(span, "a `vectorize` within the body of another", hint));
     }
 }
 
