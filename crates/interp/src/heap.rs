@@ -93,6 +93,16 @@ impl Closure {
     fn generation(self) -> u16 {
         (self.0 >> 32) as u16 & GEN_MASK
     }
+
+    /// A closure without a record, of an entry of which there are several: so much of the number is kept as tells them apart.
+    pub fn numbered(entry: u32, number: usize) -> Closure {
+        Closure((entry as u64) << ENTRY_SHIFT | ((number as u64) & GEN_MASK as u64) << 32 | NONE as u64)
+    }
+
+    /// Whether it was made with this number.
+    pub fn has_number(self, number: usize) -> bool {
+        self.generation() == number as u16 & GEN_MASK
+    }
 }
 
 /// All there is, each on its own.

@@ -3,6 +3,7 @@
 
 use crate::code::POISON;
 use crate::heap::Closure;
+use nyala_base::Span;
 
 /// What the lowering calls for lanes, by the names of functions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,6 +88,8 @@ pub struct Group {
     /// Address and size of common memory, in the order in which the lanes ask for it.
     pub shared: Vec<(usize, usize)>,
     pub item: u64,
+    /// Where it was begun.
+    pub span: Span,
 }
 
 impl Group {

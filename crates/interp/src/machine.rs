@@ -740,7 +740,10 @@ impl Machine<'_> {
                 Entry::Halt if self.words.contains(&POISON) && !self.options.confined => {
                     return Err(eval::uninitialized());
                 }
-                Entry::Halt => return Ok(Some(std::mem::take(&mut self.words))),
+                Entry::Halt => {
+                    self.check_no_lanes()?;
+                    return Ok(Some(std::mem::take(&mut self.words)));
+                }
                 Entry::Release => {
                     let frame = closure.frame();
                     let Kind::Frame(func) = self.heap.records[frame as usize].kind else { continue };
@@ -771,10 +774,7 @@ impl Machine<'_> {
                     return Ok(None);
                 }
                 Entry::Foreign(foreign) => closure = self.call_foreign(foreign)?,
-                Entry::LaneEnd => {
-                    self.set_lane(State::Ended);
-                    closure = self.next_lane()?;
-                }
+                Entry::LaneEnd => closure = self.end_lane(closure)?,
             }
         }
     }

@@ -31,13 +31,15 @@
 
 use crate::{Diagnostic, Span};
 
+const HINT: &str = "`continue` ends one iteration; to stop early, test a flag that the iterations share";
+
 /// `launch` is the call that runs the body: in lanes, or by other threads.
 fn error(span: Span, message: String, launch: Span, in_lanes: bool) -> Diagnostic {
     let who = if in_lanes { "the body runs in lanes of vectors here" } else { "the body is run by other threads here" };
     Diagnostic::error("leaves-parallel-body", span, message)
         .label("goes on outside the body")
         .other(launch, who)
-        .hint("`continue` ends one iteration; to stop early, test a flag that the iterations share")
+        .hint(HINT)
 }
 
 /// The continuation `name` is used in a body that other threads run.
@@ -49,4 +51,11 @@ pub fn by_name(span: Span, name: &str, launch: Span) -> Diagnostic {
 pub fn by_call(span: Span, launch: Span, in_lanes: bool) -> Diagnostic {
     let what = if in_lanes { "a body that runs in lanes" } else { "a parallel body" };
     error(span, format!("{what} is left by this call"), launch, in_lanes)
+}
+
+/// Found when the function around had come to its end, by whatever call.
+pub fn left(launch: Span) -> Diagnostic {
+    Diagnostic::error("leaves-parallel-body", launch, "the body that runs in these lanes was left before they ended")
+        .label("the body runs in lanes of vectors here")
+        .hint(HINT)
 }

@@ -16,7 +16,7 @@ use crate::data::*;
 use nyala_base::diagnostics::{leaves_parallel_body, limitation};
 use nyala_base::{Id, Span};
 use nyala_ir::{Cont, Node, Op, Ty, Val};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Scheduler<'_> {
     pub(super) fn launch_parallel(&mut self, b: &mut Building, block: Block, body: nyala_ir::Body) -> Terminator {
@@ -155,7 +155,41 @@ impl Scheduler<'_> {
         let inside = reachable(k).1.into_iter().filter(|c| !after.contains(c));
         let mut bodies = inside.filter_map(|c| w.body(c));
         let found = bodies.find(|body| goes_out(&body.callee) || body.args.iter().any(goes_out));
-        Some(found.map_or(w.cont(k).origin, |body| body.origin))
+        let found = found.map(|body| body.origin).or_else(|| self.leaves_in_loop(k, &outer));
+        Some(found.unwrap_or(w.cont(k).origin))
+    }
+
+    /// The same where the launch is in a loop, so that all of the body comes after it, too. What is inside may still come to
+    /// the end of the body, on a way that does not begin the body again.
+    fn leaves_in_loop(&self, k: Cont, outer: &[Val]) -> Option<Span> {
+        let w = self.w;
+        let end = w.params(k).last().copied();
+        let values = |c: Cont| w.body(c).into_iter().flat_map(|body| body.args.iter().copied().chain([body.callee]));
+        // Those that lead to some that are marked, and not by `k`.
+        let leads = |marked: &dyn Fn(Cont) -> bool| {
+            let mut order = vec![k];
+            let mut seen: FxHashSet<Cont> = order.iter().copied().collect();
+            let mut next = 0;
+            while let Some(&c) = order.get(next) {
+                next += 1;
+                order.extend(self.nest.references(c).iter().filter(|&&r| seen.insert(r)));
+            }
+            let mut by: FxHashMap<Cont, Vec<Cont>> = FxHashMap::default();
+            for &c in &order {
+                self.nest.references(c).iter().filter(|&&r| r != k).for_each(|&r| by.entry(r).or_default().push(c));
+            }
+            let mut work: Vec<Cont> = order.iter().copied().filter(|&c| marked(c)).collect();
+            let mut found: FxHashSet<Cont> = work.iter().copied().collect();
+            while let Some(c) = work.pop() {
+                work.extend(by.get(&c).into_iter().flatten().filter(|&&c| found.insert(c)));
+            }
+            (found, order)
+        };
+        let (ends, order) = leads(&|c| values(c).any(|v| Some(v) == end));
+        let (leave, _) = leads(&|c| values(c).any(|v| outer.contains(&v)));
+        let goes_out = |v: Val| outer.contains(&v) || w.as_cont(v).is_some_and(|c| leave.contains(&c) && !ends.contains(&c));
+        let mut inside = order.into_iter().filter(|&c| c == k || ends.contains(&c));
+        inside.find(|&c| values(c).any(goes_out)).and_then(|c| Some(w.body(c)?.origin))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::diagnostics::{broken_promise, diverged_lanes};
 use crate::externals::LANE_END;
+use nyala_base::diagnostics::leaves_parallel_body;
 use crate::lanes::{Lane, LaneOp, Waiting, alone};
 
 /// So many lanes may run together.
@@ -36,8 +37,27 @@ impl Machine<'_> {
             is_block: false,
             shared: Vec::new(),
             item,
+            span: self.code.spans.get(self.pc.saturating_sub(1)).copied().unwrap_or(Span::NONE),
         });
         self.next_lane()
+    }
+
+    /// A lane has come to the end that `closure` is, which another one has if a continuation of the body around was called.
+    pub(super) fn end_lane(&mut self, closure: Closure) -> Result<Closure> {
+        if !closure.has_number(self.groups.len()) {
+            let launch = self.groups.last().map_or(Span::NONE, |g| g.span);
+            return Err(leaves_parallel_body::by_call(Span::NONE, launch, true).into());
+        }
+        self.set_lane(State::Ended);
+        self.next_lane()
+    }
+
+    /// Nothing may end while lanes run: they were left.
+    pub(super) fn check_no_lanes(&self) -> Result<()> {
+        match self.groups.last() {
+            Some(group) => Err(leaves_parallel_body::left(group.span).into()),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn set_lane(&mut self, state: State) {
@@ -50,7 +70,7 @@ impl Machine<'_> {
     pub(super) fn next_lane(&mut self) -> Result<Closure> {
         loop {
             self.step()?;
-            let end = self.heap.closure(LANE_END, NONE);
+            let end = Closure::numbered(LANE_END, self.groups.len());
             let Some(group) = self.groups.last_mut() else { return Err(bug("no lanes")) };
             if let Some((k, words)) = group.take_ready() {
                 self.words = words;

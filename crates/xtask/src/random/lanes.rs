@@ -1,5 +1,5 @@
-//! Makes random programs around one `vectorize`: inputs of all element types, a body with divergent branches, loops, memory and
-//! calls, which writes only to its own elements, and a sum of what it has written. No undefined behavior, by shape:
+//! Makes random programs around one `vectorize`: inputs of all element types, a body with divergent branches, loops, memory,
+//! calls and loops of lanes in its lanes, which writes only to its own elements, and a sum of what it has written. No undefined behavior, by shape:
 //! counters bound loops, fuel bounds recursion, masks bound indices, divisors are odd, signed numbers are computed with as
 //! unsigned ones; floats only where every operation is exact.
 
@@ -101,7 +101,24 @@ struct Maker {
     may_have_ended: bool,
     loops: usize,
     depth: usize,
+    /// The depth of the statements of the innermost body or function, where all lanes meet.
+    top: usize,
+    /// What ends the lane.
+    end: Option<String>,
+    /// Loops of lanes around, the body's among them; how many there are in all.
+    level: usize,
+    n_inner: usize,
+    /// The elements of `d.rows` that are the lane's own: the first, and how many.
+    row: Option<(String, usize)>,
+    /// Arrays of lanes around, which are only read.
+    frozen: Vec<(String, Ty)>,
 }
+
+/// Elements of `d.rows` for each lane of the body.
+const ROW: usize = 16;
+/// Loops of lanes in each other, and in a function or body.
+const MAX_LEVEL: usize = 3;
+const MAX_INNER: usize = 4;
 
 pub fn generate(seed: u64) -> String {
     let mut m = Maker {
@@ -124,6 +141,12 @@ pub fn generate(seed: u64) -> String {
         may_have_ended: false,
         loops: 0,
         depth: 0,
+        top: 0,
+        end: None,
+        level: 0,
+        n_inner: 0,
+        row: None,
+        frozen: Vec::new(),
     };
     for i in 0..m.rng.below(4) {
         m.function(i);
@@ -167,7 +190,7 @@ impl Maker {
         let _ = writeln!(self.out, "fn {filter} {}({}) -> {} {{", f.name, params.join(", "), f.result.name);
         self.vars =
             f.params.iter().enumerate().map(|(i, &ty)| Var { name: format!("p{i}"), ty, is_mutable: false }).collect();
-        (self.indent, self.result, self.n_recursive, self.n_calls) = (1, Some(f.result), 0, 0);
+        (self.indent, self.result, self.n_recursive, self.n_calls, self.n_inner) = (1, Some(f.result), 0, 0, MAX_INNER - 1);
         if has_fuel {
             let stop = self.expr(f.result, 1);
             self.line(&format!("if p0 == 0u {{ return({stop}) }}"));
@@ -220,7 +243,8 @@ impl Maker {
         self.line("let end_lane = continue;");
         self.in_body = true;
         self.width = width;
-        self.n_calls = 0;
+        (self.n_calls, self.n_inner, self.level) = (0, 0, 1);
+        (self.end, self.row) = (Some("end_lane".into()), Some((format!("own * {ROW}"), ROW)));
         self.vars.push(Var { name: "i".into(), ty: TYPES[1], is_mutable: false });
         // Variables that change, and whose ends are seen.
         let mut seen = vec![U32, U32, TYPES[1], F32];
@@ -247,7 +271,7 @@ impl Maker {
             };
             self.line(&format!("d.to_u32(own) = d.to_u32(own) * 3u + {bits};"));
         }
-        self.in_body = false;
+        (self.in_body, self.end, self.row, self.level) = (false, None, None, 0);
         while self.indent > 1 {
             self.indent -= 1;
             self.line("}");
@@ -276,12 +300,13 @@ impl Maker {
     }
 
     fn statement(&mut self) {
-        if self.in_body && self.depth == 0 && self.rng.chance(8) {
+        let is_inner = self.level > usize::from(self.in_body);
+        if (self.in_body || is_inner) && self.depth == self.top && self.rng.chance(if is_inner { 25 } else { 8 }) {
             return self.across();
         }
-        let kinds = if self.depth >= 3 { 9 } else { 17 };
+        let kinds = if self.depth >= 3 { 9 } else { 18 };
         match self.rng.below(kinds) {
-            0 => self.declare(self.depth == 0),
+            0 => self.declare(self.depth == self.top),
             1..=4 => self.assign(),
             5 => self.memory(),
             6 => self.leave(),
@@ -291,6 +316,7 @@ impl Maker {
             11..=13 => self.repeat(),
             14 => self.choose(),
             15 => self.functions_inside(),
+            16 if self.level < MAX_LEVEL && self.n_inner < MAX_INNER => self.lanes_inside(),
             _ => self.pointer(),
         }
     }
@@ -403,16 +429,20 @@ impl Maker {
                 let (how, e) = ([1, 3, 5, 6, 9, 10][self.rng.below(6)], self.expr(U32, 2));
                 self.line(&format!("atomic({how}u, &mut d.to_u32({} + {how}), {e}, 7u, \"\");", SIZE - 20));
             }
-            _ if self.in_body => {
+            _ if self.in_body && self.level == 1 => {
                 let (at, e) = (self.index(3), self.expr(U32, 2));
                 self.line(&format!("d.scratch(own * 4 + {at}) = {e};"));
             }
+            _ if self.row.is_some() => self.own_row(),
             _ => self.assign(),
         }
     }
 
     /// Writes to an element of the lane's own.
     fn output(&mut self) {
+        if self.level > 1 || self.rng.chance(10) {
+            return self.own_row();
+        }
         if self.rng.chance(35) {
             return self.fields();
         }
@@ -426,6 +456,93 @@ impl Maker {
         } else {
             self.line(&format!("d.to_{name}(own) = {e};"));
         }
+    }
+
+    /// Writes to an element of the lane's own row.
+    fn own_row(&mut self) {
+        let Some((first, n)) = self.row.clone() else { return self.assign() };
+        let (at, e, op) = (self.index(n - 1), self.expr(U32, 3), ["=", "+=", "^="][self.rng.below(3)]);
+        self.line(&format!("d.rows({first} + {at}) {op} {e};"));
+    }
+
+    /// A loop of lanes in a lane, or in a function. Its lanes read what the lane around has; they write elements and variables
+    /// of their own, one variable all of them by atomics, one of them another variable, and each its element of an array.
+    fn lanes_inside(&mut self) {
+        self.n_inner += 1;
+        let k = self.name("k");
+        let (most, row) = match self.row.clone() {
+            Some((first, ROW)) if self.rng.chance(50) => (ROW, Some((format!("{first} + {k}i"), 1))),
+            Some((first, ROW)) => (4, Some((format!("{first} + {k}i * 4"), 4))),
+            Some((first, 4)) => (4, Some((format!("{first} + {k}i"), 1))),
+            _ => ([7, 20][self.rng.below(2)], None),
+        };
+        let below = |m: &mut Self, n: usize| format!("({} % {}u) as i32", m.expr(U32, 2), n + 1);
+        let lo = if self.rng.chance(60) { "0".into() } else { below(self, 2) };
+        let hi = if self.rng.chance(30) { format!("{most}") } else { below(self, most) };
+        let own = self.own.take();
+        let outer = (std::mem::take(&mut self.vars), std::mem::take(&mut self.arrays), self.frozen.clone());
+        let hidden = (
+            std::mem::take(&mut self.packs),
+            std::mem::take(&mut self.closures),
+            std::mem::take(&mut self.jumps),
+            std::mem::take(&mut self.result),
+        );
+        let state = (self.width, self.may_have_ended, self.loops, self.top, self.end.take(), self.row.take());
+        // What its lanes write they have no other name for.
+        let mut written: Vec<Var> =
+            outer.0.iter().filter(|v| v.is_mutable && !v.name.starts_with('*')).cloned().collect();
+        let mut take = |m: &mut Self, fits: &dyn Fn(&Var) -> bool, percent: usize| {
+            let fitting: Vec<usize> = (0..written.len()).filter(|&i| fits(&written[i])).collect();
+            (!fitting.is_empty() && m.rng.chance(percent))
+                .then(|| written.swap_remove(fitting[m.rng.below(fitting.len())]))
+        };
+        let sum = take(self, &|v| v.ty == U32, 80);
+        let one = take(self, &|_| true, 40);
+        let array = (most <= 7 && !outer.1.is_empty() && self.rng.chance(50))
+            .then(|| outer.1[self.rng.below(outer.1.len())].clone());
+        let is_written = |name: &str| sum.iter().chain(&one).any(|v| v.name == name);
+        let has_written = sum.is_some() || one.is_some();
+        self.vars = outer.0.iter().filter(|v| !is_written(&v.name)).cloned().collect();
+        self.vars.retain(|v| !(has_written && v.name.starts_with('*')));
+        self.vars.iter_mut().for_each(|v| v.is_mutable = false);
+        self.frozen.extend(outer.1.iter().filter(|a| array.as_ref().is_none_or(|w| w.0 != a.0)).cloned());
+
+        let width = WIDTHS[self.rng.below(WIDTHS.len())];
+        (self.width, self.may_have_ended, self.loops, self.row) = (width, false, 0, row);
+        self.line(&format!("for {k}i in vec({width}, {lo}, {hi}) {{"));
+        self.indent += 1;
+        self.line(&format!("let {k} = {k}i as u32;"));
+        let end = self.name("end");
+        self.line(&format!("let {end} = continue;"));
+        self.end = Some(end);
+        self.vars.push(Var { name: k.clone(), ty: U32, is_mutable: false });
+        (self.level, self.depth) = (self.level + 1, self.depth + 1);
+        self.top = self.depth;
+        for _ in 0..1 + self.rng.below(4) {
+            self.statement();
+        }
+        if self.row.is_some() {
+            self.own_row();
+        }
+        if let Some(var) = sum {
+            let (how, e) = ([1, 5, 6, 9][self.rng.below(4)], self.expr(U32, 2));
+            self.line(&format!("atomic({how}u, &mut {}, {e}, 7u, \"\");", var.name));
+        }
+        if let Some(var) = one {
+            let (at, e) = (self.rng.below(most + 1), self.expr(var.ty, 2));
+            self.line(&format!("if {k}i == {at} {{ {} = {e}; }}", var.name));
+        }
+        if let Some((name, ty)) = array {
+            let e = self.expr(ty, 2);
+            self.line(&format!("{name}({k}i) = {e};"));
+        }
+        (self.level, self.depth) = (self.level - 1, self.depth - 1);
+        self.indent -= 1;
+        self.line("}");
+        (self.width, self.may_have_ended, self.loops, self.top, self.end, self.row) = state;
+        (self.packs, self.closures, self.jumps, self.result) = hidden;
+        (self.vars, self.arrays, self.frozen) = outer;
+        self.own = own;
     }
 
     /// Writes to a field of the lane's own struct, or to all of them.
@@ -459,9 +576,9 @@ impl Maker {
             (_, 1) if self.loops > 0 => "continue()".into(),
             (_, 2) if !self.jumps.is_empty() => format!("{}()", self.jumps[self.rng.below(self.jumps.len())]),
             (Some(ty), _) => format!("return({})", self.expr(ty, 1)),
-            _ if self.in_body && self.rng.chance(40) => {
+            _ if self.end.is_some() && self.rng.chance(40) => {
                 self.may_have_ended = true;
-                "end_lane()".into()
+                self.end.iter().map(|end| format!("{end}()")).collect()
             }
             _ => return self.assign(),
         };
@@ -645,7 +762,8 @@ impl Maker {
             0 | 5 if self.in_body => self.input(ty),
             1 => self.call(ty, depth).unwrap_or_else(|| self.atom(ty)),
             2 => {
-                let found: Vec<String> = self.arrays.iter().filter(|a| a.1 == ty).map(|a| a.0.clone()).collect();
+                let arrays = self.arrays.iter().chain(&self.frozen);
+                let found: Vec<String> = arrays.filter(|a| a.1 == ty).map(|a| a.0.clone()).collect();
                 match found.is_empty() {
                     true => self.atom(ty),
                     false => {
@@ -681,6 +799,12 @@ impl Maker {
                 _ => format!("d.of_{array}(own).{field}"),
             };
         }
+        if ty == U32
+            && let Some((first, n)) = self.row.clone()
+            && self.rng.chance(if self.n_inner > 0 { 30 } else { 5 })
+        {
+            return format!("d.rows({first} + {})", self.index(n - 1));
+        }
         if ty == U32 && self.rng.chance(30) {
             return format!("d.scratch(own * 4 + {})", self.index(3));
         }
@@ -707,8 +831,12 @@ impl Maker {
     fn call(&mut self, ty: Ty, depth: usize) -> Option<String> {
         if ty == U32 && self.rng.chance(25) {
             let (a, b, f) = (self.expr(U32, depth), self.expr(U32, depth), self.expr(F32, depth));
-            return Some(match self.rng.below(3) {
+            return Some(match self.rng.below(5) {
                 0 => format!("weigh(choose({a}, {f}))"),
+                3 if self.n_inner < MAX_INNER => {
+                    self.n_inner += 1;
+                    format!("{}tally({a}, {b})", ["", "@"][self.rng.below(2)])
+                }
                 1 => {
                     let c = self.expr(BOOL, depth);
                     format!("weigh(if {c} {{ choose({a}, {f}) }} else {{ Choice::One({b}) }})")
