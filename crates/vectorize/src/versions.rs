@@ -115,7 +115,8 @@ impl Versions {
             if let InstOp::Vectorize(body, 0, _) = inst.op
                 && self.reaches_lane_operation(module, body)
             {
-                let message = "lanes of this `vectorize` exchange values, and how many they are is known at run time only";
+                let message =
+                    "lanes of this `vectorize` exchange values, and how many they are is known at run time only";
                 let hint = "write a literal, or let the function around it be specialized with `@`";
                 self.diagnostics.push(limitation::error(inst.span, message, hint));
             }

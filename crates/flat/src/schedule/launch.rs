@@ -187,7 +187,8 @@ impl Scheduler<'_> {
         };
         let (ends, order) = leads(&|c| values(c).any(|v| Some(v) == end));
         let (leave, _) = leads(&|c| values(c).any(|v| outer.contains(&v)));
-        let goes_out = |v: Val| outer.contains(&v) || w.as_cont(v).is_some_and(|c| leave.contains(&c) && !ends.contains(&c));
+        let goes_out =
+            |v: Val| outer.contains(&v) || w.as_cont(v).is_some_and(|c| leave.contains(&c) && !ends.contains(&c));
         let mut inside = order.into_iter().filter(|&c| c == k || ends.contains(&c));
         inside.find(|&c| values(c).any(goes_out)).and_then(|c| Some(w.body(c)?.origin))
     }

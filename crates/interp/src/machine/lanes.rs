@@ -3,8 +3,8 @@
 use super::*;
 use crate::diagnostics::{broken_promise, diverged_lanes};
 use crate::externals::LANE_END;
-use nyala_base::diagnostics::leaves_parallel_body;
 use crate::lanes::{Lane, LaneOp, Waiting, alone};
+use nyala_base::diagnostics::leaves_parallel_body;
 
 /// So many lanes may run together.
 const MAX_LANES: u64 = 1 << 20;

@@ -190,7 +190,8 @@ impl Maker {
         let _ = writeln!(self.out, "fn {filter} {}({}) -> {} {{", f.name, params.join(", "), f.result.name);
         self.vars =
             f.params.iter().enumerate().map(|(i, &ty)| Var { name: format!("p{i}"), ty, is_mutable: false }).collect();
-        (self.indent, self.result, self.n_recursive, self.n_calls, self.n_inner) = (1, Some(f.result), 0, 0, MAX_INNER - 1);
+        (self.indent, self.result, self.n_recursive, self.n_calls, self.n_inner) =
+            (1, Some(f.result), 0, 0, MAX_INNER - 1);
         if has_fuel {
             let stop = self.expr(f.result, 1);
             self.line(&format!("if p0 == 0u {{ return({stop}) }}"));

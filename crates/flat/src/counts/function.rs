@@ -1,0 +1,635 @@
+//! Counts in one function: liveness of counted values, then code that retains and releases. Separate from what all functions
+//! of a module share ([`Program`]).
+
+use super::Program;
+use crate::analysis::Cfg;
+use crate::data::*;
+use nyala_base::{Id, Span};
+use nyala_ir::{Op, Prim, Ty, TyKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A counted value among those of a function.
+type Root = usize;
+
+/// A set of counted values.
+#[derive(Clone, PartialEq, Eq, Default)]
+struct Set(Vec<u64>);
+
+impl Set {
+    fn new(n: usize) -> Set {
+        Set(vec![0; n.div_ceil(64)])
+    }
+    fn insert(&mut self, i: Root) -> bool {
+        let old = self.0[i / 64];
+        self.0[i / 64] |= 1 << (i % 64);
+        old != self.0[i / 64]
+    }
+    fn remove(&mut self, i: Root) {
+        self.0[i / 64] &= !(1 << (i % 64));
+    }
+    fn contains(&self, i: Root) -> bool {
+        self.0[i / 64] >> (i % 64) & 1 == 1
+    }
+    /// Whether it grew.
+    fn add(&mut self, other: &Set) -> bool {
+        let mut grew = false;
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            grew |= b & !*a != 0;
+            *a |= b;
+        }
+        grew
+    }
+    fn iter(&self) -> impl Iterator<Item = Root> {
+        let bits = self.0.iter().enumerate().flat_map(|(w, &bits)| (0..64).map(move |i| (w * 64 + i, bits >> i & 1)));
+        bits.filter(|b| b.1 == 1).map(|b| b.0)
+    }
+}
+
+/// What an instruction or terminator does to counted values, one entry for each use.
+#[derive(Default)]
+struct Uses {
+    consumed: Vec<Root>,
+    borrowed: Vec<Root>,
+}
+
+/// One function under way.
+pub(super) struct Counter<'p, 'm> {
+    p: &'p mut Program,
+    b: FunctionBuilder<'m>,
+    func: Func,
+    roots: Vec<Value>,
+    root_of: FxHashMap<Value, Root>,
+    /// Environments taken out of a root, and addresses in the environment that the function owns.
+    aliases: FxHashMap<Value, Root>,
+    /// The variable that an address leads into, if it holds function values.
+    variables: FxHashMap<Value, Value>,
+    /// Where the current instruction's code goes.
+    out: Vec<Inst>,
+    span: Span,
+}
+
+impl<'p, 'm> Counter<'p, 'm> {
+    pub(super) fn new(p: &'p mut Program, module: &'m mut Module, func: Func) -> Counter<'p, 'm> {
+        Counter {
+            p,
+            b: FunctionBuilder::new(module, func),
+            func,
+            roots: Vec::new(),
+            root_of: FxHashMap::default(),
+            aliases: FxHashMap::default(),
+            variables: FxHashMap::default(),
+            out: Vec::new(),
+            span: Span::NONE,
+        }
+    }
+
+    pub(super) fn run(&mut self) {
+        self.find_roots();
+        self.find_variables();
+        if self.roots.is_empty() && self.variables.is_empty() && !self.has_undefined() {
+            return;
+        }
+        let cfg = Cfg::new(self.b.function);
+        let live_in = self.live_in(&cfg);
+        let n_blocks = self.b.function.blocks.len();
+        for i in 0..n_blocks {
+            if cfg.is_reachable(Block::from_idx(i)) {
+                self.rewrite(i, &live_in);
+            }
+        }
+        self.begin_variables();
+    }
+
+    fn is_counted(&mut self, v: Value) -> bool {
+        let ty = self.b.function.ty(v);
+        !self.p.leaves(self.b.types, ty).is_empty()
+    }
+
+    fn owns_environment(&self) -> bool {
+        self.p.codes.contains(&self.func) && !self.p.leavers.contains(&self.func)
+    }
+
+    fn add_root(&mut self, v: Value) {
+        self.root_of.insert(v, self.roots.len());
+        self.roots.push(v);
+    }
+
+    fn find_roots(&mut self) {
+        let mut defined: Vec<Value> = Vec::new();
+        for block in &self.b.function.blocks {
+            defined.extend(&block.params);
+            defined.extend(block.insts.iter().filter_map(|inst| inst.result));
+        }
+        for v in defined {
+            if self.is_counted(v) {
+                self.add_root(v);
+            }
+        }
+        if self.owns_environment()
+            && let Some(&env) = self.b.function.blocks[0].params.last()
+        {
+            self.add_root(env);
+        }
+        // Definitions stand before uses, but for blocks out of order: until nothing is new.
+        loop {
+            let n = self.aliases.len();
+            for block in &self.b.function.blocks {
+                for inst in &block.insts {
+                    let Some(result) = inst.result.filter(|r| !self.aliases.contains_key(r)) else { continue };
+                    let Some(&first) = inst.args.first() else { continue };
+                    let root = match inst.op {
+                        InstOp::Op(Op::Extract) if self.b.function.ty(first) == self.p.pair => {
+                            let is_env = self.b.function.as_bits(inst.args[1]) == Some(1);
+                            self.root_of.get(&first).filter(|_| is_env)
+                        }
+                        InstOp::Op(Op::Bitcast | Op::Lea) => {
+                            let is_env = |v: &Value| self.b.function.ty(*v) == self.p.env_ptr;
+                            let own = self.root_of.get(&first).filter(|_| is_env(&first));
+                            own.or_else(|| self.aliases.get(&first))
+                        }
+                        _ => None,
+                    };
+                    if let Some(&root) = root {
+                        self.aliases.insert(result, root);
+                    }
+                }
+            }
+            if self.aliases.len() == n {
+                return;
+            }
+        }
+    }
+
+    /// Local variables with function values, and addresses in them.
+    fn find_variables(&mut self) {
+        loop {
+            let n = self.variables.len();
+            for i in 0..self.b.function.blocks.len() {
+                for j in 0..self.b.function.blocks[i].insts.len() {
+                    let inst = &self.b.function.blocks[i].insts[j];
+                    let (op, first, result) = (inst.op, inst.args.first().copied(), inst.result);
+                    let Some(result) = result.filter(|r| !self.variables.contains_key(r)) else { continue };
+                    let variable = match op {
+                        InstOp::Op(Op::Slot) => {
+                            let ty = self.b.types.pointee(self.b.function.ty(result));
+                            ty.filter(|&ty| !self.p.leaves(self.b.types, ty).is_empty()).map(|_| result)
+                        }
+                        InstOp::Op(Op::Bitcast | Op::Lea) => first.and_then(|f| self.variables.get(&f)).copied(),
+                        _ => None,
+                    };
+                    if let Some(variable) = variable {
+                        self.variables.insert(result, variable);
+                    }
+                }
+            }
+            if self.variables.len() == n {
+                return;
+            }
+        }
+    }
+
+    /// Whether some use is of an undefined function value, which would be released.
+    fn has_undefined(&mut self) -> bool {
+        let n = self.b.function.values.len();
+        (0..n).map(Value::from_idx).any(|v| self.b.function.as_const(v) == Some(Const::Undef) && self.is_counted(v))
+    }
+
+    fn root(&self, v: Value) -> Option<Root> {
+        self.root_of.get(&v).copied()
+    }
+
+    fn uses_of_inst(&mut self, inst: &Inst) -> Uses {
+        let mut uses = Uses::default();
+        let consumes = match inst.op {
+            InstOp::Call(_) | InstOp::CallIndirect | InstOp::Op(Op::Store) => true,
+            InstOp::Op(Op::Tuple | Op::Struct | Op::Array) => {
+                inst.result.is_none_or(|r| self.b.function.ty(r) != self.p.pair)
+            }
+            _ => false,
+        };
+        for (i, &a) in inst.args.iter().enumerate() {
+            let is_callee_env = inst.op == InstOp::CallIndirect && i + 1 == inst.args.len();
+            match (self.root(a), self.aliases.get(&a).copied()) {
+                (Some(root), _) if consumes && self.is_counted(a) => uses.consumed.push(root),
+                (Some(root), _) => uses.borrowed.push(root),
+                (None, Some(root)) if is_callee_env => uses.consumed.push(root),
+                (None, Some(root)) => uses.borrowed.push(root),
+                (None, None) => {}
+            }
+        }
+        uses
+    }
+
+    /// What a terminator uses but for what its edges pass on.
+    fn uses_of_term(&self, term: &Terminator) -> Uses {
+        let mut uses = Uses::default();
+        match term {
+            Terminator::Return(values) => {
+                for &v in values {
+                    match (self.root(v), self.aliases.get(&v)) {
+                        (Some(root), _) => uses.consumed.push(root),
+                        (None, Some(&root)) => uses.borrowed.push(root),
+                        _ => {}
+                    }
+                }
+            }
+            Terminator::TailCall { callee, args } => {
+                let is_indirect = matches!(callee, Callee::Indirect(_));
+                for (i, &v) in args.iter().enumerate() {
+                    let is_callee_env = is_indirect && i + 1 == args.len();
+                    match (self.root(v), self.aliases.get(&v)) {
+                        (Some(root), _) => uses.consumed.push(root),
+                        (None, Some(&root)) if is_callee_env => uses.consumed.push(root),
+                        (None, Some(&root)) => uses.borrowed.push(root),
+                        _ => {}
+                    }
+                }
+            }
+            Terminator::Branch { cond, .. } => uses.borrowed.extend(self.aliases.get(cond)),
+            Terminator::Jump(_) | Terminator::Unreachable => {}
+        }
+        uses
+    }
+
+    /// What an edge passes on: roots go over to parameters; an address in what the function owns is read there.
+    fn uses_of_edge(&self, edge: &Edge) -> Uses {
+        let mut uses = Uses::default();
+        for &v in &edge.args {
+            match (self.root(v), self.aliases.get(&v)) {
+                (Some(root), _) => uses.consumed.push(root),
+                (None, Some(&root)) => uses.borrowed.push(root),
+                _ => {}
+            }
+        }
+        uses
+    }
+
+    fn live_in(&mut self, cfg: &Cfg) -> Vec<Set> {
+        let n = self.roots.len();
+        let mut live: Vec<Set> = vec![Set::new(n); self.b.function.blocks.len()];
+        loop {
+            let mut changed = false;
+            for &block in cfg.rpo.iter().rev() {
+                let mut set = self.live_before_term(block.idx(), &live);
+                for j in (0..self.b.function.blocks[block.idx()].insts.len()).rev() {
+                    let inst = self.b.function.blocks[block.idx()].insts[j].clone();
+                    if let Some(root) = inst.result.and_then(|r| self.root(r)) {
+                        set.remove(root);
+                    }
+                    let uses = self.uses_of_inst(&inst);
+                    uses.consumed.iter().chain(&uses.borrowed).for_each(|&r| _ = set.insert(r));
+                }
+                for &param in &self.b.function.blocks[block.idx()].params {
+                    if let Some(&root) = self.root_of.get(&param) {
+                        set.remove(root);
+                    }
+                }
+                changed |= live[block.idx()].add(&set);
+            }
+            if !changed {
+                return live;
+            }
+        }
+    }
+
+    fn live_before_term(&self, block: usize, live_in: &[Set]) -> Set {
+        let term = &self.b.function.blocks[block].term;
+        let mut set = Set::new(self.roots.len());
+        for edge in term.edges() {
+            set.add(&live_in[edge.block.idx()]);
+            let uses = self.uses_of_edge(edge);
+            uses.consumed.iter().chain(&uses.borrowed).for_each(|&r| _ = set.insert(r));
+        }
+        let uses = self.uses_of_term(term);
+        uses.consumed.iter().chain(&uses.borrowed).for_each(|&r| _ = set.insert(r));
+        set
+    }
+
+    // Code.
+
+    fn push(&mut self, op: InstOp, args: &[Value], result: Option<Value>) {
+        self.out.push(Inst { op, args: args.into(), result, span: self.span, fast: false });
+    }
+
+    fn op(&mut self, op: Op, args: &[Value], ty: Ty) -> Value {
+        let result = self.b.function.new_value(ty, "");
+        self.push(InstOp::Op(op), args, Some(result));
+        result
+    }
+
+    fn call(&mut self, callee: Func, environment: Value) {
+        let unit = self.b.types.unit();
+        let result = self.b.function.new_value(unit, "");
+        self.push(InstOp::Call(callee), &[environment], Some(result));
+    }
+
+    /// Calls a function of the runtime with each environment that a value holds.
+    fn for_leaves(&mut self, callee: Func, v: Value) {
+        let ty = self.b.function.ty(v);
+        if ty == self.p.env_ptr {
+            return self.call(callee, v);
+        }
+        for path in self.p.leaves(self.b.types, ty).iter() {
+            let (mut at, mut inner) = (v, ty);
+            for &idx in path.iter().chain(&[1]) {
+                inner = part_ty(self.b.types, inner, Some(idx)).unwrap_or(inner);
+                let idx = self.b.literal(Prim::I64, idx);
+                at = self.op(Op::Extract, &[at, idx], inner);
+            }
+            self.call(callee, at);
+        }
+    }
+
+    fn retain(&mut self, v: Value) {
+        self.for_leaves(self.p.retain, v);
+    }
+
+    fn release(&mut self, v: Value) {
+        self.for_leaves(self.p.release, v);
+    }
+
+    /// A function value, or an aggregate of them, without environments.
+    fn empty(&mut self, ty: Ty) -> Value {
+        if ty == self.p.pair {
+            let code = self.b.types.code();
+            let code = self.b.function.undef(code);
+            let null = self.b.function.constant(Const::Bits(0), self.p.env_ptr);
+            return self.op(Op::Tuple, &[code, null], ty);
+        }
+        if self.p.leaves(self.b.types, ty).is_empty() {
+            return self.b.function.undef(ty);
+        }
+        let parts: Vec<Value> = (0..self.b.types.n_parts(ty).unwrap_or(0))
+            .filter_map(|i| self.b.types.part(ty, i))
+            .collect::<Vec<Ty>>()
+            .into_iter()
+            .map(|part| self.empty(part))
+            .collect();
+        let op = match self.b.types.kind(ty) {
+            TyKind::Tuple(_) => Op::Tuple,
+            TyKind::Array(..) => Op::Array,
+            _ => Op::Struct,
+        };
+        self.op(op, &parts, ty)
+    }
+
+    /// What stands for an operand: undefined function values are nobody's.
+    fn defined(&mut self, v: Value) -> Value {
+        match self.b.function.as_const(v) {
+            Some(Const::Undef) if self.is_counted(v) => {
+                let ty = self.b.function.ty(v);
+                self.empty(ty)
+            }
+            _ => v,
+        }
+    }
+
+    /// Retains what is consumed more often than once, or lives on.
+    fn retain_for(&mut self, consumed: &[Root], after: &Set) {
+        let mut given: FxHashSet<Root> = FxHashSet::default();
+        for &root in consumed {
+            if after.contains(root) || !given.insert(root) {
+                self.retain(self.roots[root]);
+            }
+        }
+    }
+
+    fn rewrite(&mut self, block: usize, live_in: &[Set]) {
+        let insts = std::mem::take(&mut self.b.function.blocks[block].insts);
+        let mut after = self.live_before_term(block, live_in);
+        // What is live behind each instruction.
+        let mut live_after: Vec<Set> = Vec::with_capacity(insts.len());
+        let mut all_uses: Vec<Uses> = Vec::with_capacity(insts.len());
+        let before_term = after.clone();
+        for inst in insts.iter().rev() {
+            live_after.push(after.clone());
+            if let Some(root) = inst.result.and_then(|r| self.root(r)) {
+                after.remove(root);
+            }
+            let uses = self.uses_of_inst(inst);
+            uses.consumed.iter().chain(&uses.borrowed).for_each(|&r| _ = after.insert(r));
+            all_uses.push(uses);
+        }
+        let at_start = after;
+        let params = self.b.function.blocks[block].params.clone();
+        for v in params {
+            let Some(root) = self.root(v) else { continue };
+            if block == 0 && self.p.vectorized.contains(&self.func) {
+                self.retain(v);
+            }
+            if !at_start.contains(root) {
+                self.release(v);
+            }
+        }
+        for inst in insts {
+            let (Some(after), Some(uses)) = (live_after.pop(), all_uses.pop()) else { break };
+            self.rewrite_inst(inst, &after, &uses, block == 0);
+        }
+        self.rewrite_term(block, live_in, &before_term);
+    }
+
+    fn rewrite_inst(&mut self, mut inst: Inst, after: &Set, uses: &Uses, in_entry: bool) {
+        self.span = inst.span;
+        for i in 0..inst.args.len() {
+            inst.args[i] = self.defined(inst.args[i]);
+        }
+        self.retain_for(&uses.consumed, after);
+        let replaced = match inst.op {
+            InstOp::Op(Op::Store) if self.variables.contains_key(&inst.args[0]) && self.is_counted(inst.args[1]) => {
+                let ty = self.b.function.ty(inst.args[1]);
+                Some(self.op(Op::Load, &[inst.args[0]], ty))
+            }
+            _ => None,
+        };
+        if inst.op == InstOp::Op(Op::Slot)
+            && let Some(slot) = inst.result
+            && self.variables.contains_key(&slot)
+        {
+            // The variable itself is made where the function begins.
+            if !in_entry {
+                self.empty_variable(slot, true);
+            }
+            return;
+        }
+        let (op, result) = (inst.op, inst.result);
+        let owned_memory = op == InstOp::Op(Op::Load) && self.reads_own_environment(inst.args[0]);
+        self.out.push(inst);
+        if let Some(old) = replaced {
+            self.release(old);
+        }
+        if let Some(v) = result
+            && let Some(root) = self.root(v)
+        {
+            let is_made = match op {
+                InstOp::Call(_) | InstOp::CallIndirect => true,
+                InstOp::Op(Op::Tuple) if self.b.function.ty(v) == self.p.pair => !self.is_rebuilt(v),
+                InstOp::Op(Op::Tuple | Op::Struct | Op::Array) => true,
+                _ => owned_memory,
+            };
+            match (is_made, after.contains(root)) {
+                (false, true) => self.retain(v),
+                (true, false) => self.release(v),
+                _ => {}
+            }
+        }
+        let mut dead: Vec<Root> = uses.borrowed.iter().copied().filter(|r| !after.contains(*r)).collect();
+        dead.retain(|r| !uses.consumed.contains(r));
+        dead.sort_unstable();
+        dead.dedup();
+        for root in dead {
+            self.release(self.roots[root]);
+        }
+    }
+
+    /// Whether a function value is made of the environment of another one.
+    fn is_rebuilt(&self, v: Value) -> bool {
+        let maker = self.out.iter().rev().find(|inst| inst.result == Some(v));
+        maker.is_some_and(|inst| self.aliases.contains_key(&inst.args[1]))
+    }
+
+    /// Whether an address is in the environment that a thread was given.
+    fn reads_own_environment(&self, mut ptr: Value) -> bool {
+        if !self.p.threads.contains(&self.func) {
+            return false;
+        }
+        while let Some(inst) = self.out.iter().rev().find(|inst| inst.result == Some(ptr)) {
+            match inst.op {
+                InstOp::Op(Op::Bitcast | Op::Lea) => ptr = inst.args[0],
+                _ => return false,
+            }
+        }
+        self.b.function.blocks[0].params.first() == Some(&ptr)
+    }
+
+    fn rewrite_term(&mut self, block: usize, live_in: &[Set], before: &Set) {
+        let mut term = self.b.function.blocks[block].term.clone();
+        let uses = self.uses_of_term(&term);
+        let none = Set::new(self.roots.len());
+        match &mut term {
+            Terminator::Return(values) => {
+                *values = values.iter().map(|&v| self.defined(v)).collect();
+                self.retain_for(&uses.consumed, &none);
+                self.release_dead(before, &uses, &none);
+                self.end_variables();
+            }
+            Terminator::TailCall { callee, args } => {
+                *args = args.iter().map(|&v| self.defined(v)).collect();
+                self.retain_for(&uses.consumed, &none);
+                self.release_dead(before, &uses, &none);
+                if args.iter().any(|a| self.variables.contains_key(a)) {
+                    // An address of a variable goes along, which is no jump.
+                    term = self.call_before_return(*callee, args.clone());
+                }
+                self.end_variables();
+            }
+            Terminator::Jump(edge) => {
+                edge.args = edge.args.iter().map(|&v| self.defined(v)).collect();
+                self.pass_on(edge, &live_in[edge.block.idx()], before);
+            }
+            Terminator::Branch { then, els, .. } => {
+                let body = std::mem::take(&mut self.out);
+                for edge in [then, els] {
+                    edge.args = edge.args.iter().map(|&v| self.defined(v)).collect();
+                    self.pass_on(edge, &live_in[edge.block.idx()], before);
+                    let code = std::mem::take(&mut self.out);
+                    if code.is_empty() {
+                        continue;
+                    }
+                    let between = self.b.block("drop", &[]);
+                    let target = std::mem::replace(edge, Edge { block: between, args: Vec::new() });
+                    self.b.function.blocks[between.idx()].insts = code;
+                    self.b.function.blocks[between.idx()].term = Terminator::Jump(target);
+                }
+                self.out = body;
+            }
+            Terminator::Unreachable => {}
+        }
+        self.b.function.blocks[block].insts = std::mem::take(&mut self.out);
+        self.b.function.blocks[block].term = term;
+    }
+
+    fn call_before_return(&mut self, callee: Callee, args: Vec<Value>) -> Terminator {
+        let rets = self.b.function.rets.clone();
+        let ty = Module::result_ty(self.b.types, &rets);
+        let result = self.b.function.new_value(ty, "");
+        match callee {
+            Callee::Func(callee) => self.push(InstOp::Call(callee), &args, Some(result)),
+            Callee::Indirect(code) => {
+                self.push(InstOp::CallIndirect, &[&[code], &args[..]].concat(), Some(result));
+            }
+        }
+        if rets.len() == 1 {
+            return Terminator::Return(vec![result]);
+        }
+        let parts = rets.iter().enumerate().map(|(i, &ty)| {
+            let idx = self.b.literal(Prim::I64, i as u64);
+            self.op(Op::Extract, &[result, idx], ty)
+        });
+        Terminator::Return(parts.collect())
+    }
+
+    /// On an edge: retains what its target's parameters get, if it lives on; releases what does not.
+    fn pass_on(&mut self, edge: &Edge, after: &Set, before: &Set) {
+        let uses = self.uses_of_edge(edge);
+        self.retain_for(&uses.consumed, after);
+        self.release_dead(before, &uses, after);
+    }
+
+    /// Releases what was live before and is neither consumed nor live afterwards.
+    fn release_dead(&mut self, before: &Set, uses: &Uses, after: &Set) {
+        for root in before.iter() {
+            if !after.contains(root) && !uses.consumed.contains(&root) {
+                self.release(self.roots[root]);
+            }
+        }
+    }
+
+    // Variables.
+
+    fn all_variables(&self) -> Vec<Value> {
+        let mut slots: Vec<Value> = self.variables.iter().filter(|(v, slot)| v == slot).map(|(&v, _)| v).collect();
+        slots.sort_unstable();
+        slots
+    }
+
+    /// Makes a variable hold nothing, and releases what it held.
+    fn empty_variable(&mut self, slot: Value, holds: bool) {
+        let Some(ty) = self.b.types.pointee(self.b.function.ty(slot)) else { return };
+        let env_ptr = self.b.types.ptr(self.p.env_ptr);
+        let null = self.b.function.constant(Const::Bits(0), self.p.env_ptr);
+        for path in self.p.leaves(self.b.types, ty).iter() {
+            let (mut at, mut inner) = (slot, ty);
+            for &idx in path {
+                inner = part_ty(self.b.types, inner, Some(idx)).unwrap_or(inner);
+                let ptr = self.b.types.ptr(inner);
+                let idx = self.b.literal(Prim::I64, idx);
+                at = self.op(Op::Lea, &[at, idx], ptr);
+            }
+            let one = self.b.literal(Prim::I64, 1);
+            let at = self.op(Op::Lea, &[at, one], env_ptr);
+            if holds {
+                let held = self.op(Op::Load, &[at], self.p.env_ptr);
+                self.call(self.p.release, held);
+            }
+            self.push(InstOp::Op(Op::Store), &[at, null], None);
+        }
+    }
+
+    fn end_variables(&mut self) {
+        for slot in self.all_variables() {
+            self.empty_variable(slot, true);
+        }
+    }
+
+    /// All variables are there, and hold nothing, when the function begins.
+    fn begin_variables(&mut self) {
+        self.span = self.b.function.span;
+        for slot in self.all_variables() {
+            self.push(InstOp::Op(Op::Slot), &[], Some(slot));
+            self.empty_variable(slot, false);
+        }
+        let mut code = std::mem::take(&mut self.out);
+        code.append(&mut self.b.function.blocks[0].insts);
+        self.b.function.blocks[0].insts = code;
+    }
+}
