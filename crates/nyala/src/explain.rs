@@ -8,9 +8,9 @@ pub mod text;
 mod words;
 
 use crate::diagnostics::no_such_function;
-use crate::{Reported, Session};
+use crate::{Reported, Session, closures};
 use nyala_base::{Id, SideTable, Sources, Span};
-use nyala_ir::{Builtin, Cont, Global, Linkage, Node, Op, Val, World};
+use nyala_ir::{Cont, Linkage, World};
 use nyala_specialize::facts::{Facts, is_function};
 use nyala_specialize::record::{Outcome, Piece, Record, Row, Why};
 use rustc_hash::FxHashMap;
@@ -186,6 +186,12 @@ pub struct Closure {
     pub why: String,
     /// Where it becomes a value.
     pub used: Option<Place>,
+    /// What it captures, in words: its environment, on the heap.
+    pub captures: Vec<String>,
+    /// When its environment is freed: `no-environment`, `last-use`, `maybe-never`, `never`.
+    pub freed: &'static str,
+    /// What keeps the environment from being freed.
+    pub leak: Option<Named>,
 }
 
 #[derive(Serialize)]
@@ -518,97 +524,55 @@ impl<'a> Builder<'a> {
         for (i, made) in self.record.instances.iter().enumerate().skip(1) {
             let Some(k) = made.residual.filter(|&k| self.residual_facts.is_recursive[k]) else { continue };
             let kind = if is_function(self.residual, k) { "recursion" } else { "loop" };
-            // The reason that says most.
-            let rank = |why: Why| match why {
-                Why::Drift(..) => 0,
-                Why::UnknownLoop(_) | Why::PlainLoop => 1,
-                Why::UnknownFilter(..) => 2,
-                Why::FalseFilter(_) => 3,
-                Why::Halt => 4,
-                Why::NoFilter | Why::NoAnnotations => 5,
-                _ => 9,
-            };
-            let of_it = self.record.rows.iter().filter(|r| r.key.callee == Some(made.source) && rank(r.key.why) < 9);
-            let best = of_it.min_by_key(|r| (rank(r.key.why), r.key.instance != i as u32));
-            let why = best.map(|r| self.words.reason(&r.key, self.facts.automatic[made.source]));
-            loops.push(Loop { instance: i, kind, why });
+            loops.push(Loop { instance: i, kind, why: self.why_left(i) });
         }
         loops
     }
 
-    /// Functions of the residual program that something has as a value.
-    fn closures(&self) -> Vec<Closure> {
-        let w = self.residual;
-        let mut found: BTreeMap<Cont, (String, Span)> = BTreeMap::new();
-        let mut note = |v: Val, why: &dyn Fn() -> String, at: Span| {
-            // What a call with a function for its result returns to takes a function, but is none.
-            let is_it = |&k: &Cont| is_function(w, k) && !self.words.is_block(w, k);
-            if let Some(k) = w.as_cont(v).filter(is_it) {
-                found.entry(k).or_insert_with(|| (why(), at));
-            }
+    /// Why calls of an instance are left: the reason that says most.
+    fn why_left(&self, i: usize) -> Option<Reason> {
+        let source = self.record.instances[i].source;
+        let rank = |why: Why| match why {
+            Why::Drift(..) => 0,
+            Why::UnknownLoop(_) | Why::PlainLoop => 1,
+            Why::UnknownFilter(..) => 2,
+            Why::FalseFilter(_) => 3,
+            Why::Halt => 4,
+            Why::NoFilter | Why::NoAnnotations => 5,
+            _ => 9,
         };
-        for data in (0..w.n_globals()).map(|g| w.global(Global::from_idx(g))) {
-            let Some(init) = data.init else { continue };
-            note(init, &|| format!("in the static `{}`", data.name), data.origin);
-            self.note_operands(init, &mut note);
-        }
-        for &k in &self.residual_facts.nest.conts {
-            let Some(body) = w.body(k) else { continue };
-            for &op in self.residual_facts.nest.ops(k) {
-                self.note_operands(op, &mut note);
-            }
-            for &arg in body.args {
-                self.note_operands(arg, &mut note);
-            }
-            let takes = |i: usize| match w.node(body.callee) {
-                Node::Cont(c) if w.cont(c).linkage.is_external() => {
-                    format!("passed to `{}`, which lies outside the program", w.name(c))
-                }
-                Node::Cont(c) => {
-                    let name = w.param_name(c, i).unwrap_or("_");
-                    format!("passed to `{}`, whose parameter `{name}` is not specialized", w.name(c))
-                }
-                Node::Param(c, _) if w.params(c).last() == Some(&body.callee) && !self.words.is_block(w, c) => {
-                    format!("returned by `{}`", words::shown_name(w.name(c)))
-                }
-                Node::Param(c, i) if w.param_name(c, i as usize) == Some("ret") => "returned".into(),
-                _ => "passed to a function that is not known".into(),
-            };
-            if matches!(w.node(body.callee), Node::Builtin(Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn)) {
-                continue;
-            }
-            for (i, &arg) in body.args.iter().enumerate() {
-                note(arg, &|| takes(i), body.origin);
-            }
-        }
-        let closure = |(k, (why, at)): (Cont, (String, Span))| Closure {
-            name: words::shown_name(w.name(k)),
-            place: self.words.place(w.cont(k).origin),
-            why,
-            used: self.words.place(at),
-        };
-        let mut closures: Vec<Closure> = found.into_iter().map(closure).collect();
-        closures.sort_by(|a, b| a.place.cmp(&b.place));
-        closures
+        let of_it = self.record.rows.iter().filter(|r| r.key.callee == Some(source) && rank(r.key.why) < 9);
+        let best = of_it.min_by_key(|r| (rank(r.key.why), r.key.instance != i as u32));
+        best.map(|r| self.words.reason(&r.key, self.facts.automatic[source]))
     }
 
-    fn note_operands(&self, root: Val, note: &mut impl FnMut(Val, &dyn Fn() -> String, Span)) {
+    fn closures(&self) -> Vec<Closure> {
         let w = self.residual;
-        let mut work = vec![root];
-        while let Some(v) = work.pop() {
-            let Some(op) = w.as_op(v).filter(|_| w.types.has_function(w.ty(v)) || v == root) else { continue };
-            for &a in w.args(v) {
-                let why = || match op {
-                    Op::Store | Op::AtomicStore | Op::Atomic => "stored in memory".to_string(),
-                    Op::Select => "chosen by a condition that is not known".into(),
-                    _ => format!("a part of a value at run time (`{}`)", op.name()),
-                };
-                note(a, &why, w.origin(v));
-                if w.as_op(a).is_some() {
-                    work.push(a);
-                }
+        let closure = |found: closures::Closure| {
+            let mut why = found.why;
+            let made = found.callee.map(|c| self.record.instance_of[c] as usize).filter(|&i| i > 0);
+            if let Some(reason) = made.and_then(|i| self.why_left(i)) {
+                why += &format!(": {}", reason.text);
             }
-        }
+            let freed = match &found.leak {
+                _ if found.captures.is_empty() => "no-environment",
+                None => "last-use",
+                Some(leak) if leak.is_certain => "never",
+                Some(_) => "maybe-never",
+            };
+            let leak = found.leak.map(|leak| Named { text: leak.why, place: self.words.place(leak.at) });
+            Closure {
+                name: closures::shown_name(w.name(found.cont)),
+                place: self.words.place(w.cont(found.cont).origin),
+                why,
+                used: self.words.place(found.used),
+                captures: found.captures,
+                freed,
+                leak,
+            }
+        };
+        let found = closures::find(w, &self.residual_facts, self.words.sources());
+        found.into_iter().map(closure).collect()
     }
 
     fn timeline(&mut self) -> Vec<Step> {

@@ -8,6 +8,7 @@
 
 pub mod build;
 pub mod cache;
+mod closures;
 pub mod diagnostics;
 mod emit;
 pub mod explain;
@@ -23,7 +24,7 @@ pub mod tuning;
 
 pub use emit::{emit, emit_deepest_loop, run_pass};
 
-use crate::diagnostics::{constant_fault, no_such_static, unknown_cpu};
+use crate::diagnostics::{constant_fault, heap_closure, no_such_static, unknown_cpu};
 use nyala_base::Id;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Severity, Sink, Sources, Span};
@@ -31,6 +32,7 @@ use nyala_ir::{Builtin, Cont, Node, World};
 use nyala_specialize::record::Record;
 use nyala_syntax::ast;
 use object::{Object, ObjectSection, ObjectSymbol};
+use rustc_hash::FxHashSet;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -317,7 +319,29 @@ impl Session {
     pub fn residual(&mut self, world: &World) -> Result<World, Reported> {
         let (residual, _) = self.specialized(world, false).map_err(|_| Reported)?;
         self.report_unsupported(&residual)?;
+        self.report_closures(&residual)?;
         Ok(residual)
+    }
+
+    fn denies_closures(&self) -> bool {
+        self.options.deny.iter().any(|code| code == "heap-closure")
+    }
+
+    /// Reports functions that are values at run time and capture something, if asked to: nothing is wrong with them.
+    fn report_closures(&mut self, residual: &World) -> Result<(), Reported> {
+        if !self.denies_closures() {
+            return Ok(());
+        }
+        let facts = nyala_specialize::facts::Facts::new(residual, &residual.roots());
+        let mut seen = FxHashSet::default();
+        for closure in closures::find(residual, &facts, &self.sources) {
+            let place = residual.cont(closure.cont).origin;
+            if !closure.captures.is_empty() && seen.insert(place) {
+                let captures = closure.captures.join(", ");
+                self.sink.push(heap_closure::warning(place, &captures, &closure.why, closure.used));
+            }
+        }
+        self.checked(Some(()))
     }
 
     /// Reports what the program uses though nobody implements it. In what partial evaluation leaves out it is no fault.
@@ -331,9 +355,9 @@ impl Session {
         self.checked(Some(()))
     }
 
-    /// The same before partial evaluation, which is asked only if there is anything.
+    /// What is known only after partial evaluation, which is asked only if there is anything.
     pub fn check_supported(&mut self, world: &World) -> Result<(), Reported> {
-        if unsupported(world).next().is_some() {
+        if self.denies_closures() || unsupported(world).next().is_some() {
             self.residual(world)?;
         }
         Ok(())

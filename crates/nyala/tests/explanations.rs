@@ -19,8 +19,10 @@ fn blocks(markdown: &str) -> Vec<(String, String)> {
 fn codes(code: &str, text: &str, run: bool) -> (Vec<String>, String) {
     // Examples are short: what they declare is seldom used.
     let allow = if code == "unused-name" { Vec::new() } else { vec!["unused-name".into()] };
+    // This one is reported only if it is asked for.
+    let deny = if code == "heap-closure" { vec![code.into()] } else { Vec::new() };
     // What diverges does so with any budget.
-    let mut session = Session::new(Options { pe_budget: 0.01, allow, ..Options::default() });
+    let mut session = Session::new(Options { pe_budget: 0.01, allow, deny, ..Options::default() });
     session.add_file("example.impala", text);
     let _: Result<(), nyala::Reported> = (|| {
         let world = session.graph()?;

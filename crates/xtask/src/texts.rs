@@ -9,6 +9,7 @@
 //! | `//! flat f loop: "load" <= 9` | the same in the deepest loop with most instructions of the function |
 //! | `//! explain f: "only call" == 1` | the same in what `nyala explain --fn f` says |
 //! | `//! pe-budget 0.01` | for the whole file: the budget of partial evaluation, as the option says it |
+//! | `//! deny CODE` | for the whole file: warnings of this code are errors, as the option says it |
 //! | `//! tune NAME: 8, 16` | nothing is checked: values for `nyala tune` |
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
@@ -136,7 +137,7 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     let mut checks_something = !suite.tests.is_empty() || !output.is_empty() || code.is_some();
     let rules = directives.iter().filter_map(|l| l.strip_prefix("//!")).map(str::trim);
     // Candidates are for `nyala tune`.
-    for rule in rules.filter(|r| !r.starts_with("pe-budget ") && !r.starts_with("tune ")) {
+    for rule in rules.filter(|r| !["pe-budget ", "deny ", "tune "].iter().any(|w| r.starts_with(w))) {
         checks_something = true;
         if let Err(e) = check_rule(path, &text, rule) {
             faults.push(e);
@@ -173,7 +174,8 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
 pub fn session(path: &Path, text: &str) -> Session {
     let budget = text.lines().find_map(|l| l.strip_prefix("//! pe-budget ")).and_then(|n| n.trim().parse().ok());
     let pe_budget = budget.unwrap_or(Options::default().pe_budget);
-    let mut session = Session::new(Options { verify: true, pe_budget, ..Options::default() });
+    let deny = text.lines().filter_map(|l| l.strip_prefix("//! deny ")).map(|code| code.trim().into()).collect();
+    let mut session = Session::new(Options { verify: true, pe_budget, deny, ..Options::default() });
     session.add_file(path.display().to_string(), text);
     for other in files_of_library(path) {
         let text = std::fs::read_to_string(&other).unwrap_or_default();

@@ -194,6 +194,18 @@ fn warnings_are_allowed_and_denied() {
 }
 
 #[test]
+fn closures_are_denied_by_name_only() {
+    let files = [("main.impala", "extern fn set(p: &mut fn(i32) -> i32, n: i32) -> () { *p = |x| x + n; }")];
+    for args in [&["check", "main.impala"][..], &["check", "--deny", "warnings", "main.impala"]] {
+        let (code, _, err) = run("silent", &files, args);
+        assert_eq!((code, &*err), (0, ""));
+    }
+    let (code, _, err) = run("asked", &files, &["check", "--deny", "heap-closure", "main.impala"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("error[heap-closure]") && err.contains("captures `n`"), "{err}");
+}
+
+#[test]
 fn nothing_unused_is_reported_of_files_that_a_program_merely_uses() {
     let library = "fn helper() -> i32 { let mut x = 1; let y = 2; fn inner() -> i32 { 3 } x }
         priv fn hidden() -> i32 { 4 }

@@ -9,6 +9,7 @@ pub mod cannot_write;
 pub(crate) mod constant_fault;
 pub(crate) mod division_fault;
 pub(crate) mod entry_type;
+pub(crate) mod heap_closure;
 pub(crate) mod illegal_instruction;
 pub(crate) mod link_failed;
 pub(crate) mod module_twice;
@@ -37,6 +38,7 @@ nyala_base::codes![
     constant_fault,
     division_fault,
     entry_type,
+    heap_closure,
     illegal_instruction,
     link_failed,
     module_twice,

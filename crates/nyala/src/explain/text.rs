@@ -1,6 +1,6 @@
 //! A report for people at a terminal: totals, then the call sites that matter most, or all that concern one function.
 
-use super::{Instance, OutcomeOf, Parameter, Place, Report, Site};
+use super::{Closure, Instance, OutcomeOf, Parameter, Place, Report, Site};
 use std::fmt::Write as _;
 
 /// Examples of values shown, and how long each may be.
@@ -143,15 +143,38 @@ fn render_left(out: &mut String, report: &Report, top: usize, of: Option<usize>)
     }
     more(out, loops.len(), top);
     let name = of.map(|f| &report.functions[f].name);
-    let closures: Vec<_> = report.closures.iter().filter(|c| name.is_none_or(|n| *n == c.name)).collect();
-    if !closures.is_empty() {
-        out.push_str("\nclosures at run time\n");
+    let of_it = |c: &&Closure| name.is_none_or(|n| *n == c.name);
+    let (on_heap, bare): (Vec<&Closure>, Vec<&Closure>) =
+        report.closures.iter().filter(of_it).partition(|c| !c.captures.is_empty());
+    for (title, closures) in [("heap environments", on_heap), ("function values without an environment", bare)] {
+        if !closures.is_empty() {
+            let _ = writeln!(out, "\n{title}");
+        }
+        for c in closures.iter().take(top) {
+            let _ = writeln!(out, "  {}", closure(c));
+        }
+        more(out, closures.len(), top);
     }
-    for c in closures.iter().take(top) {
-        let _ = write!(out, "  {}  {}: {}", at(&c.place), c.name, c.why);
-        let _ = writeln!(out, "{}", c.used.as_ref().map_or(String::new(), |p| format!(" ({})", at(&Some(p.clone())))));
+}
+
+/// `p.impala:1:2  lambda captures `n`: stored through a pointer (p.impala:3:4); never freed`.
+fn closure(c: &Closure) -> String {
+    let place = |p: &Option<Place>| p.as_ref().map_or(String::new(), |_| format!(" ({})", at(p)));
+    let mut text = format!("{}  {}", at(&c.place), c.name);
+    if !c.captures.is_empty() {
+        text += &format!(" captures {}", c.captures.join(", "));
     }
-    more(out, closures.len(), top);
+    text += &format!(": {}{}", c.why, place(&c.used));
+    match (c.freed, &c.leak) {
+        ("last-use", _) => text += "; freed after its last use",
+        ("never", Some(leak)) if leak.text == c.why => text += "; never freed",
+        ("never", Some(leak)) => text += &format!("; never freed: {}{}", leak.text, place(&leak.place)),
+        (_, Some(leak)) => {
+            text += &format!("; freed unless it is the function {}{}", leak.text, place(&leak.place));
+        }
+        _ => {}
+    }
+    text
 }
 
 fn more(out: &mut String, n: usize, top: usize) {

@@ -1,6 +1,7 @@
 //! The record in words: names as the program has them, places, and sentences for reasons.
 
 use super::{Named, Place, Reason, all_conts, place};
+use crate::closures::{is_block, shown_name};
 use nyala_base::{SideTable, Sources, Span};
 use nyala_ir::{Cont, Linkage, Op, World};
 use nyala_specialize::facts::is_function;
@@ -16,15 +17,6 @@ pub(super) struct Words<'a> {
     returns_from: SideTable<Cont, Option<Cont>>,
 }
 
-/// Functions and loops without a name of their own.
-pub(super) fn shown_name(name: &str) -> String {
-    match name {
-        "body" => "loop body".into(),
-        "while" => "while loop".into(),
-        _ => name.into(),
-    }
-}
-
 impl<'a> Words<'a> {
     pub fn new(w: &'a World, sources: &'a Sources) -> Words<'a> {
         let mut returns_from: SideTable<Cont, Option<Cont>> = SideTable::default();
@@ -35,6 +27,10 @@ impl<'a> Words<'a> {
             }
         }
         Words { w, sources, returns_from }
+    }
+
+    pub fn sources(&self) -> &'a Sources {
+        self.sources
     }
 
     pub fn place(&self, span: Span) -> Option<Place> {
@@ -154,10 +150,7 @@ impl<'a> Words<'a> {
 
     /// Continuations that the compiler made: neither a function nor a loop of the program.
     pub fn is_block(&self, w: &World, k: Cont) -> bool {
-        let data = w.cont(k);
-        let is_made = ["k", "join", "break", "then", "else", "more", "done", "loop"].contains(&w.name(k));
-        let written = self.sources.text(data.origin.file).get(data.origin.lo as usize..data.origin.hi as usize);
-        is_made && written != Some(w.name(k))
+        is_block(w, self.sources, k)
     }
 
     fn add_unknown(&self, reason: &mut Reason, unknown: Unknown) {
