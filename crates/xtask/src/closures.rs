@@ -1,13 +1,15 @@
 //! Function values that are left after specialization, counted. Partial evaluation dissolves functions that are passed
 //! around; a program keeps heap environments and indirect calls only if it chooses functions at run time. The numbers of
 //! each program stand in `tests/closures.txt`; a program that is not listed there has none. `x bless closures` writes the
-//! file: read the difference before you accept it.
+//! file: read the difference before you accept it. Environments that `nyala explain` does not list are counted as well: there
+//! is to be none. Records of continuations that are values look like environments and are no functions of the program.
 //!
 //! Separate from the text tests because the judgment is about all programs together: tests, libraries, examples and
 //! benchmarks.
 
 use crate::{Tally, root, texts};
 use nyala::testing;
+use nyala_base::Span;
 use nyala_flat::{Callee, InstOp, Module, Terminator};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,8 +22,8 @@ const FOLDERS: &[&str] = &["bench", "examples", "lib", "tests/explain", "tests/r
 const HEADER: &str =
     "# Heap environments and indirect calls in the flat code of each program that has any; `x bless closures`\n";
 
-/// Heap environments that are made, indirect calls.
-type Counts = (usize, usize);
+/// Heap environments that are made, indirect calls, environments that `nyala explain` does not list.
+type Counts = (usize, usize, usize);
 
 /// Compares the numbers with the file's, or writes them there.
 pub fn run(bless: bool) -> Tally {
@@ -48,8 +50,13 @@ pub fn run(bless: bool) -> Tally {
 
 fn render(counts: &BTreeMap<String, Counts>) -> String {
     let mut out = String::from(HEADER);
-    for (path, (environments, calls)) in counts {
-        let _ = writeln!(out, "{path}: {environments} environments, {calls} indirect calls");
+    for (path, (environments, calls, unlisted)) in counts {
+        let _ = write!(out, "{path}: {environments} environments, {calls} indirect calls");
+        out.push_str(&if *unlisted > 0 {
+            format!(", {unlisted} environments that `explain` lacks\n")
+        } else {
+            "\n".into()
+        });
     }
     out
 }
@@ -66,7 +73,11 @@ fn count_all() -> BTreeMap<String, Counts> {
             let worker = std::thread::Builder::new().stack_size(512 << 20);
             let spawned = worker.spawn_scoped(scope, || {
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let Some(counts) = count_file(file).filter(|&counts| counts != (0, 0)) else { continue };
+                    let Some(counts) =
+                        count_file(file).filter(|&(environments, calls, _)| (environments, calls) != (0, 0))
+                    else {
+                        continue;
+                    };
                     let path = file.strip_prefix(root()).unwrap_or(file).display().to_string();
                     all.lock().unwrap_or_else(|e| e.into_inner()).insert(path, counts);
                 }
@@ -87,16 +98,32 @@ fn count_file(path: &Path) -> Option<Counts> {
     }
     let world = s.graph().ok()?;
     let residual = s.residual(&world).ok()?;
-    Some(count(&s.flat(&residual).ok()?))
+    let module = s.flat(&residual).ok()?;
+    let (functions, calls) = count(&module);
+    let mut places: Vec<(String, usize, usize)> = Vec::new();
+    for span in &functions {
+        let (line, column) = s.sources.line_col(*span);
+        places.push((s.sources.name(span.file).into(), line, column));
+    }
+    if !places.is_empty() {
+        let report = nyala::explain::explain(&mut s).ok()?.report;
+        let listed = report.closures.into_iter().filter(|c| !c.captures.is_empty()).filter_map(|c| c.place);
+        let listed: Vec<_> = listed.map(|p| (p.file, p.line, p.column)).collect();
+        places.retain(|place| !listed.contains(place));
+    }
+    Some((functions.len(), calls, places.len()))
 }
 
-fn count(module: &Module) -> Counts {
-    let (mut environments, mut calls) = (0, 0);
+/// Where environments are made; indirect calls.
+fn count(module: &Module) -> (Vec<Span>, usize) {
+    let (mut functions, mut calls) = (Vec::new(), 0);
     for function in &module.funcs {
         for block in &function.blocks {
             for inst in &block.insts {
                 match inst.op {
-                    InstOp::Call(f) if module.func(f).symbol() == Some("nyala_environment") => environments += 1,
+                    InstOp::Call(f) if module.func(f).symbol() == Some("nyala_environment") => {
+                        functions.push(inst.span);
+                    }
                     InstOp::CallIndirect => calls += 1,
                     _ => {}
                 }
@@ -104,5 +131,5 @@ fn count(module: &Module) -> Counts {
             calls += matches!(block.term, Terminator::TailCall { callee: Callee::Indirect(_), .. }) as usize;
         }
     }
-    (environments, calls)
+    (functions, calls)
 }
