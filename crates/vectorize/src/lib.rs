@@ -66,7 +66,7 @@
 //!                                              lanes(left): branch ne(left, 0), lane(), joined()
 //!                                              lane():
 //!                                                k = ctz(left)
-//!                                                vectorize[4] inner(0, n[k], add(i, k), a)
+//!                                                vectorize[4] inner(0, n[k], i[k], a)
 //!                                                jump lanes(and(left, sub(left, 1)))
 //! ```
 //!

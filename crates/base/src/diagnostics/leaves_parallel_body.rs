@@ -2,7 +2,8 @@
 //!
 //! The iterations of `parallel` (and `par`) and the body of `spawn` run on several threads at once, those of `vectorize` (and
 //! `vec`) in the lanes of vectors. `break`, `return` and other continuations of the function around them belong to what waits
-//! there; another thread, or one lane of many, cannot go on in its place. `continue` is fine: it ends one iteration.
+//! there; another thread, or one lane of many, cannot go on in its place. `continue` is fine: it ends one iteration. In a
+//! `vectorize` within the body of another that is the inner iteration; the outer body's `continue` leaves the inner body, too.
 //!
 //! ```impala
 //! fn find(a: &[i32], n: i32) -> i32 {
@@ -53,9 +54,14 @@ pub fn by_call(span: Span, launch: Span, in_lanes: bool) -> Diagnostic {
     error(span, format!("{what} is left by this call"), launch, in_lanes)
 }
 
-/// Found when the function around had come to its end, by whatever call.
+/// Found when the program had come to its end, where that is seen.
 pub fn left(launch: Span) -> Diagnostic {
-    Diagnostic::error("leaves-parallel-body", launch, "the body that runs in these lanes was left before they ended")
-        .label("the body runs in lanes of vectors here")
-        .hint(HINT)
+    Diagnostic::error(
+        "leaves-parallel-body",
+        Span::NONE,
+        "a body that runs in lanes was left before its lanes had ended",
+    )
+    .label("executed last")
+    .other(launch, "the body runs in lanes of vectors here")
+    .hint(HINT)
 }

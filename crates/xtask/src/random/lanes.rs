@@ -305,7 +305,7 @@ impl Maker {
         if (self.in_body || is_inner) && self.depth == self.top && self.rng.chance(if is_inner { 25 } else { 8 }) {
             return self.across();
         }
-        let kinds = if self.depth >= 3 { 9 } else { 18 };
+        let kinds = if self.depth >= 3 { 9 } else { 19 };
         match self.rng.below(kinds) {
             0 => self.declare(self.depth == self.top),
             1..=4 => self.assign(),
@@ -317,7 +317,7 @@ impl Maker {
             11..=13 => self.repeat(),
             14 => self.choose(),
             15 => self.functions_inside(),
-            16 if self.level < MAX_LEVEL && self.n_inner < MAX_INNER => self.lanes_inside(),
+            16 | 17 if self.level < MAX_LEVEL && self.n_inner < MAX_INNER => self.lanes_inside(),
             _ => self.pointer(),
         }
     }
