@@ -32,6 +32,7 @@
 mod function;
 
 use crate::data::*;
+use crate::escape::{Escapes, can_hold};
 use function::Counter;
 use nyala_base::Id;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
@@ -211,7 +212,30 @@ impl Program {
 
     fn count_in(&mut self, module: &mut Module, func: Func) {
         self.make_environments(module, func);
-        Counter::new(self, module, func).run();
+        let addresses = self.addresses_of_variables(module, func);
+        Counter::new(self, module, func, addresses).run();
+    }
+
+    /// Values that may be addresses of variables with function values, or hold some.
+    fn addresses_of_variables(&mut self, module: &Module, func: Func) -> FxHashSet<Value> {
+        let function = module.func(func);
+        let made = function.blocks.iter().flat_map(|b| &b.insts).filter(|inst| inst.op == InstOp::Op(Op::Slot));
+        let slots: Vec<Value> = made.filter_map(|inst| inst.result).collect();
+        let holds_functions = |v: &Value| {
+            module.types.pointee(function.ty(*v)).is_some_and(|ty| !self.leaves(&module.types, ty).is_empty())
+        };
+        let slots: Vec<Value> = slots.into_iter().filter(holds_functions).collect();
+        if slots.is_empty() {
+            return FxHashSet::default();
+        }
+        match Escapes::new(module).derived(func, &slots) {
+            Some(derived) => (0..derived.len()).filter(|&i| derived[i]).map(Value::from_idx).collect(),
+            // They are stored somewhere: any address may be one.
+            None => {
+                let values = (0..function.values.len()).map(Value::from_idx);
+                values.filter(|v| can_hold(&module.types, function.ty(*v))).collect()
+            }
+        }
     }
 
     /// Memory that is an environment gets its count.

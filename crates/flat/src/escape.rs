@@ -63,7 +63,7 @@ pub(crate) fn keep_variables(module: &mut Module, variables: &[(Func, Value)]) {
 }
 
 /// Whether a value of this type can hold an address, not behind a pointer.
-fn can_hold(types: &Types, ty: Ty) -> bool {
+pub(crate) fn can_hold(types: &Types, ty: Ty) -> bool {
     let mut work = vec![ty];
     while let Some(ty) = work.pop() {
         match types.kind(ty) {
@@ -167,6 +167,14 @@ impl<'m> Escapes<'m> {
 
     fn fate(&mut self, func: Func, sources: &[Value]) -> Fate {
         self.flow(func, sources).0
+    }
+
+    /// Which values of a function may be derived from any of the sources; `None` if one is stored, so that any may be.
+    pub(crate) fn derived(&mut self, func: Func, sources: &[Value]) -> Option<Vec<bool>> {
+        match self.fate_of_all(func, sources) {
+            Fate::Stored => None,
+            _ => Some(self.flow(func, sources).1),
+        }
     }
 
     /// Those of the variables that are made anew in each round of a loop.

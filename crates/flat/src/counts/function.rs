@@ -63,13 +63,20 @@ pub(super) struct Counter<'p, 'm> {
     aliases: FxHashMap<Value, Root>,
     /// The variable that an address leads into, if it holds function values.
     variables: FxHashMap<Value, Value>,
+    /// Values that may be addresses of these, or hold some.
+    addresses: FxHashSet<Value>,
     /// Where the current instruction's code goes.
     out: Vec<Inst>,
     span: Span,
 }
 
 impl<'p, 'm> Counter<'p, 'm> {
-    pub(super) fn new(p: &'p mut Program, module: &'m mut Module, func: Func) -> Counter<'p, 'm> {
+    pub(super) fn new(
+        p: &'p mut Program,
+        module: &'m mut Module,
+        func: Func,
+        addresses: FxHashSet<Value>,
+    ) -> Counter<'p, 'm> {
         Counter {
             p,
             b: FunctionBuilder::new(module, func),
@@ -78,6 +85,7 @@ impl<'p, 'm> Counter<'p, 'm> {
             root_of: FxHashMap::default(),
             aliases: FxHashMap::default(),
             variables: FxHashMap::default(),
+            addresses,
             out: Vec::new(),
             span: Span::NONE,
         }
@@ -516,7 +524,7 @@ impl<'p, 'm> Counter<'p, 'm> {
                 *args = args.iter().map(|&v| self.defined(v)).collect();
                 self.retain_for(&uses.consumed, &none);
                 self.release_dead(before, &uses, &none);
-                if args.iter().any(|a| self.variables.contains_key(a)) {
+                if args.iter().any(|a| self.addresses.contains(a)) {
                     // An address of a variable goes along, which is no jump.
                     term = self.call_before_return(*callee, args.clone());
                 }
