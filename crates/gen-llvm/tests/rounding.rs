@@ -15,7 +15,8 @@ fn optimized(text: &str) -> (String, String) {
 
 #[test]
 fn functions_of_constants_are_called() {
-    let functions: Vec<Op> = Op::ALL.iter().copied().filter(|&op| op > Op::Copysign && op <= Op::Atan2).collect();
+    let is_of_libm = |op: &Op| *op > Op::Copysign && *op <= Op::Atan2 && !op.is_approximate();
+    let functions: Vec<Op> = Op::ALL.iter().copied().filter(is_of_libm).collect();
     assert!(functions.contains(&Op::Sin) && functions.contains(&Op::Cbrt) && functions.contains(&Op::Pow));
     let mut gone = Vec::new();
     for op in functions {
