@@ -832,8 +832,10 @@ impl Maker {
             // Not by zero, nor the least number by -1.
             4 if ty.is_signed => format!("({a} / ({b} & 7{name} | 1{name}))"),
             4 => format!("({a} {} ({b} | 1{name}))", ["/", "%"][self.rng.below(2)]),
-            // Guarded.
-            5 if !ty.is_signed => format!("(if {b} != 0{name} {{ {a} % {b} }} else {{ {a} }})"),
+            // Guarded. The divisor is evaluated once: a call in it may give another value the next time.
+            5 if !ty.is_signed => {
+                format!("({{ let divisor = {b}; if divisor != 0{name} {{ {a} % divisor }} else {{ {a} }} }})")
+            }
             5 => format!("({a} % ({b} & 15{name} | 2{name}))"),
             6 => format!("(!{a})"),
             n => {
