@@ -26,10 +26,14 @@
 //! continuations that are values ([`schedule`](mod@crate::schedule)) look the same to those who hold them; they belong to
 //! frames, and have a count that nobody changes ([`uncounted`]). Modules that make no environment are left as they are.
 //!
+//! A variable that function values share, and that outlives its function, has a count of its own: [`variables`] says which
+//! addresses hold one. Such an address is counted as a function value is, but held as long as anything derived from it is used.
+//!
 //! Bodies of `vectorize` run many times for one set of captured values: they retain what they are given. Threads get
 //! copies of what they capture; where a module starts any, counts are atomic.
 
 mod function;
+mod variables;
 
 use crate::data::*;
 use crate::escape::{Escapes, can_hold};
@@ -38,6 +42,7 @@ use nyala_base::Id;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
+use variables::Variables;
 
 /// Function values in one counted value.
 const MAX_LEAVES: usize = 256;
@@ -61,6 +66,7 @@ struct Program {
     release: Func,
     environment: Func,
     layouts: FxHashMap<Vec<u64>, GlobalId>,
+    variables: Rc<Variables>,
 }
 
 /// Makes environments counted, in all functions.
@@ -127,7 +133,9 @@ pub fn count_environments(module: &mut Module) {
         release,
         environment,
         layouts: FxHashMap::default(),
+        variables: Rc::default(),
     };
+    program.variables = Rc::new(variables::find(&program, module));
     for i in 0..module.funcs.len() {
         if !module.funcs[i].blocks.is_empty() {
             program.count_in(module, Func::from_idx(i));
@@ -182,6 +190,11 @@ fn returns_last_param(function: &Function) -> bool {
 }
 
 impl Program {
+    /// Whether a function is the code of function values, and owns the environment that it is called with.
+    fn owns_environment(&self, func: Func) -> bool {
+        self.codes.contains(&func) && !self.leavers.contains(&func)
+    }
+
     /// Paths to the function values in a counted value; none if it is not counted.
     fn leaves(&mut self, types: &Types, ty: Ty) -> Rc<[Path]> {
         if let Some(known) = self.leaves.get(&ty) {
@@ -286,7 +299,9 @@ impl Program {
             _ => pointee,
         };
         let (size, align) = layout::size_align(types, ty).unwrap_or((0, 1));
-        let offsets = self.offsets(&module.types, ty);
+        let mut offsets = self.offsets(&module.types, ty);
+        let variables = self.variables.fields_of(func, memory).iter();
+        offsets.extend(variables.filter_map(|&idx| layout::offset(&module.types, ty, idx)));
         let global = self.layout(module, align, offsets);
         let i64_ty = module.types.prim(Prim::I64);
         let layout_ptr = module.types.ptr(i64_ty);

@@ -13,14 +13,17 @@
 //! ```
 //!
 //! What is returned counts, also by way of other functions, and what is stored where it is not known to end with the
-//! function. Not found are numbers made of addresses, and what a function that is called as a value stores. Nobody gives
-//! the variables on the heap back.
+//! function. Not found are numbers made of addresses, and what a function that is called as a value stores. Variables on the
+//! heap have counts ([`counts`](mod@crate::counts)).
 
 use crate::analysis::Cfg;
 use crate::data::*;
 use nyala_base::{Id, graph};
-use nyala_ir::{Op, Prim, Ty, TyKind, Types};
+use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The function of the runtime that makes a variable on the heap, as if it were an environment.
+pub(crate) const NEW_VARIABLE: &str = "nyala_variable";
 
 /// What becomes of an address at the end of a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,9 +35,21 @@ pub enum Fate {
     Stored,
 }
 
+/// Places that hold counted addresses of variables ([`counts`](mod@crate::counts)). Such an address may go there; it ends
+/// wherever else memory, a function that is called as a value, or foreign code might keep it.
+#[derive(Default)]
+pub(crate) struct Counted {
+    /// Parameters of functions.
+    pub params: FxHashSet<(Func, usize)>,
+    /// Addresses of fields of environments.
+    pub fields: FxHashSet<(Func, Value)>,
+}
+
 /// Fates of parameters, found when they are asked for.
 pub struct Escapes<'m> {
     module: &'m Module,
+    /// If it is asked for addresses that are counted.
+    counted: Option<Counted>,
     cfgs: FxHashMap<Func, Cfg>,
     /// As far as is known.
     params: FxHashMap<(Func, usize), Fate>,
@@ -57,8 +72,9 @@ pub(crate) fn keep_variables(module: &mut Module, variables: &[(Func, Value)]) {
         };
         left.extend(passed.into_iter().filter(leaves).map(|v| (func, v)));
     }
+    let mut layouts = FxHashMap::default();
     for (func, variable) in left {
-        put_on_heap(module, func, variable);
+        put_on_heap(module, func, variable, &mut layouts);
     }
 }
 
@@ -91,7 +107,12 @@ fn note_memory(memory: &mut [Option<Value>], inst: &Inst) {
 
 impl<'m> Escapes<'m> {
     pub fn new(module: &'m Module) -> Escapes<'m> {
-        Escapes { module, cfgs: FxHashMap::default(), params: FxHashMap::default(), asked: Vec::new() }
+        let (cfgs, params, asked) = Default::default();
+        Escapes { module, counted: None, cfgs, params, asked }
+    }
+
+    pub(crate) fn of_counted(module: &'m Module, counted: Counted) -> Escapes<'m> {
+        Escapes { counted: Some(counted), ..Escapes::new(module) }
     }
 
     /// The fate of what a function is given as its i-th parameter.
@@ -147,14 +168,14 @@ impl<'m> Escapes<'m> {
         let first = self.asked.len();
         loop {
             let (n, mut is_new) = (self.asked.len(), false);
-            let fate = self.fate(func, sources);
+            let fate = self.flow(func, sources, false).0;
             for at in first..n {
                 let (callee, i) = self.asked[at];
                 let known = self.params[&(callee, i)];
                 if let Some(param) = self.param(callee, i)
                     && known != Fate::Stored
                 {
-                    let fate = self.fate(callee, &[param]);
+                    let fate = self.flow(callee, &[param], self.counted.is_some()).0;
                     is_new |= fate != known;
                     self.params.insert((callee, i), fate);
                 }
@@ -165,15 +186,19 @@ impl<'m> Escapes<'m> {
         }
     }
 
-    fn fate(&mut self, func: Func, sources: &[Value]) -> Fate {
-        self.flow(func, sources).0
-    }
-
     /// Which values of a function may be derived from any of the sources; `None` if one is stored, so that any may be.
     pub(crate) fn derived(&mut self, func: Func, sources: &[Value]) -> Option<Vec<bool>> {
         match self.fate_of_all(func, sources) {
             Fate::Stored => None,
-            _ => Some(self.flow(func, sources).1),
+            _ => Some(self.flow(func, sources, false).1),
+        }
+    }
+
+    /// What may be derived from a counted address; `None` if it may go where it isn't counted.
+    pub(crate) fn derived_of_counted(&mut self, func: Func, base: Value) -> Option<Vec<bool>> {
+        match self.fate_of_all(func, &[base]) {
+            Fate::Ends => Some(self.flow(func, &[base], false).1),
+            _ => None,
         }
     }
 
@@ -191,7 +216,7 @@ impl<'m> Escapes<'m> {
 
     /// Whether something with a variable's address is in use where the variable is made for the next round.
     fn outlives_round(&mut self, func: Func, variable: Value) -> bool {
-        let (_, derived) = self.flow(func, &[variable]);
+        let (_, derived) = self.flow(func, &[variable], false);
         let function = self.module.func(func);
         let makes = |block: &BlockData| block.insts.iter().any(|inst| inst.result == Some(variable));
         let Some(made) = function.blocks.iter().position(makes) else { return false };
@@ -215,25 +240,30 @@ impl<'m> Escapes<'m> {
         live[made].iter().chain(params).any(|&v| v != variable && derived[v.idx()])
     }
 
-    /// The fate, and all values that may be derived from any of the sources.
-    fn flow(&mut self, func: Func, sources: &[Value]) -> (Fate, Vec<bool>) {
+    /// The fate, and all values that may be derived from any of the sources, or from what is in the memory that these are
+    /// addresses of, if `in_memory`.
+    fn flow(&mut self, func: Func, sources: &[Value], mut in_memory: bool) -> (Fate, Vec<bool>) {
         let module = self.module;
         let function = module.func(func);
         let cfg = self.cfgs.entry(func).or_insert_with(|| Cfg::new(function));
         let mut derived = vec![false; function.values.len()];
         sources.iter().for_each(|v| derived[v.idx()] = true);
         let mut memory: Vec<Option<Value>> = vec![None; function.values.len()];
-        let (params, asked) = (&mut self.params, &mut self.asked);
+        let (params, asked, counted) = (&mut self.params, &mut self.asked, self.counted.as_ref());
         let mut through_call = |derived: &[bool], callee: Func, args: &[Value]| {
-            let fates = args.iter().enumerate().filter(|(_, a)| derived[a.idx()]).map(|(i, _)| {
+            let goes = |&i: &usize| {
+                derived[args[i].idx()] && counted.is_none_or(|counted| !counted.params.contains(&(callee, i)))
+            };
+            let fates = (0..args.len()).filter(goes).map(|i| {
                 *params.entry((callee, i)).or_insert_with(|| {
                     asked.push((callee, i));
-                    Fate::Ends
+                    let is_kept = counted.is_some() && may_keep(module, callee);
+                    if is_kept { Fate::Stored } else { Fate::Ends }
                 })
             });
             fates.max().unwrap_or(Fate::Ends)
         };
-        let (mut fate, mut in_memory) = (Fate::Ends, false);
+        let mut fate = Fate::Ends;
         loop {
             let mut changed = false;
             let mut mark = |derived: &mut Vec<bool>, v: Value| {
@@ -242,7 +272,9 @@ impl<'m> Escapes<'m> {
             };
             for block in cfg.rpo.iter().map(|&b| function.block(b)) {
                 for inst in &block.insts {
-                    note_memory(&mut memory, inst);
+                    if counted.is_none() || inst.op != InstOp::Op(Op::Alloc) {
+                        note_memory(&mut memory, inst);
+                    }
                     if !inst.args.iter().any(|a| derived[a.idx()]) {
                         continue;
                     }
@@ -250,21 +282,33 @@ impl<'m> Escapes<'m> {
                     if let InstOp::Op(op) = inst.op
                         && let Some((at, written)) = op.writes()
                         && derived[inst.args[written - 1].idx()]
+                        && counted.is_none_or(|counted| !counted.fields.contains(&(func, inst.args[at - 1])))
                     {
                         let Some(own) = memory[inst.args[at - 1].idx()] else { return (Fate::Stored, derived) };
                         in_memory = true;
                         mark(&mut derived, own);
                     }
-                    let passes = match inst.op {
-                        InstOp::Op(Op::Load) => in_memory,
-                        InstOp::Call(callee) => match through_call(&derived, callee, &inst.args) {
-                            Fate::Stored => return (Fate::Stored, derived),
-                            fate => fate == Fate::Returned,
-                        },
-                        _ => true,
+                    let through = match inst.op {
+                        InstOp::Call(callee) if counted.is_some() && is_parallel(module, callee) => {
+                            match function.as_const(inst.args[3]) {
+                                Some(Const::CFunc(body)) => through_call(&derived, body, &inst.args[4..]),
+                                _ => Fate::Stored,
+                            }
+                        }
+                        InstOp::Call(callee) => through_call(&derived, callee, &inst.args),
+                        // The body has one number where the loop has two bounds.
+                        InstOp::Vectorize(body, ..) if counted.is_some() => {
+                            through_call(&derived, body, &inst.args[1..])
+                        }
+                        InstOp::CallIndirect if counted.is_some() => Fate::Stored,
+                        InstOp::Op(Op::Load) if !in_memory => Fate::Ends,
+                        _ => Fate::Returned,
                     };
+                    if through == Fate::Stored {
+                        return (Fate::Stored, derived);
+                    }
                     if let Some(result) = inst.result
-                        && passes
+                        && through == Fate::Returned
                         && can_hold(&module.types, function.ty(result))
                     {
                         mark(&mut derived, result);
@@ -298,26 +342,42 @@ impl<'m> Escapes<'m> {
     }
 }
 
-fn put_on_heap(module: &mut Module, func: Func, variable: Value) {
+fn is_parallel(module: &Module, callee: Func) -> bool {
+    module.func(callee).symbol() == Some("nyala_parallel")
+}
+
+/// Whether a function has no body to look at, and is none of the runtime's, which keep no addresses.
+fn may_keep(module: &Module, callee: Func) -> bool {
+    let function = module.func(callee);
+    function.blocks.is_empty() && !function.symbol().is_some_and(|symbol| symbol.starts_with("nyala_"))
+}
+
+fn put_on_heap(module: &mut Module, func: Func, variable: Value, layouts: &mut FxHashMap<u64, GlobalId>) {
+    let ty = module.func(func).ty(variable);
+    let Some((size, align)) = module.types.pointee(ty).and_then(|t| layout::size_align(&module.types, t)) else {
+        return;
+    };
+    let i64_ty = module.types.prim(Prim::I64);
+    let layout = *layouts.entry(align).or_insert_with(|| {
+        let init = Init::Parts(vec![Init::Bits(align), Init::Zero]);
+        let ty = module.types.array(i64_ty, 2);
+        module.add_global(Global { name: format!("variable.{align}"), ty, mutable: false, init })
+    });
+    let (unit, layout_ty) = (module.types.unit(), module.types.ptr(i64_ty));
+    let made_ty = module.types.ptr(unit);
+    let runtime = Linkage::Foreign(NEW_VARIABLE.into());
+    let known = module.funcs.iter().position(|f| f.symbol() == Some(NEW_VARIABLE)).map(Func::from_idx);
+    let callee = known.unwrap_or_else(|| module.declare(NEW_VARIABLE, runtime, &[i64_ty, layout_ty], &[made_ty]));
     let mut fb = FunctionBuilder::new(module, func);
-    let ty = fb.function.ty(variable);
-    let Some(pointee) = fb.types.pointee(ty) else { return };
-    let (array, one, zero) = (fb.types.indef_array(pointee), fb.literal(Prim::I64, 1), fb.literal(Prim::I64, 0));
-    let array = fb.types.ptr(array);
-    let made = fb.function.new_value(array, "");
+    let (size, layout) = (fb.literal(Prim::I64, size), fb.function.constant(Const::Global(layout), layout_ty));
+    let made = fb.function.new_value(made_ty, "");
     let place = fb.function.blocks.iter_mut().find_map(|block| {
         let at = block.insts.iter().position(|inst| inst.result == Some(variable))?;
         Some((&mut block.insts, at))
     });
     let Some((insts, at)) = place else { return };
-    let new = |op, args: &[Value], result, span| Inst {
-        op: InstOp::Op(op),
-        args: args.into(),
-        result: Some(result),
-        span,
-        fast: false,
-    };
     let span = insts[at].span;
-    insts[at] = new(Op::Lea, &[made, zero], variable, span);
-    insts.insert(at, new(Op::Alloc, &[one], made, span));
+    let new = |op, args: &[Value], result| Inst { op, args: args.into(), result: Some(result), span, fast: false };
+    insts[at] = new(InstOp::Op(Op::Bitcast), &[made], variable);
+    insts.insert(at, new(InstOp::Call(callee), &[size, layout], made));
 }

@@ -548,6 +548,12 @@ impl<'w> Program<'w> {
             let given: Vec<usize> = (0..body.args.len()).filter(|&i| is_function(body.args[i])).collect();
             let leaves = match w.node(body.callee) {
                 Node::Cont(c) if self.is_block_of(c, f) => continue,
+                // In tail position, what it returns leaves this function, too.
+                Node::Cont(_)
+                    if body.args.last().is_some_and(|&ret| matches!(w.node(ret), Node::Param(k, _) if k == f)) =>
+                {
+                    given
+                }
                 Node::Cont(c) => given.into_iter().filter(|&i| self.may_store(c, i)).collect(),
                 Node::Param(..) if !self.returns(w.ty(body.callee)) => given,
                 _ => continue,

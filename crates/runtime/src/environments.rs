@@ -51,6 +51,16 @@ pub unsafe extern "C" fn nyala_environment(size: i64, layout: *const i64) -> *mu
     }
 }
 
+/// [`nyala_environment`] for one variable that several function values may share.
+///
+/// # Safety
+/// As of [`nyala_environment`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_variable(size: i64, layout: *const i64) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { nyala_environment(size, layout) }
+}
+
 /// # Safety
 /// `environment` is one.
 unsafe fn header(environment: *mut u8) -> *mut Header {

@@ -25,7 +25,9 @@ pub use allocator::Remapping;
 pub use anydsl::is_cpu;
 pub use approximate::Approximation;
 pub use checked::{CheckedMemory, MemoryFault};
-pub use environments::{nyala_environment, nyala_release, nyala_release_shared, nyala_retain, nyala_retain_shared};
+pub use environments::{
+    nyala_environment, nyala_release, nyala_release_shared, nyala_retain, nyala_retain_shared, nyala_variable,
+};
 pub use faults::{Describe, Fault, FaultKind, report_faults};
 pub use files::{
     nyala_file_append, nyala_file_error, nyala_file_exists, nyala_file_read, nyala_file_remove, nyala_file_size,
@@ -66,7 +68,7 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             nyala_print_string nyala_print_u16 nyala_print_u32 nyala_print_u64 nyala_print_u8
             nyala_release nyala_release_shared nyala_retain nyala_retain_shared nyala_sleep_ns
             nyala_spawn nyala_spawn_handle nyala_stdin_line nyala_stdin_read nyala_sync nyala_time_ns
-            nyala_unix_time_ns
+            nyala_unix_time_ns nyala_variable
         );
         use anydsl::*;
         table.extend(table!(

@@ -2,11 +2,13 @@
 //! of a module share ([`Program`]).
 
 use super::Program;
+use super::variables::Variables;
 use crate::analysis::Cfg;
 use crate::data::*;
 use nyala_base::{Id, Span};
 use nyala_ir::{Op, Prim, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// A counted value among those of a function.
 type Root = usize;
@@ -65,6 +67,12 @@ pub(super) struct Counter<'p, 'm> {
     variables: FxHashMap<Value, Value>,
     /// Values that may be addresses of these, or hold some.
     addresses: FxHashSet<Value>,
+    /// Variables on the heap.
+    on_heap: Rc<Variables>,
+    /// Addresses of these that are counted, and the counted addresses that a value may be derived from, each in the order of
+    /// roots.
+    bases: FxHashSet<Value>,
+    derived: FxHashMap<Value, Vec<Root>>,
     /// Where the current instruction's code goes.
     out: Vec<Inst>,
     span: Span,
@@ -77,8 +85,12 @@ impl<'p, 'm> Counter<'p, 'm> {
         func: Func,
         addresses: FxHashSet<Value>,
     ) -> Counter<'p, 'm> {
+        let on_heap = p.variables.clone();
         Counter {
             p,
+            on_heap,
+            bases: FxHashSet::default(),
+            derived: FxHashMap::default(),
             b: FunctionBuilder::new(module, func),
             func,
             roots: Vec::new(),
@@ -113,10 +125,6 @@ impl<'p, 'm> Counter<'p, 'm> {
         !self.p.leaves(self.b.types, ty).is_empty()
     }
 
-    fn owns_environment(&self) -> bool {
-        self.p.codes.contains(&self.func) && !self.p.leavers.contains(&self.func)
-    }
-
     fn add_root(&mut self, v: Value) {
         self.root_of.insert(v, self.roots.len());
         self.roots.push(v);
@@ -133,10 +141,19 @@ impl<'p, 'm> Counter<'p, 'm> {
                 self.add_root(v);
             }
         }
-        if self.owns_environment()
+        if self.p.owns_environment(self.func)
             && let Some(&env) = self.b.function.blocks[0].params.last()
         {
             self.add_root(env);
+        }
+        let on_heap = self.on_heap.clone();
+        for (base, derived) in on_heap.bases(self.func) {
+            let root = self.roots.len();
+            self.bases.insert(*base);
+            self.add_root(*base);
+            for v in (0..derived.len()).filter(|&i| derived[i]).map(Value::from_idx) {
+                self.derived.entry(v).or_default().push(root);
+            }
         }
         // Definitions stand before uses, but for blocks out of order: until nothing is new.
         loop {
@@ -217,13 +234,17 @@ impl<'p, 'm> Counter<'p, 'm> {
         };
         for (i, &a) in inst.args.iter().enumerate() {
             let is_callee_env = inst.op == InstOp::CallIndirect && i + 1 == inst.args.len();
-            match (self.root(a), self.aliases.get(&a).copied()) {
-                (Some(root), _) if consumes && self.is_counted(a) => uses.consumed.push(root),
-                (Some(root), _) => uses.borrowed.push(root),
-                (None, Some(root)) if is_callee_env => uses.consumed.push(root),
-                (None, Some(root)) => uses.borrowed.push(root),
-                (None, None) => {}
-            }
+            let consumes = match (self.bases.contains(&a), inst.op) {
+                (true, InstOp::Call(callee)) => self.on_heap.owns_param(callee, i),
+                (true, InstOp::Op(Op::Store)) => i == 1 && self.on_heap.owns_field(self.func, inst.args[0]),
+                (true, _) => false,
+                // The environment that a function owns is a root, too, and no function value.
+                (false, _) => match self.root(a) {
+                    Some(_) => consumes && self.is_counted(a),
+                    None => is_callee_env,
+                },
+            };
+            self.note_use(&mut uses, a, consumes);
         }
         uses
     }
@@ -234,26 +255,20 @@ impl<'p, 'm> Counter<'p, 'm> {
         match term {
             Terminator::Return(values) => {
                 for &v in values {
-                    match (self.root(v), self.aliases.get(&v)) {
-                        (Some(root), _) => uses.consumed.push(root),
-                        (None, Some(&root)) => uses.borrowed.push(root),
-                        _ => {}
-                    }
+                    self.note_use(&mut uses, v, self.is_passed_on(v));
                 }
             }
             Terminator::TailCall { callee, args } => {
-                let is_indirect = matches!(callee, Callee::Indirect(_));
                 for (i, &v) in args.iter().enumerate() {
-                    let is_callee_env = is_indirect && i + 1 == args.len();
-                    match (self.root(v), self.aliases.get(&v)) {
-                        (Some(root), _) => uses.consumed.push(root),
-                        (None, Some(&root)) if is_callee_env => uses.consumed.push(root),
-                        (None, Some(&root)) => uses.borrowed.push(root),
-                        _ => {}
-                    }
+                    let consumes = match callee {
+                        Callee::Func(callee) if self.bases.contains(&v) => self.on_heap.owns_param(*callee, i),
+                        Callee::Indirect(_) if self.root(v).is_none() => i + 1 == args.len(),
+                        _ => self.is_passed_on(v),
+                    };
+                    self.note_use(&mut uses, v, consumes);
                 }
             }
-            Terminator::Branch { cond, .. } => uses.borrowed.extend(self.aliases.get(cond)),
+            Terminator::Branch { cond, .. } => self.note_use(&mut uses, *cond, false),
             Terminator::Jump(_) | Terminator::Unreachable => {}
         }
         uses
@@ -263,13 +278,23 @@ impl<'p, 'm> Counter<'p, 'm> {
     fn uses_of_edge(&self, edge: &Edge) -> Uses {
         let mut uses = Uses::default();
         for &v in &edge.args {
-            match (self.root(v), self.aliases.get(&v)) {
-                (Some(root), _) => uses.consumed.push(root),
-                (None, Some(&root)) => uses.borrowed.push(root),
-                _ => {}
-            }
+            self.note_use(&mut uses, v, self.is_passed_on(v));
         }
         uses
+    }
+
+    /// Whether a value takes its count along wherever the type alone says that there is one.
+    fn is_passed_on(&self, v: Value) -> bool {
+        self.root(v).is_some() && !self.bases.contains(&v)
+    }
+
+    fn note_use(&self, uses: &mut Uses, v: Value, consumes: bool) {
+        let root = self.root(v).or_else(|| self.aliases.get(&v).copied());
+        if let Some(root) = root {
+            if consumes { uses.consumed.push(root) } else { uses.borrowed.push(root) }
+        }
+        let of_variables = self.derived.get(&v).into_iter().flatten();
+        uses.borrowed.extend(of_variables.filter(|&&r| Some(r) != root));
     }
 
     fn live_in(&mut self, cfg: &Cfg) -> Vec<Set> {
@@ -334,6 +359,10 @@ impl<'p, 'm> Counter<'p, 'm> {
     /// Calls a function of the runtime with each environment that a value holds.
     fn for_leaves(&mut self, callee: Func, v: Value) {
         let ty = self.b.function.ty(v);
+        if self.bases.contains(&v) {
+            let address = self.op(Op::Bitcast, &[v], self.p.env_ptr);
+            return self.call(callee, address);
+        }
         if ty == self.p.env_ptr {
             return self.call(callee, v);
         }
@@ -468,7 +497,11 @@ impl<'p, 'm> Counter<'p, 'm> {
         if let Some(v) = result
             && let Some(root) = self.root(v)
         {
+            if self.on_heap.lives_forever(self.func, v) {
+                self.retain(v);
+            }
             let is_made = match op {
+                InstOp::Op(Op::Bitcast) => self.bases.contains(&v),
                 InstOp::Call(_) | InstOp::CallIndirect => true,
                 InstOp::Op(Op::Tuple) if self.b.function.ty(v) == self.p.pair => !self.is_rebuilt(v),
                 InstOp::Op(Op::Tuple | Op::Struct | Op::Array) => true,
@@ -523,10 +556,15 @@ impl<'p, 'm> Counter<'p, 'm> {
             Terminator::TailCall { callee, args } => {
                 *args = args.iter().map(|&v| self.defined(v)).collect();
                 self.retain_for(&uses.consumed, &none);
-                self.release_dead(before, &uses, &none);
-                if args.iter().any(|a| self.addresses.contains(a)) {
-                    // An address of a variable goes along, which is no jump.
-                    term = self.call_before_return(*callee, args.clone());
+                // An address of a variable that goes along is no jump.
+                let (callee, args) = (*callee, args.clone());
+                let borrows = |v: &Value| self.derived.get(v).into_iter().flatten().any(|r| uses.borrowed.contains(r));
+                match args.iter().any(|a| self.addresses.contains(a) || borrows(a)) {
+                    true => {
+                        term = self.call_before_return(callee, args);
+                        self.release_dead(before, &uses, &none);
+                    }
+                    false => self.release_dead(before, &uses, &none),
                 }
                 self.end_variables();
             }
