@@ -29,6 +29,9 @@
 //! A variable that function values share, and that outlives its function, has a count of its own: [`variables`] says which
 //! addresses hold one. Such an address is counted as a function value is, but held as long as anything derived from it is used.
 //!
+//! An environment that nobody has any more when its function ends lies in the function's frame, with a count that nobody
+//! changes ([`uncounted`]). What it captures is held as by a local variable.
+//!
 //! Bodies of `vectorize` run many times for one set of captured values: they retain what they are given. Threads get
 //! copies of what they capture; where a module starts any, counts are atomic.
 
@@ -38,11 +41,11 @@ mod variables;
 use crate::data::*;
 use crate::escape::{Escapes, can_hold};
 use function::Counter;
-use nyala_base::Id;
+use nyala_base::{Id, Span};
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
-use variables::Variables;
+use variables::{Variables, is_made_before};
 
 /// Function values in one counted value.
 const MAX_LEAVES: usize = 256;
@@ -67,6 +70,7 @@ struct Program {
     environment: Func,
     layouts: FxHashMap<Vec<u64>, GlobalId>,
     variables: Rc<Variables>,
+    in_frames: FxHashSet<(Func, Value)>,
 }
 
 /// Makes environments counted, in all functions.
@@ -134,13 +138,35 @@ pub fn count_environments(module: &mut Module) {
         environment,
         layouts: FxHashMap::default(),
         variables: Rc::default(),
+        in_frames: FxHashSet::default(),
     };
     program.variables = Rc::new(variables::find(&program, module));
+    program.in_frames = program.find_in_frames(module);
     for i in 0..module.funcs.len() {
         if !module.funcs[i].blocks.is_empty() {
             program.count_in(module, Func::from_idx(i));
         }
     }
+}
+
+/// The functions that environments are made for, and whether one of them may lie on the heap: code of function values, in a
+/// module with counts.
+pub fn environments_by_code(module: &Module) -> FxHashMap<Func, bool> {
+    let mut found = FxHashMap::default();
+    for function in &module.funcs {
+        let insts = || function.blocks.iter().flat_map(|b| &b.insts);
+        let makers: FxHashMap<Value, &Inst> = insts().filter_map(|inst| Some((inst.result?, inst))).collect();
+        for inst in insts().filter(|inst| inst.op == InstOp::Op(Op::Tuple)) {
+            if let [code, environment] = inst.args[..]
+                && let Some(Const::Func(code)) = function.as_const(code)
+                && function.as_const(environment).is_none()
+            {
+                let memory = memory_of(&makers, environment).map(|memory| makers[&memory].op);
+                *found.entry(code).or_default() |= memory != Some(InstOp::Op(Op::Slot));
+            }
+        }
+    }
+    found
 }
 
 /// Makes memory that looks like an environment to those who hold it, with a count that nobody changes: in the frame, or on
@@ -182,6 +208,19 @@ fn functions_in(init: &Init) -> Vec<Func> {
         }
     }
     found
+}
+
+/// The memory that an address leads into.
+fn memory_of(makers: &FxHashMap<Value, &Inst>, mut at: Value) -> Option<Value> {
+    while let InstOp::Op(Op::Bitcast | Op::Lea) = makers.get(&at)?.op {
+        at = makers[&at].args[0];
+    }
+    Some(at)
+}
+
+/// An address under another name.
+fn renamed(address: Value, name: Value, span: Span) -> Inst {
+    Inst { op: InstOp::Op(Op::Bitcast), args: [address].as_slice().into(), result: Some(name), span, fast: false }
 }
 
 fn returns_last_param(function: &Function) -> bool {
@@ -251,39 +290,57 @@ impl Program {
         }
     }
 
-    /// Memory that is an environment gets its count.
-    fn make_environments(&mut self, module: &mut Module, func: Func) {
-        let function = module.func(func);
+    /// The memory that is an environment, in a function.
+    fn environments(&self, function: &Function) -> Vec<Value> {
         let mut makers: FxHashMap<Value, &Inst> = FxHashMap::default();
         for inst in function.blocks.iter().flat_map(|b| &b.insts) {
-            if let Some(result) = inst.result {
-                makers.insert(result, inst);
-            }
+            makers.extend(inst.result.map(|result| (result, inst)));
         }
-        let mut found: FxHashSet<Value> = FxHashSet::default();
+        let mut found: Vec<Value> = Vec::new();
         for inst in function.blocks.iter().flat_map(|b| &b.insts) {
-            if inst.op != InstOp::Op(Op::Tuple) || inst.result.is_none_or(|r| function.ty(r) != self.pair) {
-                continue;
-            }
-            if let Some(Const::Func(code)) = function.as_const(inst.args[0])
+            if inst.op == InstOp::Op(Op::Tuple)
+                && inst.result.is_some_and(|r| function.ty(r) == self.pair)
+                && let Some(Const::Func(code)) = function.as_const(inst.args[0])
                 && !self.leavers.contains(&code)
             {
-                let mut at = inst.args[1];
-                while let Some(inst) = makers.get(&at) {
-                    match inst.op {
-                        InstOp::Op(Op::Bitcast | Op::Lea) => at = inst.args[0],
-                        _ => {
-                            found.extend((inst.op == InstOp::Op(Op::Alloc)).then_some(at));
-                            break;
-                        }
-                    }
+                found.extend(memory_of(&makers, inst.args[1]).filter(|m| makers[m].op == InstOp::Op(Op::Alloc)));
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Environments that can lie in the frames of the functions that make them: nobody has them when these end, nor when the
+    /// next one is made. A function that ends with a jump to another one has no frame then.
+    fn find_in_frames(&self, module: &Module) -> FxHashSet<(Func, Value)> {
+        let mut found = FxHashSet::default();
+        let mut escapes = Escapes::of_environments(module, self.codes.clone());
+        for (i, function) in module.funcs.iter().enumerate() {
+            let is_jump = |b: &BlockData| matches!(b.term, Terminator::TailCall { .. });
+            if function.blocks.is_empty() || function.blocks.iter().any(is_jump) {
+                continue;
+            }
+            let func = Func::from_idx(i);
+            for memory in self.environments(function) {
+                if self.variables.fields_of(func, memory).is_empty()
+                    && let Some(derived) = escapes.derived_if_it_ends(func, memory)
+                    && (escapes.made_again(func, &[memory]).is_empty() || is_made_before(function, memory, &derived))
+                {
+                    found.insert((func, memory));
                 }
             }
         }
+        found
+    }
+
+    /// Memory that is an environment gets its count.
+    fn make_environments(&mut self, module: &mut Module, func: Func) {
+        let found = self.environments(module.func(func));
         for i in 0..module.func(func).blocks.len() {
             let insts = std::mem::take(&mut module.funcs[func.idx()].blocks[i].insts);
             for inst in insts {
-                match inst.result.filter(|r| found.contains(r)) {
+                match inst.result.filter(|r| found.binary_search(r).is_ok()) {
                     Some(memory) => self.make_environment(module, (func, i), &inst, memory),
                     None => module.funcs[func.idx()].blocks[i].insts.push(inst),
                 }
@@ -298,6 +355,14 @@ impl Program {
             TyKind::IndefArray(elem) => elem,
             _ => pointee,
         };
+        if self.in_frames.contains(&(func, memory)) {
+            let mut b = FunctionBuilder::new(module, func);
+            b.span = inst.span;
+            b.switch_to(Block::from_idx(block));
+            let made = uncounted(&mut b, ty, false);
+            b.function.blocks[block].insts.push(renamed(made, memory, inst.span));
+            return;
+        }
         let (size, align) = layout::size_align(types, ty).unwrap_or((0, 1));
         let mut offsets = self.offsets(&module.types, ty);
         let variables = self.variables.fields_of(func, memory).iter();
@@ -311,13 +376,7 @@ impl Program {
         let layout = b.function.constant(Const::Global(global), layout_ptr);
         let size = b.literal(Prim::I64, size);
         let made = b.call(self.environment, &[size, layout], &[self.env_ptr]);
-        b.function.blocks[block].insts.push(Inst {
-            op: InstOp::Op(Op::Bitcast),
-            args: [made].as_slice().into(),
-            result: Some(memory),
-            span: inst.span,
-            fast: false,
-        });
+        b.function.blocks[block].insts.push(renamed(made, memory, inst.span));
     }
 
     /// Where the environments are that an environment of this type captures.

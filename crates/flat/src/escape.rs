@@ -35,8 +35,7 @@ pub enum Fate {
     Stored,
 }
 
-/// Places that hold counted addresses of variables ([`counts`](mod@crate::counts)). Such an address may go there; it ends
-/// wherever else memory, a function that is called as a value, or foreign code might keep it.
+/// Places that hold counted addresses of variables ([`counts`](mod@crate::counts)).
 #[derive(Default)]
 pub(crate) struct Counted {
     /// Parameters of functions.
@@ -45,11 +44,21 @@ pub(crate) struct Counted {
     pub fields: FxHashSet<(Func, Value)>,
 }
 
+/// What is asked.
+enum Question {
+    /// Whether a variable can lie in its function's frame. What functions do that are called as values is not asked.
+    Frame,
+    /// Whether a counted address of a variable goes to places only. It is stored if any other memory than the function's own,
+    /// a function that is called as a value, or foreign code may have it.
+    Counted(Counted),
+    /// Whether an environment can lie in its function's frame: the same, but that the functions given own it while they run.
+    Environment(FxHashSet<Func>),
+}
+
 /// Fates of parameters, found when they are asked for.
 pub struct Escapes<'m> {
     module: &'m Module,
-    /// If it is asked for addresses that are counted.
-    counted: Option<Counted>,
+    question: Question,
     cfgs: FxHashMap<Func, Cfg>,
     /// As far as is known.
     params: FxHashMap<(Func, usize), Fate>,
@@ -108,11 +117,16 @@ fn note_memory(memory: &mut [Option<Value>], inst: &Inst) {
 impl<'m> Escapes<'m> {
     pub fn new(module: &'m Module) -> Escapes<'m> {
         let (cfgs, params, asked) = Default::default();
-        Escapes { module, counted: None, cfgs, params, asked }
+        Escapes { module, question: Question::Frame, cfgs, params, asked }
     }
 
     pub(crate) fn of_counted(module: &'m Module, counted: Counted) -> Escapes<'m> {
-        Escapes { counted: Some(counted), ..Escapes::new(module) }
+        Escapes { question: Question::Counted(counted), ..Escapes::new(module) }
+    }
+
+    /// `codes`: functions that are given an environment by those who call them as values.
+    pub(crate) fn of_environments(module: &'m Module, codes: FxHashSet<Func>) -> Escapes<'m> {
+        Escapes { question: Question::Environment(codes), ..Escapes::new(module) }
     }
 
     /// The fate of what a function is given as its i-th parameter.
@@ -175,7 +189,15 @@ impl<'m> Escapes<'m> {
                 if let Some(param) = self.param(callee, i)
                     && known != Fate::Stored
                 {
-                    let fate = self.flow(callee, &[param], self.counted.is_some()).0;
+                    // What an environment captures is older than itself.
+                    let in_memory = match &self.question {
+                        Question::Frame => false,
+                        Question::Counted(_) => true,
+                        Question::Environment(codes) => {
+                            !codes.contains(&callee) || i + 1 < self.module.func(callee).params.len()
+                        }
+                    };
+                    let fate = self.flow(callee, &[param], in_memory).0;
                     is_new |= fate != known;
                     self.params.insert((callee, i), fate);
                 }
@@ -194,8 +216,8 @@ impl<'m> Escapes<'m> {
         }
     }
 
-    /// What may be derived from a counted address; `None` if it may go where it isn't counted.
-    pub(crate) fn derived_of_counted(&mut self, func: Func, base: Value) -> Option<Vec<bool>> {
+    /// What may be derived from a value that ends with its function; `None` if it may not.
+    pub(crate) fn derived_if_it_ends(&mut self, func: Func, base: Value) -> Option<Vec<bool>> {
         match self.fate_of_all(func, &[base]) {
             Fate::Ends => Some(self.flow(func, &[base], false).1),
             _ => None,
@@ -203,7 +225,7 @@ impl<'m> Escapes<'m> {
     }
 
     /// Those of the variables that are made anew in each round of a loop.
-    fn made_again(&mut self, func: Func, variables: &[Value]) -> Vec<Value> {
+    pub(crate) fn made_again(&self, func: Func, variables: &[Value]) -> Vec<Value> {
         let function = self.module.func(func);
         let succs: Vec<Vec<usize>> =
             function.blocks.iter().map(|b| b.term.edges().map(|edge| edge.block.idx()).collect()).collect();
@@ -249,19 +271,26 @@ impl<'m> Escapes<'m> {
         let mut derived = vec![false; function.values.len()];
         sources.iter().for_each(|v| derived[v.idx()] = true);
         let mut memory: Vec<Option<Value>> = vec![None; function.values.len()];
-        let (params, asked, counted) = (&mut self.params, &mut self.asked, self.counted.as_ref());
-        let mut through_call = |derived: &[bool], callee: Func, args: &[Value]| {
-            let goes = |&i: &usize| {
-                derived[args[i].idx()] && counted.is_none_or(|counted| !counted.params.contains(&(callee, i)))
-            };
-            let fates = (0..args.len()).filter(goes).map(|i| {
+        let (params, asked, question) = (&mut self.params, &mut self.asked, &self.question);
+        let is_strict = !matches!(question, Question::Frame);
+        let mut of_params = |callee: Func, given: &[usize]| {
+            let fates = given.iter().map(|&i| {
                 *params.entry((callee, i)).or_insert_with(|| {
                     asked.push((callee, i));
-                    let is_kept = counted.is_some() && may_keep(module, callee);
-                    if is_kept { Fate::Stored } else { Fate::Ends }
+                    if is_strict && may_keep(module, callee) { Fate::Stored } else { Fate::Ends }
                 })
             });
             fates.max().unwrap_or(Fate::Ends)
+        };
+        let given = |derived: &[bool], callee: Func, args: &[Value]| -> Vec<usize> {
+            let is_place =
+                |i: usize| matches!(question, Question::Counted(counted) if counted.params.contains(&(callee, i)));
+            (0..args.len()).filter(|&i| derived[args[i].idx()] && !is_place(i)).collect()
+        };
+        // The last argument is the environment.
+        let may_be_kept = |derived: &[bool], args: &[Value]| {
+            let n = args.len() - matches!(question, Question::Environment(_)) as usize;
+            args[..n].iter().any(|a| derived[a.idx()])
         };
         let mut fate = Fate::Ends;
         loop {
@@ -272,7 +301,7 @@ impl<'m> Escapes<'m> {
             };
             for block in cfg.rpo.iter().map(|&b| function.block(b)) {
                 for inst in &block.insts {
-                    if counted.is_none() || inst.op != InstOp::Op(Op::Alloc) {
+                    if !is_strict || inst.op != InstOp::Op(Op::Alloc) {
                         note_memory(&mut memory, inst);
                     }
                     if !inst.args.iter().any(|a| derived[a.idx()]) {
@@ -282,25 +311,37 @@ impl<'m> Escapes<'m> {
                     if let InstOp::Op(op) = inst.op
                         && let Some((at, written)) = op.writes()
                         && derived[inst.args[written - 1].idx()]
-                        && counted.is_none_or(|counted| !counted.fields.contains(&(func, inst.args[at - 1])))
+                        && !matches!(question, Question::Counted(c) if c.fields.contains(&(func, inst.args[at - 1])))
                     {
                         let Some(own) = memory[inst.args[at - 1].idx()] else { return (Fate::Stored, derived) };
                         in_memory = true;
                         mark(&mut derived, own);
                     }
                     let through = match inst.op {
-                        InstOp::Call(callee) if counted.is_some() && is_parallel(module, callee) => {
+                        InstOp::Call(callee) if is_strict && is_parallel(module, callee) => {
                             match function.as_const(inst.args[3]) {
-                                Some(Const::CFunc(body)) => through_call(&derived, body, &inst.args[4..]),
+                                Some(Const::CFunc(body)) => of_params(body, &given(&derived, body, &inst.args[4..])),
                                 _ => Fate::Stored,
                             }
                         }
-                        InstOp::Call(callee) => through_call(&derived, callee, &inst.args),
+                        InstOp::Call(callee) => of_params(callee, &given(&derived, callee, &inst.args)),
                         // The body has one number where the loop has two bounds.
-                        InstOp::Vectorize(body, ..) if counted.is_some() => {
-                            through_call(&derived, body, &inst.args[1..])
+                        InstOp::Vectorize(body, ..) if is_strict => {
+                            of_params(body, &given(&derived, body, &inst.args[1..]))
                         }
-                        InstOp::CallIndirect if counted.is_some() => Fate::Stored,
+                        InstOp::CallIndirect if is_strict => match may_be_kept(&derived, &inst.args) {
+                            true => Fate::Stored,
+                            false => Fate::Ends,
+                        },
+                        InstOp::Op(Op::Tuple)
+                            if let Some(Const::Func(code)) = function.as_const(inst.args[0])
+                                && matches!(question, Question::Environment(codes) if codes.contains(&code)) =>
+                        {
+                            match module.func(code).params.len().checked_sub(1).map(|i| of_params(code, &[i])) {
+                                Some(Fate::Ends) => Fate::Returned,
+                                _ => Fate::Stored,
+                            }
+                        }
                         InstOp::Op(Op::Load) if !in_memory => Fate::Ends,
                         _ => Fate::Returned,
                     };
@@ -317,11 +358,9 @@ impl<'m> Escapes<'m> {
                 let found = match &block.term {
                     Terminator::Return(values) if values.iter().any(|v| derived[v.idx()]) => Fate::Returned,
                     Terminator::TailCall { callee: Callee::Func(callee), args } => {
-                        through_call(&derived, *callee, args)
+                        of_params(*callee, &given(&derived, *callee, args))
                     }
-                    Terminator::TailCall { callee: Callee::Indirect(_), args }
-                        if args.iter().any(|a| derived[a.idx()]) =>
-                    {
+                    Terminator::TailCall { callee: Callee::Indirect(_), args } if may_be_kept(&derived, args) => {
                         Fate::Returned
                     }
                     _ => Fate::Ends,

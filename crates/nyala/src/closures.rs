@@ -5,7 +5,7 @@
 //! Environments are counted ([`nyala_flat`]'s `counts.rs`); what memory holds is not, but for local variables. Which
 //! function a place in memory holds is not followed: a function may be held by any such place for its type.
 
-use nyala_base::{Id, Sources, Span};
+use nyala_base::{Id, Sink, Sources, Span};
 use nyala_ir::{Builtin, Cont, Global, Node, Op, Ty, TyKind, Val, World};
 use nyala_specialize::facts::{Facts, is_function};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -27,6 +27,8 @@ pub struct Closure {
     pub callee: Option<Cont>,
     /// Where it becomes a value.
     pub used: Span,
+    /// Whether each of its environments lies in the frame of the function that makes it, not on the heap.
+    pub is_in_frame: bool,
     /// What keeps the environment from being freed.
     pub leak: Option<Leak>,
 }
@@ -48,8 +50,23 @@ pub fn find(w: &World, facts: &Facts, sources: &Sources) -> Vec<Closure> {
     finder.find_values();
     finder.find_leaks();
     let mut found: Vec<Closure> = finder.found.into_values().collect();
+    if found.iter().any(|c| !c.captures.is_empty())
+        && let Some(in_frames) = in_frames(w)
+    {
+        for closure in found.iter_mut().filter(|c| in_frames.contains(&c.cont)) {
+            (closure.is_in_frame, closure.leak) = (true, None);
+        }
+    }
     found.sort_by_key(|c| w.cont(c.cont).origin);
     found
+}
+
+/// The functions whose environments all lie in frames in compiled code; `None` if it does not compile.
+fn in_frames(w: &World) -> Option<FxHashSet<Cont>> {
+    let (mut module, sources) = nyala_flat::schedule_with_sources(w, &mut Sink::default())?;
+    nyala_flat::count_environments(&mut module);
+    let codes = nyala_flat::environments_by_code(&module).into_iter().filter(|(_, on_heap)| !on_heap);
+    Some(codes.filter_map(|(code, _)| sources[code.idx()]).collect())
 }
 
 struct Finder<'a> {
@@ -166,7 +183,7 @@ impl Finder<'_> {
             }
             let callee = callee.filter(|&c| is_function(w, c));
             let why = why(self);
-            self.found.insert(k, Closure { cont: k, captures, why, callee, used, leak: None });
+            self.found.insert(k, Closure { cont: k, captures, why, callee, used, is_in_frame: false, leak: None });
         }
     }
 

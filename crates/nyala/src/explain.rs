@@ -188,7 +188,7 @@ pub struct Closure {
     pub used: Option<Place>,
     /// What it captures, in words: its environment, on the heap.
     pub captures: Vec<String>,
-    /// When its environment is freed: `no-environment`, `last-use`, `maybe-never`, `never`.
+    /// When its environment is freed: `no-environment`, `frame` (not on the heap), `last-use`, `maybe-never`, `never`.
     pub freed: &'static str,
     /// What keeps the environment from being freed.
     pub leak: Option<Named>,
@@ -556,6 +556,7 @@ impl<'a> Builder<'a> {
             }
             let freed = match &found.leak {
                 _ if found.captures.is_empty() => "no-environment",
+                _ if found.is_in_frame => "frame",
                 None => "last-use",
                 Some(leak) if leak.is_certain => "never",
                 Some(_) => "maybe-never",

@@ -336,7 +336,7 @@ impl Session {
         let mut seen = FxHashSet::default();
         for closure in closures::find(residual, &facts, &self.sources) {
             let place = residual.cont(closure.cont).origin;
-            if !closure.captures.is_empty() && seen.insert(place) {
+            if !closure.captures.is_empty() && !closure.is_in_frame && seen.insert(place) {
                 let captures = closure.captures.join(", ");
                 self.sink.push(heap_closure::warning(place, &captures, &closure.why, closure.used));
             }

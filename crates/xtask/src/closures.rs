@@ -107,7 +107,11 @@ fn count_file(path: &Path) -> Option<Counts> {
     }
     if !places.is_empty() {
         let report = nyala::explain::explain(&mut s).ok()?.report;
-        let listed = report.closures.into_iter().filter(|c| !c.captures.is_empty()).filter_map(|c| c.place);
+        let listed = report
+            .closures
+            .into_iter()
+            .filter(|c| !["frame", "no-environment"].contains(&c.freed))
+            .filter_map(|c| c.place);
         let listed: Vec<_> = listed.map(|p| (p.file, p.line, p.column)).collect();
         places.retain(|place| !listed.contains(place));
     }

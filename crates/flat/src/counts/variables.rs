@@ -18,7 +18,7 @@
 //! variable is nobody's, and lives forever, if one of its bases may go where it isn't counted: into other memory, to code that
 //! is called as a value, to a function outside the program; or if something derived from it is there when it is not.
 
-use super::Program;
+use super::{Program, memory_of};
 use crate::analysis::Cfg;
 use crate::data::*;
 use crate::escape::{Counted, Escapes, NEW_VARIABLE};
@@ -217,14 +217,6 @@ fn fields_read(p: &Program, module: &Module, code: Func) -> Vec<Place> {
     (0..module.types.n_parts(ty).unwrap_or(0)).map(|i| Place::Field(code, i)).collect()
 }
 
-/// The memory that an address leads into.
-fn memory_of(makers: &FxHashMap<Value, &Inst>, mut at: Value) -> Option<Value> {
-    while let InstOp::Op(Op::Bitcast | Op::Lea) = makers.get(&at)?.op {
-        at = makers[&at].args[0];
-    }
-    Some(at)
-}
-
 /// The memory, and which part of it, that an address is of: `lea` of some memory as a tuple.
 fn field_of(function: &Function, makers: &FxHashMap<Value, &Inst>, address: Value) -> Option<(Value, u64)> {
     let lea = makers.get(&address).filter(|inst| inst.op == InstOp::Op(Op::Lea))?;
@@ -289,7 +281,7 @@ pub(super) fn find(p: &Program, module: &Module) -> Variables {
     let mut source: FxHashMap<(Func, Value), Place> = FxHashMap::default();
     for ((func, base), place) in bases {
         source.extend(place.map(|place| ((func, base), place)));
-        let derived = match escapes.derived_of_counted(func, base) {
+        let derived = match escapes.derived_if_it_ends(func, base) {
             Some(derived) if is_made_before(module.func(func), base, &derived) => derived,
             _ => {
                 work.push((func, base));
@@ -312,7 +304,7 @@ pub(super) fn find(p: &Program, module: &Module) -> Variables {
 }
 
 /// Whether all that is derived from a base is there only after the base.
-fn is_made_before(function: &Function, base: Value, derived: &[bool]) -> bool {
+pub(super) fn is_made_before(function: &Function, base: Value, derived: &[bool]) -> bool {
     let cfg = Cfg::new(function);
     let intervals = cfg.dominator_intervals();
     // Blocks, and positions in them.

@@ -144,9 +144,13 @@ fn render_left(out: &mut String, report: &Report, top: usize, of: Option<usize>)
     more(out, loops.len(), top);
     let name = of.map(|f| &report.functions[f].name);
     let of_it = |c: &&Closure| name.is_none_or(|n| *n == c.name);
-    let (on_heap, bare): (Vec<&Closure>, Vec<&Closure>) =
-        report.closures.iter().filter(of_it).partition(|c| !c.captures.is_empty());
-    for (title, closures) in [("heap environments", on_heap), ("function values without an environment", bare)] {
+    let kinds = [
+        ("heap environments", &["last-use", "maybe-never", "never"][..]),
+        ("environments in the frame of the function that makes them", &["frame"]),
+        ("function values without an environment", &["no-environment"]),
+    ];
+    for (title, kind) in kinds {
+        let closures: Vec<&Closure> = report.closures.iter().filter(|c| of_it(c) && kind.contains(&c.freed)).collect();
         if !closures.is_empty() {
             let _ = writeln!(out, "\n{title}");
         }
