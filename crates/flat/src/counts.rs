@@ -23,8 +23,9 @@
 //! ```
 //!
 //! Which memory is an environment follows from the code: it is the second part of a function value. Records of
-//! continuations that are values ([`schedule`](mod@crate::schedule)) look the same to those who hold them; they belong to
-//! frames, and have a count that nobody changes ([`uncounted`]). Modules that make no environment are left as they are.
+//! continuations that are values ([`schedule`](mod@crate::schedule)) look the same to those who hold them. Their addresses,
+//! of the type [`record_ptr`], are counted as well: who leaves by a record returns the count that it was called with. Those
+//! in frames have a count that nobody changes ([`uncounted`]). Modules that make nothing on the heap are left as they are.
 //!
 //! A variable that function values share, and that outlives its function, has a count of its own: [`variables`] says which
 //! addresses hold one. Such an address is counted as a function value is, but held as long as anything derived from it is used.
@@ -44,6 +45,7 @@ use function::Counter;
 use nyala_base::{Id, Span};
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use variables::{Variables, is_made_before};
 
@@ -57,6 +59,7 @@ type Path = Vec<u64>;
 struct Program {
     env_ptr: Ty,
     pair: Ty,
+    record: Ty,
     leaves: FxHashMap<Ty, Rc<[Path]>>,
     /// Functions that are the code of a function value: the last parameter is the environment, which they own.
     codes: FxHashSet<Func>,
@@ -81,18 +84,18 @@ pub fn count_environments(module: &mut Module) {
     };
     let code = module.types.code();
     let pair = module.types.tuple(&[code, env_ptr]);
+    let record = record_ptr(&mut module.types);
     let mut codes: FxHashSet<Func> = module.globals.iter().flat_map(|g| functions_in(&g.init)).collect();
-    let (mut vectorized, mut threads, mut makes_any) = (FxHashSet::default(), FxHashSet::default(), false);
+    let (mut vectorized, mut threads) = (FxHashSet::default(), FxHashSet::default());
     let mut has_threads = false;
     for function in &module.funcs {
         for inst in function.blocks.iter().flat_map(|b| &b.insts) {
             match inst.op {
                 InstOp::Op(Op::Tuple) if inst.result.is_some_and(|r| function.ty(r) == pair) => {
-                    if let Some(Const::Func(f)) = function.as_const(inst.args[0]) {
-                        codes.insert(f);
-                        let is_null = function.as_const(inst.args[1]).is_some();
-                        makes_any |= !is_null && !returns_last_param(module.func(f));
-                    }
+                    codes.extend(match function.as_const(inst.args[0]) {
+                        Some(Const::Func(f)) => Some(f),
+                        _ => None,
+                    });
                 }
                 InstOp::Vectorize(body, ..) => drop(vectorized.insert(body)),
                 InstOp::Call(callee) => match module.func(callee).symbol() {
@@ -110,7 +113,7 @@ pub fn count_environments(module: &mut Module) {
             }
         }
     }
-    if !makes_any {
+    if module.funcs.iter().all(|f| environments(f, pair, record).is_empty()) {
         return;
     }
     let leavers = codes.iter().copied().filter(|&f| returns_last_param(module.func(f))).collect();
@@ -128,6 +131,7 @@ pub fn count_environments(module: &mut Module) {
     let mut program = Program {
         env_ptr,
         pair,
+        record,
         leaves: FxHashMap::default(),
         codes,
         leavers,
@@ -169,25 +173,58 @@ pub fn environments_by_code(module: &Module) -> FxHashMap<Func, bool> {
     found
 }
 
-/// Makes memory that looks like an environment to those who hold it, with a count that nobody changes: in the frame, or on
-/// the heap. Its address.
-pub(crate) fn uncounted(b: &mut FunctionBuilder, ty: Ty, on_heap: bool) -> Value {
+/// Where the continuations are that have records on the heap, in a module with counts.
+pub fn records_on_heap(module: &mut Module) -> Vec<Span> {
+    let record = record_ptr(&mut module.types);
+    let mut found: Vec<Span> = Vec::new();
+    for function in &module.funcs {
+        let insts = || function.blocks.iter().flat_map(|b| &b.insts);
+        let makers: FxHashMap<Value, &Inst> = insts().filter_map(|inst| Some((inst.result?, inst))).collect();
+        let is_made = |memory: Value| matches!(makers[&memory].op, InstOp::Call(_));
+        let addresses = insts().filter(|inst| {
+            inst.op == InstOp::Op(Op::Bitcast) && inst.result.is_some_and(|result| function.ty(result) == record)
+        });
+        found.extend(addresses.filter(|i| memory_of(&makers, i.args[0]).is_some_and(is_made)).map(|inst| inst.span));
+    }
+    found
+}
+
+/// The type of addresses of records: no other pointer has it.
+pub(crate) fn record_ptr(types: &mut Types) -> Ty {
+    let code = types.code();
+    let head = types.tuple(&[code]);
+    types.ptr(head)
+}
+
+/// The memory on the heap that is an environment or a record, in a function, and whether it is a record.
+fn environments(function: &Function, pair: Ty, record: Ty) -> BTreeMap<Value, bool> {
+    let insts = || function.blocks.iter().flat_map(|b| &b.insts);
+    let makers: FxHashMap<Value, &Inst> = insts().filter_map(|inst| Some((inst.result?, inst))).collect();
+    let mut found: BTreeMap<Value, bool> = BTreeMap::new();
+    for inst in insts() {
+        let Some(ty) = inst.result.map(|result| function.ty(result)) else { continue };
+        let address = match inst.op {
+            InstOp::Op(Op::Bitcast) if ty == record => inst.args[0],
+            InstOp::Op(Op::Tuple) if ty == pair && function.as_const(inst.args[0]).is_some() => inst.args[1],
+            _ => continue,
+        };
+        if let Some(memory) = memory_of(&makers, address).filter(|m| makers[m].op == InstOp::Op(Op::Alloc)) {
+            *found.entry(memory).or_default() |= ty == record;
+        }
+    }
+    found
+}
+
+/// Makes memory in the frame that looks like an environment to those who hold it, with a count that nobody changes. Its
+/// address.
+pub(crate) fn uncounted(b: &mut FunctionBuilder, ty: Ty) -> Value {
     let align = layout::size_align(b.types, ty).map_or(16, |(_, align)| align.max(16));
     // Padding, the count, and no layout.
     let n_before = align / 8;
     let i64_ty = b.types.prim(Prim::I64);
     let parts: Vec<Ty> = (0..n_before).map(|_| i64_ty).chain([ty]).collect();
     let behind_header = b.types.tuple(&parts);
-    let whole = match on_heap {
-        false => b.slot(behind_header, ""),
-        true => {
-            let array = b.types.indef_array(behind_header);
-            let (array, element) = (b.types.ptr(array), b.types.ptr(behind_header));
-            let (one, zero) = (b.literal(Prim::I64, 1), b.literal(Prim::I64, 0));
-            let made = b.op(Op::Alloc, &[one], array);
-            b.op(Op::Lea, &[made, zero], element)
-        }
-    };
+    let whole = b.slot(behind_header, "");
     let mut part = |idx: u64, ty: Ty| {
         let (idx, ptr) = (b.literal(Prim::I64, idx), b.types.ptr(ty));
         b.op(Op::Lea, &[whole, idx], ptr)
@@ -224,8 +261,13 @@ fn renamed(address: Value, name: Value, span: Span) -> Inst {
 }
 
 fn returns_last_param(function: &Function) -> bool {
-    let Some(last) = function.blocks.first().and_then(|entry| entry.params.last()) else { return false };
-    function.blocks.iter().any(|b| matches!(&b.term, Terminator::Return(values) if values.contains(last)))
+    let Some(&last) = function.blocks.first().and_then(|entry| entry.params.last()) else { return false };
+    let is_record = |inst: &&Inst| inst.op == InstOp::Op(Op::Bitcast) && inst.args[0] == last;
+    let records = function.blocks.iter().flat_map(|b| &b.insts).filter(is_record).filter_map(|inst| inst.result);
+    let own: Vec<Value> = records.chain([last]).collect();
+    let returns =
+        |b: &BlockData| matches!(&b.term, Terminator::Return(values) if values.iter().any(|v| own.contains(v)));
+    function.blocks.iter().any(returns)
 }
 
 impl Program {
@@ -234,7 +276,7 @@ impl Program {
         self.codes.contains(&func) && !self.leavers.contains(&func)
     }
 
-    /// Paths to the function values in a counted value; none if it is not counted.
+    /// Paths to the environments and records in a counted value; none if it is not counted.
     fn leaves(&mut self, types: &Types, ty: Ty) -> Rc<[Path]> {
         if let Some(known) = self.leaves.get(&ty) {
             return known.clone();
@@ -242,6 +284,8 @@ impl Program {
         let mut found: Vec<Path> = Vec::new();
         // Types are as deep as the source says, which is limited.
         if ty == self.pair {
+            found.push(vec![1]);
+        } else if ty == self.record {
             found.push(Vec::new());
         } else if matches!(types.kind(ty), TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..)) {
             for i in 0..types.n_parts(ty).unwrap_or(0) {
@@ -290,27 +334,6 @@ impl Program {
         }
     }
 
-    /// The memory that is an environment, in a function.
-    fn environments(&self, function: &Function) -> Vec<Value> {
-        let mut makers: FxHashMap<Value, &Inst> = FxHashMap::default();
-        for inst in function.blocks.iter().flat_map(|b| &b.insts) {
-            makers.extend(inst.result.map(|result| (result, inst)));
-        }
-        let mut found: Vec<Value> = Vec::new();
-        for inst in function.blocks.iter().flat_map(|b| &b.insts) {
-            if inst.op == InstOp::Op(Op::Tuple)
-                && inst.result.is_some_and(|r| function.ty(r) == self.pair)
-                && let Some(Const::Func(code)) = function.as_const(inst.args[0])
-                && !self.leavers.contains(&code)
-            {
-                found.extend(memory_of(&makers, inst.args[1]).filter(|m| makers[m].op == InstOp::Op(Op::Alloc)));
-            }
-        }
-        found.sort_unstable();
-        found.dedup();
-        found
-    }
-
     /// Environments that can lie in the frames of the functions that make them: nobody has them when these end, nor when the
     /// next one is made. A function that ends with a jump to another one has no frame then.
     fn find_in_frames(&self, module: &Module) -> FxHashSet<(Func, Value)> {
@@ -322,8 +345,9 @@ impl Program {
                 continue;
             }
             let func = Func::from_idx(i);
-            for memory in self.environments(function) {
-                if self.variables.fields_of(func, memory).is_empty()
+            for (memory, is_record) in environments(function, self.pair, self.record) {
+                if !is_record
+                    && self.variables.fields_of(func, memory).is_empty()
                     && let Some(derived) = escapes.derived_if_it_ends(func, memory)
                     && (escapes.made_again(func, &[memory]).is_empty() || is_made_before(function, memory, &derived))
                 {
@@ -336,12 +360,17 @@ impl Program {
 
     /// Memory that is an environment gets its count.
     fn make_environments(&mut self, module: &mut Module, func: Func) {
-        let found = self.environments(module.func(func));
+        let found = environments(module.func(func), self.pair, self.record);
         for i in 0..module.func(func).blocks.len() {
             let insts = std::mem::take(&mut module.funcs[func.idx()].blocks[i].insts);
             for inst in insts {
-                match inst.result.filter(|r| found.binary_search(r).is_ok()) {
-                    Some(memory) => self.make_environment(module, (func, i), &inst, memory),
+                match inst.result.and_then(|r| Some((r, *found.get(&r)?))) {
+                    Some((memory, is_record)) => {
+                        self.make_environment(module, (func, i), &inst, memory);
+                        if is_record {
+                            self.clear(module, (func, i), inst.span, memory);
+                        }
+                    }
                     None => module.funcs[func.idx()].blocks[i].insts.push(inst),
                 }
             }
@@ -359,7 +388,7 @@ impl Program {
             let mut b = FunctionBuilder::new(module, func);
             b.span = inst.span;
             b.switch_to(Block::from_idx(block));
-            let made = uncounted(&mut b, ty, false);
+            let made = uncounted(&mut b, ty);
             b.function.blocks[block].insts.push(renamed(made, memory, inst.span));
             return;
         }
@@ -379,6 +408,26 @@ impl Program {
         b.function.blocks[block].insts.push(renamed(made, memory, inst.span));
     }
 
+    /// A record holds nothing before it is written to, which may be never: it has room for arguments.
+    fn clear(&mut self, module: &mut Module, (func, block): (Func, usize), span: Span, memory: Value) {
+        let pointee = module.types.pointee(module.func(func).ty(memory));
+        let Some(ty) = pointee.and_then(|ty| part_ty(&module.types, ty, None)) else { return };
+        let paths = self.leaves(&module.types, ty);
+        let mut b = FunctionBuilder::new(module, func);
+        b.span = span;
+        b.switch_to(Block::from_idx(block));
+        for path in paths.iter() {
+            let (mut at, mut inner) = (memory, ty);
+            for (i, &idx) in [&[0], &path[..]].concat().iter().enumerate() {
+                inner = if i == 0 { ty } else { part_ty(b.types, inner, Some(idx)).unwrap_or(inner) };
+                let (idx, ptr) = (b.literal(Prim::I64, idx), b.types.ptr(inner));
+                at = b.op(Op::Lea, &[at, idx], ptr);
+            }
+            let null = b.function.constant(Const::Bits(0), inner);
+            b.store(at, null);
+        }
+    }
+
     /// Where the environments are that an environment of this type captures.
     fn offsets(&mut self, types: &Types, ty: Ty) -> Vec<u64> {
         let mut found = Vec::new();
@@ -386,7 +435,7 @@ impl Program {
             let Some(part) = types.part(ty, i) else { continue };
             for path in self.leaves(types, part).iter() {
                 let (mut at, mut inner) = (0, ty);
-                for &idx in [&[i], &path[..], &[1]].concat().iter() {
+                for &idx in [&[i], &path[..]].concat().iter() {
                     at += layout::offset(types, inner, idx).unwrap_or(0);
                     inner = part_ty(types, inner, Some(idx)).unwrap_or(inner);
                 }

@@ -32,7 +32,7 @@ pub mod simplify;
 mod vector;
 mod verify;
 
-pub use counts::{count_environments, environments_by_code};
+pub use counts::{count_environments, environments_by_code, records_on_heap};
 pub use data::*;
 pub use print::{print, print_functions};
 pub use promote::{promote_slots, promote_slots_of};

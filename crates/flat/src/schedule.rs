@@ -285,6 +285,10 @@ impl Scheduler<'_> {
         self.module.types.ptr(unit)
     }
 
+    fn record_ptr(&mut self) -> Ty {
+        crate::counts::record_ptr(&mut self.module.types)
+    }
+
     // Functions.
 
     /// The function of a continuation; its blocks are built later.
@@ -426,7 +430,7 @@ impl Scheduler<'_> {
     fn free_tys(&mut self, k: Cont) -> Vec<Ty> {
         let mut tys: Vec<Ty> = self.needs(k).iter().map(|&v| self.ty(self.w.ty(v))).collect();
         let n = tys.len() + self.exits.records(k).len();
-        tys.resize(n, self.env_ptr());
+        tys.resize(n, self.record_ptr());
         tys
     }
 

@@ -49,24 +49,10 @@ pub fn find(w: &World, facts: &Facts, sources: &Sources) -> Vec<Closure> {
     finder.find_given_away();
     finder.find_values();
     finder.find_leaks();
+    finder.ask_compiled_code();
     let mut found: Vec<Closure> = finder.found.into_values().collect();
-    if found.iter().any(|c| !c.captures.is_empty())
-        && let Some(in_frames) = in_frames(w)
-    {
-        for closure in found.iter_mut().filter(|c| in_frames.contains(&c.cont)) {
-            (closure.is_in_frame, closure.leak) = (true, None);
-        }
-    }
     found.sort_by_key(|c| w.cont(c.cont).origin);
     found
-}
-
-/// The functions whose environments all lie in frames in compiled code; `None` if it does not compile.
-fn in_frames(w: &World) -> Option<FxHashSet<Cont>> {
-    let (mut module, sources) = nyala_flat::schedule_with_sources(w, &mut Sink::default())?;
-    nyala_flat::count_environments(&mut module);
-    let codes = nyala_flat::environments_by_code(&module).into_iter().filter(|(_, on_heap)| !on_heap);
-    Some(codes.filter_map(|(code, _)| sources[code.idx()]).collect())
 }
 
 struct Finder<'a> {
@@ -174,13 +160,7 @@ impl Finder<'_> {
         // What a call with a function for its result returns to takes a function, but is none.
         let Some(k) = w.as_cont(v).filter(|&k| is_function(w, k) && !is_block(w, self.sources, k)) else { return };
         if !self.found.contains_key(&k) {
-            let mut captures: Vec<String> = Vec::new();
-            for &v in self.facts.nest.free(k) {
-                let name = self.captured(v);
-                if !captures.contains(&name) {
-                    captures.push(name);
-                }
-            }
+            let captures = self.captures(k);
             let callee = callee.filter(|&c| is_function(w, c));
             let why = why(self);
             self.found.insert(k, Closure { cont: k, captures, why, callee, used, is_in_frame: false, leak: None });
@@ -281,6 +261,48 @@ impl Finder<'_> {
             let (_, why, at) = &self.sinks[i];
             closure.leak = Some(Leak { why: why.clone(), at: *at, is_certain: certain.is_some() });
         }
+    }
+
+    /// Which environments lie in frames; continuations that have records on the heap. Nothing, if the program does not compile.
+    fn ask_compiled_code(&mut self) {
+        let w = self.w;
+        let Some((mut module, sources)) = nyala_flat::schedule_with_sources(w, &mut Sink::default()) else { return };
+        nyala_flat::count_environments(&mut module);
+        let mut others: Vec<(Cont, &str)> = Vec::new();
+        for (code, on_heap) in nyala_flat::environments_by_code(&module) {
+            let Some(k) = sources[code.idx()] else { continue };
+            match self.found.get_mut(&k) {
+                Some(closure) if !on_heap => (closure.is_in_frame, closure.leak) = (true, None),
+                Some(_) => {}
+                None if on_heap => others.push((k, "a continuation that is a value")),
+                None => {}
+            }
+        }
+        let records = nyala_flat::records_on_heap(&mut module);
+        let is_kept = |k: &Cont| !is_function(w, *k) && records.contains(&w.cont(*k).origin);
+        let why = "a continuation that is a value, and has what its round of a loop computed";
+        others.extend(self.facts.nest.conts.iter().copied().filter(is_kept).map(|k| (k, why)));
+        others.sort_unstable();
+        for (k, why) in others {
+            let used = w.cont(k).origin;
+            if self.found.values().all(|c| w.cont(c.cont).origin != used) {
+                let (captures, why) = (self.captures(k), why.into());
+                let closure = Closure { cont: k, captures, why, callee: None, used, is_in_frame: false, leak: None };
+                self.found.insert(k, closure);
+            }
+        }
+    }
+
+    /// What is free in a function or a continuation, in words.
+    fn captures(&self, k: Cont) -> Vec<String> {
+        let mut captures: Vec<String> = Vec::new();
+        for &v in self.facts.nest.free(k) {
+            let name = self.captured(v);
+            if !captures.contains(&name) {
+                captures.push(name);
+            }
+        }
+        captures
     }
 
     /// A captured value in words.

@@ -45,3 +45,8 @@ fn memory_stays_flat_while_millions_of_functions_share_variables() {
         print_i32(threads(1000000)); println(); print_i32(exits(200000)); println(); print_i32(lanes(1000000)); println();";
     runs_in_little_memory("captured_variables", main, 7);
 }
+
+#[test]
+fn memory_stays_flat_while_millions_of_continuations_are_values() {
+    runs_in_little_memory("continuations", "print_i32(all(3000000)); println();", 1);
+}

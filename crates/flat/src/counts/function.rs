@@ -168,7 +168,7 @@ impl<'p, 'm> Counter<'p, 'm> {
                             self.root_of.get(&first).filter(|_| is_env)
                         }
                         InstOp::Op(Op::Bitcast | Op::Lea) => {
-                            let is_env = |v: &Value| self.b.function.ty(*v) == self.p.env_ptr;
+                            let is_env = |v: &Value| [self.p.env_ptr, self.p.record].contains(&self.b.function.ty(*v));
                             let own = self.root_of.get(&first).filter(|_| is_env(&first));
                             own.or_else(|| self.aliases.get(&first))
                         }
@@ -350,7 +350,11 @@ impl<'p, 'm> Counter<'p, 'm> {
         result
     }
 
-    fn call(&mut self, callee: Func, environment: Value) {
+    /// Calls a function of the runtime with an environment, a record, or a variable that has a count.
+    fn call(&mut self, callee: Func, mut environment: Value) {
+        if self.b.function.ty(environment) != self.p.env_ptr {
+            environment = self.op(Op::Bitcast, &[environment], self.p.env_ptr);
+        }
         let unit = self.b.types.unit();
         let result = self.b.function.new_value(unit, "");
         self.push(InstOp::Call(callee), &[environment], Some(result));
@@ -359,16 +363,12 @@ impl<'p, 'm> Counter<'p, 'm> {
     /// Calls a function of the runtime with each environment that a value holds.
     fn for_leaves(&mut self, callee: Func, v: Value) {
         let ty = self.b.function.ty(v);
-        if self.bases.contains(&v) {
-            let address = self.op(Op::Bitcast, &[v], self.p.env_ptr);
-            return self.call(callee, address);
-        }
-        if ty == self.p.env_ptr {
+        if self.bases.contains(&v) || ty == self.p.env_ptr {
             return self.call(callee, v);
         }
         for path in self.p.leaves(self.b.types, ty).iter() {
             let (mut at, mut inner) = (v, ty);
-            for &idx in path.iter().chain(&[1]) {
+            for &idx in path {
                 inner = part_ty(self.b.types, inner, Some(idx)).unwrap_or(inner);
                 let idx = self.b.literal(Prim::I64, idx);
                 at = self.op(Op::Extract, &[at, idx], inner);
@@ -392,6 +392,9 @@ impl<'p, 'm> Counter<'p, 'm> {
             let code = self.b.function.undef(code);
             let null = self.b.function.constant(Const::Bits(0), self.p.env_ptr);
             return self.op(Op::Tuple, &[code, null], ty);
+        }
+        if ty == self.p.record {
+            return self.b.function.constant(Const::Bits(0), ty);
         }
         if self.p.leaves(self.b.types, ty).is_empty() {
             return self.b.function.undef(ty);
@@ -489,6 +492,7 @@ impl<'p, 'm> Counter<'p, 'm> {
             return;
         }
         let (op, result) = (inst.op, inst.result);
+        let is_part = inst.args.first().is_some_and(|a| self.aliases.contains_key(a));
         let owned_memory = op == InstOp::Op(Op::Load) && self.reads_own_environment(inst.args[0]);
         self.out.push(inst);
         if let Some(old) = replaced {
@@ -501,7 +505,7 @@ impl<'p, 'm> Counter<'p, 'm> {
                 self.retain(v);
             }
             let is_made = match op {
-                InstOp::Op(Op::Bitcast) => self.bases.contains(&v),
+                InstOp::Op(Op::Bitcast) => !is_part,
                 InstOp::Call(_) | InstOp::CallIndirect => true,
                 InstOp::Op(Op::Tuple) if self.b.function.ty(v) == self.p.pair => !self.is_rebuilt(v),
                 InstOp::Op(Op::Tuple | Op::Struct | Op::Array) => true,
@@ -641,8 +645,6 @@ impl<'p, 'm> Counter<'p, 'm> {
     /// Makes a variable hold nothing, and releases what it held.
     fn empty_variable(&mut self, slot: Value, holds: bool) {
         let Some(ty) = self.b.types.pointee(self.b.function.ty(slot)) else { return };
-        let env_ptr = self.b.types.ptr(self.p.env_ptr);
-        let null = self.b.function.constant(Const::Bits(0), self.p.env_ptr);
         for path in self.p.leaves(self.b.types, ty).iter() {
             let (mut at, mut inner) = (slot, ty);
             for &idx in path {
@@ -651,12 +653,11 @@ impl<'p, 'm> Counter<'p, 'm> {
                 let idx = self.b.literal(Prim::I64, idx);
                 at = self.op(Op::Lea, &[at, idx], ptr);
             }
-            let one = self.b.literal(Prim::I64, 1);
-            let at = self.op(Op::Lea, &[at, one], env_ptr);
             if holds {
-                let held = self.op(Op::Load, &[at], self.p.env_ptr);
+                let held = self.op(Op::Load, &[at], inner);
                 self.call(self.p.release, held);
             }
+            let null = self.b.function.constant(Const::Bits(0), inner);
             self.push(InstOp::Op(Op::Store), &[at, null], None);
         }
     }

@@ -154,7 +154,7 @@ impl Scheduler<'_> {
         let block = match b.far {
             Some(block) => block,
             None => {
-                let ty = self.env_ptr();
+                let ty = self.record_ptr();
                 let block = self.new_block(b, "arrive", &[(ty, "record")]);
                 *b.far.insert(block)
             }
@@ -268,7 +268,7 @@ impl Scheduler<'_> {
             let tys = self.payload(target);
             let mut fb = self.builder(b, Block(0), Span::NONE);
             let ty = record_ty(fb.types, &tys, &[]);
-            let slot = uncounted(&mut fb, ty, false);
+            let slot = uncounted(&mut fb, ty);
             b.made.push(Made { target, slot, addresses: Vec::new() });
         }
     }
@@ -284,15 +284,15 @@ impl Scheduler<'_> {
         if let Some(&record) = b.records.get(&of) {
             return record;
         }
-        let env_ptr = self.env_ptr();
+        let record_ptr = self.record_ptr();
         let (Some(i), Some(frame)) = (b.made.iter().position(|m| m.target == of), b.frame) else {
             self.limitation(span, "a continuation is used as a value", "let what takes it be specialized with `@`");
-            return self.module.funcs[b.func.idx()].undef(env_ptr);
+            return self.module.funcs[b.func.idx()].undef(record_ptr);
         };
         let slot = b.made[i].slot;
         let mut fb = self.builder(b, block, span);
         let idx = fb.literal(Prim::I32, i as u64);
-        let address = fb.op(Op::Bitcast, &[slot], env_ptr);
+        let address = fb.op(Op::Bitcast, &[slot], record_ptr);
         let ty = record_ty(fb.types, &[], &[]);
         fill(&mut fb, address, ty, 0, &[frame, idx]);
         b.made[i].addresses.push((block, address));
@@ -301,13 +301,16 @@ impl Scheduler<'_> {
 
     /// A continuation as a value.
     pub(super) fn continuation_pair(&mut self, b: &mut Building, block: Block, of: Val) -> Value {
-        let record = self.record(b, block, of, Span::NONE);
+        let span = self.w.as_cont(of).map_or(Span::NONE, |c| self.w.cont(c).origin);
+        let record = self.record(b, block, of, span);
         let ty = self.w.ty(of);
         let pair = self.ty(ty);
         let code = self.leaver(ty);
+        let env_ptr = self.env_ptr();
         let mut fb = self.builder(b, block, Span::NONE);
         let code = fb.func_addr(code);
-        fb.op(Op::Tuple, &[code, record], pair)
+        let env = fb.op(Op::Bitcast, &[record], env_ptr);
+        fb.op(Op::Tuple, &[code, env], pair)
     }
 
     /// The code of continuations of this type that are values.
@@ -322,10 +325,12 @@ impl Scheduler<'_> {
         let layout = group.map(|g| self.groups.all[g].clone()).unwrap_or_default();
         let func = self.module.declare("leave", Linkage::Internal, &params, &layout.tys);
         self.leavers.insert(ty, func);
+        let record_ptr = self.record_ptr();
         let mut fb = FunctionBuilder::new(&mut self.module, func);
         let entry = fb.entry(&[]);
         let args: Vec<Value> = (0..tys.len()).map(|i| fb.param(entry, i)).collect();
         let record = fb.param(entry, tys.len());
+        let record = fb.op(Op::Bitcast, &[record], record_ptr);
         fill_record(&mut fb, record, &tys, &args);
         let mut values: Vec<Value> = layout.tys.iter().map(|&t| fb.function.undef(t)).collect();
         match layout.record {
@@ -428,7 +433,11 @@ impl Scheduler<'_> {
         let span = rest.remove(0).span;
         let mut fb = self.builder(b, block, span);
         let ty = record_ty(fb.types, tys, env_tys);
-        let record = uncounted(&mut fb, ty, true);
+        let array = fb.types.indef_array(ty);
+        let (array, element) = (fb.types.ptr(array), fb.types.ptr(ty));
+        let (one, zero) = (fb.literal(Prim::I64, 1), fb.literal(Prim::I64, 0));
+        let made = fb.op(Op::Alloc, &[one], array);
+        let record = fb.op(Op::Lea, &[made, zero], element);
         fb.function.blocks[block.idx()].insts.push(Inst {
             op: InstOp::Op(Op::Bitcast),
             args: [record].as_slice().into(),

@@ -161,7 +161,7 @@ impl Scheduler<'_> {
                 }
             };
             let (_, rets) = self.signature(ty);
-            let record_ty = self.env_ptr();
+            let record_ty = self.record_ptr();
             let results = &mut self.groups.all[group];
             if results.tys.is_empty() {
                 results.tys = rets;
