@@ -146,9 +146,12 @@ impl Heap {
         })
     }
 
-    /// Whether it is time to look for abandoned records.
-    pub fn wants_marking(&self) -> bool {
-        self.made > (1 << 18).max(self.live_after) || self.words.len() > 2 * self.words_then + (1 << 22)
+    /// Whether it is time to look for abandoned records, so many steps after the last time: there are many new ones, or those
+    /// that were free then have been used since.
+    pub fn wants_marking(&self, steps: u64) -> bool {
+        steps > 2 * (self.records.len() as u64).max(1 << 16)
+            || self.made > (1 << 18).max(self.live_after)
+            || self.words.len() > 2 * self.words_then + (1 << 22)
     }
 
     /// A record of that class that was given back.
@@ -204,8 +207,14 @@ impl Heap {
         self.records[frame as usize].base as usize
     }
 
-    /// Marks what can be reached from `roots`; `refs` gives the registers of a record that hold closures.
-    pub fn mark<'a>(&mut self, roots: Vec<Frame>, refs: impl Fn(Kind) -> &'a [Reg]) {
+    /// Marks what can be reached from `roots`; `refs` gives the registers of a record that hold closures, `in_slots` the records
+    /// that a frame has by way of memory.
+    pub fn mark<'a>(
+        &mut self,
+        roots: Vec<Frame>,
+        in_slots: &FxHashMap<Frame, Vec<Frame>>,
+        refs: impl Fn(Kind) -> &'a [Reg],
+    ) {
         let mut work = roots;
         while let Some(frame) = work.pop() {
             let Some(record) = self.records.get_mut(frame as usize) else { continue };
@@ -214,6 +223,7 @@ impl Heap {
             }
             record.marked = true;
             let (base, kind) = (record.base as usize, record.kind);
+            work.extend(in_slots.get(&frame).into_iter().flatten());
             work.extend(refs(kind).iter().map(|&r| Closure(self.words[base + r as usize]).frame()));
         }
     }

@@ -20,7 +20,7 @@ use nyala_base::Span;
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Global, World};
 use nyala_runtime::{FfiType, call_checked};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -61,8 +61,12 @@ pub struct Machine<'w> {
     /// What calls ask of these.
     calls: Vec<Call>,
     code: Code,
-    /// Records that memory refers to.
-    pinned: FxHashSet<Frame>,
+    /// Function values in memory, by address; some have been overwritten, or their memory freed.
+    stored: FxHashMap<usize, Closure>,
+    /// Foreign code was given addresses: it may have copied function values to where nobody saw it.
+    may_be_copied: bool,
+    /// Those that were overwritten since then.
+    copied: Vec<Frame>,
     /// Frames that end with another.
     kept: FxHashMap<Frame, Vec<Frame>>,
     /// Address and size of each variable that lives as long as a function value that captured it.
@@ -75,6 +79,7 @@ pub struct Machine<'w> {
     max_steps: u64,
     /// Bytes of local variables and allocations after the last marking.
     bytes_then: usize,
+    steps_then: u64,
     restricted: restricted::Calls,
     // The current activation.
     func: FuncIdx,
@@ -93,7 +98,9 @@ impl<'w> Machine<'w> {
             compiled: Vec::new(),
             calls: Vec::new(),
             code: Code::default(),
-            pinned: FxHashSet::default(),
+            stored: FxHashMap::default(),
+            may_be_copied: false,
+            copied: Vec::new(),
             kept: FxHashMap::default(),
             outliving: Vec::new(),
             restricted: restricted::Calls::default(),
@@ -102,6 +109,7 @@ impl<'w> Machine<'w> {
             steps: 0,
             max_steps: options.max_steps.unwrap_or(u64::MAX),
             bytes_then: 0,
+            steps_then: 0,
             func: 0,
             frame: NONE,
             base: 0,
@@ -212,9 +220,10 @@ impl Machine<'_> {
     #[cold]
     fn grow(&mut self, kind: Kind, class: Class) -> Result<Frame> {
         let bytes = self.l.memory.live_bytes;
-        if self.heap.wants_marking() || self.heap.is_full() || bytes > 2 * self.bytes_then + MIN_BYTES {
+        let steps = self.steps - self.steps_then;
+        if self.heap.wants_marking(steps) || self.heap.is_full() || bytes > 2 * self.bytes_then + MIN_BYTES {
             self.collect();
-            self.bytes_then = self.l.memory.live_bytes;
+            (self.bytes_then, self.steps_then) = (self.l.memory.live_bytes, self.steps);
             if let Some(frame) = self.heap.reuse(kind, class) {
                 return Ok(frame);
             }
@@ -329,7 +338,8 @@ impl Machine<'_> {
 
     /// Finds abandoned records and gives them back.
     fn collect(&mut self) {
-        let mut roots: Vec<Frame> = self.pinned.iter().chain(self.kept.values().flatten()).copied().collect();
+        let (mut roots, in_slots) = self.find_stored();
+        roots.extend(self.kept.values().flatten().chain(&self.copied));
         if self.frame != NONE {
             roots.push(self.frame);
         }
@@ -338,7 +348,7 @@ impl Machine<'_> {
             self.words.iter().copied().chain(self.groups.iter().flat_map(Group::words)).map(|w| Closure(w).frame()),
         );
         let compiled = &self.compiled;
-        self.heap.mark(roots, |kind| match kind {
+        self.heap.mark(roots, &in_slots, |kind| match kind {
             Kind::Frame(f) => compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.closures),
             Kind::Captured(f) => {
                 compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.captured_closures)
@@ -353,6 +363,36 @@ impl Machine<'_> {
             }
         }
         self.free_outliving();
+    }
+
+    /// Records that function values in memory have: of all memory but local variables, and by the frame whose variables they
+    /// are in.
+    fn find_stored(&mut self) -> (Vec<Frame>, FxHashMap<Frame, Vec<Frame>>) {
+        if !self.may_be_copied {
+            let l = &mut self.l;
+            self.stored.retain(|&address, closure| l.load(address, Leaf::Cn).is_ok_and(|word| word == closure.0));
+        }
+        let (mut found, mut in_slots): (Vec<Frame>, FxHashMap<Frame, Vec<Frame>>) = Default::default();
+        if self.stored.is_empty() {
+            return (found, in_slots);
+        }
+        let mut slots: Vec<(usize, Frame)> = Vec::new();
+        for (i, record) in self.heap.records.iter().enumerate() {
+            let Kind::Frame(func) = record.kind else { continue };
+            let Some(Some(function)) = self.compiled.get(func as usize) else { continue };
+            let words = function.slots.iter().map(|&slot| self.heap.words[record.base as usize + slot as usize]);
+            slots.extend(words.filter(|&at| at != 0).map(|at| (at as usize, i as Frame)));
+        }
+        slots.sort_unstable();
+        for (&address, closure) in &self.stored {
+            let next = slots.partition_point(|slot| slot.0 <= address);
+            let around = next.checked_sub(1).map(|i| slots[i]);
+            match around.filter(|&(at, _)| self.l.memory.block_size(at).is_ok_and(|size| address - at < size)) {
+                Some((_, frame)) => in_slots.entry(frame).or_default().push(closure.frame()),
+                None => found.push(closure.frame()),
+            }
+        }
+        (found, in_slots)
     }
 
     /// Gives variables back that function values captured and nobody has any more.
@@ -632,8 +672,8 @@ impl Machine<'_> {
     #[inline]
     fn store(&mut self, address: usize, leaf: Leaf, word: u64) -> Result<()> {
         if leaf == Leaf::Cn {
-            // What memory refers to stays.
-            self.pinned.insert(Closure(word).frame());
+            let old = self.stored.insert(address, Closure(word));
+            self.copied.extend(old.filter(|_| self.may_be_copied).map(Closure::frame));
         }
         if word == POISON {
             self.l.memory.check_write(address, leaf.size()).map_err(memory_fault)?;

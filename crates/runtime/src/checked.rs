@@ -222,7 +222,7 @@ impl CheckedMemory {
     }
 
     /// The size of the block that starts at `addr`.
-    fn block_size(&self, addr: usize) -> Result<usize, MemoryFault> {
+    pub fn block_size(&self, addr: usize) -> Result<usize, MemoryFault> {
         if !self.contains(addr) || addr - self.base < 64 + HEADER || !addr.is_multiple_of(16) {
             return Err(MemoryFault::NotABlock);
         }

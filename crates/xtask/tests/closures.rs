@@ -3,17 +3,27 @@
 mod common;
 
 use common::{Folder, nyala, root, stderr};
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Kilobytes of addresses: the program's stack has 1 GiB of them. What is not freed has more than the rest.
 const LIMIT: u32 = 1_600_000;
 
-/// Runs a program of `tests/run/closures` with another `main`, in little memory, as native code of all kinds.
-fn runs_in_little_memory(program: &str, main: &str, n_lines: usize) {
-    let folder = Folder::new(program);
+/// Kilobytes that the interpreter may have touched; without what it gives back there were more than twice as many.
+const INTERPRETER_LIMIT: u64 = 120_000;
+
+/// A program of `tests/run/closures` with another `main`.
+fn with_main(folder: &Folder, program: &str, main: &str) -> PathBuf {
     let text = std::fs::read_to_string(root().join(format!("tests/run/closures/{program}.impala"))).unwrap();
     let (functions, _) = text.split_once("fn main()").unwrap();
-    let file = folder.write("rounds.impala", format!("{functions}fn main() -> i32 {{ {main} 0 }}"));
+    folder.write("rounds.impala", format!("{functions}fn main() -> i32 {{ {main} 0 }}"))
+}
+
+/// Runs a program in little memory, as native code of all kinds.
+fn runs_in_little_memory(program: &str, main: &str, n_lines: usize) {
+    let folder = Folder::new(program);
+    let file = with_main(&folder, program, main);
     let program = folder.path("rounds");
     let mut outputs = Vec::new();
     for options in [&["-O0"][..], &["-O3"], &["-O1", "--no-pe"]] {
@@ -49,4 +59,36 @@ fn memory_stays_flat_while_millions_of_functions_share_variables() {
 #[test]
 fn memory_stays_flat_while_millions_of_continuations_are_values() {
     runs_in_little_memory("continuations", "print_i32(all(3000000)); println();", 1);
+}
+
+/// The most memory that the interpreter had at a time, as far as `/proc` tells.
+fn peak_of_interpreter(program: &str, main: &str) -> u64 {
+    let folder = Folder::new(&format!("{program} interpreted"));
+    let file = with_main(&folder, program, main);
+    let args = ["run", "--engine", "interp", "--allow", "unused-name"];
+    let command = common::command();
+    let mut child = Command::new(command).args(args).arg(&file).stdout(Stdio::null()).spawn().unwrap();
+    let mut peak = 0;
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak = line.and_then(|l| l.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(peak);
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success());
+            return peak;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_interpreter_gives_functions_and_their_variables_back() {
+    for (program, main) in [
+        ("captured_variables", "print_i32(rounds(1500000)); println();"),
+        ("continuations", "print_i32(all(400000)); println();"),
+    ] {
+        let peak = peak_of_interpreter(program, main);
+        assert!((1000..INTERPRETER_LIMIT).contains(&peak), "{program}: {peak} kB");
+    }
 }

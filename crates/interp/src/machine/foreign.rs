@@ -38,6 +38,11 @@ impl Machine<'_> {
             let text = format!("argument {} of foreign function `{}` is uninitialized", i + 1, foreign.name);
             return Err(uninitialized_read::error(text).into());
         }
+        let is_copy = match foreign.kind {
+            ForeignKind::Call(_) => !foreign.name.starts_with("nyala_"),
+            _ => matches!(foreign.kind, ForeignKind::DeviceCopy(_)),
+        };
+        self.may_be_copied |= is_copy && args.iter().any(|a| self.l.memory.owns(a.1 as usize));
         let first = self.words.first().copied().unwrap_or(0);
         self.words.clear();
         let on_cpu = nyala_runtime::is_cpu(first as i32);
