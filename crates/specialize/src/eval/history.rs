@@ -1,4 +1,19 @@
 //! What happened on the way to where evaluation is: loops entered by `@@`, earlier calls of recursive continuations.
+//!
+//! **Why evaluation ends.** Budgets (`units.rs`) end it in any case; this is why they are not spent. The source has finitely
+//! many continuations. A way without end comes to one of them again and again, and never with values that it had before, since
+//! the stub for those is known. Its calls are on the path as records, and each looks back at some of them: one in `2^n` over
+//! `2^(n + 1)` records, so that calls of any period meet. Numbers may differ from call to call where a filter asks for them:
+//! the program counts. Any other difference is *drift*. It makes a parameter general in the next round, for the calls of that
+//! continuation with arguments of these kinds in that unit. There are finitely many of those, and none is made general twice.
+//!
+//! Two rules take records off the path, and leave what this needs:
+//!
+//! - A block that is built again is no deeper recursion ([`Evaluator::before_first_build`]). Its values are those of the first
+//!   time; it assumes less of memory than then, which comes to an end.
+//! - A call that was left by any exit is over ([`Evaluator::note_returned`]). Only records that are younger than the exit's
+//!   stub are taken. A way that leaves by one stub without end has come to known code; if each time it is another stub, the
+//!   code around, which makes them, recurs, and has records that are older.
 
 use super::{CHAIN, Entered, Evaluator, Past, Record, Returned, Site, State, StubId};
 use crate::facts::{is_function, is_return};
