@@ -6,7 +6,7 @@ use nyala_flat::Module;
 
 /// A pass over flat SSA.
 pub struct FlatPass {
-    /// Its flag, key in `--time-passes`, and the stage after which `--dump` shows the module.
+    /// Its key in `--time-passes`.
     pub name: &'static str,
     pub about: &'static str,
     /// Runs from this `-O` on.

@@ -8,6 +8,7 @@ mod evaluate;
 mod pages;
 mod plots;
 mod random;
+mod replay;
 mod snippets;
 mod texts;
 mod tidy;
@@ -73,6 +74,13 @@ enum Task {
         #[arg(long)]
         keep: Option<PathBuf>,
     },
+    /// Compile all programs with another revision, too, and compare residual programs, flat code and machine code
+    Replay {
+        /// The revision, as git names it
+        revision: String,
+        /// Only programs whose path contains this
+        filter: Option<String>,
+    },
     /// Check the map in ARCHITECTURE.md, dependencies, headers, file lengths
     Tidy,
     /// Measure compile times and the blur; writes bench/results/
@@ -128,6 +136,7 @@ fn main() -> ExitCode {
             let tally = random::run(seed, time, programs, keep.as_deref(), which);
             Ok(tally.failed == 0)
         }
+        Task::Replay { revision, filter } => replay::run(&revision, filter.as_deref()),
         Task::Tidy => {
             let tally = tidy::run();
             println!("{} passed, {} failed, 0 skipped", tally.passed, tally.failed);

@@ -9,6 +9,10 @@ use std::process::Command;
 
 /// Files longer than this need a reason in their header.
 const MAX_LINES: usize = 900;
+/// Source files longer than this are on the map.
+const MAX_LINES_OFF_MAP: usize = 100;
+/// Folders that paths on the map begin with.
+const MAPPED: &[&str] = &["bench/", "crates/", "docs/", "examples/", "lib/", "tests/"];
 /// Crates that may contain `unsafe`.
 const UNSAFE: &[&str] = &["runtime", "gen-llvm"];
 
@@ -18,6 +22,7 @@ pub fn run() -> Tally {
     type Check = fn(&mut Vec<String>);
     let checks: &[(&str, Check)] = &[
         ("map", check_map),
+        ("paths", check_paths),
         ("headers", check_headers),
         ("unsafe", check_unsafe),
         ("promises", check_promises),
@@ -91,6 +96,27 @@ fn check_map(faults: &mut Vec<String>) {
     for name in rows.keys() {
         if !folders.contains(name) {
             faults.push(format!("ARCHITECTURE.md lists {name}, which is not in crates/"));
+        }
+    }
+}
+
+/// Paths of ARCHITECTURE.md lead somewhere, and to every long source file. A folder ends with `/`.
+fn check_paths(faults: &mut Vec<String>) {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap_or_default();
+    let quoted = text.split('`').skip(1).step_by(2);
+    let is_path = |word: &&str| MAPPED.iter().any(|folder| word.starts_with(folder)) && !word.contains('<');
+    let paths: Vec<&str> = quoted.filter(is_path).collect();
+    for path in &paths {
+        if !root().join(path).exists() {
+            faults.push(format!("ARCHITECTURE.md names {path}, which does not exist"));
+        }
+    }
+    for file in rust_files() {
+        let name = shown(&file);
+        let is_mapped = paths.iter().any(|p| *p == name || p.ends_with('/') && name.starts_with(p));
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        if !is_mapped && text.lines().count() > MAX_LINES_OFF_MAP {
+            faults.push(format!("{name} has over {MAX_LINES_OFF_MAP} lines and is not in ARCHITECTURE.md"));
         }
     }
 }

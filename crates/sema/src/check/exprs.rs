@@ -1,4 +1,4 @@
-//! Expressions, statements, patterns.
+//! Types of expressions.
 
 use super::*;
 use nyala_syntax::ast::{BinaryOp, Block, ExprKind, Suffix, UnaryOp};
