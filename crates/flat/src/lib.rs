@@ -37,7 +37,7 @@ pub use data::*;
 pub use print::{print, print_functions};
 pub use promote::{promote_slots, promote_slots_of};
 pub use read::{ReadError, read};
-pub use schedule::{schedule, schedule_with_sources};
+pub use schedule::{is_continuation, schedule, schedule_with_sources};
 pub use simplify::{simplify_branches, simplify_function};
 pub use vector::VectorOp;
 pub use verify::verify;

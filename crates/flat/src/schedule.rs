@@ -506,7 +506,7 @@ fn is_function(w: &World, k: Cont) -> bool {
 }
 
 /// Whether values of this type take no continuation to return to.
-fn is_continuation(types: &Types, ty: Ty) -> bool {
+pub fn is_continuation(types: &Types, ty: Ty) -> bool {
     let mut ty = ty;
     let mut parity = true;
     // The last parameter decides, alternately.

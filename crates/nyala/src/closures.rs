@@ -158,7 +158,8 @@ impl Finder<'_> {
     fn note(&mut self, v: Val, why: impl FnOnce(&Self) -> String, callee: Option<Cont>, used: Span) {
         let w = self.w;
         // What a call with a function for its result returns to takes a function, but is none.
-        let Some(k) = w.as_cont(v).filter(|&k| is_function(w, k) && !is_block(w, self.sources, k)) else { return };
+        let is_meant = |k: &Cont| is_compiled_function(w, *k) && !is_block(w, self.sources, *k);
+        let Some(k) = w.as_cont(v).filter(is_meant) else { return };
         if !self.found.contains_key(&k) {
             let captures = self.captures(k);
             let callee = callee.filter(|&c| is_function(w, c));
@@ -279,7 +280,7 @@ impl Finder<'_> {
             }
         }
         let records = nyala_flat::records_on_heap(&mut module);
-        let is_kept = |k: &Cont| !is_function(w, *k) && records.contains(&w.cont(*k).origin);
+        let is_kept = |k: &Cont| !is_compiled_function(w, *k) && records.contains(&w.cont(*k).origin);
         let why = "a continuation that is a value, and has what its round of a loop computed";
         others.extend(self.facts.nest.conts.iter().copied().filter(is_kept).map(|k| (k, why)));
         others.sort_unstable();
@@ -328,6 +329,11 @@ impl Finder<'_> {
             _ => format!("a value of line {}", self.sources.line(span)),
         }
     }
+}
+
+/// Whether it is a function, also in compiled code: what only takes a function besides is a continuation there.
+fn is_compiled_function(w: &World, k: Cont) -> bool {
+    is_function(w, k) && !nyala_flat::is_continuation(&w.types, w.cont(k).ty)
 }
 
 /// Functions and loops without a name of their own.

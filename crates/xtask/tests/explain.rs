@@ -126,7 +126,9 @@ fn explaining_changes_nothing_and_knows_all_closures() {
             assert_eq!(plain, nyala_ir::print::print_lines(&explained.residual).0, "{name}");
             let Ok(module) = s.flat(&explained.residual) else { continue };
             let closures = module.funcs.iter().filter(|f| f.name.contains(".closure")).count();
-            let told: Vec<&str> = explained.report.closures.iter().map(|c| c.why.as_str()).collect();
+            let mut told: Vec<&str> = explained.report.closures.iter().map(|c| c.why.as_str()).collect();
+            // These have records; the code that enters them is shared.
+            told.retain(|why| !why.contains("has what its round of a loop computed"));
             assert_eq!(told.len(), closures, "{name}: {told:?}");
         }
     };
