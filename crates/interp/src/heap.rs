@@ -207,12 +207,13 @@ impl Heap {
         self.records[frame as usize].base as usize
     }
 
-    /// Marks what can be reached from `roots`; `refs` gives the registers of a record that hold closures, `in_slots` the records
-    /// that a frame has by way of memory.
+    /// Marks what can be reached from `roots`; `refs` gives the registers of a record that hold closures, `others` the records
+    /// that a frame has by way of memory, `owner` the frame whose variable an address leads into.
     pub fn mark<'a>(
         &mut self,
         roots: Vec<Frame>,
-        in_slots: &FxHashMap<Frame, Vec<Frame>>,
+        others: impl Fn(Frame) -> &'a [Frame],
+        owner: impl Fn(u64) -> Option<Frame>,
         refs: impl Fn(Kind) -> &'a [Reg],
     ) {
         let mut work = roots;
@@ -223,8 +224,10 @@ impl Heap {
             }
             record.marked = true;
             let (base, kind) = (record.base as usize, record.kind);
-            work.extend(in_slots.get(&frame).into_iter().flatten());
+            let size = self.sizes[record.class as usize] as usize;
+            work.extend(others(frame));
             work.extend(refs(kind).iter().map(|&r| Closure(self.words[base + r as usize]).frame()));
+            work.extend(self.words[base..base + size].iter().filter_map(|&word| owner(word)));
         }
     }
 

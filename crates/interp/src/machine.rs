@@ -63,6 +63,8 @@ pub struct Machine<'w> {
     code: Code,
     /// Function values in memory, by address; some have been overwritten, or their memory freed.
     stored: FxHashMap<usize, Closure>,
+    /// The same of addresses.
+    stored_addresses: FxHashMap<usize, u64>,
     /// Foreign code was given addresses: it may have copied function values to where nobody saw it.
     may_be_copied: bool,
     /// Those that were overwritten since then.
@@ -88,6 +90,17 @@ pub struct Machine<'w> {
     pc: usize,
 }
 
+/// The frame whose local variable an address leads into.
+fn owner(variables: &[(usize, usize, Frame)], address: u64) -> Option<Frame> {
+    let (first, last) = (variables.first()?, variables.last()?);
+    if address < first.0 as u64 || address >= (last.0 + last.1) as u64 {
+        return None;
+    }
+    let next = variables.partition_point(|v| v.0 as u64 <= address);
+    let (at, size, frame) = variables[next.checked_sub(1)?];
+    (address - (at as u64) < size as u64).then_some(frame)
+}
+
 impl<'w> Machine<'w> {
     /// For calls of functions in `nest`, which is of the program.
     pub fn new(w: &'w World, nest: &'w Nest, options: &'w Options) -> Result<Machine<'w>> {
@@ -99,6 +112,7 @@ impl<'w> Machine<'w> {
             calls: Vec::new(),
             code: Code::default(),
             stored: FxHashMap::default(),
+            stored_addresses: FxHashMap::default(),
             may_be_copied: false,
             copied: Vec::new(),
             kept: FxHashMap::default(),
@@ -338,23 +352,29 @@ impl Machine<'_> {
 
     /// Finds abandoned records and gives them back.
     fn collect(&mut self) {
-        let (mut roots, in_slots) = self.find_stored();
+        let variables = self.variables();
+        let (mut roots, in_variables) = self.find_stored(&variables);
         roots.extend(self.kept.values().flatten().chain(&self.copied));
         if self.frame != NONE {
             roots.push(self.frame);
         }
-        // Any word on its way may be a closure.
-        roots.extend(
-            self.words.iter().copied().chain(self.groups.iter().flat_map(Group::words)).map(|w| Closure(w).frame()),
-        );
+        // Any word on its way may be a closure, or an address.
+        let words = || self.words.iter().copied().chain(self.groups.iter().flat_map(Group::words));
+        roots.extend(words().map(|w| Closure(w).frame()).chain(words().filter_map(|w| owner(&variables, w))));
         let compiled = &self.compiled;
-        self.heap.mark(roots, &in_slots, |kind| match kind {
-            Kind::Frame(f) => compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.closures),
-            Kind::Captured(f) => {
-                compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.captured_closures)
-            }
-            Kind::Free => &[],
-        });
+        let others = |frame: Frame| in_variables.get(&frame).map_or(&[][..], Vec::as_slice);
+        self.heap.mark(
+            roots,
+            others,
+            |word| owner(&variables, word),
+            |kind| match kind {
+                Kind::Frame(f) => compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.closures),
+                Kind::Captured(f) => {
+                    compiled.get(f as usize).and_then(|f| f.as_ref()).map_or(&[], |f| &f.captured_closures)
+                }
+                Kind::Free => &[],
+            },
+        );
         for frame in self.heap.sweep() {
             match self.heap.records[frame as usize].kind {
                 Kind::Frame(_) => self.free_frame(frame),
@@ -365,34 +385,39 @@ impl Machine<'_> {
         self.free_outliving();
     }
 
-    /// Records that function values in memory have: of all memory but local variables, and by the frame whose variables they
-    /// are in.
-    fn find_stored(&mut self) -> (Vec<Frame>, FxHashMap<Frame, Vec<Frame>>) {
+    /// Local variables in memory: address, size, whose they are; sorted.
+    fn variables(&self) -> Vec<(usize, usize, Frame)> {
+        let mut found: Vec<(usize, usize, Frame)> = Vec::new();
+        for (i, record) in self.heap.records.iter().enumerate() {
+            let Kind::Frame(func) = record.kind else { continue };
+            let Some(Some(function)) = self.compiled.get(func as usize) else { continue };
+            let addresses = function.slots.iter().map(|&r| self.heap.words[record.base as usize + r as usize] as usize);
+            let sized = addresses.filter_map(|at| Some((at, self.l.memory.block_size(at).ok()?, i as Frame)));
+            found.extend(sized);
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// Records that function values and addresses in memory have: of all memory but local variables, and by the frame whose
+    /// variables they are in.
+    fn find_stored(&mut self, variables: &[(usize, usize, Frame)]) -> (Vec<Frame>, FxHashMap<Frame, Vec<Frame>>) {
         if !self.may_be_copied {
             let l = &mut self.l;
             self.stored.retain(|&address, closure| l.load(address, Leaf::Cn).is_ok_and(|word| word == closure.0));
         }
-        let (mut found, mut in_slots): (Vec<Frame>, FxHashMap<Frame, Vec<Frame>>) = Default::default();
-        if self.stored.is_empty() {
-            return (found, in_slots);
-        }
-        let mut slots: Vec<(usize, Frame)> = Vec::new();
-        for (i, record) in self.heap.records.iter().enumerate() {
-            let Kind::Frame(func) = record.kind else { continue };
-            let Some(Some(function)) = self.compiled.get(func as usize) else { continue };
-            let words = function.slots.iter().map(|&slot| self.heap.words[record.base as usize + slot as usize]);
-            slots.extend(words.filter(|&at| at != 0).map(|at| (at as usize, i as Frame)));
-        }
-        slots.sort_unstable();
-        for (&address, closure) in &self.stored {
-            let next = slots.partition_point(|slot| slot.0 <= address);
-            let around = next.checked_sub(1).map(|i| slots[i]);
-            match around.filter(|&(at, _)| self.l.memory.block_size(at).is_ok_and(|size| address - at < size)) {
-                Some((_, frame)) => in_slots.entry(frame).or_default().push(closure.frame()),
-                None => found.push(closure.frame()),
+        let l = &mut self.l;
+        self.stored_addresses.retain(|&at, word| l.load(at, Leaf::Ptr).is_ok_and(|now| now == *word));
+        let (mut found, mut in_variables): (Vec<Frame>, FxHashMap<Frame, Vec<Frame>>) = Default::default();
+        let functions = self.stored.iter().map(|(&at, closure)| (at, closure.frame()));
+        let addresses = self.stored_addresses.iter().filter_map(|(&at, &word)| Some((at, owner(variables, word)?)));
+        for (at, held) in functions.chain(addresses) {
+            match owner(variables, at as u64) {
+                Some(frame) => in_variables.entry(frame).or_default().push(held),
+                None => found.push(held),
             }
         }
-        (found, in_slots)
+        (found, in_variables)
     }
 
     /// Gives variables back that function values captured and nobody has any more.
@@ -674,6 +699,9 @@ impl Machine<'_> {
         if leaf == Leaf::Cn {
             let old = self.stored.insert(address, Closure(word));
             self.copied.extend(old.filter(|_| self.may_be_copied).map(Closure::frame));
+        }
+        if leaf == Leaf::Ptr && self.l.memory.owns(word as usize) {
+            self.stored_addresses.insert(address, word);
         }
         if word == POISON {
             self.l.memory.check_write(address, leaf.size()).map_err(memory_fault)?;

@@ -151,14 +151,14 @@ impl Machine<'_> {
                 Inst::Lea { d, a, b, size } => set!(d, get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size)))),
                 Inst::LeaImm { d, a, offset } => set!(d, get!(a).wrapping_add(consts[offset as usize])),
                 Inst::Load { d, a, leaf } => set!(d, l.load(get!(a) as usize, leaf)?),
-                Inst::Store { a, s, leaf } if leaf != Leaf::Cn && get!(s) != POISON => {
+                Inst::Store { a, s, leaf } if !matches!(leaf, Leaf::Cn | Leaf::Ptr) && get!(s) != POISON => {
                     l.store(get!(a) as usize, leaf, get!(s))?;
                 }
                 Inst::LoadAt { d, a, b, size, leaf } => {
                     let at = get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size)));
                     set!(d, l.load(at as usize, leaf)?);
                 }
-                Inst::StoreAt { a, b, size, s, leaf } if get!(s) != POISON => {
+                Inst::StoreAt { a, b, size, s, leaf } if !matches!(leaf, Leaf::Cn | Leaf::Ptr) && get!(s) != POISON => {
                     let at = get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size)));
                     l.store(at as usize, leaf, get!(s))?;
                 }
