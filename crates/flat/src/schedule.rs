@@ -7,7 +7,8 @@
 //! says so with what it returns ([`exits`]). Bodies of `parallel` and `spawn` become callbacks of the runtime ([`launch`]).
 //!
 //! **Order.** Writes and partial operations stay in the block that owns their `mem`, in its order. Other operations go
-//! as late as their uses allow, then up the dominator tree to where the fewest loops are around them (`targets.md`).
+//! as late as their uses allow, then up the dominator tree to where the fewest loops are around them
+//! (`docs/design/targets.md`, Placement).
 //!
 //! ```text
 //! cont f(m, x, ret) = branch(m, lt(x, 0), then, else)        func f(i32) -> (i32) {

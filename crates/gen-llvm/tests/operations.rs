@@ -467,7 +467,8 @@ fn lanes_agree_with_numbers() {
                         let result = nyala_interp::run(&single, entry, &[a, b, c, i as u64], &Default::default());
                         let interpreted = result.map_err(|f| f.diagnostic().message).expect("no fault")[0];
                         let text = format!("{what} is {interpreted:x} interpreted, {compiled:x} compiled");
-                        // Vectors of these are within 4 units in the last place (`targets.md`, Math).
+                        // Vectors of these are within 4 units in the last place (`docs/design/targets.md`,
+                        // Math functions).
                         let close = LIBRARY.contains(&case.op) && interpreted.abs_diff(compiled) <= 4;
                         assert!(same(case.to, interpreted, compiled) || close, "{text}");
                     }

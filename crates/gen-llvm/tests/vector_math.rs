@@ -215,7 +215,8 @@ fn distances<T: Float>(cpu: Option<&str>, lanes: usize, n: usize) -> Vec<Distanc
     UNARY.into_iter().chain(BINARY).map(measure).collect()
 }
 
-/// As far as `targets.md` lets vectors go; what is exact but for its last rounding may look half of one farther.
+/// As far as `docs/design/targets.md`, Math functions, lets vectors go; what is exact but for its last rounding may look half
+/// of one farther.
 const MAX_ULP: i64 = 4;
 
 #[test]

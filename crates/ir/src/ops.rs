@@ -1,7 +1,7 @@
 //! The op table: everything the compiler knows about an operation that is not code. Printer and reader keywords,
 //! arity, result rule and effect class come from here.
 
-/// What an operation may do besides computing its result (`targets.md`, Effects).
+/// What an operation may do besides computing its result (`docs/design/targets.md`, Effects of operations).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// Floats freely.
@@ -157,7 +157,7 @@ impl Op {
         self >= Op::Sqrt
     }
 
-    /// Math functions whose result is the same everywhere, hence folds (`targets.md`, CPU).
+    /// Math functions whose result is the same everywhere, hence folds (`docs/design/targets.md`, Math functions).
     pub fn is_exact_math(self) -> bool {
         self >= Op::Sqrt && self <= Op::Copysign
     }

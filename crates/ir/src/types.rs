@@ -120,7 +120,7 @@ pub enum TyKind {
     Vector(Prim, u32),
     /// The state of memory; a token, no data.
     Mem,
-    /// Address of a `pointee` in `space` (0: generic; `anydsl.md` A.4 has the numbers).
+    /// Address of a `pointee` in `space` (0: generic; `docs/design/anydsl.md`, Address spaces, has the numbers).
     Ptr {
         pointee: Ty,
         space: u8,

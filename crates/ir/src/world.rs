@@ -230,7 +230,7 @@ impl World {
     }
 
     /// Whether operations on floats that are made from now on are fast: may be reassociated and contracted, and are of no
-    /// NaN or infinity (`targets.md`, Math). Returns what was set before.
+    /// NaN or infinity (`docs/promises.md`, `@fast`). Returns what was set before.
     pub fn set_fast(&mut self, fast: bool) -> bool {
         std::mem::replace(&mut self.fast, fast)
     }

@@ -1,4 +1,4 @@
-//! Parallel loops and threads (`001` 5.1; `targets.md`, CPU).
+//! Parallel loops and threads (`001` 5.1; `docs/design/targets.md`, Launches on the CPU).
 //!
 //! A loop is divided into one *lane* per thread, each a contiguous part, so that successive loops over the same data meet
 //! it in the same caches. A thread takes ranges from the front of its lane, each a fraction of what is left; when the

@@ -159,7 +159,7 @@ pub enum Index {
     Items,
 }
 
-/// Platforms with a launch of their own (`anydsl.md` A.6).
+/// Platforms with a launch of their own (`docs/design/anydsl.md`, Launches on devices).
 const PLATFORMS: [&str; 8] = ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls"];
 
 /// Indices of CUDA, NVVM, OpenCL and AMDGPU by the beginnings of their names; then the axis, or nothing where it is an

@@ -204,7 +204,8 @@ pub struct TraitInfo<'a> {
     pub lang: Option<Lang>,
 }
 
-/// The prelude's traits that allow operators (`language.md`, Items); each allows what those before it do.
+/// The prelude's traits that allow operators (`docs/design/language.md`, Traits for operators). A trait allows what
+/// its super traits do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lang {
     /// Comparisons.

@@ -10,7 +10,8 @@ use std::cell::OnceCell;
 /// Facts about the continuations of a source graph.
 pub struct Facts {
     pub nest: Nest,
-    /// A cycle of references leads through the continuation and no binder of its free values (`specializer-notes.md`).
+    /// A cycle of references leads through the continuation and no binder of its free values (`docs/design/specializer.md`,
+    /// Recursive continuations).
     pub is_recursive: SideTable<Cont, bool>,
     /// Position in postorder of the reference graph, arguments visited before callees: callers have the greater one.
     pub postorder: SideTable<Cont, u32>,

@@ -1,5 +1,5 @@
 //! When a recursion is taken for divergent: comparison with its ancestors, hints for the next round, and the report
-//! for what nothing can stop (`specializer-notes.md`, 3).
+//! for what nothing can stop (`docs/design/specializer.md`, Drift).
 
 use crate::diagnostics::specialization_diverges;
 use crate::eval::Evaluator;

@@ -1,7 +1,6 @@
 //! Bodies of `vectorize` become vector code: flat SSA in, flat SSA out.
 //!
-//! The subject of `targets.md`, Vectorization (`001`
-//! 5.2; `002` 6.2).
+//! `docs/design/targets.md`, Vector code, says what is decided (`001` 5.2; `002` 6.2).
 //!
 //! Of a function, *versions* are made ([`versions`]): for arguments of certain shapes, with or without a mask. A version
 //! does for all lanes at once what the function does for each of the active ones. Its six steps, one module each:

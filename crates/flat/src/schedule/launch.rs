@@ -1,5 +1,6 @@
-//! Launches: the bodies of `parallel` and `spawn` become callbacks that the runtime calls on other threads (`targets.md`,
-//! CPU). Apart from the other calls, because here code leaves the function it was written in.
+//! Launches: the bodies of `parallel` and `spawn` become callbacks that the runtime calls on other threads
+//! (`docs/design/targets.md`, Launches on the CPU). Apart from the other calls, because here code leaves the function it was
+//! written in.
 //!
 //! ```text
 //! parallel(m, n, lo, hi, body, next)      env = slot; store env ← what is free in body

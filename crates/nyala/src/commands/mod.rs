@@ -161,7 +161,7 @@ fn parse_denied(code: &str) -> Result<String, String> {
     if code == "warnings" { Ok(code.into()) } else { parse_warning(code) }
 }
 
-/// Exit codes of `system.md`.
+/// Exit codes (`README.md`, The command).
 pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 const CHECKED_EXECUTION: u8 = 3;

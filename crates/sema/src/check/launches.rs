@@ -1,7 +1,7 @@
-//! What bodies of `parallel` and `spawn` may not capture (`targets.md`, CPU): continuations from outside, because another
-//! thread cannot go on there, and a thread started by `spawn` no `mut` variable, because it may outlive it. Apart from the
-//! checker, because it needs all types and looks through functions: a parameter that a function hands to `parallel` is a
-//! body there as well. What hides behind a value is found after specialization, in `flat`.
+//! What bodies of `parallel` and `spawn` may not capture (`docs/design/language.md`, Launches): continuations from outside,
+//! because another thread cannot go on there, and a thread started by `spawn` no `mut` variable, because it may outlive it.
+//! Apart from the checker, because it needs all types and looks through functions: a parameter that a function hands to
+//! `parallel` is a body there as well. What hides behind a value is found after specialization, in `flat`.
 
 use super::*;
 use crate::intrinsics::Intrinsic;

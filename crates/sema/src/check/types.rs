@@ -9,7 +9,7 @@ const MAX_CHAIN: u32 = 10_000;
 /// Lanes of a `simd` type.
 const MAX_LANES: u64 = 64;
 
-/// Address spaces by their words (`anydsl.md` A.4).
+/// Address spaces by their words (`docs/design/anydsl.md`, Address spaces).
 const SPACES: [(&str, u8); 5] = [("global", 1), ("texture", 2), ("shared", 3), ("constant", 4), ("private", 5)];
 
 impl<'a> Checker<'a, '_> {

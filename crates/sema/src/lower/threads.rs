@@ -1,6 +1,6 @@
-//! `parallel`, `spawn` and `sync` (`001` 5.1; `targets.md`, CPU). Apart from the other intrinsics, because they make
-//! functions: the runtime calls a parallel body for ranges, so the loop over one range is made here, where it can be
-//! optimized together with the body.
+//! `parallel`, `spawn` and `sync` (`001` 5.1; `docs/design/targets.md`, Launches on the CPU). Apart from the other intrinsics,
+//! because they make functions: the runtime calls a parallel body for ranges, so the loop over one range is made here, where
+//! it can be optimized together with the body.
 //!
 //! ```text
 //! parallel(n, a, b, body)      parallel(m, n, a, b, range, k)

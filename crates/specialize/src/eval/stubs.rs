@@ -1,5 +1,5 @@
 //! Stubs: made on demand and once, requested by residual code, and decided about in an order that keeps residual programs
-//! linear (`specializer-notes.md`, 3, item 9).
+//! linear (`docs/design/specializer.md`, Order of the work list).
 
 use super::memory;
 use super::{Diverged, Entry, Evaluator, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
