@@ -1,6 +1,6 @@
 //! What keeps the house in order: the layer table of ARCHITECTURE.md against folders, dependencies and headers, unsafe
-//! code, file lengths, promises in comments, diagnostics and their tests, documentation and tests of the libraries, licenses
-//! and sources of dependencies.
+//! code, file lengths, promises in comments, pages and papers that are cited, diagnostics and their tests, documentation and
+//! tests of the libraries, licenses and sources of dependencies.
 
 use crate::{Tally, root};
 use std::collections::BTreeMap;
@@ -13,6 +13,10 @@ const MAX_LINES: usize = 900;
 const MAX_LINES_OFF_MAP: usize = 100;
 /// Folders that paths on the map begin with.
 const MAPPED: &[&str] = &["bench/", "crates/", "docs/", "examples/", "lib/", "tests/"];
+/// Pages in the root.
+const PAGES: &[&str] = &["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"];
+/// The table of papers.
+const SOURCES: &str = "docs/sources.md";
 /// Crates that may contain `unsafe`.
 const UNSAFE: &[&str] = &["runtime", "gen-llvm"];
 
@@ -26,6 +30,7 @@ pub fn run() -> Tally {
         ("headers", check_headers),
         ("unsafe", check_unsafe),
         ("promises", check_promises),
+        ("citations", check_citations),
         ("diagnostics", check_diagnostics),
         ("dependencies", check_dependencies),
         ("libraries", check_libraries),
@@ -195,6 +200,53 @@ fn check_promises(faults: &mut Vec<String>) {
     }
 }
 
+/// In pages and comments, a path that ends in `.md` leads somewhere: from the root, from the file's own folder, or from
+/// `docs`. A key of a paper is in the table of papers.
+fn check_citations(faults: &mut Vec<String>) {
+    let Ok(table) = std::fs::read_to_string(root().join(SOURCES)) else {
+        return faults.push(format!("{SOURCES} is not there"));
+    };
+    let keys: Vec<&str> = table.lines().filter_map(|l| l.strip_prefix("| `")?.split('`').next()).collect();
+    let mut files: Vec<PathBuf> = PAGES.iter().map(|page| root().join(page)).collect();
+    for folder in MAPPED.iter().chain(&["fuzz/"]) {
+        files.extend(["md", "rs", "impala", "ir"].into_iter().flat_map(|extension| files_in(folder, extension)));
+    }
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let is_page = path.extension().is_some_and(|e| e == "md");
+        let is_comment = |line: &str| line.trim_start().starts_with("//") || line.starts_with(';');
+        let own_folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let folders = [root(), own_folder, root().join("docs")];
+        for (i, line) in text.lines().enumerate() {
+            if !is_page && !is_comment(line) {
+                continue;
+            }
+            for cited in citations(line) {
+                let is_there = match cited.ends_with(".md") {
+                    true => folders.iter().any(|folder| folder.join(cited).exists()),
+                    false => keys.contains(&cited),
+                };
+                if !is_there {
+                    faults.push(format!("{}:{}: `{cited}` is cited, and leads nowhere", shown(&path), i + 1));
+                }
+            }
+        }
+    }
+}
+
+/// Paths of pages in a line, after a backtick or parenthesis; keys of papers, three digits in backticks.
+fn citations(line: &str) -> impl Iterator<Item = &str> {
+    line.match_indices(['`', '(']).filter_map(move |(at, opening)| {
+        let rest = &line[at + 1..];
+        let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+        let end = rest.find(|c| !is_of_path(c)).unwrap_or(rest.len());
+        let word = &rest[..end];
+        let is_key = opening == "`" && rest[end..].starts_with('`') && end == 3 && word.parse::<u16>().is_ok();
+        let is_page = word.strip_suffix(".md").is_some_and(|stem| !stem.is_empty());
+        (is_key || is_page).then_some(word)
+    })
+}
+
 /// Every code is a file in the `diagnostics` folder of its crate, listed in the crate's table; its wording stands nowhere
 /// else; and a test meets it: a folder of `tests/ui`, or where no program can cause it a test of the command.
 fn check_diagnostics(faults: &mut Vec<String>) {
@@ -344,7 +396,13 @@ fn check_dependencies(faults: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::function_name;
+    use super::{citations, function_name};
+
+    #[test]
+    fn finds_citations() {
+        let line = "`docs/a.md`, Part; [b](../b.md#part), `012` 3.4; no `.md`, `a.rs`, (034), `1_0`, `https://x/c.md`";
+        assert_eq!(citations(line).collect::<Vec<_>>(), ["docs/a.md", "../b.md", "012"]);
+    }
 
     #[test]
     fn finds_functions_of_libraries() {
