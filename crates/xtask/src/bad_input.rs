@@ -23,25 +23,25 @@ const MAX_FAULTS: usize = 5;
 /// What the `nyala` command works with.
 const STACK: usize = 256 << 20;
 
-/// Makes and reads inputs until the time is up; prints the seed and every input that fails.
-pub fn run(seed: Option<u64>, time: Duration) -> Tally {
+/// Makes and reads so many inputs, fewer if the time is up; prints the seed and every input that fails.
+pub fn run(seed: Option<u64>, time: Duration, max_inputs: u64) -> Tally {
     let first = seed.unwrap_or_else(crate::random::fresh_seed);
     println!("bad input from seed {first} (repeat one with `./x fuzz --front --seed SEED --seconds 0`)");
     let folder = root().join("target/bad_input");
     let mut tally = Tally::default();
-    match watch(first, time, &folder, &mut tally) {
+    match watch(first, (time, max_inputs), &folder, &mut tally) {
         Ok(n) => println!("{n} bad inputs read, {} of them with faults", tally.failed),
         Err(e) => {
             tally.failed += 1;
             println!("FAILED bad input: {e}");
         }
     }
-    // Inputs of one run count as one test: their number depends on the machine.
+    // Inputs of one run count as one test: their number may depend on the machine.
     Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
 }
 
 /// Number of inputs read.
-fn watch(first: u64, time: Duration, folder: &Path, tally: &mut Tally) -> Result<u64, String> {
+fn watch(first: u64, (time, max): (Duration, u64), folder: &Path, tally: &mut Tally) -> Result<u64, String> {
     let io = |e: std::io::Error| format!("{}: {e}", folder.display());
     std::fs::create_dir_all(folder).map_err(io)?;
     let corpus = Corpus::of_the_project();
@@ -50,7 +50,8 @@ fn watch(first: u64, time: Duration, folder: &Path, tally: &mut Tally) -> Result
     loop {
         let seconds = time.saturating_sub(start.elapsed()).as_secs();
         let note = folder.join(format!("seed-{first}"));
-        let args = ["--front", "--seed", &seed.to_string(), "--seconds", &seconds.to_string(), "--note"];
+        let (seconds, left) = (seconds.to_string(), (first.saturating_add(max).saturating_sub(seed)).to_string());
+        let args = ["--front", "--seed", &seed.to_string(), "--seconds", &seconds, "--programs", &left, "--note"];
         let Some(fault) = child(|c| c.args(args).arg(&note))? else {
             seed = read_note(&note).unwrap_or(seed) + 1;
             std::fs::remove_file(&note).map_err(io)?;
@@ -61,7 +62,7 @@ fn watch(first: u64, time: Duration, folder: &Path, tally: &mut Tally) -> Result
         println!("FAILED bad input, seed {seed}: {fault}");
         reduce_to(&folder.join(format!("{seed}.impala")), mutate::input(seed, &corpus), &fault).map_err(io)?;
         seed += 1;
-        if tally.failed >= MAX_FAULTS || start.elapsed() >= time {
+        if tally.failed >= MAX_FAULTS || seed >= first.saturating_add(max) || start.elapsed() >= time {
             let _ = std::fs::remove_file(&note);
             return Ok(seed - first);
         }
@@ -120,12 +121,12 @@ pub fn child(args: impl FnOnce(&mut Command) -> &mut Command) -> Result<Option<S
 const FAULT: i32 = 10;
 
 /// In the process that reads them: inputs of seeds from `seed` on.
-pub fn read_inputs(seed: u64, time: Duration, note: &Path) -> Result<bool, String> {
+pub fn read_inputs(seed: u64, time: Duration, max_inputs: u64, note: &Path) -> Result<bool, String> {
     let corpus = Corpus::of_the_project();
     let start = Instant::now();
     let mut note = std::fs::File::create(note).map_err(|e| format!("cannot write {}: {e}", note.display()))?;
     watched(TIME_LIMIT, move |started| {
-        for seed in seed.. {
+        for seed in seed..=seed.saturating_add(max_inputs.saturating_sub(1)) {
             let _ = note.rewind().and_then(|()| write!(note, "{seed:020}"));
             let input = mutate::input(seed, &corpus);
             started();

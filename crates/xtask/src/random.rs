@@ -24,7 +24,7 @@ use nyala_specialize::facts::{Facts, is_function};
 use nyala_specialize::record::{self, Record, Why};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -200,6 +200,14 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
+}
+
+/// The same for each commit, so that a test run can be repeated.
+pub fn seed_of_commit() -> u64 {
+    let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()).output();
+    let head = head.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    // Seeds count up from here.
+    head.get(..15).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(1)
 }
 
 /// Another one each time.
