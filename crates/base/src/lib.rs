@@ -1,4 +1,5 @@
 //! Typed ids and side tables, graph algorithms over successor lists, file texts and spans, diagnostics; knows nothing of compilers.
+#![forbid(unsafe_code)]
 
 pub mod codes;
 pub mod diagnostics;

@@ -19,6 +19,7 @@
 //!   return(p)
 //! }
 //! ```
+#![forbid(unsafe_code)]
 
 pub mod analysis;
 pub mod counts;

@@ -33,6 +33,7 @@
 //! - Filters ([`Filter`]) are total operations over the continuation's own parameters (and literals).
 //! - Nesting is not stored: a continuation is nested in those whose parameters it uses, directly or through what it
 //!   refers to ([`facts::Nest`]).
+#![forbid(unsafe_code)]
 
 pub mod cont;
 pub mod eta;

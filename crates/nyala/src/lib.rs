@@ -5,6 +5,7 @@
 //! session.add_file("pow.impala", text);
 //! let program = session.compile()?;      // Program: graph, residual graph, flat module, LLVM module on demand
 //! ```
+#![forbid(unsafe_code)]
 
 pub mod build;
 pub mod cache;

@@ -1,4 +1,5 @@
 //! The command `nyala`.
+#![forbid(unsafe_code)]
 
 mod commands;
 

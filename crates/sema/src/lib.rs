@@ -4,6 +4,7 @@
 //! check(&Input { prelude, files }, sink) -> Option<Program>     names and types, all errors
 //! lower(&program, …, sink) -> Option<World>                        the graph
 //! ```
+#![forbid(unsafe_code)]
 
 mod check;
 pub mod diagnostics;

@@ -22,6 +22,7 @@
 //! (`eval/sharing.rs`). Two rounds as a rule, [`MAX_ROUNDS`] at most.
 //!
 //! Source: `001` 3 and 4, `002` 10 and 11.
+#![forbid(unsafe_code)]
 
 pub mod diagnostics;
 pub mod eval;

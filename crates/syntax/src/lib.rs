@@ -1,4 +1,5 @@
 //! Text to AST; total: never fails, reports errors as data.
+#![forbid(unsafe_code)]
 
 pub mod ast;
 pub mod diagnostics;

@@ -87,6 +87,7 @@
 //!   because operations across lanes in it are those of one lane.
 //!
 //! Versions are made of functions as they were before their loops were expanded, so these are kept.
+#![forbid(unsafe_code)]
 
 mod fold;
 mod gathers;

@@ -1,4 +1,5 @@
 //! All automation, the text-test runner included.
+#![forbid(unsafe_code)]
 
 mod bad_input;
 mod bench;

@@ -178,6 +178,10 @@ fn check_unsafe(faults: &mut Vec<String>) {
                 faults.push(format!("{shown}:{}: unsafe code is for {} only", i + 1, UNSAFE.join(" and ")));
             }
         }
+        let is_root = ["src/lib.rs", "src/main.rs"].iter().any(|f| path.ends_with(f));
+        if is_root && !allowed && !text.contains("\n#![forbid(unsafe_code)]\n") {
+            faults.push(format!("{shown} lacks `#![forbid(unsafe_code)]`"));
+        }
     }
 }
 
