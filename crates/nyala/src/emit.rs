@@ -6,7 +6,7 @@ use nyala_base::Id;
 use nyala_flat::{Block, Function, Module};
 use nyala_ir::World;
 
-/// The program at a stage of [`pipelines::STAGES`] as text; one function of it, if named.
+/// The program at a stage of [`STAGES`](crate::pipelines::STAGES) as text; one function of it, if named.
 pub fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<String, Reported> {
     let print_graph = |s: &mut Session, w: &World| match function {
         None => Ok(nyala_ir::print::print(w)),

@@ -1,6 +1,6 @@
 //! What partial evaluation did at each call, and why (`nyala explain`): a [`Report`] made of the evaluator's record, in the
 //! words and places of the program's text. It is data, apart from the record so that either may change without the other;
-//! [`text`] shows it on a terminal, [`html`] as a page, and as JSON it is described in `docs/explain.md`.
+//! [`text`](mod@text) shows it on a terminal, [`html`] as a page, and as JSON it is described in `docs/explain.md`.
 
 pub mod html;
 pub mod lanes;

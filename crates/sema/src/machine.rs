@@ -1,7 +1,7 @@
 //! Instructions of x86-64 that programs call by LLVM's names, `llvm.x86.…`: the table of families.
 //!
 //! A family is what its members compute, whatever their width: the members are names with the types that they have. Most
-//! families are made of operations that the graph has ([`crate::lower`], `machine.rs`): comparisons, selections, shuffles.
+//! families are made of operations that the graph has ([`lower`](mod@crate::lower), `machine.rs`): comparisons, selections, shuffles.
 //! So partial evaluation knows them, every engine executes them with the same result, any processor runs them, and LLVM
 //! finds the instruction again where there is one: it replaces many of these intrinsics by such operations itself, and has
 //! dropped some of their names. What only the processor can compute, the approximations, are operations of their own.

@@ -266,7 +266,7 @@ pub enum CallKind {
     Index,
 }
 
-/// The outcome of [`crate::check`].
+/// The outcome of [`check`](crate::check()).
 #[derive(Debug)]
 pub struct Program<'a> {
     pub(crate) modules: Vec<&'a Module>,

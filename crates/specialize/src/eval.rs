@@ -2,7 +2,7 @@
 //!
 //! 1. `@@`, a filter that is true for the whole function, or for every parameter but `mem`: *full*. Else the parameters
 //!    whose filter is true, and those that are functions ([`Facts::automatic`]).
-//! 2. A recursive callee is compared with its ancestors ([`whistle`](crate::whistle)): parameters that drift are not
+//! 2. A recursive callee is compared with its ancestors ([`whistle`]): parameters that drift are not
 //!    specialized. A full unfold that repeats an ancestor's arguments, under dynamic control, becomes a *knot*: a block.
 //! 3. Full: go on in the body. So too, whatever the filters say, if this is the only call there will be (`is_linear`).
 //! 4. Else a stub for what is specialized, called with the rest.

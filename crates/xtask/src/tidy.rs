@@ -1,6 +1,6 @@
 //! What keeps the house in order: the layer table of ARCHITECTURE.md against folders, dependencies and headers, unsafe
 //! code, file lengths, promises in comments, pages and papers that are cited, diagnostics and their tests, documentation and
-//! tests of the libraries, licenses and sources of dependencies.
+//! tests of the libraries, links in documentation, licenses and sources of dependencies.
 
 use crate::{Tally, root};
 use std::collections::BTreeMap;
@@ -34,6 +34,7 @@ pub fn run() -> Tally {
         ("diagnostics", check_diagnostics),
         ("dependencies", check_dependencies),
         ("libraries", check_libraries),
+        ("links", check_links),
         ("formatting", check_formatting),
     ];
     for (name, check) in checks {
@@ -342,6 +343,20 @@ fn function_name(line: &str) -> Option<&str> {
         rest = rest[end + 1..].trim_start();
     }
     rest.split(['(', '[']).next()
+}
+
+/// Links in the documentation of items, private ones too, lead somewhere.
+fn check_links(faults: &mut Vec<String>) {
+    let output = Command::new("cargo")
+        .current_dir(root())
+        .env("RUSTDOCFLAGS", "--deny warnings")
+        .args(["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items", "--keep-going"])
+        .output();
+    match output {
+        Ok(o) if o.status.success() => {}
+        Ok(o) => faults.push(format!("`cargo doc` fails:\n{}", String::from_utf8_lossy(&o.stderr))),
+        Err(e) => faults.push(format!("cannot run cargo doc: {e}")),
+    }
 }
 
 fn check_formatting(faults: &mut Vec<String>) {
