@@ -16,6 +16,7 @@ pub struct Cfg {
 }
 
 impl Cfg {
+    /// The control flow of a function as it is now.
     pub fn new(function: &Function) -> Cfg {
         Cfg::of(function.blocks.iter().map(|b| b.term.edges().map(|edge| edge.block.idx()).collect()).collect())
     }
@@ -45,10 +46,12 @@ impl Cfg {
         Cfg { rpo, position, preds, idom }
     }
 
+    /// Whether the entry leads to a block.
     pub fn is_reachable(&self, block: Block) -> bool {
         self.position[block.idx()] != usize::MAX
     }
 
+    /// The dominator tree over indices of blocks, which answers whether one block dominates another.
     pub fn dominator_tree(&self) -> graph::Tree {
         let order: Vec<usize> = self.rpo.iter().map(|b| b.idx()).collect();
         graph::Tree::new(self.idom.iter().map(|b| b.idx()).collect(), &order)

@@ -29,17 +29,24 @@ nyala_base::define_id!(
 /// A program for one target.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
+    /// The table of types to which every [`Ty`] of the module belongs.
     pub types: Types,
+    /// Global variables, by [`GlobalId`].
     pub globals: Vec<Global>,
+    /// Functions, by [`Func`].
     pub funcs: Vec<Function>,
 }
 
 /// A variable with an address, for the whole run of the program.
 #[derive(Clone, Debug)]
 pub struct Global {
+    /// For humans; need not be unique.
     pub name: String,
+    /// The type of the contents, not of the address.
     pub ty: Ty,
+    /// Whether the program may write to it.
     pub mutable: bool,
+    /// The contents when the program starts.
     pub init: Init,
 }
 
@@ -48,6 +55,7 @@ pub struct Global {
 pub enum Init {
     /// All bytes zero.
     Zero,
+    /// Undefined bytes.
     Undef,
     /// A primitive (see [`Prim::normalize`]) or a pointer made from an integer.
     Bits(u64),
@@ -61,6 +69,7 @@ pub enum Init {
     Func(Func),
 }
 
+/// How a function is called from outside of its module, or where it is if it is outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Linkage {
     /// Only called from here, so by a convention of our own.
@@ -80,13 +89,17 @@ pub enum Linkage {
 pub struct Function {
     /// For humans; need not be unique.
     pub name: String,
+    /// How the function is called from outside, or where it is.
     pub linkage: Linkage,
     /// Types of the entry block's parameters.
     pub params: Vec<Ty>,
+    /// Types of the results, in the order of [`Terminator::Return`].
     pub rets: Vec<Ty>,
     /// Empty for foreign functions. The first block is the entry, which nobody jumps to.
     pub blocks: Vec<BlockData>,
+    /// Parameters, results and constants, by [`Value`]; some may be used nowhere.
     pub values: Vec<ValueData>,
+    /// Where the source has the function; [`Span::NONE`] if nowhere.
     pub span: Span,
     /// Of values that the source names.
     names: FxHashMap<Value, Box<str>>,
@@ -94,24 +107,34 @@ pub struct Function {
     consts: HashTable<(Value, u32)>,
 }
 
+/// The contents of a [`Block`].
 #[derive(Clone, Debug)]
 pub struct BlockData {
+    /// For humans; need not be unique.
     pub name: String,
+    /// Values that each jump to the block gives anew.
     pub params: Vec<Value>,
+    /// Instructions in the order in which they are executed.
     pub insts: Vec<Inst>,
+    /// How control leaves the block.
     pub term: Terminator,
 }
 
+/// What a function knows of a [`Value`].
 #[derive(Clone, Debug)]
 pub struct ValueData {
+    /// The type of the value.
     pub ty: Ty,
+    /// Where the value comes from.
     pub def: Def,
 }
 
+/// Where a [`Value`] comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Def {
     /// A parameter of a block or the result of an instruction.
     Local,
+    /// A constant, which stands in no block.
     Const(Const),
 }
 
@@ -120,6 +143,7 @@ pub enum Def {
 pub enum Const {
     /// A primitive (see [`Prim::normalize`]), or a pointer made from an integer.
     Bits(u64),
+    /// Undefined: each use may see another value.
     Undef,
     /// Code address of a function, of our own convention.
     Func(Func),
@@ -129,26 +153,33 @@ pub enum Const {
     Global(GlobalId),
 }
 
+/// Operands of an instruction, in order.
 pub type Args = SmallVec<[Value; 3]>;
 
+/// An instruction of a block.
 #[derive(Clone, Debug)]
 pub struct Inst {
+    /// The operation, or whose call it is.
     pub op: InstOp,
+    /// Operands; for calls of code addresses, the address first.
     pub args: Args,
     /// None for stores, fences and `vectorize` only.
     pub result: Option<Value>,
+    /// Where the source has the operation; [`Span::NONE`] if nowhere.
     pub span: Span,
     /// An operation on floats that may be reassociated and contracted, of no NaN or infinity; a store that goes past the
     /// caches.
     pub fast: bool,
 }
 
+/// The operation of an [`Inst`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstOp {
     /// An operation of the graph, without its `mem` operand and result.
     Op(Op),
     /// An operation of vectorized code.
     Vector(VectorOp),
+    /// Calls a function of the module with the operands as arguments.
     Call(Func),
     /// Calls the code address that is the first argument; types of arguments and result are the signature.
     CallIndirect,
@@ -161,31 +192,45 @@ pub enum InstOp {
 /// A jump's target and what its parameters get.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge {
+    /// The block that is jumped to.
     pub block: Block,
+    /// Values of the block's parameters, one for each.
     pub args: Vec<Value>,
 }
 
+/// The function that a call in tail position calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Callee {
+    /// A function of the module.
     Func(Func),
     /// A code address.
     Indirect(Value),
 }
 
+/// How control leaves a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Terminator {
+    /// Goes on in a block of the function.
     Jump(Edge),
+    /// Goes on in one of two blocks.
     Branch {
+        /// The condition, a `bool`.
         cond: Value,
+        /// Taken if the condition is true.
         then: Edge,
+        /// Taken if the condition is false.
         els: Edge,
     },
+    /// Ends the function with these results.
     Return(Vec<Value>),
     /// Jumps to a function with the same results; this one's frame is gone.
     TailCall {
+        /// The function, or its code address.
         callee: Callee,
+        /// The arguments, without the code address.
         args: Vec<Value>,
     },
+    /// Is never executed: undefined behavior if it is.
     Unreachable,
 }
 
@@ -200,6 +245,7 @@ impl Terminator {
         a.into_iter().chain(b)
     }
 
+    /// Targets with their arguments, in order, to be changed.
     pub fn edges_mut(&mut self) -> impl Iterator<Item = &mut Edge> {
         let (a, b) = match self {
             Terminator::Jump(e) => (Some(e), None),
@@ -260,10 +306,12 @@ impl Inst {
 }
 
 impl Module {
+    /// A module without globals and functions that takes over a table of types.
     pub fn new(types: Types) -> Module {
         Module { types, ..Module::default() }
     }
 
+    /// A function by its id.
     pub fn func(&self, func: Func) -> &Function {
         &self.funcs[func.idx()]
     }
@@ -274,6 +322,7 @@ impl Module {
         Func::from_idx(self.funcs.len() - 1)
     }
 
+    /// Adds a global variable.
     pub fn add_global(&mut self, global: Global) -> GlobalId {
         self.globals.push(global);
         GlobalId::from_idx(self.globals.len() - 1)
@@ -295,6 +344,7 @@ impl Module {
 }
 
 impl Function {
+    /// A function without blocks that belongs to no module yet; [`Module::declare`] makes one in a module.
     pub fn new(name: &str, linkage: Linkage, params: &[Ty], rets: &[Ty]) -> Function {
         Function {
             name: name.into(),
@@ -322,10 +372,12 @@ impl Function {
         matches!(self.linkage, Linkage::Foreign(_) | Linkage::Asm(_))
     }
 
+    /// The contents of a block.
     pub fn block(&self, block: Block) -> &BlockData {
         &self.blocks[block.idx()]
     }
 
+    /// The type of a value.
     pub fn ty(&self, value: Value) -> Ty {
         self.values[value.idx()].ty
     }
@@ -375,10 +427,12 @@ impl Function {
         v
     }
 
+    /// The undefined value of a type.
     pub fn undef(&mut self, ty: Ty) -> Value {
         self.constant(Const::Undef, ty)
     }
 
+    /// The constant that a value is, if it is one.
     pub fn as_const(&self, value: Value) -> Option<Const> {
         match self.values[value.idx()].def {
             Def::Const(c) => Some(c),
@@ -417,7 +471,9 @@ impl Function {
 /// assert_eq!(verify(&module), Ok(()));
 /// ```
 pub struct FunctionBuilder<'m> {
+    /// The types of the function's module.
     pub types: &'m mut Types,
+    /// The function under construction.
     pub function: &'m mut Function,
     current: Block,
     /// Given to what is built from now on.
@@ -427,6 +483,7 @@ pub struct FunctionBuilder<'m> {
 }
 
 impl<'m> FunctionBuilder<'m> {
+    /// A builder of a function that has no blocks yet; [`entry`](FunctionBuilder::entry) makes the first.
     pub fn new(module: &'m mut Module, func: Func) -> FunctionBuilder<'m> {
         FunctionBuilder {
             types: &mut module.types,
@@ -458,18 +515,22 @@ impl<'m> FunctionBuilder<'m> {
         self.current
     }
 
+    /// Makes a block the current one; what is built from now on goes to its end.
     pub fn switch_to(&mut self, block: Block) {
         self.current = block;
     }
 
+    /// The block to whose end instructions go.
     pub fn current(&self) -> Block {
         self.current
     }
 
+    /// The parameter of a block at an index from 0. Panics if the block has no such parameter.
     pub fn param(&self, block: Block, idx: usize) -> Value {
         self.function.blocks[block.idx()].params[idx]
     }
 
+    /// A number of a primitive type, by its bits; those beyond its width do not matter.
     pub fn literal(&mut self, prim: Prim, bits: u64) -> Value {
         let ty = self.types.prim(prim);
         self.function.constant(Const::Bits(prim.normalize(bits)), ty)
@@ -500,11 +561,13 @@ impl<'m> FunctionBuilder<'m> {
         result
     }
 
+    /// Loads the value to which a pointer points. `None` if `ptr` is no pointer to a type of known contents.
     pub fn load(&mut self, ptr: Value) -> Option<Value> {
         let ty = self.types.pointee(self.function.ty(ptr))?;
         Some(self.op(Op::Load, &[ptr], ty))
     }
 
+    /// Stores a value where a pointer points.
     pub fn store(&mut self, ptr: Value, value: Value) {
         self.effect(Op::Store, &[ptr, value]);
     }
@@ -548,6 +611,7 @@ impl<'m> FunctionBuilder<'m> {
         result
     }
 
+    /// A call of a code address with these types of results.
     pub fn call_indirect(&mut self, code: Value, args: &[Value], rets: &[Ty]) -> Value {
         let ty = Module::result_ty(self.types, rets);
         let result = self.function.new_value(ty, "");
@@ -557,6 +621,7 @@ impl<'m> FunctionBuilder<'m> {
         result
     }
 
+    /// Sets how control leaves the current block.
     pub fn terminate(&mut self, term: Terminator) {
         self.function.blocks[self.current.idx()].term = term;
     }

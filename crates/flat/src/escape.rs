@@ -28,6 +28,7 @@ pub(crate) const NEW_VARIABLE: &str = "nyala_variable";
 /// What becomes of an address at the end of a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
+    /// Nobody has the address any more.
     Ends,
     /// It may be among the results, or in what they point to.
     Returned,
@@ -115,6 +116,7 @@ fn note_memory(memory: &mut [Option<Value>], inst: &Inst) {
 }
 
 impl<'m> Escapes<'m> {
+    /// Fates of the parameters of a module's functions, none of them found yet.
     pub fn new(module: &'m Module) -> Escapes<'m> {
         let (cfgs, params, asked) = Default::default();
         Escapes { module, question: Question::Frame, cfgs, params, asked }

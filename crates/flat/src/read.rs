@@ -11,7 +11,9 @@ use rustc_hash::FxHashMap;
 /// What is wrong, with the line (from 1) where it stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadError {
+    /// The line where the fault stands, from 1.
     pub line: usize,
+    /// The fault, in lower case and without a full stop.
     pub message: String,
 }
 

@@ -13,6 +13,7 @@ macro_rules! vector_ops {
         pub enum VectorOp { $(#[doc = $doc] $variant,)* }
 
         impl VectorOp {
+            /// All operations, in the order of the table.
             pub const ALL: &'static [VectorOp] = &[$(VectorOp::$variant,)*];
 
             /// Keyword in the text form.
@@ -23,9 +24,11 @@ macro_rules! vector_ops {
             pub fn arity(self) -> (usize, usize) {
                 match self { $(VectorOp::$variant => ($least, $most),)* }
             }
+            /// Whether the operation reads or writes memory, or can fault.
             pub fn effect(self) -> Effect {
                 match self { $(VectorOp::$variant => Effect::$effect,)* }
             }
+            /// The sentence of the table: operands, result, and what is undefined.
             pub fn doc(self) -> &'static str {
                 match self { $(VectorOp::$variant => $doc,)* }
             }
@@ -44,6 +47,7 @@ vector_ops! {
 }
 
 impl VectorOp {
+    /// The operation with this keyword ([`VectorOp::name`]).
     pub fn from_name(name: &str) -> Option<VectorOp> {
         VectorOp::ALL.iter().copied().find(|op| op.name() == name)
     }

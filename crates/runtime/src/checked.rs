@@ -23,6 +23,7 @@ pub enum MemoryFault {
     Wild,
     /// Frees what is no block's start.
     NotABlock,
+    /// An allocation finds no room, or would exceed the bytes granted by [`CheckedMemory::confine`].
     OutOfMemory,
 }
 

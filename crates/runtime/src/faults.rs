@@ -12,19 +12,23 @@ use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
+/// The kind of a [`Fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
+    /// The stack has no room for a frame.
     StackOverflow,
     /// Of memory that is not mapped, or not for this.
     Access,
     /// Division by zero, or of the least number by -1.
     Arithmetic,
+    /// An instruction that the processor refuses.
     Instruction,
 }
 
 /// One fault.
 #[derive(Clone, Debug)]
 pub struct Fault {
+    /// The kind of the fault.
     pub kind: FaultKind,
     /// The memory accessed, if it is known.
     pub address: Option<usize>,

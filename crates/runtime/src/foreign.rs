@@ -12,19 +12,33 @@ use std::path::Path;
 /// A scalar type of C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FfiType {
+    /// No value; a result only.
     Void,
+    /// `bool`: one byte, 0 or 1.
     Bool,
+    /// `int8_t`.
     I8,
+    /// `int16_t`.
     I16,
+    /// `int32_t`.
     I32,
+    /// `int64_t`.
     I64,
+    /// `uint8_t`.
     U8,
+    /// `uint16_t`.
     U16,
+    /// `uint32_t`.
     U32,
+    /// `uint64_t`.
     U64,
+    /// `_Float16`: IEEE-754 half precision.
     F16,
+    /// `float`.
     F32,
+    /// `double`.
     F64,
+    /// A pointer, to data or to a function.
     Ptr,
 }
 

@@ -3,6 +3,7 @@
 //! Every function that programs may call is named `nyala_…` and listed by [`symbols`], so that a JIT or an interpreter
 //! finds it by name, but for those that AnyDSL's programs or compilers expect by other
 //! names. Nothing here aborts because of what a program passes: errors are statuses.
+#![warn(missing_docs)]
 
 mod allocator;
 mod anydsl;
