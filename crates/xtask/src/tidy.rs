@@ -14,7 +14,7 @@ const MAX_LINES_OFF_MAP: usize = 100;
 /// Folders that paths on the map begin with.
 const MAPPED: &[&str] = &["bench/", "crates/", "docs/", "examples/", "lib/", "tests/"];
 /// Pages in the root.
-const PAGES: &[&str] = &["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"];
+const PAGES: &[&str] = &["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"];
 /// The table of papers.
 const SOURCES: &str = "docs/sources.md";
 /// Crates that may contain `unsafe`.
