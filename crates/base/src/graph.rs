@@ -65,6 +65,75 @@ pub fn in_cycles(succs: &[Vec<usize>], entry: usize) -> Vec<bool> {
     found
 }
 
+/// Finds strongly connected components. Its tables serve again and again, for other parts of the same graph.
+#[derive(Default)]
+pub struct Components {
+    /// The order of discovery, from 1; 0 is a node that was not seen.
+    index: Vec<u32>,
+    low: Vec<u32>,
+    on_stack: Vec<bool>,
+}
+
+impl Components {
+    /// The components of the subgraph of `nodes`, each after those that it leads to (Tarjan: Depth-First Search and Linear Graph
+    /// Algorithms). `succ` gives the `i`-th successor of a node, `inside` says which nodes are among `nodes`.
+    pub fn find(
+        &mut self,
+        nodes: &[usize],
+        succ: impl Fn(usize, usize) -> Option<usize>,
+        inside: impl Fn(usize) -> bool,
+    ) -> Vec<Vec<usize>> {
+        let Components { index, low, on_stack } = self;
+        let n = nodes.iter().max().map_or(0, |n| n + 1);
+        if index.len() < n {
+            index.resize(n, 0);
+            low.resize(n, 0);
+            on_stack.resize(n, false);
+        }
+        nodes.iter().for_each(|&n| index[n] = 0);
+        let (mut next, mut stack, mut components) = (1, Vec::new(), Vec::new());
+        // Nodes under way, and which successor comes next.
+        let mut calls: Vec<(usize, usize)> = Vec::new();
+        for &root in nodes {
+            if index[root] == 0 {
+                calls.push((root, 0));
+            }
+            while let Some(&mut (n, ref mut at)) = calls.last_mut() {
+                if *at == 0 && index[n] == 0 {
+                    (index[n], low[n], on_stack[n]) = (next, next, true);
+                    next += 1;
+                    stack.push(n);
+                }
+                if let Some(s) = succ(n, *at) {
+                    *at += 1;
+                    match inside(s) {
+                        true if index[s] == 0 => calls.push((s, 0)),
+                        true if on_stack[s] => low[n] = low[n].min(index[s]),
+                        _ => {}
+                    }
+                    continue;
+                }
+                calls.pop();
+                if let Some(&(caller, _)) = calls.last() {
+                    low[caller] = low[caller].min(low[n]);
+                }
+                if low[n] == index[n] {
+                    let mut component = Vec::new();
+                    while let Some(member) = stack.pop() {
+                        on_stack[member] = false;
+                        component.push(member);
+                        if member == n {
+                            break;
+                        }
+                    }
+                    components.push(component);
+                }
+            }
+        }
+        components
+    }
+}
+
 /// All nodes that are reachable from one of some.
 pub fn reachable(succs: &[Vec<usize>], from: &[usize]) -> Vec<bool> {
     let mut seen = vec![false; succs.len()];
@@ -276,6 +345,26 @@ pub fn post_dominators(succs: &[Vec<usize>], exit: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn components_come_after_those_that_they_lead_to() {
+        // 0 → 1 ⇄ 2 → 3 ⇄ 4, 5 → 5, 2 → 0 when it is inside.
+        let succs: [&[usize]; 6] = [&[1], &[2], &[1, 3, 0], &[4], &[3], &[5]];
+        let succ = |n: usize, i: usize| succs[n].get(i).copied();
+        let mut search = Components::default();
+        assert_eq!(search.find(&[0, 1, 2, 3, 4, 5], succ, |_| true), [vec![4, 3], vec![2, 1, 0], vec![5]]);
+        // Again, without the first node.
+        assert_eq!(search.find(&[5, 1, 2, 3, 4], succ, |n| n > 0), [vec![5], vec![4, 3], vec![2, 1]]);
+        assert!(search.find(&[], succ, |_| false).is_empty());
+    }
+
+    #[test]
+    fn components_of_long_paths_need_no_stack() {
+        let n = 1_000_000;
+        let nodes: Vec<usize> = (0..n).collect();
+        let succ = |k: usize, i: usize| (i == 0).then_some((k + 1) % n);
+        assert_eq!(Components::default().find(&nodes, succ, |_| true).len(), 1);
+    }
 
     /// Nodes are letters, `.` is the exit.
     fn check(edges: &str, connected: &str, post: &str) {

@@ -23,11 +23,10 @@ mod launch;
 mod leave;
 mod results;
 
-use crate::analysis::Cfg;
 use crate::data::*;
 use exits::Exits;
 use nyala_base::diagnostics::limitation;
-use nyala_base::{Diagnostic, Id, SideTable, Sink, Span, graph};
+use nyala_base::{Diagnostic, Id, SideTable, Sink, Span};
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Node, Op, Prim, Ty, TyKind, Types, Val, World, layout};
 use results::Groups;
@@ -580,69 +579,4 @@ fn tuple_part(fb: &mut FunctionBuilder, pair: Value, idx: u64) -> Value {
     let ty = fb.types.part(ty, idx).unwrap_or(ty);
     let idx = fb.literal(Prim::I64, idx);
     fb.op(Op::Extract, &[pair, idx], ty)
-}
-
-/// How many natural loops each block is in: [`loops`] without their members, which are as many as the square of the blocks if
-/// loops are nested. Inner loops are found first, and then stand for their blocks (Havlak: Nesting of Reducible and
-/// Irreducible Loops); natural loops that share a block are nested.
-fn loop_depths(cfg: &Cfg, dominators: &graph::Tree) -> Vec<u32> {
-    let n = cfg.position.len();
-    // The header of the loop around, of blocks and of loops that were found; a shorter way to the outermost.
-    let mut around: Vec<Option<usize>> = vec![None; n];
-    let mut outermost: Vec<usize> = (0..n).collect();
-    let find = |outermost: &mut Vec<usize>, mut b: usize| {
-        while outermost[b] != b {
-            outermost[b] = outermost[outermost[b]];
-            b = outermost[b];
-        }
-        b
-    };
-    let mut is_header = vec![false; n];
-    for header in cfg.rpo.iter().rev().map(|b| b.idx()) {
-        let preds = cfg.preds[header].iter().map(|p| p.idx());
-        let mut work: Vec<usize> = preds.filter(|&p| dominators.meet(header, p) == header).collect();
-        is_header[header] = !work.is_empty();
-        while let Some(block) = work.pop() {
-            let block = find(&mut outermost, block);
-            if block != header {
-                (around[block], outermost[block]) = (Some(header), header);
-                work.extend(cfg.preds[block].iter().map(|p| p.idx()));
-            }
-        }
-    }
-    let mut depth = vec![0; n];
-    for b in cfg.rpo.iter().map(|b| b.idx()) {
-        depth[b] = around[b].map_or(0, |header| depth[header]) + is_header[b] as u32;
-    }
-    depth
-}
-
-/// The blocks of each natural loop, outer loops first.
-pub fn loops(cfg: &Cfg) -> Vec<FxHashSet<Block>> {
-    let mut loops = Vec::new();
-    let dominates = |a: Block, mut b: Block| loop {
-        if a == b {
-            return true;
-        }
-        let up = cfg.idom[b.idx()];
-        if up == b || cfg.position[b.idx()] < cfg.position[a.idx()] {
-            return false;
-        }
-        b = up;
-    };
-    for &header in &cfg.rpo {
-        let mut work: Vec<Block> = cfg.preds[header.idx()].iter().copied().filter(|&p| dominates(header, p)).collect();
-        if work.is_empty() {
-            continue;
-        }
-        let mut members: FxHashSet<Block> = FxHashSet::default();
-        members.insert(header);
-        while let Some(block) = work.pop() {
-            if members.insert(block) {
-                work.extend(&cfg.preds[block.idx()]);
-            }
-        }
-        loops.push(members);
-    }
-    loops
 }

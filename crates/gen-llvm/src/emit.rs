@@ -11,7 +11,7 @@ use crate::targets::{self, Feature};
 use crate::types::Layouts;
 use crate::versions;
 use nyala_base::diagnostics::duplicate_symbol;
-use nyala_base::{Diagnostic, Id};
+use nyala_base::{Diagnostic, Id, graph};
 use nyala_flat::escape::Escapes;
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
 use nyala_ir::{Prim, Ty, TyKind, layout};
@@ -99,36 +99,12 @@ fn jumping_groups(module: &Module) -> Vec<Option<u32>> {
         refs[i].sort_unstable();
         refs[i].dedup();
     }
-    // Tarjan's algorithm with an explicit stack.
-    let (mut index, mut low, mut group) = (vec![0u32; n], vec![0u32; n], vec![None; n]);
-    let (mut next, mut stack, mut done) = (1, Vec::new(), vec![false; n]);
-    for root in 0..n {
-        let mut calls = if index[root] == 0 { vec![(root, 0)] } else { Vec::new() };
-        while let Some((f, at)) = calls.pop() {
-            if at == 0 {
-                index[f] = next;
-                low[f] = next;
-                next += 1;
-                stack.push(f);
-            } else if !done[refs[f][at - 1]] {
-                low[f] = low[f].min(low[refs[f][at - 1]]);
-            }
-            if let Some(&g) = refs[f].get(at) {
-                calls.push((f, at + 1));
-                if index[g] == 0 {
-                    calls.push((g, 0));
-                }
-                continue;
-            }
-            if low[f] == index[f] {
-                let start = stack.iter().rposition(|&g| g == f).unwrap_or(0);
-                let members = stack.split_off(start);
-                let jumping = members.iter().any(|&g| jumps[g]);
-                for g in members {
-                    done[g] = true;
-                    group[g] = jumping.then_some(index[f]);
-                }
-            }
+    let all: Vec<usize> = (0..n).collect();
+    let components = graph::Components::default().find(&all, |f, i| refs[f].get(i).copied(), |_| true);
+    let mut group = vec![None; n];
+    for (number, members) in components.into_iter().enumerate() {
+        if members.iter().any(|&f| jumps[f]) {
+            members.into_iter().for_each(|f| group[f] = Some(number as u32));
         }
     }
     group

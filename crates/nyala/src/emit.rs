@@ -60,7 +60,7 @@ pub fn emit_deepest_loop(s: &mut Session, name: &str) -> Result<String, Reported
 
 fn deepest_loop(f: &Function) -> Vec<Block> {
     let cfg = nyala_flat::analysis::Cfg::new(f);
-    let loops = nyala_flat::schedule::loops(&cfg);
+    let loops = nyala_flat::analysis::loops(&cfg);
     let depth = |b: Block| loops.iter().filter(|l| l.contains(&b)).count();
     let best = loops.iter().max_by_key(|l| {
         let header_depth = l.iter().map(|&b| depth(b)).max().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! What the evaluator asks about the source graph, computed once.
 
 use crate::memory::Written;
-use nyala_base::{Lists, SideTable};
+use nyala_base::{Id, Lists, SideTable, graph};
 use nyala_ir::facts::Nest;
 use nyala_ir::{Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
 use rustc_hash::FxHashSet;
@@ -225,7 +225,7 @@ impl Facts {
         let mut sets: Vec<Vec<Cont>> = vec![self.nest.conts.clone()];
         let mut next_level = 0;
         let mut entered: SideTable<Cont, bool> = SideTable::default();
-        let mut walk = Walk::default();
+        let mut search = graph::Components::default();
         // From 1, of the set under way.
         let mut component_of: SideTable<Cont, usize> = SideTable::default();
         while let Some(set) = sets.pop() {
@@ -234,7 +234,11 @@ impl Facts {
                 level[k] = next_level;
             }
             let in_set = |k: Cont| level[k] == next_level;
-            let components = walk.strongly_connected(&set, refs, in_set);
+            let nodes: Vec<usize> = set.iter().map(|k| k.idx()).collect();
+            let reference = |k: usize, i: usize| refs[Cont::from_idx(k)].get(i).map(|r| r.idx());
+            let components = search.find(&nodes, reference, |k| in_set(Cont::from_idx(k)));
+            let to_conts = |component: Vec<usize>| component.into_iter().map(Cont::from_idx).collect();
+            let components: Vec<Vec<Cont>> = components.into_iter().map(to_conts).collect();
             for (i, component) in components.iter().enumerate() {
                 component.iter().for_each(|&k| component_of[k] = i + 1);
             }
@@ -360,75 +364,5 @@ fn automatic(w: &World, nest: &Nest, k: Cont) -> u64 {
     match only {
         Some(p) if mask.count_ones() == 1 && first_order(p) && nest.free(k).is_empty() => 0,
         _ => mask,
-    }
-}
-
-/// Tables of Tarjan's algorithm, which serve again and again: a program may have as many sets as loops.
-#[derive(Default)]
-struct Walk {
-    index: SideTable<Cont, u32>,
-    low: SideTable<Cont, u32>,
-    on_stack: SideTable<Cont, bool>,
-}
-
-impl Walk {
-    /// Tarjan's algorithm with an explicit stack, over the members of `set`.
-    fn strongly_connected(
-        &mut self,
-        set: &[Cont],
-        refs: &Lists<Cont, Cont>,
-        in_set: impl Fn(Cont) -> bool,
-    ) -> Vec<Vec<Cont>> {
-        let Walk { index, low, on_stack } = self;
-        set.iter().for_each(|&k| index[k] = 0);
-        let (mut next, mut stack, mut components) = (1, Vec::new(), Vec::new());
-        let mut calls: Vec<(Cont, usize)> = Vec::new();
-        for &root in set {
-            if index[root] == 0 {
-                calls.push((root, 0));
-            }
-            while let Some((k, at)) = calls.pop() {
-                if at == 0 {
-                    index[k] = next;
-                    low[k] = next;
-                    next += 1;
-                    stack.push(k);
-                    on_stack[k] = true;
-                } else {
-                    let r = refs[k][at - 1];
-                    if on_stack[r] {
-                        low[k] = low[k].min(low[r]);
-                    }
-                }
-                let unvisited = (at..refs[k].len()).find(|&i| {
-                    let r = refs[k][i];
-                    if !in_set(r) {
-                        return false;
-                    }
-                    if index[r] == 0 {
-                        return true;
-                    }
-                    if on_stack[r] {
-                        low[k] = low[k].min(index[r]);
-                    }
-                    false
-                });
-                if let Some(i) = unvisited {
-                    calls.push((k, i + 1));
-                    calls.push((refs[k][i], 0));
-                } else if low[k] == index[k] {
-                    let mut component = Vec::new();
-                    while let Some(m) = stack.pop() {
-                        on_stack[m] = false;
-                        component.push(m);
-                        if m == k {
-                            break;
-                        }
-                    }
-                    components.push(component);
-                }
-            }
-        }
-        components
     }
 }

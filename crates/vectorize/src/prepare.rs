@@ -173,6 +173,7 @@ fn find_loops(function: &Function) -> Found {
     let mut cut = vec![false; n];
     // Nodes among which cycles are looked for, and the loop that they are of.
     let mut work: Vec<(Vec<usize>, Option<usize>)> = vec![(graph::postorder(&succs, 0), None)];
+    let mut search = graph::Components::default();
     let mut member = vec![usize::MAX; n];
     let mut round = 0;
     let mut several: Vec<(usize, Vec<usize>)> = Vec::new();
@@ -180,7 +181,7 @@ fn find_loops(function: &Function) -> Found {
         round += 1;
         nodes.iter().for_each(|&b| member[b] = round);
         let inside = |b: usize| member[b] == round && !cut[b];
-        for cycle in cycles(&succs, &nodes, &inside) {
+        for cycle in cycles(&mut search, &succs, &nodes, inside) {
             let mark = |b: usize| cycle.binary_search(&b).is_ok();
             let mut entries: Vec<usize> =
                 cycle.iter().copied().filter(|&b| b == 0 || preds[b].iter().any(|&p| !mark(p))).collect();
@@ -213,59 +214,17 @@ fn find_loops(function: &Function) -> Found {
     if several.is_empty() { Found::Loops(loops) } else { Found::Latches(several) }
 }
 
-/// The groups of nodes that reach each other (Tarjan 1972), sorted; single nodes only with an edge to themselves.
-fn cycles(succs: &[Vec<usize>], nodes: &[usize], inside: &dyn Fn(usize) -> bool) -> Vec<Vec<usize>> {
-    let mut index: FxHashMap<usize, usize> = FxHashMap::default();
-    let mut low: FxHashMap<usize, usize> = FxHashMap::default();
-    let mut on_stack: FxHashMap<usize, bool> = FxHashMap::default();
-    let (mut stack, mut found) = (Vec::new(), Vec::new());
-    for &root in nodes {
-        if !inside(root) || index.contains_key(&root) {
-            continue;
-        }
-        let mut calls: Vec<(usize, usize)> = vec![(root, 0)];
-        while let Some(&mut (b, ref mut next)) = calls.last_mut() {
-            if *next == 0 {
-                let i = index.len();
-                index.insert(b, i);
-                low.insert(b, i);
-                stack.push(b);
-                on_stack.insert(b, true);
-            }
-            if let Some(&s) = succs[b].get(*next) {
-                *next += 1;
-                if !inside(s) {
-                    continue;
-                }
-                match index.get(&s) {
-                    None => calls.push((s, 0)),
-                    Some(&i) if on_stack[&s] => {
-                        let l = low[&b].min(i);
-                        low.insert(b, l);
-                    }
-                    Some(_) => {}
-                }
-                // A node without successors left is finished in the next round; mark that it has been begun.
-                continue;
-            }
-            calls.pop();
-            if let Some(&(up, _)) = calls.last() {
-                let l = low[&up].min(low[&b]);
-                low.insert(up, l);
-            }
-            if low[&b] == index[&b] {
-                let at = stack.iter().rposition(|&s| s == b).unwrap_or(0);
-                let mut group = stack.split_off(at);
-                for &g in &group {
-                    on_stack.insert(g, false);
-                }
-                if group.len() > 1 || succs[b].contains(&b) {
-                    group.sort_unstable();
-                    found.push(group);
-                }
-            }
-        }
-    }
+/// The groups of nodes that reach each other, sorted; single nodes only with an edge to themselves.
+fn cycles(
+    search: &mut graph::Components,
+    succs: &[Vec<usize>],
+    nodes: &[usize],
+    inside: impl Fn(usize) -> bool,
+) -> Vec<Vec<usize>> {
+    let nodes: Vec<usize> = nodes.iter().copied().filter(|&n| inside(n)).collect();
+    let mut found = search.find(&nodes, |n, i| succs[n].get(i).copied(), inside);
+    found.retain(|group| group.len() > 1 || succs[group[0]].contains(&group[0]));
+    found.iter_mut().for_each(|group| group.sort_unstable());
     found
 }
 

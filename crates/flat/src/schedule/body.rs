@@ -1,8 +1,8 @@
 //! Bodies: the blocks of a function, where its operations stand, its calls and jumps.
 
 use super::exits::Target;
-use super::{Building, Scheduler, Variable, loop_depths, store_env, tuple_part, unpack, variable_of};
-use crate::analysis::Cfg;
+use super::{Building, Scheduler, Variable, store_env, tuple_part, unpack, variable_of};
+use crate::analysis::{Cfg, loop_depths};
 use crate::data::*;
 use nyala_base::{Id, Span};
 use nyala_ir::scalar::{ATOMICS, ORDERS, eval_atomic};
