@@ -214,11 +214,7 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         | Op::Xor
         | Op::Shl
         | Op::Shr
-        | Op::Fmin
-        | Op::Fmax
-        | Op::Copysign
-        | Op::Pow
-        | Op::Atan2
+        | nyala_ir::binary_math!()
         | Op::Div
         | Op::Rem
         | Op::PDiv
@@ -327,33 +323,7 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         Op::Popcount | Op::Clz | Op::Ctz => (ty(0) == result && types.lane_prim(result).is_some_and(Prim::is_int))
             .then_some(())
             .ok_or("a count of bits takes and gives an integer"),
-        Op::Sqrt
-        | Op::Abs
-        | Op::Floor
-        | Op::Ceil
-        | Op::Trunc
-        | Op::Round
-        | Op::Rcp
-        | Op::Rsqrt
-        | Op::Rcp14
-        | Op::Rsqrt14
-        | Op::Sin
-        | Op::Cos
-        | Op::Tan
-        | Op::Asin
-        | Op::Acos
-        | Op::Atan
-        | Op::Sinh
-        | Op::Cosh
-        | Op::Tanh
-        | Op::Exp
-        | Op::Exp2
-        | Op::Expm1
-        | Op::Log
-        | Op::Log2
-        | Op::Log10
-        | Op::Log1p
-        | Op::Cbrt => (ty(0) == result && types.lane_prim(result).is_some_and(Prim::is_float))
+        nyala_ir::unary_math!() => (ty(0) == result && types.lane_prim(result).is_some_and(Prim::is_float))
             .then_some(())
             .ok_or("a math function takes and gives a float"),
         Op::Scope => (types.as_prim(result) == Some(Prim::I32)).then_some(()).ok_or("`scope` gives an `i32`"),

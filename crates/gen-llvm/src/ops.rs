@@ -157,35 +157,7 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
             Ok(())
         }
         Op::Rcp | Op::Rsqrt | Op::Rcp14 | Op::Rsqrt14 => instructions::approximate(f, op, &name, ty, args[0]),
-        Op::Sqrt
-        | Op::Abs
-        | Op::Floor
-        | Op::Ceil
-        | Op::Trunc
-        | Op::Round
-        | Op::Fmin
-        | Op::Fmax
-        | Op::Fma
-        | Op::Copysign
-        | Op::Sin
-        | Op::Cos
-        | Op::Tan
-        | Op::Asin
-        | Op::Acos
-        | Op::Atan
-        | Op::Sinh
-        | Op::Cosh
-        | Op::Tanh
-        | Op::Exp
-        | Op::Exp2
-        | Op::Expm1
-        | Op::Log
-        | Op::Log2
-        | Op::Log10
-        | Op::Log1p
-        | Op::Cbrt
-        | Op::Pow
-        | Op::Atan2 => math(f, op, &name, ty, args),
+        Op::Fma | nyala_ir::unary_math!() | nyala_ir::binary_math!() => math(f, op, &name, ty, args),
     }
 }
 

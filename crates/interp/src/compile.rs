@@ -489,39 +489,9 @@ impl Compiler<'_, '_> {
             | Op::Ctz
             | Op::Pext
             | Op::Pdep
-            | Op::Rcp
-            | Op::Rsqrt
-            | Op::Rcp14
-            | Op::Rsqrt14
-            | Op::Sqrt
-            | Op::Abs
-            | Op::Floor
-            | Op::Ceil
-            | Op::Trunc
-            | Op::Round
-            | Op::Fmin
-            | Op::Fmax
             | Op::Fma
-            | Op::Copysign
-            | Op::Sin
-            | Op::Cos
-            | Op::Tan
-            | Op::Asin
-            | Op::Acos
-            | Op::Atan
-            | Op::Sinh
-            | Op::Cosh
-            | Op::Tanh
-            | Op::Exp
-            | Op::Exp2
-            | Op::Expm1
-            | Op::Log
-            | Op::Log2
-            | Op::Log10
-            | Op::Log1p
-            | Op::Cbrt
-            | Op::Pow
-            | Op::Atan2 => {
+            | nyala_ir::unary_math!()
+            | nyala_ir::binary_math!() => {
                 let prim = prim.ok_or_else(|| bug("a math function of no primitive"))?;
                 let a = self.reg(args[0])?;
                 let b = args.get(1).map_or(Ok(a), |&v| self.reg(v))?;

@@ -147,6 +147,48 @@ ops! {
     Atan2 "atan2" 2 Same(0), Total, "Angle of a vector.";
 }
 
+/// Math functions of one float, as a pattern.
+#[macro_export]
+macro_rules! unary_math {
+    () => {
+        $crate::Op::Sqrt
+            | $crate::Op::Abs
+            | $crate::Op::Floor
+            | $crate::Op::Ceil
+            | $crate::Op::Trunc
+            | $crate::Op::Round
+            | $crate::Op::Rcp
+            | $crate::Op::Rsqrt
+            | $crate::Op::Rcp14
+            | $crate::Op::Rsqrt14
+            | $crate::Op::Sin
+            | $crate::Op::Cos
+            | $crate::Op::Tan
+            | $crate::Op::Asin
+            | $crate::Op::Acos
+            | $crate::Op::Atan
+            | $crate::Op::Sinh
+            | $crate::Op::Cosh
+            | $crate::Op::Tanh
+            | $crate::Op::Exp
+            | $crate::Op::Exp2
+            | $crate::Op::Expm1
+            | $crate::Op::Log
+            | $crate::Op::Log2
+            | $crate::Op::Log10
+            | $crate::Op::Log1p
+            | $crate::Op::Cbrt
+    };
+}
+
+/// Math functions of two floats, as a pattern.
+#[macro_export]
+macro_rules! binary_math {
+    () => {
+        $crate::Op::Fmin | $crate::Op::Fmax | $crate::Op::Copysign | $crate::Op::Pow | $crate::Op::Atan2
+    };
+}
+
 impl Op {
     pub fn from_name(name: &str) -> Option<Op> {
         Op::ALL.iter().copied().find(|op| op.name() == name)
