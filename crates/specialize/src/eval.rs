@@ -679,7 +679,7 @@ impl<'a> Evaluator<'a> {
                 if self.record.is_some() {
                     self.explain_left(args[1]);
                 }
-                self.settle_all(site, &mut args, &[]);
+                self.flush_all(site, &mut args, &[]);
                 self.skip_branch(site, &args[2..]);
                 let (mut resolved, mut requests) = (args.clone(), Vec::new());
                 for idx in [2, 3] {
@@ -701,7 +701,7 @@ impl<'a> Evaluator<'a> {
     /// Ends the block with a call of a stub, `args` what remains of the arguments.
     fn request_call(&mut self, site: &mut Site, s: StubId, mut args: Vec<Val>) {
         let vals = self.stubs[s].vals.clone();
-        self.settle_all(site, &mut args, &vals);
+        self.flush_all(site, &mut args, &vals);
         let is_block = args.iter().all(|&a| !self.dst.types.has_function(self.dst.ty(a)));
         let before = site.memory.clone();
         if is_block {
@@ -732,7 +732,7 @@ impl<'a> Evaluator<'a> {
     /// the argument `body` runs, if there is one.
     fn residual_call(&mut self, site: &mut Site, callee: Val, args: &[Val], body: Option<usize>) {
         let mut resolved = args.to_vec();
-        self.settle_all(site, &mut resolved, &[callee]);
+        self.flush_all(site, &mut resolved, &[callee]);
         let last = args.len() - 1;
         let ret = self.stub_of_val(args[last]).filter(|_| {
             let params = self.dst.types.cn_params(self.dst.ty(args[last]));

@@ -10,8 +10,8 @@
 //! pointers lead to is known by address.
 //!
 //! Writes to *private* objects, those made along this path whose address was not given away, are not written to the
-//! residual program at once: they are *owed*. Nobody but the path itself can tell, until an operation of the residual
-//! program reads the object, or a residual block ends ([`Memory::settle`]). Of several writes to one place the last remains.
+//! residual program at once: they are *pending*. Nobody but the path itself can tell, until an operation of the residual
+//! program reads the object, or a residual block ends ([`Memory::flush`]). Of several writes to one place the last remains.
 
 mod shapes;
 
@@ -226,11 +226,11 @@ struct Object {
     epoch: u32,
     leaves: Leaves,
     /// Writes that the residual program does not have yet.
-    owed: Option<Rc<Owed>>,
+    pending: Option<Rc<Pending>>,
 }
 
 #[derive(Clone, Default)]
-struct Owed {
+struct Pending {
     writes: Vec<Write>,
     /// The leaves that they are to, a bit each.
     leaves: Vec<u64>,
@@ -246,7 +246,7 @@ struct Write {
     origin: Span,
 }
 
-impl Owed {
+impl Pending {
     /// Whether any of the leaves is not in the set yet; all are then.
     fn add(&mut self, at: usize, n: usize) -> bool {
         if self.leaves.len() * 64 < at + n {
@@ -279,8 +279,8 @@ pub struct Memory {
     objects: Map<Val, Object>,
     /// Objects at hand, the last used one last: while a block is evaluated. States that are kept have none.
     open: Vec<(Val, Object)>,
-    /// Objects to which writes are owed.
-    owing: Vec<Val>,
+    /// Objects with pending stores.
+    with_pending: Vec<Val>,
     /// Contents behind other pointers: forgotten by writes that may have changed them.
     entries: Map<Val, Val>,
     /// Counts writes that may have changed whatever escaped.
@@ -293,7 +293,13 @@ impl Clone for Memory {
         for (base, object) in &self.open {
             objects.insert_mut(*base, object.clone());
         }
-        Memory { objects, open: Vec::new(), owing: self.owing.clone(), entries: self.entries.clone(), ..*self }
+        Memory {
+            objects,
+            open: Vec::new(),
+            with_pending: self.with_pending.clone(),
+            entries: self.entries.clone(),
+            ..*self
+        }
     }
 }
 
@@ -303,7 +309,7 @@ impl Default for Memory {
         Memory {
             objects: Map::new_with_hasher_and_ptr_kind(hasher),
             open: Vec::new(),
-            owing: Vec::new(),
+            with_pending: Vec::new(),
             entries: Map::new_with_hasher_and_ptr_kind(hasher),
             epoch: 0,
         }
@@ -316,7 +322,7 @@ impl Memory {
         let on_heap = w.args(ptr).first().is_some_and(|&made| w.is_op(made, Op::Alloc));
         let leaves = Leaves::new(if on_heap { Leaf::Unknown } else { Leaf::Undefined });
         self.open.retain(|o| o.0 != ptr);
-        self.put(ptr, Object { private: true, epoch: 0, leaves, owed: None });
+        self.put(ptr, Object { private: true, epoch: 0, leaves, pending: None });
     }
 
     fn put(&mut self, base: Val, object: Object) {
@@ -359,69 +365,72 @@ impl Memory {
         self.object(base).is_some_and(|o| o.private)
     }
 
-    /// Writes a leaf of a private object, without owing it.
+    /// Writes a leaf of a private object, without a pending store.
     pub fn set_leaf(&mut self, base: Val, at: u64, leaf: Leaf) {
         if let Some(object) = self.object(base) {
             object.leaves.set(at, leaf);
         }
     }
 
-    /// A value of type `ty`, leaves from `at` on, was written to a private object; the residual program is owed that.
-    pub fn owe(&mut self, base: Val, (at, n): (u64, u64), ty: Ty, origin: Span) {
+    /// A value of type `ty`, leaves from `at` on, was written to a private object: the store is pending.
+    pub fn add_pending(&mut self, base: Val, (at, n): (u64, u64), ty: Ty, origin: Span) {
         let Some(object) = self.object(base) else { return };
-        let first = object.owed.is_none();
-        let owed = Rc::make_mut(object.owed.get_or_insert_default());
-        if owed.add(at as usize, n as usize) {
-            owed.writes.push(Write { at: at as u32, n: n as u32, ty, origin });
+        let first = object.pending.is_none();
+        let pending = Rc::make_mut(object.pending.get_or_insert_default());
+        if pending.add(at as usize, n as usize) {
+            pending.writes.push(Write { at: at as u32, n: n as u32, ty, origin });
         }
         if first {
-            self.owing.push(base);
+            self.with_pending.push(base);
         }
     }
 
-    /// How many writes are owed.
-    pub fn n_owed(&mut self) -> usize {
-        let owing = std::mem::take(&mut self.owing);
-        let n = owing.iter().map(|&o| self.object(o).and_then(|o| o.owed.as_ref()).map_or(0, |o| o.writes.len())).sum();
-        self.owing = owing;
+    /// How many stores are pending.
+    pub fn n_pending(&mut self) -> usize {
+        let with_pending = std::mem::take(&mut self.with_pending);
+        let n = with_pending
+            .iter()
+            .map(|&o| self.object(o).and_then(|o| o.pending.as_ref()).map_or(0, |o| o.writes.len()))
+            .sum();
+        self.with_pending = with_pending;
         n
     }
 
-    /// Forgets private objects to which writes are owed, but for those in `used`: the rest of the program has no address
+    /// Forgets private objects with pending stores, but for those in `used`: the rest of the program has no address
     /// that leads there.
     pub fn forget_unused(&mut self, used: &FxHashSet<Val>) {
-        for object in std::mem::take(&mut self.owing) {
+        for object in std::mem::take(&mut self.with_pending) {
             if used.contains(&object) || !self.is_private(object) {
-                self.owing.push(object);
+                self.with_pending.push(object);
             } else {
                 self.open.retain(|o| o.0 != object);
             }
         }
     }
 
-    /// Whether the residual program is owed writes that it would see at `base`, or anywhere.
-    pub fn owes(&mut self, base: Option<Val>) -> bool {
-        let owing = std::mem::take(&mut self.owing);
-        let owes = owing.iter().any(|&o| base.is_none_or(|base| o == base) || !self.is_private(o));
-        self.owing = owing;
-        owes
+    /// Whether stores are pending that the residual program would see at `base`, or anywhere.
+    pub fn has_pending(&mut self, base: Option<Val>) -> bool {
+        let with_pending = std::mem::take(&mut self.with_pending);
+        let has_pending = with_pending.iter().any(|&o| base.is_none_or(|base| o == base) || !self.is_private(o));
+        self.with_pending = with_pending;
+        has_pending
     }
 
-    /// Makes the owed writes, those that would be seen at `base`, or all of them; the memory behind them.
-    pub fn settle(&mut self, w: &mut World, shapes: &mut Shapes, mut mem: Val, base: Option<Val>) -> Val {
+    /// Makes the pending stores, those that would be seen at `base`, or all of them; the memory behind them.
+    pub fn flush(&mut self, w: &mut World, shapes: &mut Shapes, mut mem: Val, base: Option<Val>) -> Val {
         let origin = w.current_origin();
-        for object in std::mem::take(&mut self.owing) {
+        for object in std::mem::take(&mut self.with_pending) {
             if base.is_some_and(|base| object != base) && self.is_private(object) {
-                self.owing.push(object);
+                self.with_pending.push(object);
                 continue;
             }
-            let Some((leaves, owed)) = self.object(object).and_then(|o| Some((o.leaves.clone(), o.owed.take()?)))
+            let Some((leaves, pending)) = self.object(object).and_then(|o| Some((o.leaves.clone(), o.pending.take()?)))
             else {
                 continue;
             };
             // Later ones may have written all of what earlier ones did.
-            let mut seen = Owed::default();
-            let mut writes = owed.writes.clone();
+            let mut seen = Pending::default();
+            let mut writes = pending.writes.clone();
             writes.reverse();
             writes.retain(|write| seen.add(write.at as usize, write.n as usize));
             for write in writes.iter().rev() {
@@ -638,7 +647,7 @@ impl Memory {
     fn leaves(&mut self, base: Val) -> &mut Leaves {
         let epoch = self.epoch;
         if self.object(base).is_none() {
-            self.put(base, Object { private: false, epoch, leaves: Leaves::new(Leaf::Unknown), owed: None });
+            self.put(base, Object { private: false, epoch, leaves: Leaves::new(Leaf::Unknown), pending: None });
         }
         let object = self.object(base).expect("just put there");
         if !object.private && object.epoch != epoch {

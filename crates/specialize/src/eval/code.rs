@@ -247,7 +247,7 @@ impl Evaluator<'_> {
                 Op::Select => Some(InstKind::Select),
                 Op::Known => Some(InstKind::Known),
                 Op::Load => self.contents(source.ty(v)).map(InstKind::Load),
-                // Those past the caches are never owed.
+                // Those past the caches are never pending.
                 Op::Store if source.is_fast(v) => None,
                 Op::Store => self.contents(source.ty(source.args(v)[2])).map(InstKind::Store),
                 _ => self.structure(op, v),

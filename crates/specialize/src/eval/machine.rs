@@ -175,7 +175,7 @@ impl Evaluator<'_> {
     }
 
     /// The operations of a frame that are not computed yet. False: to compute one, writes would have to be made that are
-    /// owed, and it is only a look.
+    /// pending, and it is only a look.
     fn compute_all(&mut self, code: &Code, frame: &mut Vec<Value>, site: &mut Site, is_look: bool) -> bool {
         let first = frame.len() - (code.tys.len() - code.insts.len());
         for inst in &code.insts[first..] {
@@ -209,7 +209,7 @@ impl Evaluator<'_> {
             }
             let v = match self.structured(inst, code, frame, site) {
                 Some(v) => v,
-                None if is_look && self.would_settle(inst, frame, site) => return false,
+                None if is_look && self.would_flush(inst, frame, site) => return false,
                 None => self.step(inst, code, frame, site),
             };
             frame.push(v);
@@ -352,20 +352,20 @@ impl Evaluator<'_> {
         }
         if new {
             let origin = self.source.origin(inst.source);
-            site.memory.owe(base, (p.at(), u64::from(n_parts.max(1))), ty, origin);
+            site.memory.add_pending(base, (p.at(), u64::from(n_parts.max(1))), ty, origin);
         }
         true
     }
 
-    /// Whether a load cannot be computed before owed writes are made.
-    fn would_settle(&mut self, inst: &Inst, frame: &[Value], site: &mut Site) -> bool {
+    /// Whether a load cannot be computed before pending stores are made.
+    fn would_flush(&mut self, inst: &Inst, frame: &[Value], site: &mut Site) -> bool {
         if inst.op != Op::Load {
             return false;
         }
         match self.get(&inst.args[1], frame) {
-            Value::Place(p) => site.memory.owes(Some(p.base())),
-            Value::Node(ptr) => site.memory.owes(Some(memory::base_of(&self.dst, ptr.val()))),
-            _ => site.memory.owes(None),
+            Value::Place(p) => site.memory.has_pending(Some(p.base())),
+            Value::Node(ptr) => site.memory.has_pending(Some(memory::base_of(&self.dst, ptr.val()))),
+            _ => site.memory.has_pending(None),
         }
     }
 
@@ -380,7 +380,7 @@ impl Evaluator<'_> {
         self.dst.set_origin(self.source.origin(inst.source));
         let mem = args.first().copied();
         let v = self.compute(inst.op, inst.source, &mut args, site);
-        // Memory after owed writes is what the rest of the body goes on with.
+        // Memory after pending stores is what the rest of the body goes on with.
         if let (Some(&now), Some(Operand::Slot(slot))) = (args.first(), inst.args.first())
             && mem != Some(now)
         {

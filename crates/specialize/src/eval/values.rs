@@ -6,8 +6,8 @@ use nyala_ir::{Cont, Node, Op, Rule, TyKind, Val};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
-/// Where fewer writes are owed, they are made without asking whether anybody reads them.
-const MIN_OWED: usize = 64;
+/// Fewer pending stores are made without asking whether anybody reads them.
+const MIN_PENDING: usize = 64;
 
 /// Of the memory orders the last that says nothing of other locations.
 const RELAXED: u64 = 2;
@@ -49,14 +49,14 @@ impl Evaluator<'_> {
         self.dst.cont_val(self.stubs[s].cont)
     }
 
-    /// What an operation gives. If owed writes are made before it, `args` begins with the memory behind them.
+    /// What an operation gives. If pending stores are made before it, `args` begins with the memory behind them.
     pub(super) fn compute(&mut self, op: Op, v: Val, args: &mut [Val], site: &mut Site) -> Val {
         match op {
             Op::Load => {
                 if let Some(known) = site.memory.load(&mut self.dst, &mut self.shapes, args[1]) {
                     return known;
                 }
-                self.settle(site, args, Some(1));
+                self.flush(site, args, Some(1));
                 let loaded = self.dst.op(op, args);
                 site.memory.loaded(&mut self.dst, &mut self.shapes, args[1], loaded);
                 loaded
@@ -66,7 +66,7 @@ impl Evaluator<'_> {
                     return args[0];
                 }
                 self.escape(args[2], site, false);
-                self.settle(site, args, Some(1));
+                self.flush(site, args, Some(1));
                 site.memory.store(&mut self.dst, &mut self.shapes, args[1], args[2]);
                 let stored = self.dst.op(op, args);
                 if self.source.is_fast(v) {
@@ -83,10 +83,10 @@ impl Evaluator<'_> {
             Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
                 if let Some((at, written)) = op.writes() {
                     self.escape(args[written], site, false);
-                    self.settle(site, args, Some(at));
+                    self.flush(site, args, Some(at));
                     site.memory.touch(&mut self.dst, &mut self.shapes, args[at]);
                 } else {
-                    self.settle(site, args, (op == Op::AtomicLoad).then_some(1));
+                    self.flush(site, args, (op == Op::AtomicLoad).then_some(1));
                 }
                 // What other threads wrote before becomes visible.
                 let order = args[op.literal_operands()].iter().map(|&o| self.dst.as_lit(o));
@@ -120,16 +120,16 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Makes all owed writes before a block ends: those to objects whose address the rest of the program can have from
+    /// Makes all pending stores before a block ends: those to objects whose address the rest of the program can have from
     /// `args` and `others`.
-    pub(super) fn settle_all(&mut self, site: &mut Site, args: &mut [Val], others: &[Val]) {
-        let n_owed = site.memory.n_owed();
-        if n_owed >= MIN_OWED
-            && let Some(used) = self.reached(args.iter().skip(1).chain(others).copied().collect(), 4 * n_owed)
+    pub(super) fn flush_all(&mut self, site: &mut Site, args: &mut [Val], others: &[Val]) {
+        let n_pending = site.memory.n_pending();
+        if n_pending >= MIN_PENDING
+            && let Some(used) = self.reached(args.iter().skip(1).chain(others).copied().collect(), 4 * n_pending)
         {
             site.memory.forget_unused(&used);
         }
-        self.settle(site, args, None);
+        self.flush(site, args, None);
     }
 
     /// The values that these are made from, but for memory. `None`: more than `limit`.
@@ -150,10 +150,10 @@ impl Evaluator<'_> {
         Some(seen)
     }
 
-    /// Makes the owed writes that an operation with these arguments would see at the address `at` among them, or all.
-    pub(super) fn settle(&mut self, site: &mut Site, args: &mut [Val], at: Option<usize>) {
+    /// Makes the pending stores that an operation with these arguments would see at the address `at` among them, or all.
+    pub(super) fn flush(&mut self, site: &mut Site, args: &mut [Val], at: Option<usize>) {
         let base = at.map(|at| memory::base_of(&self.dst, args[at]));
-        args[0] = site.memory.settle(&mut self.dst, &mut self.shapes, args[0], base);
+        args[0] = site.memory.flush(&mut self.dst, &mut self.shapes, args[0], base);
     }
 
     /// Operation `op` of source value `v` on residual operands.
