@@ -5,11 +5,11 @@ pub mod codes;
 pub mod diagnostics;
 pub mod graph;
 pub mod ids;
-pub mod near;
+pub mod locality;
 pub mod source;
 
 pub use codes::Code;
 pub use diagnostics::{Diagnostic, Label, Severity, Sink};
 pub use ids::{Id, Lists, SideTable};
-pub use near::NearHasher;
+pub use locality::LocalityHasher;
 pub use source::{FileId, Sources, Span};

@@ -2,8 +2,8 @@
 
 use crate::vector::VectorOp;
 use hashbrown::HashTable;
-use nyala_base::near::spread;
-use nyala_base::{Id, NearHasher, Span};
+use nyala_base::locality::spread;
+use nyala_base::{Id, LocalityHasher, Span};
 use nyala_ir::{AsmInfo, Effect, Op, Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -414,7 +414,7 @@ impl Function {
 
     /// The one value of this function for a constant.
     pub fn constant(&mut self, constant: Const, ty: Ty) -> Value {
-        let mut hasher = NearHasher::default();
+        let mut hasher = LocalityHasher::default();
         (constant, ty).hash(&mut hasher);
         let half = hasher.half();
         let is_it = |v: Value| self.ty(v) == ty && self.as_const(v) == Some(constant);

@@ -9,8 +9,8 @@ use crate::fold;
 use crate::ops::{Effect, Op, Rule};
 use crate::types::{Prim, Ty, TyKind, Types};
 use hashbrown::HashTable;
-use nyala_base::near::spread;
-use nyala_base::{Id, NearHasher, SideTable, Span};
+use nyala_base::locality::spread;
+use nyala_base::{Id, LocalityHasher, SideTable, Span};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::hash::Hash;
@@ -872,7 +872,7 @@ impl World {
 }
 
 fn hash_of(node: Node, ty: Ty, fast: bool, args: &[Val]) -> u32 {
-    let mut hasher = NearHasher::default();
+    let mut hasher = LocalityHasher::default();
     hash_entry(node, ty, args, &mut hasher);
     if fast {
         1u8.hash(&mut hasher);
@@ -880,7 +880,7 @@ fn hash_of(node: Node, ty: Ty, fast: bool, args: &[Val]) -> u32 {
     hasher.half()
 }
 
-fn hash_entry(node: Node, ty: Ty, args: &[Val], hasher: &mut NearHasher) {
+fn hash_entry(node: Node, ty: Ty, args: &[Val], hasher: &mut LocalityHasher) {
     match node {
         Node::Lit(bits) => (0u8, bits).hash(hasher),
         Node::Undef => 1u8.hash(hasher),

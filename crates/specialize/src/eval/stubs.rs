@@ -5,7 +5,7 @@ use super::memory;
 use super::{Diverged, Entry, Evaluator, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
 use crate::memory::Memory;
 use hashbrown::HashTable;
-use nyala_base::near::spread;
+use nyala_base::locality::spread;
 use nyala_ir::{Cont, Effect, Node, TyKind, Val};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;

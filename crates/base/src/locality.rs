@@ -1,25 +1,25 @@
-//! A hash for tables of numbers that programs come by in order, as the constants of an unrolled loop: numbers that follow
-//! one another are neighbors in the table. A large table is a miss of the caches each time otherwise.
+//! A hash that keeps locality: numbers that follow one another are neighbors in the table. Programs come by many numbers in
+//! order, as by the constants of an unrolled loop; in a large table each would miss the caches otherwise.
 
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
-/// Of what it is given, a `u64` is such a number.
+/// Hashes with locality in the `u64`s that it is given; everything else is hashed as by [`FxHasher`].
 #[derive(Default)]
-pub struct NearHasher {
+pub struct LocalityHasher {
     far: FxHasher,
     near: u32,
 }
 
 const NEAR_BITS: u32 = 4;
 
-/// The hash that tables use for the 32 bits that it was [made](NearHasher::half) from: they want the upper seven bits good.
+/// The hash that tables use for the 32 bits that it was [made](LocalityHasher::half) from: they want the upper seven bits good.
 pub fn spread(half: u32) -> u64 {
     let mixed = (half as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed & 0xFE00_0000_0000_0000 | half as u64
 }
 
-impl NearHasher {
+impl LocalityHasher {
     /// All that there is of the hash.
     pub fn half(&self) -> u32 {
         let hash = self.far.finish();
@@ -28,7 +28,7 @@ impl NearHasher {
     }
 }
 
-impl Hasher for NearHasher {
+impl Hasher for LocalityHasher {
     fn write(&mut self, bytes: &[u8]) {
         self.far.write(bytes);
     }
