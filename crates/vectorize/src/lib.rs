@@ -78,7 +78,7 @@
 //!   in loops, and a function that gets back to itself through its own `vectorize`, need no more of them.
 //! - An operation across lanes asks the lanes of the innermost `vectorize` that runs it, wherever its function is written. An
 //!   inner body can't ask the outer lanes. It can't end one either: the outer body's `continue` leaves the inner body, and
-//!   that is the error `leaves-parallel-body` (`flat`, `schedule/launch.rs`).
+//!   that is the error `jump-out-of-parallel` (`flat`, `schedule/launch.rs`).
 //! - All effects of one outer lane's inner loop come before those of the next lane.
 //! - A variable of the outer body whose address the inner one has is no variable whose lanes lie side by side ([`shapes`],
 //!   `own`): each lane has one of its own, and hands over its address.

@@ -2,7 +2,7 @@
 
 pub mod bug;
 pub mod duplicate_symbol;
-pub mod leaves_parallel_body;
+pub mod jump_out_of_parallel;
 pub mod library_not_loaded;
 pub mod limitation;
 pub mod undefined_symbol;
@@ -10,7 +10,7 @@ pub mod undefined_symbol;
 use crate::{Sources, Span};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-crate::codes![bug, duplicate_symbol, leaves_parallel_body, library_not_loaded, limitation, undefined_symbol];
+crate::codes![bug, duplicate_symbol, jump_out_of_parallel, library_not_loaded, limitation, undefined_symbol];
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {

@@ -14,7 +14,7 @@
 
 use super::{Building, Scheduler, load_env, store_env};
 use crate::data::*;
-use nyala_base::diagnostics::{leaves_parallel_body, limitation};
+use nyala_base::diagnostics::{jump_out_of_parallel, limitation};
 use nyala_base::{Id, Span};
 use nyala_ir::{Cont, Node, Op, Ty, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -99,7 +99,7 @@ impl Scheduler<'_> {
             return None;
         };
         if let Some(leaves) = self.leaves(k, next) {
-            self.limitations.push(leaves_parallel_body::by_call(leaves, launch.origin, in_lanes));
+            self.limitations.push(jump_out_of_parallel::by_call(leaves, launch.origin, in_lanes));
             return None;
         }
         Some(k)

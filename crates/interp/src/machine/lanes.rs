@@ -4,7 +4,7 @@ use super::*;
 use crate::diagnostics::{broken_promise, diverged_lanes};
 use crate::externals::LANE_END;
 use crate::lanes::{Lane, LaneOp, Waiting, alone};
-use nyala_base::diagnostics::leaves_parallel_body;
+use nyala_base::diagnostics::jump_out_of_parallel;
 
 /// So many lanes may run together.
 const MAX_LANES: u64 = 1 << 20;
@@ -46,7 +46,7 @@ impl Machine<'_> {
     pub(super) fn end_lane(&mut self, closure: Closure) -> Result<Closure> {
         if !closure.has_number(self.groups.len()) {
             let launch = self.groups.last().map_or(Span::NONE, |g| g.span);
-            return Err(leaves_parallel_body::by_call(Span::NONE, launch, true).into());
+            return Err(jump_out_of_parallel::by_call(Span::NONE, launch, true).into());
         }
         self.set_lane(State::Ended);
         self.next_lane()
@@ -55,7 +55,7 @@ impl Machine<'_> {
     /// Nothing may end while lanes run: they were left.
     pub(super) fn check_no_lanes(&self) -> Result<()> {
         match self.groups.last() {
-            Some(group) => Err(leaves_parallel_body::left(group.span).into()),
+            Some(group) => Err(jump_out_of_parallel::left(group.span).into()),
             None => Ok(()),
         }
     }

@@ -192,7 +192,7 @@ impl<'p, 'a> Launches<'p, 'a> {
             }
             if let Some(Kind::Fn(_, result)) = self.p.types.known(local.ty) {
                 if *result == TypeTable::NEVER {
-                    let d = leaves_parallel_body::by_name(span, &short(&local.name), body.call);
+                    let d = jump_out_of_parallel::by_name(span, &short(&local.name), body.call);
                     return self.findings.push((span, d));
                 }
                 // A function that runs here is a part of the body.

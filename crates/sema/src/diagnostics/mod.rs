@@ -63,7 +63,7 @@ pub(crate) mod useless_arm;
 pub(crate) mod wildcard_value;
 pub(crate) mod wrong_number_of_arguments;
 
-pub(crate) use nyala_base::diagnostics::{duplicate_symbol, leaves_parallel_body, limitation};
+pub(crate) use nyala_base::diagnostics::{duplicate_symbol, jump_out_of_parallel, limitation};
 
 nyala_base::codes![
     ambiguous_method,

@@ -37,7 +37,7 @@ const HINT: &str = "`continue` ends one iteration; to stop early, test a flag th
 /// `launch` is the call that runs the body: in lanes, or by other threads.
 fn error(span: Span, message: String, launch: Span, in_lanes: bool) -> Diagnostic {
     let who = if in_lanes { "the body runs in lanes of vectors here" } else { "the body is run by other threads here" };
-    Diagnostic::error("leaves-parallel-body", span, message)
+    Diagnostic::error("jump-out-of-parallel", span, message)
         .label("goes on outside the body")
         .other(launch, who)
         .hint(HINT)
@@ -57,7 +57,7 @@ pub fn by_call(span: Span, launch: Span, in_lanes: bool) -> Diagnostic {
 /// Found when the program had come to its end, where that is seen.
 pub fn left(launch: Span) -> Diagnostic {
     Diagnostic::error(
-        "leaves-parallel-body",
+        "jump-out-of-parallel",
         Span::NONE,
         "a body that runs in lanes was left before its lanes had ended",
     )
