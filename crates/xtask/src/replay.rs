@@ -88,11 +88,13 @@ fn build_revision(revision: &str) -> Result<PathBuf, String> {
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let tree = folder.join("tree");
     let git = |args: &[&str], at: &Path| sh(Command::new("git").args(args).current_dir(at));
-    git(&["rev-parse", "--quiet", "--verify", &format!("{revision}^{{commit}}")], &root())?;
-    let resolved =
-        Command::new("git").args(["rev-parse", &format!("{revision}^{{commit}}")]).current_dir(root()).output();
-    let resolved = resolved.map_err(|e| format!("git: {e}"))?.stdout;
-    let commit = String::from_utf8_lossy(&resolved).trim().to_string();
+    let wanted = format!("{revision}^{{commit}}");
+    let resolved = Command::new("git").args(["rev-parse", "--quiet", "--verify", &wanted]).current_dir(root()).output();
+    let resolved = resolved.map_err(|e| format!("git: {e}"))?;
+    if !resolved.status.success() {
+        return Err(format!("git knows no revision `{revision}`"));
+    }
+    let commit = String::from_utf8_lossy(&resolved.stdout).trim().to_string();
     match tree.join(".git").exists() {
         true => git(&["checkout", "--quiet", "--force", "--detach", &commit], &tree)?,
         false => {
