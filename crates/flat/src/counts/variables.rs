@@ -26,7 +26,7 @@ use nyala_base::Id;
 use nyala_ir::{Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Who is given addresses.
+/// What may be given the address of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Place {
     Param(Func, usize),
@@ -82,7 +82,7 @@ struct Flows {
     of: FxHashMap<(Func, Value), Vec<Place>>,
     /// What comes out of each place.
     out: FxHashMap<Place, Vec<(Func, Value)>>,
-    /// What is not known of everyone who gives something.
+    /// Places that something unknown may be given to.
     others: Vec<Place>,
     fields: Vec<Field>,
 }
@@ -101,7 +101,7 @@ impl Flows {
         self.of.entry((func, v)).or_default().push(place);
     }
 
-    /// What a function does with addresses. `taken`: functions that not only calls with their names call.
+    /// What a function does with addresses. `taken`: see [`address_taken`].
     fn note_function(&mut self, p: &Program, module: &Module, func: Func, taken: &FxHashSet<Func>) {
         let function = module.func(func);
         let is_address = |v: Value| matches!(module.types.kind(function.ty(v)), TyKind::Ptr { space: 0, .. });
@@ -233,8 +233,8 @@ fn field_of(function: &Function, makers: &FxHashMap<Value, &Inst>, address: Valu
     Some((at, idx))
 }
 
-/// Functions that are called by more than calls with their names.
-fn called_by_others(module: &Module) -> FxHashSet<Func> {
+/// Functions whose addresses are taken, and bodies of `vectorize`: not all their calls are calls by name.
+fn address_taken(module: &Module) -> FxHashSet<Func> {
     let mut found: FxHashSet<Func> = module.globals.iter().flat_map(|g| super::functions_in(&g.init)).collect();
     for function in &module.funcs {
         found.extend(function.values.iter().filter_map(|v| match v.def {
@@ -254,7 +254,7 @@ pub(super) fn find(p: &Program, module: &Module) -> Variables {
     if !module.funcs.iter().any(|f| f.symbol() == Some(NEW_VARIABLE)) {
         return Variables::default();
     }
-    let taken = &called_by_others(module);
+    let taken = &address_taken(module);
     let mut flows = Flows::default();
     for i in 0..module.funcs.len() {
         if !module.funcs[i].blocks.is_empty() {
