@@ -45,7 +45,7 @@ pub(crate) struct Counted {
     pub fields: FxHashSet<(Func, Value)>,
 }
 
-/// What is asked.
+/// What [`Escapes`] is asked about an address.
 enum Question {
     /// Whether a variable can lie in its function's frame. What functions do that are called as values is not asked.
     Frame,
@@ -82,9 +82,15 @@ pub(crate) fn keep_variables(module: &mut Module, variables: &[(Func, Value)]) {
         };
         left.extend(passed.into_iter().filter(leaves).map(|v| (func, v)));
     }
+    if left.is_empty() {
+        return;
+    }
+    let (unit, i64_ty) = (module.types.unit(), module.types.prim(Prim::I64));
+    let (made, layout) = (module.types.ptr(unit), module.types.ptr(i64_ty));
+    let runtime = module.declare(NEW_VARIABLE, Linkage::Foreign(NEW_VARIABLE.into()), &[i64_ty, layout], &[made]);
     let mut layouts = FxHashMap::default();
     for (func, variable) in left {
-        put_on_heap(module, func, variable, &mut layouts);
+        put_on_heap(module, (func, variable), runtime, &mut layouts);
     }
 }
 
@@ -291,7 +297,7 @@ impl<'m> Escapes<'m> {
         };
         // The last argument is the environment.
         let may_be_kept = |derived: &[bool], args: &[Value]| {
-            let n = args.len() - matches!(question, Question::Environment(_)) as usize;
+            let n = args.len().saturating_sub(matches!(question, Question::Environment(_)) as usize);
             args[..n].iter().any(|a| derived[a.idx()])
         };
         let mut fate = Fate::Ends;
@@ -321,7 +327,7 @@ impl<'m> Escapes<'m> {
                     }
                     let through = match inst.op {
                         InstOp::Call(callee) if is_strict && is_parallel(module, callee) => {
-                            match function.as_const(inst.args[3]) {
+                            match inst.args.get(3).and_then(|&body| function.as_const(body)) {
                                 Some(Const::CFunc(body)) => of_params(body, &given(&derived, body, &inst.args[4..])),
                                 _ => Fate::Stored,
                             }
@@ -393,7 +399,13 @@ fn may_keep(module: &Module, callee: Func) -> bool {
     function.blocks.is_empty() && !function.symbol().is_some_and(|symbol| symbol.starts_with("nyala_"))
 }
 
-fn put_on_heap(module: &mut Module, func: Func, variable: Value, layouts: &mut FxHashMap<u64, GlobalId>) {
+/// Lets the runtime make a variable. `layouts`: descriptions of such variables, by alignment.
+fn put_on_heap(
+    module: &mut Module,
+    (func, variable): (Func, Value),
+    runtime: Func,
+    layouts: &mut FxHashMap<u64, GlobalId>,
+) {
     let ty = module.func(func).ty(variable);
     let Some((size, align)) = module.types.pointee(ty).and_then(|t| layout::size_align(&module.types, t)) else {
         return;
@@ -404,11 +416,7 @@ fn put_on_heap(module: &mut Module, func: Func, variable: Value, layouts: &mut F
         let ty = module.types.array(i64_ty, 2);
         module.add_global(Global { name: format!("variable.{align}"), ty, mutable: false, init })
     });
-    let (unit, layout_ty) = (module.types.unit(), module.types.ptr(i64_ty));
-    let made_ty = module.types.ptr(unit);
-    let runtime = Linkage::Foreign(NEW_VARIABLE.into());
-    let known = module.funcs.iter().position(|f| f.symbol() == Some(NEW_VARIABLE)).map(Func::from_idx);
-    let callee = known.unwrap_or_else(|| module.declare(NEW_VARIABLE, runtime, &[i64_ty, layout_ty], &[made_ty]));
+    let (layout_ty, made_ty) = (module.func(runtime).params[1], module.func(runtime).rets[0]);
     let mut fb = FunctionBuilder::new(module, func);
     let (size, layout) = (fb.literal(Prim::I64, size), fb.function.constant(Const::Global(layout), layout_ty));
     let made = fb.function.new_value(made_ty, "");
@@ -420,5 +428,5 @@ fn put_on_heap(module: &mut Module, func: Func, variable: Value, layouts: &mut F
     let span = insts[at].span;
     let new = |op, args: &[Value], result| Inst { op, args: args.into(), result: Some(result), span, fast: false };
     insts[at] = new(InstOp::Op(Op::Bitcast), &[made], variable);
-    insts.insert(at, new(InstOp::Call(callee), &[size, layout], made));
+    insts.insert(at, new(InstOp::Call(runtime), &[size, layout], made));
 }

@@ -63,11 +63,11 @@ pub struct Machine<'w> {
     code: Code,
     /// Function values in memory, by address; some have been overwritten, or their memory freed.
     stored: FxHashMap<usize, Closure>,
-    /// The same of addresses.
+    /// Addresses in memory, by where they are; some have been overwritten, or their memory freed.
     stored_addresses: FxHashMap<usize, u64>,
     /// Foreign code was given addresses: it may have copied function values to where nobody saw it.
     may_be_copied: bool,
-    /// Those that were overwritten since then.
+    /// Records of function values in memory that were overwritten after that.
     copied: Vec<Frame>,
     /// Frames that end with another.
     kept: FxHashMap<Frame, Vec<Frame>>,
@@ -234,7 +234,9 @@ impl Machine<'_> {
     #[cold]
     fn grow(&mut self, kind: Kind, class: Class) -> Result<Frame> {
         let bytes = self.l.memory.live_bytes;
-        let steps = self.steps - self.steps_then;
+        // Marking looks at all that is stored, too.
+        let n_stored = (self.stored.len() + self.stored_addresses.len()) as u64;
+        let steps = (self.steps - self.steps_then).saturating_sub(2 * n_stored);
         if self.heap.wants_marking(steps) || self.heap.is_full() || bytes > 2 * self.bytes_then + MIN_BYTES {
             self.collect();
             (self.bytes_then, self.steps_then) = (self.l.memory.live_bytes, self.steps);

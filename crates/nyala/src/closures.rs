@@ -250,7 +250,7 @@ impl Finder<'_> {
                 continue;
             }
             types.insert(ty, i);
-            // What is not freed keeps what it captures.
+            // An environment that is not freed keeps the functions that it captures.
             for &k in by_type.get(&ty).into_iter().flatten() {
                 let captured = self.facts.nest.free(k).iter();
                 work.extend(captured.flat_map(|&v| functions_in(w, w.ty(v))).map(|ty| (ty, i)));
@@ -294,7 +294,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What is free in a function or a continuation, in words.
+    /// The values that are free in a function or a continuation, in words.
     fn captures(&self, k: Cont) -> Vec<String> {
         let mut captures: Vec<String> = Vec::new();
         for &v in self.facts.nest.free(k) {

@@ -356,7 +356,7 @@ impl Session {
         self.checked(Some(()))
     }
 
-    /// What is known only after partial evaluation, which is asked only if there is anything.
+    /// Reports unsupported functions and, if denied, closures. Only then the program is specialized: both are known no earlier.
     pub fn check_supported(&mut self, world: &World) -> Result<(), Reported> {
         if self.denies_closures() || unsupported(world).next().is_some() {
             self.residual(world)?;

@@ -202,7 +202,7 @@ impl Drop for Running {
     }
 }
 
-/// The same for each commit, so that a test run can be repeated.
+/// A seed that depends on the commit only, so that a test run can be repeated.
 pub fn seed_of_commit() -> u64 {
     let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()).output();
     let head = head.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();

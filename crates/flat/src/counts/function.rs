@@ -437,7 +437,7 @@ impl<'p, 'm> Counter<'p, 'm> {
     fn rewrite(&mut self, block: usize, live_in: &[Set]) {
         let insts = std::mem::take(&mut self.b.function.blocks[block].insts);
         let mut after = self.live_before_term(block, live_in);
-        // What is live behind each instruction.
+        // The counted values that are live behind each instruction.
         let mut live_after: Vec<Set> = Vec::with_capacity(insts.len());
         let mut all_uses: Vec<Uses> = Vec::with_capacity(insts.len());
         let before_term = after.clone();

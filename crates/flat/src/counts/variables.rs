@@ -44,7 +44,7 @@ pub(super) struct Variables {
     forever: FxHashSet<(Func, Value)>,
     /// Addresses of fields that are places.
     fields: FxHashSet<(Func, Value)>,
-    /// The same, by the environment's memory.
+    /// Which parts of an environment are places, by the memory of the environment.
     fields_of: FxHashMap<(Func, Value), Vec<u64>>,
 }
 
