@@ -31,12 +31,14 @@
 //! addresses hold one. Such an address is counted as a function value is, but held as long as anything derived from it is used.
 //!
 //! An environment that nobody has any more when its function ends lies in the function's frame, with a count that nobody
-//! changes ([`uncounted`]). What it captures is held as by a local variable.
+//! changes ([`uncounted`]). Function values that it captures are held as by a local variable; variables, as long as somebody
+//! has the environment.
 //!
 //! Bodies of `vectorize` run many times for one set of captured values: they retain what they are given. Threads get
-//! copies of what they capture; where a module starts any, counts are atomic.
+//! copies of what they capture; counts are atomic in the functions that run while threads do ([`threads`]).
 
 mod function;
+mod threads;
 mod variables;
 
 use crate::data::*;
@@ -47,6 +49,7 @@ use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use threads::run_with_threads;
 use variables::{Variables, is_made_before};
 
 /// Function values in one counted value.
@@ -54,6 +57,13 @@ const MAX_LEAVES: usize = 256;
 
 /// Indices that lead from a counted value to a function value.
 type Path = Vec<u64>;
+
+/// The functions of the runtime that count.
+#[derive(Clone, Copy)]
+struct Counting {
+    retain: Func,
+    release: Func,
+}
 
 /// What the whole module has to say.
 struct Program {
@@ -68,8 +78,10 @@ struct Program {
     vectorized: FxHashSet<Func>,
     /// Callbacks of threads: they own what they read.
     threads: FxHashSet<Func>,
-    retain: Func,
-    release: Func,
+    /// Functions that may run while a thread does, whose counts are atomic.
+    shared: FxHashSet<Func>,
+    counting: Counting,
+    counting_shared: Counting,
     environment: Func,
     layouts: FxHashMap<Vec<u64>, GlobalId>,
     variables: Rc<Variables>,
@@ -85,30 +97,18 @@ pub fn count_environments(module: &mut Module) {
     let code = module.types.code();
     let pair = module.types.tuple(&[code, env_ptr]);
     let record = record_ptr(&mut module.types);
-    let mut codes: FxHashSet<Func> = module.globals.iter().flat_map(|g| functions_in(&g.init)).collect();
+    let codes = codes(module);
     let (mut vectorized, mut threads) = (FxHashSet::default(), FxHashSet::default());
-    let mut has_threads = false;
     for function in &module.funcs {
         for inst in function.blocks.iter().flat_map(|b| &b.insts) {
             match inst.op {
-                InstOp::Op(Op::Tuple) if inst.result.is_some_and(|r| function.ty(r) == pair) => {
-                    codes.extend(match function.as_const(inst.args[0]) {
-                        Some(Const::Func(f)) => Some(f),
-                        _ => None,
-                    });
-                }
                 InstOp::Vectorize(body, ..) => drop(vectorized.insert(body)),
-                InstOp::Call(callee) => match module.func(callee).symbol() {
-                    Some("nyala_spawn") => {
-                        has_threads = true;
-                        threads.extend(inst.args.iter().filter_map(|&a| match function.as_const(a) {
-                            Some(Const::CFunc(f)) => Some(f),
-                            _ => None,
-                        }));
-                    }
-                    Some("nyala_parallel") => has_threads = true,
-                    _ => {}
-                },
+                InstOp::Call(callee) if module.func(callee).symbol() == Some("nyala_spawn") => {
+                    threads.extend(inst.args.iter().filter_map(|&a| match function.as_const(a) {
+                        Some(Const::CFunc(f)) => Some(f),
+                        _ => None,
+                    }));
+                }
                 _ => {}
             }
         }
@@ -116,17 +116,22 @@ pub fn count_environments(module: &mut Module) {
     if module.funcs.iter().all(|f| environments(f, pair, record).is_empty()) {
         return;
     }
+    let shared = run_with_threads(module);
     let leavers = codes.iter().copied().filter(|&f| returns_last_param(module.func(f))).collect();
     let i64_ty = module.types.prim(Prim::I64);
     let layout_ptr = module.types.ptr(i64_ty);
     let mut runtime = |symbol: &str, params: &[Ty], rets: &[Ty]| {
         module.declare(symbol, Linkage::Foreign(symbol.into()), params, rets)
     };
-    let (retain, release) = match has_threads {
-        true => ("nyala_retain_shared", "nyala_release_shared"),
-        false => ("nyala_retain", "nyala_release"),
+    let mut declare = |retain, release| Counting {
+        retain: runtime(retain, &[env_ptr], &[]),
+        release: runtime(release, &[env_ptr], &[]),
     };
-    let (retain, release) = (runtime(retain, &[env_ptr], &[]), runtime(release, &[env_ptr], &[]));
+    let counting = declare("nyala_retain", "nyala_release");
+    let counting_shared = match shared.is_empty() {
+        true => counting,
+        false => declare("nyala_retain_shared", "nyala_release_shared"),
+    };
     let environment = runtime("nyala_environment", &[i64_ty, layout_ptr], &[env_ptr]);
     let mut program = Program {
         env_ptr,
@@ -137,15 +142,16 @@ pub fn count_environments(module: &mut Module) {
         leavers,
         vectorized,
         threads,
-        retain,
-        release,
+        shared,
+        counting,
+        counting_shared,
         environment,
         layouts: FxHashMap::default(),
         variables: Rc::default(),
         in_frames: FxHashSet::default(),
     };
-    program.variables = Rc::new(variables::find(&program, module));
     program.in_frames = program.find_in_frames(module);
+    program.variables = Rc::new(variables::find(&program, module));
     for i in 0..module.funcs.len() {
         if !module.funcs[i].blocks.is_empty() {
             program.count_in(module, Func::from_idx(i));
@@ -153,24 +159,73 @@ pub fn count_environments(module: &mut Module) {
     }
 }
 
+/// Functions that are the code of a function value.
+fn codes(module: &Module) -> FxHashSet<Func> {
+    let mut found: FxHashSet<Func> = module.globals.iter().flat_map(|g| functions_in(&g.init)).collect();
+    for function in &module.funcs {
+        let insts = function.blocks.iter().flat_map(|b| &b.insts);
+        found.extend(insts.filter_map(|inst| function_value(function, inst)).map(|(code, _)| code));
+    }
+    found
+}
+
+/// The code and the environment of the function value that an instruction makes of known code.
+fn function_value(function: &Function, inst: &Inst) -> Option<(Func, Value)> {
+    match (inst.op, &inst.args[..]) {
+        (InstOp::Op(Op::Tuple), &[code, environment]) => match function.as_const(code) {
+            Some(Const::Func(code)) => Some((code, environment)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Code of function values that have environments, with where it lies, in a module with counts.
+fn environments_made(function: &Function) -> Vec<(Func, Option<(Value, InstOp)>)> {
+    let insts = || function.blocks.iter().flat_map(|b| &b.insts);
+    let made: Vec<(Func, Value)> = insts().filter_map(|inst| function_value(function, inst)).collect();
+    if made.is_empty() {
+        return Vec::new();
+    }
+    let makers: FxHashMap<Value, &Inst> = insts().filter_map(|inst| Some((inst.result?, inst))).collect();
+    let made = made.into_iter().filter(|&(_, environment)| function.as_const(environment).is_none());
+    let memory = |environment| memory_of(&makers, environment).map(|memory| (memory, makers[&memory].op));
+    made.map(|(code, environment)| (code, memory(environment))).collect()
+}
+
 /// The functions that environments are made for, and whether one of them may lie on the heap: code of function values, in a
 /// module with counts.
 pub fn environments_by_code(module: &Module) -> FxHashMap<Func, bool> {
     let mut found = FxHashMap::default();
-    for function in &module.funcs {
-        let insts = || function.blocks.iter().flat_map(|b| &b.insts);
-        let makers: FxHashMap<Value, &Inst> = insts().filter_map(|inst| Some((inst.result?, inst))).collect();
-        for inst in insts().filter(|inst| inst.op == InstOp::Op(Op::Tuple)) {
-            if let [code, environment] = inst.args[..]
-                && let Some(Const::Func(code)) = function.as_const(code)
-                && function.as_const(environment).is_none()
-            {
-                let memory = memory_of(&makers, environment).map(|memory| makers[&memory].op);
-                *found.entry(code).or_default() |= memory != Some(InstOp::Op(Op::Slot));
-            }
-        }
+    for (code, memory) in module.funcs.iter().flat_map(environments_made) {
+        *found.entry(code).or_default() |= memory.is_none_or(|(_, maker)| maker != InstOp::Op(Op::Slot));
     }
     found
+}
+
+/// Finds environments in frames of functions that jump to others, in a module with counts.
+pub struct Frames<'m> {
+    module: &'m Module,
+    escapes: Option<Escapes<'m>>,
+}
+
+impl<'m> Frames<'m> {
+    /// Nothing is looked at yet.
+    pub fn new(module: &'m Module) -> Frames<'m> {
+        Frames { module, escapes: None }
+    }
+
+    /// The slots of a function that are environments which nobody has any more when it ends, by a jump too.
+    pub fn environments(&mut self, func: Func) -> FxHashSet<Value> {
+        let made = environments_made(self.module.func(func));
+        let slots = made.into_iter().filter_map(|(_, memory)| memory).filter(|m| m.1 == InstOp::Op(Op::Slot));
+        let slots: FxHashSet<Value> = slots.map(|(slot, _)| slot).collect();
+        if slots.is_empty() {
+            return slots;
+        }
+        let escapes = self.escapes.get_or_insert_with(|| Escapes::of_environments(self.module, codes(self.module)));
+        slots.into_iter().filter(|&slot| escapes.derived_in_frame(func, slot).is_some()).collect()
+    }
 }
 
 /// Where the continuations are that have records on the heap, in a module with counts.
@@ -315,12 +370,17 @@ impl Program {
     /// Values that may be addresses of variables with function values, or hold some.
     fn addresses_of_variables(&mut self, module: &Module, func: Func) -> FxHashSet<Value> {
         let function = module.func(func);
-        let made = function.blocks.iter().flat_map(|b| &b.insts).filter(|inst| inst.op == InstOp::Op(Op::Slot));
-        let slots: Vec<Value> = made.filter_map(|inst| inst.result).collect();
+        let insts = || function.blocks.iter().flat_map(|b| &b.insts);
+        let makers: FxHashMap<Value, &Inst> = insts().filter_map(|inst| Some((inst.result?, inst))).collect();
+        // It is known where environments go.
+        let in_frame = self.in_frames.iter().filter(|frame| frame.0 == func);
+        let environments: FxHashSet<Value> = in_frame.filter_map(|frame| memory_of(&makers, frame.1)).collect();
+        let made = insts().filter(|inst| inst.op == InstOp::Op(Op::Slot)).filter_map(|inst| inst.result);
         let holds_functions = |v: &Value| {
-            module.types.pointee(function.ty(*v)).is_some_and(|ty| !self.leaves(&module.types, ty).is_empty())
+            let ty = module.types.pointee(function.ty(*v));
+            ty.is_some_and(|ty| !self.leaves(&module.types, ty).is_empty()) && !environments.contains(v)
         };
-        let slots: Vec<Value> = slots.into_iter().filter(holds_functions).collect();
+        let slots: Vec<Value> = made.filter(holds_functions).collect();
         if slots.is_empty() {
             return FxHashSet::default();
         }
@@ -335,20 +395,15 @@ impl Program {
     }
 
     /// Environments that can lie in the frames of the functions that make them: nobody has them when these end, nor when the
-    /// next one is made. A function that ends with a jump to another one has no frame then.
+    /// next one is made.
     fn find_in_frames(&self, module: &Module) -> FxHashSet<(Func, Value)> {
         let mut found = FxHashSet::default();
         let mut escapes = Escapes::of_environments(module, self.codes.clone());
         for (i, function) in module.funcs.iter().enumerate() {
-            let is_jump = |b: &BlockData| matches!(b.term, Terminator::TailCall { .. });
-            if function.blocks.is_empty() || function.blocks.iter().any(is_jump) {
-                continue;
-            }
             let func = Func::from_idx(i);
             for (memory, is_record) in environments(function, self.pair, self.record) {
                 if !is_record
-                    && self.variables.fields_of(func, memory).is_empty()
-                    && let Some(derived) = escapes.derived_if_it_ends(func, memory)
+                    && let Some(derived) = escapes.derived_in_frame(func, memory)
                     && (escapes.made_again(func, &[memory]).is_empty() || is_made_before(function, memory, &derived))
                 {
                     found.insert((func, memory));

@@ -43,6 +43,8 @@ pub(crate) struct Counted {
     pub params: FxHashSet<(Func, usize)>,
     /// Addresses of fields of environments.
     pub fields: FxHashSet<(Func, Value)>,
+    /// Addresses of fields of environments in frames, with the environment.
+    pub in_frames: FxHashMap<(Func, Value), Value>,
 }
 
 /// What [`Escapes`] is asked about an address.
@@ -232,6 +234,23 @@ impl<'m> Escapes<'m> {
         }
     }
 
+    /// What may be derived from a value that nobody has any more when its function ends: by a jump to another one, too,
+    /// where there is no frame any more.
+    pub(crate) fn derived_in_frame(&mut self, func: Func, base: Value) -> Option<Vec<bool>> {
+        let derived = self.derived_if_it_ends(func, base)?;
+        let goes_along = |block: &BlockData| match &block.term {
+            Terminator::TailCall { callee, args } => {
+                let code = match callee {
+                    Callee::Indirect(code) => Some(code),
+                    Callee::Func(_) => None,
+                };
+                args.iter().chain(code).any(|v| derived[v.idx()])
+            }
+            _ => false,
+        };
+        (!self.module.func(func).blocks.iter().any(goes_along)).then_some(derived)
+    }
+
     /// Those of the variables that are made anew in each round of a loop.
     pub(crate) fn made_again(&self, func: Func, variables: &[Value]) -> Vec<Value> {
         let function = self.module.func(func);
@@ -297,8 +316,7 @@ impl<'m> Escapes<'m> {
         };
         // The last argument is the environment.
         let may_be_kept = |derived: &[bool], args: &[Value]| {
-            let n = args.len().saturating_sub(matches!(question, Question::Environment(_)) as usize);
-            args[..n].iter().any(|a| derived[a.idx()])
+            args[..args.len().saturating_sub(is_strict as usize)].iter().any(|a| derived[a.idx()])
         };
         let mut fate = Fate::Ends;
         loop {
@@ -321,7 +339,12 @@ impl<'m> Escapes<'m> {
                         && derived[inst.args[written - 1].idx()]
                         && !matches!(question, Question::Counted(c) if c.fields.contains(&(func, inst.args[at - 1])))
                     {
-                        let Some(own) = memory[inst.args[at - 1].idx()] else { return (Fate::Stored, derived) };
+                        let address = inst.args[at - 1];
+                        let own = match question {
+                            Question::Counted(counted) => counted.in_frames.get(&(func, address)).copied(),
+                            _ => None,
+                        };
+                        let Some(own) = own.or(memory[address.idx()]) else { return (Fate::Stored, derived) };
                         in_memory = true;
                         mark(&mut derived, own);
                     }

@@ -12,6 +12,7 @@ use crate::types::Layouts;
 use crate::versions;
 use nyala_base::diagnostics::duplicate_symbol;
 use nyala_base::{Diagnostic, Id, graph};
+use nyala_flat::counts::Frames;
 use nyala_flat::escape::Escapes;
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
 use nyala_ir::{Prim, Ty, TyKind, layout};
@@ -64,6 +65,7 @@ pub(crate) struct Emitter<'m> {
     /// Where among them a text stands.
     metadata_at: FxHashMap<String, usize>,
     pub escapes: Escapes<'m>,
+    pub frames: Frames<'m>,
     /// Bits of the target's widest registers for vectors, once somebody asked.
     vector_bits: Option<u32>,
     /// What else the target has, of what somebody asked.
@@ -191,6 +193,7 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         metadata: Vec::new(),
         metadata_at: FxHashMap::default(),
         escapes: Escapes::new(module),
+        frames: Frames::new(module),
         vector_bits: None,
         features: FxHashMap::default(),
         has_vector_math: None,

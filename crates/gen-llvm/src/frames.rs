@@ -1,16 +1,19 @@
 //! Which calls in tail position must keep their function's frame: those that an address of one of its slots goes along
-//! with. All others are jumps.
+//! with. All others are jumps. Which environments stay behind is known ([`Frames`]); numbers made of other addresses are
+//! followed, too.
 
 use nyala_base::Id;
 use nyala_flat::analysis::Cfg;
+use nyala_flat::counts::Frames;
 use nyala_flat::escape::{Escapes, Fate};
-use nyala_flat::{Args, Callee, Function, InstOp, Module, Terminator, Value, VectorOp};
+use nyala_flat::{Args, Callee, Func, Function, InstOp, Module, Terminator, Value, VectorOp};
 use nyala_ir::{Op, Ty, TyKind, Types};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 struct Finder<'m> {
     types: &'m Types,
     function: &'m Function,
+    stay: FxHashSet<Value>,
     /// Whether a value may be, or hold, an address of a slot of this frame.
     derived: Vec<bool>,
     /// Whether such an address may lie in one of the frame's slots.
@@ -25,20 +28,35 @@ struct Finder<'m> {
 pub(crate) fn blocks_that_keep_frames(
     module: &Module,
     escapes: &mut Escapes,
-    function: &Function,
+    frames: &mut Frames,
+    func: Func,
     cfg: &Cfg,
 ) -> Vec<bool> {
-    let mut keeps = vec![false; function.blocks.len()];
+    let function = module.func(func);
     let is_slot = |op| op == InstOp::Op(Op::Slot);
     let has_tail_call = |b: &nyala_flat::BlockData| matches!(b.term, Terminator::TailCall { .. });
     if !function.blocks.iter().any(|b| b.insts.iter().any(|i| is_slot(i.op)))
         || !function.blocks.iter().any(has_tail_call)
     {
+        return vec![false; function.blocks.len()];
+    }
+    let keeps = find(module, escapes, FxHashSet::default(), function, cfg);
+    if !keeps.contains(&true) {
         return keeps;
     }
+    match frames.environments(func) {
+        stay if stay.is_empty() => keeps,
+        stay => find(module, escapes, stay, function, cfg),
+    }
+}
+
+/// `stay`: slots whose addresses are known to stay behind.
+fn find(module: &Module, escapes: &mut Escapes, stay: FxHashSet<Value>, function: &Function, cfg: &Cfg) -> Vec<bool> {
+    let mut keeps = vec![false; function.blocks.len()];
     let mut finder = Finder {
         types: &module.types,
         function,
+        stay,
         derived: vec![false; function.values.len()],
         in_slots: false,
         escaped: false,
@@ -125,7 +143,7 @@ impl Finder<'_> {
         }
         match op {
             InstOp::Op(Op::Slot) => {
-                if let Some(r) = result {
+                if let Some(r) = result.filter(|r| !self.stay.contains(r)) {
                     self.mark(r);
                 }
             }

@@ -61,6 +61,16 @@ fn memory_stays_flat_while_millions_of_continuations_are_values() {
     runs_in_little_memory("continuations", "print_i32(all(3000000)); println();", 1);
 }
 
+#[test]
+fn memory_stays_flat_while_functions_lie_in_frames() {
+    runs_in_little_memory("shared_in_frames", "print_i32(rounds(300000)); println();", 1);
+}
+
+#[test]
+fn jumps_stay_jumps_where_functions_lie_in_frames() {
+    runs_in_little_memory("in_frames", "print_i32(jumps(40000000, 3)); println();", 1);
+}
+
 /// The most memory that the interpreter had at a time, as far as `/proc` tells.
 fn peak_of_interpreter(program: &str, main: &str) -> u64 {
     let folder = Folder::new(&format!("{program} interpreted"));

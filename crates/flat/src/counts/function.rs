@@ -1,8 +1,8 @@
 //! Counts in one function: liveness of counted values, then code that retains and releases. Separate from what all functions
 //! of a module share ([`Program`]).
 
-use super::Program;
 use super::variables::Variables;
+use super::{Counting, Program};
 use crate::analysis::Cfg;
 use crate::data::*;
 use nyala_base::{Id, Span};
@@ -59,6 +59,7 @@ pub(super) struct Counter<'p, 'm> {
     p: &'p mut Program,
     b: FunctionBuilder<'m>,
     func: Func,
+    counting: Counting,
     roots: Vec<Value>,
     root_of: FxHashMap<Value, Root>,
     /// Environments taken out of a root, and addresses in the environment that the function owns.
@@ -86,8 +87,10 @@ impl<'p, 'm> Counter<'p, 'm> {
         addresses: FxHashSet<Value>,
     ) -> Counter<'p, 'm> {
         let on_heap = p.variables.clone();
+        let counting = if p.shared.contains(&func) { p.counting_shared } else { p.counting };
         Counter {
             p,
+            counting,
             on_heap,
             bases: FxHashSet::default(),
             derived: FxHashMap::default(),
@@ -378,11 +381,11 @@ impl<'p, 'm> Counter<'p, 'm> {
     }
 
     fn retain(&mut self, v: Value) {
-        self.for_leaves(self.p.retain, v);
+        self.for_leaves(self.counting.retain, v);
     }
 
     fn release(&mut self, v: Value) {
-        self.for_leaves(self.p.release, v);
+        self.for_leaves(self.counting.release, v);
     }
 
     /// A function value, or an aggregate of them, without environments.
@@ -655,7 +658,7 @@ impl<'p, 'm> Counter<'p, 'm> {
             }
             if holds {
                 let held = self.op(Op::Load, &[at], inner);
-                self.call(self.p.release, held);
+                self.call(self.counting.release, held);
             }
             let null = self.b.function.constant(Const::Bits(0), inner);
             self.push(InstOp::Op(Op::Store), &[at, null], None);

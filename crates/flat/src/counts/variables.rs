@@ -14,6 +14,8 @@
 //!   tail_call inc(x, m)               place: the second parameter of `inc`
 //! ```
 //!
+//! An environment in a frame owns nothing: it is derived from the bases in it.
+//!
 //! A base is held while something derived from it is in use: an address in it, a block's parameter, a record with it. A
 //! variable is nobody's, and lives forever, if one of its bases may go where it isn't counted: into other memory, to code that
 //! is called as a value, to a function outside the program; or if something derived from it is there when it is not.
@@ -262,16 +264,22 @@ pub(super) fn find(p: &Program, module: &Module) -> Variables {
         }
     }
     let places = flows.places();
-    let fields = || flows.fields.iter().filter(|f| places.contains(&f.place));
-    let mut found = Variables { fields: fields().map(|f| (f.func, f.address)).collect(), ..Variables::default() };
-    for f in fields() {
+    let of_places = flows.fields.iter().filter(|f| places.contains(&f.place));
+    let (in_frames, owned): (Vec<&Field>, Vec<&Field>) =
+        of_places.partition(|f| p.in_frames.contains(&(f.func, f.memory)));
+    let mut found = Variables { fields: owned.iter().map(|f| (f.func, f.address)).collect(), ..Variables::default() };
+    for f in owned {
         found.fields_of.entry((f.func, f.memory)).or_default().push(f.idx);
     }
     let params = places.iter().filter_map(|place| match *place {
         Place::Param(func, i) => Some((func, i)),
         Place::Field(..) => None,
     });
-    let counted = Counted { params: params.collect(), fields: found.fields.clone() };
+    let counted = Counted {
+        params: params.collect(),
+        fields: found.fields.clone(),
+        in_frames: in_frames.iter().map(|f| ((f.func, f.address), f.memory)).collect(),
+    };
     let mut escapes = Escapes::of_counted(module, counted);
     let mut bases: Vec<((Func, Value), Option<Place>)> = flows.made.iter().map(|&v| (v, None)).collect();
     bases.extend(places.iter().flat_map(|place| flows.out[place].iter().map(|&v| (v, Some(*place)))));
