@@ -200,7 +200,7 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         let fits = v.types().pointee(ty(at - 1)) == Some(ty(written - 1));
         v.check(fits, "what is stored has the type that the address points to");
     }
-    if matches!(op, Op::Store | Op::AtomicStore | Op::Fence | Op::Prefetch) {
+    if matches!(op, Op::Store | Op::AtomicStore | Op::Fence | Op::Prefetch | Op::Pipeline) {
         return v.check(inst.result.is_none(), "a store or fence has no result");
     }
     let Some(result) = result else { return v.check(false, &format!("`{}` has a result", op.name())) };
@@ -335,7 +335,21 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
         Op::Aligned => (ty(0) == result && is_int(types, ty(1)))
             .then_some(())
             .ok_or("`aligned` gives its address, and promises that an integer divides it"),
-        Op::Store | Op::AtomicStore | Op::Fence | Op::Prefetch | Op::Known | Op::Hlt | Op::Unfold | Op::Run => Ok(()),
+        Op::WorkItem => {
+            let is_i32 = |t| types.as_prim(t) == Some(Prim::I32);
+            (is_i32(ty(0)) && is_i32(ty(1)) && is_i32(result))
+                .then_some(())
+                .ok_or("a number of a work item is an `i32`")
+        }
+        Op::Store
+        | Op::AtomicStore
+        | Op::Fence
+        | Op::Prefetch
+        | Op::Pipeline
+        | Op::Known
+        | Op::Hlt
+        | Op::Unfold
+        | Op::Run => Ok(()),
     };
     if let Err(rule) = rule {
         v.check(false, &format!("`{}`: {rule}", op.name()));

@@ -142,6 +142,8 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
         | Op::Fence
         | Op::Prefetch
         | Op::Known
+        | Op::WorkItem
+        | Op::Pipeline
         | Op::Hlt
         | Op::Unfold
         | Op::Run

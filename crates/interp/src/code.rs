@@ -381,10 +381,17 @@ pub enum Inst {
         list: u32,
         leave: Leave,
     },
-    /// A parallel loop: the list has the number of threads, the bounds, the body, and where to go on.
+    /// A loop of lanes, or a kernel: the list has the arguments of the builtin but for `mem`.
     Lanes {
+        is_kernel: bool,
         list: u32,
         leave: Leave,
+    },
+    /// A number of the work item.
+    WorkItem {
+        d: Reg,
+        what: Reg,
+        axis: Reg,
     },
     /// What cannot happen.
     Fail {

@@ -521,6 +521,8 @@ impl Compiler<'_, '_> {
             | Op::CmpxchgWeak
             | Op::Fence
             | Op::Prefetch
+            | Op::WorkItem
+            | Op::Pipeline
             | Op::Scope => {
                 return Err(bug("an effect without order"));
             }
@@ -792,8 +794,14 @@ impl Compiler<'_, '_> {
                     }
                 }
             }
-            // One thread runs at a time, in order; nothing is cached.
-            Op::Fence | Op::Prefetch => {}
+            // One thread runs at a time, in order; nothing is cached, no hardware made.
+            Op::Fence | Op::Prefetch | Op::Pipeline => {}
+            Op::WorkItem => {
+                let (what, axis) = (self.need(args[1])?, self.need(args[2])?);
+                let d = self.alloc(w.ty(v))?;
+                self.emit(Inst::WorkItem { d, what, axis });
+                self.set(v, d);
+            }
             Op::Scope => {
                 let d = self.alloc(w.ty(v))?;
                 self.emit(Inst::BeginRestricted { d });

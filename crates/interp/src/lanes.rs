@@ -4,46 +4,7 @@
 use crate::code::POISON;
 use crate::heap::Closure;
 use nyala_base::Span;
-
-/// What the lowering calls for lanes, by the names of functions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LaneOp {
-    Any,
-    All,
-    Count,
-    Ballot,
-    Get,
-    Compact,
-    Barrier,
-    /// The following wait for nobody: the lane's number, the number of lanes;
-    Id,
-    Width,
-    /// says that this lane is a work item of a block, and which; asks for it;
-    Begin,
-    Item,
-    /// memory that the work items of a block have in common.
-    Shared,
-}
-
-impl LaneOp {
-    pub fn of_symbol(symbol: &str) -> Option<LaneOp> {
-        Some(match symbol.strip_prefix("nyala_lanes_")? {
-            "any" => LaneOp::Any,
-            "all" => LaneOp::All,
-            "count" => LaneOp::Count,
-            "ballot" => LaneOp::Ballot,
-            "get" => LaneOp::Get,
-            "compact" => LaneOp::Compact,
-            "barrier" => LaneOp::Barrier,
-            "id" => LaneOp::Id,
-            "width" => LaneOp::Width,
-            "begin" => LaneOp::Begin,
-            "item" => LaneOp::Item,
-            "shared" => LaneOp::Shared,
-            _ => return None,
-        })
-    }
-}
+use nyala_ir::{LaneOp, WorkItem};
 
 /// A lane that has come to an operation.
 #[derive(Clone, Debug)]
@@ -71,6 +32,56 @@ pub struct Lane {
     pub n_shared: usize,
 }
 
+/// The blocks of a kernel, and which of them runs; x, y, z.
+pub struct Grid {
+    pub block_size: [u32; 3],
+    pub blocks: [u32; 3],
+    pub block: [u32; 3],
+}
+
+impl Grid {
+    /// A grid of so many work items, in as many blocks of so many as hold them all. `Err`: how many there were to be in a
+    /// block that has none.
+    pub fn new(items: [i32; 3], block_size: [i32; 3]) -> Result<Grid, i32> {
+        if let Some(axis) = (0..3).find(|&axis| block_size[axis] <= 0) {
+            return Err(items[axis]);
+        }
+        let block_size = block_size.map(|n| n as u32);
+        let blocks = [0, 1, 2].map(|axis| (items[axis].max(0) as u32).div_ceil(block_size[axis]));
+        Ok(Grid { block_size, blocks, block: [0; 3] })
+    }
+
+    /// How many work items a block has.
+    pub fn n_items(&self) -> u64 {
+        self.block_size.iter().map(|&n| u64::from(n)).fold(1, u64::saturating_mul)
+    }
+
+    /// Goes on to the next block, x first; whether there is one.
+    pub fn advance(&mut self) -> bool {
+        for axis in 0..3 {
+            self.block[axis] += 1;
+            if self.block[axis] < self.blocks[axis] {
+                return true;
+            }
+            self.block[axis] = 0;
+        }
+        false
+    }
+
+    /// A number of a work item of the block.
+    pub fn number(&self, what: WorkItem, axis: usize, item: u64) -> u32 {
+        match what {
+            WorkItem::Thread => {
+                let before: u64 = self.block_size[..axis].iter().map(|&n| u64::from(n)).product();
+                (item / before % u64::from(self.block_size[axis])) as u32
+            }
+            WorkItem::Block => self.block[axis],
+            WorkItem::BlockSize => self.block_size[axis],
+            WorkItem::Blocks => self.blocks[axis],
+        }
+    }
+}
+
 /// Lanes that run together.
 pub struct Group {
     pub body: Closure,
@@ -83,8 +94,8 @@ pub struct Group {
     /// Those that have been started, and which of them runs; the ones behind it may be ready.
     pub lanes: Vec<Lane>,
     pub current: usize,
-    /// Whether they are work items.
-    pub is_block: bool,
+    /// The grid, if they are the work items of a block.
+    pub grid: Option<Grid>,
     /// Address and size of common memory, in the order in which the lanes ask for it.
     pub shared: Vec<(usize, usize)>,
     pub item: u64,

@@ -498,6 +498,10 @@ impl Machine<'_> {
                     let call = self.restricted.begin();
                     self.set(d, call);
                 }
+                Inst::WorkItem { d, what, axis } => {
+                    let number = self.work_item(self.get(what), self.get(axis))?;
+                    self.set(d, number);
+                }
                 Inst::Restricted { call, a, access } => {
                     let (call, address) = (self.get(call), self.get(a));
                     if !self.restricted.access(call, address, access) {
@@ -652,12 +656,12 @@ impl Machine<'_> {
                         return Ok(result);
                     }
                 }
-                Inst::Lanes { list, leave } => {
+                Inst::Lanes { is_kernel, list, leave } => {
                     self.step()?;
                     self.gather(list);
                     let n = self.words.len();
                     self.leave(leave, n);
-                    let begun = self.begin_lanes()?;
+                    let begun = if is_kernel { self.begin_kernel()? } else { self.begin_lanes()? };
                     if let Some(result) = self.call_closure(begun)? {
                         return Ok(result);
                     }

@@ -39,6 +39,7 @@ pub mod cont;
 pub mod eta;
 pub mod facts;
 pub mod fold;
+pub mod lanes;
 pub mod layout;
 pub mod ops;
 pub mod print;
@@ -49,6 +50,7 @@ pub mod verify;
 pub mod world;
 
 pub use cont::{AsmInfo, Body, ContData, Filter, Linkage, Names};
-pub use ops::{Effect, Op, Rule};
+pub use lanes::{LaneOp, WorkItem};
+pub use ops::{Effect, Op, Rule, Scope};
 pub use types::{Prim, StructId, Ty, TyKind, Types};
-pub use world::{Builtin, Cont, Global, GlobalData, Node, Val, World};
+pub use world::{Builtin, BuiltinArgs, Cont, Global, GlobalData, Node, Val, World};

@@ -10,6 +10,18 @@ pub enum Effect {
     Partial,
     /// Takes a `mem` and returns the next one.
     Write,
+    /// Lanes wait for each other: there may be no second copy of it, nor may it move to where fewer of them come by. Calls
+    /// have it ([`crate::LaneOp`]), no operation.
+    Convergent(Scope),
+}
+
+/// Which lanes take part in an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Scope {
+    /// Those of a `vectorize`; in a kernel those that run in lockstep (a warp, a wavefront).
+    Subgroup,
+    /// All work items of a block.
+    Block,
 }
 
 /// How the type of the result follows from the operands.
@@ -102,6 +114,8 @@ ops! {
     Aligned "aligned" 2 Same(0), Total, "`aligned(ptr, n)`: the address, of which the program promises that n, a power of two, divides it. Of use if n is a literal.";
     Scope "scope" 1 Own, Write, "`scope(mem)`: `(mem, i32)`, a call of a function with restricted parameters.";
     Restrict "restrict" 3 Same(0), Total, "`restrict(ptr, scope, kind)`: the address, as a parameter of that call. What is modified through one of kind 1 is not accessed through others of the call, nor those derived from them. The kind is a literal, 0 or 1.";
+    WorkItem "work_item" 3 Stated, Partial, "`work_item[i32](mem, what, axis)`: a number of the work item: `what` is a place in [`crate::WorkItem::ALL`], a literal; axes are 0 to 2, literals in compiled code. See [`crate::lanes`].";
+    Pipeline "pipeline" 2 Mem, Write, "`pipeline(mem, interval)`: the next mem; asks for hardware that begins a round of the loop around it every `interval` (i32) cycles. Nothing on a CPU.";
     Known "known" 1 Bool, Total, "`?e`: whether partial evaluation knows `e`; false when nobody evaluates it partially.";
     Hlt "hlt" 1 Same(0), Total, "`$e`: the value, unknown to partial evaluation.";
     Unfold "unfold" 1 Same(0), Total, "`@@f`: the callee, to be unfolded whatever its filters say.";

@@ -96,6 +96,9 @@ fn check_call(w: &World, callee: Val, args: &[Val], fault: &mut impl FnMut(Strin
                         && is_block(6)
                 }
                 Builtin::Spawn => args.len() == 4 && is_prim(1, Prim::I32) && is_body(2, &[]) && is_block(3),
+                Builtin::Launch => {
+                    args.len() == 11 && (1..9).all(|i| is_prim(i, Prim::I32)) && is_body(9, &[]) && is_block(10)
+                }
             };
         if !ok {
             fault(format!("`{}` cannot take ({})", b.name(), shown()));

@@ -54,13 +54,17 @@ pub enum Builtin {
     /// `spawn(mem, handle, body, next)`: goes on with `next: cn(mem)` while `body: cn(mem, cn(mem))` runs as the thread
     /// `handle` (i32), which the runtime gave.
     Spawn,
+    /// `launch(mem, platform, device, gx, gy, gz, bx, by, bz, body, next)`, numbers of i32: calls `body: cn(mem, cn(mem))`
+    /// for each work item of a grid of `gx * gy * gz`, in blocks of `bx * by * bz`, and goes on with `next: cn(mem)`. The
+    /// platform is a place in [`PLATFORMS`](crate::lanes::PLATFORMS) (`001` 5.3).
+    Launch,
     /// `limited(mem, text, interpreted, next)`: what follows at `next: cn(mem)` is not implemented but by the interpreter,
     /// or, if `interpreted` is false, by nobody; who gets here says so with `text`, an array of bytes that a zero ends.
     Limited,
 }
 
 impl Builtin {
-    pub const ALL: [Builtin; 8] = [
+    pub const ALL: [Builtin; 9] = [
         Builtin::Branch,
         Builtin::PeInfo,
         Builtin::StaticAssert,
@@ -68,6 +72,7 @@ impl Builtin {
         Builtin::Parallel,
         Builtin::Vectorize,
         Builtin::Spawn,
+        Builtin::Launch,
         Builtin::Limited,
     ];
 
@@ -80,8 +85,36 @@ impl Builtin {
             Builtin::Parallel => "parallel",
             Builtin::Vectorize => "vectorize",
             Builtin::Spawn => "spawn",
+            Builtin::Launch => "launch",
             Builtin::Limited => "limited",
         }
+    }
+}
+
+/// What the arguments of a [`Builtin`] are, by their positions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BuiltinArgs {
+    /// Values that compiled code computes.
+    pub values: Range<usize>,
+    /// The function that runs, once or many times, before or while the program goes on.
+    pub body: Option<usize>,
+    /// Where it goes on.
+    pub next: Range<usize>,
+}
+
+impl Builtin {
+    /// What its arguments are.
+    pub fn args(self) -> BuiltinArgs {
+        let (values, body, next) = match self {
+            Builtin::Branch => (1..2, None, 2..4),
+            Builtin::PeInfo | Builtin::StaticAssert | Builtin::Limited => (0..0, None, 3..4),
+            Builtin::Unreachable => (0..0, None, 0..0),
+            Builtin::Parallel => (1..4, Some(4), 5..6),
+            Builtin::Vectorize => (3..5, Some(5), 6..7),
+            Builtin::Spawn => (1..2, Some(2), 3..4),
+            Builtin::Launch => (2..9, Some(9), 10..11),
+        };
+        BuiltinArgs { values, body, next }
     }
 }
 

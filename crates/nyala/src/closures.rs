@@ -6,7 +6,7 @@
 //! function a place in memory holds is not followed: a function may be held by any such place for its type.
 
 use nyala_base::{Id, Sink, Sources, Span};
-use nyala_ir::{Builtin, Cont, Global, Node, Op, Ty, TyKind, Val, World};
+use nyala_ir::{Cont, Global, Node, Op, Ty, TyKind, Val, World};
 use nyala_specialize::facts::{Facts, is_function};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ impl Finder<'_> {
             }
             let Some(body) = w.body(k) else { continue };
             body.args.iter().for_each(|&arg| self.note_operands(arg));
-            if matches!(w.node(body.callee), Node::Builtin(Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn)) {
+            if matches!(w.node(body.callee), Node::Builtin(b) if b.args().body.is_some()) {
                 continue;
             }
             let callee = w.as_cont(body.callee).filter(|&c| !w.cont(c).linkage.is_external());

@@ -1,7 +1,8 @@
 //! Functions of `extern "thorin"` and `extern "device"` blocks, by the name of the intrinsic.
 
 use crate::machine::{self, Instruction};
-use nyala_ir::Op;
+use nyala_ir::lanes::PLATFORMS;
+use nyala_ir::{LaneOp, Op, Scope, WorkItem};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Intrinsic {
@@ -26,15 +27,10 @@ pub enum Intrinsic {
     Test(Test),
     Vectorize,
     Pipeline,
-    Fibers,
-    /// A kernel on a device, by the name of the platform.
-    Launch(&'static str),
+    /// A kernel on a device, by the place of the platform in [`PLATFORMS`].
+    Launch(usize),
     /// A number of the work item; the axis is part of the name or the argument.
-    Index {
-        name: String,
-        what: Index,
-        axis: Option<u64>,
-    },
+    Index(Index, Option<u64>),
     ReserveShared,
     /// An operation across the lanes of a `vectorize` or the work items of a block.
     Lane(Lane),
@@ -61,23 +57,10 @@ pub enum Test {
     Finite,
 }
 
-/// What lanes do together, or ask of each other.
+/// What programs may ask of lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lane {
-    /// Of a truth value of each lane: whether it holds in any, in all, in how many; the bits of those where it does.
-    Any,
-    All,
-    Count,
-    Ballot,
-    /// The value of the lane that the second argument names.
-    Get,
-    /// The values of the lanes for which the second argument is true, in their order, from lane 0 on.
-    Compact,
-    /// The lane's number, and how many there are.
-    Id,
-    Width,
-    /// Waits for all.
-    Barrier,
+    Op(LaneOp, Scope),
     /// Loads and stores by the pointer of the lane that the second argument names.
     Load,
     Store,
@@ -91,41 +74,49 @@ pub enum Lane {
     Fence,
 }
 
+const fn lanes(op: LaneOp) -> Lane {
+    Lane::Op(op, Scope::Subgroup)
+}
+
+const fn block(op: LaneOp) -> Lane {
+    Lane::Op(op, Scope::Block)
+}
+
 /// Lane operations of RV, whose names may go on with `_` or `.` and a type.
 const LANES: [(&str, Lane); 15] = [
-    ("rv_any", Lane::Any),
-    ("rv_all", Lane::All),
-    ("rv_ballot", Lane::Ballot),
-    ("rv_popcount", Lane::Count),
-    ("rv_extract", Lane::Get),
-    ("rv_shuffle", Lane::Get),
+    ("rv_any", lanes(LaneOp::Any)),
+    ("rv_all", lanes(LaneOp::All)),
+    ("rv_ballot", lanes(LaneOp::Ballot)),
+    ("rv_popcount", lanes(LaneOp::Count)),
+    ("rv_extract", lanes(LaneOp::Get)),
+    ("rv_shuffle", lanes(LaneOp::Get)),
     ("rv_insert", Lane::Insert),
     ("rv_load", Lane::Load),
     ("rv_store", Lane::Store),
     ("rv_align", Lane::Same),
-    ("rv_compact", Lane::Compact),
-    ("rv_lane_id", Lane::Id),
-    ("rv_num_lanes", Lane::Width),
+    ("rv_compact", lanes(LaneOp::Compact)),
+    ("rv_lane_id", lanes(LaneOp::Id)),
+    ("rv_num_lanes", lanes(LaneOp::Width)),
     ("rv_mask", Lane::Mask),
     ("rv_entry_mask", Lane::Mask),
 ];
 
 /// Barriers and fences of CUDA, NVVM, OpenCL and AMDGPU.
 const BARRIERS: [(&str, Lane); 24] = [
-    ("barrier", Lane::Barrier),
-    ("work_group_barrier", Lane::Barrier),
-    ("__syncthreads", Lane::Barrier),
-    ("__syncthreads_and", Lane::All),
-    ("__syncthreads_or", Lane::Any),
-    ("__syncthreads_count", Lane::Count),
-    ("llvm.nvvm.barrier0", Lane::Barrier),
-    ("llvm.nvvm.barrier0.and", Lane::All),
-    ("llvm.nvvm.barrier0.or", Lane::Any),
-    ("llvm.nvvm.barrier0.popc", Lane::Count),
-    ("llvm.nvvm.barrier.sync", Lane::Barrier),
-    ("llvm.nvvm.barrier.cta.sync.all", Lane::Barrier),
-    ("llvm.nvvm.barrier.cta.sync.aligned.all", Lane::Barrier),
-    ("llvm.amdgcn.s.barrier", Lane::Barrier),
+    ("barrier", block(LaneOp::Barrier)),
+    ("work_group_barrier", block(LaneOp::Barrier)),
+    ("__syncthreads", block(LaneOp::Barrier)),
+    ("__syncthreads_and", block(LaneOp::All)),
+    ("__syncthreads_or", block(LaneOp::Any)),
+    ("__syncthreads_count", block(LaneOp::Count)),
+    ("llvm.nvvm.barrier0", block(LaneOp::Barrier)),
+    ("llvm.nvvm.barrier0.and", block(LaneOp::All)),
+    ("llvm.nvvm.barrier0.or", block(LaneOp::Any)),
+    ("llvm.nvvm.barrier0.popc", block(LaneOp::Count)),
+    ("llvm.nvvm.barrier.sync", block(LaneOp::Barrier)),
+    ("llvm.nvvm.barrier.cta.sync.all", block(LaneOp::Barrier)),
+    ("llvm.nvvm.barrier.cta.sync.aligned.all", block(LaneOp::Barrier)),
+    ("llvm.amdgcn.s.barrier", block(LaneOp::Barrier)),
     ("__threadfence", Lane::Fence),
     ("__threadfence_block", Lane::Fence),
     ("__threadfence_system", Lane::Fence),
@@ -147,44 +138,36 @@ fn lane(name: &str) -> Option<Intrinsic> {
 /// What a work item can ask for of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Index {
-    /// The thread in its block.
-    Thread,
-    Block,
-    BlockSize,
-    /// How many blocks there are.
-    Blocks,
-    /// The thread in all.
+    Own(WorkItem),
+    /// The work item in all.
     Item,
-    /// How many threads there are in all.
+    /// How many work items there are in all.
     Items,
 }
-
-/// Platforms with a launch of their own (`docs/design/anydsl.md`, Launches on devices).
-const PLATFORMS: [&str; 8] = ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls"];
 
 /// Indices of CUDA, NVVM, OpenCL and AMDGPU by the beginnings of their names; then the axis, or nothing where it is an
 /// argument.
 const INDICES: [(&str, Index); 22] = [
-    ("threadIdx.", Index::Thread),
-    ("blockIdx.", Index::Block),
-    ("blockDim.", Index::BlockSize),
-    ("gridDim.", Index::Blocks),
-    ("llvm.nvvm.read.ptx.sreg.tid.", Index::Thread),
-    ("llvm.nvvm.read.ptx.sreg.ctaid.", Index::Block),
-    ("llvm.nvvm.read.ptx.sreg.ntid.", Index::BlockSize),
-    ("llvm.nvvm.read.ptx.sreg.nctaid.", Index::Blocks),
-    ("llvm.amdgcn.workitem.id.", Index::Thread),
-    ("llvm.amdgcn.workgroup.id.", Index::Block),
-    ("get_local_id", Index::Thread),
-    ("get_group_id", Index::Block),
-    ("get_local_size", Index::BlockSize),
-    ("get_num_groups", Index::Blocks),
+    ("threadIdx.", Index::Own(WorkItem::Thread)),
+    ("blockIdx.", Index::Own(WorkItem::Block)),
+    ("blockDim.", Index::Own(WorkItem::BlockSize)),
+    ("gridDim.", Index::Own(WorkItem::Blocks)),
+    ("llvm.nvvm.read.ptx.sreg.tid.", Index::Own(WorkItem::Thread)),
+    ("llvm.nvvm.read.ptx.sreg.ctaid.", Index::Own(WorkItem::Block)),
+    ("llvm.nvvm.read.ptx.sreg.ntid.", Index::Own(WorkItem::BlockSize)),
+    ("llvm.nvvm.read.ptx.sreg.nctaid.", Index::Own(WorkItem::Blocks)),
+    ("llvm.amdgcn.workitem.id.", Index::Own(WorkItem::Thread)),
+    ("llvm.amdgcn.workgroup.id.", Index::Own(WorkItem::Block)),
+    ("get_local_id", Index::Own(WorkItem::Thread)),
+    ("get_group_id", Index::Own(WorkItem::Block)),
+    ("get_local_size", Index::Own(WorkItem::BlockSize)),
+    ("get_num_groups", Index::Own(WorkItem::Blocks)),
     ("get_global_id", Index::Item),
     ("get_global_size", Index::Items),
-    ("__ockl_get_local_id", Index::Thread),
-    ("__ockl_get_group_id", Index::Block),
-    ("__ockl_get_local_size", Index::BlockSize),
-    ("__ockl_get_num_groups", Index::Blocks),
+    ("__ockl_get_local_id", Index::Own(WorkItem::Thread)),
+    ("__ockl_get_group_id", Index::Own(WorkItem::Block)),
+    ("__ockl_get_local_size", Index::Own(WorkItem::BlockSize)),
+    ("__ockl_get_num_groups", Index::Own(WorkItem::Blocks)),
     ("__ockl_get_global_id", Index::Item),
     ("__ockl_get_global_size", Index::Items),
 ];
@@ -198,7 +181,7 @@ fn index(name: &str) -> Option<Intrinsic> {
         "z" => Some(2),
         _ => return None,
     };
-    Some(Intrinsic::Index { name: name.into(), what: *what, axis })
+    Some(Intrinsic::Index(*what, axis))
 }
 
 /// The intrinsic of this name.
@@ -224,7 +207,6 @@ pub fn find(name: &str) -> Intrinsic {
         "isfinite" => Intrinsic::Test(Test::Finite),
         "vectorize" => Intrinsic::Vectorize,
         "pipeline" => Intrinsic::Pipeline,
-        "fibers" => Intrinsic::Fibers,
         "reserve_shared" => Intrinsic::ReserveShared,
         "parallel" => Intrinsic::Parallel,
         "spawn" => Intrinsic::Spawn,
@@ -233,7 +215,7 @@ pub fn find(name: &str) -> Intrinsic {
         "panic" => Intrinsic::Panic,
         "static_assert" => Intrinsic::StaticAssert,
         _ => {
-            if let Some(platform) = PLATFORMS.iter().find(|p| **p == name) {
+            if let Some(platform) = PLATFORMS.iter().position(|p| *p == name) {
                 return Intrinsic::Launch(platform);
             }
             // `atomic_p1` is `atomic` of another address space.

@@ -665,10 +665,11 @@ impl<'a> Evaluator<'a> {
                 }
                 self.residual_call(site, callee, &args, None);
             }
-            // The bodies are built where they stand. While a parallel loop runs, nobody else does.
-            Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn | Builtin::Limited => {
+            // The bodies are built where they stand. While a parallel loop runs, nobody else does; a kernel has variables
+            // as they are when it is launched.
+            Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn | Builtin::Launch | Builtin::Limited => {
                 self.skip(site, postdom::UNKNOWN, &args);
-                let body = matches!(b, Builtin::Parallel | Builtin::Vectorize).then(|| args.len() - 2);
+                let body = b.args().body.filter(|_| b != Builtin::Spawn);
                 self.residual_call(site, callee, &args, body);
             }
             Builtin::Branch => {

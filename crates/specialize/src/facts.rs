@@ -3,7 +3,7 @@
 use crate::memory::Written;
 use nyala_base::{Id, Lists, SideTable, graph};
 use nyala_ir::facts::Nest;
-use nyala_ir::{Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
+use nyala_ir::{Cont, Effect, LaneOp, Linkage, Node, Op, Ty, TyKind, Val, World};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 
@@ -307,8 +307,7 @@ pub fn is_return(w: &World, param: Val) -> bool {
 /// Whether this is an operation in which lanes wait for each other.
 fn exchanges(w: &World, k: Cont) -> bool {
     let Linkage::Foreign(symbol) = &*w.cont(k).linkage else { return false };
-    let op = symbol.strip_prefix("nyala_lanes_");
-    op.is_some_and(|op| matches!(op, "any" | "all" | "count" | "ballot" | "get" | "compact" | "barrier"))
+    LaneOp::of_symbol(symbol).is_some_and(|(op, scope)| matches!(op.effect(scope), Effect::Convergent(_)))
 }
 
 /// The condition of the branch that a continuation's body is.

@@ -341,7 +341,7 @@ impl<'a> Analysis<'a> {
                     }
                 }
                 Builtin::PeInfo | Builtin::StaticAssert => self.call_all(n, body.args[3], &[]),
-                Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn | Builtin::Limited => {
+                Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn | Builtin::Launch | Builtin::Limited => {
                     let args: Vec<Vec<Value>> = body.args.iter().map(|&a| self.functions(n, a)).collect();
                     self.call(n, Value::Outside(ANY), &args);
                 }

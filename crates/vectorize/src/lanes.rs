@@ -1,9 +1,9 @@
 //! What lanes do one after the other, together, or in functions: calls.
 
 use crate::linear::{Builder, Wide};
-use crate::shapes::{LaneOp, Shape, is_address};
+use crate::shapes::{Shape, is_address};
 use nyala_flat::*;
-use nyala_ir::{Op, Prim, Ty};
+use nyala_ir::{LaneOp, Op, Prim, Ty};
 
 impl Builder<'_> {
     // Lanes.
@@ -133,7 +133,7 @@ impl Builder<'_> {
         };
         let bits = |b: &mut Self, mask: Value| b.with_result(InstOp::Vector(VectorOp::MaskBits), &[mask], u64);
         let value = match op {
-            LaneOp::Barrier => return None,
+            LaneOp::Barrier | LaneOp::Shared => return None,
             LaneOp::Id => {
                 let zero = self.literal(Prim::I32, 0);
                 return Some(Wide::Strided(zero, 1));

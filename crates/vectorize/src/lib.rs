@@ -108,10 +108,10 @@ mod widen;
 pub use notes::{Note, Subject};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::*;
-use nyala_ir::{Op, Types};
+use nyala_ir::{LaneOp, Op, Types};
 use regions::Regions;
 use rustc_hash::FxHashMap;
-use shapes::{LaneOp, Shapes};
+use shapes::Shapes;
 use versions::Versions;
 
 #[derive(Clone, Copy, Default, Debug)]

@@ -13,7 +13,7 @@ use crate::regions::Regions;
 use nyala_base::graph::NONE;
 use nyala_base::{Id, SideTable};
 use nyala_flat::*;
-use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
+use nyala_ir::{LaneOp, Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::FxHashSet;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,37 +54,6 @@ pub trait Callees {
     fn lane_operation(&self, func: Func) -> Option<LaneOp>;
     /// Whether calls do nothing but compute a result, the same for the same arguments.
     fn is_pure(&self, func: Func) -> bool;
-}
-
-/// Operations across lanes, by their names in the graph.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LaneOp {
-    Any,
-    All,
-    Count,
-    Ballot,
-    Get,
-    Compact,
-    Barrier,
-    Id,
-    Width,
-}
-
-impl LaneOp {
-    pub fn of_symbol(symbol: &str) -> Option<LaneOp> {
-        Some(match symbol.strip_prefix("nyala_lanes_")? {
-            "any" => LaneOp::Any,
-            "all" => LaneOp::All,
-            "count" => LaneOp::Count,
-            "ballot" => LaneOp::Ballot,
-            "get" => LaneOp::Get,
-            "compact" => LaneOp::Compact,
-            "barrier" => LaneOp::Barrier,
-            "id" => LaneOp::Id,
-            "width" => LaneOp::Width,
-            _ => return None,
-        })
-    }
 }
 
 pub struct Shapes {

@@ -2,12 +2,12 @@
 //! where it is first called and built later, so that recursion ends.
 
 use crate::notes::Note;
-use crate::shapes::{Callees, LaneOp, Shape};
+use crate::shapes::{Callees, Shape};
 use crate::widen::widen;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::*;
-use nyala_ir::{Effect, Op, Prim};
+use nyala_ir::{Effect, LaneOp, Op, Prim};
 use rustc_hash::FxHashMap;
 
 /// Versions of one function; further calls take the one for varying arguments, with a mask.
@@ -49,7 +49,8 @@ impl Callees for Versions {
 impl Versions {
     pub fn new(module: &Module, explain: bool) -> Versions {
         let lane_ops = module.funcs.iter().map(|f| match &f.linkage {
-            Linkage::Foreign(symbol) => LaneOp::of_symbol(symbol),
+            // Common memory is a limitation before this.
+            Linkage::Foreign(symbol) => LaneOp::of_symbol(symbol).map(|(op, _)| op).filter(|op| *op != LaneOp::Shared),
             _ => None,
         });
         let lane_ops: Vec<Option<LaneOp>> = lane_ops.collect();

@@ -5,9 +5,13 @@ use super::{Building, Scheduler, Variable, store_env, tuple_part, unpack, variab
 use crate::analysis::{Cfg, loop_depths};
 use crate::data::*;
 use nyala_base::{Id, Span};
+use nyala_ir::lanes::PLATFORMS;
 use nyala_ir::scalar::{ATOMICS, ORDERS, eval_atomic};
-use nyala_ir::{Builtin, Cont, Effect, Node, Op, Ty, Val};
+use nyala_ir::{Builtin, Cont, Effect, LaneOp, Linkage, Node, Op, Ty, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The way out where native code has none.
+pub(super) const INTERPRETED: &str = "`nyala run --engine interp` executes it";
 
 impl Scheduler<'_> {
     // Bodies.
@@ -122,14 +126,7 @@ impl Scheduler<'_> {
             _ => None,
         };
         let mut found: Vec<Cont> = match w.node(body.callee) {
-            Node::Builtin(Builtin::Branch) => [body.args[2], body.args[3]].into_iter().filter_map(block).collect(),
-            Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert | Builtin::Limited) => {
-                block(body.args[3]).into_iter().collect()
-            }
-            Node::Builtin(Builtin::Unreachable) => Vec::new(),
-            Node::Builtin(Builtin::Parallel) => block(body.args[5]).into_iter().collect(),
-            Node::Builtin(Builtin::Vectorize) => block(body.args[6]).into_iter().collect(),
-            Node::Builtin(Builtin::Spawn) => block(body.args[3]).into_iter().collect(),
+            Node::Builtin(b) => body.args[b.args().next].iter().copied().filter_map(block).collect(),
             _ => match block(body.callee) {
                 Some(t) => vec![t],
                 None => self.exits.uses(c).ret.and_then(block).into_iter().collect(),
@@ -322,6 +319,12 @@ impl Scheduler<'_> {
                 return Some(fb.literal(nyala_ir::Prim::Bool, 0));
             }
             Op::Hlt | Op::Unfold | Op::Run => return Some(args[0]),
+            // Nothing on a CPU.
+            Op::Pipeline => return None,
+            Op::WorkItem => {
+                let message = "numbers of work items are not supported yet, but by the interpreter";
+                self.limitation(span, message, INTERPRETED);
+            }
             Op::Store => {
                 let mut fb = self.builder(b, block, span);
                 fb.fast = w.is_fast(v);
@@ -503,11 +506,17 @@ impl Scheduler<'_> {
             Node::Builtin(Builtin::Unreachable) => Terminator::Unreachable,
             Node::Builtin(Builtin::Limited) => {
                 let hint = match w.as_lit(body.args[2]) {
-                    Some(1) => "`nyala run --engine interp` executes it",
+                    Some(1) => INTERPRETED,
                     _ => "do without it, or write it as a function of the program",
                 };
                 self.limitation(body.origin, &w.text(body.args[1]), hint);
                 Terminator::Jump(self.edge_to(b, body.args[3], Vec::new(), body.origin))
+            }
+            Node::Builtin(Builtin::Launch) => {
+                let platform = w.as_lit(body.args[1]).and_then(|i| PLATFORMS.get(i as usize)).unwrap_or(&"launch");
+                let message = format!("the intrinsic `{platform}` is not supported yet, but by the interpreter");
+                self.limitation(body.origin, &message, INTERPRETED);
+                Terminator::Jump(self.edge_to(b, body.args[10], Vec::new(), body.origin))
             }
             Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => {
                 Terminator::Jump(self.edge_to(b, body.args[3], Vec::new(), body.origin))
@@ -572,6 +581,14 @@ impl Scheduler<'_> {
             Callee::Func(f) => fb.call(f, &args, &rets),
             Callee::Indirect(code) => fb.call_indirect(code, &args, &rets),
         };
+        if let Some(k) = known
+            && let Linkage::Foreign(symbol) = &*w.cont(k).linkage
+            && let Some((LaneOp::Shared, _)) = LaneOp::of_symbol(symbol)
+        {
+            let message = "the intrinsic `reserve_shared` is not supported yet, but by the interpreter";
+            self.limitation(body.origin, message, INTERPRETED);
+        }
+        let mut fb = self.builder(b, block, body.origin);
         let results = unpack(&mut fb, result, &rets);
         match (group, ret) {
             (Some(group), _) => self.after_call(b, c, block, (group, results), own.len(), body.origin),

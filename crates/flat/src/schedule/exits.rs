@@ -19,7 +19,7 @@
 use super::is_continuation;
 use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
-use nyala_ir::{Builtin, Cont, Linkage, Node, Ty, Val, World};
+use nyala_ir::{BuiltinArgs, Cont, Linkage, Node, Ty, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
@@ -265,15 +265,8 @@ impl Exits {
             let mut work: Vec<Val> = nest.ops(c).iter().flat_map(|&v| w.args(v)).copied().collect();
             match w.node(body.callee) {
                 Node::Builtin(b) => {
-                    let (control, values) = match b {
-                        Builtin::Branch => (2..4, 1..2),
-                        Builtin::PeInfo | Builtin::StaticAssert | Builtin::Limited => (3..4, 0..0),
-                        Builtin::Parallel => (5..6, 1..4),
-                        Builtin::Vectorize => (6..7, 3..5),
-                        Builtin::Spawn => (3..4, 1..2),
-                        Builtin::Unreachable => (0..0, 0..0),
-                    };
-                    uses.control.extend(&body.args[control]);
+                    let BuiltinArgs { values, next, .. } = b.args();
+                    uses.control.extend(&body.args[next]);
                     work.extend(&body.args[values]);
                 }
                 node => {

@@ -25,11 +25,12 @@ impl Compiler<'_, '_> {
             }
             // One range, and one thread: a call of the body.
             Node::Builtin(Builtin::Parallel) => self.call(args[4], &[args[0], args[2], args[3], args[5]]),
-            Node::Builtin(Builtin::Vectorize) => {
-                let leave = self.leave(args[5], &args[1..])?;
+            Node::Builtin(b @ (Builtin::Vectorize | Builtin::Launch)) => {
+                let body = b.args().body.ok_or_else(|| bug("a launch of no body"))?;
+                let leave = self.leave(args[body], &args[1..])?;
                 let words = self.words(&args[1..])?;
                 let list = self.list(&words);
-                self.emit(Inst::Lanes { list, leave });
+                self.emit(Inst::Lanes { is_kernel: b == Builtin::Launch, list, leave });
                 Ok(())
             }
             Node::Builtin(Builtin::Spawn) => self.call(args[2], &[args[0], args[3]]),

@@ -1,10 +1,11 @@
 //! Which lane runs, and when they meet: apart from the loop, which only comes here when a lane begins, waits or ends.
 
 use super::*;
-use crate::diagnostics::{broken_promise, diverged_lanes};
+use crate::diagnostics::{broken_promise, diverged_lanes, division_by_zero};
 use crate::externals::LANE_END;
-use crate::lanes::{Lane, LaneOp, Waiting, alone};
+use crate::lanes::{Grid, Lane, Waiting, alone};
 use nyala_base::diagnostics::jump_out_of_parallel;
+use nyala_ir::{LaneOp, WorkItem};
 
 /// So many lanes may run together.
 const MAX_LANES: u64 = 1 << 20;
@@ -25,21 +26,63 @@ impl Machine<'_> {
         if align != 0 && !(divides(align, from) && divides(align, to) && divides(n.into(), to - from)) {
             return Err(broken_promise::error(n, align as i64, from as i64, to as i64).into());
         }
+        self.begin_group([Closure(body), Closure(next)], at as i64..hi as i64, n as u64, None)
+    }
+
+    /// Begins a kernel: `self.words` are platform, device, grid and block, the body, and where to go on.
+    pub(super) fn begin_kernel(&mut self) -> Result<Closure> {
+        let [_, _, ref numbers @ .., body, next] = self.words[..] else { return Err(bug("a launch of no body")) };
+        let [gx, gy, gz, bx, by, bz] = *numbers else { return Err(bug("a launch of other numbers")) };
+        if numbers.contains(&POISON) {
+            return Err(eval::uninitialized());
+        }
+        let grid = Grid::new([gx, gy, gz].map(|n| n as i32), [bx, by, bz].map(|n| n as i32))
+            .map_err(|items| division_by_zero::error(&items.to_string(), false))?;
+        if grid.blocks.contains(&0) {
+            self.words.clear();
+            return Ok(Closure(next));
+        }
+        let n = grid.n_items();
+        self.begin_group([Closure(body), Closure(next)], 0..n.min(i64::MAX as u64) as i64, n, Some(grid))
+    }
+
+    fn begin_group(
+        &mut self,
+        [body, next]: [Closure; 2],
+        bounds: std::ops::Range<i64>,
+        width: u64,
+        grid: Option<Grid>,
+    ) -> Result<Closure> {
         let item = self.groups.last().map_or(0, |g| g.lanes[g.current].item);
         self.groups.push(Group {
-            body: Closure(body),
-            next: Closure(next),
-            at: at as i64,
-            hi: hi as i64,
-            width: n as u64,
+            body,
+            next,
+            at: bounds.start,
+            hi: bounds.end,
+            width,
             lanes: Vec::new(),
             current: 0,
-            is_block: false,
+            grid,
             shared: Vec::new(),
             item,
             span: self.code.spans.get(self.pc.saturating_sub(1)).copied().unwrap_or(Span::NONE),
         });
         self.next_lane()
+    }
+
+    /// A number of the work item that runs; outside of a kernel, of the only one.
+    pub(super) fn work_item(&self, what: u64, axis: u64) -> Result<u64> {
+        if what == POISON || axis == POISON {
+            return Err(eval::uninitialized());
+        }
+        let Some(&what) = WorkItem::ALL.get(what as usize) else { return Err(bug("no number of work items")) };
+        let grid = self.groups.iter().rev().find_map(|g| g.grid.as_ref());
+        Ok(match (grid, self.groups.last()) {
+            (Some(grid), Some(group)) if axis < 3 => {
+                grid.number(what, axis as usize, group.lanes[group.current].item).into()
+            }
+            _ => what.of_one() as u64,
+        })
     }
 
     /// A lane has come to the end that `closure` is, which another one has if a continuation of the body around was called.
@@ -85,6 +128,9 @@ impl Machine<'_> {
             for (address, _) in std::mem::take(&mut group.shared) {
                 self.l.memory.free(address).map_err(memory_fault)?;
             }
+            if group.at >= group.hi && group.grid.as_mut().is_some_and(Grid::advance) {
+                group.at = 0;
+            }
             let n = group.width.min(group.hi.abs_diff(group.at));
             if group.at >= group.hi {
                 let next = group.next;
@@ -95,9 +141,14 @@ impl Machine<'_> {
             if self.heap.is_full() || n > MAX_LANES {
                 return Err(refused("so many lanes at once cannot be interpreted as yet"));
             }
-            let ready = |i: i64| State::Ready(group.body, vec![i as u64, end.0]);
-            let lanes = (0..n as i64).map(|i| ready(group.at + i));
-            group.lanes = lanes.map(|state| Lane { state, item: group.item, n_shared: 0 }).collect();
+            // A kernel is not told its number, but asks for it.
+            let is_kernel = group.grid.is_some();
+            let lanes = (0..n).map(|i| {
+                let words = if is_kernel { vec![end.0] } else { vec![(group.at + i as i64) as u64, end.0] };
+                let item = if is_kernel { i } else { group.item };
+                Lane { state: State::Ready(group.body, words), item, n_shared: 0 }
+            });
+            group.lanes = lanes.collect();
             group.current = 0;
             group.at += n as i64;
         }
@@ -115,26 +166,18 @@ impl Machine<'_> {
             return Err(eval::uninitialized());
         }
         let first = args.first().copied().unwrap_or(0);
-        let in_block = self.groups.iter().any(|g| g.is_block);
+        let in_block = self.groups.iter().any(|g| g.grid.is_some());
         let group = self.groups.last_mut();
         let result = match op {
             LaneOp::Id => group.map_or(0, |g| g.current as u64),
             LaneOp::Width => group.map_or(1, |g| g.width),
-            LaneOp::Item => group.map_or(0, |g| g.lanes[g.current].item),
-            LaneOp::Begin => {
-                if let Some(group) = group {
-                    group.is_block = true;
-                    group.lanes[group.current].item = first;
-                }
-                return Ok(ret);
-            }
             LaneOp::Shared => self.shared(first as i64)?,
             _ => {
                 let path = self.path();
                 let group = self.groups.last_mut();
                 let waiting = Waiting { op, args, ret, path };
                 match group {
-                    Some(group) if op == LaneOp::Barrier && in_block && !group.is_block => {
+                    Some(group) if op == LaneOp::Barrier && in_block && group.grid.is_none() => {
                         return Err(refused("a barrier in a `vectorize` of a kernel cannot be interpreted as yet"));
                     }
                     Some(_) => {
@@ -176,7 +219,7 @@ impl Machine<'_> {
 
     /// Memory that all work items of the block have in common: each gets the same when it asks for the n-th time.
     fn shared(&mut self, bytes: i64) -> Result<u64> {
-        let Some(at) = self.groups.iter().rposition(|g| g.is_block) else { return self.allocate(bytes, 1) };
+        let Some(at) = self.groups.iter().rposition(|g| g.grid.is_some()) else { return self.allocate(bytes, 1) };
         let group = &mut self.groups[at];
         let lane = &mut group.lanes[group.current];
         let n = lane.n_shared;

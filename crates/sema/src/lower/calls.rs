@@ -258,7 +258,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             (Intrinsic::Insert, [agg, idx, val, ..]) => match self.w.as_lit(*idx) {
                 Some(i) if self.w.types.n_parts(self.w.ty(*agg)).is_some_and(|n| i < n) => self.w.insert(*agg, i, *val),
                 _ => {
-                    self.limit("insert", false, span);
+                    self.limit("insert", span);
                     self.unknown(ir_ty)
                 }
             },
@@ -294,14 +294,13 @@ impl<'a> Lowerer<'_, 'a, '_> {
             }
             (Intrinsic::Atomic(op), _) => self.atomic(*op, vals, ir_ty, span),
             (Intrinsic::Vectorize, _) => self.vectorize(vals, span),
-            (Intrinsic::Pipeline, _) => self.loop_intrinsic(vals, span),
+            (Intrinsic::Pipeline, _) => self.pipeline(vals, span),
             (Intrinsic::Lane(lane), _) => self.lane(*lane, vals, ir_ty, span),
-            (Intrinsic::Fibers, _) => self.fibers(vals, span),
-            (Intrinsic::Launch(name), _) => self.launch_device(name, vals, span),
-            (Intrinsic::Index { name, what, axis }, _) => self.index(name, *what, *axis, vals, ir_ty, span),
+            (Intrinsic::Launch(platform), _) => self.launch_kernel(*platform, vals, span),
+            (Intrinsic::Index(what, axis), _) => self.index(*what, *axis, vals, ir_ty, span),
             (Intrinsic::ReserveShared, [n, ..]) => self.reserve_shared(*n, ir_ty, span),
             (Intrinsic::Unsupported(name), _) => {
-                self.limit(name, false, span);
+                self.limit(name, span);
                 self.unknown(ir_ty)
             }
             (Intrinsic::Expect, [value, ..]) => *value,

@@ -1,21 +1,27 @@
-//! Intrinsics that have no back end yet: launches on devices, `pipeline`, the indices of work items. They
-//! become loops, x innermost. Those of devices only the interpreter executes; the others say so ([`Builtin::Limited`]).
-//! The work items of one block are lanes: [`super::lanes`].
+//! Kernels: launches on devices, what work items ask for, `pipeline`; and what says of intrinsics that nobody implements them
+//! ([`Builtin::Limited`]).
+//!
+//! ```text
+//! cuda(device, grid, block, body)     launch(m, 0, device, grid.0, …, block.2, kernel, k)
+//!                                       cont kernel(m, ret) = @@body(m, next)
+//!                                         cont next(m) = ret(m)
+//! threadIdx_x()                       work_item(m, 0, 0)
+//! get_global_id(1)                    add(mul(work_item(m, 1, 1), work_item(m, 2, 1)), work_item(m, 0, 1))
+//! reserve_shared[T](n)                nyala_block_shared(m, n * size of T, k)
+//! ```
 
 use super::*;
 use crate::intrinsics::Index;
-
-/// What is kept in a global while loops run: these three, of three dimensions each.
-const WORK_ITEM: [Index; 3] = [Index::Block, Index::BlockSize, Index::Blocks];
+use ir::lanes::PLATFORMS;
+use ir::{LaneOp, Scope, WorkItem};
 
 impl Lowerer<'_, '_, '_> {
-    /// Says that what follows is executed by the interpreter only, or by nobody.
-    pub(super) fn limit(&mut self, what: &str, interpreted: bool, span: Span) {
-        let but = if interpreted { ", but by the interpreter" } else { "" };
-        self.limit_because(&format!("the intrinsic `{}` is not supported yet{but}", short(what)), interpreted, span);
+    /// Says that nobody executes what follows.
+    pub(super) fn limit(&mut self, what: &str, span: Span) {
+        self.limit_because(&format!("the intrinsic `{}` is not supported yet", short(what)), false, span);
     }
 
-    /// The same with what is the matter.
+    /// Says that what follows is executed by the interpreter only, or by nobody, and why.
     pub(super) fn limit_because(&mut self, text: &str, interpreted: bool, span: Span) {
         if self.mem(span).is_none() {
             return;
@@ -59,163 +65,110 @@ impl Lowerer<'_, '_, '_> {
         self.call_with(body, args.to_vec(), TypeTable::UNIT, None);
     }
 
-    /// `pipeline(ii, a, b, body)`.
-    pub(super) fn loop_intrinsic(&mut self, vals: &[Val], span: Span) -> Val {
+    /// `pipeline(interval, a, b, body)`.
+    pub(super) fn pipeline(&mut self, vals: &[Val], span: Span) -> Val {
         let unit = self.w.unit();
-        let (Some((&body, rest)), true) = (vals.split_last(), self.mem(span).is_some()) else { return unit };
-        let [_, lo, hi, ..] = *rest else { return unit };
-        self.counted(lo, hi, &mut |l, i| l.call_body(body, &[i]));
-        unit
-    }
-
-    /// `fibers(threads, blocks, warps, body)`.
-    pub(super) fn fibers(&mut self, vals: &[Val], span: Span) -> Val {
-        let unit = self.w.unit();
-        let ([_, blocks, warps, body], true) = (vals, self.mem(span).is_some()) else { return unit };
-        self.limit("fibers", true, span);
+        let ([interval, lo, hi, body], true) = (vals, self.mem(span).is_some()) else { return unit };
         let i32 = self.w.types.i32();
-        let zero = self.w.lit(i32, 0);
-        self.counted(zero, *blocks, &mut |l, block| {
-            l.counted(zero, *warps, &mut |l, warp| l.call_body(*body, &[block, warp]));
+        let interval = self.convert_int(*interval, i32);
+        self.counted(*lo, *hi, &mut |l, i| {
+            if let Some(mem) = l.mem(span) {
+                let mem = l.w.op(Op::Pipeline, &[mem, interval]);
+                l.set_mem(mem);
+            }
+            l.call_body(*body, &[i]);
         });
         unit
     }
 
-    /// `cuda(device, grid, block, body)`, `cuda(grid, block, body)`: the grid counts work items. A loop for the blocks; the
-    /// work items of one are lanes.
-    pub(super) fn launch_device(&mut self, name: &str, vals: &[Val], span: Span) -> Val {
+    /// `cuda(device, grid, block, body)`, `cuda(grid, block, body)`, where the grid counts work items; `hls(device, body)`;
+    /// `fibers(threads, blocks, warps, body)`, whose body is given its block and warp.
+    pub(super) fn launch_kernel(&mut self, platform: usize, vals: &[Val], span: Span) -> Val {
         let unit = self.w.unit();
-        if self.mem(span).is_none() {
-            return unit;
-        }
-        self.limit(name, true, span);
-        let ([grid, block, body] | [_, grid, block, body]) = *vals else {
-            // `hls(device, body)`.
-            if let Some(&body) = vals.last() {
-                self.call_body(body, &[]);
-            }
-            return unit;
-        };
+        let (Some((&body, numbers)), true) = (vals.split_last(), self.mem(span).is_some()) else { return unit };
         let i32 = self.w.types.i32();
         let (zero, one) = (self.w.lit(i32, 0), self.w.lit(i32, 1));
-        let (mut blocks, mut threads) = (Vec::new(), one);
-        for axis in 0..3 {
-            let (items, size) = (self.w.extract(grid, axis), self.w.extract(block, axis));
-            // As many blocks as hold all items.
-            let more = self.w.op(Op::Sub, &[size, one]);
-            let sum = self.w.op(Op::Add, &[items, more]);
-            let Some(mem) = self.mem(span) else { return unit };
-            let n = self.w.op(Op::PDiv, &[mem, sum, size]);
-            self.set_index(Index::BlockSize, axis, size);
-            self.set_index(Index::Blocks, axis, n);
-            threads = self.w.op(Op::Mul, &[threads, size]);
-            blocks.push(n);
+        let is_fibers = PLATFORMS.get(platform) == Some(&"fibers");
+        let mut args = vec![self.w.lit(i32, platform as u64)];
+        match *numbers {
+            [threads, blocks, warps] if is_fibers => args.extend([threads, warps, blocks, one, one, one, one]),
+            [grid, block] | [_, grid, block] => {
+                args.push(if let [device, _, _] = *numbers { device } else { zero });
+                let extents = [grid, block].into_iter().flat_map(|v| (0..3).map(move |axis| (v, axis)));
+                let extents: Vec<Val> = extents.map(|(v, axis)| self.w.extract(v, axis)).collect();
+                args.extend(extents);
+            }
+            _ => args.extend([numbers.first().copied().unwrap_or(zero), one, one, one, one, one, one]),
         }
-        self.blocks(&blocks, zero, &mut |l| {
-            l.lanes([threads, zero, zero, threads], span, &mut |l, i| {
-                l.call_symbol("nyala_lanes_begin", &[i], None);
-                l.call_body(body, &[]);
-            });
+        let kernel = self.kernel(&mut |l| {
+            let warp_and_block: Vec<Val> = match is_fibers {
+                true => [1, 0].map(|axis| l.work_item(WorkItem::Block, axis, span)).into(),
+                false => Vec::new(),
+            };
+            l.call_body(body, &warp_and_block);
         });
+        for number in &mut args {
+            *number = self.convert_int(*number, i32);
+        }
+        args.push(kernel);
+        self.launch(Builtin::Launch, &args);
         unit
     }
 
-    /// A loop for each of the axes, x innermost.
-    fn blocks(&mut self, sizes: &[Val], zero: Val, body: &mut dyn FnMut(&mut Self)) {
-        let Some((&n, inner)) = sizes.split_last() else { return body(self) };
-        self.counted(zero, n, &mut |l, i| {
-            l.set_index(Index::Block, inner.len() as u64, i);
-            l.blocks(inner, zero, body);
-        });
-    }
-
-    fn index_place(&mut self, what: Index, axis: u64) -> Val {
-        let global = match self.work_item {
-            Some(global) => global,
-            None => {
-                let i32 = self.w.types.i32();
-                let ty = self.w.types.array(i32, 3 * WORK_ITEM.len() as u64);
-                let global = self.w.declare_global("work_item", ty, true);
-                // Outside of a kernel: one block of one.
-                let numbers: Vec<Val> = (0..9).map(|i| self.w.lit(i32, u64::from(i >= 3))).collect();
-                let init = self.w.op_ty(Op::Array, ty, &numbers);
-                self.w.set_init(global, init);
-                self.work_item = Some(global);
-                global
-            }
-        };
-        let place = WORK_ITEM.iter().position(|w| *w == what).unwrap_or(0) as u64;
-        let ptr = self.w.global_val(global);
-        let idx = self.w.lit_i64((3 * place + axis) as i64);
-        self.w.op(Op::Lea, &[ptr, idx])
-    }
-
-    fn set_index(&mut self, what: Index, axis: u64, val: Val) {
-        let place = self.index_place(what, axis);
-        if let Some(mem) = self.mem(Span::NONE) {
-            let mem = self.w.op(Op::Store, &[mem, place, val]);
-            self.set_mem(mem);
-        }
+    /// A function without parameters around code.
+    fn kernel(&mut self, code: &mut dyn FnMut(&mut Self)) -> Val {
+        let mem = self.w.types.mem();
+        let ret_ty = self.w.types.cn(&[mem]);
+        let ty = self.w.types.cn(&[mem, ret_ty]);
+        let kernel = self.w.declare("kernel", ty, &["m", "ret"]);
+        let ret = self.w.param(kernel, 1);
+        let before = self.cur.take();
+        self.go_on_in(kernel);
+        code(self);
+        self.end(ret, &[]);
+        self.cur = before;
+        self.w.cont_val(kernel)
     }
 
     /// The work item's number, `axis` given by the name or as an argument.
-    pub(super) fn index(
-        &mut self,
-        name: &str,
-        what: Index,
-        axis: Option<u64>,
-        vals: &[Val],
-        ty: ir::Ty,
-        span: Span,
-    ) -> Val {
-        let axis = match (axis, vals.first().map(|v| self.w.as_lit(*v))) {
-            (Some(axis), _) => axis,
-            (None, Some(Some(axis))) if axis < 3 => axis,
-            _ => {
-                self.limit(name, false, span);
-                return self.unknown(ty);
-            }
-        };
-        self.limit(name, true, span);
-        let val = match what {
-            Index::Item | Index::Items => {
-                let (of, times) =
-                    if what == Index::Item { (Index::Block, Index::Thread) } else { (Index::Blocks, Index::BlockSize) };
-                let size = self.get_index(Index::BlockSize, axis, span);
-                let (of, other) = (self.get_index(of, axis, span), self.get_index(times, axis, span));
-                let product = self.w.op(Op::Mul, &[of, size]);
-                if what == Index::Item { self.w.op(Op::Add, &[product, other]) } else { product }
-            }
-            _ => self.get_index(what, axis, span),
-        };
-        if self.w.ty(val) == ty { val } else { self.w.op_ty(Op::Cast, ty, &[val]) }
-    }
-
-    fn get_index(&mut self, what: Index, axis: u64, span: Span) -> Val {
-        if what != Index::Thread {
-            let place = self.index_place(what, axis);
-            return self.load(place, span);
-        }
+    pub(super) fn index(&mut self, what: Index, axis: Option<u64>, vals: &[Val], ty: ir::Ty, span: Span) -> Val {
         let i32 = self.w.types.i32();
-        let mut number = self.call_symbol("nyala_lanes_item", &[], Some(i32));
-        for before in 0..axis {
-            let size = self.get_index(Index::BlockSize, before, span);
-            number = self.divide(Op::PDiv, number, size, span);
-        }
-        let size = self.get_index(Index::BlockSize, axis, span);
-        self.divide(Op::PRem, number, size, span)
+        let axis = match (axis, vals.first()) {
+            (Some(axis), _) => self.w.lit(i32, axis),
+            (None, Some(&axis)) => self.convert_int(axis, i32),
+            (None, None) => return self.w.undef(ty),
+        };
+        let get = |l: &mut Self, what: WorkItem| l.work_item_on(what, axis, span);
+        let val = match what {
+            Index::Own(what) => get(self, what),
+            Index::Item => {
+                let (block, size) = (get(self, WorkItem::Block), get(self, WorkItem::BlockSize));
+                let (before, own) = (self.w.op(Op::Mul, &[block, size]), get(self, WorkItem::Thread));
+                self.w.op(Op::Add, &[before, own])
+            }
+            Index::Items => {
+                let (blocks, size) = (get(self, WorkItem::Blocks), get(self, WorkItem::BlockSize));
+                self.w.op(Op::Mul, &[blocks, size])
+            }
+        };
+        self.convert_int(val, ty)
     }
 
-    fn divide(&mut self, op: Op, a: Val, b: Val, span: Span) -> Val {
-        match self.mem(span) {
-            Some(mem) => self.w.op(op, &[mem, a, b]),
-            None => a,
-        }
+    fn work_item(&mut self, what: WorkItem, axis: u64, span: Span) -> Val {
+        let i32 = self.w.types.i32();
+        let axis = self.w.lit(i32, axis);
+        self.work_item_on(what, axis, span)
+    }
+
+    fn work_item_on(&mut self, what: WorkItem, axis: Val, span: Span) -> Val {
+        let i32 = self.w.types.i32();
+        let Some(mem) = self.mem(span) else { return self.w.undef(i32) };
+        let what = self.w.lit(i32, what.number());
+        self.w.op_ty(Op::WorkItem, i32, &[mem, what, axis])
     }
 
     /// `reserve_shared[T](n)`: memory that the work items of a block have in common.
     pub(super) fn reserve_shared(&mut self, n: Val, ptr_ty: ir::Ty, span: Span) -> Val {
-        self.limit("reserve_shared", true, span);
         if self.mem(span).is_none() {
             return self.w.undef(ptr_ty);
         }
@@ -224,7 +177,7 @@ impl Lowerer<'_, '_, '_> {
         let i64 = self.w.types.i64();
         let (n, size) = (self.convert_int(n, i64), self.w.lit(i64, size));
         let bytes = self.w.op(Op::Mul, &[n, size]);
-        let ptr = self.call_symbol("nyala_lanes_shared", &[bytes], Some(ptr_ty));
+        let ptr = self.lane_op(LaneOp::Shared, Scope::Block, &[bytes], Some(ptr_ty));
         if self.w.ty(ptr) == ptr_ty { ptr } else { self.w.undef(ptr_ty) }
     }
 }

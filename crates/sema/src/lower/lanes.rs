@@ -10,6 +10,7 @@
 
 use super::*;
 use crate::intrinsics::Lane;
+use ir::{LaneOp, Scope};
 
 impl Lowerer<'_, '_, '_> {
     /// `vectorize(L, a, b, body)`, `vectorize(L, a, b, align, body)`, `vectorize(L, body)`.
@@ -66,45 +67,44 @@ impl Lowerer<'_, '_, '_> {
             }
         };
         let made = match (lane, vals) {
-            (Lane::Any | Lane::All | Lane::Count | Lane::Ballot, [holds, ..]) => {
-                let (symbol, result) = match lane {
-                    Lane::Any => ("nyala_lanes_any", bool),
-                    Lane::All => ("nyala_lanes_all", bool),
-                    Lane::Count => ("nyala_lanes_count", i32),
-                    _ => ("nyala_lanes_ballot", self.w.types.i64()),
+            (Lane::Op(op @ (LaneOp::Any | LaneOp::All | LaneOp::Count | LaneOp::Ballot), scope), [holds, ..]) => {
+                let result = match op {
+                    LaneOp::Any | LaneOp::All => bool,
+                    LaneOp::Count => i32,
+                    _ => self.w.types.i64(),
                 };
                 let holds = truth(self, *holds);
-                self.call_symbol(symbol, &[holds], Some(result))
+                self.lane_op(op, scope, &[holds], Some(result))
             }
-            (Lane::Get, [val, of, ..]) => self.lane_value("nyala_lanes_get", *val, *of),
-            (Lane::Compact, [val, holds, ..]) => {
+            (Lane::Op(LaneOp::Get, scope), [val, of, ..]) => self.lane_value(scope, *val, *of),
+            (Lane::Op(LaneOp::Compact, scope), [val, holds, ..]) => {
                 let (holds, val_ty) = (truth(self, *holds), self.w.ty(*val));
-                self.call_symbol("nyala_lanes_compact", &[*val, holds], Some(val_ty))
+                self.lane_op(LaneOp::Compact, scope, &[*val, holds], Some(val_ty))
             }
             (Lane::Load, [place, of, ..]) => {
-                let place = self.lane_value("nyala_lanes_get", *place, *of);
+                let place = self.lane_value(Scope::Subgroup, *place, *of);
                 let value = self.load(place, span);
                 // Whose variable it is must not end before.
-                self.call_symbol("nyala_lanes_barrier", &[], None);
+                self.lane_op(LaneOp::Barrier, Scope::Subgroup, &[], None);
                 value
             }
             (Lane::Store, [place, of, val, ..]) => {
-                let place = self.lane_value("nyala_lanes_get", *place, *of);
+                let place = self.lane_value(Scope::Subgroup, *place, *of);
                 if let Some(mem) = self.mem(span) {
                     let mem = self.w.op(Op::Store, &[mem, place, *val]);
                     self.set_mem(mem);
                 }
-                self.call_symbol("nyala_lanes_barrier", &[], None);
+                self.lane_op(LaneOp::Barrier, Scope::Subgroup, &[], None);
                 self.w.unit()
             }
             (Lane::Insert, [val, of, new, ..]) => {
-                let (own, of) = (self.call_symbol("nyala_lanes_id", &[], Some(i32)), index(self, *of));
+                let own = self.lane_op(LaneOp::Id, Scope::Subgroup, &[], Some(i32));
+                let of = index(self, *of);
                 let here = self.w.op(Op::Eq, &[own, of]);
                 self.w.op(Op::Select, &[here, *new, *val])
             }
-            (Lane::Id, _) => self.call_symbol("nyala_lanes_id", &[], Some(i32)),
-            (Lane::Width, _) => self.call_symbol("nyala_lanes_width", &[], Some(i32)),
-            (Lane::Barrier, _) => self.call_symbol("nyala_lanes_barrier", &[], None),
+            (Lane::Op(op @ (LaneOp::Id | LaneOp::Width), scope), _) => self.lane_op(op, scope, &[], Some(i32)),
+            (Lane::Op(LaneOp::Barrier, scope), _) => self.lane_op(LaneOp::Barrier, scope, &[], None),
             (Lane::Mask, _) => self.w.lit_bool(true),
             (Lane::Same, [val, ..]) => *val,
             (Lane::Fence, _) => self.w.unit(),
@@ -123,9 +123,13 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// The value that another lane has.
-    fn lane_value(&mut self, symbol: &str, val: Val, of: Val) -> Val {
+    fn lane_value(&mut self, scope: Scope, val: Val, of: Val) -> Val {
         let i32 = self.w.types.i32();
         let (of, ty) = (self.convert_int(of, i32), self.w.ty(val));
-        self.call_symbol(symbol, &[val, of], Some(ty))
+        self.lane_op(LaneOp::Get, scope, &[val, of], Some(ty))
+    }
+
+    pub(super) fn lane_op(&mut self, op: LaneOp, scope: Scope, args: &[Val], result: Option<ir::Ty>) -> Val {
+        self.call_symbol(&op.symbol(scope), args, result)
     }
 }

@@ -141,8 +141,6 @@ struct Lowerer<'p, 'a, 's> {
     log: Vec<(LocalId, Var)>,
     in_memory: Vec<bool>,
     loops: Vec<LoopState>,
-    /// Where loops that stand for devices keep the numbers of the block.
-    work_item: Option<Global>,
 }
 
 impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
@@ -181,7 +179,6 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             log: Vec::new(),
             in_memory,
             loops: vec![LoopState::default(); p.loops.len()],
-            work_item: None,
         }
     }
 

@@ -313,6 +313,7 @@ fn is_open_op(w: &World, v: Val) -> bool {
         Op::Known
         | Op::Hlt
         | Op::Alloc
+        | Op::WorkItem
         | Op::Atomic
         | Op::AtomicLoad
         | Op::AtomicStore

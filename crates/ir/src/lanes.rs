@@ -1,0 +1,130 @@
+//! Operations of lanes, and what work items are told of themselves. Lanes are the iterations of one `vectorize`, or the work
+//! items of one block of a kernel. This is the only table of them: the lowering, the interpreter, partial evaluation and the
+//! vectorizer ask here.
+//!
+//! Lanes meet at these operations, so each has a continuation to go on at. In the graph, and in flat code, they are calls of
+//! functions without bodies. The symbol names the operation, and the scope of those that take part:
+//!
+//! ```text
+//! nyala_lanes_any(m, holds, k)       k: cn(mem, bool)       lanes of a `vectorize`, or of a subgroup
+//! nyala_block_barrier(m, k)          k: cn(mem)             work items of a block
+//! ```
+//!
+//! Numbers of work items are the operation [`Op::WorkItem`](crate::Op::WorkItem), since nobody waits for them.
+
+use crate::ops::{Effect, Scope};
+
+macro_rules! lane_ops {
+    ($($variant:ident $name:literal $waits:literal, $doc:literal;)*) => {
+        /// What lanes do together, or ask of each other.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum LaneOp { $(#[doc = $doc] $variant,)* }
+
+        impl LaneOp {
+            /// All operations, in the order of the table.
+            pub const ALL: &'static [LaneOp] = &[$(LaneOp::$variant,)*];
+
+            /// The end of its symbol.
+            pub fn name(self) -> &'static str {
+                match self { $(LaneOp::$variant => $name,)* }
+            }
+
+            /// Whether lanes wait for each other here.
+            pub fn waits(self) -> bool {
+                match self { $(LaneOp::$variant => $waits,)* }
+            }
+        }
+    };
+}
+
+lane_ops! {
+    Any "any" true, "`any(holds: bool) -> bool`: whether it holds in any lane.";
+    All "all" true, "`all(holds: bool) -> bool`: whether it holds in all lanes.";
+    Count "count" true, "`count(holds: bool) -> i32`: in how many lanes it holds.";
+    Ballot "ballot" true, "`ballot(holds: bool) -> i64`: bit k says whether it holds in lane k; there are at most 64.";
+    Get "get" true, "`get(v: T, lane: i32) -> T`: the value of v in that lane, its number modulo the number of lanes.";
+    Compact "compact" true, "`compact(v: T, holds: bool) -> T`: in lane k the value of the k-th lane where it holds; undefined behind the last.";
+    Barrier "barrier" true, "`barrier()`: goes on when all lanes have come here.";
+    Id "id" false, "`id() -> i32`: the lane's number, from 0.";
+    Width "width" false, "`width() -> i32`: how many lanes there are.";
+    Shared "shared" false, "`shared(bytes: i64) -> &[1][T]`: memory that the lanes have in common; each gets the same at its n-th call.";
+}
+
+/// Beginnings of symbols, by who takes part.
+const SCOPES: [(&str, Scope); 2] = [("nyala_lanes_", Scope::Subgroup), ("nyala_block_", Scope::Block)];
+
+impl LaneOp {
+    /// The operation that calls of a foreign function are, and who takes part.
+    pub fn of_symbol(symbol: &str) -> Option<(LaneOp, Scope)> {
+        SCOPES.iter().find_map(|&(prefix, scope)| {
+            let name = symbol.strip_prefix(prefix)?;
+            let op = LaneOp::ALL.iter().copied().find(|op| op.name() == name)?;
+            Some((op, scope))
+        })
+    }
+
+    /// The foreign function whose calls are this operation.
+    pub fn symbol(self, scope: Scope) -> String {
+        let prefix = SCOPES.iter().find(|s| s.1 == scope).map_or("", |s| s.0);
+        format!("{prefix}{}", self.name())
+    }
+
+    /// What it may do besides computing its result.
+    pub fn effect(self, scope: Scope) -> Effect {
+        match self {
+            LaneOp::Shared => Effect::Write,
+            _ if self.waits() => Effect::Convergent(scope),
+            _ => Effect::Partial,
+        }
+    }
+}
+
+/// A number that a work item can ask for, on each of the axes x, y, z.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum WorkItem {
+    /// The work item in its block.
+    Thread,
+    /// The block in the grid.
+    Block,
+    /// How many work items a block has.
+    BlockSize,
+    /// How many blocks there are.
+    Blocks,
+}
+
+impl WorkItem {
+    /// All of them; [`Op::WorkItem`](crate::Op::WorkItem) has places in this list.
+    pub const ALL: [WorkItem; 4] = [WorkItem::Thread, WorkItem::Block, WorkItem::BlockSize, WorkItem::Blocks];
+
+    /// Its place in [`WorkItem::ALL`].
+    pub fn number(self) -> u64 {
+        self as u64
+    }
+
+    /// The number outside of a kernel, and on axes that there are not: one block of one work item.
+    pub fn of_one(self) -> i32 {
+        matches!(self, WorkItem::BlockSize | WorkItem::Blocks) as i32
+    }
+}
+
+/// Intrinsics that start kernels, by the numbers that [`Builtin::Launch`](crate::Builtin::Launch) has
+/// (`docs/design/anydsl.md`, Launches on devices). `fibers` is not a device: its blocks are tasks on the CPU.
+pub const PLATFORMS: [&str; 9] =
+    ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls", "fibers"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_name_operations_and_scopes() {
+        for &op in LaneOp::ALL {
+            for scope in [Scope::Subgroup, Scope::Block] {
+                assert_eq!(LaneOp::of_symbol(&op.symbol(scope)), Some((op, scope)));
+            }
+        }
+        assert_eq!(LaneOp::of_symbol("nyala_lanes_"), None);
+        assert_eq!(LaneOp::of_symbol("nyala_blocks_any"), None);
+        assert!(WorkItem::ALL.iter().enumerate().all(|(i, w)| w.number() == i as u64));
+    }
+}
