@@ -31,6 +31,7 @@ pub mod promote;
 mod read;
 pub mod schedule;
 pub mod simplify;
+pub mod structure;
 mod vector;
 mod verify;
 

@@ -35,6 +35,7 @@
 //!   refers to ([`facts::Nest`]).
 #![forbid(unsafe_code)]
 
+pub mod builtins;
 pub mod cont;
 pub mod eta;
 pub mod facts;
@@ -49,8 +50,9 @@ pub mod types;
 pub mod verify;
 pub mod world;
 
+pub use builtins::{Builtin, BuiltinArgs};
 pub use cont::{AsmInfo, Body, ContData, Filter, Linkage, Names};
 pub use lanes::{LaneOp, WorkItem};
 pub use ops::{Effect, Op, Rule, Scope};
 pub use types::{Prim, StructId, Ty, TyKind, Types};
-pub use world::{Builtin, BuiltinArgs, Cont, Global, GlobalData, Node, Val, World};
+pub use world::{Cont, Global, GlobalData, Node, Val, World};

@@ -1,11 +1,12 @@
 //! Reads the graph's text form back ([`print`](crate::print)). Lines that start with `;` are comments.
 
+use crate::builtins::Builtin;
 use crate::cont::{AsmInfo, Filter, Linkage};
 use crate::layout;
 use crate::ops::{Op, Rule};
 use crate::scalar::float_bits;
 use crate::types::{MAX_LANES, Prim, StructId, Ty, TyKind};
-use crate::world::{Builtin, Cont, Global, Val, World};
+use crate::world::{Cont, Global, Val, World};
 use rustc_hash::FxHashMap;
 
 /// What is wrong with a text, and on which line (from 1).

@@ -6,10 +6,11 @@
 //! 4. Filters use their own continuation's parameters only.
 //! 5. What is free in a root is nothing: every value is in scope where it is used.
 
+use crate::builtins::Builtin;
 use crate::facts::Nest;
 use crate::ops::Effect;
 use crate::types::{Prim, TyKind};
-use crate::world::{Builtin, Cont, Node, Val, World};
+use crate::world::{Cont, Node, Val, World};
 use rustc_hash::FxHashMap;
 
 /// What is wrong with the graph below `roots`, each finding naming the continuation; empty if all is well.

@@ -5,9 +5,9 @@
 //! Of a function, *versions* are made ([`versions`]): for arguments of certain shapes, with or without a mask. A version
 //! does for all lanes at once what the function does for each of the active ones. Its six steps, one module each:
 //!
-//! 1. [`prepare`]: one return, no tail calls, loops with one way in (others get a block that all ways in lead over, and a
+//! 1. [`structure`](nyala_flat::structure): one return, no tail calls, loops with one way in (others get a block that all ways in lead over, and a
 //!    number that says where to go on) and one block that jumps back.
-//! 2. [`regions`]: which blocks the same lanes execute; an order of blocks in which loops, and what a block dominates, stand
+//! 2. [`Regions`](nyala_flat::structure::Regions): which blocks the same lanes execute; an order of blocks in which loops, and what a block dominates, stand
 //!    together.
 //! 3. [`shapes`]: values are uniform, strided or varying; branches on varying conditions part the lanes, and make varying
 //!    what differs where they meet again; loops that lanes leave at different times.
@@ -99,17 +99,15 @@ mod memory;
 mod narrow;
 mod notes;
 mod pieces;
-mod prepare;
-mod regions;
 mod shapes;
 mod versions;
 mod widen;
 
 pub use notes::{Note, Subject};
 use nyala_base::{Diagnostic, Id};
+use nyala_flat::structure::{Regions, structure};
 use nyala_flat::*;
 use nyala_ir::{LaneOp, Op, Types};
-use regions::Regions;
 use rustc_hash::FxHashMap;
 use shapes::Shapes;
 use versions::Versions;
@@ -150,7 +148,7 @@ pub fn vectorize(module: &mut Module, options: Options) -> Outcome {
         let source = version.source.idx();
         let mut old = with_loops.get(&source).unwrap_or(&module.funcs[source]).clone();
         let Module { types, funcs, .. } = module;
-        let loops = prepare::prepare(types, &mut old, &|f: Func| funcs[f.idx()].rets.clone());
+        let loops = structure(types, &mut old, &|f: Func| funcs[f.idx()].rets.clone());
         let regions = Regions::new(&old, loops);
         let find_shapes = |types: &Types, old: &Function, versions: &Versions| {
             Shapes::new(types, old, &regions, &version.shapes, version.is_body, options.wrap, versions)

@@ -25,9 +25,9 @@
 //!
 //! Not done: values that are used whole but are known to be small, which would have to be converted back.
 
-use crate::regions::Regions;
 use crate::shapes::{Shape, Shapes};
 use nyala_base::{Id, SideTable, Span};
+use nyala_flat::structure::Regions;
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, Types};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -9,9 +9,9 @@
 //! A slot is one variable for each lane. If its address is only used to read and write it, lanes lie side by side in it
 //! (`own`); else one variable after the other.
 
-use crate::regions::Regions;
 use nyala_base::graph::NONE;
 use nyala_base::{Id, SideTable};
+use nyala_flat::structure::Regions;
 use nyala_flat::*;
 use nyala_ir::{LaneOp, Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::FxHashSet;

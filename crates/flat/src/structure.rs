@@ -1,30 +1,55 @@
-//! Brings a function into the form that the rest expects: one return, calls instead of tail calls, loops with one entry
-//! and one block that jumps back.
+//! Structured control flow: the form of a function that the vectorizer, and back ends without jumps, start from. Separate from
+//! [scheduling](mod@crate::schedule), since machine code needs none of it.
+//!
+//! [`structure`] rewrites a function so that
+//!
+//! - it ends in one return, or in code that never ends; tail calls are calls;
+//! - each loop is entered at one block, its header, and one block, its latch, jumps back;
+//! - local variables that are numbers are values.
+//!
+//! [`Regions`] then says which blocks make up a loop or a branch, and where ways that part meet again.
+//!
+//! ```text
+//! head(i): branch c, then(), else()          loop with header `head`, latch `join`
+//! then():  jump join(1)                      `then` and `else` meet at `join`
+//! else():  branch d, join(2), out()          `out` is an exit of the loop
+//! join(x): jump head(x)
+//! ```
 
+mod regions;
+
+pub use regions::Regions;
+
+use crate::data::*;
+use crate::promote::promote_slots_of;
+use crate::simplify::simplify_function;
 use nyala_base::graph;
 use nyala_base::{Id, Span};
-use nyala_flat::*;
 use nyala_ir::{Op, Prim, Types};
 use rustc_hash::FxHashMap;
 
 /// A loop: its header dominates all of its blocks.
 #[derive(Clone, Debug)]
 pub struct Loop {
+    /// The only block where it is entered.
     pub header: usize,
     /// The only block that jumps back.
     pub latch: usize,
+    /// The loop around it.
     pub parent: Option<usize>,
 }
 
-/// The loops of a function; each after the one around it.
+/// The loops of a function, and blocks by the loops they stand in.
 #[derive(Clone, Debug, Default)]
 pub struct Loops {
+    /// Outer loops first.
     pub all: Vec<Loop>,
     /// The innermost loop of each block.
     pub of: Vec<Option<usize>>,
 }
 
 impl Loops {
+    /// Whether a block stands in a loop, or in one inside it.
     pub fn contains(&self, outer: usize, block: usize) -> bool {
         self.around(block).any(|l| l == outer)
     }
@@ -40,12 +65,12 @@ impl Loops {
     }
 }
 
-pub fn successors(function: &Function) -> Vec<Vec<usize>> {
+fn successors(function: &Function) -> Vec<Vec<usize>> {
     function.blocks.iter().map(|b| b.term.edges().map(|e| e.block.idx()).collect()).collect()
 }
 
-/// Rewrites the function in place; its loops.
-pub fn prepare(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Func) -> Vec<nyala_ir::Ty>) -> Loops {
+/// Rewrites the function in place; its loops. `rets_of`: the types of a function's results.
+pub fn structure(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Func) -> Vec<nyala_ir::Ty>) -> Loops {
     end_by_return(types, function, rets_of);
     promote_slots_of(types, function);
     simplify_function(types, function);

@@ -1,22 +1,27 @@
-//! Facts about the control flow of a prepared function: an order of its blocks in which loops, and what a block dominates
+//! Facts about the control flow of a structured function: an order of its blocks in which loops, and what a block dominates
 //! in its loop, stand together; dominators; which blocks the same lanes come to.
 //!
 //! A *region* is the body of a loop, without its inner loops, or what is in no loop. Its *nodes* are its blocks and, as one
 //! node each, its inner loops; edges are those of one iteration: it is acyclic. Post-dominance is asked for within an
 //! iteration, for lanes that go round once more do not wait for the others.
 
-use crate::prepare::{Loops, successors};
+use super::{Loops, successors};
+use crate::data::{Function, Terminator};
 use nyala_base::graph::{self, NONE};
-use nyala_flat::{Function, Terminator};
 
+/// Blocks, loops and regions of a function, by their numbers.
 pub struct Regions {
+    /// The loops that [`structure`](super::structure) found.
     pub loops: Loops,
+    /// Successors of blocks.
     pub succs: Vec<Vec<usize>>,
+    /// Reachable predecessors of blocks.
     pub preds: Vec<Vec<usize>>,
     /// Reachable blocks: an edge leads back only to the header of a loop around it.
     pub order: Vec<usize>,
     /// Positions in `order`; `NONE` where unreachable.
     pub position: Vec<usize>,
+    /// Immediate dominators of blocks; `NONE` where unreachable.
     pub idom: Vec<usize>,
     /// Successors of nodes in their region. Nodes are blocks and, from the number of blocks, loops.
     pub node_succs: Vec<Vec<usize>>,
@@ -34,6 +39,7 @@ pub struct Regions {
 }
 
 impl Regions {
+    /// Regions of a structured function.
     pub fn new(function: &Function, mut loops: Loops) -> Regions {
         let succs = successors(function);
         let n = succs.len();
@@ -94,6 +100,7 @@ impl Regions {
         r
     }
 
+    /// Whether all ways to block `b` lead over block `a`.
     pub fn dominates(&self, a: usize, b: usize) -> bool {
         self.times[a].0 <= self.times[b].0 && self.times[b].1 <= self.times[a].1
     }
@@ -118,6 +125,7 @@ impl Regions {
         self.post_times[a].0 <= self.post_times[b].0 && self.post_times[b].1 <= self.post_times[a].1
     }
 
+    /// Whether an edge leads to the next iteration of a loop.
     pub fn is_back_edge(&self, from: usize, to: usize) -> bool {
         self.loops.of[to].is_some_and(|l| self.loops.all[l].header == to && self.loops.contains(l, from))
     }

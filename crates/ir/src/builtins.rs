@@ -1,0 +1,91 @@
+//! Callees that the compiler knows: branches, loops of lanes and threads, kernels, what speaks to partial evaluation. They stand
+//! apart from operations ([`crate::Op`]), because control goes on at one of their arguments.
+
+use std::ops::Range;
+
+/// Callees that the compiler knows. Their arguments are checked by the verifier, `mem` comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Builtin {
+    /// `branch(mem, cond, then, else)`; both targets are `cn(mem)`.
+    Branch,
+    /// `pe_info(mem, text, value, next)`: reports `value` at compile time and goes on with `next: cn(mem)`.
+    PeInfo,
+    /// `static_assert(mem, cond, text, next)`: an error with `text` unless partial evaluation finds `cond` true; goes on
+    /// with `next: cn(mem)`.
+    StaticAssert,
+    /// `unreachable(mem)`: control never comes here.
+    Unreachable,
+    /// `parallel(mem, n, lo, hi, body, next)`: calls `body: cn(mem, i64, i64, cn(mem))` for ranges that make up
+    /// `lo .. hi` (i64), in any order, at once on `n` (i32) threads, 0 for as many as there are; then goes on with
+    /// `next: cn(mem)` (`001` 5.1).
+    Parallel,
+    /// `vectorize(mem, l, align, lo, hi, body, next)`: calls `body: cn(mem, T, cn(mem))` for each of `lo .. hi` (T, an
+    /// integer), `l` (i32) of them at a time as lanes, which may exchange values; then goes on with `next: cn(mem)`. Who
+    /// gives an `align` (i32) other than 0 promises that it divides `lo` and `hi`, and `l` their difference (`001` 5.2).
+    Vectorize,
+    /// `spawn(mem, handle, body, next)`: goes on with `next: cn(mem)` while `body: cn(mem, cn(mem))` runs as the thread
+    /// `handle` (i32), which the runtime gave.
+    Spawn,
+    /// `launch(mem, platform, device, gx, gy, gz, bx, by, bz, body, next)`, numbers of i32: calls `body: cn(mem, cn(mem))`
+    /// for each work item of a grid of `gx * gy * gz`, in blocks of `bx * by * bz`, and goes on with `next: cn(mem)`. The
+    /// platform is a place in [`PLATFORMS`](crate::lanes::PLATFORMS) (`001` 5.3).
+    Launch,
+    /// `limited(mem, text, interpreted, next)`: what follows at `next: cn(mem)` is not implemented but by the interpreter,
+    /// or, if `interpreted` is false, by nobody; who gets here says so with `text`, an array of bytes that a zero ends.
+    Limited,
+}
+
+impl Builtin {
+    pub const ALL: [Builtin; 9] = [
+        Builtin::Branch,
+        Builtin::PeInfo,
+        Builtin::StaticAssert,
+        Builtin::Unreachable,
+        Builtin::Parallel,
+        Builtin::Vectorize,
+        Builtin::Spawn,
+        Builtin::Launch,
+        Builtin::Limited,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Builtin::Branch => "branch",
+            Builtin::PeInfo => "pe_info",
+            Builtin::StaticAssert => "static_assert",
+            Builtin::Unreachable => "unreachable",
+            Builtin::Parallel => "parallel",
+            Builtin::Vectorize => "vectorize",
+            Builtin::Spawn => "spawn",
+            Builtin::Launch => "launch",
+            Builtin::Limited => "limited",
+        }
+    }
+}
+
+/// What the arguments of a [`Builtin`] are, by their positions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BuiltinArgs {
+    /// Values that compiled code computes.
+    pub values: Range<usize>,
+    /// The function that runs, once or many times, before or while the program goes on.
+    pub body: Option<usize>,
+    /// Where it goes on.
+    pub next: Range<usize>,
+}
+
+impl Builtin {
+    /// What its arguments are.
+    pub fn args(self) -> BuiltinArgs {
+        let (values, body, next) = match self {
+            Builtin::Branch => (1..2, None, 2..4),
+            Builtin::PeInfo | Builtin::StaticAssert | Builtin::Limited => (0..0, None, 3..4),
+            Builtin::Unreachable => (0..0, None, 0..0),
+            Builtin::Parallel => (1..4, Some(4), 5..6),
+            Builtin::Vectorize => (3..5, Some(5), 6..7),
+            Builtin::Spawn => (1..2, Some(2), 3..4),
+            Builtin::Launch => (2..9, Some(9), 10..11),
+        };
+        BuiltinArgs { values, body, next }
+    }
+}
