@@ -5,9 +5,9 @@
 //! Of a function, *versions* are made ([`versions`]): for arguments of certain shapes, with or without a mask. A version
 //! does for all lanes at once what the function does for each of the active ones. Its six steps, one module each:
 //!
-//! 1. [`structure`](nyala_flat::structure): one return, no tail calls, loops with one way in (others get a block that all ways in lead over, and a
-//!    number that says where to go on) and one block that jumps back.
-//! 2. [`Regions`](nyala_flat::structure::Regions): which blocks the same lanes execute; an order of blocks in which loops, and what a block dominates, stand
+//! 1. [`structure()`] of flat code: one return, no tail calls, loops with one way in (others get a block that all ways in lead
+//!    over, and a number that says where to go on) and one block that jumps back.
+//! 2. [`Regions`]: which blocks the same lanes execute; an order of blocks in which loops, and what a block dominates, stand
 //!    together.
 //! 3. [`shapes`]: values are uniform, strided or varying; branches on varying conditions part the lanes, and make varying
 //!    what differs where they meet again; loops that lanes leave at different times.
