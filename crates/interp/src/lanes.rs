@@ -156,7 +156,7 @@ impl Group {
 }
 
 /// What an operation gives to a lane without others.
-pub fn alone(waiting: Waiting) -> Option<u64> {
+pub fn result_of_single_lane(waiting: Waiting) -> Option<u64> {
     results(&[(0, waiting)], 1).pop().flatten()
 }
 

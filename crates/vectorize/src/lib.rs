@@ -175,13 +175,13 @@ pub fn vectorize(module: &mut Module, options: Options) -> Outcome {
         loops::expand(&mut versions, module, target);
     }
     for func in 0..module.funcs.len() {
-        alone(module, func, &versions);
+        fold_single_lane_operations(module, func, &versions);
     }
     Outcome { diagnostics: versions.diagnostics, notes: versions.notes.unwrap_or_default() }
 }
 
 /// Operations across lanes in scalar code: a lane without others is one of one.
-fn alone(module: &mut Module, func: usize, versions: &Versions) {
+fn fold_single_lane_operations(module: &mut Module, func: usize, versions: &Versions) {
     let (types, function) = (&mut module.types, &mut module.funcs[func]);
     let i32 = types.i32();
     for b in 0..function.blocks.len() {

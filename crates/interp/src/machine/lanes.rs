@@ -3,7 +3,7 @@
 use super::*;
 use crate::diagnostics::{broken_promise, diverged_lanes, division_by_zero};
 use crate::externals::LANE_END;
-use crate::lanes::{Grid, Lane, Waiting, alone};
+use crate::lanes::{Grid, Lane, Waiting, result_of_single_lane};
 use nyala_base::diagnostics::jump_out_of_parallel;
 use nyala_ir::{LaneOp, WorkItem};
 
@@ -185,7 +185,7 @@ impl Machine<'_> {
                         return self.next_lane();
                     }
                     None => {
-                        self.words.extend(alone(waiting));
+                        self.words.extend(result_of_single_lane(waiting));
                         return Ok(ret);
                     }
                 }
