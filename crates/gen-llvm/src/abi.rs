@@ -5,8 +5,8 @@
 //! 3.2.3): a struct of up to 16 bytes travels as its 8-byte words, each in an integer or a floating-point register, if
 //! there are registers left for all of them; other structs lie in memory.
 
+use crate::diagnostics::{bug, limitation};
 use crate::emit::{Emitter, quote};
-use crate::module::{bug, limitation};
 use crate::rounding;
 use crate::types::RetClass;
 use nyala_base::Diagnostic;

@@ -4,8 +4,9 @@
 //! get a wrapper with C's convention. The text is the same for the same module, byte for byte.
 
 use crate::assembly::AsmCheck;
+use crate::diagnostics::{bug, limitation};
 use crate::function::emit_function;
-use crate::module::{LlvmModule, Options, bug, limitation};
+use crate::options::Options;
 use crate::origins::{Lines, Origins};
 use crate::targets::{self, Feature};
 use crate::types::Layouts;
@@ -117,17 +118,12 @@ pub struct Emitted {
     pub text: String,
     /// Some function is too large for the optimizing code generator.
     has_huge: bool,
-    asm_checks: Vec<AsmCheck>,
+    pub(crate) asm_checks: Vec<AsmCheck>,
     /// By function of the module the symbols of its code.
     pub symbols: Vec<Vec<String>>,
 }
 
 impl Emitted {
-    /// The module in LLVM, verified.
-    pub fn parse(&self, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-        LlvmModule::new(&self.text, options, self.codegen_level(options), &self.asm_checks)
-    }
-
     /// The level for instruction selection and register allocation.
     pub fn codegen_level(&self, options: &Options) -> u8 {
         if self.has_huge { 0 } else { options.opt_level }
@@ -206,11 +202,6 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
     });
     let symbols = symbols.collect();
     Ok(Emitted { symbols, text: emitter.out, has_huge: emitter.has_huge, asm_checks: emitter.asm_checks })
-}
-
-/// A module in LLVM, verified.
-pub fn emit(module: &Module, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-    emit_module(module, options, None)?.parse(options)
 }
 
 /// `name` as a symbol in LLVM text.

@@ -6,9 +6,9 @@
 
 use crate::aliases::Aliases;
 use crate::comparisons::Comparison;
+use crate::diagnostics::{bug, limitation};
 use crate::emit::{Emitter, address_text, prim_text};
 use crate::lifetimes::Lifetimes;
-use crate::module::{bug, limitation};
 use crate::origins::Scope;
 use crate::rounding;
 use crate::types::RetClass;

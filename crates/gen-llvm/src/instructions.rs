@@ -10,9 +10,8 @@
 //!
 //! Where the processor lacks an instruction that LLVM is asked for, it would end the process: that is an error here.
 
-use crate::diagnostics::limitation;
+use crate::diagnostics::{bug, limitation};
 use crate::function::FunctionEmitter;
-use crate::module::bug;
 use crate::ops::{number, number_text};
 use crate::targets::{Feature, default_triple};
 use nyala_base::Diagnostic;

@@ -1,4 +1,19 @@
 //! Flat SSA to LLVM: JIT, object files, device code.
+//!
+//! Text is the only way to LLVM. Files above the line write the text of a module; they know nothing of LLVM's library, which
+//! takes longer to load than a small program to compile. Files below the line read the text and work on what the library
+//! holds; they know nothing of flat SSA. A row imports from rows above it.
+//!
+//! ```text
+//! wishes, refusals     options  cpus  diagnostics
+//! facts                types  versions  frames  lifetimes  origins
+//! text, one state      emit  function  ops  comparisons  instructions  polynomials  rounding  libmvec  vectors
+//!                      abi  aliases  assembly
+//! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
+//! LLVM's library       library  targets
+//! modules in memory    module  divisions
+//! machine code         jit  locate
+//! ```
 
 mod abi;
 mod aliases;
@@ -18,6 +33,7 @@ mod lifetimes;
 mod locate;
 mod module;
 mod ops;
+mod options;
 mod origins;
 mod polynomials;
 mod rounding;
@@ -27,10 +43,11 @@ mod vectors;
 mod versions;
 
 pub use cpus::cpus;
-pub use emit::{Emitted, emit, emit_module, emit_text};
+pub use emit::{Emitted, emit_module, emit_text};
 pub use jit::{Jit, call_entry};
 pub use library::{LLVM_LIBRARY, load_llvm};
 pub use locate::Place;
-pub use module::{LlvmModule, Options};
+pub use module::{LlvmModule, emit};
+pub use options::Options;
 pub use origins::Lines;
 pub use targets::{ARCHITECTURES, default_triple, host_cpu, is_native, machine_name};

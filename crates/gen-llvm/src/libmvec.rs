@@ -4,8 +4,8 @@
 //! the last one filled up. Whether the library is there is a fact of the machine. Linkers find it through libm.
 
 use crate::function::FunctionEmitter;
-use crate::module::Options;
 use crate::ops::{call_math, number_text};
+use crate::options::Options;
 use crate::targets::{default_triple, is_native};
 use nyala_ir::{Op, Prim};
 use std::ffi::CStr;

@@ -1,9 +1,9 @@
 //! The operations, one by one, as LLVM text.
 
 use crate::comparisons::{Comparison, compare, is_splat, masked_comparison};
+use crate::diagnostics::bug;
 use crate::emit::prim_text;
 use crate::function::FunctionEmitter;
-use crate::module::bug;
 use crate::{instructions, libmvec, polynomials, rounding, vectors};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Block, Inst, Value};

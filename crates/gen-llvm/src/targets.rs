@@ -2,8 +2,9 @@
 //!
 //! LLVM keeps the initializers of the native target as inline functions in its headers and `inkwell` asks for them.
 
-use crate::diagnostics::{limitation, unknown_target};
-use crate::module::{LlvmModule, Options, bug};
+use crate::diagnostics::{bug, limitation, unknown_target};
+use crate::module::LlvmModule;
+use crate::options::Options;
 use crate::rounding;
 use inkwell::OptimizationLevel;
 use inkwell::targets::{ByteOrdering, CodeModel, RelocMode, Target, TargetMachine, TargetTriple};

@@ -1,6 +1,6 @@
 //! How types of flat SSA look in LLVM: in registers, in memory, in signatures.
 
-use crate::module::limitation;
+use crate::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id};
 use nyala_ir::{Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;

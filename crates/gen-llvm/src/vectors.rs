@@ -2,8 +2,8 @@
 //!
 //! A mask is a vector of `i1`. Bools in memory are bytes, 0 or 1. No access claims more alignment than that of one lane.
 
+use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
-use crate::module::bug;
 use crate::ops::{number, number_text, suffix};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Inst, Value, VectorOp};

@@ -13,7 +13,7 @@
 //! read no table of addresses, and are not optimized: LLVM might make such a table.
 
 use crate::diagnostics::limitation;
-use crate::module::Options;
+use crate::options::Options;
 use crate::targets;
 use nyala_base::{Diagnostic, Span};
 use std::fmt::Write;
