@@ -3,24 +3,48 @@
 //! LLVM's C interface neither lists them nor says whether it knows one: it prints a warning and goes on without. Only
 //! processors of 64 bits are here; with others LLVM ends the process. `lists_what_llvm_knows` compares.
 
-/// CPUs by architecture, as triples begin.
-const CPUS: &[(&str, &str)] = &[
+use crate::options::Options;
+
+/// What some processors of x86-64 have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Feature {
+    X86,
+    /// AVX-512 F.
+    Avx512,
+    Bmi2,
+}
+
+/// CPUs by architecture, as triples begin, and by the bits of their widest registers for vectors of integers and floats.
+/// Those of x86-64 with 256 bits have AVX2 and BMI2, those with 512 bits AVX-512 F, too.
+const CPUS: &[(&str, u32, &str)] = &[
     (
         "x86_64",
-        "alderlake amdfam10 arrowlake arrowlake-s arrowlake_s athlon-fx athlon64 athlon64-sse3 atom \
-         atom_sse4_2 atom_sse4_2_movbe barcelona bdver1 bdver2 bdver3 bdver4 bonnell broadwell btver1 btver2 \
-         cannonlake cascadelake clearwaterforest cooperlake core-avx-i core-avx2 core2 core_2_duo_sse4_1 \
-         core_2_duo_ssse3 core_2nd_gen_avx core_3rd_gen_avx core_4th_gen_avx core_4th_gen_avx_tsx \
-         core_5th_gen_avx core_5th_gen_avx_tsx core_aes_pclmulqdq core_i7_sse4_2 corei7 corei7-avx \
-         diamondrapids emeraldrapids generic goldmont goldmont-plus goldmont_plus gracemont grandridge \
-         graniterapids graniterapids-d graniterapids_d haswell icelake-client icelake-server icelake_client \
-         icelake_server ivybridge k8 k8-sse3 knl knm lunarlake meteorlake mic_avx512 nehalem nocona novalake \
-         opteron opteron-sse3 pantherlake penryn raptorlake rocketlake sandybridge sapphirerapids \
-         sierraforest silvermont skx skylake skylake-avx512 skylake_avx512 slm tigerlake tremont westmere \
-         wildcatlake x86-64 x86-64-v2 x86-64-v3 x86-64-v4 znver1 znver2 znver3 znver4 znver5",
+        128,
+        "amdfam10 athlon-fx athlon64 athlon64-sse3 atom atom_sse4_2 atom_sse4_2_movbe barcelona bdver1 bdver2 \
+         bdver3 bonnell btver1 btver2 core-avx-i core2 core_2_duo_sse4_1 core_2_duo_ssse3 core_2nd_gen_avx \
+         core_3rd_gen_avx core_aes_pclmulqdq core_i7_sse4_2 corei7 corei7-avx generic goldmont goldmont-plus \
+         goldmont_plus ivybridge k8 k8-sse3 nehalem nocona opteron opteron-sse3 penryn sandybridge silvermont \
+         slm tremont westmere x86-64 x86-64-v2",
+    ),
+    (
+        "x86_64",
+        256,
+        "alderlake arrowlake arrowlake-s arrowlake_s bdver4 broadwell clearwaterforest core-avx2 \
+         core_4th_gen_avx core_4th_gen_avx_tsx core_5th_gen_avx core_5th_gen_avx_tsx gracemont grandridge \
+         haswell lunarlake meteorlake pantherlake raptorlake sierraforest skylake wildcatlake x86-64-v3 \
+         znver1 znver2 znver3",
+    ),
+    (
+        "x86_64",
+        512,
+        "cannonlake cascadelake cooperlake diamondrapids emeraldrapids graniterapids graniterapids-d \
+         graniterapids_d icelake-client icelake-server icelake_client icelake_server knl knm mic_avx512 \
+         novalake rocketlake sapphirerapids skx skylake-avx512 skylake_avx512 tigerlake x86-64-v4 znver4 \
+         znver5",
     ),
     (
         "aarch64",
+        128,
         "a64fx ampere1 ampere1a ampere1b ampere1c apple-a10 apple-a11 apple-a12 apple-a13 apple-a14 apple-a15 \
          apple-a16 apple-a17 apple-a18 apple-a19 apple-a7 apple-a8 apple-a9 apple-m1 apple-m2 apple-m3 \
          apple-m4 apple-m5 apple-s10 apple-s4 apple-s5 apple-s6 apple-s7 apple-s8 apple-s9 c1-nano c1-premium \
@@ -35,23 +59,125 @@ const CPUS: &[(&str, &str)] = &[
     ),
     (
         "riscv64",
+        128,
         "andes-ax25 andes-ax45 andes-ax45mpv andes-nx45 generic generic-rv64 mips-p8700 rocket-rv64 \
          sifive-p450 sifive-p470 sifive-p550 sifive-p670 sifive-p870 sifive-s21 sifive-s51 sifive-s54 \
          sifive-s76 sifive-u54 sifive-u74 sifive-x280 sifive-x390 spacemit-x60 syntacore-scr3-rv64 \
          syntacore-scr4-rv64 syntacore-scr5-rv64 syntacore-scr7 tt-ascalon-d8 veyron-v1 xiangshan-kunminghu \
          xiangshan-nanhu",
     ),
-    ("loongarch64", "generic generic-la64 la464 la664 loongarch64"),
+    ("loongarch64", 128, "generic generic-la64 la464 la664 loongarch64"),
     (
         "powerpc64le",
+        128,
         "440 450 601 602 603 603e 603ev 604 604e 620 7400 7450 750 970 a2 e500mc e5500 future g3 g4 g4+ g5 \
          generic ppc ppc32 ppc64 ppc64le pwr10 pwr11 pwr3 pwr4 pwr5 pwr5x pwr6 pwr6x pwr7 pwr8 pwr9",
     ),
-    ("wasm64", "bleeding-edge generic lime1 mvp"),
+    ("wasm64", 128, "bleeding-edge generic lime1 mvp"),
 ];
 
-/// The CPUs of an architecture, as triples begin; none where it is not known.
-pub fn cpus(arch: &str) -> impl Iterator<Item = &'static str> {
-    let of_arch = CPUS.iter().filter(move |c| c.0 == arch);
-    of_arch.flat_map(|c| c.1.split_whitespace())
+/// Bits of registers for vectors that every machine has.
+pub(crate) const LEAST_BITS: u32 = 128;
+
+/// The CPUs of an architecture, as triples begin, in alphabetical order; none where it is not known.
+pub fn cpus(arch: &str) -> Vec<&'static str> {
+    let of_arch = CPUS.iter().filter(|c| c.0 == arch);
+    let mut names: Vec<&str> = of_arch.flat_map(|c| c.2.split_whitespace()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Bits of the widest registers that the target has for vectors of integers and floats.
+pub(crate) fn widest(options: &Options) -> u32 {
+    match named(options) {
+        _ if !is_x86(options) => LEAST_BITS,
+        None => host_registers().0,
+        Some(cpu) => vector_bits("x86_64", cpu),
+    }
+}
+
+/// Whether the target has it.
+pub(crate) fn has(options: &Options, feature: Feature) -> bool {
+    match feature {
+        _ if !is_x86(options) => false,
+        Feature::X86 => true,
+        Feature::Avx512 => widest(options) == 512,
+        Feature::Bmi2 => named(options).map_or_else(|| host_registers().1, |cpu| vector_bits("x86_64", cpu) >= 256),
+    }
+}
+
+fn is_x86(options: &Options) -> bool {
+    match options.arch() {
+        "" => cfg!(target_arch = "x86_64"),
+        arch => arch == "x86_64",
+    }
+}
+
+/// The CPU's name; none of this machine's.
+fn named(options: &Options) -> Option<&str> {
+    match options.cpu.as_deref() {
+        None | Some("native") if options.is_native() => None,
+        cpu => Some(cpu.unwrap_or("x86-64")),
+    }
+}
+
+/// Bits of a CPU's widest registers for vectors of integers and floats; the least if nobody knows the CPU.
+pub fn vector_bits(arch: &str, cpu: &str) -> u32 {
+    let row = CPUS.iter().find(|c| c.0 == arch && c.2.split_whitespace().any(|name| name == cpu));
+    row.map_or(LEAST_BITS, |c| c.1)
+}
+
+/// Bits of this processor's widest registers for vectors, and whether it has BMI2: a virtual machine may hide what its CPU
+/// has by name.
+#[cfg(target_arch = "x86_64")]
+fn host_registers() -> (u32, bool) {
+    let bits = match () {
+        () if std::arch::is_x86_feature_detected!("avx512f") => 512,
+        () if std::arch::is_x86_feature_detected!("avx2") => 256,
+        () => LEAST_BITS,
+    };
+    (bits, std::arch::is_x86_feature_detected!("bmi2"))
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn host_registers() -> (u32, bool) {
+    (LEAST_BITS, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_of_cpus() {
+        let of = |arch: &str, cpu: &str| {
+            let target = Some(format!("{arch}-unknown-linux-gnu"));
+            let options = Options { target, cpu: Some(cpu.into()), ..Options::default() };
+            let features = [Feature::X86, Feature::Bmi2, Feature::Avx512].map(|f| has(&options, f));
+            (widest(&options), features)
+        };
+        let (sse, avx2, avx512) = ((128, [true, false, false]), (256, [true, true, false]), (512, [true; 3]));
+        for (cpu, expected) in [
+            ("x86-64", sse),
+            ("x86-64-v2", sse),
+            ("x86-64-v3", avx2),
+            ("x86-64-v4", avx512),
+            ("sandybridge", sse),
+            ("bdver3", sse),
+            ("bdver4", avx2),
+            ("haswell", avx2),
+            ("znver3", avx2),
+            ("sierraforest", avx2),
+            ("knl", avx512),
+            ("znver4", avx512),
+            ("sapphirerapids", avx512),
+        ] {
+            assert_eq!(of("x86_64", cpu), expected, "{cpu}");
+        }
+        for arch in ["aarch64", "riscv64", "loongarch64", "powerpc64le", "wasm64"] {
+            for cpu in cpus(arch) {
+                assert_eq!(of(arch, cpu), (128, [false; 3]), "{cpu}");
+            }
+        }
+    }
 }

@@ -4,11 +4,11 @@
 //! get a wrapper with C's convention. The text is the same for the same module, byte for byte.
 
 use crate::assembly::AsmCheck;
+use crate::cpus::{self, Feature};
 use crate::diagnostics::{bug, limitation};
 use crate::function::emit_function;
 use crate::options::Options;
 use crate::origins::{Lines, Origins};
-use crate::targets::{self, Feature};
 use crate::types::Layouts;
 use crate::versions;
 use nyala_base::diagnostics::duplicate_symbol;
@@ -67,10 +67,6 @@ pub(crate) struct Emitter<'m> {
     metadata_at: FxHashMap<String, usize>,
     pub escapes: Escapes<'m>,
     pub frames: Frames<'m>,
-    /// Bits of the target's widest registers for vectors, once somebody asked.
-    vector_bits: Option<u32>,
-    /// What else the target has, of what somebody asked.
-    features: FxHashMap<Feature, bool>,
     /// Whether there are math functions on vectors, once somebody asked.
     pub has_vector_math: Option<bool>,
     pub out: String,
@@ -190,8 +186,6 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         metadata_at: FxHashMap::default(),
         escapes: Escapes::new(module),
         frames: Frames::new(module),
-        vector_bits: None,
-        features: FxHashMap::default(),
         has_vector_math: None,
         out: String::new(),
     };
@@ -279,8 +273,7 @@ impl Emitter<'_> {
     fn enter_version(&mut self, version: usize) {
         self.version = version;
         self.options = self.versions[version].options;
-        (self.vector_bits, self.has_vector_math) = (None, None);
-        self.features.clear();
+        self.has_vector_math = None;
     }
 
     /// What follows the attributes of functions of this version.
@@ -387,8 +380,8 @@ impl Emitter<'_> {
     /// Whether a function with these parameters gets those with vectors in them by their addresses.
     /// See Note [Vectors as arguments].
     pub fn passes_vectors_by_address(&mut self, params: &[Ty]) -> bool {
-        let (options, known) = (self.options, &mut self.vector_bits);
-        !self.layouts.vectors_fit(params, || *known.get_or_insert_with(|| targets::vector_bits(options)))
+        let bits = self.vector_bits();
+        !self.layouts.vectors_fit(params, bits)
     }
 
     /// The convention of internal functions with these parameters.
@@ -397,15 +390,14 @@ impl Emitter<'_> {
         if !self.cc.is_empty() && self.passes_vectors_by_address(params) { "fastcc " } else { self.cc }
     }
 
-    /// Bits of the target's widest registers for vectors.
-    pub fn has(&mut self, feature: Feature) -> bool {
-        let options = self.options;
-        *self.features.entry(feature).or_insert_with(|| targets::has(options, feature))
+    /// Whether the processor that code is made for now has it.
+    pub fn has(&self, feature: Feature) -> bool {
+        cpus::has(self.options, feature)
     }
 
-    pub fn vector_bits(&mut self) -> u32 {
-        let options = self.options;
-        *self.vector_bits.get_or_insert_with(|| targets::vector_bits(options))
+    /// Bits of the target's widest registers for vectors.
+    pub fn vector_bits(&self) -> u32 {
+        cpus::widest(self.options)
     }
 
     /// Notes that a symbol is used; the first declaration stands.

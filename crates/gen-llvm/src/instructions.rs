@@ -10,10 +10,11 @@
 //!
 //! Where the processor lacks an instruction that LLVM is asked for, it would end the process: that is an error here.
 
+use crate::cpus::Feature;
 use crate::diagnostics::{bug, limitation};
 use crate::function::FunctionEmitter;
 use crate::ops::{number, number_text};
-use crate::targets::{Feature, default_triple};
+use crate::targets::default_triple;
 use nyala_base::Diagnostic;
 use nyala_flat::Value;
 use nyala_ir::{Op, Prim, Ty};

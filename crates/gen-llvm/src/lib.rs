@@ -42,7 +42,7 @@ mod types;
 mod vectors;
 mod versions;
 
-pub use cpus::cpus;
+pub use cpus::{cpus, vector_bits};
 pub use emit::{Emitted, emit_module, emit_text};
 pub use jit::{Jit, call_entry};
 pub use library::{LLVM_LIBRARY, load_llvm};

@@ -41,6 +41,14 @@ impl Options {
         self.target.as_deref().and_then(|t| t.split('-').next()).unwrap_or("")
     }
 
+    /// Whether code runs on this machine: its architecture and system, as far as triples name them.
+    pub(crate) fn is_native(&self) -> bool {
+        let system = |t: &str| ["linux", "darwin", "windows", "freebsd"].into_iter().find(|os| t.contains(os));
+        let here = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
+        let named = self.target.as_deref();
+        named.is_none_or(|t| self.arch() == std::env::consts::ARCH && system(t) == system(here))
+    }
+
     /// Whether C's convention is that of System V on x86-64.
     pub(crate) fn is_system_v(&self) -> bool {
         let here = cfg!(all(target_arch = "x86_64", not(windows)));

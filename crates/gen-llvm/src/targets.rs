@@ -3,7 +3,6 @@
 //! LLVM keeps the initializers of the native target as inline functions in its headers and `inkwell` asks for them.
 
 use crate::diagnostics::{bug, limitation, unknown_target};
-use crate::module::LlvmModule;
 use crate::options::Options;
 use crate::rounding;
 use inkwell::OptimizationLevel;
@@ -174,52 +173,6 @@ pub(crate) fn tuning(cpu: &str) -> &'static str {
     // LLVM thinks of the first machines of this level, on which a gather was no faster than single loads. Now it is: 2.4
     // times from the first cache of a Sapphire Rapids, 1.2 times from the second.
     if cpu == "x86-64-v3" { "+fast-gather" } else { "" }
-}
-
-/// Bits of the widest registers that the target has for vectors of integers and floats.
-pub(crate) fn vector_bits(options: &Options) -> u32 {
-    let triple = options.target.clone().unwrap_or_else(default_triple);
-    if !triple.starts_with("x86_64") {
-        return 128;
-    }
-    // LLVM knows what each CPU has, but shows it only in what it makes of vectors: of integers, for which AVX does not
-    // suffice.
-    let probe =
-        "define <16 x i32> @f(<16 x i32> %a, <16 x i32> %b) {\n  %c = add <16 x i32> %a, %b\n  ret <16 x i32> %c\n}\n";
-    let made = LlvmModule::new(probe, options, 0, &[]).and_then(|module| module.asm_text());
-    let asm = made.unwrap_or_default();
-    let adds_in = |register: &str| asm.lines().any(|line| line.contains("padd") && line.contains(register));
-    match (adds_in("%zmm"), adds_in("%ymm")) {
-        (true, _) => 512,
-        (false, true) => 256,
-        (false, false) => 128,
-    }
-}
-
-/// What some processors of x86-64 have.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Feature {
-    X86,
-    /// AVX-512 F.
-    Avx512,
-    Bmi2,
-}
-
-/// Whether the target has it. As for [`vector_bits`], LLVM shows that only in the code that it makes.
-pub(crate) fn has(options: &Options, feature: Feature) -> bool {
-    let triple = options.target.clone().unwrap_or_else(default_triple);
-    let (probe, seen) = match feature {
-        _ if !triple.starts_with("x86_64") => return false,
-        Feature::X86 => return true,
-        // Registers of masks.
-        Feature::Avx512 => (
-            "define <16 x i1> @f(<16 x float> %a, <16 x float> %b) {\n  %c = fcmp ogt <16 x float> %a, %b\n  ret <16 x i1> %c\n}\n",
-            "%k",
-        ),
-        Feature::Bmi2 => ("define i32 @f(i32 %a, i32 %b) {\n  %c = shl i32 %a, %b\n  ret i32 %c\n}\n", "shlx"),
-    };
-    let made = LlvmModule::new(probe, options, 2, &[]).and_then(|module| module.asm_text());
-    made.is_ok_and(|asm| asm.contains(seen))
 }
 
 /// Everything about the machine, and about LLVM, that decides which code it makes.

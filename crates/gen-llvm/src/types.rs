@@ -111,8 +111,8 @@ impl<'m> Layouts<'m> {
     }
 
     /// Whether parameters with vectors in them all go in registers, of which there are eight of as many bits as
-    /// `vector_bits` says; that is asked only where it counts. True if there is no vector.
-    pub fn vectors_fit(&mut self, params: &[Ty], vector_bits: impl FnOnce() -> u32) -> bool {
+    /// `vector_bits` says. True if there is no vector.
+    pub fn vectors_fit(&mut self, params: &[Ty], vector_bits: u32) -> bool {
         let mut parts = Vec::new();
         params.iter().for_each(|&ty| self.vector_parts(ty, &mut parts));
         let fit = |width: u32| {
@@ -124,7 +124,7 @@ impl<'m> Layouts<'m> {
             }
             registers <= 8
         };
-        !parts.iter().any(|p| p.2) || fit(128) || fit(vector_bits())
+        !parts.iter().any(|p| p.2) || fit(128) || fit(vector_bits)
     }
 
     /// Whether a vector is part of the type, not behind an address.

@@ -305,7 +305,7 @@ impl Session {
         let arch = triple.split('-').next().unwrap_or("");
         // Rust's names say the extensions too.
         let arch = if arch.starts_with("riscv64") { "riscv64" } else { arch };
-        let known: Vec<&str> = nyala_gen_llvm::cpus(arch).collect();
+        let known = nyala_gen_llvm::cpus(arch);
         for cpu in self.options.cpu.iter().chain(&self.options.more_cpus) {
             let is_known = known.is_empty() || known.contains(&cpu.as_str()) || cpu == "native" && is_native;
             if !is_known {
