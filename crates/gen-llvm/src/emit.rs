@@ -4,7 +4,6 @@
 //! get a wrapper with C's convention. The text is the same for the same module, byte for byte.
 
 use crate::assembly::AsmCheck;
-use crate::cpus::{self, Feature};
 use crate::diagnostics::{bug, limitation};
 use crate::function::emit_function;
 use crate::options::Options;
@@ -16,14 +15,14 @@ use nyala_base::{Diagnostic, Id, graph};
 use nyala_flat::counts::Frames;
 use nyala_flat::escape::Escapes;
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
-use nyala_ir::{Prim, Ty, TyKind, layout};
+use nyala_ir::{Prim, Target, Ty, TyKind, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// A CPU that functions are made for.
-struct Version<'m> {
-    options: &'m Options,
+struct Version {
+    target: Target,
     /// What follows the attributes of its functions.
     attributes: String,
     /// Internal names of functions.
@@ -43,7 +42,7 @@ pub(crate) struct Emitter<'m> {
     pub cc: &'static str,
     pub layouts: Layouts<'m>,
     /// The versions in which functions exist, and that which is made now.
-    versions: Vec<Version<'m>>,
+    versions: Vec<Version>,
     version: usize,
     /// With several versions, the names by which statics refer to functions, and those that they refer to.
     indirect_names: Vec<String>,
@@ -67,8 +66,6 @@ pub(crate) struct Emitter<'m> {
     metadata_at: FxHashMap<String, usize>,
     pub escapes: Escapes<'m>,
     pub frames: Frames<'m>,
-    /// Whether there are math functions on vectors, once somebody asked.
-    pub has_vector_math: Option<bool>,
     pub out: String,
 }
 
@@ -112,6 +109,8 @@ fn jumping_groups(module: &Module) -> Vec<Option<u32>> {
 /// A module as LLVM text.
 pub struct Emitted {
     pub text: String,
+    /// The machine it is for.
+    pub target: Target,
     /// Some function is too large for the optimizing code generator.
     has_huge: bool,
     pub(crate) asm_checks: Vec<AsmCheck>,
@@ -133,7 +132,7 @@ pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagn
 
 /// A module as LLVM text, with functions and lines of the source if these are given.
 pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> Result<Emitted, Box<Diagnostic>> {
-    let all_options = versions::versions(options)?;
+    let targets = versions::versions(module.target(), options)?;
     // Symbols are given; our own names keep clear of them.
     let mut names: FxHashSet<String> = module.funcs.iter().filter_map(Function::symbol).map(String::from).collect();
     let mut pick = |prefix: &str, name: &str, suffix: &str| {
@@ -147,9 +146,9 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         picked
     };
     let mut versions = Vec::new();
-    for own in &all_options {
-        let several = all_options.len() > 1;
-        let suffix = if several { format!(".{}", own.cpu.as_deref().unwrap_or_default()) } else { String::new() };
+    let several = targets.len() > 1;
+    for target in targets {
+        let suffix = if several { format!(".{}", target.cpu.as_deref().unwrap_or_default()) } else { String::new() };
         let funcs = module.funcs.iter().map(|f| pick("impala.", &f.name, &suffix)).collect();
         let entry = |f: &Function| match &f.linkage {
             Linkage::Callback => pick("callback.", &f.name, &suffix),
@@ -157,8 +156,8 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
             _ => String::new(),
         };
         let entries = module.funcs.iter().map(entry).collect();
-        let attributes = versions::attributes(own, several);
-        versions.push(Version { options: own, attributes, funcs, entries });
+        let attributes = versions::attributes(&target, options, several);
+        versions.push(Version { target, attributes, funcs, entries });
     }
     let indirect_names = match versions.len() {
         1 => Vec::new(),
@@ -167,9 +166,9 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
     let globals = module.globals.iter().map(|g| pick("static.", &g.name, "")).collect();
     let mut emitter = Emitter {
         module,
-        options: versions[0].options,
-        cc: if options.has_tail_calls() { "tailcc " } else { "" },
-        layouts: Layouts::new(&module.types, options.arch()),
+        options,
+        cc: if module.target().tail_calls { "tailcc " } else { "" },
+        layouts: Layouts::new(&module.types, module.target().c_abi),
         versions,
         version: 0,
         indirect_names,
@@ -186,7 +185,6 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         metadata_at: FxHashMap::default(),
         escapes: Escapes::new(module),
         frames: Frames::new(module),
-        has_vector_math: None,
         out: String::new(),
     };
     emitter.emit()?;
@@ -195,7 +193,8 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         own.chain(f.symbol().filter(|_| !f.is_foreign()).map(String::from)).collect()
     });
     let symbols = symbols.collect();
-    Ok(Emitted { symbols, text: emitter.out, has_huge: emitter.has_huge, asm_checks: emitter.asm_checks })
+    let target = module.target().clone();
+    Ok(Emitted { symbols, target, text: emitter.out, has_huge: emitter.has_huge, asm_checks: emitter.asm_checks })
 }
 
 /// `name` as a symbol in LLVM text.
@@ -272,8 +271,6 @@ impl Emitter<'_> {
 
     fn enter_version(&mut self, version: usize) {
         self.version = version;
-        self.options = self.versions[version].options;
-        self.has_vector_math = None;
     }
 
     /// What follows the attributes of functions of this version.
@@ -312,7 +309,7 @@ impl Emitter<'_> {
         for (linkage, name, i) in exported.chain(of_statics) {
             let of = |v: &Version| if linkage.is_empty() { quote(&v.entries[i]) } else { quote(&v.funcs[i]) };
             let made: Vec<(String, &str)> =
-                self.versions.iter().map(|v| (of(v), v.options.cpu.as_deref().unwrap_or_default())).collect();
+                self.versions.iter().map(|v| (of(v), v.target.cpu.as_deref().unwrap_or_default())).collect();
             let resolver = quote(&format!("nyala.choose.{name}"));
             versions::indirect(linkage, &quote(name), &resolver, &made, &mut out);
             resolvers.push(format!("ptr {resolver}"));
@@ -380,7 +377,7 @@ impl Emitter<'_> {
     /// Whether a function with these parameters gets those with vectors in them by their addresses.
     /// See Note [Vectors as arguments].
     pub fn passes_vectors_by_address(&mut self, params: &[Ty]) -> bool {
-        let bits = self.vector_bits();
+        let bits = self.target().vector_bits;
         !self.layouts.vectors_fit(params, bits)
     }
 
@@ -390,14 +387,9 @@ impl Emitter<'_> {
         if !self.cc.is_empty() && self.passes_vectors_by_address(params) { "fastcc " } else { self.cc }
     }
 
-    /// Whether the processor that code is made for now has it.
-    pub fn has(&self, feature: Feature) -> bool {
-        cpus::has(self.options, feature)
-    }
-
-    /// Bits of the target's widest registers for vectors.
-    pub fn vector_bits(&self) -> u32 {
-        cpus::widest(self.options)
+    /// The machine that code is made for now.
+    pub fn target(&self) -> &Target {
+        &self.versions[self.version].target
     }
 
     /// Notes that a symbol is used; the first declaration stands.

@@ -2,10 +2,11 @@
 //!
 //! Text is the only way to LLVM. Files above the line write the text of a module; they know nothing of LLVM's library, which
 //! takes longer to load than a small program to compile. Files below the line read the text and work on what the library
-//! holds; they know nothing of flat SSA. A row imports from rows above it.
+//! holds; they know nothing of flat SSA. A row imports from rows above it; `tests/layers.rs` checks the line. What the
+//! machine is and has, text asks the module's [`Target`](nyala_ir::Target).
 //!
 //! ```text
-//! wishes, refusals     options  cpus  diagnostics
+//! wishes, refusals     options  diagnostics
 //! facts                types  versions  frames  lifetimes  origins
 //! text, one state      emit  function  ops  comparisons  instructions  polynomials  rounding  libmvec  vectors
 //!                      abi  aliases  assembly
@@ -19,7 +20,6 @@ mod abi;
 mod aliases;
 mod assembly;
 mod comparisons;
-mod cpus;
 pub mod diagnostics;
 mod divisions;
 mod emit;
@@ -42,7 +42,6 @@ mod types;
 mod vectors;
 mod versions;
 
-pub use cpus::{cpus, vector_bits};
 pub use emit::{Emitted, emit_module, emit_text};
 pub use jit::{Jit, call_entry};
 pub use library::{LLVM_LIBRARY, load_llvm};
@@ -50,4 +49,4 @@ pub use locate::Place;
 pub use module::{LlvmModule, emit};
 pub use options::Options;
 pub use origins::Lines;
-pub use targets::{ARCHITECTURES, default_triple, host_cpu, is_native, machine_name};
+pub use targets::{ARCHITECTURES, host_cpu, machine_name};

@@ -17,6 +17,7 @@ use llvm_sys::core::{
 };
 use llvm_sys::prelude::LLVMDiagnosticInfoRef;
 use nyala_base::{Diagnostic, Span};
+use nyala_ir::{Arch, Target};
 use std::ffi::{CStr, c_void};
 use std::sync::Mutex;
 
@@ -29,6 +30,7 @@ pub struct LlvmModule {
     context: Box<Context>,
     /// Errors that LLVM reported; boxed because the context holds its address.
     errors: Box<Mutex<Vec<String>>>,
+    target: Target,
     options: Options,
     asm_checks: Vec<AsmCheck>,
 }
@@ -50,9 +52,9 @@ extern "C" fn note_error(info: LLVMDiagnosticInfoRef, errors: *mut c_void) {
 }
 
 /// The fault in the assembly of a module of which LLVM said `message`: each piece is tried alone.
-fn find_asm_fault(checks: &[AsmCheck], message: &str, options: &Options) -> Box<Diagnostic> {
+fn find_asm_fault(checks: &[AsmCheck], message: &str, target: &Target, options: &Options) -> Box<Diagnostic> {
     for check in checks {
-        let module = LlvmModule::from_text(&check.text, options);
+        let module = LlvmModule::from_text(&check.text, target, options);
         let said = match module.and_then(|m| m.object()) {
             Ok(_) => continue,
             Err(d) => d.message,
@@ -65,7 +67,7 @@ fn find_asm_fault(checks: &[AsmCheck], message: &str, options: &Options) -> Box<
 impl Emitted {
     /// The module in LLVM, verified.
     pub fn parse(&self, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-        LlvmModule::new(&self.text, options, self.codegen_level(options), &self.asm_checks)
+        LlvmModule::new(&self.text, &self.target, options, self.codegen_level(options), &self.asm_checks)
     }
 }
 
@@ -75,24 +77,25 @@ pub fn emit(module: &nyala_flat::Module, options: &Options) -> Result<LlvmModule
 }
 
 impl LlvmModule {
-    /// Reads a module from LLVM's text form and verifies it.
-    pub fn from_text(text: &str, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-        LlvmModule::new(text, options, options.opt_level, &[])
+    /// Reads a module for a machine from LLVM's text form and verifies it.
+    pub fn from_text(text: &str, target: &Target, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
+        LlvmModule::new(text, target, options, options.opt_level, &[])
     }
 
     /// The same, with another level for instruction selection and register allocation, and the assembly in the text.
     pub(crate) fn new(
         text: &str,
+        target: &Target,
         options: &Options,
         codegen_level: u8,
         asm_checks: &[AsmCheck],
     ) -> Result<LlvmModule, Box<Diagnostic>> {
-        let machine = targets::machine(options, codegen_level)?;
+        let machine = targets::machine(target, codegen_level)?;
         let context = Box::new(Context::create());
         let errors: Box<Mutex<Vec<String>>> = Box::default();
         let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "nyala");
         let fault = |e: String| match asm_checks {
-            [_, ..] if e.contains("asm") => find_asm_fault(asm_checks, &e, options),
+            [_, ..] if e.contains("asm") => find_asm_fault(asm_checks, &e, target, options),
             _ => bug(e),
         };
         let module = context.create_module_from_ir(buffer).map_err(|e| fault(e.to_string()))?;
@@ -106,7 +109,15 @@ impl LlvmModule {
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         module.verify().map_err(|e| fault(e.to_string()))?;
-        Ok(LlvmModule { module, machine, context, errors, options: options.clone(), asm_checks: asm_checks.to_vec() })
+        Ok(LlvmModule {
+            module,
+            machine,
+            context,
+            errors,
+            target: target.clone(),
+            options: options.clone(),
+            asm_checks: asm_checks.to_vec(),
+        })
     }
 
     /// LLVM's text form.
@@ -118,7 +129,7 @@ impl LlvmModule {
     pub fn optimize(&mut self) -> Result<(), Box<Diagnostic>> {
         let pipeline = format!("default<O{}>", self.options.opt_level.min(3));
         self.run_passes(&pipeline)?;
-        if self.machine.get_triple().as_str().to_bytes().starts_with(b"x86_64") {
+        if self.target.arch == Arch::X86_64 {
             divisions::shield(&self.module).map_err(bug)?;
         }
         Ok(())
@@ -154,7 +165,7 @@ impl LlvmModule {
         match errors.first() {
             None => Ok(buffer.as_slice().to_vec()),
             Some(e) if self.asm_checks.is_empty() => Err(bug(e)),
-            Some(e) => Err(find_asm_fault(&self.asm_checks, e, &self.options)),
+            Some(e) => Err(find_asm_fault(&self.asm_checks, e, &self.target, &self.options)),
         }
     }
 }

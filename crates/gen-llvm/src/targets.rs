@@ -3,13 +3,13 @@
 //! LLVM keeps the initializers of the native target as inline functions in its headers and `inkwell` asks for them.
 
 use crate::diagnostics::{bug, limitation, unknown_target};
-use crate::options::Options;
-use crate::rounding;
+use crate::{rounding, versions};
 use inkwell::OptimizationLevel;
 use inkwell::targets::{ByteOrdering, CodeModel, RelocMode, Target, TargetMachine, TargetTriple};
 use llvm_sys::prelude::LLVMBool;
 use llvm_sys::support::LLVMParseCommandLineOptions;
 use nyala_base::{Diagnostic, Span};
+use nyala_ir::{Arch, Target as Machine};
 use std::sync::Once;
 
 macro_rules! shim {
@@ -104,62 +104,39 @@ cross_targets! {
         LLVMInitializeX86AsmPrinter LLVMInitializeX86AsmParser,
 }
 
-/// The triple of this machine.
-pub fn default_triple() -> String {
-    TargetMachine::get_default_triple().as_str().to_string_lossy().into_owned()
-}
-
-/// Whether code for the triple runs on this machine: same architecture and operating system.
-pub fn is_native(triple: &str) -> bool {
-    let parts = |t: &str| {
-        let os = ["linux", "darwin", "windows", "freebsd"].into_iter().find(|os| t.contains(os));
-        (t.split('-').next().unwrap_or("").to_string(), os)
-    };
-    parts(triple) == parts(&default_triple())
-}
-
-pub(crate) fn machine(options: &Options, level: u8) -> Result<TargetMachine, Box<Diagnostic>> {
+pub(crate) fn machine(target: &Machine, level: u8) -> Result<TargetMachine, Box<Diagnostic>> {
     initialize();
-    let triple = match &options.target {
-        Some(named) => {
-            let (arch, rest) = named.split_once('-').unwrap_or((named, ""));
-            // Rust's names say the extensions too.
-            let arch = if arch.starts_with("riscv64") { "riscv64" } else { arch };
-            if !initialize_cross(arch) {
-                return Err(Box::new(unknown_target::error(named, ARCHITECTURES)));
-            }
-            TargetTriple::create(&format!("{arch}-{rest}"))
-        }
-        None => TargetMachine::get_default_triple(),
-    };
-    let text = triple.as_str().to_string_lossy().into_owned();
-    let target = Target::from_triple(&triple).map_err(|e| bug(e.to_string()))?;
-    let (cpu, features) = cpu_and_features(options, &text);
+    if !initialize_cross(target.arch.name()) {
+        return Err(Box::new(unknown_target::error(&target.triple, ARCHITECTURES)));
+    }
+    let text = &target.triple;
+    let triple = TargetTriple::create(text);
+    let of_llvm = Target::from_triple(&triple).map_err(|e| bug(e.to_string()))?;
+    let (cpu, features) = cpu_and_features(target);
     let level = match level {
         0 => OptimizationLevel::None,
         1 => OptimizationLevel::Less,
         2 => OptimizationLevel::Default,
         _ => OptimizationLevel::Aggressive,
     };
-    let machine = target
+    let machine = of_llvm
         .create_target_machine(&triple, &cpu, &features, level, RelocMode::PIC, CodeModel::Default)
         .ok_or_else(|| bug(format!("LLVM has no machine for {text}")))?;
     let data = machine.get_target_data();
-    if data.get_pointer_byte_size(None) != 8 || data.get_byte_ordering() != ByteOrdering::LittleEndian {
+    let same_pointers = u64::from(data.get_pointer_byte_size(None)) == target.spaces.pointer_bytes(0);
+    if !same_pointers || data.get_byte_ordering() != ByteOrdering::LittleEndian {
         let message = format!("code for `{text}`: only little-endian machines with addresses of 64 bits");
         return Err(Box::new(limitation::error(Span::NONE, message, "build for another target")));
     }
     Ok(machine)
 }
 
-fn cpu_and_features(options: &Options, triple: &str) -> (String, String) {
-    let foreign = options.target.as_deref().is_some_and(|t| !is_native(t));
-    match &options.cpu {
-        Some(cpu) if cpu != "native" || foreign => {
-            (cpu.clone(), if cpu == default_cpu(triple) { default_features(triple) } else { tuning(cpu) }.into())
-        }
-        _ if foreign => (default_cpu(triple).into(), default_features(triple).into()),
-        _ => (host_cpu(), TargetMachine::get_host_cpu_features().to_string_lossy().into_owned()),
+fn cpu_and_features(target: &Machine) -> (String, String) {
+    let least = default_cpu(target.arch);
+    match target.cpu.as_deref() {
+        None if target.is_native => (host_cpu(), TargetMachine::get_host_cpu_features().to_string_lossy().into_owned()),
+        Some(cpu) if cpu != least => (cpu.into(), versions::tuning(cpu).into()),
+        _ => (least.into(), default_features(target.arch).into()),
     }
 }
 
@@ -168,38 +145,30 @@ pub fn host_cpu() -> String {
     TargetMachine::get_host_cpu_name().to_string_lossy().into_owned()
 }
 
-/// What LLVM should know of a CPU beyond its name.
-pub(crate) fn tuning(cpu: &str) -> &'static str {
-    // LLVM thinks of the first machines of this level, on which a gather was no faster than single loads. Now it is: 2.4
-    // times from the first cache of a Sapphire Rapids, 1.2 times from the second.
-    if cpu == "x86-64-v3" { "+fast-gather" } else { "" }
-}
-
 /// Everything about the machine, and about LLVM, that decides which code it makes.
-pub fn machine_name(options: &Options) -> String {
-    let triple = options.target.clone().unwrap_or_else(default_triple);
-    let (cpu, features) = cpu_and_features(options, &triple);
+pub fn machine_name(target: &Machine) -> String {
+    let (cpu, features) = cpu_and_features(target);
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     // SAFETY: writes three numbers.
     unsafe { llvm_sys::core::LLVMGetVersion(&mut major, &mut minor, &mut patch) };
-    format!("LLVM {major}.{minor}.{patch} {triple} {cpu} {features}")
+    format!("LLVM {major}.{minor}.{patch} {} {cpu} {features}", target.triple)
 }
 
 /// The CPU of a foreign target when none is named.
-fn default_cpu(triple: &str) -> &'static str {
-    match triple.split('-').next().unwrap_or("") {
-        "x86_64" => "x86-64",
-        "riscv64" => "generic-rv64",
-        "powerpc64le" => "ppc64le",
-        _ => "generic",
+fn default_cpu(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "x86-64",
+        Arch::RiscV64 => "generic-rv64",
+        Arch::PowerPc64Le => "ppc64le",
+        Arch::Aarch64 | Arch::LoongArch64 | Arch::Wasm64 | Arch::Unknown => "generic",
     }
 }
 
 /// What Linux expects of such machines beyond the CPU's least.
-fn default_features(triple: &str) -> &'static str {
-    match triple.split('-').next().unwrap_or("") {
-        "riscv64" => "+m,+a,+f,+d,+c",
-        "wasm64" => "+tail-call",
-        _ => "",
+fn default_features(arch: Arch) -> &'static str {
+    match arch {
+        Arch::RiscV64 => "+m,+a,+f,+d,+c",
+        Arch::Wasm64 => "+tail-call",
+        Arch::Aarch64 | Arch::LoongArch64 | Arch::PowerPc64Le | Arch::X86_64 | Arch::Unknown => "",
     }
 }

@@ -1,7 +1,8 @@
 //! The table of CPUs against LLVM, which tells the names it knows only by printing them when it is asked for the CPU `help`,
 //! and may end the process then.
 
-use nyala_gen_llvm::{ARCHITECTURES, LlvmModule, Options, cpus, vector_bits};
+use nyala_gen_llvm::{ARCHITECTURES, LlvmModule, Options};
+use nyala_ir::target::{Target, cpus};
 use std::process::Command;
 
 /// Set in the process that asks.
@@ -31,9 +32,8 @@ fn ask(arch: &str) -> Vec<String> {
 #[test]
 fn lists_what_llvm_knows() {
     if let Ok(arch) = std::env::var(ASKED) {
-        let target = Some(format!("{arch}-unknown-linux-gnu"));
-        let options = Options { target, cpu: Some("help".into()), ..Options::default() };
-        drop(LlvmModule::from_text("", &options));
+        let target = Target::new(Some(&format!("{arch}-unknown-linux-gnu")), Some("help"));
+        drop(LlvmModule::from_text("", &target, &Options::default()));
         return;
     }
     for arch in ARCHITECTURES {
@@ -62,9 +62,9 @@ define i32 @h(i32 %a, i32 %b) {
 }
 ";
     for cpu in cpus("x86_64") {
-        let target = Some("x86_64-unknown-linux-gnu".into());
-        let options = Options { target, cpu: Some(cpu.into()), ..Options::default() };
-        let module = LlvmModule::from_text(TEXT, &options).unwrap_or_else(|e| panic!("{cpu}: {}", e.message));
+        let target = Target::new(Some("x86_64-unknown-linux-gnu"), Some(cpu));
+        let module = LlvmModule::from_text(TEXT, &target, &Options::default())
+            .unwrap_or_else(|e| panic!("{cpu}: {}", e.message));
         let asm = module.asm_text().unwrap_or_else(|e| panic!("{cpu}: {}", e.message));
         let adds_in = |register: &str| asm.lines().any(|l| l.contains("padd") && l.contains(register));
         let bits = if adds_in("%zmm") {
@@ -74,7 +74,7 @@ define i32 @h(i32 %a, i32 %b) {
         } else {
             128
         };
-        let (has_masks, has_bmi2) = (asm.contains("%k"), asm.contains("shlx"));
-        assert_eq!((vector_bits("x86_64", cpu), bits == 512, bits >= 256), (bits, has_masks, has_bmi2), "{cpu}");
+        let expected = (bits, asm.contains("%k"), asm.contains("shlx"));
+        assert_eq!((target.vector_bits, target.has_avx512(), target.bmi2), expected, "{cpu}");
     }
 }

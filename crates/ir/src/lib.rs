@@ -44,11 +44,13 @@ pub mod ops;
 pub mod print;
 pub mod read;
 pub mod scalar;
+pub mod target;
 pub mod types;
 pub mod verify;
 pub mod world;
 
 pub use cont::{AsmInfo, Body, ContData, Filter, Linkage, Names};
 pub use ops::{Effect, Op, Rule};
+pub use target::{Arch, Target};
 pub use types::{Prim, StructId, Ty, TyKind, Types};
 pub use world::{Builtin, Cont, Global, GlobalData, Node, Val, World};

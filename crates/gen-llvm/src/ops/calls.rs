@@ -140,7 +140,7 @@ impl FunctionEmitter<'_, '_> {
 
     /// How a jump to a function with these arguments is marked. See Note [Tail calls and stack arguments].
     fn tail_kind(&mut self, args: &[Value]) -> &'static str {
-        if !self.e.options.has_tail_calls() {
+        if !self.e.target().tail_calls {
             return "tail";
         }
         let function = self.function;

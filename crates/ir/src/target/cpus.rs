@@ -1,18 +1,7 @@
 //! The CPUs that code is made for, by the names that LLVM 22 gives them.
 //!
 //! LLVM's C interface neither lists them nor says whether it knows one: it prints a warning and goes on without. Only
-//! processors of 64 bits are here; with others LLVM ends the process. `lists_what_llvm_knows` compares.
-
-use crate::options::Options;
-
-/// What some processors of x86-64 have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Feature {
-    X86,
-    /// AVX-512 F.
-    Avx512,
-    Bmi2,
-}
+//! processors of 64 bits are here; with others LLVM ends the process. Tests of `gen-llvm` compare the table with LLVM.
 
 /// CPUs by architecture, as triples begin, and by the bits of their widest registers for vectors of integers and floats.
 /// Those of x86-64 with 256 bits have AVX2 and BMI2, those with 512 bits AVX-512 F, too.
@@ -77,7 +66,7 @@ const CPUS: &[(&str, u32, &str)] = &[
 ];
 
 /// Bits of registers for vectors that every machine has.
-pub(crate) const LEAST_BITS: u32 = 128;
+pub(super) const LEAST_BITS: u32 = 128;
 
 /// The CPUs of an architecture, as triples begin, in alphabetical order; none where it is not known.
 pub fn cpus(arch: &str) -> Vec<&'static str> {
@@ -87,97 +76,8 @@ pub fn cpus(arch: &str) -> Vec<&'static str> {
     names
 }
 
-/// Bits of the widest registers that the target has for vectors of integers and floats.
-pub(crate) fn widest(options: &Options) -> u32 {
-    match named(options) {
-        _ if !is_x86(options) => LEAST_BITS,
-        None => host_registers().0,
-        Some(cpu) => vector_bits("x86_64", cpu),
-    }
-}
-
-/// Whether the target has it.
-pub(crate) fn has(options: &Options, feature: Feature) -> bool {
-    match feature {
-        _ if !is_x86(options) => false,
-        Feature::X86 => true,
-        Feature::Avx512 => widest(options) == 512,
-        Feature::Bmi2 => named(options).map_or_else(|| host_registers().1, |cpu| vector_bits("x86_64", cpu) >= 256),
-    }
-}
-
-fn is_x86(options: &Options) -> bool {
-    match options.arch() {
-        "" => cfg!(target_arch = "x86_64"),
-        arch => arch == "x86_64",
-    }
-}
-
-/// The CPU's name; none of this machine's.
-fn named(options: &Options) -> Option<&str> {
-    match options.cpu.as_deref() {
-        None | Some("native") if options.is_native() => None,
-        cpu => Some(cpu.unwrap_or("x86-64")),
-    }
-}
-
 /// Bits of a CPU's widest registers for vectors of integers and floats; the least if nobody knows the CPU.
-pub fn vector_bits(arch: &str, cpu: &str) -> u32 {
+pub(super) fn vector_bits(arch: &str, cpu: &str) -> u32 {
     let row = CPUS.iter().find(|c| c.0 == arch && c.2.split_whitespace().any(|name| name == cpu));
     row.map_or(LEAST_BITS, |c| c.1)
-}
-
-/// Bits of this processor's widest registers for vectors, and whether it has BMI2: a virtual machine may hide what its CPU
-/// has by name.
-#[cfg(target_arch = "x86_64")]
-fn host_registers() -> (u32, bool) {
-    let bits = match () {
-        () if std::arch::is_x86_feature_detected!("avx512f") => 512,
-        () if std::arch::is_x86_feature_detected!("avx2") => 256,
-        () => LEAST_BITS,
-    };
-    (bits, std::arch::is_x86_feature_detected!("bmi2"))
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn host_registers() -> (u32, bool) {
-    (LEAST_BITS, false)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn registers_of_cpus() {
-        let of = |arch: &str, cpu: &str| {
-            let target = Some(format!("{arch}-unknown-linux-gnu"));
-            let options = Options { target, cpu: Some(cpu.into()), ..Options::default() };
-            let features = [Feature::X86, Feature::Bmi2, Feature::Avx512].map(|f| has(&options, f));
-            (widest(&options), features)
-        };
-        let (sse, avx2, avx512) = ((128, [true, false, false]), (256, [true, true, false]), (512, [true; 3]));
-        for (cpu, expected) in [
-            ("x86-64", sse),
-            ("x86-64-v2", sse),
-            ("x86-64-v3", avx2),
-            ("x86-64-v4", avx512),
-            ("sandybridge", sse),
-            ("bdver3", sse),
-            ("bdver4", avx2),
-            ("haswell", avx2),
-            ("znver3", avx2),
-            ("sierraforest", avx2),
-            ("knl", avx512),
-            ("znver4", avx512),
-            ("sapphirerapids", avx512),
-        ] {
-            assert_eq!(of("x86_64", cpu), expected, "{cpu}");
-        }
-        for arch in ["aarch64", "riscv64", "loongarch64", "powerpc64le", "wasm64"] {
-            for cpu in cpus(arch) {
-                assert_eq!(of(arch, cpu), (128, [false; 3]), "{cpu}");
-            }
-        }
-    }
 }
