@@ -511,7 +511,7 @@ impl Program {
         let ty = module.types.array(i64_ty, words.len() as u64);
         let init = Init::Parts(words.iter().map(|&w| Init::Bits(w)).collect());
         let name = format!("environment.{}", self.layouts.len());
-        let global = module.add_global(Global { name, ty, mutable: false, init });
+        let global = module.add_global(Global { name, ty, mutable: false, space: 0, init });
         self.layouts.insert(words, global);
         global
     }

@@ -4,7 +4,7 @@ use crate::vector::VectorOp;
 use hashbrown::HashTable;
 use nyala_base::locality::spread;
 use nyala_base::{Id, LocalityHasher, Span};
-use nyala_ir::{AsmInfo, Effect, Op, Prim, Ty, TyKind, Types};
+use nyala_ir::{AsmInfo, Effect, Op, Prim, Target, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::hash::Hash;
@@ -35,6 +35,7 @@ pub struct Module {
     pub globals: Vec<Global>,
     /// Functions, by [`Func`].
     pub funcs: Vec<Function>,
+    target: Target,
 }
 
 /// A variable with an address, for the whole run of the program.
@@ -46,6 +47,8 @@ pub struct Global {
     pub ty: Ty,
     /// Whether the program may write to it.
     pub mutable: bool,
+    /// The address space it lies in; 0 is the generic one.
+    pub space: u8,
     /// The contents when the program starts.
     pub init: Init,
 }
@@ -309,6 +312,17 @@ impl Module {
     /// A module without globals and functions that takes over a table of types.
     pub fn new(types: Types) -> Module {
         Module { types, ..Module::default() }
+    }
+
+    /// The machine that the program is for; this one if nobody said.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Says which machine the program is for.
+    pub fn set_target(&mut self, target: Target) {
+        self.types.set_spaces(target.spaces);
+        self.target = target;
     }
 
     /// A function by its id.

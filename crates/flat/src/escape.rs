@@ -437,7 +437,7 @@ fn put_on_heap(
     let layout = *layouts.entry(align).or_insert_with(|| {
         let init = Init::Parts(vec![Init::Bits(align), Init::Zero]);
         let ty = module.types.array(i64_ty, 2);
-        module.add_global(Global { name: format!("variable.{align}"), ty, mutable: false, init })
+        module.add_global(Global { name: format!("variable.{align}"), ty, mutable: false, space: 0, init })
     });
     let (layout_ty, made_ty) = (module.func(runtime).params[1], module.func(runtime).rets[0]);
     let mut fb = FunctionBuilder::new(module, func);

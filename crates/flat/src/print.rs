@@ -65,8 +65,9 @@ pub fn print(module: &Module, shown: &dyn Fn(&Function) -> bool) -> String {
     let (funcs, globals) = module_names(module);
     for (global, name) in module.globals.iter().zip(&globals) {
         let mutable = if global.mutable { "mut " } else { "" };
+        let space = if global.space == 0 { String::new() } else { format!("space({}) ", global.space) };
         let ty = module.types.display(global.ty);
-        let _ = write!(out, "global {mutable}{name}: {ty} = ");
+        let _ = write!(out, "global {space}{mutable}{name}: {ty} = ");
         print_init(module, &global.init, Some(global.ty), &funcs, &globals, &mut out);
         out.push('\n');
     }
@@ -260,13 +261,11 @@ impl Printer<'_> {
                 Const::CFunc(func) => write!(f, "c@{}", self.funcs[func.idx()]),
                 Const::Global(global) => {
                     // Usually the address of the whole global; a cast shows its type.
-                    let plain = self.module.types.pointee(data.ty) == Some(self.module.globals[global.idx()].ty);
+                    let whole = &self.module.globals[global.idx()];
+                    let plain = matches!(self.module.types.kind(data.ty), TyKind::Ptr { pointee, space }
+                        if *pointee == whole.ty && *space == whole.space);
                     let name = &self.globals[global.idx()];
-                    if plain && matches!(self.module.types.kind(data.ty), TyKind::Ptr { space: 0, .. }) {
-                        write!(f, "${name}")
-                    } else {
-                        write!(f, "$[{}]{name}", ty())
-                    }
+                    if plain { write!(f, "${name}") } else { write!(f, "$[{}]{name}", ty()) }
                 }
             }
         })

@@ -275,12 +275,25 @@ impl Reader {
     }
 
     fn global(&mut self) -> Result<GlobalId> {
+        // A variable may have that name, too.
+        let has_space = self.tokens.get(self.at + 1).is_some_and(|t| t.0 == Token::Sign('('));
+        let mut space = 0;
+        if has_space && self.accept_word("space") {
+            self.expect('(')?;
+            let number = match self.next() {
+                Token::Number(n) => n.parse().ok(),
+                _ => None,
+            };
+            let Some(number) = number else { return self.fail("expected an address space") };
+            space = number;
+            self.expect(')')?;
+        }
         let mutable = self.accept_word("mut");
         let name = self.word()?;
         self.expect(':')?;
         let ty = self.ty()?;
         self.expect('=')?;
-        let global = self.module.add_global(Global { name: name.clone(), ty, mutable, init: Init::Zero });
+        let global = self.module.add_global(Global { name: name.clone(), ty, mutable, space, init: Init::Zero });
         self.globals.insert(name, global);
         Ok(global)
     }
@@ -677,8 +690,8 @@ impl Reader {
                     None
                 };
                 let global = self.global_name()?;
-                let pointee = self.module.globals[global.idx()].ty;
-                let ty = stated.unwrap_or_else(|| self.module.types.ptr(pointee));
+                let Global { ty: pointee, space, .. } = self.module.globals[global.idx()];
+                let ty = stated.unwrap_or_else(|| self.types().intern(TyKind::Ptr { pointee, space }));
                 Ok(self.constant(func, Const::Global(global), ty))
             }
             Token::Word(word) => match word.as_str() {

@@ -68,7 +68,8 @@ pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<
     for &g in &globals {
         let data = w.global(g);
         let ty = s.ty(data.ty);
-        let id = s.module.add_global(Global { name: data.name.clone(), ty, mutable: data.mutable, init: Init::Zero });
+        let (name, mutable) = (data.name.clone(), data.mutable);
+        let id = s.module.add_global(Global { name, ty, mutable, space: 0, init: Init::Zero });
         s.globals[g] = Some(id);
     }
     for k in w.roots() {

@@ -32,6 +32,8 @@ struct Node { value: f32, next: &Node }
 global numbers: [i32 * 3] = (1i32, -2i32, 3i32)
 global mut head: Node = (0.5f32, $head + 0)
 global text: [u8 * 4] = "a\x0a\x22\x00"
+global space(3) mut shared: [f32 * 2] = zero
+global space: u8 = 1u8
 foreign "nyala_print_f64" print(f64) -> ()
 export "main" main() -> (i32) {
 entry():
@@ -41,6 +43,9 @@ entry():
   v1: i32 = call_indirect f()
   v2: () = call print(0x7ff8000000000001_f64)
   n: &Node = lea($[&[Node]]head, i)
+  o: &[3]f32 = lea($shared, i)
+  q: &[3]u8 = bitcast($space)
+  w: &f32 = bitcast($[&f32]shared)
   store(n, undef[Node])
   c: bool = eq(ptr[&Node] 0, n)
   branch c, a(1u8), a(255u8)

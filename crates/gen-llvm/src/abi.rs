@@ -5,12 +5,13 @@
 //! 3.2.3): a struct of up to 16 bytes travels as its 8-byte words, each in an integer or a floating-point register, if
 //! there are registers left for all of them; other structs lie in memory.
 
+use crate::diagnostics::{bug, limitation};
 use crate::emit::{Emitter, quote};
-use crate::module::{bug, limitation};
 use crate::rounding;
 use crate::types::RetClass;
 use nyala_base::Diagnostic;
 use nyala_flat::{Func, Function};
+use nyala_ir::target::Structs;
 use nyala_ir::{Prim, Ty, TyKind, layout};
 use rustc_hash::FxHashSet;
 use std::fmt::Write;
@@ -82,7 +83,7 @@ impl Emitter<'_> {
             *class = class.saturating_sub(1);
             return Ok(Pass::Scalar(text));
         }
-        if !self.options.is_system_v() {
+        if self.target().c_abi.structs != Structs::SystemV {
             let ty = self.layouts.types.display(ty);
             return Err(limitation(format!(
                 "{what} of type `{ty}`: structs by value cross to C on x86-64 only as yet"

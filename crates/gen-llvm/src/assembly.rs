@@ -1,11 +1,10 @@
-//! Assembly in programs: its calls as LLVM text, and what LLVM says of it.
+//! Assembly in programs: its calls as LLVM text.
 //!
 //! LLVM reads constraints with the text of a module, and the template when it writes machine code. So that a fault has its
-//! place in the source, each piece of assembly can be tried alone, in a function of its own ([`AsmCheck`]).
+//! place in the source, each piece of assembly gets a text of its own ([`AsmCheck`]), to be tried alone.
 
-use crate::diagnostics::invalid_asm;
+use crate::diagnostics::{bug, invalid_asm, limitation};
 use crate::function::FunctionEmitter;
-use crate::module::{LlvmModule, Options, bug, limitation};
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::{Func, Linkage, Value};
 use nyala_ir::TyKind;
@@ -15,21 +14,8 @@ type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 /// A module with nothing but one piece of assembly.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AsmCheck {
-    span: Span,
-    text: String,
-}
-
-/// What is wrong with the assembly of a module of which LLVM said `message`.
-pub(crate) fn find_fault(checks: &[AsmCheck], message: &str, options: &Options) -> Box<Diagnostic> {
-    for check in checks {
-        let module = LlvmModule::from_text(&check.text, options);
-        let said = match module.and_then(|m| m.object()) {
-            Ok(_) => continue,
-            Err(d) => d.message,
-        };
-        return Box::new(invalid_asm::error(check.span, &said));
-    }
-    Box::new(invalid_asm::error(Span::NONE, message))
+    pub span: Span,
+    pub text: String,
 }
 
 impl FunctionEmitter<'_, '_> {

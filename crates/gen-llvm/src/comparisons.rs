@@ -1,7 +1,7 @@
 //! Comparisons as LLVM text, of numbers and of lanes, also under a mask.
 
+use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
-use crate::module::bug;
 use crate::ops::{Class, class, number, number_text, prim};
 use nyala_base::Diagnostic;
 use nyala_flat::Value;

@@ -4,10 +4,10 @@
 //! get a wrapper with C's convention. The text is the same for the same module, byte for byte.
 
 use crate::assembly::AsmCheck;
+use crate::diagnostics::{bug, limitation};
 use crate::function::emit_function;
-use crate::module::{LlvmModule, Options, bug, limitation};
+use crate::options::Options;
 use crate::origins::{Lines, Origins};
-use crate::targets::{self, Feature};
 use crate::types::Layouts;
 use crate::versions;
 use nyala_base::diagnostics::duplicate_symbol;
@@ -15,14 +15,14 @@ use nyala_base::{Diagnostic, Id, graph};
 use nyala_flat::counts::Frames;
 use nyala_flat::escape::Escapes;
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
-use nyala_ir::{Prim, Ty, TyKind, layout};
+use nyala_ir::{Prim, Target, Ty, TyKind, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// A CPU that functions are made for.
-struct Version<'m> {
-    options: &'m Options,
+struct Version {
+    target: Target,
     /// What follows the attributes of its functions.
     attributes: String,
     /// Internal names of functions.
@@ -42,7 +42,7 @@ pub(crate) struct Emitter<'m> {
     pub cc: &'static str,
     pub layouts: Layouts<'m>,
     /// The versions in which functions exist, and that which is made now.
-    versions: Vec<Version<'m>>,
+    versions: Vec<Version>,
     version: usize,
     /// With several versions, the names by which statics refer to functions, and those that they refer to.
     indirect_names: Vec<String>,
@@ -66,12 +66,6 @@ pub(crate) struct Emitter<'m> {
     metadata_at: FxHashMap<String, usize>,
     pub escapes: Escapes<'m>,
     pub frames: Frames<'m>,
-    /// Bits of the target's widest registers for vectors, once somebody asked.
-    vector_bits: Option<u32>,
-    /// What else the target has, of what somebody asked.
-    features: FxHashMap<Feature, bool>,
-    /// Whether there are math functions on vectors, once somebody asked.
-    pub has_vector_math: Option<bool>,
     pub out: String,
 }
 
@@ -115,19 +109,16 @@ fn jumping_groups(module: &Module) -> Vec<Option<u32>> {
 /// A module as LLVM text.
 pub struct Emitted {
     pub text: String,
+    /// The machine it is for.
+    pub target: Target,
     /// Some function is too large for the optimizing code generator.
     has_huge: bool,
-    asm_checks: Vec<AsmCheck>,
+    pub(crate) asm_checks: Vec<AsmCheck>,
     /// By function of the module the symbols of its code.
     pub symbols: Vec<Vec<String>>,
 }
 
 impl Emitted {
-    /// The module in LLVM, verified.
-    pub fn parse(&self, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-        LlvmModule::new(&self.text, options, self.codegen_level(options), &self.asm_checks)
-    }
-
     /// The level for instruction selection and register allocation.
     pub fn codegen_level(&self, options: &Options) -> u8 {
         if self.has_huge { 0 } else { options.opt_level }
@@ -141,7 +132,7 @@ pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagn
 
 /// A module as LLVM text, with functions and lines of the source if these are given.
 pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> Result<Emitted, Box<Diagnostic>> {
-    let all_options = versions::versions(options)?;
+    let targets = versions::versions(module.target(), options)?;
     // Symbols are given; our own names keep clear of them.
     let mut names: FxHashSet<String> = module.funcs.iter().filter_map(Function::symbol).map(String::from).collect();
     let mut pick = |prefix: &str, name: &str, suffix: &str| {
@@ -155,9 +146,9 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         picked
     };
     let mut versions = Vec::new();
-    for own in &all_options {
-        let several = all_options.len() > 1;
-        let suffix = if several { format!(".{}", own.cpu.as_deref().unwrap_or_default()) } else { String::new() };
+    let several = targets.len() > 1;
+    for target in targets {
+        let suffix = if several { format!(".{}", target.cpu.as_deref().unwrap_or_default()) } else { String::new() };
         let funcs = module.funcs.iter().map(|f| pick("impala.", &f.name, &suffix)).collect();
         let entry = |f: &Function| match &f.linkage {
             Linkage::Callback => pick("callback.", &f.name, &suffix),
@@ -165,8 +156,8 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
             _ => String::new(),
         };
         let entries = module.funcs.iter().map(entry).collect();
-        let attributes = versions::attributes(own, several);
-        versions.push(Version { options: own, attributes, funcs, entries });
+        let attributes = versions::attributes(&target, options, several);
+        versions.push(Version { target, attributes, funcs, entries });
     }
     let indirect_names = match versions.len() {
         1 => Vec::new(),
@@ -175,9 +166,9 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
     let globals = module.globals.iter().map(|g| pick("static.", &g.name, "")).collect();
     let mut emitter = Emitter {
         module,
-        options: versions[0].options,
-        cc: if options.has_tail_calls() { "tailcc " } else { "" },
-        layouts: Layouts::new(&module.types, options.arch()),
+        options,
+        cc: if module.target().tail_calls { "tailcc " } else { "" },
+        layouts: Layouts::new(&module.types, module.target().c_abi),
         versions,
         version: 0,
         indirect_names,
@@ -194,9 +185,6 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         metadata_at: FxHashMap::default(),
         escapes: Escapes::new(module),
         frames: Frames::new(module),
-        vector_bits: None,
-        features: FxHashMap::default(),
-        has_vector_math: None,
         out: String::new(),
     };
     emitter.emit()?;
@@ -205,12 +193,8 @@ pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> 
         own.chain(f.symbol().filter(|_| !f.is_foreign()).map(String::from)).collect()
     });
     let symbols = symbols.collect();
-    Ok(Emitted { symbols, text: emitter.out, has_huge: emitter.has_huge, asm_checks: emitter.asm_checks })
-}
-
-/// A module in LLVM, verified.
-pub fn emit(module: &Module, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-    emit_module(module, options, None)?.parse(options)
+    let target = module.target().clone();
+    Ok(Emitted { symbols, target, text: emitter.out, has_huge: emitter.has_huge, asm_checks: emitter.asm_checks })
 }
 
 /// `name` as a symbol in LLVM text.
@@ -287,9 +271,6 @@ impl Emitter<'_> {
 
     fn enter_version(&mut self, version: usize) {
         self.version = version;
-        self.options = self.versions[version].options;
-        (self.vector_bits, self.has_vector_math) = (None, None);
-        self.features.clear();
     }
 
     /// What follows the attributes of functions of this version.
@@ -328,7 +309,7 @@ impl Emitter<'_> {
         for (linkage, name, i) in exported.chain(of_statics) {
             let of = |v: &Version| if linkage.is_empty() { quote(&v.entries[i]) } else { quote(&v.funcs[i]) };
             let made: Vec<(String, &str)> =
-                self.versions.iter().map(|v| (of(v), v.options.cpu.as_deref().unwrap_or_default())).collect();
+                self.versions.iter().map(|v| (of(v), v.target.cpu.as_deref().unwrap_or_default())).collect();
             let resolver = quote(&format!("nyala.choose.{name}"));
             versions::indirect(linkage, &quote(name), &resolver, &made, &mut out);
             resolvers.push(format!("ptr {resolver}"));
@@ -396,8 +377,8 @@ impl Emitter<'_> {
     /// Whether a function with these parameters gets those with vectors in them by their addresses.
     /// See Note [Vectors as arguments].
     pub fn passes_vectors_by_address(&mut self, params: &[Ty]) -> bool {
-        let (options, known) = (self.options, &mut self.vector_bits);
-        !self.layouts.vectors_fit(params, || *known.get_or_insert_with(|| targets::vector_bits(options)))
+        let bits = self.target().vector_bits;
+        !self.layouts.vectors_fit(params, bits)
     }
 
     /// The convention of internal functions with these parameters.
@@ -406,15 +387,9 @@ impl Emitter<'_> {
         if !self.cc.is_empty() && self.passes_vectors_by_address(params) { "fastcc " } else { self.cc }
     }
 
-    /// Bits of the target's widest registers for vectors.
-    pub fn has(&mut self, feature: Feature) -> bool {
-        let options = self.options;
-        *self.features.entry(feature).or_insert_with(|| targets::has(options, feature))
-    }
-
-    pub fn vector_bits(&mut self) -> u32 {
-        let options = self.options;
-        *self.vector_bits.get_or_insert_with(|| targets::vector_bits(options))
+    /// The machine that code is made for now.
+    pub fn target(&self) -> &Target {
+        &self.versions[self.version].target
     }
 
     /// Notes that a symbol is used; the first declaration stands.

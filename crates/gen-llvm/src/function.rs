@@ -6,11 +6,10 @@
 
 use crate::aliases::Aliases;
 use crate::comparisons::Comparison;
+use crate::diagnostics::{bug, limitation};
 use crate::emit::{Emitter, address_text, prim_text};
 use crate::lifetimes::Lifetimes;
-use crate::module::{bug, limitation};
 use crate::origins::Scope;
-use crate::rounding;
 use crate::types::RetClass;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::analysis::Cfg;
@@ -24,11 +23,11 @@ type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 pub(crate) struct FunctionEmitter<'e, 'm> {
     pub e: &'e mut Emitter<'m>,
     pub function: &'m Function,
-    func: Func,
+    pub func: Func,
     cfg: Cfg,
-    ret: RetClass,
+    pub ret: RetClass,
     /// Whether a call in tail position must keep the frame, by block.
-    keeps_frame: Vec<bool>,
+    pub keeps_frame: Vec<bool>,
     pub n_uses: Vec<u32>,
     in_memory: Vec<bool>,
     /// The block where each local value is defined.
@@ -44,10 +43,10 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub const_lanes: FxHashMap<Value, Vec<Option<u64>>>,
     /// Masks that are comparisons.
     pub comparisons: FxHashMap<Value, Comparison>,
-    /// Of vectors that are fast exponentials, by their index: the operand.
-    pub exponents: FxHashMap<usize, String>,
+    /// Operands of vectors that are fast exponentials.
+    pub exponents: FxHashMap<Value, String>,
     attributes: &'static str,
-    call_attributes: &'static str,
+    pub call_attributes: &'static str,
     /// What follows the head of the function, and each instruction: where it comes from.
     scope: Option<Scope>,
     at: String,
@@ -575,203 +574,6 @@ impl FunctionEmitter<'_, '_> {
         self.e.layouts.is_bool(ty) && self.e.module.types.as_vector(ty).is_some()
     }
 
-    /// That of a function with these arguments.
-    fn convention(&mut self, args: &[Value]) -> &'static str {
-        let tys: Vec<Ty> = args.iter().map(|&a| self.ty(a)).collect();
-        self.e.convention(&tys)
-    }
-
-    fn passes_vectors_by_address(&mut self, args: &[Value]) -> bool {
-        let tys: Vec<Ty> = args.iter().map(|&a| self.ty(a)).collect();
-        self.e.passes_vectors_by_address(&tys)
-    }
-
-    /// Arguments for a call by our convention.
-    fn args(&mut self, args: &[Value]) -> Result<Vec<String>> {
-        let mut out = Vec::new();
-        let by_address = self.passes_vectors_by_address(args);
-        for &v in args {
-            if by_address && self.e.layouts.has_vector(self.ty(v)) {
-                let copy = self.temp();
-                self.alloca(&copy, self.ty(v))?;
-                self.write(&copy, v)?;
-                out.push(format!("ptr {copy}"));
-            } else if self.in_memory(v) {
-                // The callee may write to it.
-                let (copy, value, ty) = (self.temp(), self.op(v), self.ty(v));
-                self.alloca(&copy, ty)?;
-                self.copy(&copy, &value, ty)?;
-                out.push(format!("ptr {copy}"));
-            } else if self.is_mask(self.ty(v)) {
-                out.push(self.part_operand(v)?);
-            } else {
-                out.push(self.typed(v)?);
-            }
-        }
-        Ok(out)
-    }
-
-    fn emit_call(&mut self, result: Value, callee: Callee, args: &[Value], rets: &[Ty]) -> Result<()> {
-        if let Callee::Func(func) = callee {
-            if matches!(self.e.module.func(func).linkage, Linkage::Asm(_)) {
-                return self.emit_assembly(result, func, args);
-            }
-            if let Some((ret, params)) = self.e.plain_foreign(func)? {
-                return self.emit_foreign_call(result, func, args, &ret, &params);
-            }
-        }
-        let target = match callee {
-            Callee::Func(func) => self.e.internal_name(func),
-            Callee::Indirect(v) => self.op(v),
-        };
-        let (attr, cc) = (self.call_attributes, self.convention(args));
-        let group = self.e.jumping_group[self.func.idx()];
-        let back = matches!(callee, Callee::Func(f) if group.is_some() && self.e.jumping_group[f.idx()] == group);
-        let tail = if back { "notail " } else { "" };
-        let mut texts = self.args(args)?;
-        let name = self.op(result);
-        match self.e.layouts.ret_class(rets)? {
-            RetClass::Memory => {
-                let result_ty = self.ty(result);
-                let memory = if self.in_memory(result) { name.clone() } else { self.temp() };
-                self.alloca(&memory, result_ty)?;
-                texts.insert(0, format!("ptr {memory}"));
-                self.line(format_args!("{tail}call {cc}void {target}({}) {attr}", texts.join(", ")));
-                if memory != name {
-                    self.read(&name, &memory, result_ty)?;
-                }
-            }
-            RetClass::Direct(ty) if ty == "void" => {
-                self.line(format_args!("{tail}call {cc}void {target}({}) {attr}", texts.join(", ")));
-                self.operands[result.idx()] = "zeroinitializer".into();
-            }
-            RetClass::Direct(ty) => {
-                self.line(format_args!("{name} = {tail}call {cc}{ty} {target}({}) {attr}", texts.join(", ")));
-            }
-        }
-        Ok(())
-    }
-
-    fn emit_foreign_call(
-        &mut self,
-        result: Value,
-        func: Func,
-        args: &[Value],
-        ret: &str,
-        params: &[String],
-    ) -> Result<()> {
-        let symbol = self.e.c_name(func)?;
-        let texts: Vec<String> = params.iter().zip(args).map(|(p, &a)| format!("{p} {}", self.op(a))).collect();
-        let (name, attributes) = (self.op(result), rounding::attributes(&symbol, ret, params));
-        if ret == "void" {
-            self.line(format_args!("call void {symbol}({}) #1", texts.join(", ")));
-            self.operands[result.idx()] = "zeroinitializer".into();
-        } else {
-            self.line(format_args!("{name} = call {ret} {symbol}({}) {attributes}", texts.join(", ")));
-        }
-        Ok(())
-    }
-
-    fn emit_tail_call(&mut self, b: Block, callee: Callee, args: &[Value]) -> Result<()> {
-        let by_address = args.iter().any(|&a| self.in_memory(a)) || self.passes_vectors_by_address(args);
-        let foreign = matches!(callee, Callee::Func(f) if self.e.plain_foreign(f)?.is_some());
-        if by_address || foreign || self.keeps_frame[b.idx()] {
-            return self.emit_plain_tail_call(callee, args);
-        }
-        let target = match callee {
-            Callee::Func(func) => self.e.internal_name(func),
-            Callee::Indirect(v) => self.op(v),
-        };
-        let mut texts = self.args(args)?;
-        let (kind, cc) = (self.tail_kind(args), self.e.cc);
-        match self.ret.clone() {
-            RetClass::Memory => {
-                texts.insert(0, "ptr %ret".into());
-                self.line(format_args!("{kind} call {cc}void {target}({}) #1", texts.join(", ")));
-                self.line(format_args!("ret void"));
-            }
-            RetClass::Direct(ty) if ty == "void" => {
-                self.line(format_args!("{kind} call {cc}void {target}({}) #1", texts.join(", ")));
-                self.line(format_args!("ret void"));
-            }
-            RetClass::Direct(ty) => {
-                let result = self.temp();
-                self.line(format_args!("{result} = {kind} call {cc}{ty} {target}({}) #1", texts.join(", ")));
-                self.line(format_args!("ret {ty} {result}"));
-            }
-        }
-        Ok(())
-    }
-
-    /// How a jump to a function with these arguments is marked. See Note [Tail calls and stack arguments].
-    fn tail_kind(&mut self, args: &[Value]) -> &'static str {
-        if !self.e.options.has_tail_calls() {
-            return "tail";
-        }
-        let function = self.function;
-        let same_convention = self.e.convention(&function.params) == self.e.cc;
-        let callee: Vec<Ty> = args.iter().map(|&a| self.ty(a)).collect();
-        let mut in_registers = |tys: &[Ty]| {
-            let (mut ints, mut floats) = ((self.ret == RetClass::Memory) as u64, 0);
-            for &ty in tys {
-                let (i, f) = if self.e.layouts.in_memory(ty) { (1, 0) } else { self.e.layouts.leaves(ty) };
-                ints += i;
-                floats += f;
-            }
-            ints <= 6 && floats <= 8
-        };
-        if same_convention && in_registers(&callee) && in_registers(&function.params) { "musttail" } else { "tail" }
-    }
-
-    /// A call in tail position that the frame must outlive.
-    fn emit_plain_tail_call(&mut self, callee: Callee, args: &[Value]) -> Result<()> {
-        if let Callee::Func(func) = callee
-            && let Some((ret, params)) = self.e.plain_foreign(func)?
-        {
-            let symbol = self.e.c_name(func)?;
-            let texts: Vec<String> = params.iter().zip(args).map(|(p, &a)| format!("{p} {}", self.op(a))).collect();
-            let attributes = rounding::attributes(&symbol, &ret, &params);
-            let call = format!("call {ret} {symbol}({}) {attributes}", texts.join(", "));
-            match self.ret.clone() {
-                RetClass::Direct(ty) if ty != "void" && ret != "void" => {
-                    let result = self.temp();
-                    self.line(format_args!("{result} = {call}"));
-                    self.line(format_args!("ret {ty} {result}"));
-                }
-                RetClass::Direct(ty) if ty != "void" => {
-                    self.line(format_args!("{call}"));
-                    self.line(format_args!("ret {ty} zeroinitializer"));
-                }
-                _ => {
-                    self.line(format_args!("{call}"));
-                    self.line(format_args!("ret void"));
-                }
-            }
-            return Ok(());
-        }
-        let target = match callee {
-            Callee::Func(func) => self.e.internal_name(func),
-            Callee::Indirect(v) => self.op(v),
-        };
-        let mut texts = self.args(args)?;
-        let cc = self.convention(args);
-        match self.ret.clone() {
-            RetClass::Direct(ty) if ty != "void" => {
-                let result = self.temp();
-                self.line(format_args!("{result} = call {cc}{ty} {target}({}) #1", texts.join(", ")));
-                self.line(format_args!("ret {ty} {result}"));
-            }
-            class => {
-                if class == RetClass::Memory {
-                    texts.insert(0, "ptr %ret".into());
-                }
-                self.line(format_args!("call {cc}void {target}({}) #1", texts.join(", ")));
-                self.line(format_args!("ret void"));
-            }
-        }
-        Ok(())
-    }
-
     fn emit_inst(&mut self, b: Block, inst: &Inst) -> Result<()> {
         self.fast = inst.fast;
         self.access = self.aliases.access(self.e, inst);
@@ -805,13 +607,6 @@ impl FunctionEmitter<'_, '_> {
         }
     }
 }
-
-// Note [Tail calls and stack arguments]
-//
-// `tailcc` guarantees that a call in tail position is a jump, whether it is marked `musttail` or only `tail`. The first
-// mark keeps LLVM's passes from separating the call from its return. But LLVM 22 on x86-64 does not write stack arguments
-// of a `musttail` call where they need more space than the caller's own (seen with eight integers called from one), and
-// at -O0 not even where they need the same. So that mark is used only where there are none.
 
 // Note [Huge functions]
 //

@@ -10,14 +10,12 @@
 //!
 //! Where the processor lacks an instruction that LLVM is asked for, it would end the process: that is an error here.
 
-use crate::diagnostics::limitation;
+use crate::diagnostics::{bug, limitation};
 use crate::function::FunctionEmitter;
-use crate::module::bug;
 use crate::ops::{number, number_text};
-use crate::targets::{Feature, default_triple};
 use nyala_base::Diagnostic;
 use nyala_flat::Value;
-use nyala_ir::{Op, Prim, Ty};
+use nyala_ir::{Arch, Op, Prim, Ty};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
@@ -25,17 +23,19 @@ type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 pub(crate) fn approximate(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, arg: Value) -> Result<()> {
     let (prim, lanes) = number(f, ty).ok_or_else(|| bug("an approximation of no number"))?;
     let with_masks = matches!(op, Op::Rcp14 | Op::Rsqrt14);
-    let (feature, needs) = if with_masks { (Feature::Avx512, "AVX-512") } else { (Feature::X86, "SSE") };
-    if !f.e.has(feature) {
-        let options = f.e.options;
-        let machine = options.cpu.clone().or(options.target.clone()).unwrap_or_else(default_triple);
+    let target = f.e.target();
+    let (is_there, needs) =
+        if with_masks { (target.has_avx512(), "AVX-512") } else { (target.arch == Arch::X86_64, "SSE") };
+    if !is_there {
+        let machine = target.cpu.as_ref().unwrap_or(&target.triple);
         let message = format!("`{}` is an instruction of {needs}, which `{machine}` does not have", op.name());
         let hint = "name a processor that has it, as in `--cpu x86-64-v4`, or divide";
         return Err(Box::new(limitation::error(f.function.span, message, hint)));
     }
+    let is_wide = target.vector_bits >= 256;
     let (symbol, piece, mask) = match (op, prim) {
-        (Op::Rcp, _) if f.e.vector_bits() >= 256 && lanes > Some(4) => ("llvm.x86.avx.rcp.ps.256", 8, None),
-        (Op::Rsqrt, _) if f.e.vector_bits() >= 256 && lanes > Some(4) => ("llvm.x86.avx.rsqrt.ps.256", 8, None),
+        (Op::Rcp, _) if is_wide && lanes > Some(4) => ("llvm.x86.avx.rcp.ps.256", 8, None),
+        (Op::Rsqrt, _) if is_wide && lanes > Some(4) => ("llvm.x86.avx.rsqrt.ps.256", 8, None),
         (Op::Rcp, _) => ("llvm.x86.sse.rcp.ps", 4, None),
         (Op::Rsqrt, _) => ("llvm.x86.sse.rsqrt.ps", 4, None),
         (Op::Rcp14, Prim::F64) => ("llvm.x86.avx512.rcp14.pd.512", 8, Some("i8")),
@@ -110,7 +110,7 @@ pub(crate) fn deposit(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args:
 }
 
 fn deposit_one(f: &mut FunctionEmitter, op: Op, name: &str, prim: Prim, bits: &str, mask: &str) -> Result<()> {
-    let has_instruction = f.e.has(Feature::Bmi2);
+    let has_instruction = f.e.target().bmi2;
     let (own, width) = (prim.bits(), if prim.bits() == 64 || !has_instruction { 64 } else { 32 });
     let symbol = match has_instruction {
         true => format!("llvm.x86.bmi.{}.{width}", op.name()),

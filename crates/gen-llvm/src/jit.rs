@@ -1,7 +1,8 @@
 //! Runs objects in this process: ORC's LLJIT with the runtime's functions, the process's and those of loaded libraries.
 
+use crate::diagnostics::bug;
 use crate::locate::{self, Place};
-use crate::module::{LlvmModule, bug};
+use crate::module::LlvmModule;
 use crate::targets;
 use llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
 use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};

@@ -1,10 +1,25 @@
 //! Flat SSA to LLVM: JIT, object files, device code.
+//!
+//! Text is the only way to LLVM. Files above the line write the text of a module; they know nothing of LLVM's library, which
+//! takes longer to load than a small program to compile. Files below the line read the text and work on what the library
+//! holds; they know nothing of flat SSA. A row imports from rows above it; `tests/layers.rs` checks the line. What the
+//! machine is and has, text asks the module's [`Target`](nyala_ir::Target).
+//!
+//! ```text
+//! wishes, refusals     options  diagnostics
+//! facts                types  versions  frames  lifetimes  origins
+//! text, one state      emit  function  ops  comparisons  instructions  polynomials  rounding  libmvec  vectors
+//!                      abi  aliases  assembly
+//! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
+//! LLVM's library       library  targets
+//! modules in memory    module  divisions
+//! machine code         jit  locate
+//! ```
 
 mod abi;
 mod aliases;
 mod assembly;
 mod comparisons;
-mod cpus;
 pub mod diagnostics;
 mod divisions;
 mod emit;
@@ -18,6 +33,7 @@ mod lifetimes;
 mod locate;
 mod module;
 mod ops;
+mod options;
 mod origins;
 mod polynomials;
 mod rounding;
@@ -26,11 +42,11 @@ mod types;
 mod vectors;
 mod versions;
 
-pub use cpus::cpus;
-pub use emit::{Emitted, emit, emit_module, emit_text};
+pub use emit::{Emitted, emit_module, emit_text};
 pub use jit::{Jit, call_entry};
 pub use library::{LLVM_LIBRARY, load_llvm};
 pub use locate::Place;
-pub use module::{LlvmModule, Options};
+pub use module::{LlvmModule, emit};
+pub use options::Options;
 pub use origins::Lines;
-pub use targets::{ARCHITECTURES, default_triple, host_cpu, is_native, machine_name};
+pub use targets::{ARCHITECTURES, host_cpu, machine_name};

@@ -4,9 +4,8 @@
 //! the last one filled up. Whether the library is there is a fact of the machine. Linkers find it through libm.
 
 use crate::function::FunctionEmitter;
-use crate::module::Options;
 use crate::ops::{call_math, number_text};
-use crate::targets::{default_triple, is_native};
+use nyala_ir::target::{Target, VectorMath};
 use nyala_ir::{Op, Prim};
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -24,25 +23,23 @@ fn is_here() -> bool {
         // SAFETY: both take C strings. The library stays, so that the JIT finds its symbols among the process's.
         cfg!(target_env = "gnu")
             && unsafe {
-                llvm_sys::support::LLVMLoadLibraryPermanently(c"libmvec.so.1".as_ptr()) == 0
-                    && !llvm_sys::support::LLVMSearchForAddressOfSymbol(LAST.as_ptr()).is_null()
+                let library = libc::dlopen(c"libmvec.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_GLOBAL);
+                !library.is_null() && !libc::dlsym(library, LAST.as_ptr()).is_null()
             }
     })
 }
 
 /// Whether the target is known to have the functions.
-fn is_there(options: &Options) -> bool {
-    let triple = options.target.clone().unwrap_or_else(default_triple);
-    triple.starts_with("x86_64") && triple.ends_with("linux-gnu") && is_native(&triple) && is_here()
+fn is_there(target: &Target) -> bool {
+    target.vector_math == VectorMath::Libmvec && target.is_native && is_here()
 }
 
 /// The result of a math function of `n` lanes; none where it must be called for each.
 pub(crate) fn call(f: &mut FunctionEmitter, op: Op, prim: Prim, n: u32, values: &[String]) -> Option<String> {
-    let options = f.e.options;
-    if n == 1 || !*f.e.has_vector_math.get_or_insert_with(|| is_there(options)) {
+    if n == 1 || !is_there(f.e.target()) {
         return None;
     }
-    let most = f.e.vector_bits();
+    let most = f.e.target().vector_bits;
     let registers = REGISTERS.iter().filter(|r| r.0 <= most);
     let widest = *registers.clone().next_back()?;
     let suffix = if prim == Prim::F32 { "f" } else { "" };

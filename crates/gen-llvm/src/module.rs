@@ -1,7 +1,10 @@
 //! An LLVM module in memory: read from text, verified, optimized, written as assembly or as an object.
 
-use crate::assembly::{self, AsmCheck};
-use crate::{diagnostics, divisions, targets};
+use crate::assembly::AsmCheck;
+use crate::diagnostics::{bug, invalid_asm};
+use crate::emit::{Emitted, emit_module};
+use crate::options::Options;
+use crate::{divisions, targets};
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
@@ -14,64 +17,9 @@ use llvm_sys::core::{
 };
 use llvm_sys::prelude::LLVMDiagnosticInfoRef;
 use nyala_base::{Diagnostic, Span};
+use nyala_ir::{Arch, Target};
 use std::ffi::{CStr, c_void};
 use std::sync::Mutex;
-
-/// What code is made for, and how well.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// 0 to 3, as in `-O3`.
-    pub opt_level: u8,
-    /// The triple of the machine; `None` is this one's.
-    pub target: Option<String>,
-    /// LLVM's name of the CPU; `None` is this machine's, of a foreign target its least.
-    pub cpu: Option<String>,
-    /// Further CPUs that each function is made for; the best is chosen when the code is loaded.
-    pub more_cpus: Vec<String>,
-    /// Bits of the vectors that LLVM makes of loops without any, on x86-64; `None` leaves it to LLVM. Those that a program
-    /// has are as wide as registers are.
-    pub vector_width: Option<u32>,
-    /// Signed overflow wraps instead of being undefined.
-    pub wrap: bool,
-    /// Floating-point arithmetic may be reassociated and contracted, and sees no NaN or infinity.
-    pub fast_math: bool,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            opt_level: 3,
-            target: None,
-            cpu: None,
-            more_cpus: Vec::new(),
-            vector_width: None,
-            wrap: false,
-            fast_math: false,
-        }
-    }
-}
-
-impl Options {
-    /// The target's architecture, as its triple begins; empty for this machine's.
-    pub(crate) fn arch(&self) -> &str {
-        self.target.as_deref().and_then(|t| t.split('-').next()).unwrap_or("")
-    }
-
-    /// Whether C's convention is that of System V on x86-64.
-    pub(crate) fn is_system_v(&self) -> bool {
-        let here = cfg!(all(target_arch = "x86_64", not(windows)));
-        match &self.target {
-            None => here,
-            Some(triple) => triple.starts_with("x86_64") && !triple.contains("windows"),
-        }
-    }
-
-    /// Whether LLVM makes every call in tail position a jump on this target; elsewhere it does where it can.
-    pub fn has_tail_calls(&self) -> bool {
-        let is_windows = self.target.as_deref().is_some_and(|t| t.contains("windows"));
-        ["", "x86_64", "aarch64"].contains(&self.arch()) && !is_windows
-    }
-}
 
 /// One LLVM module, verified.
 pub struct LlvmModule {
@@ -82,6 +30,7 @@ pub struct LlvmModule {
     context: Box<Context>,
     /// Errors that LLVM reported; boxed because the context holds its address.
     errors: Box<Mutex<Vec<String>>>,
+    target: Target,
     options: Options,
     asm_checks: Vec<AsmCheck>,
 }
@@ -102,36 +51,51 @@ extern "C" fn note_error(info: LLVMDiagnosticInfoRef, errors: *mut c_void) {
     }
 }
 
-/// A fault of this compiler, not of its user.
-pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Diagnostic> {
-    Box::new(diagnostics::bug::error(Span::NONE, format!("in code generation: {message}")))
+/// The fault in the assembly of a module of which LLVM said `message`: each piece is tried alone.
+fn find_asm_fault(checks: &[AsmCheck], message: &str, target: &Target, options: &Options) -> Box<Diagnostic> {
+    for check in checks {
+        let module = LlvmModule::from_text(&check.text, target, options);
+        let said = match module.and_then(|m| m.object()) {
+            Ok(_) => continue,
+            Err(d) => d.message,
+        };
+        return Box::new(invalid_asm::error(check.span, &said));
+    }
+    Box::new(invalid_asm::error(Span::NONE, message))
 }
 
-/// Something known that is not done yet.
-pub(crate) fn limitation(message: impl Into<String>) -> Box<Diagnostic> {
-    let hint = "use a smaller type, or pass it by a pointer";
-    Box::new(diagnostics::limitation::error(Span::NONE, message, hint))
+impl Emitted {
+    /// The module in LLVM, verified.
+    pub fn parse(&self, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
+        LlvmModule::new(&self.text, &self.target, options, self.codegen_level(options), &self.asm_checks)
+    }
+}
+
+/// A module in LLVM, verified.
+pub fn emit(module: &nyala_flat::Module, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
+    emit_module(module, options, None)?.parse(options)
 }
 
 impl LlvmModule {
-    /// Reads a module from LLVM's text form and verifies it.
-    pub fn from_text(text: &str, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
-        LlvmModule::new(text, options, options.opt_level, &[])
+    /// Reads a module for a machine from LLVM's text form and verifies it.
+    pub fn from_text(text: &str, target: &Target, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
+        LlvmModule::new(text, target, options, options.opt_level, &[])
     }
 
     /// The same, with another level for instruction selection and register allocation, and the assembly in the text.
     pub(crate) fn new(
         text: &str,
+        target: &Target,
         options: &Options,
         codegen_level: u8,
         asm_checks: &[AsmCheck],
     ) -> Result<LlvmModule, Box<Diagnostic>> {
-        let machine = targets::machine(options, codegen_level)?;
+        let machine = targets::machine(target, codegen_level)?;
         let context = Box::new(Context::create());
         let errors: Box<Mutex<Vec<String>>> = Box::default();
         let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "nyala");
         let fault = |e: String| match asm_checks {
-            [_, ..] if e.contains("asm") => assembly::find_fault(asm_checks, &e, options),
+            [_, ..] if e.contains("asm") => find_asm_fault(asm_checks, &e, target, options),
             _ => bug(e),
         };
         let module = context.create_module_from_ir(buffer).map_err(|e| fault(e.to_string()))?;
@@ -145,7 +109,15 @@ impl LlvmModule {
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         module.verify().map_err(|e| fault(e.to_string()))?;
-        Ok(LlvmModule { module, machine, context, errors, options: options.clone(), asm_checks: asm_checks.to_vec() })
+        Ok(LlvmModule {
+            module,
+            machine,
+            context,
+            errors,
+            target: target.clone(),
+            options: options.clone(),
+            asm_checks: asm_checks.to_vec(),
+        })
     }
 
     /// LLVM's text form.
@@ -157,7 +129,7 @@ impl LlvmModule {
     pub fn optimize(&mut self) -> Result<(), Box<Diagnostic>> {
         let pipeline = format!("default<O{}>", self.options.opt_level.min(3));
         self.run_passes(&pipeline)?;
-        if self.machine.get_triple().as_str().to_bytes().starts_with(b"x86_64") {
+        if self.target.arch == Arch::X86_64 {
             divisions::shield(&self.module).map_err(bug)?;
         }
         Ok(())
@@ -193,7 +165,7 @@ impl LlvmModule {
         match errors.first() {
             None => Ok(buffer.as_slice().to_vec()),
             Some(e) if self.asm_checks.is_empty() => Err(bug(e)),
-            Some(e) => Err(assembly::find_fault(&self.asm_checks, e, &self.options)),
+            Some(e) => Err(find_asm_fault(&self.asm_checks, e, &self.target, &self.options)),
         }
     }
 }

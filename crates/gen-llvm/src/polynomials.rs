@@ -102,7 +102,7 @@ impl Lanes<'_, '_, '_> {
 
     /// Whether the lanes fill a register that AVX-512 has instructions for, `vscalefps` and the like.
     fn is_avx512(&mut self) -> bool {
-        self.n == 16 && self.f.e.vector_bits() == 512
+        self.n == 16 && self.f.e.target().vector_bits == 512
     }
 
     /// `x·2^n` for numbers `n` from -150 to 129, as a float and as the bits of its sum with [`ROUNDER`].

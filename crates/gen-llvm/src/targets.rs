@@ -2,14 +2,14 @@
 //!
 //! LLVM keeps the initializers of the native target as inline functions in its headers and `inkwell` asks for them.
 
-use crate::diagnostics::{limitation, unknown_target};
-use crate::module::{LlvmModule, Options, bug};
-use crate::rounding;
+use crate::diagnostics::{bug, limitation, unknown_target};
+use crate::{rounding, versions};
 use inkwell::OptimizationLevel;
 use inkwell::targets::{ByteOrdering, CodeModel, RelocMode, Target, TargetMachine, TargetTriple};
 use llvm_sys::prelude::LLVMBool;
 use llvm_sys::support::LLVMParseCommandLineOptions;
 use nyala_base::{Diagnostic, Span};
+use nyala_ir::{Arch, Target as Machine};
 use std::sync::Once;
 
 macro_rules! shim {
@@ -104,62 +104,39 @@ cross_targets! {
         LLVMInitializeX86AsmPrinter LLVMInitializeX86AsmParser,
 }
 
-/// The triple of this machine.
-pub fn default_triple() -> String {
-    TargetMachine::get_default_triple().as_str().to_string_lossy().into_owned()
-}
-
-/// Whether code for the triple runs on this machine: same architecture and operating system.
-pub fn is_native(triple: &str) -> bool {
-    let parts = |t: &str| {
-        let os = ["linux", "darwin", "windows", "freebsd"].into_iter().find(|os| t.contains(os));
-        (t.split('-').next().unwrap_or("").to_string(), os)
-    };
-    parts(triple) == parts(&default_triple())
-}
-
-pub(crate) fn machine(options: &Options, level: u8) -> Result<TargetMachine, Box<Diagnostic>> {
+pub(crate) fn machine(target: &Machine, level: u8) -> Result<TargetMachine, Box<Diagnostic>> {
     initialize();
-    let triple = match &options.target {
-        Some(named) => {
-            let (arch, rest) = named.split_once('-').unwrap_or((named, ""));
-            // Rust's names say the extensions too.
-            let arch = if arch.starts_with("riscv64") { "riscv64" } else { arch };
-            if !initialize_cross(arch) {
-                return Err(Box::new(unknown_target::error(named, ARCHITECTURES)));
-            }
-            TargetTriple::create(&format!("{arch}-{rest}"))
-        }
-        None => TargetMachine::get_default_triple(),
-    };
-    let text = triple.as_str().to_string_lossy().into_owned();
-    let target = Target::from_triple(&triple).map_err(|e| bug(e.to_string()))?;
-    let (cpu, features) = cpu_and_features(options, &text);
+    if !initialize_cross(target.arch.name()) {
+        return Err(Box::new(unknown_target::error(&target.triple, ARCHITECTURES)));
+    }
+    let text = &target.triple;
+    let triple = TargetTriple::create(text);
+    let of_llvm = Target::from_triple(&triple).map_err(|e| bug(e.to_string()))?;
+    let (cpu, features) = cpu_and_features(target);
     let level = match level {
         0 => OptimizationLevel::None,
         1 => OptimizationLevel::Less,
         2 => OptimizationLevel::Default,
         _ => OptimizationLevel::Aggressive,
     };
-    let machine = target
+    let machine = of_llvm
         .create_target_machine(&triple, &cpu, &features, level, RelocMode::PIC, CodeModel::Default)
         .ok_or_else(|| bug(format!("LLVM has no machine for {text}")))?;
     let data = machine.get_target_data();
-    if data.get_pointer_byte_size(None) != 8 || data.get_byte_ordering() != ByteOrdering::LittleEndian {
+    let same_pointers = u64::from(data.get_pointer_byte_size(None)) == target.spaces.pointer_bytes(0);
+    if !same_pointers || data.get_byte_ordering() != ByteOrdering::LittleEndian {
         let message = format!("code for `{text}`: only little-endian machines with addresses of 64 bits");
         return Err(Box::new(limitation::error(Span::NONE, message, "build for another target")));
     }
     Ok(machine)
 }
 
-fn cpu_and_features(options: &Options, triple: &str) -> (String, String) {
-    let foreign = options.target.as_deref().is_some_and(|t| !is_native(t));
-    match &options.cpu {
-        Some(cpu) if cpu != "native" || foreign => {
-            (cpu.clone(), if cpu == default_cpu(triple) { default_features(triple) } else { tuning(cpu) }.into())
-        }
-        _ if foreign => (default_cpu(triple).into(), default_features(triple).into()),
-        _ => (host_cpu(), TargetMachine::get_host_cpu_features().to_string_lossy().into_owned()),
+fn cpu_and_features(target: &Machine) -> (String, String) {
+    let least = default_cpu(target.arch);
+    match target.cpu.as_deref() {
+        None if target.is_native => (host_cpu(), TargetMachine::get_host_cpu_features().to_string_lossy().into_owned()),
+        Some(cpu) if cpu != least => (cpu.into(), versions::tuning(cpu).into()),
+        _ => (least.into(), default_features(target.arch).into()),
     }
 }
 
@@ -168,84 +145,30 @@ pub fn host_cpu() -> String {
     TargetMachine::get_host_cpu_name().to_string_lossy().into_owned()
 }
 
-/// What LLVM should know of a CPU beyond its name.
-pub(crate) fn tuning(cpu: &str) -> &'static str {
-    // LLVM thinks of the first machines of this level, on which a gather was no faster than single loads. Now it is: 2.4
-    // times from the first cache of a Sapphire Rapids, 1.2 times from the second.
-    if cpu == "x86-64-v3" { "+fast-gather" } else { "" }
-}
-
-/// Bits of the widest registers that the target has for vectors of integers and floats.
-pub(crate) fn vector_bits(options: &Options) -> u32 {
-    let triple = options.target.clone().unwrap_or_else(default_triple);
-    if !triple.starts_with("x86_64") {
-        return 128;
-    }
-    // LLVM knows what each CPU has, but shows it only in what it makes of vectors: of integers, for which AVX does not
-    // suffice.
-    let probe =
-        "define <16 x i32> @f(<16 x i32> %a, <16 x i32> %b) {\n  %c = add <16 x i32> %a, %b\n  ret <16 x i32> %c\n}\n";
-    let made = LlvmModule::new(probe, options, 0, &[]).and_then(|module| module.asm_text());
-    let asm = made.unwrap_or_default();
-    let adds_in = |register: &str| asm.lines().any(|line| line.contains("padd") && line.contains(register));
-    match (adds_in("%zmm"), adds_in("%ymm")) {
-        (true, _) => 512,
-        (false, true) => 256,
-        (false, false) => 128,
-    }
-}
-
-/// What some processors of x86-64 have.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Feature {
-    X86,
-    /// AVX-512 F.
-    Avx512,
-    Bmi2,
-}
-
-/// Whether the target has it. As for [`vector_bits`], LLVM shows that only in the code that it makes.
-pub(crate) fn has(options: &Options, feature: Feature) -> bool {
-    let triple = options.target.clone().unwrap_or_else(default_triple);
-    let (probe, seen) = match feature {
-        _ if !triple.starts_with("x86_64") => return false,
-        Feature::X86 => return true,
-        // Registers of masks.
-        Feature::Avx512 => (
-            "define <16 x i1> @f(<16 x float> %a, <16 x float> %b) {\n  %c = fcmp ogt <16 x float> %a, %b\n  ret <16 x i1> %c\n}\n",
-            "%k",
-        ),
-        Feature::Bmi2 => ("define i32 @f(i32 %a, i32 %b) {\n  %c = shl i32 %a, %b\n  ret i32 %c\n}\n", "shlx"),
-    };
-    let made = LlvmModule::new(probe, options, 2, &[]).and_then(|module| module.asm_text());
-    made.is_ok_and(|asm| asm.contains(seen))
-}
-
 /// Everything about the machine, and about LLVM, that decides which code it makes.
-pub fn machine_name(options: &Options) -> String {
-    let triple = options.target.clone().unwrap_or_else(default_triple);
-    let (cpu, features) = cpu_and_features(options, &triple);
+pub fn machine_name(target: &Machine) -> String {
+    let (cpu, features) = cpu_and_features(target);
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     // SAFETY: writes three numbers.
     unsafe { llvm_sys::core::LLVMGetVersion(&mut major, &mut minor, &mut patch) };
-    format!("LLVM {major}.{minor}.{patch} {triple} {cpu} {features}")
+    format!("LLVM {major}.{minor}.{patch} {} {cpu} {features}", target.triple)
 }
 
 /// The CPU of a foreign target when none is named.
-fn default_cpu(triple: &str) -> &'static str {
-    match triple.split('-').next().unwrap_or("") {
-        "x86_64" => "x86-64",
-        "riscv64" => "generic-rv64",
-        "powerpc64le" => "ppc64le",
-        _ => "generic",
+fn default_cpu(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "x86-64",
+        Arch::RiscV64 => "generic-rv64",
+        Arch::PowerPc64Le => "ppc64le",
+        Arch::Aarch64 | Arch::LoongArch64 | Arch::Wasm64 | Arch::Unknown => "generic",
     }
 }
 
 /// What Linux expects of such machines beyond the CPU's least.
-fn default_features(triple: &str) -> &'static str {
-    match triple.split('-').next().unwrap_or("") {
-        "riscv64" => "+m,+a,+f,+d,+c",
-        "wasm64" => "+tail-call",
-        _ => "",
+fn default_features(arch: Arch) -> &'static str {
+    match arch {
+        Arch::RiscV64 => "+m,+a,+f,+d,+c",
+        Arch::Wasm64 => "+tail-call",
+        Arch::Aarch64 | Arch::LoongArch64 | Arch::PowerPc64Le | Arch::X86_64 | Arch::Unknown => "",
     }
 }

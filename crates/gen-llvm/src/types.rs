@@ -1,7 +1,8 @@
 //! How types of flat SSA look in LLVM: in registers, in memory, in signatures.
 
-use crate::module::limitation;
+use crate::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id};
+use nyala_ir::target::{CAbi, Extension};
 use nyala_ir::{Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
@@ -18,8 +19,7 @@ const TOO_MANY: u64 = 1 << 20;
 /// Facts about types, computed once each.
 pub(crate) struct Layouts<'m> {
     pub types: &'m Types,
-    /// The target's architecture; empty for this machine's.
-    arch: &'m str,
+    c_abi: CAbi,
     memory_text: Vec<Option<String>>,
     leaves: Vec<Option<(u64, u64)>>,
     weights: FxHashMap<Ty, u64>,
@@ -35,8 +35,8 @@ pub(crate) enum RetClass {
 }
 
 impl<'m> Layouts<'m> {
-    pub fn new(types: &'m Types, arch: &'m str) -> Layouts<'m> {
-        Layouts { types, arch, memory_text: Vec::new(), leaves: Vec::new(), weights: FxHashMap::default() }
+    pub fn new(types: &'m Types, c_abi: CAbi) -> Layouts<'m> {
+        Layouts { types, c_abi, memory_text: Vec::new(), leaves: Vec::new(), weights: FxHashMap::default() }
     }
 
     /// Number of integer and pointer scalars, and of floats; as registers for arguments go. A vector that fills one is
@@ -111,8 +111,8 @@ impl<'m> Layouts<'m> {
     }
 
     /// Whether parameters with vectors in them all go in registers, of which there are eight of as many bits as
-    /// `vector_bits` says; that is asked only where it counts. True if there is no vector.
-    pub fn vectors_fit(&mut self, params: &[Ty], vector_bits: impl FnOnce() -> u32) -> bool {
+    /// `vector_bits` says. True if there is no vector.
+    pub fn vectors_fit(&mut self, params: &[Ty], vector_bits: u32) -> bool {
         let mut parts = Vec::new();
         params.iter().for_each(|&ty| self.vector_parts(ty, &mut parts));
         let fit = |width: u32| {
@@ -124,7 +124,7 @@ impl<'m> Layouts<'m> {
             }
             registers <= 8
         };
-        !parts.iter().any(|p| p.2) || fit(128) || fit(vector_bits())
+        !parts.iter().any(|p| p.2) || fit(128) || fit(vector_bits)
     }
 
     /// Whether a vector is part of the type, not behind an address.
@@ -222,19 +222,18 @@ impl<'m> Layouts<'m> {
         }))
     }
 
-    fn fills_registers(&self) -> bool {
-        ["riscv64", "loongarch64", "powerpc64le"].iter().any(|a| self.arch.starts_with(a))
-    }
-
     /// Type and attributes of a parameter or result in C's convention.
     pub fn c_type(&mut self, ty: Ty, what: &str) -> Result<String, Box<Diagnostic>> {
+        let attribute = |extension| match extension {
+            Extension::None => "",
+            Extension::Sign => " signext",
+            Extension::Zero => " zeroext",
+        };
         let extension = match self.types.kind(ty) {
             TyKind::Prim(Prim::Bool | Prim::U8 | Prim::U16) => " zeroext",
             TyKind::Prim(Prim::I8 | Prim::I16) => " signext",
-            // These fill registers of 64 bits; RISC-V and LoongArch sign-extend unsigned ones too.
-            TyKind::Prim(Prim::I32) if self.fills_registers() => " signext",
-            TyKind::Prim(Prim::U32) if self.arch == "powerpc64le" => " zeroext",
-            TyKind::Prim(Prim::U32) if self.fills_registers() => " signext",
+            TyKind::Prim(Prim::I32) => attribute(self.c_abi.i32),
+            TyKind::Prim(Prim::U32) => attribute(self.c_abi.u32),
             TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => "",
             _ => {
                 let ty = self.types.display(ty);

@@ -2,8 +2,8 @@
 //!
 //! A mask is a vector of `i1`. Bools in memory are bytes, 0 or 1. No access claims more alignment than that of one lane.
 
+use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
-use crate::module::bug;
 use crate::ops::{number, number_text, suffix};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Inst, Value, VectorOp};
@@ -69,7 +69,7 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
                 Some(mask) => {
                     let mut mask = f.typed(mask)?;
                     // See Note [One narrow lane].
-                    if align < 4 && n <= 64 && f.e.vector_bits() == 512 {
+                    if align < 4 && n <= 64 && f.e.target().vector_bits == 512 {
                         mask = unknown(f, &mask, n);
                     }
                     let symbol = format!("llvm.masked.store.{}.p0", lanes.suffix);

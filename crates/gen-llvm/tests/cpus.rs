@@ -1,7 +1,8 @@
 //! The table of CPUs against LLVM, which tells the names it knows only by printing them when it is asked for the CPU `help`,
 //! and may end the process then.
 
-use nyala_gen_llvm::{ARCHITECTURES, LlvmModule, Options, cpus};
+use nyala_gen_llvm::{ARCHITECTURES, LlvmModule, Options};
+use nyala_ir::target::{Target, cpus};
 use std::process::Command;
 
 /// Set in the process that asks.
@@ -31,17 +32,49 @@ fn ask(arch: &str) -> Vec<String> {
 #[test]
 fn lists_what_llvm_knows() {
     if let Ok(arch) = std::env::var(ASKED) {
-        let target = Some(format!("{arch}-unknown-linux-gnu"));
-        let options = Options { target, cpu: Some("help".into()), ..Options::default() };
-        drop(LlvmModule::from_text("", &options));
+        let target = Target::new(Some(&format!("{arch}-unknown-linux-gnu")), Some("help"));
+        drop(LlvmModule::from_text("", &target, &Options::default()));
         return;
     }
     for arch in ARCHITECTURES {
         let wanted: Vec<String> =
             ask(arch).into_iter().filter(|n| !OTHERS.split_whitespace().any(|other| other == n)).collect();
         assert!(!wanted.is_empty(), "{arch}");
-        let mut found: Vec<&str> = cpus(arch).collect();
-        found.sort_unstable();
-        assert_eq!(found, wanted, "{arch}");
+        assert_eq!(cpus(arch), wanted, "{arch}");
+    }
+}
+
+/// Vectors of each width that LLVM adds, compares and shifts for each CPU show what it takes the CPU to have.
+#[test]
+fn knows_registers_as_llvm_does() {
+    const TEXT: &str = "
+define <16 x i32> @f(<16 x i32> %a, <16 x i32> %b) {
+  %c = add <16 x i32> %a, %b
+  ret <16 x i32> %c
+}
+define <16 x i1> @g(<16 x float> %a, <16 x float> %b) {
+  %c = fcmp ogt <16 x float> %a, %b
+  ret <16 x i1> %c
+}
+define i32 @h(i32 %a, i32 %b) {
+  %c = shl i32 %a, %b
+  ret i32 %c
+}
+";
+    for cpu in cpus("x86_64") {
+        let target = Target::new(Some("x86_64-unknown-linux-gnu"), Some(cpu));
+        let module = LlvmModule::from_text(TEXT, &target, &Options::default())
+            .unwrap_or_else(|e| panic!("{cpu}: {}", e.message));
+        let asm = module.asm_text().unwrap_or_else(|e| panic!("{cpu}: {}", e.message));
+        let adds_in = |register: &str| asm.lines().any(|l| l.contains("padd") && l.contains(register));
+        let bits = if adds_in("%zmm") {
+            512
+        } else if adds_in("%ymm") {
+            256
+        } else {
+            128
+        };
+        let expected = (bits, asm.contains("%k"), asm.contains("shlx"));
+        assert_eq!((target.vector_bits, target.has_avx512(), target.bmi2), expected, "{cpu}");
     }
 }

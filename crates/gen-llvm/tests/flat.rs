@@ -2,6 +2,7 @@
 
 use nyala_flat::{read, verify};
 use nyala_gen_llvm::{Jit, Options, emit, emit_text};
+use nyala_ir::Target;
 
 /// Compiles the text and calls `f` with its linker, at each level.
 fn run(text: &str, f: impl Fn(&Jit)) {
@@ -505,12 +506,12 @@ fn text_is_the_same_each_time_and_limits_are_told() {
 
 /// Objects of the text for every architecture.
 fn objects(text: &str) {
-    let module = read(text).unwrap_or_else(|e| panic!("{e}"));
+    let mut module = read(text).unwrap_or_else(|e| panic!("{e}"));
     verify(&module).unwrap_or_else(|e| panic!("{e}"));
     for arch in nyala_gen_llvm::ARCHITECTURES {
+        module.set_target(Target::new(Some(&format!("{arch}-unknown-linux-gnu")), None));
         for opt_level in [0, 3] {
-            let target = Some(format!("{arch}-unknown-linux-gnu"));
-            let options = Options { opt_level, target, ..Options::default() };
+            let options = Options { opt_level, ..Options::default() };
             let mut llvm = emit(&module, &options).unwrap_or_else(|e| panic!("{arch}: {}", e.message));
             llvm.optimize().unwrap_or_else(|e| panic!("{arch}: {}", e.message));
             assert!(!llvm.object().unwrap_or_else(|e| panic!("{arch}: {}", e.message)).is_empty());
@@ -552,8 +553,8 @@ fn vectors_lie_in_memory_as_the_graph_has_it() {
     use nyala_ir::{Prim, Types, layout};
     let mut types = Types::new();
     for arch in nyala_gen_llvm::ARCHITECTURES {
-        let target = Some(format!("{arch}-unknown-linux-gnu"));
-        let options = Options { opt_level: 1, target, ..Options::default() };
+        let target = Target::new(Some(&format!("{arch}-unknown-linux-gnu")), None);
+        let options = Options { opt_level: 1, ..Options::default() };
         let (mut text, mut expected) = (String::new(), Vec::new());
         for (prim, lane) in [(Prim::Bool, "i8"), (Prim::F16, "half"), (Prim::U32, "i32"), (Prim::F64, "double")] {
             for n in 1..=64 {
@@ -569,7 +570,7 @@ fn vectors_lie_in_memory_as_the_graph_has_it() {
             }
         }
         let mut module =
-            nyala_gen_llvm::LlvmModule::from_text(&text, &options).unwrap_or_else(|e| panic!("{}", e.message));
+            nyala_gen_llvm::LlvmModule::from_text(&text, &target, &options).unwrap_or_else(|e| panic!("{}", e.message));
         module.optimize().unwrap_or_else(|e| panic!("{}", e.message));
         let text = module.ir_text();
         let number = |name: String| {

@@ -1,6 +1,7 @@
 //! The link to LLVM itself: text in, machine code out, run in this process.
 
 use nyala_gen_llvm::{Jit, LlvmModule, Options};
+use nyala_ir::Target;
 
 const TEXT: &str = r#"
 declare double @sin(double)
@@ -14,7 +15,7 @@ define i64 @time() { %t = call i64 @nyala_time_ns() ret i64 %t }
 fn runs_text_at_every_level() {
     for opt_level in 0..=3 {
         let options = Options { opt_level, ..Options::default() };
-        let mut module = LlvmModule::from_text(TEXT, &options).expect("reads");
+        let mut module = LlvmModule::from_text(TEXT, &Target::default(), &options).expect("reads");
         module.optimize().expect("optimizes");
         assert!(module.asm_text().expect("assembly").contains("twice"));
         let jit = Jit::new(&[]).expect("a JIT");
@@ -35,6 +36,7 @@ fn runs_text_at_every_level() {
 fn unknown_symbols_and_libraries_are_errors() {
     let module = LlvmModule::from_text(
         "declare void @nobody_has_this()\ndefine void @f() { call void @nobody_has_this() ret void }",
+        &Target::default(),
         &Options::default(),
     )
     .expect("reads");
@@ -52,7 +54,13 @@ fn unknown_symbols_and_libraries_are_errors() {
 
 #[test]
 fn wrong_text_is_a_bug_not_a_crash() {
-    assert_eq!(LlvmModule::from_text("define i32 @f() { ret void }", &Options::default()).err().unwrap().code, "bug");
+    assert_eq!(
+        LlvmModule::from_text("define i32 @f() { ret void }", &Target::default(), &Options::default())
+            .err()
+            .unwrap()
+            .code,
+        "bug"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use nyala_base::Sink;
 use nyala_gen_llvm::{Jit, Options, emit};
 use nyala_ir::scalar::float_value;
-use nyala_ir::{Linkage, Op, Prim, Val, World};
+use nyala_ir::{Linkage, Op, Prim, Target, Val, World};
 
 const UNARY: &[Op] = &[Op::Popcount, Op::Clz, Op::Ctz, Op::Sqrt, Op::Abs, Op::Floor, Op::Ceil, Op::Trunc, Op::Round];
 const BINARY: &[Op] = &[
@@ -239,7 +239,8 @@ fn compile(world: &World, opt_level: u8, cpu: Option<&str>) -> Jit {
         nyala_flat::simplify_branches(&mut module);
     }
     nyala_flat::verify(&module).unwrap_or_else(|e| panic!("{e}"));
-    let options = Options { opt_level, cpu: cpu.map(Into::into), ..Options::default() };
+    module.set_target(Target::new(None, cpu));
+    let options = Options { opt_level, ..Options::default() };
     let mut llvm = emit(&module, &options).unwrap_or_else(|e| panic!("{}", e.message));
     llvm.optimize().unwrap_or_else(|e| panic!("{}", e.message));
     let jit = Jit::new(&[]).expect("a JIT");

@@ -2,6 +2,7 @@
 
 use nyala_flat::{read, verify};
 use nyala_gen_llvm::{Jit, Options, emit, emit_text};
+use nyala_ir::Target;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI, TAU};
 use std::fmt::Debug;
 
@@ -11,10 +12,11 @@ const UNARY: [&str; 17] = [
 ];
 const BINARY: [&str; 2] = ["pow", "atan2"];
 
-fn compile(text: &str, options: &Options) -> Jit {
-    let module = read(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+fn compile(text: &str, target: Target) -> Jit {
+    let mut module = read(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     verify(&module).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let mut llvm = emit(&module, options).unwrap_or_else(|e| panic!("{}", e.message));
+    module.set_target(target);
+    let mut llvm = emit(&module, &Options::default()).unwrap_or_else(|e| panic!("{}", e.message));
     llvm.optimize().unwrap_or_else(|e| panic!("{}", e.message));
     let jit = Jit::new(&[]).expect("a JIT");
     jit.add(&llvm).unwrap_or_else(|e| panic!("{}", e.message));
@@ -172,8 +174,7 @@ struct Distance {
 
 /// `n` random numbers for each function.
 fn distances<T: Float>(cpu: Option<&str>, lanes: usize, n: usize) -> Vec<Distance> {
-    let options = Options { cpu: cpu.map(String::from), ..Options::default() };
-    let jit = compile(&program(T::NAME, &[lanes as u32]), &options);
+    let jit = compile(&program(T::NAME, &[lanes as u32]), Target::new(None, cpu));
     let mut a: Vec<T> = numbers(n);
     a.resize(a.len().next_multiple_of(lanes), T::near(1.0));
     let mut b = a.clone();
@@ -248,10 +249,10 @@ entry(p):
   return()
 }
 ";
-    let module = read(text).expect("reads");
-    let calls = |target: Option<&str>, cpu: &str| {
-        let options = Options { target: target.map(String::from), cpu: Some(cpu.into()), ..Options::default() };
-        let text = emit_text(&module, &options).unwrap_or_else(|e| panic!("{}", e.message));
+    let mut module = read(text).expect("reads");
+    let mut calls = |target: Option<&str>, cpu: &str| {
+        module.set_target(Target::new(target, Some(cpu)));
+        let text = emit_text(&module, &Options::default()).unwrap_or_else(|e| panic!("{}", e.message));
         let called = text.lines().filter(|l| l.contains("call")).filter_map(|l| l.split_once('@'));
         let mut names: Vec<String> = called.filter_map(|(_, l)| Some(l.split_once('(')?.0.to_string())).collect();
         names.retain(|name| name.contains("sin"));
@@ -286,10 +287,10 @@ entry(p, q):
   return()
 }
 ";
-    let module = read(text).expect("reads");
+    let mut module = read(text).expect("reads");
     for (target, cpu) in [(None, "x86-64"), (None, "x86-64-v4"), (Some("aarch64-unknown-linux-gnu"), "generic")] {
-        let options = Options { target: target.map(String::from), cpu: Some(cpu.into()), ..Options::default() };
-        let text = emit_text(&module, &options).unwrap_or_else(|e| panic!("{}", e.message));
+        module.set_target(Target::new(target, Some(cpu)));
+        let text = emit_text(&module, &Options::default()).unwrap_or_else(|e| panic!("{}", e.message));
         let is_foreign = |l: &&str| l.contains(" call ") && !l.contains("@llvm.") && !l.contains("@\"impala.f");
         let foreign = text.lines().filter(is_foreign);
         assert_eq!(foreign.collect::<Vec<_>>(), Vec::<&str>::new(), "{cpu}");

@@ -3,9 +3,9 @@
 
 use nyala_flat::{read, verify};
 use nyala_gen_llvm::{Jit, Options, emit, emit_text};
-use nyala_ir::Prim;
 use nyala_ir::layout::prim_size;
 use nyala_ir::scalar::float_bits;
+use nyala_ir::{Prim, Target};
 
 const LANES: [u32; 7] = [1, 2, 3, 4, 8, 16, 64];
 const PRIMS: [Prim; 10] =
@@ -13,16 +13,17 @@ const PRIMS: [Prim; 10] =
 
 /// Compiles the text for several machines and levels, and calls `f` with its linker.
 fn run(text: &str, f: impl Fn(&Jit)) {
-    let module = read(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let mut module = read(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     verify(&module).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert_eq!(read(&module.to_string()).expect("reads back").to_string(), module.to_string());
     let cpus: &[Option<&str>] = match cfg!(target_arch = "x86_64") {
         true if std::arch::is_x86_feature_detected!("avx2") => &[None, Some("x86-64"), Some("x86-64-v3")],
         _ => &[None],
     };
-    for cpu in cpus {
+    for &cpu in cpus {
+        module.set_target(Target::new(None, cpu));
         for opt_level in [0, 3] {
-            let options = Options { opt_level, cpu: cpu.map(String::from), ..Options::default() };
+            let options = Options { opt_level, ..Options::default() };
             let mut llvm = emit(&module, &options)
                 .unwrap_or_else(|e| panic!("{}\n{}", e.message, emit_text(&module, &options).unwrap_or_default()));
             llvm.optimize().unwrap_or_else(|e| panic!("{}", e.message));

@@ -1,4 +1,4 @@
-//! Memory layout, C's on a 64-bit target: sizes, alignments, field offsets.
+//! Memory layout as C has it: sizes, alignments, field offsets. How wide addresses are is the machine's ([`Types::spaces`]).
 
 use crate::types::{Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
@@ -27,8 +27,15 @@ fn compute(types: &Types, ty: Ty, known: &mut FxHashMap<Ty, (u64, u64)>) -> Opti
             return Some((size, size));
         }
         TyKind::Mem => return Some((0, 1)),
-        TyKind::Ptr { .. } | TyKind::Code => return Some((8, 8)),
-        TyKind::Cn(_) => return Some((16, 8)),
+        TyKind::Ptr { space, .. } => {
+            let bytes = types.spaces().pointer_bytes(*space);
+            return Some((bytes, bytes));
+        }
+        TyKind::Code | TyKind::Cn(_) => {
+            let bytes = types.spaces().pointer_bytes(0);
+            let n = if matches!(types.kind(ty), TyKind::Code) { 1 } else { 2 };
+            return Some((n * bytes, bytes));
+        }
         TyKind::Array(elem, n) => {
             let (size, align) = compute(types, *elem, known)?;
             (size.checked_mul(*n).filter(|s| *s < 1 << 47)?, align)

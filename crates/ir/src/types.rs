@@ -1,6 +1,7 @@
 //! Types of the graph and of flat SSA: hash-consed, so equal types have equal ids. Structs are nominal, hence may
 //! be recursive through pointers.
 
+use crate::target::Spaces;
 use nyala_base::Id;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -151,6 +152,7 @@ pub struct Types {
     index: FxHashMap<TyKind, Ty>,
     structs: Vec<StructData>,
     orders: Vec<u8>,
+    spaces: Spaces,
 }
 
 impl Default for Types {
@@ -161,14 +163,29 @@ impl Default for Types {
 
 impl Types {
     pub fn new() -> Types {
-        let mut types =
-            Types { kinds: Vec::new(), index: FxHashMap::default(), structs: Vec::new(), orders: Vec::new() };
+        let mut types = Types {
+            kinds: Vec::new(),
+            index: FxHashMap::default(),
+            structs: Vec::new(),
+            orders: Vec::new(),
+            spaces: Spaces::FLAT,
+        };
         for prim in Prim::ALL {
             types.intern(TyKind::Prim(prim));
         }
         types.intern(TyKind::Mem);
         types.intern(TyKind::Tuple(Box::new([])));
         types
+    }
+
+    /// The address spaces of the machine that the types are laid out for.
+    pub fn spaces(&self) -> Spaces {
+        self.spaces
+    }
+
+    /// Lays the types out for a machine with these address spaces.
+    pub fn set_spaces(&mut self, spaces: Spaces) {
+        self.spaces = spaces;
     }
 
     pub fn kind(&self, ty: Ty) -> &TyKind {

@@ -6,7 +6,6 @@ use crate::{Reported, Session};
 use nyala_base::diagnostics::{limitation, undefined_symbol};
 use nyala_base::{Diagnostic, Span};
 use nyala_flat::{Const, FunctionBuilder, Linkage, Module, Terminator};
-use nyala_gen_llvm::is_native;
 use object::{Object, ObjectSymbol};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -60,7 +59,7 @@ impl Session {
             self.check_output(out)?;
             return self.deliver_bytes(text.as_bytes(), out);
         }
-        let foreign = self.options.target.clone().filter(|t| !is_native(t));
+        let foreign = self.options.target.clone().filter(|_| !self.target().is_native);
         if let Some(target) = foreign.filter(|_| kind != Kind::Obj && std::env::var_os("CC").is_none()) {
             let message = format!("{} for `{target}` needs that machine's linker", kind.about());
             let hint = "build an object (`-o NAME.o`) and link it there, or name a cross compiler by the environment's \
@@ -80,8 +79,7 @@ impl Session {
         if kind != Kind::Exe {
             self.check_exports(&mut module)?;
         }
-        let options = self.llvm_options();
-        if let (false, Some(target)) = (options.has_tail_calls(), &options.target) {
+        if let (false, Some(target)) = (module.target().tail_calls, &self.options.target) {
             let jumps =
                 |f: &&nyala_flat::Function| f.blocks.iter().any(|b| matches!(b.term, Terminator::TailCall { .. }));
             if let Some(f) = module.funcs.iter().find(jumps) {

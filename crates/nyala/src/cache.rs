@@ -57,7 +57,7 @@ impl Cache {
         };
         add(emitted.text.as_bytes());
         add(format!("{options:?} {}", emitted.codegen_level(options)).as_bytes());
-        add(machine_name(options).as_bytes());
+        add(machine_name(&emitted.target).as_bytes());
         // A build is told by its file.
         add(file_id(Path::new(LLVM_LIBRARY)).as_bytes());
         add(std::env::current_exe().map(|e| file_id(&e)).unwrap_or_default().as_bytes());

@@ -1,45 +1,67 @@
 //! Programs as text, at every stage.
 
 use crate::diagnostics::no_such_function;
+use crate::pipelines::stages;
 use crate::{Reported, Session};
-use nyala_base::Id;
+use nyala_base::diagnostics::bug;
+use nyala_base::{Id, Span};
 use nyala_flat::{Block, Function, Module};
 use nyala_ir::World;
 
-/// The program at a stage of [`STAGES`](crate::pipelines::STAGES) as text; one function of it, if named.
+/// The program at one of the [`stages`](crate::pipelines::stages) as text; one function of it, if named.
 pub fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<String, Reported> {
-    let print_graph = |s: &mut Session, w: &World| match function {
-        None => Ok(nyala_ir::print::print(w)),
-        Some(name) => {
-            let (nest, _) = nyala_ir::facts::Nest::of_program(w, &w.roots());
-            let found: Vec<_> = nest.conts.iter().copied().filter(|&k| *w.name(k) == *name).collect();
-            if found.is_empty() { Err(no_function(s, name)) } else { Ok(nyala_ir::print::print_roots(w, &found)) }
-        }
-    };
-    if stage == "ast" {
-        return Ok(s.parse()?.iter().map(nyala_syntax::print).collect());
+    match stages().find(|known| known.name == stage) {
+        Some(stage) => (stage.text)(s, function),
+        None => Err(s.report(bug::error(Span::NONE, format!("no stage `{stage}`")))),
     }
+}
+
+pub(crate) fn ast(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+    Ok(s.parse()?.iter().map(nyala_syntax::print).collect())
+}
+
+pub(crate) fn graph(s: &mut Session, function: Option<&str>) -> Result<String, Reported> {
     let world = s.graph()?;
-    if stage == "graph" {
-        return print_graph(s, &world);
-    }
+    print_graph(s, &world, function)
+}
+
+pub(crate) fn residual(s: &mut Session, function: Option<&str>) -> Result<String, Reported> {
+    let world = s.graph()?;
     let residual = s.residual(&world)?;
-    if stage == "residual" {
-        return print_graph(s, &residual);
+    print_graph(s, &residual, function)
+}
+
+pub(crate) fn flat(s: &mut Session, function: Option<&str>) -> Result<String, Reported> {
+    let module = flat_module(s)?;
+    match function {
+        None => Ok(nyala_flat::print(&module, &|_| true)),
+        Some(name) if module.funcs.iter().all(|f| f.name != name) => Err(no_function(s, name)),
+        Some(name) => Ok(nyala_flat::print(&module, &|f| f.name == name)),
     }
-    let module = s.flat(&residual)?;
-    match stage {
-        "flat" => match function {
-            None => Ok(nyala_flat::print(&module, &|_| true)),
-            Some(name) if module.funcs.iter().all(|f| f.name != name) => Err(no_function(s, name)),
-            Some(name) => Ok(nyala_flat::print(&module, &|f| f.name == name)),
-        },
-        "llvm" => Ok(s.llvm(&module)?.ir_text()),
-        _ => {
-            let llvm = s.llvm(&module)?;
-            llvm.asm_text().map_err(|d| s.report(*d))
-        }
-    }
+}
+
+pub(crate) fn llvm(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+    let module = flat_module(s)?;
+    Ok(s.llvm(&module)?.ir_text())
+}
+
+pub(crate) fn asm(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+    let module = flat_module(s)?;
+    let llvm = s.llvm(&module)?;
+    llvm.asm_text().map_err(|d| s.report(*d))
+}
+
+fn flat_module(s: &mut Session) -> Result<Module, Reported> {
+    let world = s.graph()?;
+    let residual = s.residual(&world)?;
+    s.flat(&residual)
+}
+
+fn print_graph(s: &mut Session, w: &World, function: Option<&str>) -> Result<String, Reported> {
+    let Some(name) = function else { return Ok(nyala_ir::print::print(w)) };
+    let (nest, _) = nyala_ir::facts::Nest::of_program(w, &w.roots());
+    let found: Vec<_> = nest.conts.iter().copied().filter(|&k| *w.name(k) == *name).collect();
+    if found.is_empty() { Err(no_function(s, name)) } else { Ok(nyala_ir::print::print_roots(w, &found)) }
 }
 
 fn no_function(s: &mut Session, name: &str) -> Reported {
@@ -48,9 +70,7 @@ fn no_function(s: &mut Session, name: &str) -> Reported {
 
 /// The innermost loop of a function, in flat SSA, that is nested deepest; of several the one with the fewest blocks.
 pub fn emit_deepest_loop(s: &mut Session, name: &str) -> Result<String, Reported> {
-    let world = s.graph()?;
-    let residual = s.residual(&world)?;
-    let module = s.flat(&residual)?;
+    let module = flat_module(s)?;
     let Some(f) = module.funcs.iter().find(|f| f.name == name && !f.blocks.is_empty()) else {
         return Err(no_function(s, name));
     };

@@ -29,7 +29,7 @@ use crate::diagnostics::{constant_fault, heap_closure, no_such_static, unknown_c
 use nyala_base::Id;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, FileId, Severity, Sink, Sources, Span};
-use nyala_ir::{Builtin, Cont, Node, World};
+use nyala_ir::{Builtin, Cont, Node, Target, World};
 use nyala_specialize::record::Record;
 use nyala_syntax::ast;
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -277,10 +277,11 @@ impl Session {
     /// The program's graph. Everything the user can simply have wrong is reported here.
     pub fn graph(&mut self) -> Result<World, Reported> {
         self.check_cpus()?;
+        let spaces = self.target().spaces;
         let mut world = self.checked_program(|s, program| {
             let world = s.time(
                 "lower",
-                |s| nyala_sema::lower(program, &s.sources, s.options.wrap, &mut s.sink),
+                |s| nyala_sema::lower(program, &s.sources, spaces, s.options.wrap, &mut s.sink),
                 |w| w.as_ref().map_or(0, World::n_vals),
             );
             s.checked(world)
@@ -295,19 +296,21 @@ impl Session {
         Ok(world)
     }
 
+    /// The machine that code is made for.
+    pub fn target(&self) -> Target {
+        Target::new(self.options.target.as_deref(), self.options.cpu.as_deref())
+    }
+
     /// LLVM would take an unknown CPU for one that can do little.
     fn check_cpus(&mut self) -> Result<(), Reported> {
         if self.options.cpu.is_none() && self.options.more_cpus.is_empty() {
             return Ok(());
         }
-        let triple = self.options.target.clone().unwrap_or_else(nyala_gen_llvm::default_triple);
-        let is_native = nyala_gen_llvm::is_native(&triple);
-        let arch = triple.split('-').next().unwrap_or("");
-        // Rust's names say the extensions too.
-        let arch = if arch.starts_with("riscv64") { "riscv64" } else { arch };
-        let known: Vec<&str> = nyala_gen_llvm::cpus(arch).collect();
+        let target = self.target();
+        let arch = target.arch_name();
+        let known = nyala_ir::target::cpus(arch);
         for cpu in self.options.cpu.iter().chain(&self.options.more_cpus) {
-            let is_known = known.is_empty() || known.contains(&cpu.as_str()) || cpu == "native" && is_native;
+            let is_known = known.is_empty() || known.contains(&cpu.as_str()) || cpu == "native" && target.is_native;
             if !is_known {
                 let similar = nyala_sema::closest(cpu, known.iter().copied());
                 self.sink.push(unknown_cpu::error(cpu, arch, similar));
@@ -405,6 +408,7 @@ impl Session {
     pub fn vector_notes(&mut self, residual: &World) -> Result<Vec<nyala_vectorize::Note>, Reported> {
         let module = nyala_flat::schedule(residual, &mut self.sink);
         let mut module = self.checked(module)?;
+        module.set_target(self.target());
         for pass in pipelines::FLAT.iter().take_while(|p| p.name != "vectorize") {
             (pass.run)(&mut module, &self.options);
         }
@@ -423,6 +427,7 @@ impl Session {
             |m| m.as_ref().map_or(0, |(m, _)| size(m)),
         );
         let (mut module, sources) = self.checked(scheduled)?;
+        module.set_target(self.target());
         self.verify_flat("schedule", &module)?;
         let level = self.options.opt_level;
         for pass in pipelines::FLAT.iter().filter(|p| level >= p.min_level) {
@@ -463,8 +468,6 @@ impl Session {
     fn llvm_options(&self) -> nyala_gen_llvm::Options {
         nyala_gen_llvm::Options {
             opt_level: self.options.opt_level,
-            target: self.options.target.clone(),
-            cpu: self.options.cpu.clone(),
             more_cpus: self.options.more_cpus.clone(),
             vector_width: self.options.vector_width,
             ..Default::default()

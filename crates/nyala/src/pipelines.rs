@@ -1,8 +1,9 @@
 //! What happens to a program, as tables.
 
-use crate::Options;
+use crate::{Options, Reported, Session, emit, run};
 use nyala_base::Diagnostic;
 use nyala_flat::Module;
+use nyala_ir::World;
 
 /// A pass over flat SSA.
 pub struct FlatPass {
@@ -56,15 +57,77 @@ pub const FLAT: &[FlatPass] = &[
     },
 ];
 
-/// Stages of `nyala emit`, in the order of the pipeline.
-pub const STAGES: &[(&str, &str)] = &[
-    ("ast", "the syntax tree"),
-    ("graph", "the graph before partial evaluation"),
-    ("residual", "the graph after partial evaluation"),
-    ("flat", "flat SSA"),
-    ("llvm", "LLVM's text form, optimized"),
-    ("asm", "assembly"),
+/// A form in which `nyala emit` shows programs.
+pub struct Stage {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// The program as text; one function of it, if named.
+    pub text: fn(&mut Session, Option<&str>) -> Result<String, Reported>,
+}
+
+/// The stages before any back end, in the order of the pipeline.
+const FRONT: &[Stage] = &[
+    Stage { name: "ast", about: "the syntax tree", text: emit::ast },
+    Stage { name: "graph", about: "the graph before partial evaluation", text: emit::graph },
+    Stage { name: "residual", about: "the graph after partial evaluation", text: emit::residual },
+    Stage { name: "flat", about: "flat SSA", text: emit::flat },
 ];
+
+/// Stages that are planned.
+pub const LATER: &[&str] = &["cff", "vector", "c", "cuda", "opencl", "hls", "spirv", "ptx", "amdgpu"];
+
+/// What a back end makes its results of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// The graph before partial evaluation.
+    Graph,
+    /// Flat SSA.
+    Flat,
+}
+
+/// A program that is ready to run: calls an exported function of type `fn() -> bool` by its name.
+pub type Ready<'w> = Box<dyn Fn(&mut Session, &str) -> Result<bool, Reported> + 'w>;
+
+/// What makes something of a program that can run.
+pub struct BackEnd {
+    pub name: &'static str,
+    pub makes: &'static str,
+    /// What it starts from.
+    pub takes: Form,
+    /// The stages that only this back end has.
+    pub stages: &'static [Stage],
+    /// Makes a program ready to run, given its graph before partial evaluation.
+    pub ready: for<'w> fn(&mut Session, &'w World) -> Result<Ready<'w>, Reported>,
+}
+
+/// The checked interpreter.
+pub const INTERP: BackEnd = BackEnd {
+    name: "interp",
+    makes: "results, with every access checked",
+    takes: Form::Graph,
+    stages: &[],
+    ready: run::ready_interpreted,
+};
+
+/// LLVM.
+pub const LLVM: BackEnd = BackEnd {
+    name: "llvm",
+    makes: "machine code, in memory and as objects",
+    takes: Form::Flat,
+    stages: &[
+        Stage { name: "llvm", about: "LLVM's text form, optimized", text: emit::llvm },
+        Stage { name: "asm", about: "assembly", text: emit::asm },
+    ],
+    ready: run::ready_compiled,
+};
+
+/// All back ends.
+pub const BACK_ENDS: &[BackEnd] = &[INTERP, LLVM];
+
+/// Stages of `nyala emit`, those of back ends last.
+pub fn stages() -> impl Iterator<Item = &'static Stage> {
+    FRONT.iter().chain(BACK_ENDS.iter().flat_map(|b| b.stages))
+}
 
 /// Instructions of a module.
 pub fn flat_size(module: &Module) -> usize {

@@ -1,6 +1,7 @@
 //! Running programs: compiled in memory, or by the interpreter.
 
 use crate::diagnostics::{entry_type, no_entry};
+use crate::pipelines::Ready;
 use crate::{Reported, Session};
 use nyala_base::diagnostics::{bug, library_not_loaded, limitation};
 use nyala_base::{Diagnostic, Span};
@@ -13,6 +14,19 @@ use std::sync::Arc;
 /// A compiled program in memory.
 pub struct Loaded {
     pub(crate) jit: Arc<Jit>,
+}
+
+/// Makes a program ready to be interpreted.
+pub(crate) fn ready_interpreted<'w>(_: &mut Session, world: &'w World) -> Result<Ready<'w>, Reported> {
+    Ok(Box::new(move |s, name| s.interpret_bool(world, name)))
+}
+
+/// Makes a program ready to run as native code in memory.
+pub(crate) fn ready_compiled<'w>(s: &mut Session, world: &'w World) -> Result<Ready<'w>, Reported> {
+    let residual = s.residual(world)?;
+    let module = s.flat(&residual)?;
+    let loaded = s.load(&module, &[])?;
+    Ok(Box::new(move |s, name| s.call_bool(&loaded, name)))
 }
 
 impl Session {
@@ -52,7 +66,7 @@ impl Session {
         result.map(|r| r & 1 != 0).map_err(|e| self.report(bug::error(Span::NONE, e)))
     }
 
-    /// The same by the interpreter.
+    /// Calls an exported function of type `fn() -> bool` by the interpreter.
     pub fn interpret_bool(&mut self, world: &World, name: &str) -> Result<bool, Reported> {
         let results = self.interpret_root(world, name, &[], &nyala_interp::Options::default())?;
         Ok(results.first().is_some_and(|r| r & 1 != 0))

@@ -6,18 +6,19 @@
 //! fn test_sort() -> () { assert(…) }     comes to its end; one of type `fn() -> bool` gives `true`
 //! ```
 
+use crate::pipelines::{BackEnd, INTERP, LLVM};
 use crate::{Options, Reported, Session};
 use nyala_base::{Diagnostic, Sink, Sources};
 use nyala_syntax::ast::{self, Filter, ItemKind, Ret, TypeKind};
 use std::fmt::Write as _;
 
 /// A way to run a program. All agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Engine {
     pub name: &'static str,
     /// The options of `nyala run` for it.
     pub args: &'static [&'static str],
-    pub interpreted: bool,
+    pub back_end: &'static BackEnd,
     pub partial_evaluation: bool,
     pub opt_level: u8,
 }
@@ -28,12 +29,12 @@ const fn compiled(
     partial_evaluation: bool,
     opt_level: u8,
 ) -> Engine {
-    Engine { name, args, interpreted: false, partial_evaluation, opt_level }
+    Engine { name, args, back_end: &LLVM, partial_evaluation, opt_level }
 }
 
 /// The interpreter, which checks most, comes first.
 pub const ENGINES: &[Engine] = &[
-    Engine { name: "interp", args: &["--engine", "interp"], interpreted: true, partial_evaluation: true, opt_level: 3 },
+    Engine { name: "interp", args: &["--engine", "interp"], back_end: &INTERP, partial_evaluation: true, opt_level: 3 },
     compiled("no-pe -O0", &["--no-pe", "-O0"], false, 0),
     compiled("no-pe -O3", &["--no-pe", "-O3"], false, 3),
     compiled("-O0", &["-O0"], true, 0),
@@ -198,22 +199,12 @@ pub fn run(
             is_new
         });
     })?;
-    let loaded = if engine.interpreted {
-        None
-    } else {
-        let residual = s.residual(&world)?;
-        let module = s.flat(&residual)?;
-        Some(s.load(&module, &[])?)
-    };
+    let call = (engine.back_end.ready)(s, &world)?;
     for (i, test) in suite.tests.iter().enumerate().skip(first) {
         each(i, None);
         let mut outcome = Outcome::Passed;
         for (entry, complaint) in &test.entries {
-            let holds = match &loaded {
-                Some(loaded) => s.call_bool(loaded, entry),
-                None => s.interpret_bool(&world, entry),
-            };
-            let failed = match holds {
+            let failed = match call(s, entry) {
                 Ok(true) => continue,
                 Ok(false) => complaint.to_string(),
                 Err(Reported) => s.render(false),

@@ -236,9 +236,8 @@ impl Session {
 
     /// Gives statics their initializers of the file with tuned values; the file if some got one.
     pub(crate) fn define_tuned(&mut self, modules: &mut [ast::Module]) -> Option<FileId> {
-        let native = self.options.target.as_deref().is_none_or(nyala_gen_llvm::is_native)
-            && self.options.cpu.as_deref().is_none_or(|cpu| cpu == "native")
-            && self.options.more_cpus.is_empty();
+        let target = self.target();
+        let native = target.is_native && target.cpu.is_none() && self.options.more_cpus.is_empty();
         let path = self.options.tuned.clone().filter(|_| native)?;
         let shown = path.display().to_string();
         let text = match crate::files::read(&path) {

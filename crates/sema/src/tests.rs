@@ -33,7 +33,7 @@ fn run(text: &str) -> (String, Option<nyala_ir::World>) {
     let file = sources.add("t.impala", text);
     let files = [nyala_syntax::parse(file, text, &mut sink)];
     let program = crate::check(&Input { prelude: Some(&prelude), libraries: &[], files: &files }, &mut sink);
-    let world = program.and_then(|p| crate::lower(&p, &sources, false, &mut sink));
+    let world = program.and_then(|p| crate::lower(&p, &sources, nyala_ir::target::Spaces::FLAT, false, &mut sink));
     let mut out = String::new();
     // The programs are short: what they declare is seldom used.
     sink.diagnostics.retain(|d| d.code != "unused-name");

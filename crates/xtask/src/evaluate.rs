@@ -9,6 +9,7 @@
 //! | `;! interpreter: limitation` | the interpreter gives this error for every query |
 //! | `;! machine: x86_64` | code runs there only; on others it is just read and printed |
 
+use nyala::pipelines::Form;
 use nyala::{Options, Session, testing};
 use nyala_ir::{Prim, Ty, TyKind, World};
 use std::fmt::Write as _;
@@ -113,7 +114,7 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
             // Calls that fault are for the interpreter only.
             let kept = without_faults(&program, &queries);
             let Ok(world) = nyala_ir::read::read(&kept) else { return faults.push("cannot leave faults out".into()) };
-            for engine in testing::ENGINES.iter().filter(|e| !e.interpreted) {
+            for engine in testing::ENGINES.iter().filter(|e| e.back_end.takes == Form::Flat) {
                 for cpu in std::iter::once(None).chain(OTHER_CPUS.iter().map(|&c| Some(c))) {
                     compiled(&world, &queries, engine, cpu, faults);
                 }

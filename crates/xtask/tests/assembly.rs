@@ -2,6 +2,7 @@
 
 use nyala_base::{Diagnostic, Span};
 use nyala_gen_llvm::{Options, emit_module};
+use nyala_ir::Target;
 
 /// What is said of a function that has two pieces of assembly, the first of which is right.
 fn error_of(template: &str, constraints: &str, signature: &str, opt_level: u8) -> Option<Box<Diagnostic>> {
@@ -25,7 +26,8 @@ entry():
     nyala_flat::verify(&module).unwrap_or_else(|e| panic!("{e}\n{text}"));
     module.funcs[0].span = Span::new(nyala_base::FileId(0), 1, 2);
     module.funcs[1].span = Span::new(nyala_base::FileId(0), 5, 9);
-    let options = Options { opt_level, target: Some("x86_64-unknown-linux-gnu".into()), ..Options::default() };
+    let options = Options { opt_level, ..Options::default() };
+    module.set_target(Target::new(Some("x86_64-unknown-linux-gnu"), None));
     let emitted = match emit_module(&module, &options, None) {
         Ok(emitted) => emitted,
         Err(d) => return Some(d),

@@ -59,7 +59,7 @@ impl Doctor {
             tried("interpreter", interpret());
             return FAILED;
         }
-        let machine = nyala_gen_llvm::machine_name(&nyala_gen_llvm::Options::default());
+        let machine = nyala_gen_llvm::machine_name(&nyala_ir::Target::default());
         let machine: Vec<&str> = machine.split(' ').take(4).collect();
         println!("nyala {}, {}\n", env!("CARGO_PKG_VERSION"), machine.join(" "));
         let mut well = tried("interpreter", interpret());

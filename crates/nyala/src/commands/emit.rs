@@ -23,12 +23,12 @@ pub struct Emit {
 }
 
 fn parse_stage(name: &str) -> Result<String, String> {
-    if pipelines::STAGES.iter().any(|s| s.0 == name) {
+    let known: Vec<&str> = pipelines::stages().map(|s| s.name).collect();
+    if known.contains(&name) {
         return Ok(name.into());
     }
-    let later = ["cff", "vector", "c", "cuda", "opencl", "hls", "spirv", "ptx", "amdgpu"];
-    let known: Vec<&str> = pipelines::STAGES.iter().map(|s| s.0).collect();
-    let what = if later.contains(&name) { "limitation: there is no such stage yet" } else { "no such stage" };
+    let what =
+        if pipelines::LATER.contains(&name) { "limitation: there is no such stage yet" } else { "no such stage" };
     Err(format!("{what}; there are {}", known.join(", ")))
 }
 

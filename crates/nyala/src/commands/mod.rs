@@ -125,7 +125,7 @@ fn parse_cpu(name: &str) -> Result<String, String> {
     let mut out = std::io::stdout().lock();
     for arch in nyala_gen_llvm::ARCHITECTURES {
         let mut line = format!("{arch}:");
-        for cpu in nyala_gen_llvm::cpus(arch) {
+        for cpu in nyala_ir::target::cpus(arch) {
             if line.len() + cpu.len() > 110 {
                 let _ = writeln!(out, "{line}");
                 line = String::from("   ");

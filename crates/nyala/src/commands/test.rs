@@ -3,6 +3,7 @@
 
 use super::{FAILED, Input, USAGE, show, show_all, with_session};
 use nyala::diagnostics::{cannot_read, test_failed};
+use nyala::pipelines::Form;
 use nyala::testing::{self, ENGINES, Engine, Outcome, Suite};
 use nyala_base::Sources;
 use std::io::{IsTerminal, Read, Write};
@@ -167,14 +168,14 @@ impl Test {
     /// What is wrong in a file.
     fn run_file(&self, file: &File) -> Vec<Failure> {
         let mut failures = Vec::new();
-        for engine in ENGINES.iter().filter(|e| self.engine.is_none_or(|only| only == **e)) {
+        for engine in ENGINES.iter().filter(|e| self.engine.is_none_or(|only| only.name == e.name)) {
             let mut first = 0;
             while let Some(step) = file.wanted.iter().skip(first).position(|w| *w) {
                 first += step;
                 match self.run_worker(file, engine, first, &mut failures) {
                     Some(next) => first = next,
                     // It does not compile.
-                    None if engine.interpreted => return failures,
+                    None if engine.back_end.takes == Form::Graph => return failures,
                     None => break,
                 }
             }

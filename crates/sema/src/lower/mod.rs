@@ -20,20 +20,23 @@ use crate::diagnostics::*;
 use crate::program::*;
 use crate::types::{EnumId, Kind, ParamId, TraitId, Ty, TypeTable};
 use nyala_base::{Diagnostic, Sink, Sources, Span};
+use nyala_ir::target::Spaces;
 use nyala_ir::{self as ir, Builtin, Cont, Filter, Global, Linkage, Node, Op, Val, World};
 use nyala_syntax::ast::{self, ExprId, Module, Param, Pattern, PatternKind};
 use std::sync::Arc;
 
-/// The graph of everything that exported functions and `main` reach. `None` if `sink` has errors then.
+/// The graph of everything that exported functions and `main` reach, its types laid out for a machine with these address
+/// spaces. `None` if `sink` has errors then.
 ///
 /// `wrap`: signed arithmetic is modulo 2ⁿ.
-pub fn lower(program: &Program, sources: &Sources, wrap: bool, sink: &mut Sink) -> Option<World> {
+pub fn lower(program: &Program, sources: &Sources, spaces: Spaces, wrap: bool, sink: &mut Sink) -> Option<World> {
     crate::on_big_stack(move || {
         let before = sink.diagnostics.len();
         let mut demands = instances::Demands::default();
         for _ in 0..MAX_ROUNDS {
             let mut lowerer = Lowerer::new(program, sources, sink, std::mem::take(&mut demands));
             lowerer.wrap = wrap;
+            lowerer.w.types.set_spaces(spaces);
             lowerer.run();
             if !lowerer.missed_instance {
                 let world = lowerer.w;

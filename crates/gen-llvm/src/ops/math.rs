@@ -1,0 +1,181 @@
+//! Arithmetic and math functions: what computes numbers of numbers.
+
+use crate::diagnostics::bug;
+use crate::function::FunctionEmitter;
+use crate::ops::casts::convert;
+use crate::ops::{Class, Lanes, class, number, number_text, prim, suffix, uniform};
+use crate::{libmvec, polynomials, rounding};
+use nyala_base::{Diagnostic, Id};
+use nyala_flat::Value;
+use nyala_ir::{Op, Prim, Ty};
+
+type Result<T> = std::result::Result<T, Box<Diagnostic>>;
+
+/// Counts bits.
+pub(crate) fn count(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, arg: Value) -> Result<()> {
+    let text = f.e.layouts.register(ty)?;
+    let (intrinsic, poison) = match op {
+        Op::Popcount => ("ctpop", ""),
+        Op::Clz => ("ctlz", ", i1 false"),
+        _ => ("cttz", ", i1 false"),
+    };
+    let flag = if poison.is_empty() { "" } else { ", i1 immarg" };
+    let (prim, lanes) = number(f, ty).ok_or_else(|| bug("a count of bits of no integer"))?;
+    let symbol = format!("llvm.{intrinsic}.{}", suffix(prim, lanes));
+    f.e.declare(&symbol, || format!("declare {text} @{symbol}({text}{flag})"));
+    let arg = f.typed(arg)?;
+    f.line(format_args!("{name} = call {text} @{symbol}({arg}{poison})"));
+    Ok(())
+}
+
+fn fast(f: &FunctionEmitter) -> &'static str {
+    if f.is_fast() { " fast" } else { "" }
+}
+
+pub(crate) fn arithmetic(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
+    let wrap = f.e.options.wrap;
+    let text = match (op, class(prim(f, ty))) {
+        (Op::Add, Class::Signed) if !wrap => "add nsw".into(),
+        (Op::Sub, Class::Signed) if !wrap => "sub nsw".into(),
+        (Op::Mul, Class::Signed) if !wrap => "mul nsw".into(),
+        (Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem, Class::Float) => format!("f{}{}", op.name(), fast(f)),
+        (Op::Div | Op::PDiv, Class::Signed) => "sdiv".into(),
+        (Op::Rem | Op::PRem, Class::Signed) => "srem".into(),
+        (Op::Div | Op::PDiv, _) => "udiv".into(),
+        (Op::Rem | Op::PRem, _) => "urem".into(),
+        _ => op.name().to_string(),
+    };
+    let (a, b) = (f.typed(args[0])?, f.op(args[1]));
+    f.line(format_args!("{name} = {text} {a}, {b}"));
+    Ok(())
+}
+
+pub(crate) fn shift(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
+    let Some((p, lanes)) = number(f, ty) else { return Err(bug("a shift of no integer")) };
+    let text = match op {
+        Op::Shl => "shl",
+        _ if p.is_signed() => "ashr",
+        _ => "lshr",
+    };
+    let (a, by) = (f.typed(args[0])?, f.typed(args[1])?);
+    let (amount, mask) = (f.temp(), uniform(p, lanes, u64::from(p.bits() - 1)));
+    f.line(format_args!("{amount} = and {by}, {mask}"));
+    f.line(format_args!("{name} = {text} {a}, {amount}"));
+    Ok(())
+}
+
+/// A call of a function of floats, with `values` of type `prim`; its result.
+pub(crate) fn call_math(
+    f: &mut FunctionEmitter,
+    symbol: &str,
+    prim: Prim,
+    lanes: Lanes,
+    values: &[String],
+    attributes: &str,
+) -> String {
+    let ty = number_text(prim, lanes);
+    let params = vec![ty.as_str(); values.len()].join(", ");
+    let declared = if attributes.is_empty() { "" } else { " #2" };
+    f.e.declare(symbol, || format!("declare {ty} @{symbol}({params}){declared}"));
+    let args: Vec<String> = values.iter().map(|v| format!("{ty} {v}")).collect();
+    let (result, fast) = (f.temp(), fast(f));
+    f.line(format_args!("{result} = call{fast} {ty} @{symbol}({}){attributes}", args.join(", ")));
+    result
+}
+
+pub(crate) fn math(f: &mut FunctionEmitter, op: Op, result: Value, ty: Ty, args: &[Value]) -> Result<()> {
+    let number = number(f, ty).filter(|n| n.0.is_float());
+    let (prim, lanes) = number.ok_or_else(|| bug("a math function of no float"))?;
+    let mut values: Vec<String> = args.iter().map(|&a| f.op(a)).collect();
+    let mut op = op;
+    if lanes.is_some() && f.is_fast() {
+        if op == Op::Exp {
+            f.exponents.insert(result, values[0].clone());
+        } else if let (Op::Pow, Some(exponent)) = (op, f.exponents.get(&args[0]).cloned()) {
+            // A power of e^x with the exponent y is e^(x·y).
+            let (product, ty) = (f.temp(), number_text(prim, lanes));
+            f.line(format_args!("{product} = fmul fast {ty} {exponent}, {}", values[1]));
+            (op, values) = (Op::Exp, vec![product]);
+        }
+    }
+    f.operands[result.idx()] = math_value(f, op, prim, lanes, values);
+    Ok(())
+}
+
+/// The lesser or greater of two numbers, where -0 is less than +0, given one for which it may be either. See Note
+/// [The lesser of two numbers].
+fn signed_zero(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, [a, b]: [&str; 2], either: &str) -> String {
+    let unsigned = match prim.bits() {
+        32 => Prim::U32,
+        _ => Prim::U64,
+    };
+    let (float, int) = (number_text(prim, lanes), number_text(unsigned, lanes));
+    let combine = if op == Op::Fmin { "or" } else { "and" };
+    let [equal, x, y, both, zero, result] = [(); 6].map(|()| f.temp());
+    f.line(format_args!("{equal} = fcmp oeq {float} {a}, {b}"));
+    f.line(format_args!("{x} = bitcast {float} {a} to {int}"));
+    f.line(format_args!("{y} = bitcast {float} {b} to {int}"));
+    f.line(format_args!("{both} = {combine} {int} {x}, {y}"));
+    f.line(format_args!("{zero} = bitcast {int} {both} to {float}"));
+    f.line(format_args!(
+        "{result} = select {} {equal}, {float} {zero}, {float} {either}",
+        number_text(Prim::Bool, lanes)
+    ));
+    result
+}
+
+/// Halves are computed in single precision, and rounded once (see `nyala_ir::scalar`).
+fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values: Vec<String>) -> String {
+    if prim == Prim::F16 {
+        let wide = if op == Op::Fma { Prim::F64 } else { Prim::F32 };
+        let values: Vec<String> = values.into_iter().map(|v| convert(f, v, prim, wide, lanes)).collect();
+        let result = match &values[..] {
+            [a, b, c] => {
+                let (product, sum, ty) = (f.temp(), f.temp(), number_text(wide, lanes));
+                f.line(format_args!("{product} = fmul {ty} {a}, {b}"));
+                f.line(format_args!("{sum} = fadd {ty} {product}, {c}"));
+                sum
+            }
+            _ => math_value(f, op, wide, lanes, values),
+        };
+        return convert(f, result, wide, prim, lanes);
+    }
+    if op.is_exact_math() {
+        let base = match op {
+            Op::Abs => "fabs",
+            Op::Fmin => "minnum",
+            Op::Fmax => "maxnum",
+            _ => op.name(),
+        };
+        let result = call_math(f, &format!("llvm.{base}.{}", suffix(prim, lanes)), prim, lanes, &values, "");
+        return match (op, &values[..]) {
+            (Op::Fmin | Op::Fmax, [a, b]) if fast(f).is_empty() => signed_zero(f, op, prim, lanes, [a, b], &result),
+            _ => result,
+        };
+    }
+    let Some(n) = lanes else { return rounding::call(f, op, prim, &values) };
+    let whole = polynomials::write(f, op, prim, n, &values).or_else(|| libmvec::call(f, op, prim, n, &values));
+    if let Some(result) = whole {
+        return result;
+    }
+    let (vector, lane) = (number_text(prim, lanes), number_text(prim, None));
+    let mut all = "undef".to_string();
+    for i in 0..n {
+        let mut own = Vec::new();
+        for value in &values {
+            let one = f.temp();
+            f.line(format_args!("{one} = extractelement {vector} {value}, i64 {i}"));
+            own.push(one);
+        }
+        let (result, next) = (rounding::call(f, op, prim, &own), f.temp());
+        f.line(format_args!("{next} = insertelement {vector} {all}, {lane} {result}, i64 {i}"));
+        all = next;
+    }
+    all
+}
+
+// Note [The lesser of two numbers]
+//
+// `llvm.minimumnum` is what `fmin` means. But for AVX-512, LLVM 22 gives NaN for one of a NaN and a number that it knows
+// to be none, an integer's say. `llvm.minnum` leaves open only which of two zeros it gives: numbers that are equal are the
+// same bits, or zeros, whose signs are or-ed (and-ed for the greater).

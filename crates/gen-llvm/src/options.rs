@@ -1,0 +1,23 @@
+//! What a caller chooses beyond the machine, which a module names.
+
+/// How code is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// 0 to 3, as in `-O3`.
+    pub opt_level: u8,
+    /// Further CPUs that each function is made for; the best is chosen when the code is loaded.
+    pub more_cpus: Vec<String>,
+    /// Bits of the vectors that LLVM makes of loops without any, on x86-64; `None` leaves it to LLVM. Those that a program
+    /// has are as wide as registers are.
+    pub vector_width: Option<u32>,
+    /// Signed overflow wraps instead of being undefined.
+    pub wrap: bool,
+    /// Floating-point arithmetic may be reassociated and contracted, and sees no NaN or infinity.
+    pub fast_math: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { opt_level: 3, more_cpus: Vec::new(), vector_width: None, wrap: false, fast_math: false }
+    }
+}
