@@ -19,13 +19,14 @@
 //! Programs in Markdown pages are tests as well: [`crate::snippets`]. Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two. `; test run`: [`crate::evaluate`].
 
 use crate::{Tally, root};
+use libtest_mimic::{Arguments, Failed, Trial};
 use nyala::{Options, Session, testing};
 use nyala_base::Severity;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// What a program of a text test may take at most, under one engine.
@@ -33,6 +34,9 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// What one file of the text tests may take in all.
 const FILE_LIMIT: Duration = Duration::from_secs(600);
+
+/// Tests whose times are shown, those that took longest.
+const SLOWEST: usize = 5;
 
 /// Runs all whose path contains `filter`; writes expected outputs if `bless`. Code for older processors is left out if `quick`.
 pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, String> {
@@ -46,50 +50,43 @@ pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, Stri
     files.extend(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root().join(page)));
     files.sort();
     files.retain(|f| filter.is_none_or(|t| f.display().to_string().contains(t)));
-    let running: Mutex<Vec<(usize, Instant)>> = Mutex::new(Vec::new());
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<(usize, Vec<String>)>> = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(2, |n| n.get()) {
-            let worker = std::thread::Builder::new().stack_size(512 << 20);
-            let spawned = worker.spawn_scoped(scope, || {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(file) = files.get(i) else { return };
-                    running.lock().unwrap_or_else(|e| e.into_inner()).push((i, Instant::now()));
-                    let faults = std::panic::catch_unwind(|| run_file(file, bless, quick))
-                        .unwrap_or_else(|_| vec!["the compiler panicked".into()]);
-                    running.lock().unwrap_or_else(|e| e.into_inner()).retain(|r| r.0 != i);
-                    results.lock().unwrap_or_else(|e| e.into_inner()).push((i, faults));
-                }
-            });
-            drop(spawned);
-        }
-        // Queries run in this process: one that never ends can only be stopped with it.
-        while results.lock().unwrap_or_else(|e| e.into_inner()).len() < files.len() {
-            std::thread::sleep(Duration::from_millis(5));
-            let stuck = running.lock().unwrap_or_else(|e| e.into_inner());
-            if let Some(&(i, _)) = stuck.iter().find(|r| r.1.elapsed() > FILE_LIMIT) {
-                println!("FAILED {}: takes more than {} s", files[i].display(), FILE_LIMIT.as_secs());
-                std::process::exit(1);
-            }
-        }
+    let times: Arc<Mutex<Vec<(Duration, String)>>> = Arc::default();
+    let trials = files.into_iter().map(|file| {
+        let name = file.strip_prefix(root()).unwrap_or(&file).display().to_string();
+        let times = times.clone();
+        Trial::test(name.clone(), move || {
+            let start = Instant::now();
+            let faults = in_time(file, bless, quick);
+            times.lock().unwrap_or_else(|e| e.into_inner()).push((start.elapsed(), name));
+            if faults.is_empty() { Ok(()) } else { Err(Failed::from(faults.join("\n"))) }
+        })
     });
-    let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
-    results.sort();
-    let mut tally = Tally::default();
-    for (i, faults) in results {
-        if faults.is_empty() {
-            tally.passed += 1;
-            continue;
-        }
-        tally.failed += 1;
-        println!("FAILED {}", files[i].strip_prefix(root()).unwrap_or(&files[i]).display());
-        for fault in faults {
-            println!("{}", fault.lines().map(|l| format!("    {l}\n")).collect::<String>().trim_end());
-        }
+    // All of them are too many to be listed.
+    let args = Arguments { quiet: filter.is_none(), ..Arguments::default() };
+    let conclusion = libtest_mimic::run(&args, trials.collect());
+    let mut times = std::mem::take(&mut *times.lock().unwrap_or_else(|e| e.into_inner()));
+    times.sort_unstable_by(|a, b| b.cmp(a));
+    for (time, name) in times.iter().take(SLOWEST) {
+        println!("{:6.1} s {name}", time.as_secs_f64());
     }
-    Ok(tally)
+    Ok(Tally {
+        passed: conclusion.num_passed as usize,
+        failed: conclusion.num_failed as usize,
+        skipped: conclusion.num_ignored as usize,
+    })
+}
+
+/// Runs a test on a thread of its own, with a large stack. One that never ends cannot be stopped but with the process.
+fn in_time(file: PathBuf, bless: bool, quick: bool) -> Vec<String> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let run = move || drop(sender.send(run_file(&file, bless, quick)));
+    match std::thread::Builder::new().stack_size(512 << 20).spawn(run) {
+        Err(e) => vec![format!("no thread for it: {e}")],
+        Ok(_) => receiver.recv_timeout(FILE_LIMIT).unwrap_or_else(|e| match e {
+            RecvTimeoutError::Timeout => vec![format!("takes more than {} s", FILE_LIMIT.as_secs())],
+            RecvTimeoutError::Disconnected => vec!["the compiler panicked".into()],
+        }),
+    }
 }
 
 pub fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
