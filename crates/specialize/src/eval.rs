@@ -1,15 +1,9 @@
-//! The evaluator proper. One call of a known continuation is decided so:
-//!
-//! 1. `@@`, a filter that is true for the whole function, or for every parameter but `mem`: *full*. Else the parameters
-//!    whose filter is true, and those that are functions ([`Facts::automatic`]).
-//! 2. A recursive callee is compared with its ancestors ([`whistle`]): parameters that drift are not
-//!    specialized. A full unfold that repeats an ancestor's arguments, under dynamic control, becomes a *knot*: a block.
-//! 3. Full: go on in the body. So too, whatever the filters say, if this is the only call there will be (`is_linear`).
-//! 4. Else a stub for what is specialized, called with the rest.
+//! The evaluator proper: what it has, and how residual blocks end. What becomes of a call: `call`.
 //!
 //! Memory is no part of a memo key: a stub that is requested from several places knows what all of them know, a recursive
 //! one what it leaves alone (`kept`), an escaped one nothing. What is decided without residual nodes: `machine`.
 
+mod call;
 mod code;
 mod computed;
 mod explain;
@@ -30,9 +24,8 @@ use crate::memory::{self, Memory};
 use crate::postdom;
 use crate::record::Record as Explained;
 use crate::whistle::{self, CallKey, Diverged, Hints};
-use explain::{Mark, Reasons};
 use nyala_base::{Diagnostic, Id, SideTable, Span};
-use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Val, World};
+use nyala_ir::{Builtin, Cont, Linkage, Node, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
@@ -503,154 +496,6 @@ impl<'a> Evaluator<'a> {
         Box::new(Diverged { what, limit, cont, call, around, chain, is_early, is_total, record: None })
     }
 
-    /// One call; what to evaluate next, or nothing if the block ends here.
-    fn call(&mut self, site: &mut Site, callee: Val, mut args: Vec<Val>, origin: Span) -> Option<Entry> {
-        if let Node::Builtin(b) = self.dst.node(callee) {
-            return self.call_builtin(site, b, callee, args);
-        }
-        let (mut callee, mut unfold, mut run, mut halt) = (callee, false, false, false);
-        while let Some(op @ (Op::Unfold | Op::Run | Op::Hlt)) = self.dst.as_op(callee) {
-            unfold |= op == Op::Unfold;
-            run |= op == Op::Run;
-            halt |= op == Op::Hlt;
-            callee = self.dst.args(callee)[0];
-        }
-        let mark = match (halt, run, unfold) {
-            (true, ..) => Mark::Halt,
-            (_, true, _) => Mark::Run,
-            (_, _, true) => Mark::Unfold,
-            _ => Mark::Plain,
-        };
-        let Some(closure) = self.stub_of_val(callee) else {
-            if self.record.is_some() {
-                self.explain_unknown(callee, mark);
-            }
-            self.skip(site, postdom::UNKNOWN, &args);
-            self.escape(callee, site, false);
-            self.residual_call(site, callee, &args, None);
-            return None;
-        };
-        let k = self.stubs[closure].source;
-        let free = self.stubs[closure].vals.clone();
-        let recursive = self.facts.is_recursive[k];
-        let n = args.len();
-        let all = (if n >= 64 { u64::MAX } else { (1 << n) - 1 }) & !1;
-        let mut mode = if run { self.start_run(site.past.mode, &args) } else { self.mode_in(closure, site.past.mode) };
-        if halt {
-            self.skip(site, postdom::UNKNOWN, &args);
-            mode = Mode::Filters;
-        }
-        if self.facts.exchanges[k]
-            && let Some(ret) = args.last_mut()
-            && let Some(s) = self.stub_of_val(*ret)
-        {
-            *ret = self.ticket(s);
-        }
-        // What a run comes back to after it skipped something is evaluated once, for all ways there.
-        unfold |= run || matches!((site.past.mode, mode), (Mode::Run(_), Mode::Run(_)));
-        let (mut mask, mut full) = match halt {
-            true => (self.facts.automatic[k], false),
-            false => self.requested(k, &args, all, unfold),
-        };
-        let asked = full;
-        let mut reasons =
-            Reasons { mark, forced: unfold, asked, known_loop: false, drift: 0, knot: false, shared: false };
-        let shared = mask & self.shared(k, &args, unfold);
-        if shared != 0 {
-            reasons.shared = true;
-            mask &= !shared;
-            full = false;
-        }
-        if recursive {
-            // What drifts once the first ones are left out was noted for the parameters that remained.
-            loop {
-                let drift = self.hinted_drift((k, mask), &args) & mask;
-                if drift == 0 {
-                    break;
-                }
-                reasons.drift |= drift;
-                mask &= !drift;
-                full = false;
-            }
-        } else if self.is_inline(k, mask) && !halt {
-            full = true;
-        }
-        if recursive && !full && !halt && self.is_unfolded_loop(k, site) && self.is_header_known(k, &free, &args, site)
-        {
-            full = true;
-            reasons.known_loop = true;
-        }
-        let first = recursive && full && self.last_recorded[k] != site.segment;
-        if recursive && mask != 0 && (first || !full) && (full || !self.is_known_stub(k, mask, &free, &args)) {
-            let unasked = if asked { 0 } else { mask & self.unasked(k) };
-            let drift = self.drift(k, (mask, unasked), &free, &args, site);
-            if drift != 0 {
-                self.note_drift((k, mask), &args, drift);
-                self.has_drift_hint[k] = true;
-                let found_at = self.unit_nodes();
-                self.units[self.unit].last_found = Some(found_at);
-                reasons.drift |= drift;
-                mask &= !drift;
-                full = false;
-            }
-        }
-        if recursive && !full && self.needs_frame(k, mask, &free, &args) {
-            self.note_drift((k, mask), &args, 1 << (n - 1));
-            mask &= !(1 << (n - 1));
-        }
-        if full && first {
-            let knot = (k, free.clone(), args[1..].into());
-            if self.knots.contains(&knot) || self.repeats(k, &free, &args, site) {
-                full = false;
-                mask = all;
-                reasons.knot = true;
-                self.knots.insert(knot);
-            } else {
-                site.past.records = Some(self.record(k, &free, &args, (site.segment, false), site.past.records));
-            }
-        }
-        if self.near_end && (recursive || self.facts.function[k] == Some(k)) {
-            let shown = args.iter().map(|&a| whistle::show(&self.dst, a)).collect();
-            self.note_chain(k, shown, origin);
-        }
-        if full {
-            if self.record.is_some() {
-                self.explain_unfolded(k, reasons);
-            }
-            self.note_entered(k, unfold, site);
-            self.note_returned(closure, &mut site.past);
-            site.past.mode = mode;
-            return Some(Entry { cont: k, free, args });
-        }
-        let masked = (0..n.min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
-        let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
-        let n_stubs = self.stubs.len();
-        let s = self.stub(k, mask, vals);
-        self.stubs[s].is_general |= reasons.drift != 0;
-        if !halt && self.is_linear(s, &args) {
-            if self.record.is_some() {
-                self.explain_unfolded(k, Reasons { forced: false, asked: false, ..reasons });
-            }
-            self.stubs[s].state = State::Consumed;
-            self.note_returned(closure, &mut site.past);
-            site.past.mode = mode;
-            return Some(Entry { cont: k, free, args });
-        }
-        if self.record.is_some() {
-            self.explain_residual(site, k, &args, (s, n_stubs < self.stubs.len()), reasons);
-        }
-        if self.stubs[s].resume.is_none() {
-            self.stubs[s].resume = self.stubs[closure].resume;
-        }
-        let mut i = 0;
-        args.retain(|_| {
-            i += 1;
-            i > 64 || mask >> (i - 1) & 1 == 0
-        });
-        self.request_call(site, s, args);
-        None
-    }
-
     fn call_builtin(&mut self, site: &mut Site, b: Builtin, callee: Val, mut args: Vec<Val>) -> Option<Entry> {
         match b {
             Builtin::Unreachable => self.define(site.block, callee, &args),
@@ -765,83 +610,6 @@ impl<'a> Evaluator<'a> {
         if let Some((_, Some(r))) = ret {
             self.request(site, r, RequestKind::Arg, site.memory.clone());
         }
-    }
-
-    /// Which parameters the filters of `k` want specialized, and whether the call is to be unfolded.
-    fn requested(&mut self, k: Cont, args: &[Val], all: u64, unfold: bool) -> (u64, bool) {
-        let automatic = self.facts.automatic[k];
-        if !self.options.annotations {
-            return (automatic, automatic == all && all != 0);
-        }
-        let filter = &self.source.cont(k).filter;
-        if unfold || filter.all.is_some_and(|f| self.filter_holds(f, args)) {
-            return (all, true);
-        }
-        let mut mask = automatic;
-        for (i, f) in filter.params.iter().enumerate().take(64).skip(1) {
-            if mask >> i & 1 == 0
-                && let Some(f) = f
-                && self.filter_holds(*f, args)
-            {
-                mask |= 1 << i;
-            }
-        }
-        (mask, mask == all && all != 0)
-    }
-
-    /// Parameters that are specialized only because functions are in them.
-    fn unasked(&self, k: Cont) -> u64 {
-        let filters = &self.source.cont(k).filter.params;
-        let asked =
-            filters.iter().take(64).enumerate().filter(|(_, f)| f.is_some()).fold(0, |all, (i, _)| all | 1 << i);
-        self.facts.automatic[k] & !asked
-    }
-
-    fn filter_holds(&mut self, f: Val, args: &[Val]) -> bool {
-        let v = self.filter_value(f, args);
-        self.dst.as_lit(v) == Some(1)
-    }
-
-    /// A filter's value with the arguments substituted. Filters are as deep as their source, which is limited.
-    fn filter_value(&mut self, f: Val, args: &[Val]) -> Val {
-        match self.source.node(f) {
-            Node::Param(_, i) => args[i as usize],
-            Node::Op(op) => {
-                let operands: Vec<Val> = self.source.args(f).iter().map(|&a| self.filter_value(a, args)).collect();
-                self.make(op, f, &operands)
-            }
-            _ => self.value(f),
-        }
-    }
-
-    /// No other call of the stub will come: going on in its body copies nothing.
-    fn is_linear(&mut self, s: StubId, args: &[Val]) -> bool {
-        let stub = &self.stubs[s];
-        let (k, mask) = (stub.source, stub.mask);
-        if self.facts.is_recursive[k] || stub.queued || stub.state != State::New || stub.escaped {
-            return false;
-        }
-        let rank = self.queue_rank(s);
-        if self.queue.peek().is_some_and(|(top, _)| *top >= rank) {
-            return false;
-        }
-        let top_level = self.facts.nest.free(k).is_empty();
-        for i in self.unmasked(k, mask).skip(1) {
-            let ty = self.dst.ty(args[i]);
-            if !self.dst.types.has_function(ty) {
-                continue;
-            }
-            let Some(held) = self.stub_of_val(args[i]) else {
-                if self.dst.as_op(args[i]).is_some() {
-                    return false;
-                }
-                continue;
-            };
-            if top_level || self.stubs[held].rank.1 > self.stubs[s].rank.1 {
-                return false;
-            }
-        }
-        true
     }
 
     fn report_info(&mut self, text: Val, value: Val) {

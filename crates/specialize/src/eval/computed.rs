@@ -13,7 +13,8 @@
 //! - if, outside of a call by `@`, all functions it may come to have filters that hold when their arguments are known,
 //!   and all loops are recursions of these: where the annotations leave a call, it stays.
 
-use super::code::{Call, Code, MAX_PARTS, Operand, Target};
+use super::call::Rules;
+use super::code::{Code, MAX_PARTS, Operand, Target};
 use super::plain::Value;
 use super::{Evaluator, Mode};
 use crate::facts::{Facts, Traits, is_data, is_function};
@@ -63,7 +64,7 @@ impl Traits {
 
 impl Evaluator<'_> {
     /// How calls of a function are computed, if ever.
-    pub(super) fn computable(&mut self, k: Cont, call: &Call) -> Option<Box<Computable>> {
+    pub(super) fn computable(&mut self, k: Cont, rules: &Rules) -> Option<Box<Computable>> {
         let source = self.source;
         let params = source.params(k);
         let (&ret, rest) = params.split_last()?;
@@ -89,7 +90,7 @@ impl Evaluator<'_> {
         let code = Code {
             cont: k,
             n_free: 0,
-            call: call.clone(),
+            rules: *rules,
             insts: Vec::new(),
             tys: params.iter().map(|&p| source.ty(p)).chain(results.iter().copied()).collect(),
             callee: Operand::Slot(n - 1),

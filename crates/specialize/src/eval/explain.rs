@@ -1,6 +1,7 @@
 //! What fills the [record](crate::record): called where the evaluator has decided something, and only if somebody asked.
 //! Makes no nodes that the evaluator has not made, so that the residual program is the same with and without a record.
 
+use super::plain::Value;
 use super::{Evaluator, Site, State, Stub, StubId};
 use crate::facts::loop_condition;
 use crate::record::{Example, Outcome, Piece, Record, RowId, Unknown, Why};
@@ -102,7 +103,7 @@ impl Evaluator<'_> {
     }
 
     /// The number of a reason to unfold a call.
-    pub(super) fn unfold_class(unfold: bool, forced: bool, asked: bool) -> u8 {
+    fn unfold_class(unfold: bool, forced: bool, asked: bool) -> u8 {
         match (unfold, forced, asked) {
             (true, ..) => UNFOLD,
             (_, true, _) => FORCED,
@@ -296,7 +297,8 @@ impl Evaluator<'_> {
             }
             Node::Op(op) => {
                 let operands = self.source.args(f);
-                let holds = |ev: &mut Self, a: Val| op == Op::And && ev.filter_holds(a, args);
+                let values: Vec<Value> = args.iter().map(|&a| self.simple_value(a)).collect();
+                let holds = |ev: &mut Self, a: Val| op == Op::And && ev.filter_holds(a, &values, true) == Some(true);
                 operands.iter().find_map(|&a| if holds(self, a) { None } else { self.blame(a, args) })
             }
             _ => None,

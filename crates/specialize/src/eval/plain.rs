@@ -162,6 +162,14 @@ impl Evaluator<'_> {
         }
     }
 
+    /// The same without a look at where an address leads.
+    pub(super) fn simple_value(&self, v: Val) -> Value {
+        match self.dst.node(v) {
+            Node::Lit(bits) => Value::Lit(bits),
+            _ => Value::node(v),
+        }
+    }
+
     pub(super) fn is_value_known(&self, v: Value) -> bool {
         let mut work: SmallVec<[Value; 8]> = SmallVec::from_slice(&[v]);
         while let Some(v) = work.pop() {
