@@ -43,6 +43,7 @@ pub mod layout;
 pub mod ops;
 pub mod print;
 pub mod read;
+mod rules;
 pub mod scalar;
 pub mod types;
 pub mod verify;
