@@ -55,16 +55,23 @@ impl Operands<'_> {
     }
 
     /// For messages.
+    #[cold]
     fn is_of(&self, i: usize) -> String {
         format!("operand {i} is {}", self.show(self.ty(i)))
     }
 
+    #[cold]
+    fn is_not(&self, i: usize, ty: Ty) -> String {
+        format!("{}, expected {}", self.is_of(i), self.show(ty))
+    }
+
     #[inline]
     fn want(&self, i: usize, ty: Ty) -> Result<(), String> {
-        if self.ty(i) == ty { Ok(()) } else { Err(format!("{}, expected {}", self.is_of(i), self.show(ty))) }
+        if self.ty(i) == ty { Ok(()) } else { Err(self.is_not(i, ty)) }
     }
 
     /// The type of a number or bool, or of those in a vector.
+    #[inline]
     fn prim(&self, i: usize) -> Result<Prim, String> {
         self.w.types.lane_prim(self.ty(i)).ok_or_else(|| self.is_of(i))
     }
@@ -77,6 +84,7 @@ impl Operands<'_> {
         self.w.types.pointee(self.ty(i)).ok_or_else(|| self.is_of(i))
     }
 
+    #[inline]
     fn check(&mut self, op: Op) -> Own {
         match op {
             Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::Shl | Op::Shr => self.check_arithmetic(op),
@@ -96,6 +104,7 @@ impl Operands<'_> {
         }
     }
 
+    #[inline]
     fn check_arithmetic(&self, op: Op) -> Own {
         match op {
             Op::And | Op::Or | Op::Xor => {
@@ -214,6 +223,7 @@ impl Operands<'_> {
         Ok(None)
     }
 
+    #[inline]
     fn check_address(&mut self, op: Op) -> Own {
         match op {
             Op::Lea => {

@@ -83,8 +83,8 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
     let mut may_start_again = true;
     loop {
         stats.rounds += 1;
-        let mut evaluator = eval::Evaluator::new(source, &facts, &hints, options);
-        evaluator.may_start_again = may_start_again && stats.rounds + 2 < MAX_ROUNDS;
+        let may_start_again_now = may_start_again && stats.rounds + 2 < MAX_ROUNDS;
+        let mut evaluator = eval::Evaluator::new(source, &facts, &hints, options, may_start_again_now);
         let outcome = evaluator.run(&roots);
         stats.reductions += evaluator.reductions();
         stats.nodes = evaluator.nodes();

@@ -11,10 +11,11 @@
 //! 4. Full: go on in the body. So too, whatever the filters say, if this is the only call there will be (`is_linear`).
 //! 5. Else a stub for what is specialized, called with the rest.
 
+use super::Evaluator;
 use super::code::Code;
 use super::explain::{Mark, Reasons};
 use super::plain::{Idx, Value};
-use super::{Entry, Evaluator, Mode, Site, State, StubId};
+use super::state::{Entry, Mode, Site, State, StubId};
 use crate::postdom;
 use nyala_base::Span;
 use nyala_ir::scalar::{eval_arith, eval_comparison};
@@ -145,8 +146,8 @@ impl Evaluator<'_> {
             unfiltered: filter.is_empty(),
             always: filter.all.is_some_and(|f| source.as_lit(f) == Some(1)),
             is_recursive: facts.is_recursive[k],
-            is_hinted: self.has_drift_hint[k],
-            may_inline: self.has_inline_hint[k],
+            is_hinted: self.hints.drifts[k],
+            may_inline: self.hints.inlines[k],
             has_loop: facts.has_loop[k],
         }
     }
@@ -175,7 +176,7 @@ impl Evaluator<'_> {
         {
             *ret = self.ticket(s);
         }
-        let rules = self.codes[k].as_ref().map_or_else(|| self.rules(k), |code| code.rules);
+        let rules = self.cache.codes[k].as_ref().map_or_else(|| self.rules(k), |code| code.rules);
         let values: SmallVec<[Value; 16]> = args.iter().map(|&a| self.simple_value(a)).collect();
         let call = Call {
             k,
@@ -188,7 +189,7 @@ impl Evaluator<'_> {
             mode,
         };
         let decision = self.decide_call(&call, site);
-        if self.near_end {
+        if self.budget.near_end {
             self.note_call(k, &values, origin);
         }
         match decision {
@@ -284,12 +285,12 @@ impl Evaluator<'_> {
             if !plan.full && !marks.halt && self.is_unfolded_loop(k, site) {
                 match nodes {
                     Some(Nodes { free, args }) => plan.reasons.known_loop = self.is_header_known(k, free, args, site),
-                    None if self.last_recorded[k] == site.segment => return Some(Decision::Look(call.mode)),
+                    None if self.history.is_recorded(k, site) => return Some(Decision::Look(call.mode)),
                     None => {}
                 }
                 plan.full = plan.reasons.known_loop;
             }
-            if !plan.full || self.last_recorded[k] != site.segment {
+            if !plan.full || !self.history.is_recorded(k, site) {
                 self.compare_with_earlier(k, nodes?, &mut plan, site);
             }
         } else if !plan.full && !marks.halt && rules.may_inline {
@@ -336,7 +337,7 @@ impl Evaluator<'_> {
     pub(super) fn note_call(&mut self, k: Cont, args: &[Value], origin: Span) {
         if self.facts.is_recursive[k] || self.facts.function[k] == Some(k) {
             let shown = args.iter().enumerate().map(|(i, &a)| self.show(k, i, a)).collect();
-            self.note_chain(k, shown, origin);
+            self.budget.note_call(k, shown, origin);
         }
     }
 
@@ -457,19 +458,19 @@ impl Evaluator<'_> {
             let drift = self.drift(k, (plan.mask, unasked), free, args, site);
             if drift != 0 {
                 self.note_drift((k, plan.mask), args, drift);
-                self.has_drift_hint[k] = true;
-                let found_at = self.unit_nodes();
-                self.units[self.unit].last_found = Some(found_at);
+                self.hints.drifts[k] = true;
+                let size = self.size();
+                self.budget.note_found(size);
                 plan.reasons.drift |= drift;
                 plan.leave_out(drift);
             }
         }
         if plan.full {
             let knot = (k, free.clone(), args[1..].into());
-            if self.knots.contains(&knot) || self.repeats(k, free, args, site) {
+            if self.history.knots.contains(&knot) || self.history.repeats(k, free, args, site) {
                 plan.reasons.knot = true;
                 (plan.mask, plan.full) = (self.rules(k).all, false);
-                self.knots.insert(knot);
+                self.history.knots.insert(knot);
             } else {
                 site.past.records = Some(self.record(k, free, args, (site.segment, false), site.past.records));
             }
@@ -491,11 +492,10 @@ impl Evaluator<'_> {
         match stub {
             _ if call.rules.is_recursive => false,
             Callee::Made(..) | Callee::Plain(..) if mask != 0 => false,
-            Callee::Made(..) if self.queue.is_empty() && !has_functions => true,
+            Callee::Made(..) if self.order.is_done() && !has_functions => true,
             _ => {
                 let Some(rank) = self.rank_of_unasked(stub, call.frame, mask) else { return false };
-                let is_before = |&(top, _): &(_, StubId)| (rank.0, rank.1, self.facts.postorder[call.k]) > top;
-                self.queue.peek().is_none_or(is_before)
+                self.order.is_first((rank.0, rank.1, self.facts.postorder[call.k]))
                     && (!has_functions || !self.may_be_held(call.k, rank.1, functions, call.args))
             }
         }

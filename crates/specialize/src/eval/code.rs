@@ -104,11 +104,11 @@ pub(super) enum Target {
 impl Evaluator<'_> {
     /// The code of a continuation with a body.
     pub(super) fn code(&mut self, k: Cont) -> Option<Rc<Code>> {
-        if let Some(code) = &self.codes[k] {
+        if let Some(code) = &self.cache.codes[k] {
             return Some(code.clone());
         }
         let code = Rc::new(self.compile(k, None)?);
-        self.codes[k] = Some(code.clone());
+        self.cache.codes[k] = Some(code.clone());
         Some(code)
     }
 
@@ -262,13 +262,14 @@ impl Evaluator<'_> {
                 let outer = source.types.pointee(source.ty(args[0]))?;
                 match *source.types.kind(outer) {
                     TyKind::Array(elem, _) | TyKind::IndefArray(elem) => {
-                        let step = self.shapes.leaves(source, elem);
+                        let step = self.cache.shapes.leaves(source, elem);
                         let n = source.types.n_parts(outer).unwrap_or(u64::MAX);
                         (1..MAX_LEAVES).contains(&step).then_some(InstKind::Element(step as u32, n))
                     }
                     _ if is_struct(outer) => {
-                        let n = source.types.pointee(source.ty(v)).map_or(0, |part| self.shapes.leaves(source, part));
-                        let start = self.shapes.part_start(source, outer, idx?)?;
+                        let n =
+                            source.types.pointee(source.ty(v)).map_or(0, |part| self.cache.shapes.leaves(source, part));
+                        let start = self.cache.shapes.part_start(source, outer, idx?)?;
                         (n > 0 && start < MAX_LEAVES).then_some(InstKind::Field(start as u32))
                     }
                     _ => None,

@@ -1,8 +1,9 @@
 //! What fills the [record](crate::record): called where the evaluator has decided something, and only if somebody asked.
 //! Makes no nodes that the evaluator has not made, so that the residual program is the same with and without a record.
 
+use super::Evaluator;
 use super::plain::Value;
-use super::{Evaluator, Site, State, Stub, StubId};
+use super::state::{Site, State, Stub, StubId};
 use crate::facts::loop_condition;
 use crate::record::{Example, Outcome, Piece, Record, RowId, Unknown, Why};
 use crate::whistle;
@@ -60,7 +61,7 @@ impl Evaluator<'_> {
         new: &World,
     ) {
         if let Some(record) = &mut self.record {
-            record.finish(conts, vals, &self.dst, new, self.reductions);
+            record.finish(conts, vals, &self.dst, new, self.budget.reductions);
         }
     }
 
@@ -74,7 +75,7 @@ impl Evaluator<'_> {
     pub(super) fn explain_step(&mut self, k: Cont) {
         let (function, n_vals) = (self.facts.function[k], self.dst.n_vals());
         if let Some(record) = &mut self.record {
-            record.enter(function, k, self.reductions, n_vals);
+            record.enter(function, k, self.budget.reductions, n_vals);
         }
     }
 

@@ -4,7 +4,8 @@
 use super::call::{Callee, Decision};
 use super::code::{Code, Inst, InstKind, Number, Operand, Target};
 use super::plain::{Kind, Place, PlainValue, Value};
-use super::{Diverged, Entry, Evaluator, Mode, Site};
+use super::state::{Entry, Mode, Site};
+use super::{Diverged, Evaluator};
 use crate::memory::{self, Leaf, MAX_LEAVES};
 use crate::whistle;
 use nyala_ir::print;
@@ -15,7 +16,7 @@ use std::rc::Rc;
 
 impl Evaluator<'_> {
     pub(super) fn evaluate(&mut self, mut site: Site, entry: Entry) -> Result<(), Box<Diverged>> {
-        let [mut frame, mut ahead] = std::mem::take(&mut self.frames);
+        let [mut frame, mut ahead] = std::mem::take(&mut self.cache.frames);
         let mut entry = Some(entry);
         if let Some(record) = &mut self.record {
             record.begin(site.block);
@@ -55,7 +56,7 @@ impl Evaluator<'_> {
         for frame in [&mut frame, &mut ahead] {
             frame.clear();
         }
-        self.frames = [frame, ahead];
+        self.cache.frames = [frame, ahead];
         Ok(())
     }
 
@@ -68,13 +69,13 @@ impl Evaluator<'_> {
         site: &mut Site,
     ) -> Result<Rc<Code>, Box<Diverged>> {
         loop {
-            self.reductions += 1;
+            self.budget.reductions += 1;
             if self.record.is_some() {
                 self.explain_step(code.cont);
             }
             // A few more arrays may be too much.
-            let is_large = self.bytes() > self.max_bytes / 2;
-            if self.reductions.is_multiple_of(1024) || self.reductions < 1024 || is_large {
+            let is_large = self.bytes() > self.budget.max_bytes / 2;
+            if self.budget.reductions.is_multiple_of(1024) || self.budget.reductions < 1024 || is_large {
                 self.check_budget()?;
                 self.collect(frame)?;
             }
@@ -98,7 +99,7 @@ impl Evaluator<'_> {
                         else {
                             return Ok(code);
                         };
-                        if self.near_end {
+                        if self.budget.near_end {
                             self.note_call(next.cont, &[mem], code.origin);
                         }
                         site.past.mode = mode;
@@ -145,7 +146,7 @@ impl Evaluator<'_> {
                 }
                 Some(Decision::Leave(_)) | None => return Ok(code),
             }
-            if self.near_end {
+            if self.budget.near_end {
                 self.note_call(next.cont, &ahead[next.n_free..next.n_free + n], code.origin);
             }
             std::mem::swap(frame, ahead);
@@ -286,7 +287,7 @@ impl Evaluator<'_> {
     /// Whether an object has that many leaves.
     fn is_within(&mut self, base: Val, n: u64) -> bool {
         let Some(ty) = self.dst.types.pointee(self.dst.ty(base)) else { return false };
-        matches!(self.dst.types.kind(ty), TyKind::IndefArray(_)) || n <= self.shapes.leaves(&self.dst, ty)
+        matches!(self.dst.types.kind(ty), TyKind::IndefArray(_)) || n <= self.cache.shapes.leaves(&self.dst, ty)
     }
 
     /// What is in memory at a place, a struct of that many parts or none, if all of it is known.
@@ -303,7 +304,7 @@ impl Evaluator<'_> {
     }
 
     fn known_leaf(&mut self, base: Val, at: u64, ty: Ty, site: &mut Site) -> Option<Value> {
-        let constant = self.constants.leaf(&mut self.dst, &mut self.shapes, base, at);
+        let constant = self.cache.constants.leaf(&mut self.dst, &mut self.cache.shapes, base, at);
         match constant.unwrap_or_else(|| site.memory.leaf(base, at)) {
             Leaf::Unknown => None,
             Leaf::Lit(bits) => Some(Value::Lit(bits)),
