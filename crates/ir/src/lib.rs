@@ -45,6 +45,7 @@ pub mod layout;
 pub mod ops;
 pub mod print;
 pub mod read;
+mod rules;
 pub mod scalar;
 pub mod target;
 pub mod types;

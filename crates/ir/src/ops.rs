@@ -35,7 +35,7 @@ pub enum Rule {
     Mem,
     /// Stated by whoever builds it; printed as `op[ty](…)`.
     Stated,
-    /// Follows from the operands by a rule of its own ([`crate::World`]'s constructor).
+    /// Follows from the operands by a rule of its own (`rules.rs`).
     Own,
 }
 

@@ -7,8 +7,8 @@
 use crate::builtins::Builtin;
 use crate::cont::{AsmInfo, Body, ContData, Linkage, NameTable, Names, Pooled, Rare};
 use crate::fold;
-use crate::ops::{Effect, Op, Rule};
-use crate::types::{Prim, Ty, TyKind, Types};
+use crate::ops::{Effect, Op};
+use crate::types::{Prim, Ty, Types};
 use hashbrown::HashTable;
 use nyala_base::locality::spread;
 use nyala_base::{Id, LocalityHasher, SideTable, Span};
@@ -304,7 +304,7 @@ impl World {
 
     // Continuations and globals.
 
-    /// A new continuation of type `ty`, a [`TyKind::Cn`]; its parameters exist at once, its body comes with
+    /// A new continuation of type `ty`, a [`Cn`](crate::TyKind::Cn); its parameters exist at once, its body comes with
     /// [`World::define`]. `param_names` may be shorter than the parameters.
     pub fn declare(&mut self, name: &str, ty: Ty, param_names: &[&str]) -> Cont {
         let k = self.reserve(ty);
@@ -483,7 +483,7 @@ impl World {
         self.make(op, None, args)
     }
 
-    /// An operation with a stated type ([`Rule::Stated`]).
+    /// An operation with a stated type ([`Rule::Stated`](crate::Rule::Stated)).
     pub fn op_ty(&mut self, op: Op, ty: Ty, args: &[Val]) -> Val {
         self.make(op, Some(ty), args)
     }
@@ -512,220 +512,6 @@ impl World {
     pub fn not(&mut self, v: Val) -> Val {
         let ones = self.lit(self.ty(v), u64::MAX);
         self.op(Op::Xor, &[v, ones])
-    }
-
-    /// The type of an operation, or what is wrong with its operands. `stated` is the type given by the maker: for
-    /// `slot` and `alloc` the type of the element, else the type of the result.
-    pub fn result_ty(&mut self, op: Op, stated: Option<Ty>, args: &[Val]) -> Result<Ty, String> {
-        if op.arity() >= 0 && op.arity() as usize != args.len() {
-            return Err(format!("takes {} operands, has {}", op.arity(), args.len()));
-        }
-        let mem = self.types.mem();
-        let ty = |i: usize| self.entries[args[i].idx()].ty;
-        let show = |t: Ty| self.types.display(t);
-        let want = |i: usize, t: Ty| {
-            if ty(i) == t { Ok(()) } else { Err(format!("operand {i} is {}, expected {}", show(ty(i)), show(t))) }
-        };
-        // Of lanes, too.
-        let prim = |i: usize| self.types.lane_prim(ty(i)).ok_or_else(|| format!("operand {i} is {}", show(ty(i))));
-        let is_int = |i: usize| self.types.as_prim(ty(i)).is_some_and(Prim::is_int);
-        if matches!(op.effect(), Effect::Partial | Effect::Write) {
-            want(0, mem)?;
-        }
-        match op {
-            Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::Shl | Op::Shr => {
-                want(1, ty(0))?;
-                if prim(0)? == Prim::Bool || (matches!(op, Op::Shl | Op::Shr) && prim(0)?.is_float()) {
-                    return Err(format!("operands are {}", show(ty(0))));
-                }
-            }
-            Op::And | Op::Or | Op::Xor => {
-                want(1, ty(0))?;
-                if prim(0)?.is_float() {
-                    return Err("operands are floats".into());
-                }
-            }
-            Op::PDiv | Op::PRem => {
-                want(2, ty(1))?;
-                if !prim(1)?.is_int() {
-                    return Err(format!("operands are {}", show(ty(1))));
-                }
-            }
-            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
-                want(1, ty(0))?;
-                if !matches!(self.types.kind(ty(0)), TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Ptr { .. }) {
-                    return Err(format!("cannot compare {}", show(ty(0))));
-                }
-            }
-            Op::Cast => {
-                prim(0)?;
-                stated.filter(|&t| self.types.same_lanes(t, ty(0))).ok_or("not a cast to as many numbers")?;
-            }
-            Op::Select => {
-                want(2, ty(1))?;
-                let by_lane = prim(0)? == Prim::Bool && self.types.same_lanes(ty(0), ty(1));
-                if ty(0) != self.types.bool() && !by_lane {
-                    return Err(format!("cannot select {} by {}", show(ty(1)), show(ty(0))));
-                }
-            }
-            Op::Struct | Op::Array => {
-                let to = stated.ok_or("needs a type")?;
-                if self.types.n_parts(to) != Some(args.len() as u64) {
-                    return Err(format!("{} parts for {}", args.len(), show(to)));
-                }
-                for i in 0..args.len() {
-                    want(i, self.types.part(to, i as u64).ok_or("no such part")?)?;
-                }
-            }
-            Op::Splat => {
-                let to = stated.filter(|&t| matches!(self.types.kind(t), TyKind::Array(..) | TyKind::Vector(..)));
-                let to = to.ok_or("needs the type of an array or vector")?;
-                want(0, self.types.part(to, 0).ok_or("not an array")?)?;
-            }
-            Op::Extract | Op::Insert if self.types.as_vector(ty(0)).is_some() => {
-                if !is_int(1) {
-                    return Err("the index is no integer".into());
-                }
-                let lane = self.types.prim(prim(0)?);
-                if op == Op::Extract {
-                    return Ok(lane);
-                }
-                want(2, lane)?;
-            }
-            Op::Shuffle => {
-                want(1, ty(0))?;
-                let lanes = |i: usize| self.types.as_vector(ty(i)).ok_or_else(|| format!("operand {i} is no vector"));
-                let (prim, _) = lanes(0)?;
-                let (idx, n) = lanes(2)?;
-                if !idx.is_int() {
-                    return Err("the indices are no integers".into());
-                }
-                return Ok(self.types.vector(prim, n));
-            }
-            Op::Extract | Op::Insert => {
-                let idx = self.as_lit(args[1]).ok_or("the index is not a literal")?;
-                let n = self.types.n_parts(ty(0)).ok_or_else(|| format!("{} has no parts", show(ty(0))))?;
-                if idx >= n {
-                    return Err(format!("part {idx} of {n}"));
-                }
-                let part = self.types.part(ty(0), idx).ok_or("no such part")?;
-                if op == Op::Extract {
-                    return Ok(part);
-                }
-                want(2, part)?;
-            }
-            Op::Lea => {
-                let TyKind::Ptr { pointee, space } = *self.types.kind(ty(0)) else {
-                    return Err(format!("operand 0 is {}", show(ty(0))));
-                };
-                if !is_int(1) {
-                    return Err("the index is no integer".into());
-                }
-                let idx = match self.types.kind(pointee) {
-                    TyKind::Array(..) | TyKind::IndefArray(_) | TyKind::Vector(..) => 0,
-                    _ => self.as_lit(args[1]).ok_or("the index is not a literal")?,
-                };
-                let part = self.types.part(pointee, idx).ok_or("no such part")?;
-                return Ok(self.types.intern(TyKind::Ptr { pointee: part, space }));
-            }
-            Op::Load => return self.types.pointee(ty(1)).ok_or_else(|| format!("operand 1 is {}", show(ty(1)))),
-            Op::Store => {
-                let to = self.types.pointee(ty(1)).ok_or_else(|| format!("operand 1 is {}", show(ty(1))))?;
-                want(2, to)?;
-            }
-            Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
-                let numbers = op.literal_operands().chain((op == Op::Atomic).then_some(1));
-                if let Some(i) = numbers.into_iter().find(|&i| !is_int(i)) {
-                    return Err(format!("operand {i} is {}", show(ty(i))));
-                }
-                if op == Op::Fence {
-                    return Ok(mem);
-                }
-                let at = op.writes().map_or(1, |w| w.0);
-                let to = self.types.pointee(ty(at)).ok_or_else(|| format!("operand {at} is {}", show(ty(at))))?;
-                if !self.types.is_atomic(to) {
-                    return Err(format!("{} is not atomic", show(to)));
-                }
-                if let Some((_, written)) = op.writes() {
-                    want(written, to)?;
-                }
-                if matches!(op, Op::Cmpxchg | Op::CmpxchgWeak) {
-                    want(2, to)?;
-                    let bool = self.types.bool();
-                    let pair = self.types.tuple(&[to, bool]);
-                    return Ok(self.types.tuple(&[mem, pair]));
-                }
-                if op != Op::AtomicStore {
-                    return Ok(self.types.tuple(&[mem, to]));
-                }
-            }
-            Op::Prefetch => {
-                self.types.pointee(ty(1)).ok_or_else(|| format!("operand 1 is {}", show(ty(1))))?;
-                if let Some(i) = [2, 3].into_iter().find(|&i| self.types.as_prim(ty(i)) != Some(Prim::I32)) {
-                    return Err(format!("operand {i} is {}", show(ty(i))));
-                }
-            }
-            Op::Scope => {
-                let i32 = self.types.i32();
-                return Ok(self.types.tuple(&[mem, i32]));
-            }
-            Op::Restrict => {
-                self.types.pointee(ty(0)).ok_or_else(|| format!("operand 0 is {}", show(ty(0))))?;
-                if !is_int(1) || self.as_lit(args[2]).is_none_or(|kind| kind > 1) {
-                    return Err("takes a scope and a kind, 0 or 1".into());
-                }
-            }
-            Op::Aligned => {
-                self.types.pointee(ty(0)).ok_or_else(|| format!("operand 0 is {}", show(ty(0))))?;
-                if !is_int(1) {
-                    return Err("the alignment is no integer".into());
-                }
-            }
-            Op::Slot | Op::Alloc => {
-                let mut elem = stated.ok_or("needs a type")?;
-                if op == Op::Alloc {
-                    want(1, self.types.i64())?;
-                    elem = self.types.indef_array(elem);
-                }
-                let ptr = self.types.ptr(elem);
-                return Ok(self.types.tuple(&[mem, ptr]));
-            }
-            Op::Tuple => {
-                let tys: Vec<Ty> = (0..args.len()).map(ty).collect();
-                return Ok(self.types.tuple(&tys));
-            }
-            Op::Fmin | Op::Fmax | Op::Copysign | Op::Pow | Op::Atan2 | Op::Pext | Op::Pdep => want(1, ty(0))?,
-            Op::Bits => {
-                let bools = self.types.as_vector(ty(0)).is_some_and(|(lane, _)| lane == Prim::Bool);
-                if !bools || !stated.is_some_and(|t| self.types.as_prim(t).is_some_and(Prim::is_int)) {
-                    return Err("makes an integer of a vector of bools".into());
-                }
-            }
-            Op::Rcp | Op::Rsqrt if prim(0)? != Prim::F32 => return Err(format!("operand 0 is {}", show(ty(0)))),
-            Op::Rcp14 | Op::Rsqrt14 if prim(0)? == Prim::F16 => return Err(format!("operand 0 is {}", show(ty(0)))),
-            Op::Fma => {
-                want(1, ty(0))?;
-                want(2, ty(0))?;
-            }
-            _ => {}
-        }
-        if matches!(op, Op::Popcount | Op::Clz | Op::Ctz | Op::Pext | Op::Pdep) && !prim(0)?.is_int() {
-            return Err(format!("operand 0 is {}", show(ty(0))));
-        }
-        if op.is_math() && !prim(0)?.is_float() {
-            return Err(format!("operand 0 is {}", show(ty(0))));
-        }
-        match op.rule() {
-            Rule::Same(i) => Ok(ty(i)),
-            Rule::Bool => Ok(self.types.bool()),
-            Rule::Truth => {
-                let ty = ty(0);
-                Ok(self.types.like(ty, Prim::Bool))
-            }
-            Rule::Mem => Ok(mem),
-            Rule::Stated => stated.ok_or_else(|| "needs a type".into()),
-            Rule::Own => Err("has no type rule".into()),
-        }
     }
 
     /// Whether an operation that is made now is fast.

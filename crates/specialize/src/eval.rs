@@ -1,15 +1,18 @@
-//! The evaluator proper. One call of a known continuation is decided so:
+//! The evaluator proper: what it has, and the loop over its work list. Each part has one subject, and a file of its own.
 //!
-//! 1. `@@`, a filter that is true for the whole function, or for every parameter but `mem`: *full*. Else the parameters
-//!    whose filter is true, and those that are functions ([`Facts::automatic`]).
-//! 2. A recursive callee is compared with its ancestors ([`whistle`]): parameters that drift are not
-//!    specialized. A full unfold that repeats an ancestor's arguments, under dynamic control, becomes a *knot*: a block.
-//! 3. Full: go on in the body. So too, whatever the filters say, if this is the only call there will be (`is_linear`).
-//! 4. Else a stub for what is specialized, called with the rest.
+//! | | |
+//! |---|---|
+//! | what goes on in bodies | `machine` on `code`, with values that are no nodes (`plain`); nodes (`values`); calls computed as a whole (`computed`) |
+//! | what becomes of a call | `call`; `run` for those by `@` and `$`; how residual blocks end: `residual` |
+//! | closures and blocks | `state`; in what order they are built: `stubs`; what they know of memory: `kept` |
+//! | what is asked about other calls | `history`, `hints`, `sharing` |
+//! | what it may take, what is told of it | `budget`, `explain` |
 //!
 //! Memory is no part of a memo key: a stub that is requested from several places knows what all of them know, a recursive
-//! one what it leaves alone (`kept`), an escaped one nothing. What is decided without residual nodes: `machine`.
+//! one what it leaves alone, an escaped one nothing.
 
+mod budget;
+mod call;
 mod code;
 mod computed;
 mod explain;
@@ -18,302 +21,99 @@ mod history;
 mod kept;
 mod machine;
 mod plain;
+mod residual;
 mod run;
 mod sharing;
+mod state;
 mod stubs;
-mod units;
 mod values;
 
 use crate::Options;
 use crate::facts::Facts;
-use crate::memory::{self, Memory};
-use crate::postdom;
+use crate::memory;
 use crate::record::Record as Explained;
-use crate::whistle::{self, CallKey, Diverged, Hints};
-use explain::{Mark, Reasons};
-use nyala_base::{Diagnostic, Id, SideTable, Span};
-use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Val, World};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BinaryHeap, VecDeque};
+use crate::whistle::{CallKey, Diverged, Hints};
+use nyala_base::{Diagnostic, SideTable};
+use nyala_ir::{Cont, Linkage, Val, World};
+use rustc_hash::FxHashSet;
+use state::{Mode, NO_PAST, RunCall, StubId, Stubs};
 use std::rc::Rc;
 
-/// Unfolds of recursive continuations kept for the report of a divergence.
-const CHAIN: usize = 1024;
-
-type StubId = usize;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// Not built; may have been requested.
-    New,
-    /// Built in full generality: any residual code may use it.
-    Built,
-    /// Inlined, or built for just the requests there were. Whoever asks again gets a fresh one ([`Stub::alias`]).
-    Consumed,
-}
-
-/// A continuation of the source with what it captures and the parameters it is specialized in.
-pub struct Stub {
-    source: Cont,
-    /// Parameters specialized, a bit each.
-    mask: u64,
-    /// Values of the source's free values, then of the specialized parameters.
-    vals: Rc<[Val]>,
-    /// The residual continuation.
-    cont: Cont,
-    state: State,
-    /// Residual code uses it as a value.
-    escaped: bool,
-    queued: bool,
-    requests: Vec<Request>,
-    /// What its first request came from.
-    past: Past,
-    /// The mode to evaluate it in wherever it is called.
-    resume: Option<Mode>,
-    /// When it was made, in reductions; by the code that a call by `@` runs, made last.
-    made: u64,
-    /// Stands in for it once it is consumed.
-    alias: Option<StubId>,
-    /// If it was built for requests that know something of memory: what, and the block.
-    assumed: Option<Box<(Memory, Cont)>>,
-    rank: (u32, u32),
-    /// A call that has a record may leave by it: it is a continuation among the values that the call was given.
-    is_exit: bool,
-    /// What it captures was searched for such continuations.
-    has_exits_marked: bool,
-    /// Records that were there when it was made first.
-    n_records: u32,
-    /// The record of its block, once that is begun.
-    record: Option<u32>,
-    /// The unit it is evaluated in.
-    unit: Cont,
-    /// It may capture the address of an object.
-    holds_address: bool,
-    /// Inlined where its only call was.
-    was_called: bool,
-    /// Parameters that drift were left out.
-    is_general: bool,
-}
-
-/// A place of residual code that goes on at a stub.
-struct Request {
-    block: Cont,
-    /// Which of the bodies that the block had so far.
-    version: u32,
-    kind: RequestKind,
-    memory: Memory,
-}
-
-enum RequestKind {
-    /// The block ends with a call of it; `args` has the current `mem` and the remaining arguments.
-    Jump { args: Vec<Val> },
-    /// The block's body has it among its arguments.
-    Arg,
-}
-
-/// One unfold or residual function, for comparison with later ones.
-struct Record {
-    cont: Cont,
-    free: Rc<[Val]>,
-    /// By parameter; `mem` included, not compared.
-    args: Box<[Val]>,
-    segment: u32,
-    /// Parameters that drift were left out.
-    is_general: bool,
-    /// Records before it on the way.
-    depth: u32,
-    next: Option<u32>,
-}
-
-/// The residual block under construction.
-struct Site {
-    block: Cont,
-    /// From one residual terminator to the next.
-    segment: u32,
-    past: Past,
-    memory: Memory,
-}
-
-/// What happened on the way to some code.
-#[derive(Clone, Copy)]
-struct Past {
-    records: Option<u32>,
-    /// What of these has returned.
-    returned: Option<u32>,
-    entered: Option<u32>,
-    mode: Mode,
-}
-
-const NO_PAST: Past = Past { records: None, returned: None, entered: None, mode: Mode::Filters };
-
-/// The records from `first` to `last`, as far as they are on the way, are of calls that have returned.
-struct Returned {
-    first: u32,
-    last: u32,
-    next: Option<u32>,
-}
-
-/// A function with loops was entered, by `@@` or otherwise.
-struct Entered {
-    cont: Cont,
-    unfold: bool,
-    next: Option<u32>,
-}
-
-/// How calls are evaluated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mode {
-    /// As their filters say.
-    Filters,
-    /// Within the call by `@` with that index: all known callees are unfolded.
-    Run(u32),
-    /// The same, but behind a call that could not be decided, up to its post-dominator, if that is code of which there
-    /// is no closure yet: as filters say.
-    Skip(u32, Option<Cont>),
-}
-
-/// A call by `@`.
-struct RunCall {
-    /// Continuations made before are outside, and end it.
-    start: u64,
-    /// The mode there.
-    outer: Mode,
-}
-
-/// A recursive continuation, its free values, its arguments without `mem`.
-type Knot = (Cont, Rc<[Val]>, Box<[Val]>);
-
-/// A call for the report of a divergence, and its arguments.
-type Link = (Cont, Span, Vec<String>);
-
-/// What to evaluate next: a continuation of the source, its free values, its arguments.
-struct Entry {
-    cont: Cont,
-    free: Rc<[Val]>,
-    args: Vec<Val>,
-}
+pub use state::{Stub, View};
 
 pub struct Evaluator<'a> {
     source: &'a World,
     facts: &'a Facts,
-    hints: &'a Hints,
     options: Options,
+    hints: hints::Advice<'a>,
     /// The residual graph.
     pub dst: World,
-    codes: SideTable<Cont, Option<Rc<code::Code>>>,
-    constants: memory::Constants,
-    computer: computed::Computer<'a>,
-    plain: plain::Plain,
-    /// Where the living ones go next.
-    spare: plain::Plain,
-    /// Frames that nobody uses.
-    frames: [Vec<plain::Value>; 2],
-    literals: SideTable<Val, Option<Val>>,
-    shapes: memory::Shapes,
-    stubs: Vec<Stub>,
-    stub_of: SideTable<Cont, Option<u32>>,
-    memo: stubs::Memo,
-    tickets: stubs::Tickets,
+    stubs: Stubs,
+    order: stubs::Order,
+    history: history::History,
+    budget: budget::Budget,
     /// See `kept.rs`.
     writes_of: kept::WritesOf,
-    /// Birth of residual parameters, and of what was computed from them; with the nesting of held stubs.
-    ranks: SideTable<Val, Option<(u32, u32)>>,
-    births: u32,
-    queue: BinaryHeap<((u32, u32, u32), StubId)>,
-    records: Vec<Record>,
-    returned: Vec<Returned>,
-    entered: Vec<Entered>,
     run_calls: Vec<RunCall>,
     /// The continuation being evaluated, and how.
     current: (Cont, Mode),
     segments: u32,
-    knots: FxHashSet<Knot>,
-    noted: Hints,
-    reports: Vec<Diagnostic>,
-    reductions: u64,
-    /// The root, or the function that captures nothing and has nothing specialized, whose code is evaluated. Budgets, and
-    /// what one round tells the next, are its own, so that they do not depend on how many others there are.
-    unit: Cont,
-    units: SideTable<Cont, units::Unit>,
-    /// Nodes and reductions that were there when it was told last what the unit has.
-    counted: (u64, u64),
-    /// Blocks of each continuation in each unit.
-    blocks: FxHashMap<(Cont, Cont), u64>,
-    /// The segment of the newest record.
-    last_recorded: SideTable<Cont, u32>,
-    /// Calls of it were found to drift, now or in earlier rounds.
-    has_drift_hint: SideTable<Cont, bool>,
-    max_bytes: u64,
-    /// There is another round for what is found.
-    pub may_start_again: bool,
-    /// Earlier rounds found calls of it that are the only ones.
-    has_inline_hint: SideTable<Cont, bool>,
-    /// A budget will soon be spent: calls are noted for the report.
-    near_end: bool,
+    /// Bodies that a residual block had so far.
     versions: SideTable<Cont, u32>,
-    chain: VecDeque<Link>,
+    cache: Cache,
+    computer: computed::Computer<'a>,
+    plain: plain::Plain,
+    reports: Vec<Diagnostic>,
     /// What was decided, for those who ask.
     record: Option<Box<Explained>>,
 }
 
+/// What is found once and kept for speed.
+#[derive(Default)]
+struct Cache {
+    codes: SideTable<Cont, Option<Rc<code::Code>>>,
+    /// Residual values of source values that do not depend on where they are used.
+    literals: SideTable<Val, Option<Val>>,
+    constants: memory::Constants,
+    shapes: memory::Shapes,
+    /// Frames that nobody uses.
+    frames: [Vec<plain::Value>; 2],
+}
+
 impl<'a> Evaluator<'a> {
-    pub fn new(source: &'a World, facts: &'a Facts, hints: &'a Hints, options: Options) -> Evaluator<'a> {
+    /// `may_start_again`: there is another round for what is found.
+    pub fn new(source: &'a World, facts: &'a Facts, hints: &'a Hints, options: Options, may_start_again: bool) -> Self {
         Evaluator {
             source,
             facts,
-            hints,
             options,
+            hints: hints::Advice::new(hints),
             dst: World::like(source),
-            codes: SideTable::default(),
-            constants: memory::Constants::default(),
-            computer: computed::Computer::default(),
-            plain: plain::Plain::default(),
-            spare: plain::Plain::default(),
-            frames: Default::default(),
-            literals: SideTable::default(),
-            shapes: memory::Shapes::default(),
-            stubs: Vec::new(),
-            stub_of: SideTable::default(),
-            memo: stubs::Memo::default(),
-            tickets: stubs::Tickets::default(),
+            stubs: Stubs::default(),
+            order: stubs::Order::default(),
+            history: history::History::default(),
+            budget: budget::Budget::new(options.budget, may_start_again),
             writes_of: kept::WritesOf::default(),
-            ranks: SideTable::default(),
-            births: 0,
-            queue: BinaryHeap::new(),
-            records: Vec::new(),
-            returned: Vec::new(),
-            entered: Vec::new(),
             run_calls: Vec::new(),
             current: (Cont(0), Mode::Filters),
             segments: 0,
-            knots: FxHashSet::default(),
-            noted: Hints::default(),
-            reports: Vec::new(),
-            reductions: 0,
-            unit: Cont(0),
-            units: SideTable::default(),
-            counted: (0, 0),
-            blocks: FxHashMap::default(),
-            last_recorded: SideTable::default(),
-            has_drift_hint: hints.drifting(),
-            max_bytes: units::max_bytes(options.budget),
-            may_start_again: false,
-            has_inline_hint: hints.inlining(),
-            near_end: false,
             versions: SideTable::default(),
-            chain: VecDeque::new(),
+            cache: Cache::default(),
+            computer: computed::Computer::default(),
+            plain: plain::Plain::default(),
+            reports: Vec::new(),
             record: options.record.then(Default::default),
         }
     }
 
     pub fn reductions(&self) -> u64 {
-        self.reductions
+        self.budget.reductions
     }
     pub fn nodes(&self) -> usize {
         self.dst.n_vals()
     }
     pub fn take_noted(&mut self) -> Hints {
-        std::mem::take(&mut self.noted)
+        std::mem::take(&mut self.hints.noted)
     }
     pub fn take_reports(&mut self) -> Vec<Diagnostic> {
         std::mem::take(&mut self.reports)
@@ -323,13 +123,17 @@ impl<'a> Evaluator<'a> {
         (*self.source.cont(root).linkage).clone()
     }
 
+    fn view(&self) -> View<'_> {
+        View { dst: &self.dst, stubs: &self.stubs }
+    }
+
     /// Notes the kinds of calls that are the only ones of their callee, so that the next round unfolds them (`001` 4.6).
     /// `n_uses` counts the residual uses of a continuation.
     pub fn note_single_calls(&mut self, n_uses: impl Fn(Cont) -> u32) {
         let takes_function = |&p: &Val| self.source.types.has_function(self.source.ty(p));
         let mut single: Vec<(Cont, CallKey)> = Vec::new();
         let mut several: FxHashSet<(Cont, CallKey)> = FxHashSet::default();
-        for stub in &self.stubs {
+        for stub in self.stubs.iter() {
             let k = stub.source;
             let n = n_uses(stub.cont);
             if n == 0 && !stub.was_called
@@ -345,51 +149,26 @@ impl<'a> Evaluator<'a> {
         }
         for (unit, key) in single {
             if !several.contains(&(unit, key)) {
-                self.noted.note_inline(unit, key);
+                self.hints.noted.note_inline(unit, key);
             }
         }
     }
 
-    /// The source continuation and captured values of a closure.
-    pub fn captured(&self, v: Val) -> Option<(Cont, &[Val])> {
-        let stub = &self.stubs[self.stub_of_val(v)?];
-        Some((stub.source, &stub.vals))
-    }
-
-    /// When a residual parameter was made.
-    pub fn birth(&self, v: Val) -> u32 {
-        self.ranks[v].map_or(0, |r| r.0)
-    }
-
-    /// For a closure, how deep stubs are held in it.
-    pub fn height(&self, v: Val) -> Option<u32> {
-        Some(self.stubs[self.stub_of_val(v)?].rank.1)
-    }
-
+    #[inline]
     fn stub_of_val(&self, v: Val) -> Option<StubId> {
-        match self.dst.node(v) {
-            Node::Cont(c) => self.stub_of[c].map(|s| s as usize),
-            _ => None,
-        }
+        self.stubs.of_val(&self.dst, v)
     }
 
     /// The continuation that residual code must use where it means `c`.
     pub fn resolve(&self, c: Cont) -> Cont {
-        let Some(mut s) = self.stub_of[c].map(|s| s as usize) else { return c };
-        while let Some(alias) = self.stubs[s].alias {
-            s = alias;
-        }
-        self.stubs[s].cont
+        self.stubs.resolve(c)
     }
 
     /// Gives the memory back of what only evaluation needs.
     pub fn forget_code(&mut self) {
-        self.codes = SideTable::default();
+        self.cache = Cache::default();
         self.plain = plain::Plain::default();
-        self.spare = plain::Plain::default();
-        self.literals = SideTable::default();
-        self.knots = FxHashSet::default();
-        self.records = Vec::new();
+        self.history.forget();
     }
 
     pub fn run(&mut self, roots: &[Cont]) -> Result<(), Box<Diverged>> {
@@ -400,12 +179,12 @@ impl<'a> Evaluator<'a> {
         }
         let mut left: Option<Box<Diverged>> = None;
         loop {
-            while let Some((_, s)) = self.queue.pop() {
+            while let Some(s) = self.order.next() {
                 let Err(diverged) = self.decide(s) else { continue };
                 // The others may find more for the next round, which they need not find again.
                 self.plain.clear();
-                self.units[self.unit].is_left = true;
-                self.units[self.unit].is_spent = !diverged.is_early;
+                self.budget.units[self.budget.unit].is_left = true;
+                self.budget.units[self.budget.unit].is_spent = !diverged.is_early;
                 if diverged.is_total {
                     return Err(diverged);
                 }
@@ -421,440 +200,7 @@ impl<'a> Evaluator<'a> {
 
     /// The residual continuation of a root.
     pub fn root(&self, root: Cont) -> Cont {
-        let s = self.first_stub(root, 0, &[]).expect("roots have stubs");
-        self.resolve(self.stubs[s].cont)
-    }
-
-    fn copy_globals(&mut self) {
-        for i in 0..self.source.n_globals() {
-            let data = self.source.global(nyala_ir::Global(i as u32));
-            self.dst.set_origin(data.origin);
-            self.dst.declare_global(&data.name, data.ty, data.mutable);
-        }
-        for i in 0..self.source.n_globals() {
-            let g = nyala_ir::Global(i as u32);
-            if let Some(init) = self.source.global(g).init {
-                let init = self.value(init);
-                self.dst.set_init(g, init);
-            }
-        }
-    }
-
-    /// Functions in globals that residual code still loads must exist. True if there were new ones.
-    fn escape_globals(&mut self) -> bool {
-        let has_function = |g: usize| self.dst.types.has_function(self.dst.global(nyala_ir::Global(g as u32)).ty);
-        if !(0..self.dst.n_globals()).any(has_function) {
-            return false;
-        }
-        let mut seen: SideTable<Val, bool> = SideTable::default();
-        let mut work: Vec<Val> = Vec::new();
-        let mut found = false;
-        for k in (0..self.dst.n_conts()).map(Cont::from_idx) {
-            if let Some(body) = self.dst.body(k) {
-                work.push(body.callee);
-                work.extend(body.args);
-            }
-        }
-        while let Some(v) = work.pop() {
-            if std::mem::replace(&mut seen[v], true) {
-                continue;
-            }
-            work.extend(self.dst.args(v));
-            if let Node::Global(g) = self.dst.node(v)
-                && let Some(init) = self.dst.global(g).init
-                && self.dst.types.has_function(self.dst.ty(init))
-            {
-                let mut parts = vec![init];
-                while let Some(p) = parts.pop() {
-                    if let Some(s) = self.stub_of_val(p) {
-                        let s = self.live(s);
-                        found |= !self.stubs[s].escaped;
-                        self.escape_stub(s, NO_PAST);
-                    }
-                    parts.extend(self.dst.args(p));
-                }
-            }
-        }
-        found
-    }
-
-    // Evaluation.
-
-    fn diverged(&self, what: &'static str, limit: u64) -> Box<Diverged> {
-        let mut calls: FxHashMap<Cont, (Vec<&[String]>, Span)> = FxHashMap::default();
-        for (k, span, args) in &self.chain {
-            let (calls, last) = calls.entry(*k).or_default();
-            calls.push(args);
-            *last = *span;
-        }
-        // The one that counts, if there is one; or that has the most numbers.
-        let rank = |k: Cont, calls: &[&[String]]| {
-            let counts = whistle::counts(&whistle::last_calls(calls));
-            let (numbers, _) = whistle::numbers(calls);
-            (counts, numbers.max(whistle::FEW_NUMBERS), self.facts.is_recursive[k], calls.len(), k)
-        };
-        let worst = calls.iter().max_by_key(|(k, (calls, _))| rank(**k, calls));
-        let cont = worst.map(|(k, _)| *k);
-        let last = worst.map(|(_, (calls, _))| whistle::last_calls(calls)).unwrap_or_default();
-        let chain = last.into_iter().map(<[String]>::to_vec).collect();
-        let call = worst.map_or(self.dst.current_origin(), |(_, (_, last))| *last);
-        let around = cont.map_or(Vec::new(), |k| self.calls_around(k));
-        let (is_early, is_total) = (false, false);
-        Box::new(Diverged { what, limit, cont, call, around, chain, is_early, is_total, record: None })
-    }
-
-    /// One call; what to evaluate next, or nothing if the block ends here.
-    fn call(&mut self, site: &mut Site, callee: Val, mut args: Vec<Val>, origin: Span) -> Option<Entry> {
-        if let Node::Builtin(b) = self.dst.node(callee) {
-            return self.call_builtin(site, b, callee, args);
-        }
-        let (mut callee, mut unfold, mut run, mut halt) = (callee, false, false, false);
-        while let Some(op @ (Op::Unfold | Op::Run | Op::Hlt)) = self.dst.as_op(callee) {
-            unfold |= op == Op::Unfold;
-            run |= op == Op::Run;
-            halt |= op == Op::Hlt;
-            callee = self.dst.args(callee)[0];
-        }
-        let mark = match (halt, run, unfold) {
-            (true, ..) => Mark::Halt,
-            (_, true, _) => Mark::Run,
-            (_, _, true) => Mark::Unfold,
-            _ => Mark::Plain,
-        };
-        let Some(closure) = self.stub_of_val(callee) else {
-            if self.record.is_some() {
-                self.explain_unknown(callee, mark);
-            }
-            self.skip(site, postdom::UNKNOWN, &args);
-            self.escape(callee, site, false);
-            self.residual_call(site, callee, &args, None);
-            return None;
-        };
-        let k = self.stubs[closure].source;
-        let free = self.stubs[closure].vals.clone();
-        let recursive = self.facts.is_recursive[k];
-        let n = args.len();
-        let all = (if n >= 64 { u64::MAX } else { (1 << n) - 1 }) & !1;
-        let mut mode = if run { self.start_run(site.past.mode, &args) } else { self.mode_in(closure, site.past.mode) };
-        if halt {
-            self.skip(site, postdom::UNKNOWN, &args);
-            mode = Mode::Filters;
-        }
-        if self.facts.exchanges[k]
-            && let Some(ret) = args.last_mut()
-            && let Some(s) = self.stub_of_val(*ret)
-        {
-            *ret = self.ticket(s);
-        }
-        // What a run comes back to after it skipped something is evaluated once, for all ways there.
-        unfold |= run || matches!((site.past.mode, mode), (Mode::Run(_), Mode::Run(_)));
-        let (mut mask, mut full) = match halt {
-            true => (self.facts.automatic[k], false),
-            false => self.requested(k, &args, all, unfold),
-        };
-        let asked = full;
-        let mut reasons =
-            Reasons { mark, forced: unfold, asked, known_loop: false, drift: 0, knot: false, shared: false };
-        let shared = mask & self.shared(k, &args, unfold);
-        if shared != 0 {
-            reasons.shared = true;
-            mask &= !shared;
-            full = false;
-        }
-        if recursive {
-            // What drifts once the first ones are left out was noted for the parameters that remained.
-            loop {
-                let drift = self.hinted_drift((k, mask), &args) & mask;
-                if drift == 0 {
-                    break;
-                }
-                reasons.drift |= drift;
-                mask &= !drift;
-                full = false;
-            }
-        } else if self.is_inline(k, mask) && !halt {
-            full = true;
-        }
-        if recursive && !full && !halt && self.is_unfolded_loop(k, site) && self.is_header_known(k, &free, &args, site)
-        {
-            full = true;
-            reasons.known_loop = true;
-        }
-        let first = recursive && full && self.last_recorded[k] != site.segment;
-        if recursive && mask != 0 && (first || !full) && (full || !self.is_known_stub(k, mask, &free, &args)) {
-            let unasked = if asked { 0 } else { mask & self.unasked(k) };
-            let drift = self.drift(k, (mask, unasked), &free, &args, site);
-            if drift != 0 {
-                self.note_drift((k, mask), &args, drift);
-                self.has_drift_hint[k] = true;
-                let found_at = self.unit_nodes();
-                self.units[self.unit].last_found = Some(found_at);
-                reasons.drift |= drift;
-                mask &= !drift;
-                full = false;
-            }
-        }
-        if recursive && !full && self.needs_frame(k, mask, &free, &args) {
-            self.note_drift((k, mask), &args, 1 << (n - 1));
-            mask &= !(1 << (n - 1));
-        }
-        if full && first {
-            let knot = (k, free.clone(), args[1..].into());
-            if self.knots.contains(&knot) || self.repeats(k, &free, &args, site) {
-                full = false;
-                mask = all;
-                reasons.knot = true;
-                self.knots.insert(knot);
-            } else {
-                site.past.records = Some(self.record(k, &free, &args, (site.segment, false), site.past.records));
-            }
-        }
-        if self.near_end && (recursive || self.facts.function[k] == Some(k)) {
-            let shown = args.iter().map(|&a| whistle::show(&self.dst, a)).collect();
-            self.note_chain(k, shown, origin);
-        }
-        if full {
-            if self.record.is_some() {
-                self.explain_unfolded(k, reasons);
-            }
-            self.note_entered(k, unfold, site);
-            self.note_returned(closure, &mut site.past);
-            site.past.mode = mode;
-            return Some(Entry { cont: k, free, args });
-        }
-        let masked = (0..n.min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
-        let vals: Rc<[Val]> = free.iter().copied().chain(masked).collect();
-        let n_stubs = self.stubs.len();
-        let s = self.stub(k, mask, vals);
-        self.stubs[s].is_general |= reasons.drift != 0;
-        if !halt && self.is_linear(s, &args) {
-            if self.record.is_some() {
-                self.explain_unfolded(k, Reasons { forced: false, asked: false, ..reasons });
-            }
-            self.stubs[s].state = State::Consumed;
-            self.note_returned(closure, &mut site.past);
-            site.past.mode = mode;
-            return Some(Entry { cont: k, free, args });
-        }
-        if self.record.is_some() {
-            self.explain_residual(site, k, &args, (s, n_stubs < self.stubs.len()), reasons);
-        }
-        if self.stubs[s].resume.is_none() {
-            self.stubs[s].resume = self.stubs[closure].resume;
-        }
-        let mut i = 0;
-        args.retain(|_| {
-            i += 1;
-            i > 64 || mask >> (i - 1) & 1 == 0
-        });
-        self.request_call(site, s, args);
-        None
-    }
-
-    fn call_builtin(&mut self, site: &mut Site, b: Builtin, callee: Val, mut args: Vec<Val>) -> Option<Entry> {
-        match b {
-            Builtin::Unreachable => self.define(site.block, callee, &args),
-            Builtin::PeInfo => {
-                self.report_info(args[1], args[2]);
-                return self.call(site, args[3], vec![args[0]], Span::NONE);
-            }
-            // What is not found true stays, and is reported if it is still there at the end.
-            Builtin::StaticAssert => {
-                if self.options.annotations && self.dst.as_lit(args[1]) == Some(1) {
-                    return self.call(site, args[3], vec![args[0]], Span::NONE);
-                }
-                self.residual_call(site, callee, &args, None);
-            }
-            // The bodies are built where they stand. While a parallel loop runs, nobody else does; a kernel has variables
-            // as they are when it is launched.
-            Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn | Builtin::Launch | Builtin::Limited => {
-                self.skip(site, postdom::UNKNOWN, &args);
-                let body = b.args().body.filter(|_| b != Builtin::Spawn);
-                self.residual_call(site, callee, &args, body);
-            }
-            Builtin::Branch => {
-                let known = self.dst.as_lit(args[1]).map(|bit| if bit == 1 { args[2] } else { args[3] });
-                if let Some(target) = known.or((args[2] == args[3]).then_some(args[2])) {
-                    return self.call(site, target, vec![args[0]], Span::NONE);
-                }
-                if self.record.is_some() {
-                    self.explain_left(args[1]);
-                }
-                self.flush_all(site, &mut args, &[]);
-                self.skip_branch(site, &args[2..]);
-                let (mut resolved, mut requests) = (args.clone(), Vec::new());
-                for idx in [2, 3] {
-                    if let Some(s) = self.stub_of_val(args[idx]) {
-                        let (block, request) = self.target(s, &site.memory);
-                        resolved[idx] = self.dst.cont_val(block);
-                        requests.extend(request);
-                    }
-                }
-                self.define(site.block, callee, &resolved);
-                for s in requests {
-                    self.request(site, s, RequestKind::Arg, site.memory.clone());
-                }
-            }
-        }
-        None
-    }
-
-    /// Ends the block with a call of a stub, `args` what remains of the arguments.
-    fn request_call(&mut self, site: &mut Site, s: StubId, mut args: Vec<Val>) {
-        let vals = self.stubs[s].vals.clone();
-        self.flush_all(site, &mut args, &vals);
-        let is_block = args.iter().all(|&a| !self.dst.types.has_function(self.dst.ty(a)));
-        let before = site.memory.clone();
-        if is_block {
-            for &a in &args[1..] {
-                self.escape(a, site, false);
-            }
-            let (block, request) = self.target(s, &site.memory);
-            let target = self.dst.cont_val(block);
-            self.define(site.block, target, &args);
-            if let Some(s) = request {
-                self.request(site, s, RequestKind::Jump { args }, site.memory.clone());
-            }
-        } else {
-            let (block, request) = self.target(s, &before);
-            let target = self.dst.cont_val(block);
-            for &v in vals.iter() {
-                self.escape(v, site, true);
-            }
-            self.residual_call(site, target, &args, None);
-            // Should the callee be inlined here after all, the arguments have not escaped.
-            if let Some(s) = request {
-                self.request(site, s, RequestKind::Jump { args }, before);
-            }
-        }
-    }
-
-    /// Ends the block with a call of residual code, after which whatever escaped may have changed. During the call, only
-    /// the argument `body` runs, if there is one.
-    fn residual_call(&mut self, site: &mut Site, callee: Val, args: &[Val], body: Option<usize>) {
-        let mut resolved = args.to_vec();
-        self.flush_all(site, &mut resolved, &[callee]);
-        let last = args.len() - 1;
-        let ret = self.stub_of_val(args[last]).filter(|_| {
-            let params = self.dst.types.cn_params(self.dst.ty(args[last]));
-            params.is_some_and(|p| p.iter().all(|&t| !self.dst.types.has_function(t)))
-        });
-        let body = body.and_then(|i| Some((i, self.stub_of_val(args[i])?)));
-        let in_body = body.map(|(_, s)| self.kept(s, &site.memory));
-        for (i, &a) in args.iter().enumerate().skip(1) {
-            if i != last || ret.is_none() {
-                self.escape(a, site, body.is_some_and(|b| b.0 == i));
-            }
-        }
-        let mut body_request = None;
-        if let (Some((i, s)), Some(memory)) = (body, in_body) {
-            let (block, request) = self.target(s, &memory);
-            resolved[i] = self.dst.cont_val(block);
-            body_request = request.map(|s| (s, memory));
-        }
-        let mut after = site.memory.clone();
-        after.clobber();
-        let ret = ret.map(|r| self.target(r, &after));
-        if let Some((block, _)) = ret {
-            resolved[last] = self.dst.cont_val(block);
-        }
-        self.define(site.block, callee, &resolved);
-        site.memory = after;
-        if let Some((s, memory)) = body_request {
-            self.request(site, s, RequestKind::Arg, memory);
-        }
-        if let Some((_, Some(r))) = ret {
-            self.request(site, r, RequestKind::Arg, site.memory.clone());
-        }
-    }
-
-    /// Which parameters the filters of `k` want specialized, and whether the call is to be unfolded.
-    fn requested(&mut self, k: Cont, args: &[Val], all: u64, unfold: bool) -> (u64, bool) {
-        let automatic = self.facts.automatic[k];
-        if !self.options.annotations {
-            return (automatic, automatic == all && all != 0);
-        }
-        let filter = &self.source.cont(k).filter;
-        if unfold || filter.all.is_some_and(|f| self.filter_holds(f, args)) {
-            return (all, true);
-        }
-        let mut mask = automatic;
-        for (i, f) in filter.params.iter().enumerate().take(64).skip(1) {
-            if mask >> i & 1 == 0
-                && let Some(f) = f
-                && self.filter_holds(*f, args)
-            {
-                mask |= 1 << i;
-            }
-        }
-        (mask, mask == all && all != 0)
-    }
-
-    /// Parameters that are specialized only because functions are in them.
-    fn unasked(&self, k: Cont) -> u64 {
-        let filters = &self.source.cont(k).filter.params;
-        let asked =
-            filters.iter().take(64).enumerate().filter(|(_, f)| f.is_some()).fold(0, |all, (i, _)| all | 1 << i);
-        self.facts.automatic[k] & !asked
-    }
-
-    fn filter_holds(&mut self, f: Val, args: &[Val]) -> bool {
-        let v = self.filter_value(f, args);
-        self.dst.as_lit(v) == Some(1)
-    }
-
-    /// A filter's value with the arguments substituted. Filters are as deep as their source, which is limited.
-    fn filter_value(&mut self, f: Val, args: &[Val]) -> Val {
-        match self.source.node(f) {
-            Node::Param(_, i) => args[i as usize],
-            Node::Op(op) => {
-                let operands: Vec<Val> = self.source.args(f).iter().map(|&a| self.filter_value(a, args)).collect();
-                self.make(op, f, &operands)
-            }
-            _ => self.value(f),
-        }
-    }
-
-    /// No other call of the stub will come: going on in its body copies nothing.
-    fn is_linear(&mut self, s: StubId, args: &[Val]) -> bool {
-        let stub = &self.stubs[s];
-        let (k, mask) = (stub.source, stub.mask);
-        if self.facts.is_recursive[k] || stub.queued || stub.state != State::New || stub.escaped {
-            return false;
-        }
-        let rank = self.queue_rank(s);
-        if self.queue.peek().is_some_and(|(top, _)| *top >= rank) {
-            return false;
-        }
-        let top_level = self.facts.nest.free(k).is_empty();
-        for i in self.unmasked(k, mask).skip(1) {
-            let ty = self.dst.ty(args[i]);
-            if !self.dst.types.has_function(ty) {
-                continue;
-            }
-            let Some(held) = self.stub_of_val(args[i]) else {
-                if self.dst.as_op(args[i]).is_some() {
-                    return false;
-                }
-                continue;
-            };
-            if top_level || self.stubs[held].rank.1 > self.stubs[s].rank.1 {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn report_info(&mut self, text: Val, value: Val) {
-        if !self.options.annotations {
-            return;
-        }
-        let text = self.dst.text(text);
-        let shown = if self.is_known(value) { whistle::show(&self.dst, value) } else { "not known".into() };
-        let origin = self.dst.current_origin();
-        let diagnostic = crate::diagnostics::pe_info::info(origin, &text, &shown);
-        if !self.reports.contains(&diagnostic) {
-            self.reports.push(diagnostic);
-        }
+        let s = self.stubs.first(root, 0, &[]).expect("roots have stubs");
+        self.stubs.resolve(self.stubs[s].cont)
     }
 }

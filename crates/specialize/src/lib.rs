@@ -15,7 +15,7 @@
 //!   cont else(m.2) = pow(m.2, x, add(n, -1), |m.3, r| ret(m.3, mul(r, x)))
 //! ```
 //!
-//! Which parameters a call specializes: [`eval`]. Run and halt: `eval/run.rs`, where a run goes on: [`postdom`]. What is
+//! Which parameters a call specializes: `eval/call.rs`. Run and halt: `eval/run.rs`, where a run goes on: [`postdom`]. What is
 //! known of memory: [`memory`]. When a recursion is taken for
 //! divergent and generalized: [`whistle`]. What cannot be decided on the way, a hint for the next round: whether a
 //! recursion's argument drifts, whether a function is called once only, or so often that its copies have to be shared
@@ -83,8 +83,8 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
     let mut may_start_again = true;
     loop {
         stats.rounds += 1;
-        let mut evaluator = eval::Evaluator::new(source, &facts, &hints, options);
-        evaluator.may_start_again = may_start_again && stats.rounds + 2 < MAX_ROUNDS;
+        let may_start_again_now = may_start_again && stats.rounds + 2 < MAX_ROUNDS;
+        let mut evaluator = eval::Evaluator::new(source, &facts, &hints, options, may_start_again_now);
         let outcome = evaluator.run(&roots);
         stats.reductions += evaluator.reductions();
         stats.nodes = evaluator.nodes();

@@ -13,15 +13,22 @@
 //! residual program at once: they are *pending*. Nobody but the path itself can tell, until an operation of the residual
 //! program reads the object, or a residual block ends ([`Memory::flush`]). Of several writes to one place the last remains.
 
+mod leaves;
+mod pending;
+mod place;
 mod shapes;
 
-use nyala_base::{SideTable, Span};
-use nyala_ir::{Node, Op, Ty, TyKind, Val, World, fold};
+use leaves::{Leaves, assemble, leaf_of, write};
+use nyala_base::SideTable;
+use nyala_ir::{Node, Op, TyKind, Val, World};
+use pending::Pending;
+use place::Place;
 use rpds::HashTrieMap;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
-use std::cell::Cell;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::rc::Rc;
 
+pub use leaves::{Leaf, bytes};
+pub use place::{address, base_of, is_object, known_place};
 pub use shapes::Shapes;
 
 type Map<K, V> = HashTrieMap<K, V, archery::RcK, FxBuildHasher>;
@@ -30,10 +37,8 @@ type Map<K, V> = HashTrieMap<K, V, archery::RcK, FxBuildHasher>;
 pub const MAX_LEAVES: u64 = 1 << 23;
 /// More leaves of an object are not forgotten on their own.
 const MAX_FORGOTTEN: u64 = 1 << 14;
-/// Aggregates with more leaves are not taken apart if they are no constants, nor put together.
+/// Aggregates with more leaves are not put together.
 const MAX_PARTS: u64 = 1024;
-const MAX_UNKNOWN_PARTS: u64 = 64;
-const BLOCK: usize = 64;
 
 /// Objects at hand (see [`Memory`]).
 const MAX_OPEN: usize = 16;
@@ -58,166 +63,6 @@ impl Wide {
     }
 }
 
-/// What is known of a leaf.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Leaf {
-    Unknown,
-    /// Never written.
-    Undefined,
-    /// The bits of a literal.
-    Lit(u64),
-    /// A node; no literal.
-    Val(Wide),
-}
-
-fn leaf_of(w: &World, val: Val) -> Leaf {
-    match w.node(val) {
-        Node::Lit(bits) => Leaf::Lit(bits),
-        Node::Undef => Leaf::Undefined,
-        _ => Leaf::Val(Wide::new(val)),
-    }
-}
-
-thread_local! {
-    static BYTES: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Bytes of the contents that states of this thread know.
-pub fn bytes() -> usize {
-    BYTES.get()
-}
-
-/// What is counted in [`bytes`].
-#[derive(Default)]
-struct Counted(usize);
-
-impl Counted {
-    fn add(&mut self, n: usize) {
-        self.0 += n;
-        BYTES.set(BYTES.get() + n);
-    }
-}
-
-impl Clone for Counted {
-    fn clone(&self) -> Counted {
-        let mut counted = Counted(0);
-        counted.add(self.0);
-        counted
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        BYTES.set(BYTES.get() - self.0);
-    }
-}
-
-#[derive(Clone)]
-struct Block {
-    leaves: [Leaf; BLOCK],
-    _bytes: Counted,
-}
-
-impl Block {
-    fn new(leaves: [Leaf; BLOCK]) -> Rc<Block> {
-        let mut bytes = Counted(0);
-        bytes.add(size_of::<Block>());
-        Rc::new(Block { leaves, _bytes: bytes })
-    }
-}
-
-#[derive(Clone, Default)]
-struct Blocks {
-    all: Vec<Rc<Block>>,
-    bytes: Counted,
-}
-
-/// The leaves of an object.
-#[derive(Clone)]
-struct Leaves {
-    blocks: Rc<Blocks>,
-    /// What stands behind the blocks.
-    rest: Leaf,
-}
-
-impl Leaves {
-    fn new(rest: Leaf) -> Leaves {
-        Leaves { blocks: Rc::default(), rest }
-    }
-
-    fn get(&self, at: u64) -> Leaf {
-        let at = at as usize;
-        self.blocks.all.get(at / BLOCK).map_or(self.rest, |block| block.leaves[at % BLOCK])
-    }
-
-    fn set(&mut self, at: u64, leaf: Leaf) {
-        let at = at as usize;
-        match Rc::make_mut(&mut self.blocks).all.get_mut(at / BLOCK) {
-            Some(block) => Rc::make_mut(block).leaves[at % BLOCK] = leaf,
-            None => self.fill(at as u64, 1, leaf),
-        }
-    }
-
-    fn fill(&mut self, at: u64, n: u64, leaf: Leaf) {
-        let (from, to) = (at as usize, (at + n) as usize);
-        if n == 0 || (leaf == self.rest && from / BLOCK >= self.blocks.all.len()) {
-            return;
-        }
-        let Blocks { all: blocks, bytes } = Rc::make_mut(&mut self.blocks);
-        if blocks.len() * BLOCK < to {
-            bytes.add((to.div_ceil(BLOCK) - blocks.len()) * size_of::<Rc<Block>>());
-            blocks.resize(to.div_ceil(BLOCK), Block::new([self.rest; BLOCK]));
-        }
-        let mut whole: Option<Rc<Block>> = None;
-        for (b, block) in blocks[from / BLOCK..to.div_ceil(BLOCK)].iter_mut().enumerate() {
-            let start = (from / BLOCK + b) * BLOCK;
-            let (lo, hi) = (from.max(start) - start, to.min(start + BLOCK) - start);
-            if hi - lo == BLOCK {
-                *block = whole.get_or_insert_with(|| Block::new([leaf; BLOCK])).clone();
-            } else {
-                Rc::make_mut(block).leaves[lo..hi].fill(leaf);
-            }
-        }
-    }
-
-    /// Whether `other` has all that is known here.
-    fn is_within(&self, other: &Leaves) -> bool {
-        let within = |a: Leaf, b: Leaf| a == b || a == Leaf::Unknown;
-        if Rc::ptr_eq(&self.blocks, &other.blocks) {
-            return within(self.rest, other.rest);
-        }
-        let (blocks, others) = (&self.blocks.all, &other.blocks.all);
-        within(self.rest, other.rest)
-            && (0..blocks.len().max(others.len())).all(|i| match (blocks.get(i), others.get(i)) {
-                (Some(a), Some(b)) if Rc::ptr_eq(a, b) => true,
-                _ => (i * BLOCK..(i + 1) * BLOCK).all(|at| within(self.get(at as u64), other.get(at as u64))),
-            })
-    }
-
-    /// What both have.
-    fn merge(&self, other: &Leaves) -> Leaves {
-        if Rc::ptr_eq(&self.blocks, &other.blocks) && self.rest == other.rest {
-            return self.clone();
-        }
-        let both = |a: Leaf, b: Leaf| if a == b { a } else { Leaf::Unknown };
-        let rest = both(self.rest, other.rest);
-        let n = self.blocks.all.len().max(other.blocks.all.len());
-        let mut blocks = Blocks { all: Vec::with_capacity(n), bytes: Counted(0) };
-        blocks.bytes.add(n * size_of::<Rc<Block>>());
-        for i in 0..n {
-            blocks.all.push(match (self.blocks.all.get(i), other.blocks.all.get(i)) {
-                (Some(a), Some(b)) if Rc::ptr_eq(a, b) => a.clone(),
-                (a, b) => {
-                    let (a, b) =
-                        (a.map_or([self.rest; BLOCK], |a| a.leaves), b.map_or([other.rest; BLOCK], |b| b.leaves));
-                    Block::new(std::array::from_fn(|i| both(a[i], b[i])))
-                }
-            });
-        }
-        Leaves { blocks: Rc::new(blocks), rest }
-    }
-}
-
 #[derive(Clone)]
 struct Object {
     /// Made along this path, and its address not given away.
@@ -227,50 +72,6 @@ struct Object {
     leaves: Leaves,
     /// Writes that the residual program does not have yet.
     pending: Option<Rc<Pending>>,
-}
-
-#[derive(Clone, Default)]
-struct Pending {
-    writes: Vec<Write>,
-    /// The leaves that they are to, a bit each.
-    leaves: Vec<u64>,
-    bytes: Counted,
-}
-
-/// To leaf `at` and those behind it, of a value of that type.
-#[derive(Clone, Copy)]
-struct Write {
-    at: u32,
-    n: u32,
-    ty: Ty,
-    origin: Span,
-}
-
-impl Pending {
-    /// Whether any of the leaves is not in the set yet; all are then.
-    fn add(&mut self, at: usize, n: usize) -> bool {
-        if self.leaves.len() * 64 < at + n {
-            self.bytes.add(((at + n).div_ceil(64) - self.leaves.len()) * size_of::<u64>());
-            self.leaves.resize((at + n).div_ceil(64), 0);
-        }
-        let mut new = false;
-        for i in at..at + n {
-            new |= self.leaves[i / 64] >> (i % 64) & 1 == 0;
-            self.leaves[i / 64] |= 1 << (i % 64);
-        }
-        new
-    }
-}
-
-/// Where an address leads.
-struct Place {
-    base: Val,
-    /// The address that stands for all of the place.
-    at: Val,
-    /// First leaf and number of leaves; all leaves of the object if there is none.
-    range: Option<(u64, u64)>,
-    /// Whether all indices on the way are literals; if not, the range is that of the innermost known aggregate.
-    exact: bool,
 }
 
 /// See the module's header. A copy has nothing at hand.
@@ -372,86 +173,9 @@ impl Memory {
         }
     }
 
-    /// A value of type `ty`, leaves from `at` on, was written to a private object: the store is pending.
-    pub fn add_pending(&mut self, base: Val, (at, n): (u64, u64), ty: Ty, origin: Span) {
-        let Some(object) = self.object(base) else { return };
-        let first = object.pending.is_none();
-        let pending = Rc::make_mut(object.pending.get_or_insert_default());
-        if pending.add(at as usize, n as usize) {
-            pending.writes.push(Write { at: at as u32, n: n as u32, ty, origin });
-        }
-        if first {
-            self.with_pending.push(base);
-        }
-    }
-
-    /// How many stores are pending.
-    pub fn n_pending(&mut self) -> usize {
-        let with_pending = std::mem::take(&mut self.with_pending);
-        let n = with_pending
-            .iter()
-            .map(|&o| self.object(o).and_then(|o| o.pending.as_ref()).map_or(0, |o| o.writes.len()))
-            .sum();
-        self.with_pending = with_pending;
-        n
-    }
-
-    /// Forgets private objects with pending stores, but for those in `used`: the rest of the program has no address
-    /// that leads there.
-    pub fn forget_unused(&mut self, used: &FxHashSet<Val>) {
-        for object in std::mem::take(&mut self.with_pending) {
-            if used.contains(&object) || !self.is_private(object) {
-                self.with_pending.push(object);
-            } else {
-                self.open.retain(|o| o.0 != object);
-            }
-        }
-    }
-
-    /// Whether stores are pending that the residual program would see at `base`, or anywhere.
-    pub fn has_pending(&mut self, base: Option<Val>) -> bool {
-        let with_pending = std::mem::take(&mut self.with_pending);
-        let has_pending = with_pending.iter().any(|&o| base.is_none_or(|base| o == base) || !self.is_private(o));
-        self.with_pending = with_pending;
-        has_pending
-    }
-
-    /// Makes the pending stores, those that would be seen at `base`, or all of them; the memory behind them.
-    pub fn flush(&mut self, w: &mut World, shapes: &mut Shapes, mut mem: Val, base: Option<Val>) -> Val {
-        let origin = w.current_origin();
-        for object in std::mem::take(&mut self.with_pending) {
-            if base.is_some_and(|base| object != base) && self.is_private(object) {
-                self.with_pending.push(object);
-                continue;
-            }
-            let Some((leaves, pending)) = self.object(object).and_then(|o| Some((o.leaves.clone(), o.pending.take()?)))
-            else {
-                continue;
-            };
-            // Later ones may have written all of what earlier ones did.
-            let mut seen = Pending::default();
-            let mut writes = pending.writes.clone();
-            writes.reverse();
-            writes.retain(|write| seen.add(write.at as usize, write.n as usize));
-            for write in writes.iter().rev() {
-                let start = u64::from(write.at);
-                let mut parts = (start..start + u64::from(write.n)).map(|at| leaves.get(at));
-                w.set_origin(write.origin);
-                let val = assemble(w, write.ty, &mut parts);
-                let ptr = address(w, shapes, object, start, write.ty);
-                mem = w.op(Op::Store, &[mem, ptr, val]);
-            }
-        }
-        w.set_origin(origin);
-        if base.is_none() {
-            self.close();
-        }
-        mem
-    }
-
     /// The contents at `ptr`, if known.
     pub fn load(&mut self, w: &mut World, shapes: &mut Shapes, ptr: Val) -> Option<Val> {
-        let place = place(w, shapes, ptr);
+        let place = Place::of(w, shapes, ptr);
         if !place.exact {
             return None;
         }
@@ -495,7 +219,7 @@ impl Memory {
 
     /// Remembers what was read at `ptr`.
     pub fn loaded(&mut self, w: &mut World, shapes: &mut Shapes, ptr: Val, val: Val) {
-        let place = place(w, shapes, ptr);
+        let place = Place::of(w, shapes, ptr);
         if place.exact {
             self.remember(w, shapes, &place, val);
         }
@@ -503,7 +227,7 @@ impl Memory {
 
     /// `val` is written to `ptr`.
     pub fn store(&mut self, w: &mut World, shapes: &mut Shapes, ptr: Val, val: Val) {
-        let place = place(w, shapes, ptr);
+        let place = Place::of(w, shapes, ptr);
         self.wrote(w, place.base);
         if place.exact {
             self.remember(w, shapes, &place, val);
@@ -514,7 +238,7 @@ impl Memory {
 
     /// Something unknown is written to `ptr`.
     pub fn touch(&mut self, w: &mut World, shapes: &mut Shapes, ptr: Val) {
-        let place = place(w, shapes, ptr);
+        let place = Place::of(w, shapes, ptr);
         self.wrote(w, place.base);
         self.forget(&place);
     }
@@ -667,198 +391,6 @@ impl Memory {
             self.clobber();
         }
     }
-}
-
-/// Writes the leaves of a value.
-fn write(w: &mut World, shapes: &mut Shapes, leaves: &mut Leaves, start: u64, val: Val) {
-    let mut work = vec![(start, val)];
-    while let Some((at, val)) = work.pop() {
-        let ty = w.ty(val);
-        let n = shapes.leaves(w, ty);
-        let is_aggregate = w.types.n_parts(ty).is_some() && w.types.as_vector(ty).is_none();
-        match w.node(val) {
-            Node::Undef => leaves.fill(at, n, Leaf::Undefined),
-            _ if !is_aggregate => leaves.set(at, leaf_of(w, val)),
-            Node::Op(Op::Tuple | Op::Struct | Op::Array) => {
-                let mut at = at;
-                for part in w.args(val).to_vec() {
-                    work.push((at, part));
-                    at += shapes.leaves(w, w.ty(part));
-                }
-            }
-            Node::Op(Op::Splat) => {
-                let elem = w.args(val)[0];
-                let step = shapes.leaves(w, w.ty(elem));
-                if step == 1 && w.types.n_parts(w.ty(elem)).is_none() {
-                    leaves.fill(at, n, leaf_of(w, elem));
-                } else {
-                    let elems = w.types.n_parts(ty).unwrap_or(0);
-                    work.extend((0..elems).map(|i| (at + i * step, elem)));
-                }
-            }
-            // The part is written after the rest.
-            Node::Op(Op::Insert) if w.as_lit(w.args(val)[1]).is_some() => {
-                let (base, part) = (w.args(val)[0], w.args(val)[2]);
-                let idx = w.as_lit(w.args(val)[1]).unwrap_or(0);
-                if let Some(offset) = shapes.part_start(w, ty, idx) {
-                    work.push((at + offset, part));
-                }
-                work.push((at, base));
-            }
-            _ if n <= MAX_UNKNOWN_PARTS => {
-                let mut at = at;
-                for i in 0..w.types.n_parts(ty).unwrap_or(0) {
-                    let part = w.extract(val, i);
-                    work.push((at, part));
-                    at += shapes.leaves(w, w.ty(part));
-                }
-            }
-            _ => leaves.fill(at, n, Leaf::Unknown),
-        }
-    }
-}
-
-/// The value of a type that has these leaves. Types are as deep as their source, which is limited.
-fn assemble(w: &mut World, ty: Ty, leaves: &mut impl Iterator<Item = Leaf>) -> Val {
-    let parts = match w.types.kind(ty) {
-        TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) => w.types.n_parts(ty).unwrap_or(0),
-        _ => {
-            return match leaves.next() {
-                Some(Leaf::Lit(bits)) => w.lit(ty, bits),
-                Some(Leaf::Val(val)) => val.val(),
-                Some(Leaf::Undefined | Leaf::Unknown) | None => w.undef(ty),
-            };
-        }
-    };
-    let parts: Vec<Val> = (0..parts)
-        .map(|i| {
-            let part = w.types.part(ty, i).unwrap_or(ty);
-            assemble(w, part, leaves)
-        })
-        .collect();
-    if !parts.is_empty() && parts.iter().all(|&p| w.node(p) == Node::Undef) {
-        return w.undef(ty);
-    }
-    match w.types.kind(ty) {
-        TyKind::Tuple(_) => w.op(Op::Tuple, &parts),
-        TyKind::Struct(_) => w.op_ty(Op::Struct, ty, &parts),
-        _ if parts.len() > 1 && parts.iter().all(|p| *p == parts[0]) => w.op_ty(Op::Splat, ty, &parts[..1]),
-        _ => w.op_ty(Op::Array, ty, &parts),
-    }
-}
-
-/// Slots, allocations and globals are objects of their own.
-pub fn is_object(w: &World, base: Val) -> bool {
-    match w.node(base) {
-        Node::Global(_) => true,
-        Node::Op(Op::Extract) => matches!(w.as_op(w.args(base)[0]), Some(Op::Slot | Op::Alloc)),
-        _ => false,
-    }
-}
-
-/// The object or pointer that an address starts from.
-pub fn base_of(w: &World, ptr: Val) -> Val {
-    let mut base = ptr;
-    loop {
-        match w.node(base) {
-            Node::Op(Op::Lea) => base = w.args(base)[0],
-            Node::Op(Op::Bitcast) if w.types.pointee(w.ty(w.args(base)[0])).is_some() => base = w.args(base)[0],
-            _ => return base,
-        }
-    }
-}
-
-/// A place may have several addresses, `&[T * n]` as `&[T]` or in another space: it is known by the one that is made
-/// without bitcasts.
-fn place(w: &mut World, shapes: &mut Shapes, ptr: Val) -> Place {
-    let (mut base, mut exact, mut casts) = (ptr, true, false);
-    let mut path = Vec::new();
-    let pointee = w.types.pointee(w.ty(ptr));
-    let mut range = pointee.map(|ty| (0, shapes.leaves(w, ty)));
-    if pointee.is_some_and(|ty| matches!(w.types.kind(ty), TyKind::IndefArray(_))) {
-        range = None;
-    }
-    loop {
-        match w.node(base) {
-            Node::Op(Op::Lea) => {
-                let (outer, idx) = (w.args(base)[0], w.args(base)[1]);
-                let outer_ty = w.types.pointee(w.ty(outer));
-                let start = w.as_lit(idx).zip(outer_ty).and_then(|(i, ty)| shapes.part_start(w, ty, i));
-                match (start, outer_ty) {
-                    (Some(start), _) => range = range.map(|(at, n)| (at + start, n)),
-                    // Somewhere in the aggregate around it.
-                    (None, Some(ty)) if w.types.n_parts(ty).is_some() => range = Some((0, shapes.leaves(w, ty))),
-                    (None, _) => range = None,
-                }
-                exact &= start.is_some();
-                path.push(idx);
-                base = outer;
-            }
-            Node::Op(Op::Bitcast) if w.types.pointee(w.ty(w.args(base)[0])).is_some() => {
-                // Behind the end of an array of known length is something else.
-                let from = w.types.pointee(w.ty(w.args(base)[0]));
-                let sized = from.filter(|&ty| !matches!(w.types.kind(ty), TyKind::IndefArray(_)));
-                let is_inside = match (sized, range) {
-                    (Some(ty), Some((at, n))) => at + n <= shapes.leaves(w, ty),
-                    _ => true,
-                };
-                if !fold::is_same_place(w, base) || !is_inside {
-                    (exact, range) = (false, None);
-                }
-                casts = true;
-                base = w.args(base)[0];
-            }
-            _ => break,
-        }
-    }
-    let mut at = ptr;
-    if casts && exact {
-        at = path.iter().rev().fold(base, |at, &idx| w.op(Op::Lea, &[at, idx]));
-    }
-    Place { base, at, range, exact }
-}
-
-/// The address of the value of type `ty` whose leaves in an object begin at `at`; for `[T]` that of a `[T * n]`. Types are
-/// as deep as their source, which is limited.
-pub fn address(w: &mut World, shapes: &mut Shapes, base: Val, mut at: u64, ty: Ty) -> Val {
-    let mut ptr = base;
-    while let Some(outer) = w.types.pointee(w.ty(ptr)).filter(|&outer| outer != ty) {
-        let idx = match (w.types.kind(outer), w.types.kind(ty)) {
-            (TyKind::Array(a, _), TyKind::IndefArray(b)) if a == b => break,
-            (&TyKind::Array(elem, _) | &TyKind::IndefArray(elem), _) => at / shapes.leaves(w, elem).max(1),
-            _ => {
-                let n = w.types.n_parts(outer).unwrap_or(0);
-                let mut idx = 0;
-                while idx + 1 < n && shapes.part_start(w, outer, idx + 1).is_some_and(|start| start <= at) {
-                    idx += 1;
-                }
-                idx
-            }
-        };
-        let Some(start) = shapes.part_start(w, outer, idx) else { break };
-        at -= start.min(at);
-        let idx = w.lit_i64(idx as i64);
-        ptr = w.op(Op::Lea, &[ptr, idx]);
-    }
-    ptr
-}
-
-/// Where an address leads that is known: the object, the first leaf.
-pub fn known_place(w: &mut World, shapes: &mut Shapes, mut ptr: Val) -> Option<(Val, u64)> {
-    // The elements of an array are where the array is.
-    let space = |v: Val| match w.types.kind(w.ty(v)) {
-        TyKind::Ptr { pointee, space } => Some((*space, matches!(w.types.kind(*pointee), TyKind::IndefArray(_)))),
-        _ => None,
-    };
-    if w.is_op(ptr, Op::Bitcast) && space(ptr).is_some_and(|s| s.1 && space(w.args(ptr)[0]) == Some((s.0, false))) {
-        if !fold::is_same_place(w, ptr) {
-            return None;
-        }
-        ptr = w.args(ptr)[0];
-    }
-    let place = place(w, shapes, ptr);
-    let (start, n) = place.range.filter(|_| place.exact && is_object(w, place.base))?;
-    (n > 0 && start < MAX_LEAVES).then_some((place.base, start))
 }
 
 /// The contents of a global that does not change.

@@ -2,7 +2,7 @@
 //! for what nothing can stop (`docs/design/specializer.md`, Drift).
 
 use crate::diagnostics::specialization_diverges;
-use crate::eval::Evaluator;
+use crate::eval::View;
 use crate::record::Record;
 use nyala_base::{Diagnostic, FileId, SideTable, Span};
 use nyala_ir::{Cont, Node, Op, TyKind, Val, World, print};
@@ -181,7 +181,7 @@ pub enum Change {
 }
 
 /// Compares a value with the ancestor's. Without `numbers`, those known in both are taken for the same.
-pub fn compare(ev: &Evaluator, old: Val, new: Val, numbers: bool) -> Change {
+pub fn compare(view: View, old: Val, new: Val, numbers: bool) -> Change {
     let mut worst = Change::Same;
     let mut work = vec![(old, new)];
     let mut seen = FxHashSet::default();
@@ -192,10 +192,10 @@ pub fn compare(ev: &Evaluator, old: Val, new: Val, numbers: bool) -> Change {
         if seen.len() > 1000 {
             return Change::Drift;
         }
-        let change = match (ev.captured(old), ev.captured(new)) {
+        let change = match (view.captured(old), view.captured(new)) {
             // Another function around the old one is a step inward, as in nested loops; the same one again is growth.
             (Some((k, a)), Some((l, b))) if k == l && a.len() == b.len() => {
-                if contains(ev, new, old) {
+                if contains(view, new, old) {
                     Change::Drift
                 } else {
                     work.extend(a.iter().copied().zip(b.iter().copied()));
@@ -204,13 +204,15 @@ pub fn compare(ev: &Evaluator, old: Val, new: Val, numbers: bool) -> Change {
             }
             // What was known and is no more will not be again: unfolded once, then built as a function.
             (Some(_), _) | (None, Some(_)) => Change::Progress,
-            (None, None) if !numbers && ev.dst.as_lit(old).is_some() && ev.dst.as_lit(new).is_some() => Change::Same,
-            (None, None) if ev.dst.as_lit(old).is_some() => Change::Progress,
-            (None, None) => match ev.dst.node(new) {
+            (None, None) if !numbers && view.dst.as_lit(old).is_some() && view.dst.as_lit(new).is_some() => {
+                Change::Same
+            }
+            (None, None) if view.dst.as_lit(old).is_some() => Change::Progress,
+            (None, None) => match view.dst.node(new) {
                 Node::Lit(_) | Node::Global(_) | Node::Cont(_) | Node::Undef => Change::Progress,
                 Node::Op(op @ (Op::Tuple | Op::Struct | Op::Array | Op::Splat)) => {
-                    let (a, b) = (ev.dst.args(old), ev.dst.args(new));
-                    if ev.dst.is_op(old, op) && a.len() == b.len() {
+                    let (a, b) = (view.dst.args(old), view.dst.args(new));
+                    if view.dst.is_op(old, op) && a.len() == b.len() {
                         work.extend(a.iter().copied().zip(b.iter().copied()));
                         Change::Same
                     } else {
@@ -229,19 +231,19 @@ pub fn compare(ev: &Evaluator, old: Val, new: Val, numbers: bool) -> Change {
 }
 
 /// Whether closure `new` captures `old`, at any depth.
-pub fn contains(ev: &Evaluator, new: Val, old: Val) -> bool {
+pub fn contains(view: View, new: Val, old: Val) -> bool {
     // What holds it is higher.
-    let height = ev.height(old).unwrap_or(0);
+    let height = view.height(old).unwrap_or(0);
     let mut work = vec![new];
     let mut seen = FxHashSet::default();
     while let Some(v) = work.pop() {
         if seen.len() > 1000 {
             return false;
         }
-        let parts: &[Val] = match ev.captured(v) {
-            Some((_, vals)) if ev.height(v).is_some_and(|h| h > height) => vals,
+        let parts: &[Val] = match view.captured(v) {
+            Some((_, vals)) if view.height(v).is_some_and(|h| h > height) => vals,
             Some(_) => continue,
-            None if ev.dst.types.has_function(ev.dst.ty(v)) => ev.dst.args(v),
+            None if view.dst.types.has_function(view.dst.ty(v)) => view.dst.args(v),
             None => continue,
         };
         for &part in parts {

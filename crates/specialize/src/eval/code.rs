@@ -1,6 +1,7 @@
 //! Continuations of the source as the evaluator runs them: operations in order, operands by number. Made when one is
 //! entered first.
 
+use super::call::Rules;
 use super::computed::Computable;
 use super::{Evaluator, plain::Value};
 use crate::memory::MAX_LEAVES;
@@ -19,7 +20,7 @@ const MAX_SHARED: usize = 64;
 pub(super) struct Code {
     pub cont: Cont,
     pub n_free: usize,
-    pub call: Call,
+    pub rules: Rules,
     pub insts: Vec<Inst>,
     /// Types by place in the frame.
     pub tys: Vec<Ty>,
@@ -35,27 +36,6 @@ pub(super) struct Code {
     pub computable: Option<Box<Computable>>,
     /// Places of values, for the targets of a branch.
     pub slots: FxHashMap<Val, u32>,
-}
-
-/// What decides about calls of a continuation.
-#[derive(Clone)]
-pub(super) struct Call {
-    /// All parameters but `mem`, a bit each.
-    pub all: u64,
-    /// Those that have functions in them.
-    pub functions: u64,
-    /// Those that are specialized because they are functions.
-    pub automatic: u64,
-    /// There are no filters.
-    pub unfiltered: bool,
-    /// A filter for the function as a whole is true.
-    pub always: bool,
-    pub is_recursive: bool,
-    /// Earlier rounds found calls of it that drift.
-    pub drifts: bool,
-    /// Earlier rounds found calls that are the only ones.
-    pub may_inline: bool,
-    pub has_loop: bool,
 }
 
 pub(super) struct Inst {
@@ -124,11 +104,11 @@ pub(super) enum Target {
 impl Evaluator<'_> {
     /// The code of a continuation with a body.
     pub(super) fn code(&mut self, k: Cont) -> Option<Rc<Code>> {
-        if let Some(code) = &self.codes[k] {
+        if let Some(code) = &self.cache.codes[k] {
             return Some(code.clone());
         }
         let code = Rc::new(self.compile(k, None)?);
-        self.codes[k] = Some(code.clone());
+        self.cache.codes[k] = Some(code.clone());
         Some(code)
     }
 
@@ -149,20 +129,7 @@ impl Evaluator<'_> {
         let body = source.body(k)?;
         let facts = self.facts;
         let params = source.params(k);
-        let mut call = Call {
-            all: (if params.len() >= 64 { u64::MAX } else { (1 << params.len()) - 1 }) & !1,
-            functions: 0,
-            automatic: facts.automatic[k],
-            unfiltered: source.cont(k).filter.is_empty(),
-            always: source.cont(k).filter.all.is_some_and(|f| source.as_lit(f) == Some(1)),
-            is_recursive: facts.is_recursive[k],
-            drifts: self.has_drift_hint[k],
-            may_inline: self.has_inline_hint[k],
-            has_loop: facts.has_loop[k],
-        };
-        for (i, &p) in params.iter().enumerate().take(64) {
-            call.functions |= (source.types.has_function(source.ty(p)) as u64) << i;
-        }
+        let rules = self.rules(k);
         let free = if around.is_some() { &[][..] } else { facts.nest.free(k) };
         let mut compiler = match around {
             Some(around) => Compiler { slots: around.slots.clone(), tys: around.tys.clone(), ..Compiler::default() },
@@ -202,11 +169,11 @@ impl Evaluator<'_> {
         }
         let n_free = facts.nest.free(k).len();
         let (origin, targets) = (body.origin, Default::default());
-        let computable = self.computable(k, &call);
+        let computable = self.computable(k, &rules);
         Some(Code {
             cont: k,
             n_free,
-            call,
+            rules,
             insts,
             tys,
             callee,
@@ -295,13 +262,14 @@ impl Evaluator<'_> {
                 let outer = source.types.pointee(source.ty(args[0]))?;
                 match *source.types.kind(outer) {
                     TyKind::Array(elem, _) | TyKind::IndefArray(elem) => {
-                        let step = self.shapes.leaves(source, elem);
+                        let step = self.cache.shapes.leaves(source, elem);
                         let n = source.types.n_parts(outer).unwrap_or(u64::MAX);
                         (1..MAX_LEAVES).contains(&step).then_some(InstKind::Element(step as u32, n))
                     }
                     _ if is_struct(outer) => {
-                        let n = source.types.pointee(source.ty(v)).map_or(0, |part| self.shapes.leaves(source, part));
-                        let start = self.shapes.part_start(source, outer, idx?)?;
+                        let n =
+                            source.types.pointee(source.ty(v)).map_or(0, |part| self.cache.shapes.leaves(source, part));
+                        let start = self.cache.shapes.part_start(source, outer, idx?)?;
                         (n > 0 && start < MAX_LEAVES).then_some(InstKind::Field(start as u32))
                     }
                     _ => None,

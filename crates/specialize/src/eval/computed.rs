@@ -13,9 +13,11 @@
 //! - if, outside of a call by `@`, all functions it may come to have filters that hold when their arguments are known,
 //!   and all loops are recursions of these: where the annotations leave a call, it stays.
 
-use super::code::{Call, Code, MAX_PARTS, Operand, Target};
+use super::Evaluator;
+use super::call::Rules;
+use super::code::{Code, MAX_PARTS, Operand, Target};
 use super::plain::Value;
-use super::{Evaluator, Mode};
+use super::state::Mode;
 use crate::facts::{Facts, Traits, is_data, is_function};
 use nyala_base::SideTable;
 use nyala_interp::{Machine, UNINITIALIZED};
@@ -63,7 +65,7 @@ impl Traits {
 
 impl Evaluator<'_> {
     /// How calls of a function are computed, if ever.
-    pub(super) fn computable(&mut self, k: Cont, call: &Call) -> Option<Box<Computable>> {
+    pub(super) fn computable(&mut self, k: Cont, rules: &Rules) -> Option<Box<Computable>> {
         let source = self.source;
         let params = source.params(k);
         let (&ret, rest) = params.split_last()?;
@@ -89,7 +91,7 @@ impl Evaluator<'_> {
         let code = Code {
             cont: k,
             n_free: 0,
-            call: call.clone(),
+            rules: *rules,
             insts: Vec::new(),
             tys: params.iter().map(|&p| source.ty(p)).chain(results.iter().copied()).collect(),
             callee: Operand::Slot(n - 1),
@@ -152,7 +154,7 @@ impl Evaluator<'_> {
                 if data.mutable || self.source.types.has_function(data.ty) {
                     return false;
                 }
-                let n = self.shapes.leaves(self.source, data.ty);
+                let n = self.cache.shapes.leaves(self.source, data.ty);
                 let Some(address) = machine.address(g, p.at(), n) else { return false };
                 words.push(address);
             }
@@ -180,10 +182,10 @@ impl Evaluator<'_> {
     /// The results of a call, if it has some.
     fn compute_words(&mut self, k: Cont, machine: &mut Machine, args: &[u64]) -> Option<Vec<u64>> {
         // Whoever often tries in vain has ever less time for it.
-        machine.limit_steps(self.reductions_left() >> self.computer.failures);
+        machine.limit_steps(self.budget.reductions_left() >> self.computer.failures);
         match machine.run(k, args) {
             Ok(results) if !results.contains(&UNINITIALIZED) => {
-                self.reductions += machine.steps();
+                self.budget.reductions += machine.steps();
                 if self.record.is_some() {
                     self.explain_computed(k, machine.steps());
                 }

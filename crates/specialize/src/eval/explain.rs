@@ -1,7 +1,9 @@
 //! What fills the [record](crate::record): called where the evaluator has decided something, and only if somebody asked.
 //! Makes no nodes that the evaluator has not made, so that the residual program is the same with and without a record.
 
-use super::{Evaluator, Site, State, Stub, StubId};
+use super::Evaluator;
+use super::plain::Value;
+use super::state::{Site, State, Stub, StubId};
 use crate::facts::loop_condition;
 use crate::record::{Example, Outcome, Piece, Record, RowId, Unknown, Why};
 use crate::whistle;
@@ -59,7 +61,7 @@ impl Evaluator<'_> {
         new: &World,
     ) {
         if let Some(record) = &mut self.record {
-            record.finish(conts, vals, &self.dst, new, self.reductions);
+            record.finish(conts, vals, &self.dst, new, self.budget.reductions);
         }
     }
 
@@ -73,7 +75,7 @@ impl Evaluator<'_> {
     pub(super) fn explain_step(&mut self, k: Cont) {
         let (function, n_vals) = (self.facts.function[k], self.dst.n_vals());
         if let Some(record) = &mut self.record {
-            record.enter(function, k, self.reductions, n_vals);
+            record.enter(function, k, self.budget.reductions, n_vals);
         }
     }
 
@@ -102,7 +104,7 @@ impl Evaluator<'_> {
     }
 
     /// The number of a reason to unfold a call.
-    pub(super) fn unfold_class(unfold: bool, forced: bool, asked: bool) -> u8 {
+    fn unfold_class(unfold: bool, forced: bool, asked: bool) -> u8 {
         match (unfold, forced, asked) {
             (true, ..) => UNFOLD,
             (_, true, _) => FORCED,
@@ -296,7 +298,8 @@ impl Evaluator<'_> {
             }
             Node::Op(op) => {
                 let operands = self.source.args(f);
-                let holds = |ev: &mut Self, a: Val| op == Op::And && ev.filter_holds(a, args);
+                let values: Vec<Value> = args.iter().map(|&a| self.simple_value(a)).collect();
+                let holds = |ev: &mut Self, a: Val| op == Op::And && ev.filter_holds(a, &values, true) == Some(true);
                 operands.iter().find_map(|&a| if holds(self, a) { None } else { self.blame(a, args) })
             }
             _ => None,

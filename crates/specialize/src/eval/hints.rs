@@ -1,34 +1,52 @@
 //! What the evaluator asks of hints from earlier rounds, and notes for the next one ([`Hints`](crate::whistle::Hints)).
 
-use super::{Evaluator, whistle};
-use crate::whistle::{CallKey, Kind, Kinds};
+use super::Evaluator;
+use crate::whistle::{self, CallKey, Hints, Kind, Kinds};
+use nyala_base::SideTable;
 use nyala_ir::{Cont, Val};
 use rustc_hash::FxHashSet;
 
 /// Values looked at to tell what a function value is made of.
 const MAX_SOURCES: usize = 1000;
 
+/// Hints of earlier rounds, and those of this one for the next.
+pub(super) struct Advice<'a> {
+    pub earlier: &'a Hints,
+    pub noted: Hints,
+    /// Continuations with calls that drift, as was found now or in earlier rounds, or that are shared.
+    pub drifts: SideTable<Cont, bool>,
+    /// Continuations with calls that were the only ones in earlier rounds.
+    pub inlines: SideTable<Cont, bool>,
+}
+
+impl Advice<'_> {
+    pub fn new(earlier: &Hints) -> Advice<'_> {
+        Advice { earlier, noted: Hints::default(), drifts: earlier.drifting(), inlines: earlier.inlining() }
+    }
+}
+
 impl Evaluator<'_> {
     /// Whether earlier rounds found that this is the only such call in the unit; if the callee is a unit, of all.
     pub(super) fn is_inline(&self, k: Cont, mask: u64) -> bool {
-        self.hints.is_inline(self.unit_of(k, mask, self.facts.nest.free(k).is_empty()), (k, mask))
+        self.hints.earlier.is_inline(self.unit_of(k, mask, self.facts.nest.free(k).is_empty()), (k, mask))
     }
 
     /// Parameters that earlier calls of that kind in the unit were found to drift in.
     pub(super) fn hinted_drift(&self, key: CallKey, args: &[Val]) -> u64 {
-        if !self.has_drift_hint[key.0] {
+        if !self.hints.drifts[key.0] {
             return 0;
         }
         let kinds = self.kinds(key.1, args);
         let sources = |i: usize| self.sources(args[i]);
-        self.hints.drift(self.unit, key, &kinds, sources) | self.noted.drift(self.unit, key, &kinds, sources)
+        self.hints.earlier.drift(self.budget.unit, key, &kinds, sources)
+            | self.hints.noted.drift(self.budget.unit, key, &kinds, sources)
     }
 
     pub(super) fn note_drift(&mut self, key: CallKey, args: &[Val], params: u64) {
         let kinds = self.kinds(key.1, args);
-        let mut noted = std::mem::take(&mut self.noted);
-        noted.note_drift(self.unit, key, kinds, params, |i| self.sources(args[i]));
-        self.noted = noted;
+        let mut noted = std::mem::take(&mut self.hints.noted);
+        noted.note_drift(self.budget.unit, key, kinds, params, |i| self.sources(args[i]));
+        self.hints.noted = noted;
     }
 
     /// What kinds of values the specialized arguments are: the same from round to round.
@@ -51,7 +69,7 @@ impl Evaluator<'_> {
             if seen.len() > MAX_SOURCES || !seen.insert(v) {
                 continue;
             }
-            match self.captured(v) {
+            match self.view().captured(v) {
                 Some((source, vals)) => {
                     sources.insert(source);
                     work.extend(vals.iter().filter(|&&v| self.dst.types.has_function(self.dst.ty(v))));

@@ -1,6 +1,6 @@
 //! What happened on the way to where evaluation is: loops entered by `@@`, earlier calls of recursive continuations.
 //!
-//! **Why evaluation ends.** Budgets (`units.rs`) end it in any case; this is why they are not spent. The source has finitely
+//! **Why evaluation ends.** Budgets (`budget.rs`) end it in any case; this is why they are not spent. The source has finitely
 //! many continuations. A way without end comes to one of them again and again, and never with values that it had before, since
 //! the stub for those is known. Its calls are on the path as records, and each looks back at some of them: one in `2^n` over
 //! `2^(n + 1)` records, so that calls of any period meet. Numbers may differ from call to call where a filter asks for them:
@@ -15,7 +15,8 @@
 //!   stub are taken. A way that leaves by one stub without end has come to known code; if each time it is another stub, the
 //!   code around, which makes them, recurs, and has records that are older.
 
-use super::{CHAIN, Entered, Evaluator, Past, Record, Returned, Site, State, StubId};
+use super::state::{Past, Site, State, StubId};
+use super::{Evaluator, View};
 use crate::facts::{is_function, is_return};
 use crate::whistle::{self, Change};
 use nyala_base::{SideTable, Span};
@@ -28,47 +29,68 @@ use std::rc::Rc;
 /// Values that are searched for continuations by which a call may be left.
 const MAX_SEARCHED: usize = 1000;
 
-impl Evaluator<'_> {
-    // Loops of functions called by `@@`.
+/// One unfold or residual function, for comparison with later ones.
+struct Record {
+    cont: Cont,
+    free: Rc<[Val]>,
+    /// By parameter; `mem` included, not compared.
+    args: Box<[Val]>,
+    segment: u32,
+    /// Parameters that drift were left out.
+    is_general: bool,
+    /// Records before it on the way.
+    depth: u32,
+    next: Option<u32>,
+}
 
-    pub(super) fn note_entered(&mut self, k: Cont, unfold: bool, site: &mut Site) {
-        let is_top = |e: u32| self.entered[e as usize].cont == k && self.entered[e as usize].unfold == unfold;
-        if self.facts.has_loop[k] && !site.past.entered.is_some_and(is_top) {
-            self.entered.push(Entered { cont: k, unfold, next: site.past.entered });
-            site.past.entered = Some(self.entered.len() as u32 - 1);
-        }
+/// The records from `first` to `last`, as far as they are on the way, are of calls that have returned.
+struct Returned {
+    first: u32,
+    last: u32,
+    next: Option<u32>,
+}
+
+/// A function with loops was entered, by `@@` or otherwise.
+struct Entered {
+    cont: Cont,
+    unfold: bool,
+    next: Option<u32>,
+}
+
+/// A recursive continuation, its free values, its arguments without `mem`.
+type Knot = (Cont, Rc<[Val]>, Box<[Val]>);
+
+/// What happened on all ways. A [`Past`] says what of it was on one.
+#[derive(Default)]
+pub(super) struct History {
+    records: Vec<Record>,
+    returned: Vec<Returned>,
+    entered: Vec<Entered>,
+    /// The segment of the newest record of each continuation.
+    last_segment: SideTable<Cont, u32>,
+    pub knots: FxHashSet<Knot>,
+}
+
+impl History {
+    pub fn n_records(&self) -> u32 {
+        self.records.len() as u32
     }
 
-    /// Whether `k` is the header of a loop in a function that `@@` entered last.
-    pub(super) fn is_unfolded_loop(&self, k: Cont, site: &Site) -> bool {
-        let Some(function) = self.facts.loop_of[k].filter(|_| self.options.annotations) else { return false };
-        let mut at = site.past.entered;
-        for _ in 0..whistle::MAX_RECORDS {
-            let Some(i) = at else { return false };
-            let entered = &self.entered[i as usize];
-            if entered.cont == function {
-                return entered.unfold;
-            }
-            at = entered.next;
-        }
-        false
+    /// Whether the continuation has a record in the segment under way.
+    #[inline]
+    pub fn is_recorded(&self, k: Cont, site: &Site) -> bool {
+        self.last_segment[k] == site.segment
     }
 
-    // Records of recursive calls.
-
-    pub(super) fn record(
-        &mut self,
-        cont: Cont,
-        free: &Rc<[Val]>,
-        args: &[Val],
-        (segment, is_general): (u32, bool),
-        next: Option<u32>,
-    ) -> u32 {
-        self.last_recorded[cont] = segment;
-        free.iter().chain(args).for_each(|&v| self.mark_exits(v));
-        let depth = next.map_or(0, |i| self.records[i as usize].depth + 1);
-        self.records.push(Record { cont, free: free.clone(), args: args.into(), segment, is_general, depth, next });
+    fn add(&mut self, record: Record) -> u32 {
+        self.last_segment[record.cont] = record.segment;
+        self.records.push(record);
         self.records.len() as u32 - 1
+    }
+
+    /// Records before one that comes behind `last`.
+    fn depth(&self, last: Option<u32>) -> u32 {
+        last.map_or(0, |i| self.records[i as usize].depth + 1)
     }
 
     /// Records on the way, the newest first.
@@ -87,15 +109,105 @@ impl Evaluator<'_> {
         path.filter(move |(_, r)| r.cont == k && r.segment != site.segment)
     }
 
+    /// The record before one of the way, if it is on the way.
+    fn before(&self, record: u32, way: Option<u32>) -> Option<Option<u32>> {
+        let newest_first = self.path(way).take_while(|&(i, _)| i >= record);
+        newest_first.last().filter(|&(i, _)| i == record).map(|(_, r)| r.next)
+    }
+
+    pub fn repeats(&self, k: Cont, free: &[Val], args: &[Val], site: &Site) -> bool {
+        self.ancestors(k, site, true, whistle::MAX_RECORDS).any(|(_, r)| *r.free == *free && r.args[1..] == args[1..])
+    }
+
+    /// The records from `first` to the last one on the way are of calls that have returned.
+    fn end_calls(&mut self, first: u32, past: &mut Past) {
+        let Some(last) = past.records else { return };
+        let mut next = past.returned;
+        while let Some(i) = next
+            && self.returned[i as usize].first >= first
+        {
+            next = self.returned[i as usize].next;
+        }
+        self.returned.push(Returned { first, last, next });
+        past.returned = Some(self.returned.len() as u32 - 1);
+    }
+
+    fn is_over(&self, record: u32, site: &Site) -> bool {
+        let mut at = site.past.returned;
+        for _ in 0..whistle::MAX_RECORDS {
+            let Some(i) = at else { return false };
+            let Returned { first, last, next } = self.returned[i as usize];
+            if (first..=last).contains(&record) {
+                return true;
+            }
+            at = next;
+        }
+        false
+    }
+
+    fn enter(&mut self, k: Cont, unfold: bool, past: &mut Past) {
+        let is_top = |e: u32| self.entered[e as usize].cont == k && self.entered[e as usize].unfold == unfold;
+        if !past.entered.is_some_and(is_top) {
+            self.entered.push(Entered { cont: k, unfold, next: past.entered });
+            past.entered = Some(self.entered.len() as u32 - 1);
+        }
+    }
+
+    /// Whether `@@` entered a function when it was entered last.
+    fn is_unfolded(&self, function: Cont, past: &Past) -> bool {
+        let mut at = past.entered;
+        for _ in 0..whistle::MAX_RECORDS {
+            let Some(i) = at else { return false };
+            let entered = &self.entered[i as usize];
+            if entered.cont == function {
+                return entered.unfold;
+            }
+            at = entered.next;
+        }
+        false
+    }
+
+    /// Gives the memory back of what only evaluation needs.
+    pub fn forget(&mut self) {
+        (self.knots, self.records) = (FxHashSet::default(), Vec::new());
+    }
+}
+
+impl Evaluator<'_> {
+    // Loops of functions called by `@@`.
+
+    pub(super) fn note_entered(&mut self, k: Cont, unfold: bool, site: &mut Site) {
+        if self.facts.has_loop[k] {
+            self.history.enter(k, unfold, &mut site.past);
+        }
+    }
+
+    /// Whether `k` is the header of a loop in a function that `@@` entered last.
+    pub(super) fn is_unfolded_loop(&self, k: Cont, site: &Site) -> bool {
+        let function = self.facts.loop_of[k].filter(|_| self.options.annotations);
+        function.is_some_and(|function| self.history.is_unfolded(function, &site.past))
+    }
+
+    // Records of recursive calls.
+
+    pub(super) fn record(
+        &mut self,
+        cont: Cont,
+        free: &Rc<[Val]>,
+        args: &[Val],
+        (segment, is_general): (u32, bool),
+        next: Option<u32>,
+    ) -> u32 {
+        free.iter().chain(args).for_each(|&v| self.mark_exits(v));
+        let depth = self.history.depth(next);
+        self.history.add(Record { cont, free: free.clone(), args: args.into(), segment, is_general, depth, next })
+    }
+
     pub(super) fn is_known_stub(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
         let masked = (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| args[i]);
         let vals: SmallVec<[Val; 16]> = free.iter().copied().chain(masked).collect();
-        let first = self.first_stub(k, mask, &vals).map(|s| &self.stubs[s]);
+        let first = self.stubs.first(k, mask, &vals).map(|s| &self.stubs[s]);
         first.is_some_and(|stub| stub.state != State::New || stub.queued)
-    }
-
-    pub(super) fn repeats(&self, k: Cont, free: &[Val], args: &[Val], site: &Site) -> bool {
-        self.ancestors(k, site, true, whistle::MAX_RECORDS).any(|(_, r)| *r.free == *free && r.args[1..] == args[1..])
     }
 
     /// Parameters of `mask` that change without end, as far as the ancestors tell. A function that was generalized is built
@@ -104,29 +216,30 @@ impl Evaluator<'_> {
     pub(super) fn drift(&self, k: Cont, (mask, unasked): (u64, u64), free: &[Val], args: &[Val], site: &Site) -> u64 {
         // Known numbers may come again after many calls. Every other record on the way looks back over four records, every
         // fourth one over eight, and so on: some dozens for each call, whatever the period.
-        let depth = site.past.records.map_or(0, |i| self.records[i as usize].depth + 1);
+        let depth = self.history.depth(site.past.records);
         let far = 2usize << depth.trailing_zeros().min(whistle::FARTHEST);
         let n_records = far.max(whistle::MAX_RECORDS);
         let has_same_numbers = |record: &Record| {
             let mut pairs = record.args.iter().zip(args);
             pairs.all(|(&old, &new)| old == new || self.dst.as_lit(old).is_none())
         };
-        let ancestors = self.ancestors(k, site, self.has_drift_hint[k], n_records).enumerate();
+        let ancestors = self.history.ancestors(k, site, self.hints.drifts[k], n_records).enumerate();
+        let view = self.view();
         // Parameters of which nothing but numbers beside functions has changed since all of the near ancestors.
         let (mut counting, mut n_counting) = (unasked, 0);
         let is_near = |n: usize| n < whistle::MAX_ANCESTORS;
         for (n, (i, record)) in ancestors.take_while(|&(n, _)| is_near(n) || n < far) {
             let is_other = || *record.free != *free || !is_near(n) && !has_same_numbers(record);
-            if is_other() || self.is_over(i, site) {
+            if is_other() || self.history.is_over(i, site) {
                 continue;
             }
             let (mut drift, mut counts) = (0, 0);
             let mut progress = false;
             for i in (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1) {
-                let mut change = whistle::compare(self, record.args[i], args[i], true);
+                let mut change = whistle::compare(view, record.args[i], args[i], true);
                 if change == Change::Progress && unasked >> i & 1 == 1 {
                     // Nobody asked for the numbers.
-                    change = whistle::compare(self, record.args[i], args[i], false);
+                    change = whistle::compare(view, record.args[i], args[i], false);
                     counts |= u64::from(change == Change::Same) << i;
                 }
                 match change {
@@ -137,7 +250,7 @@ impl Evaluator<'_> {
                         if !progress
                             && i + 1 == args.len()
                             && is_return(self.source, self.source.param(k, i))
-                            && whistle::contains(self, args[i], record.args[i]) =>
+                            && whistle::contains(view, args[i], record.args[i]) =>
                     {
                         drift |= 1 << i
                     }
@@ -159,20 +272,10 @@ impl Evaluator<'_> {
     /// because what was assumed of memory did not hold, is no deeper recursion.
     pub(super) fn before_first_build(&self, s: StubId, path: Option<u32>) -> Option<u32> {
         let stub = &self.stubs[s];
-        let mut at = self.first_stub(stub.source, stub.mask, &stub.vals);
-        while let Some(built) = at {
-            if let Some(first) = self.stubs[built].record {
-                let mut newer = path;
-                while let Some(i) = newer.filter(|&i| i > first) {
-                    newer = self.records[i as usize].next;
-                }
-                if newer == Some(first) {
-                    return self.records[first as usize].next;
-                }
-            }
-            at = self.stubs[built].alias;
-        }
-        path
+        let first = self.stubs.first(stub.source, stub.mask, &stub.vals);
+        let records = first.into_iter().flat_map(|first| self.stubs.line(first)).filter_map(|s| self.stubs[s].record);
+        let mut built = records.filter_map(|record| self.history.before(record, path));
+        built.next().unwrap_or(path)
     }
 
     /// Marks the continuations that a call which is given `v` may leave by.
@@ -213,20 +316,15 @@ impl Evaluator<'_> {
             return;
         }
         let (reached, since) = (self.resolve(self.stubs[s].cont), self.stubs[s].n_records);
-        let calls = self.path(past.records).take(whistle::MAX_RECORDS).take_while(|&(i, _)| i >= since);
+        let calls = self.history.path(past.records).take(whistle::MAX_RECORDS).take_while(|&(i, _)| i >= since);
         let calls: SmallVec<[u32; 16]> =
             calls.filter(|(_, r)| is_function(self.source, r.cont)).map(|(i, _)| i).collect();
         let height = self.stubs[s].rank.1;
-        let first = calls.into_iter().rev().find(|&i| self.may_leave_by(&self.records[i as usize], reached, height));
-        let (Some(first), Some(last)) = (first, past.records) else { return };
-        let mut next = past.returned;
-        while let Some(i) = next
-            && self.returned[i as usize].first >= first
-        {
-            next = self.returned[i as usize].next;
+        let first =
+            calls.into_iter().rev().find(|&i| self.may_leave_by(&self.history.records[i as usize], reached, height));
+        if let Some(first) = first {
+            self.history.end_calls(first, past);
         }
-        self.returned.push(Returned { first, last, next });
-        past.returned = Some(self.returned.len() as u32 - 1);
     }
 
     /// Whether a call was given a continuation, at any depth.
@@ -251,42 +349,22 @@ impl Evaluator<'_> {
         false
     }
 
-    fn is_over(&self, record: u32, site: &Site) -> bool {
-        let mut at = site.past.returned;
-        for _ in 0..whistle::MAX_RECORDS {
-            let Some(i) = at else { return false };
-            let Returned { first, last, next } = self.returned[i as usize];
-            if (first..=last).contains(&record) {
-                return true;
-            }
-            at = next;
-        }
-        false
-    }
-
-    /// Of the last calls before a budget is spent; describing all of them would cost too much.
-    pub(super) fn note_chain(&mut self, k: Cont, args: Vec<String>, origin: Span) {
-        if self.chain.len() == CHAIN {
-            self.chain.pop_front();
-        }
-        self.chain.push_back((k, origin, args));
-    }
-
     /// The calls around the last one of a recursive continuation, the innermost first, of several in one file only the first:
     /// where what it returns to was passed on, where the functions were that it gets, and so on with what these captured.
     pub(super) fn calls_around(&self, k: Cont) -> Vec<Span> {
-        let Some(record) = self.records.iter().rev().find(|r| r.cont == k) else { return Vec::new() };
+        let Some(record) = self.history.records.iter().rev().find(|r| r.cont == k) else { return Vec::new() };
         // Where a continuation of the source is an argument.
         let mut passed: SideTable<Cont, Span> = SideTable::with_default(Span::NONE);
         for &k in &self.facts.nest.conts {
             let Some(body) = self.source.body(k) else { continue };
             body.args.iter().filter_map(|&a| self.source.as_cont(a)).for_each(|arg| passed[arg] = body.origin);
         }
+        let view: View = self.view();
         let mut calls: Vec<Span> = Vec::new();
         let mut work: VecDeque<Val> = record.args.iter().rev().chain(record.free.iter()).copied().collect();
         let mut seen: FxHashSet<Val> = FxHashSet::default();
         while let Some(v) = work.pop_front() {
-            let Some((k, vals)) = self.captured(v).filter(|_| seen.insert(v)) else { continue };
+            let Some((k, vals)) = view.captured(v).filter(|_| seen.insert(v)) else { continue };
             if !passed[k].is_none() && calls.iter().all(|c| c.file != passed[k].file) {
                 calls.push(passed[k]);
             }

@@ -5,7 +5,8 @@
 //! The code decides what is worth assuming; whether it holds is asked at each jump to the block that was built with an
 //! assumption ([`Evaluator::target`]). Where it does not, another block is built.
 
-use super::{Evaluator, StubId};
+use super::Evaluator;
+use super::state::StubId;
 use crate::facts::Facts;
 use crate::memory::{self, Memory, Range, Shapes, WHOLE, Written};
 use nyala_base::SideTable;
@@ -25,14 +26,12 @@ const MAX_RANGES: usize = 8;
 impl Evaluator<'_> {
     /// The block to jump to for a stub with this memory; the stub, if it is to be requested.
     pub(super) fn target(&mut self, s: StubId, memory: &Memory) -> (Cont, Option<StubId>) {
-        let mut at = Some(s);
-        while let Some(s) = at {
+        for s in self.stubs.line(s) {
             if let Some((assumed, block)) = self.stubs[s].assumed.as_deref()
                 && memory.implies(assumed)
             {
                 return (*block, None);
             }
-            at = self.stubs[s].alias;
         }
         let s = self.live(s);
         (self.stubs[s].cont, Some(s))
@@ -52,12 +51,9 @@ impl Evaluator<'_> {
     /// How many blocks there are of the stub that this one stands in for.
     pub(super) fn may_assume(&self, s: StubId) -> bool {
         let stub = &self.stubs[s];
-        let first = self.first_stub(stub.source, stub.mask, &stub.vals);
-        let (mut n, mut at) = (0, first);
-        while let Some(s) = at {
-            n += self.stubs[s].assumed.is_some() as usize;
-            at = self.stubs[s].alias;
-        }
+        let first = self.stubs.first(stub.source, stub.mask, &stub.vals);
+        let all = first.into_iter().flat_map(|first| self.stubs.line(first));
+        let n = all.filter(|&s| self.stubs[s].assumed.is_some()).count();
         n < MAX_ASSUMPTIONS
     }
 
@@ -124,7 +120,7 @@ impl Evaluator<'_> {
                 match self.dst.types.kind(self.dst.ty(v)) {
                     TyKind::Ptr { .. } => {
                         let Some(ranges) = ranges else { continue };
-                        let place = memory::known_place(&mut self.dst, &mut self.shapes, v).filter(|_| v == top);
+                        let place = memory::known_place(&mut self.dst, &mut self.cache.shapes, v).filter(|_| v == top);
                         for &(start, n) in ranges {
                             written.push(match place.filter(|_| (start, n) != WHOLE) {
                                 Some((base, at)) => (base, (at + start, n)),

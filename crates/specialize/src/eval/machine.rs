@@ -1,40 +1,22 @@
 //! The loop of the evaluator, on frames of values that are no nodes of the residual graph until they have to be
-//! ([`plain`](super::plain)). A call that is unfolded in any case is decided here; all others are turned into nodes, and
-//! decided by [`Evaluator::call`].
+//! ([`plain`](super::plain)). Calls that are unfolded in any case go on here; the arguments of others become nodes.
 
+use super::call::{Callee, Decision};
 use super::code::{Code, Inst, InstKind, Number, Operand, Target};
-use super::plain::{Idx, Kind, Place, PlainValue, Value};
-use super::{Diverged, Entry, Evaluator, Mode, Site, StubId};
+use super::plain::{Kind, Place, PlainValue, Value};
+use super::state::{Entry, Mode, Site};
+use super::{Diverged, Evaluator};
 use crate::memory::{self, Leaf, MAX_LEAVES};
 use crate::whistle;
-use nyala_base::Span;
 use nyala_ir::print;
 use nyala_ir::scalar::{eval_arith, eval_cast, eval_comparison};
-use nyala_ir::{Builtin, Cont, Effect, Node, Op, Prim, Ty, TyKind, Val};
+use nyala_ir::{Builtin, Cont, Effect, Node, Op, Ty, TyKind, Val};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
-/// A closure that is called.
-enum Callee<'a> {
-    /// Of values in the frame, never made.
-    Made(Cont, &'a [u32]),
-    Plain(Cont, Idx),
-    Stub(StubId),
-}
-
-/// What becomes of a call.
-enum Decision {
-    /// Goes on in the callee's body.
-    Enter(Mode),
-    /// The same, if the condition at its end is known.
-    Look(Mode),
-    /// To be looked at more closely.
-    Residual,
-}
-
 impl Evaluator<'_> {
     pub(super) fn evaluate(&mut self, mut site: Site, entry: Entry) -> Result<(), Box<Diverged>> {
-        let [mut frame, mut ahead] = std::mem::take(&mut self.frames);
+        let [mut frame, mut ahead] = std::mem::take(&mut self.cache.frames);
         let mut entry = Some(entry);
         if let Some(record) = &mut self.record {
             record.begin(site.block);
@@ -74,7 +56,7 @@ impl Evaluator<'_> {
         for frame in [&mut frame, &mut ahead] {
             frame.clear();
         }
-        self.frames = [frame, ahead];
+        self.cache.frames = [frame, ahead];
         Ok(())
     }
 
@@ -87,13 +69,13 @@ impl Evaluator<'_> {
         site: &mut Site,
     ) -> Result<Rc<Code>, Box<Diverged>> {
         loop {
-            self.reductions += 1;
+            self.budget.reductions += 1;
             if self.record.is_some() {
                 self.explain_step(code.cont);
             }
             // A few more arrays may be too much.
-            let is_large = self.bytes() > self.max_bytes / 2;
-            if self.reductions.is_multiple_of(1024) || self.reductions < 1024 || is_large {
+            let is_large = self.bytes() > self.budget.max_bytes / 2;
+            if self.budget.reductions.is_multiple_of(1024) || self.budget.reductions < 1024 || is_large {
                 self.check_budget()?;
                 self.collect(frame)?;
             }
@@ -112,11 +94,14 @@ impl Evaluator<'_> {
                         && let Some(callee) = self.callee(&code.args[3 - bit as usize], frame)
                     {
                         let mem = self.get(&code.args[0], frame);
-                        let Decision::Enter(mode) =
-                            self.decide_call(&callee, &next, frame, &[mem], (false, code.origin), site)
+                        let Some(Decision::Enter(mode)) =
+                            self.decide_in_frame(callee, &next, (frame, &[mem]), false, site)
                         else {
                             return Ok(code);
                         };
+                        if self.budget.near_end {
+                            self.note_call(next.cont, &[mem], code.origin);
+                        }
                         site.past.mode = mode;
                         frame.push(mem);
                         code = next;
@@ -146,11 +131,11 @@ impl Evaluator<'_> {
                 ahead.push(v);
             }
             let unfold = code.target == Target::Call { unfold: true };
-            let args = &ahead[next.n_free..];
-            match self.decide_call(&callee, &next, frame, args, (unfold, code.origin), site) {
-                Decision::Enter(mode) => site.past.mode = mode,
+            let decision = self.decide_in_frame(callee, &next, (frame, &ahead[next.n_free..]), unfold, site);
+            match decision {
+                Some(Decision::Enter(mode)) => site.past.mode = mode,
                 // The header of a loop in a function called by `@@`: entered if its condition is known.
-                Decision::Look(mode) => {
+                Some(Decision::Look(mode)) => {
                     if !self.is_condition_known(&next, ahead, site) {
                         return Ok(code);
                     }
@@ -159,7 +144,10 @@ impl Evaluator<'_> {
                     }
                     site.past.mode = mode;
                 }
-                Decision::Residual => return Ok(code),
+                Some(Decision::Leave(_)) | None => return Ok(code),
+            }
+            if self.budget.near_end {
+                self.note_call(next.cont, &ahead[next.n_free..next.n_free + n], code.origin);
             }
             std::mem::swap(frame, ahead);
             code = next;
@@ -299,7 +287,7 @@ impl Evaluator<'_> {
     /// Whether an object has that many leaves.
     fn is_within(&mut self, base: Val, n: u64) -> bool {
         let Some(ty) = self.dst.types.pointee(self.dst.ty(base)) else { return false };
-        matches!(self.dst.types.kind(ty), TyKind::IndefArray(_)) || n <= self.shapes.leaves(&self.dst, ty)
+        matches!(self.dst.types.kind(ty), TyKind::IndefArray(_)) || n <= self.cache.shapes.leaves(&self.dst, ty)
     }
 
     /// What is in memory at a place, a struct of that many parts or none, if all of it is known.
@@ -316,7 +304,7 @@ impl Evaluator<'_> {
     }
 
     fn known_leaf(&mut self, base: Val, at: u64, ty: Ty, site: &mut Site) -> Option<Value> {
-        let constant = self.constants.leaf(&mut self.dst, &mut self.shapes, base, at);
+        let constant = self.cache.constants.leaf(&mut self.dst, &mut self.cache.shapes, base, at);
         match constant.unwrap_or_else(|| site.memory.leaf(base, at)) {
             Leaf::Unknown => None,
             Leaf::Lit(bits) => Some(Value::Lit(bits)),
@@ -434,79 +422,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether a call is unfolded in any case; `frame` is the caller's. See [`Evaluator::call`], which decides about all
-    /// others.
-    fn decide_call(
-        &mut self,
-        callee: &Callee,
-        code: &Code,
-        frame: &[Value],
-        args: &[Value],
-        (unfold, origin): (bool, Span),
-        site: &mut Site,
-    ) -> Decision {
-        let k = code.cont;
-        if code.call.drifts || self.facts.exchanges[k] {
-            return Decision::Residual;
-        }
-        let mode = match callee {
-            Callee::Stub(s) => {
-                let stub = &self.stubs[*s];
-                if stub.mask != 0 || stub.vals.len() != code.n_free {
-                    return Decision::Residual;
-                }
-                self.mode_in(*s, site.past.mode)
-            }
-            _ => site.past.mode,
-        };
-        let forced = unfold || matches!((site.past.mode, mode), (Mode::Run(_), Mode::Run(_)));
-        let Some((mask, mut full)) = self.quick_request(k, code, args, forced) else { return Decision::Residual };
-        let mut asked = true;
-        if code.call.is_recursive {
-            if full && self.last_recorded[k] != site.segment {
-                return Decision::Residual;
-            }
-            if self.near_end {
-                self.note_call(k, args, origin);
-            }
-            if !full {
-                return match self.is_unfolded_loop(k, site) && self.last_recorded[k] == site.segment {
-                    true => Decision::Look(mode),
-                    false => Decision::Residual,
-                };
-            }
-        } else if !full {
-            asked = false;
-            let inline = code.call.may_inline && self.is_inline(k, mask);
-            full = inline || self.is_linear_call(callee, code, frame, args, mask);
-        }
-        if !full {
-            return Decision::Residual;
-        }
-        if self.near_end && !code.call.is_recursive && self.facts.function[k] == Some(k) {
-            // Recursive through values, perhaps.
-            self.note_call(k, args, origin);
-        }
-        if self.record.is_some() {
-            self.explain_entered(k, Self::unfold_class(unfold, forced, asked));
-        }
-        if code.call.has_loop {
-            self.note_entered(k, forced, site);
-        }
-        if let Callee::Stub(s) = callee
-            && self.stubs[*s].is_exit
-        {
-            self.note_returned(*s, &mut site.past);
-        }
-        Decision::Enter(mode)
-    }
-
-    fn note_call(&mut self, k: Cont, args: &[Value], origin: Span) {
-        let shown = args.iter().enumerate().map(|(i, &a)| self.show(k, i, a)).collect();
-        self.note_chain(k, shown, origin);
-    }
-
-    fn show(&self, k: Cont, param: usize, v: Value) -> String {
+    pub(super) fn show(&self, k: Cont, param: usize, v: Value) -> String {
         match v {
             Value::Lit(bits) => print::literal(&self.source.types, self.source.ty(self.source.param(k, param)), bits),
             Value::Node(v) => whistle::show(&self.dst, v.val()),
@@ -517,129 +433,6 @@ impl Evaluator<'_> {
                 None => "a struct".into(),
             },
         }
-    }
-
-    /// As [`Evaluator::requested`], if that can be told without nodes.
-    fn quick_request(&mut self, k: Cont, code: &Code, args: &[Value], unfold: bool) -> Option<(u64, bool)> {
-        let all = code.call.all;
-        if self.options.annotations && (unfold || code.call.always) {
-            return Some((all, true));
-        }
-        let automatic = code.call.automatic;
-        if code.call.unfiltered || !self.options.annotations {
-            return Some((automatic, automatic == all && all != 0));
-        }
-        let source = self.source;
-        let filter = &source.cont(k).filter;
-        if let Some(f) = filter.all
-            && self.quick_filter(f, args)? == 1
-        {
-            return Some((all, true));
-        }
-        let mut mask = automatic;
-        for (i, f) in filter.params.iter().enumerate().take(64).skip(1) {
-            if let Some(f) = f.filter(|_| mask >> i & 1 == 0)
-                && self.quick_filter(f, args)? == 1
-            {
-                mask |= 1 << i;
-            }
-        }
-        Some((mask, mask == all && all != 0))
-    }
-
-    /// A filter's value if it is a number. Filters are as deep as their source, which is limited.
-    fn quick_filter(&mut self, f: Val, args: &[Value]) -> Option<u64> {
-        let source = self.source;
-        match source.node(f) {
-            Node::Lit(bits) => Some(bits),
-            Node::Param(_, i) => match args[i as usize] {
-                Value::Lit(bits) => Some(bits),
-                _ => None,
-            },
-            Node::Op(Op::Known) => match source.node(source.args(f)[0]) {
-                Node::Param(_, i) => Some(self.is_value_known(args[i as usize]) as u64),
-                Node::Lit(_) => Some(1),
-                _ => None,
-            },
-            Node::Op(op) => {
-                let operands = source.args(f);
-                let prim = source.prim(*operands.first()?)?;
-                let a = self.quick_filter(operands[0], args)?;
-                match op {
-                    Op::And if prim == Prim::Bool && a == 0 => Some(0),
-                    Op::Or if prim == Prim::Bool && a == 1 => Some(1),
-                    Op::And | Op::Or | Op::Xor | Op::Add | Op::Sub | Op::Mul => {
-                        let b = self.quick_filter(operands[1], args)?;
-                        eval_arith(op, prim, a, b).map(|r| r.0)
-                    }
-                    Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
-                        let b = self.quick_filter(operands[1], args)?;
-                        Some(eval_comparison(op, prim, a, b) as u64)
-                    }
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
-    /// As [`Evaluator::is_linear`].
-    fn is_linear_call(&mut self, callee: &Callee, code: &Code, frame: &[Value], args: &[Value], mask: u64) -> bool {
-        if mask != 0 {
-            return false;
-        }
-        let has_functions = code.call.functions != 0 || args.len() > 64;
-        if let (Callee::Made(..), None, false) = (callee, self.queue.peek(), has_functions) {
-            return true;
-        }
-        let rank = match callee {
-            Callee::Stub(s) => {
-                // Only what the slow path would take for this stub itself.
-                let stub = &self.stubs[*s];
-                if stub.queued || stub.state != super::State::New || stub.escaped {
-                    return false;
-                }
-                stub.rank
-            }
-            Callee::Plain(_, c) => self.plain.all[c.idx()].rank,
-            Callee::Made(_, slots) => {
-                let mut rank = (0, 0);
-                for &slot in slots.iter() {
-                    let (birth, height) = self.rank_of(frame[slot as usize]);
-                    rank = (rank.0.max(birth), rank.1.max(height));
-                }
-                (rank.0, rank.1 + 1)
-            }
-        };
-        if let Some((top, _)) = self.queue.peek()
-            && *top >= (rank.0, rank.1, self.facts.postorder[code.cont])
-        {
-            return false;
-        }
-        if has_functions {
-            for (i, &arg) in args.iter().enumerate().skip(1) {
-                if i < 64 && code.call.functions >> i & 1 == 0 {
-                    continue;
-                }
-                let height = match arg {
-                    Value::Lit(_) => continue,
-                    Value::Closure(c) => self.plain.all[c.idx()].rank.1,
-                    Value::Node(v) => match self.stub_of_val(v.val()) {
-                        Some(held) => self.stubs[held].rank.1,
-                        None if self.dst.as_op(v.val()).is_some() => return false,
-                        None => continue,
-                    },
-                    Value::Parts(_) | Value::Place(..) => return false,
-                };
-                if code.n_free == 0 || height > rank.1 {
-                    return false;
-                }
-            }
-        }
-        if let Callee::Stub(s) = callee {
-            self.stubs[*s].state = super::State::Consumed;
-        }
-        true
     }
 
     /// Computes the operations of a loop's header, if they only compute or read; whether the branch at its end is known.

@@ -67,6 +67,8 @@ pub(super) struct Plain {
     parts: Vec<Value>,
     /// Bytes at which dead ones are freed next.
     limit: usize,
+    /// Where the living ones go next.
+    spare: (Vec<PlainValue>, Vec<Value>),
 }
 
 impl Plain {
@@ -126,7 +128,7 @@ impl Evaluator<'_> {
         }
         let (n, rank) = (slots.len() as u32, (rank.0, rank.1 + 1));
         let kind = Kind::Closure(k);
-        self.plain.all.push(PlainValue { kind, start, n, rank, made: self.reductions, node: None });
+        self.plain.all.push(PlainValue { kind, start, n, rank, made: self.budget.reductions, node: None });
         let closure = Value::Closure(Idx(self.plain.all.len() as u64 - 1));
         if self.is_run_own(k) {
             return closure;
@@ -153,11 +155,19 @@ impl Evaluator<'_> {
                 if matches!(self.dst.types.kind(self.dst.ty(v)), TyKind::Ptr { .. })
                     && memory::is_object(&self.dst, memory::base_of(&self.dst, v)) =>
             {
-                match memory::known_place(&mut self.dst, &mut self.shapes, v) {
+                match memory::known_place(&mut self.dst, &mut self.cache.shapes, v) {
                     Some((base, at)) => Value::place(base, at),
                     None => Value::node(v),
                 }
             }
+            _ => Value::node(v),
+        }
+    }
+
+    /// The same without a look at where an address leads.
+    pub(super) fn simple_value(&self, v: Val) -> Value {
+        match self.dst.node(v) {
+            Node::Lit(bits) => Value::Lit(bits),
             _ => Value::node(v),
         }
     }
@@ -232,7 +242,7 @@ impl Evaluator<'_> {
             Value::Closure(c) | Value::Parts(c) => self.plain.all[c.idx()].node.unwrap_or(Val(0)),
             Value::Place(p) => {
                 let Some(pointee) = self.dst.types.pointee(ty) else { return p.base() };
-                let ptr = memory::address(&mut self.dst, &mut self.shapes, p.base(), p.at(), pointee);
+                let ptr = memory::address(&mut self.dst, &mut self.cache.shapes, p.base(), p.at(), pointee);
                 match self.dst.ty(ptr) == ty {
                     true => ptr,
                     false => self.dst.op_ty(Op::Bitcast, ty, &[ptr]),
@@ -246,9 +256,10 @@ impl Evaluator<'_> {
         if self.plain.bytes() < self.plain.limit.max(MIN_BYTES) {
             return Ok(());
         }
-        let mut new = std::mem::take(&mut self.spare);
-        let mut moved = vec![u64::MAX; self.plain.all.len()];
-        let old = std::mem::take(&mut self.plain);
+        let mut old = std::mem::take(&mut self.plain);
+        let (all, parts) = std::mem::take(&mut old.spare);
+        let mut new = Plain { all, parts, ..Plain::default() };
+        let mut moved = vec![u64::MAX; old.all.len()];
         let mut forward = |v: &mut Value, new: &mut Plain| {
             let (Value::Closure(c) | Value::Parts(c)) = v else { return };
             let to = &mut moved[c.idx()];
@@ -270,10 +281,11 @@ impl Evaluator<'_> {
             at += 1;
         }
         new.limit = 2 * new.bytes();
-        (self.plain, self.spare) = (new, old);
-        self.spare.clear();
+        old.clear();
+        new.spare = (old.all, old.parts);
+        self.plain = new;
         let limit = (MAX_BYTES as f64 * self.options.budget.max(0.1)) as usize;
-        self.near_end |= self.plain.bytes() * 2 > limit;
+        self.budget.near_end |= self.plain.bytes() * 2 > limit;
         match self.plain.bytes() > limit {
             true => Err(self.diverged("bytes of closures", limit as u64)),
             false => Ok(()),

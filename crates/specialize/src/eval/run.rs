@@ -7,7 +7,8 @@
 //! A continuation from outside, the one that the call returns to above all, ends the run. Modes steer what is unfolded,
 //! never what is computed.
 
-use super::{Evaluator, Mode, RunCall, Site, StubId};
+use super::Evaluator;
+use super::state::{Mode, RunCall, Site, StubId};
 use crate::facts::is_function;
 use crate::postdom::{Analysis, Closures, Fun, Symbol, UNKNOWN, Variant};
 use nyala_ir::{Cont, Node, Val};
@@ -22,7 +23,7 @@ impl Evaluator<'_> {
         if let Some(ret) = args.last().and_then(|&a| self.stub_of_val(a)) {
             self.stubs[ret].resume = Some(self.mode_in(ret, outer));
         }
-        self.run_calls.push(RunCall { start: self.reductions + 1, outer });
+        self.run_calls.push(RunCall { start: self.budget.reductions + 1, outer });
         Mode::Run(self.run_calls.len() as u32 - 1)
     }
 

@@ -3,7 +3,8 @@
 //! times each is a million. Copies that do not differ in known values are worth little, so that they are shared in the
 //! next round: what is not known, and where the function returns to, stay parameters; if that is not enough, functions too.
 
-use super::{Evaluator, State, Stub, memory};
+use super::state::{State, Stub};
+use super::{Evaluator, memory};
 use crate::facts::is_return;
 use crate::whistle::Sharing;
 use nyala_base::SideTable;
@@ -24,7 +25,9 @@ impl Evaluator<'_> {
     /// Parameters that are not specialized because there were too many copies. What is unfolded by force is so as long
     /// as possible.
     pub(super) fn shared(&self, k: Cont, args: &[Val], forced: bool) -> u64 {
-        let Some(sharing) = self.hints.sharing(self.unit, k).filter(|&s| !forced || s == Sharing::Functions) else {
+        let Some(sharing) =
+            self.hints.earlier.sharing(self.budget.unit, k).filter(|&s| !forced || s == Sharing::Functions)
+        else {
             return 0;
         };
         let params = self.source.params(k);
@@ -40,7 +43,8 @@ impl Evaluator<'_> {
 
     /// Notes functions with many copies in the units whose budget is spent.
     pub fn note_shared_in_spent(&mut self) {
-        let mut units: Vec<Cont> = self.stubs.iter().map(|s| s.unit).filter(|&u| self.units[u].is_spent).collect();
+        let mut units: Vec<Cont> =
+            self.stubs.iter().map(|s| s.unit).filter(|&u| self.budget.units[u].is_spent).collect();
         units.sort_unstable();
         units.dedup();
         for unit in units {
@@ -74,7 +78,7 @@ impl Evaluator<'_> {
             // Copies that are specialized in other functions would remain.
             let (returns_help, functions_help) =
                 (n >= MAX_ALIKE * known.len() as u64, n >= MAX_ALIKE * numbers.len() as u64);
-            let sharing = match self.hints.sharing(unit, function) {
+            let sharing = match self.hints.earlier.sharing(unit, function) {
                 None if early && !self.source.cont(function).filter.is_empty() => continue,
                 None if returns_help => Sharing::Returns,
                 _ if early || !functions_help => continue,
@@ -83,12 +87,12 @@ impl Evaluator<'_> {
             most = most.max(n);
             noted.push((function, sharing));
         }
-        if early && most < self.scaled(MAX_UNASKED) {
+        if early && most < self.budget.scaled(MAX_UNASKED) {
             return false;
         }
         let mut found = false;
         for (function, sharing) in noted {
-            found |= self.noted.note_shared(unit, function, sharing);
+            found |= self.hints.noted.note_shared(unit, function, sharing);
         }
         found
     }

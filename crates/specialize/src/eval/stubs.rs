@@ -2,31 +2,69 @@
 //! linear (`docs/design/specializer.md`, Order of the work list).
 
 use super::memory;
-use super::{Diverged, Entry, Evaluator, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
+use super::state::{Entry, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
+use super::{Diverged, Evaluator, View};
 use crate::memory::Memory;
-use hashbrown::HashTable;
-use nyala_base::locality::spread;
+use nyala_base::SideTable;
 use nyala_ir::{Cont, Effect, Node, TyKind, Val};
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
-use std::hash::{Hash, Hasher};
+use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-/// The first stub of each source, mask and values, with half of their hash.
-pub(super) type Memo = HashTable<(u32, u32)>;
-
-fn hash_of(source: Cont, mask: u64, vals: &[Val]) -> u32 {
-    let mut hasher = FxHasher::default();
-    (source, mask, vals).hash(&mut hasher);
-    let hash = hasher.finish();
-    (hash ^ (hash >> 32)) as u32
+/// The work list, and what its order is made of.
+#[derive(Default)]
+pub(super) struct Order {
+    queue: BinaryHeap<(Rank, StubId)>,
+    /// Birth of residual parameters, and of what was computed from them; with the nesting of held stubs.
+    ranks: SideTable<Val, Option<(u32, u32)>>,
+    births: u32,
 }
 
-/// Stand-ins for what calls return to, by the calling continuation and what they stand for, and what each stands for.
-#[derive(Default)]
-pub(super) struct Tickets {
-    by: FxHashMap<(Cont, StubId), StubId>,
-    of: FxHashMap<StubId, (Cont, StubId)>,
+/// Birth, height, position in the postorder of the source.
+type Rank = (u32, u32, u32);
+
+impl Order {
+    pub fn next(&mut self) -> Option<StubId> {
+        self.queue.pop().map(|(_, s)| s)
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Whether a stub of this rank would be next.
+    pub fn is_first(&self, rank: Rank) -> bool {
+        self.queue.peek().is_none_or(|&(top, _)| rank > top)
+    }
+
+    /// A residual parameter was made, with others of one birth.
+    fn bear(&mut self, v: Val) {
+        self.ranks[v] = Some((self.births, 0));
+    }
+
+    /// Birth of the youngest residual parameter in a value, and how deep stubs are held in it.
+    fn rank(&mut self, View { dst, stubs }: View, v: Val) -> (u32, u32) {
+        if let Some(rank) = self.ranks[v] {
+            return rank;
+        }
+        let mut stack: SmallVec<[(Val, bool); 16]> = SmallVec::from_slice(&[(v, false)]);
+        while let Some((v, done)) = stack.pop() {
+            if self.ranks[v].is_some() {
+                continue;
+            }
+            if let Some(s) = stubs.of_val(dst, v) {
+                self.ranks[v] = Some(stubs[s].rank);
+            } else if done || dst.args(v).is_empty() {
+                let ranks = dst.args(v).iter().map(|&a| self.ranks[a].unwrap_or((0, 0)));
+                self.ranks[v] = Some(ranks.fold((0, 0), |r, s| (r.0.max(s.0), r.1.max(s.1))));
+            } else {
+                stack.push((v, true));
+                stack.extend(dst.args(v).iter().map(|&a| (a, false)));
+            }
+        }
+        self.ranks[v].unwrap_or((0, 0))
+    }
 }
 
 impl Evaluator<'_> {
@@ -38,19 +76,19 @@ impl Evaluator<'_> {
         let call = self.current.0;
         // A function that calls itself last has as many as there are calls of it.
         let mut at = ret;
-        while let Some(&(of, stands_for)) = self.tickets.of.get(&at) {
+        while let Some(&(of, stands_for)) = self.stubs.tickets.of.get(&at) {
             if of == call {
                 return self.dst.cont_val(self.stubs[at].cont);
             }
             at = stands_for;
         }
-        let ticket = match self.tickets.by.get(&(call, ret)) {
+        let ticket = match self.stubs.tickets.by.get(&(call, ret)) {
             Some(&ticket) => ticket,
             None => {
                 let ticket = self.again(ret);
                 (self.stubs[ticket].state, self.stubs[ticket].alias) = (State::Consumed, Some(ret));
-                self.tickets.by.insert((call, ret), ticket);
-                self.tickets.of.insert(ticket, (call, ret));
+                self.stubs.tickets.by.insert((call, ret), ticket);
+                self.stubs.tickets.of.insert(ticket, (call, ret));
                 ticket
             }
         };
@@ -58,21 +96,12 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>) -> StubId {
-        if let Some(s) = self.first_stub(source, mask, &vals) {
+        if let Some(s) = self.stubs.first(source, mask, &vals) {
             return s;
         }
-        let half = hash_of(source, mask, &vals);
         let s = self.fresh_stub(source, mask, vals);
-        self.memo.insert_unique(spread(half), (s as u32, half), |&(_, h)| spread(h));
+        self.stubs.note_first(s);
         s
-    }
-
-    /// The first stub that was made of these.
-    pub(super) fn first_stub(&self, source: Cont, mask: u64, vals: &[Val]) -> Option<StubId> {
-        let half = hash_of(source, mask, vals);
-        let is_it = |stub: &Stub| stub.source == source && stub.mask == mask && *stub.vals == *vals;
-        let found = self.memo.find(spread(half), |&(s, h)| h == half && is_it(&self.stubs[s as usize]))?;
-        Some(found.0 as usize)
     }
 
     pub(super) fn fresh_stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>) -> StubId {
@@ -93,12 +122,10 @@ impl Evaluator<'_> {
             height = height.max(h);
         }
         let unit = self.unit_of(source, mask, vals.is_empty());
-        let s = self.stubs.len();
-        self.stub_of[cont] = Some(s as u32);
         if let Some(record) = &mut self.record {
             record.make(cont);
         }
-        self.stubs.push(Stub {
+        self.stubs.add(Stub {
             source,
             mask,
             vals,
@@ -109,20 +136,19 @@ impl Evaluator<'_> {
             requests: Vec::new(),
             past: NO_PAST,
             resume: None,
-            made: self.reductions,
+            made: self.budget.reductions,
             alias: None,
             assumed: None,
             rank: (birth, height + 1),
             is_exit: false,
             has_exits_marked: false,
             unit,
-            n_records: self.records.len() as u32,
+            n_records: self.history.n_records(),
             record: None,
             holds_address,
             was_called: false,
             is_general: false,
-        });
-        s
+        })
     }
 
     /// The stub that a new request of `s` must use.
@@ -134,7 +160,7 @@ impl Evaluator<'_> {
                 None => {
                     // Lanes that come here would not meet those that did before.
                     if self.facts.leads_to_exchange[self.stubs[s].source] {
-                        self.noted.note_meeting(self.stubs[s].unit, self.stubs[s].source);
+                        self.hints.noted.note_meeting(self.stubs[s].unit, self.stubs[s].source);
                     }
                     let fresh = self.again(s);
                     self.stubs[s].alias = Some(fresh);
@@ -174,30 +200,11 @@ impl Evaluator<'_> {
         (0..self.source.params(k).len()).filter(move |&i| i >= 64 || mask >> i & 1 == 0)
     }
 
-    /// Birth of the youngest residual parameter in a value, and how deep stubs are held in it.
     pub(super) fn rank(&mut self, v: Val) -> (u32, u32) {
-        if let Some(rank) = self.ranks[v] {
-            return rank;
-        }
-        let mut stack: SmallVec<[(Val, bool); 16]> = SmallVec::from_slice(&[(v, false)]);
-        while let Some((v, done)) = stack.pop() {
-            if self.ranks[v].is_some() {
-                continue;
-            }
-            if let Some(s) = self.stub_of_val(v) {
-                self.ranks[v] = Some(self.stubs[s].rank);
-            } else if done || self.dst.args(v).is_empty() {
-                let ranks = self.dst.args(v).iter().map(|&a| self.ranks[a].unwrap_or((0, 0)));
-                self.ranks[v] = Some(ranks.fold((0, 0), |r, s| (r.0.max(s.0), r.1.max(s.1))));
-            } else {
-                stack.push((v, true));
-                stack.extend(self.dst.args(v).iter().map(|&a| (a, false)));
-            }
-        }
-        self.ranks[v].unwrap_or((0, 0))
+        self.order.rank(View { dst: &self.dst, stubs: &self.stubs }, v)
     }
 
-    pub(super) fn queue_rank(&self, s: StubId) -> (u32, u32, u32) {
+    fn queue_rank(&self, s: StubId) -> (u32, u32, u32) {
         let stub = &self.stubs[s];
         (stub.rank.0, stub.rank.1, self.facts.postorder[stub.source])
     }
@@ -208,7 +215,7 @@ impl Evaluator<'_> {
             let mut past = Past { mode: self.mode_in(s, past.mode), ..past };
             self.note_returned(s, &mut past);
             self.stubs[s].past = past;
-            self.queue.push((self.queue_rank(s), s));
+            self.order.queue.push((self.queue_rank(s), s));
         }
     }
 
@@ -296,14 +303,14 @@ impl Evaluator<'_> {
         }
         let masked = (0..args.len()).filter(|&i| i < 64 && mask >> i & 1 == 1).map(|i| args[i]);
         let vals: SmallVec<[Val; 16]> = free.iter().copied().chain(masked).collect();
-        let Some(s) = self.first_stub(k, mask, &vals) else { return false };
+        let Some(s) = self.stubs.first(k, mask, &vals) else { return false };
         if self.facts.stores_variables[k] {
             return true;
         }
         // What is older came in from outside.
         let first = self.dst.params(self.stubs[s].cont).first();
         let is_own_param = |c: Cont| {
-            let stub = self.stub_of[c].map(|s| &self.stubs[s as usize]);
+            let stub = self.stubs.of_cont(c).map(|s| &self.stubs[s]);
             stub.is_some_and(|stub| stub.source == k && stub.mask == mask)
         };
         let is_own = |base: Val| match self.dst.node(base) {
@@ -333,15 +340,16 @@ impl Evaluator<'_> {
 
     pub(super) fn decide(&mut self, s: StubId) -> Result<(), Box<Diverged>> {
         let unit = self.stubs[s].unit;
-        if self.stubs[s].state != State::New || self.units[unit].is_left {
+        if self.stubs[s].state != State::New || self.budget.units[unit].is_left {
             return Ok(());
         }
-        self.enter_unit(unit);
+        let size = self.size();
+        self.budget.enter(unit, size);
         let stub = &mut self.stubs[s];
         let k = stub.source;
         let vals = stub.vals.clone();
         let mut requests = std::mem::take(&mut stub.requests);
-        let is_meeting = self.hints.is_meeting(self.unit, k);
+        let is_meeting = self.hints.earlier.is_meeting(self.budget.unit, k);
         let general = stub.escaped || self.facts.is_recursive[k] || is_meeting;
         let n_free = self.facts.nest.free(k).len();
         let free: Rc<[Val]> = vals[..n_free].into();
@@ -418,13 +426,13 @@ impl Evaluator<'_> {
             let from = requests.first().map(|r| r.block);
             self.explain_block(block, s, from, &fixed);
         }
-        self.births += 1;
+        self.order.births += 1;
         let mut params = self.dst.params(block).to_vec().into_iter();
         let mut remaining = Vec::with_capacity(kept.len());
         for f in &fixed {
             let Some(v) = f.or_else(|| params.next()) else { continue };
             if f.is_none() {
-                self.ranks[v] = Some((self.births, 0));
+                self.order.bear(v);
             }
             remaining.push(v);
         }
@@ -441,9 +449,7 @@ impl Evaluator<'_> {
             past.records = Some(record);
             self.stubs[s].record = Some(record);
         }
-        let n_blocks = self.blocks.entry((unit, k)).or_default();
-        *n_blocks += 1;
-        self.units[unit].blocks = self.units[unit].blocks.max(*n_blocks);
+        self.budget.add_block(unit, k);
         self.check_budget()?;
         let mut site = Site { block, segment: self.segments, past, memory };
         self.note_entered(k, false, &mut site);
@@ -488,39 +494,5 @@ impl Evaluator<'_> {
             .filter_map(|i| if i < 64 && stub.mask >> i & 1 == 1 { masked.next() } else { remaining.next() })
             .copied()
             .collect()
-    }
-
-    /// Makes a request go to `block`, which stands for the stub `stub` with some parameters fixed.
-    pub(super) fn connect(&mut self, request: Request, block: Cont, stub: Cont, fixed: &[Option<Val>]) {
-        if self.versions[request.block] != request.version {
-            return;
-        }
-        let target = self.dst.cont_val(block);
-        let old = self.dst.cont_val(stub);
-        let is_jump = matches!(request.kind, RequestKind::Jump { .. });
-        self.dst.change_body(request.block, |_, i, v| match i {
-            0 => Some(if is_jump { target } else { v }),
-            _ if is_jump => fixed.get(i - 1).is_some_and(Option::is_none).then_some(v),
-            _ => Some(if v == old { target } else { v }),
-        });
-    }
-
-    /// Sets a residual block's body; requests that an earlier one made are void.
-    pub(super) fn define(&mut self, block: Cont, callee: Val, args: &[Val]) {
-        self.versions[block] += 1;
-        self.dst.define(block, callee, args);
-    }
-
-    pub(super) fn request(&mut self, site: &Site, s: StubId, kind: RequestKind, memory: Memory) {
-        if self.stubs[s].state == State::New {
-            let request = Request { block: site.block, version: self.versions[site.block], kind, memory };
-            let requests = &mut self.stubs[s].requests;
-            // Most have one.
-            if requests.is_empty() {
-                requests.reserve_exact(1);
-            }
-            requests.push(request);
-        }
-        self.enqueue(s, site.past);
     }
 }

@@ -1,6 +1,7 @@
 //! Residual values of source values and operations, with what operations do to what is known of memory.
 
-use super::{Evaluator, Site};
+use super::Evaluator;
+use super::state::Site;
 use crate::memory;
 use nyala_ir::{Cont, Node, Op, Rule, TyKind, Val};
 use rustc_hash::FxHashSet;
@@ -17,7 +18,7 @@ impl Evaluator<'_> {
 
     /// The residual value of a source value that does not depend on where it is used.
     pub(super) fn value(&mut self, v: Val) -> Val {
-        if let Some(x) = self.literals[v] {
+        if let Some(x) = self.cache.literals[v] {
             return x;
         }
         let ty = self.source.ty(v);
@@ -32,7 +33,7 @@ impl Evaluator<'_> {
             Node::Global(g) => self.dst.global_val(g),
             Node::Undef | Node::Param(..) => self.dst.undef(ty),
         };
-        self.literals[v] = Some(x);
+        self.cache.literals[v] = Some(x);
         x
     }
 
@@ -53,21 +54,21 @@ impl Evaluator<'_> {
     pub(super) fn compute(&mut self, op: Op, v: Val, args: &mut [Val], site: &mut Site) -> Val {
         match op {
             Op::Load => {
-                if let Some(known) = site.memory.load(&mut self.dst, &mut self.shapes, args[1]) {
+                if let Some(known) = site.memory.load(&mut self.dst, &mut self.cache.shapes, args[1]) {
                     return known;
                 }
                 self.flush(site, args, Some(1));
                 let loaded = self.dst.op(op, args);
-                site.memory.loaded(&mut self.dst, &mut self.shapes, args[1], loaded);
+                site.memory.loaded(&mut self.dst, &mut self.cache.shapes, args[1], loaded);
                 loaded
             }
             Op::Store => {
-                if site.memory.load(&mut self.dst, &mut self.shapes, args[1]) == Some(args[2]) {
+                if site.memory.load(&mut self.dst, &mut self.cache.shapes, args[1]) == Some(args[2]) {
                     return args[0];
                 }
                 self.escape(args[2], site, false);
                 self.flush(site, args, Some(1));
-                site.memory.store(&mut self.dst, &mut self.shapes, args[1], args[2]);
+                site.memory.store(&mut self.dst, &mut self.cache.shapes, args[1], args[2]);
                 let stored = self.dst.op(op, args);
                 if self.source.is_fast(v) {
                     self.dst.set_streaming(stored);
@@ -84,7 +85,7 @@ impl Evaluator<'_> {
                 if let Some((at, written)) = op.writes() {
                     self.escape(args[written], site, false);
                     self.flush(site, args, Some(at));
-                    site.memory.touch(&mut self.dst, &mut self.shapes, args[at]);
+                    site.memory.touch(&mut self.dst, &mut self.cache.shapes, args[at]);
                 } else {
                     self.flush(site, args, (op == Op::AtomicLoad).then_some(1));
                 }
@@ -153,7 +154,7 @@ impl Evaluator<'_> {
     /// Makes the pending stores that an operation with these arguments would see at the address `at` among them, or all.
     pub(super) fn flush(&mut self, site: &mut Site, args: &mut [Val], at: Option<usize>) {
         let base = at.map(|at| memory::base_of(&self.dst, args[at]));
-        args[0] = site.memory.flush(&mut self.dst, &mut self.shapes, args[0], base);
+        args[0] = site.memory.flush(&mut self.dst, &mut self.cache.shapes, args[0], base);
     }
 
     /// Operation `op` of source value `v` on residual operands.

@@ -1,0 +1,253 @@
+//! Budgets, and the units that they belong to. A unit is the code of a root, or of a function that captures nothing and
+//! is called with nothing specialized. Budgets, and what one round tells the next, belong to units: what becomes of a
+//! function does not depend on how many others there are. A budget of all units together only ends with a diagnostic.
+//!
+//! A unit that is left, because its budget is spent or because it found enough for another round, leaves the others alone:
+//! they are evaluated to their ends, and may find more for the next round.
+
+use super::{Evaluator, memory};
+use crate::facts::is_function;
+use crate::whistle::{self, Diverged};
+use nyala_base::{SideTable, Span};
+use nyala_ir::{Cont, Val};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// Bodies entered, in one unit ([`Budget::unit`]).
+const MAX_REDUCTIONS: u64 = 50_000_000;
+/// Nodes of the residual graph, in one unit.
+const MAX_NODES: u64 = 20_000_000;
+/// All units together may have this many times what one may have.
+const MAX_UNITS: f64 = 1.5;
+/// Blocks made of one continuation, in one unit.
+const MAX_BLOCKS_PER_CONT: u64 = 250_000;
+/// Bytes of the operands of nodes, and of what is known of memory, all units together: large arrays are few nodes.
+const MAX_BYTES: u64 = 1 << 30;
+/// A round in which a recursion was found to drift is only gone through for what else it finds: a unit is left once it has
+/// this many times the nodes that it had when it found something last, but for small ones.
+const MAX_GROWTH: u64 = 4;
+const MIN_GROWN: u64 = 5_000;
+
+/// Unfolds of recursive continuations kept for the report of a divergence.
+const CHAIN: usize = 1024;
+
+/// A call for the report of a divergence, and its arguments.
+type Link = (Cont, Span, Vec<String>);
+
+/// What the evaluation of a unit took so far, in this round.
+#[derive(Clone, Default)]
+pub(super) struct Unit {
+    pub nodes: u64,
+    pub reductions: u64,
+    /// The most that one continuation has.
+    pub blocks: u64,
+    /// Nodes at which to look for functions with too many copies.
+    pub next_look: u64,
+    /// Nodes when a recursion was last found to drift.
+    pub last_found: Option<u64>,
+    /// It is not evaluated any further; if because a budget is spent.
+    pub is_left: bool,
+    pub is_spent: bool,
+}
+
+/// What the evaluation took, and may take.
+pub(super) struct Budget {
+    /// Multiplies all limits.
+    scale: f64,
+    /// Bodies entered.
+    pub reductions: u64,
+    /// The root, or the function that captures nothing and has nothing specialized, whose code is evaluated.
+    pub unit: Cont,
+    pub units: SideTable<Cont, Unit>,
+    /// Nodes and reductions that were there when it was told last what the unit has.
+    counted: (u64, u64),
+    /// Blocks of each continuation in each unit.
+    blocks: FxHashMap<(Cont, Cont), u64>,
+    /// See [`MAX_BYTES`].
+    pub max_bytes: u64,
+    /// There is another round for what is found.
+    pub may_start_again: bool,
+    /// A budget will soon be spent: calls are noted for the report.
+    pub near_end: bool,
+    /// The last of them.
+    chain: VecDeque<Link>,
+}
+
+/// A limit that was passed.
+struct Spent {
+    what: &'static str,
+    limit: u64,
+    /// The limit of all units together.
+    is_total: bool,
+}
+
+impl Budget {
+    pub fn new(scale: f64, may_start_again: bool) -> Budget {
+        Budget {
+            scale,
+            reductions: 0,
+            unit: Cont(0),
+            units: SideTable::default(),
+            counted: (0, 0),
+            blocks: FxHashMap::default(),
+            max_bytes: (MAX_BYTES as f64 * scale.max(0.1)) as u64,
+            may_start_again,
+            near_end: false,
+            chain: VecDeque::new(),
+        }
+    }
+
+    pub fn scaled(&self, limit: u64) -> u64 {
+        (limit as f64 * self.scale) as u64
+    }
+
+    pub fn reductions_left(&self) -> u64 {
+        self.scaled(MAX_REDUCTIONS).saturating_sub(self.units[self.unit].reductions)
+    }
+
+    /// Adds what was made since the last time to what the unit has, now that the graph has this size.
+    fn count(&mut self, size: u64) {
+        let unit = &mut self.units[self.unit];
+        unit.nodes += size.saturating_sub(self.counted.0);
+        unit.reductions += self.reductions - self.counted.1;
+        self.counted = (size, self.reductions);
+    }
+
+    pub fn enter(&mut self, unit: Cont, size: u64) {
+        if unit != self.unit {
+            self.count(size);
+            self.unit = unit;
+        }
+    }
+
+    /// A recursion of the unit was found to drift.
+    pub fn note_found(&mut self, size: u64) {
+        self.count(size);
+        let unit = &mut self.units[self.unit];
+        unit.last_found = Some(unit.nodes);
+    }
+
+    pub fn add_block(&mut self, unit: Cont, k: Cont) {
+        let n_blocks = self.blocks.entry((unit, k)).or_default();
+        *n_blocks += 1;
+        self.units[unit].blocks = self.units[unit].blocks.max(*n_blocks);
+    }
+
+    /// Of the last calls before a budget is spent; describing all of them would cost too much.
+    pub fn note_call(&mut self, k: Cont, args: Vec<String>, origin: Span) {
+        if self.chain.len() == CHAIN {
+            self.chain.pop_front();
+        }
+        self.chain.push_back((k, origin, args));
+    }
+
+    /// The first limit that was passed, by a graph of this size with so many bytes.
+    fn spent(&self, size: u64, bytes: u64) -> Option<Spent> {
+        let unit = &self.units[self.unit];
+        let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
+        let limits = [
+            ("unfoldings", unit.reductions, max_reductions, false),
+            ("residual nodes", unit.nodes, max_nodes, false),
+            ("blocks of one function", unit.blocks, self.scaled(MAX_BLOCKS_PER_CONT), false),
+            ("unfoldings", self.reductions, of_all(max_reductions), true),
+            ("residual nodes", size, of_all(max_nodes), true),
+            ("bytes of arrays and variables", bytes, self.max_bytes, true),
+        ];
+        let passed = limits.into_iter().find(|&(_, spent, limit, _)| spent > limit)?;
+        let (what, _, limit, is_total) = passed;
+        Some(Spent { what, limit, is_total })
+    }
+
+    /// Whether calls are noted for the report from now on.
+    fn is_nearly_spent(&self, size: u64, bytes: u64) -> bool {
+        let unit = &self.units[self.unit];
+        let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
+        // A part of small budgets only: what is shown for the report takes longer than to evaluate it.
+        let is_near = |spent: u64, max: u64, margin: u64| spent + margin.min(max / 4) > max;
+        is_near(unit.reductions, max_reductions, 4096)
+            || is_near(unit.nodes, max_nodes, 40_000)
+            || is_near(unit.blocks, self.scaled(MAX_BLOCKS_PER_CONT), 2048)
+            || is_near(self.reductions, of_all(max_reductions), 4096)
+            || is_near(size, of_all(max_nodes), 40_000)
+            || is_near(bytes, self.max_bytes, self.max_bytes)
+    }
+
+    /// Whether to look for functions with too many copies: now and then.
+    fn is_time_to_look(&mut self) -> bool {
+        let first = self.scaled(MAX_NODES) / 100;
+        let unit = &mut self.units[self.unit];
+        let is_time = unit.nodes > unit.next_look.max(first);
+        if is_time {
+            unit.next_look = 2 * unit.nodes;
+        }
+        is_time
+    }
+}
+
+/// What all units together may have, where one may have `max`.
+fn of_all(max: u64) -> u64 {
+    (max as f64 * MAX_UNITS) as u64
+}
+
+impl Evaluator<'_> {
+    /// The unit in which a function is evaluated that is called from the present one.
+    pub(super) fn unit_of(&self, k: Cont, mask: u64, captures_nothing: bool) -> Cont {
+        match mask == 0 && captures_nothing && is_function(self.source, k) {
+            true => k,
+            false => self.budget.unit,
+        }
+    }
+
+    pub(super) fn check_budget(&mut self) -> Result<(), Box<Diverged>> {
+        let (size, bytes) = (self.size(), self.bytes());
+        self.budget.count(size);
+        if let Some(Spent { what, limit, is_total }) = self.budget.spent(size, bytes) {
+            return Err(Box::new(Diverged { is_total, ..*self.diverged(what, limit) }));
+        }
+        if self.budget.may_start_again {
+            let unit = self.budget.unit;
+            let Unit { nodes, last_found, .. } = self.budget.units[unit];
+            let mut is_early = last_found.is_some_and(|at| nodes > MAX_GROWTH * at.max(MIN_GROWN));
+            if self.budget.is_time_to_look() {
+                is_early |= self.note_shared(unit, true);
+            }
+            if is_early {
+                return Err(Box::new(Diverged { is_early, ..*self.diverged("residual nodes", nodes) }));
+            }
+        }
+        self.budget.near_end = self.budget.is_nearly_spent(size, bytes);
+        Ok(())
+    }
+
+    /// See [`MAX_BYTES`].
+    pub(super) fn bytes(&self) -> u64 {
+        (self.dst.n_operands() * size_of::<Val>() + memory::bytes()) as u64
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        (self.dst.n_vals() + 4 * self.dst.n_conts()) as u64
+    }
+
+    pub(super) fn diverged(&self, what: &'static str, limit: u64) -> Box<Diverged> {
+        let mut calls: FxHashMap<Cont, (Vec<&[String]>, Span)> = FxHashMap::default();
+        for (k, span, args) in &self.budget.chain {
+            let (calls, last) = calls.entry(*k).or_default();
+            calls.push(args);
+            *last = *span;
+        }
+        // The one that counts, if there is one; or that has the most numbers.
+        let rank = |k: Cont, calls: &[&[String]]| {
+            let counts = whistle::counts(&whistle::last_calls(calls));
+            let (numbers, _) = whistle::numbers(calls);
+            (counts, numbers.max(whistle::FEW_NUMBERS), self.facts.is_recursive[k], calls.len(), k)
+        };
+        let worst = calls.iter().max_by_key(|(k, (calls, _))| rank(**k, calls));
+        let cont = worst.map(|(k, _)| *k);
+        let last = worst.map(|(_, (calls, _))| whistle::last_calls(calls)).unwrap_or_default();
+        let chain = last.into_iter().map(<[String]>::to_vec).collect();
+        let call = worst.map_or(self.dst.current_origin(), |(_, (_, last))| *last);
+        let around = cont.map_or(Vec::new(), |k| self.calls_around(k));
+        let (is_early, is_total) = (false, false);
+        Box::new(Diverged { what, limit, cont, call, around, chain, is_early, is_total, record: None })
+    }
+}
