@@ -196,6 +196,7 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
     }
     let known = |i: usize| function.as_bits(inst.args[i - 1]).is_some();
     v.check(op.literal_operands().all(known), "memory orders are literals");
+    v.check(op.scope_operand().is_none_or(known), "the scope of an atomic operation is a literal");
     if let Some((at, written)) = op.writes() {
         let fits = v.types().pointee(ty(at - 1)) == Some(ty(written - 1));
         v.check(fits, "what is stored has the type that the address points to");

@@ -640,13 +640,13 @@ fn atomics_on_every_machine() {
         text += &format!(
             "export f{i}(&{ty}, {ty}, {ty}) -> ({ty}) {{
 entry(p, x, y):
-  a: {ty} = atomic({add}, p, x, 7u32)
-  b: {ty} = atomic(0u32, p, a, 2u32)
-  c: {ty} = atomic_load(p, 4u32)
-  atomic_store(p, b, 5u32)
-  fence(6u32)
-  d: ({ty}, bool) = cmpxchg(p, x, y, 7u32, 4u32)
-  e: ({ty}, bool) = cmpxchg_weak(p, x, c, 2u32, 2u32)
+  a: {ty} = atomic({add}, p, x, 7u32, 0i32)
+  b: {ty} = atomic(0u32, p, a, 2u32, 0i32)
+  c: {ty} = atomic_load(p, 4u32, 0i32)
+  atomic_store(p, b, 5u32, 0i32)
+  fence(6u32, 0i32)
+  d: ({ty}, bool) = cmpxchg(p, x, y, 7u32, 4u32, 0i32)
+  e: ({ty}, bool) = cmpxchg_weak(p, x, c, 2u32, 2u32, 0i32)
   g: {ty} = extract(d, 0i32)
   h: bool = extract(e, 1i32)
   r: {ty} = select(h, g, c)

@@ -173,16 +173,18 @@ impl Maker {
             7 => {
                 let op = self.w.lit_prim(Prim::U32, [0, 1, 6, 9][self.rng.below(4)]);
                 let order = self.w.lit_prim(Prim::U32, [2, 7][self.rng.below(2)]);
+                let scope = self.w.lit_i32(0);
                 let (at, v) = (self.address(false), self.number());
-                let old = self.w.op(Op::Atomic, &[self.mem, op, at, v, order]);
+                let old = self.w.op(Op::Atomic, &[self.mem, op, at, v, order, scope]);
                 self.mem = self.w.extract(old, 0);
                 let old = self.w.extract(old, 1);
                 self.numbers.push(old);
             }
             8 => {
                 let order = self.w.lit_prim(Prim::U32, 4);
+                let scope = self.w.lit_i32(0);
                 let (at, expected, v) = (self.address(false), self.number(), self.number());
-                let pair = self.w.op(Op::Cmpxchg, &[self.mem, at, expected, v, order, order]);
+                let pair = self.w.op(Op::Cmpxchg, &[self.mem, at, expected, v, order, order, scope]);
                 self.mem = self.w.extract(pair, 0);
                 let pair = self.w.extract(pair, 1);
                 let old = self.w.extract(pair, 0);

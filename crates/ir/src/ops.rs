@@ -104,12 +104,12 @@ ops! {
     Store "store" 3 Mem, Write, "`store(mem, ptr, v)`: the next mem.";
     Slot "slot" 1 Stated, Write, "`slot[T](mem)`: `(mem, &T)`, a new local variable of the function, its contents undefined.";
     Alloc "alloc" 2 Stated, Write, "`alloc[T](mem, n)`: `(mem, &[T])`, n (i64) elements on the heap, their contents undefined.";
-    Atomic "atomic" 5 Own, Write, "`atomic(mem, op, ptr, v, order)`: `(mem, T)`, the old value; the new one is `op` of it and v. Numbers are LLVM's ([`crate::scalar::ATOMICS`], [`crate::scalar::ORDERS`]), literals in compiled code.";
-    AtomicLoad "atomic_load" 3 Own, Write, "`atomic_load(mem, ptr, order)`: `(mem, T)`.";
-    AtomicStore "atomic_store" 4 Mem, Write, "`atomic_store(mem, ptr, v, order)`: the next mem.";
-    Cmpxchg "cmpxchg" 6 Own, Write, "`cmpxchg(mem, ptr, expected, new, success, failure)`: `(mem, (T, bool))`, the old value, and whether it was the expected one and is replaced; two orders.";
-    CmpxchgWeak "cmpxchg_weak" 6 Own, Write, "The same, but it may fail where it need not.";
-    Fence "fence" 2 Mem, Write, "`fence(mem, order)`: the next mem.";
+    Atomic "atomic" 6 Own, Write, "`atomic(mem, op, ptr, v, order, scope)`: `(mem, T)`, the old value; the new one is `op` of it and v. Numbers are LLVM's ([`crate::scalar::ATOMICS`], [`crate::scalar::ORDERS`]), literals in compiled code. The scope says among whom it is atomic: an integer, a place in [`crate::scalar::SCOPES`], or the address of the name.";
+    AtomicLoad "atomic_load" 4 Own, Write, "`atomic_load(mem, ptr, order, scope)`: `(mem, T)`.";
+    AtomicStore "atomic_store" 5 Mem, Write, "`atomic_store(mem, ptr, v, order, scope)`: the next mem.";
+    Cmpxchg "cmpxchg" 7 Own, Write, "`cmpxchg(mem, ptr, expected, new, success, failure, scope)`: `(mem, (T, bool))`, the old value, and whether it was the expected one and is replaced; two orders.";
+    CmpxchgWeak "cmpxchg_weak" 7 Own, Write, "The same, but it may fail where it need not.";
+    Fence "fence" 3 Mem, Write, "`fence(mem, order, scope)`: the next mem.";
     Prefetch "prefetch" 4 Mem, Write, "`prefetch(mem, ptr, write, locality)`: the next mem; asks for memory near `ptr`, which is going to be read or, if `write` (i32) is 1, written, and used again the more the higher `locality` (i32, 0 to 3). Never faults.";
     Aligned "aligned" 2 Same(0), Total, "`aligned(ptr, n)`: the address, of which the program promises that n, a power of two, divides it. Of use if n is a literal.";
     Scope "scope" 1 Own, Write, "`scope(mem)`: `(mem, i32)`, a call of a function with restricted parameters.";
@@ -276,6 +276,16 @@ impl Op {
             Op::Cmpxchg | Op::CmpxchgWeak => 4..6,
             Op::Fence => 1..2,
             _ => 0..0,
+        }
+    }
+
+    /// Where among the operands the scope of an atomic operation or a fence stands.
+    pub fn scope_operand(self) -> Option<usize> {
+        match self {
+            Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
+                Some(self.arity() as usize - 1)
+            }
+            _ => None,
         }
     }
 

@@ -290,6 +290,11 @@ impl Operands<'_> {
         if let Some(i) = numbers.into_iter().find(|&i| !self.is_int(i)) {
             return Err(self.is_of(i));
         }
+        if let Some(scope) = op.scope_operand()
+            && !self.is_int(scope)
+        {
+            self.pointee(scope)?;
+        }
         if op == Op::Fence {
             return Ok(None);
         }

@@ -201,6 +201,22 @@ pub fn eval_cast(from: Prim, to: Prim, bits: u64) -> u64 {
 pub const ATOMICS: [&str; 13] =
     ["xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin", "fadd", "fsub"];
 
+/// Among whom an operation is atomic, from all threads and devices down to the one that executes it: names of LLVM, CUDA and
+/// OpenCL, the number's own name first.
+pub const SCOPES: [&[&str]; 5] = [
+    &["system", ""],
+    &["device", "agent"],
+    &["block", "workgroup", "cta"],
+    &["subgroup", "wavefront", "warp"],
+    &["singlethread", "work_item"],
+];
+
+/// The scope of this name, a place in [`SCOPES`]. Others, whose order nobody here knows, are the widest.
+pub fn scope_of_name(name: &str) -> u64 {
+    let name = name.strip_suffix("-one-as").unwrap_or(name);
+    SCOPES.iter().position(|names| names.contains(&name)).unwrap_or(0) as u64
+}
+
 /// Memory orders, by LLVM's number; one number is none.
 pub const ORDERS: [Option<&str>; 8] = [
     Some("notatomic"),

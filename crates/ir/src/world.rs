@@ -191,6 +191,17 @@ impl World {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
+    /// The text that an address leads to, if that is a constant.
+    pub fn text_at(&self, mut address: Val) -> Option<String> {
+        while let Some(Op::Lea | Op::Bitcast) = self.as_op(address) {
+            address = self.args(address)[0];
+        }
+        match self.node(address) {
+            Node::Global(g) if !self.global(g).mutable => Some(self.text(self.global(g).init?)),
+            _ => None,
+        }
+    }
+
     #[inline]
     pub fn node(&self, val: Val) -> Node {
         self.entries[val.idx()].node()

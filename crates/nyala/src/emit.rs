@@ -8,7 +8,7 @@ use nyala_base::{Id, Span};
 use nyala_flat::{Block, Function, Module};
 use nyala_ir::World;
 
-/// The program at one of the [`stages`](crate::pipelines::stages) as text; one function of it, if named.
+/// The program at one of the [`stages`] as text; one function of it, if named.
 pub fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<String, Reported> {
     match stages().find(|known| known.name == stage) {
         Some(stage) => (stage.text)(s, function),

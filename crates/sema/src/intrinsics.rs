@@ -70,8 +70,8 @@ pub enum Lane {
     Mask,
     /// Its first argument.
     Same,
-    /// One thread runs at a time: nothing to do.
-    Fence,
+    /// A fence among those of this place in [`SCOPES`](nyala_ir::scalar::SCOPES).
+    Fence(u64),
 }
 
 const fn lanes(op: LaneOp) -> Lane {
@@ -117,16 +117,16 @@ const BARRIERS: [(&str, Lane); 24] = [
     ("llvm.nvvm.barrier.cta.sync.all", block(LaneOp::Barrier)),
     ("llvm.nvvm.barrier.cta.sync.aligned.all", block(LaneOp::Barrier)),
     ("llvm.amdgcn.s.barrier", block(LaneOp::Barrier)),
-    ("__threadfence", Lane::Fence),
-    ("__threadfence_block", Lane::Fence),
-    ("__threadfence_system", Lane::Fence),
-    ("llvm.nvvm.membar.cta", Lane::Fence),
-    ("llvm.nvvm.membar.gl", Lane::Fence),
-    ("llvm.nvvm.membar.sys", Lane::Fence),
-    ("mem_fence", Lane::Fence),
-    ("read_mem_fence", Lane::Fence),
-    ("write_mem_fence", Lane::Fence),
-    ("llvm.amdgcn.wave.barrier", Lane::Fence),
+    ("__threadfence", Lane::Fence(1)),
+    ("__threadfence_block", Lane::Fence(2)),
+    ("__threadfence_system", Lane::Fence(0)),
+    ("llvm.nvvm.membar.cta", Lane::Fence(2)),
+    ("llvm.nvvm.membar.gl", Lane::Fence(1)),
+    ("llvm.nvvm.membar.sys", Lane::Fence(0)),
+    ("mem_fence", Lane::Fence(2)),
+    ("read_mem_fence", Lane::Fence(2)),
+    ("write_mem_fence", Lane::Fence(2)),
+    ("llvm.amdgcn.wave.barrier", Lane::Fence(3)),
 ];
 
 fn lane(name: &str) -> Option<Intrinsic> {

@@ -6,7 +6,7 @@ use crate::analysis::{Cfg, loop_depths};
 use crate::data::*;
 use nyala_base::{Id, Span};
 use nyala_ir::lanes::PLATFORMS;
-use nyala_ir::scalar::{ATOMICS, ORDERS, eval_atomic};
+use nyala_ir::scalar::{ATOMICS, ORDERS, eval_atomic, scope_of_name};
 use nyala_ir::{Builtin, Cont, Effect, LaneOp, Linkage, Node, Op, Ty, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -311,8 +311,14 @@ impl Scheduler<'_> {
     pub(super) fn emit_op(&mut self, b: &mut Building, block: Block, op: Op, v: Val) -> Option<Value> {
         let w = self.w;
         let takes_mem = op.effect() != Effect::Total;
-        let args: Vec<Value> = w.args(v)[takes_mem as usize..].iter().map(|&a| self.value(b, block, a)).collect();
+        let n = op.scope_operand().unwrap_or(w.args(v).len());
+        let mut args: Vec<Value> = w.args(v)[takes_mem as usize..n].iter().map(|&a| self.value(b, block, a)).collect();
         let span = w.origin(v);
+        if let Some(&scope) = w.args(v).get(n) {
+            // The widest will do where nobody knows it yet.
+            let number = w.as_lit(scope).or_else(|| Some(scope_of_name(&w.text_at(scope)?))).unwrap_or(0);
+            args.push(self.builder(b, block, span).literal(nyala_ir::Prim::I32, number));
+        }
         match op {
             Op::Known => {
                 let mut fb = self.builder(b, block, span);

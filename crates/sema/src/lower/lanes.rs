@@ -10,6 +10,7 @@
 
 use super::*;
 use crate::intrinsics::Lane;
+use ir::scalar::ORDERS;
 use ir::{LaneOp, Scope};
 
 impl Lowerer<'_, '_, '_> {
@@ -107,7 +108,15 @@ impl Lowerer<'_, '_, '_> {
             (Lane::Op(LaneOp::Barrier, scope), _) => self.lane_op(LaneOp::Barrier, scope, &[], None),
             (Lane::Mask, _) => self.w.lit_bool(true),
             (Lane::Same, [val, ..]) => *val,
-            (Lane::Fence, _) => self.w.unit(),
+            (Lane::Fence(scope), _) => {
+                let order = ORDERS.iter().position(|order| *order == Some("seq_cst")).unwrap_or(0);
+                if let Some(mem) = self.mem(span) {
+                    let (order, scope) = (self.w.lit_i32(order as i32), self.w.lit_i32(scope as i32));
+                    let mem = self.w.op(Op::Fence, &[mem, order, scope]);
+                    self.set_mem(mem);
+                }
+                self.w.unit()
+            }
             _ => return self.w.undef(ty),
         };
         let (from, unit) = (self.w.ty(made), self.w.types.unit());

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::intrinsics::Intrinsic;
+use ir::scalar::scope_of_name;
 use nyala_ir::scalar::float_bits;
 use nyala_syntax::ast::{Asm, ExprKind};
 
@@ -103,9 +104,15 @@ impl Lowerer<'_, '_, '_> {
     /// Atomic operations; what their declaration has besides the operands (the scope) is left out.
     pub(super) fn atomic(&mut self, op: Op, vals: &[Val], ty: ir::Ty, span: Span) -> Val {
         let n = op.arity() as usize - 1;
-        let (Some(mem), true) = (self.mem(span), vals.len() >= n) else { return self.w.undef(ty) };
+        // The scope may be left out.
+        let (Some(mem), true) = (self.mem(span), vals.len() + 1 >= n) else { return self.w.undef(ty) };
         let mut args = vec![mem];
-        args.extend_from_slice(&vals[..n]);
+        args.extend(vals.iter().take(n));
+        if let Some(name) = args.get(n).and_then(|&scope| self.w.text_at(scope)) {
+            args[n] = self.w.lit_i32(scope_of_name(&name) as i32);
+        } else if args.len() == n {
+            args.push(self.w.lit_i32(0));
+        }
         let made = match self.w.result_ty(op, None, &args) {
             Ok(_) => self.w.op(op, &args),
             Err(why) => {
