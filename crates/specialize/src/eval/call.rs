@@ -321,6 +321,7 @@ impl Evaluator<'_> {
         if self.record.is_some() {
             self.explain_unfolded(k, plan.reasons);
         }
+        // An only call that the close look finds is not noted: a loop in it counts as one of the function's call before.
         if rules.has_loop && (plan.full || nodes.is_none()) {
             self.note_entered(k, forced, site);
         }
@@ -438,11 +439,14 @@ impl Evaluator<'_> {
             plan.reasons.shared = true;
             plan.leave_out(shared);
         }
+        if !self.facts.is_recursive[k] {
+            return;
+        }
         // What drifts once the first ones are left out was noted for the parameters that remained.
-        while self.facts.is_recursive[k] {
+        loop {
             let drift = self.hinted_drift((k, plan.mask), nodes.args) & plan.mask;
             if drift == 0 {
-                break;
+                return;
             }
             plan.reasons.drift |= drift;
             plan.leave_out(drift);

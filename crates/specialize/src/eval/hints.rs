@@ -1,4 +1,4 @@
-//! What the evaluator asks of hints from earlier rounds, and notes for the next one ([`Hints`](crate::whistle::Hints)).
+//! What the evaluator asks of hints from earlier rounds, and notes for the next one ([`Hints`]).
 
 use super::Evaluator;
 use crate::whistle::{self, CallKey, Hints, Kind, Kinds};
