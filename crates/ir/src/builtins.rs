@@ -36,6 +36,7 @@ pub enum Builtin {
 }
 
 impl Builtin {
+    /// All of them, in the order of the declaration.
     pub const ALL: [Builtin; 9] = [
         Builtin::Branch,
         Builtin::PeInfo,
@@ -48,6 +49,7 @@ impl Builtin {
         Builtin::Limited,
     ];
 
+    /// Keyword in IR text.
     pub fn name(self) -> &'static str {
         match self {
             Builtin::Branch => "branch",

@@ -17,6 +17,7 @@ pub struct AsmInfo {
     pub constraints: String,
     /// Has effects that its operands do not show.
     pub volatile: bool,
+    /// Needs the stack aligned as for a call.
     pub align_stack: bool,
     /// Intel's syntax instead of AT&T's.
     pub intel: bool,
@@ -46,6 +47,7 @@ impl AsmInfo {
 /// Who can name a function from outside.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Linkage {
+    /// Only the program itself calls it.
     #[default]
     Internal,
     /// Callable from C under this symbol; a root.
@@ -73,26 +75,37 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether no call is specialized.
     pub fn is_empty(&self) -> bool {
         self.all.is_none() && self.params.iter().all(Option::is_none)
     }
 }
 
+/// How a continuation ends: a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Body<'w> {
+    /// A continuation, a builtin, or a value that is one.
     pub callee: Val,
+    /// Operands, `mem` first.
     pub args: &'w [Val],
+    /// Where the call stands in the source.
     pub origin: Span,
 }
 
+/// A continuation; its parameters and body are in the pool of its world.
 #[derive(Clone, Debug)]
 pub struct ContData {
+    /// Its name and those of its parameters.
     pub names: Names,
+    /// `cn(…)`.
     pub ty: Ty,
     pub(crate) params: Pooled,
     pub(crate) body: Option<(Val, Pooled, Span)>,
+    /// When calls of it are specialized.
     pub filter: Rare<Filter>,
+    /// Who can name it from outside.
     pub linkage: Rare<Linkage>,
+    /// Where it stands in the source.
     pub origin: Span,
 }
 

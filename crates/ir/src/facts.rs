@@ -33,6 +33,7 @@ pub struct Nest {
 }
 
 impl Nest {
+    /// Nesting of what is reachable from the roots.
     pub fn new(w: &World, roots: &[Cont]) -> Nest {
         let mut nest = Nest::without_free(w, roots);
         nest.find_free(w);
@@ -229,6 +230,7 @@ impl Nest {
         self.parent[k]
     }
 
+    /// Whether a continuation is reachable from the roots.
     pub fn is_reachable(&self, k: Cont) -> bool {
         self.dominators.depth(k) != 0
     }
@@ -261,6 +263,7 @@ impl Nest {
         Lists::of_pairs(&pairs)
     }
 
+    /// For each continuation those that it refers to, directly or through operations.
     pub fn all_references(&self) -> &Lists<Cont, Cont> {
         &self.references
     }

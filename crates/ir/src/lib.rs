@@ -34,6 +34,7 @@
 //! - Nesting is not stored: a continuation is nested in those whose parameters it uses, directly or through what it
 //!   refers to ([`facts::Nest`]).
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod builtins;
 pub mod cont;

@@ -29,9 +29,11 @@ pub enum Scope {
 pub enum Rule {
     /// The type of this operand.
     Same(usize),
+    /// `bool`.
     Bool,
     /// A bool, or as many as there are lanes in the operands.
     Truth,
+    /// The next `mem`.
     Mem,
     /// Stated by whoever builds it; printed as `op[ty](…)`.
     Stated,
@@ -46,6 +48,7 @@ macro_rules! ops {
         pub enum Op { $(#[doc = $doc] $variant,)* }
 
         impl Op {
+            /// All operations, in the order of the table.
             pub const ALL: &'static [Op] = &[$(Op::$variant,)*];
 
             /// Keyword in IR text.
@@ -56,13 +59,16 @@ macro_rules! ops {
             pub fn arity(self) -> i32 {
                 match self { $(Op::$variant => $arity,)* }
             }
+            /// How the type of the result follows.
             pub fn rule(self) -> Rule {
                 use Rule::*;
                 match self { $(Op::$variant => $rule,)* }
             }
+            /// What it may do besides computing its result.
             pub fn effect(self) -> Effect {
                 match self { $(Op::$variant => Effect::$effect,)* }
             }
+            /// The sentence of the table: operands, result, what is undefined.
             pub fn doc(self) -> &'static str {
                 match self { $(Op::$variant => $doc,)* }
             }
@@ -204,6 +210,7 @@ macro_rules! binary_math {
 }
 
 impl Op {
+    /// The operation with this keyword.
     pub fn from_name(name: &str) -> Option<Op> {
         Op::ALL.iter().copied().find(|op| op.name() == name)
     }
@@ -289,6 +296,7 @@ impl Op {
         }
     }
 
+    /// `==`, `!=`, `<`, `<=`, `>`, `>=`.
     pub fn is_comparison(self) -> bool {
         matches!(self, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
     }

@@ -12,7 +12,9 @@ use rustc_hash::FxHashMap;
 /// What is wrong with a text, and on which line (from 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
+    /// From 1.
     pub line: usize,
+    /// What was found and what was expected.
     pub message: String,
 }
 

@@ -23,21 +23,34 @@ const MAX_TEXT: usize = 1 << 16;
 /// Primitive types. Signedness is part of the type, so that one `div` or `lt` serves both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Prim {
+    /// One byte, 0 or 1.
     Bool,
+    /// Signed, 8 bits.
     I8,
+    /// Signed, 16 bits.
     I16,
+    /// Signed, 32 bits.
     I32,
+    /// Signed, 64 bits.
     I64,
+    /// Unsigned, 8 bits.
     U8,
+    /// Unsigned, 16 bits.
     U16,
+    /// Unsigned, 32 bits.
     U32,
+    /// Unsigned, 64 bits.
     U64,
+    /// IEEE 754, 16 bits.
     F16,
+    /// IEEE 754, 32 bits.
     F32,
+    /// IEEE 754, 64 bits.
     F64,
 }
 
 impl Prim {
+    /// All of them, in the order of the declaration.
     pub const ALL: [Prim; 12] = [
         Prim::Bool,
         Prim::I8,
@@ -53,6 +66,7 @@ impl Prim {
         Prim::F64,
     ];
 
+    /// As programs write it: `i32`.
     pub fn name(self) -> &'static str {
         match self {
             Prim::Bool => "bool",
@@ -70,6 +84,7 @@ impl Prim {
         }
     }
 
+    /// The primitive type of this name.
     pub fn from_name(name: &str) -> Option<Prim> {
         Prim::ALL.into_iter().find(|p| p.name() == name)
     }
@@ -85,10 +100,12 @@ impl Prim {
         }
     }
 
+    /// `f16`, `f32`, `f64`.
     pub fn is_float(self) -> bool {
         matches!(self, Prim::F16 | Prim::F32 | Prim::F64)
     }
 
+    /// Signed integers; floats are not among them.
     pub fn is_signed(self) -> bool {
         matches!(self, Prim::I8 | Prim::I16 | Prim::I32 | Prim::I64)
     }
@@ -114,8 +131,10 @@ impl Prim {
     }
 }
 
+/// What a [`Ty`] is.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TyKind {
+    /// A number or truth value.
     Prim(Prim),
     /// `simd[T * n]`: numbers or bools on which operations work lane by lane; 1 to [`MAX_LANES`].
     Vector(Prim, u32),
@@ -123,10 +142,14 @@ pub enum TyKind {
     Mem,
     /// Address of a `pointee` in `space` (0: generic; `docs/design/anydsl.md`, Address spaces, has the numbers).
     Ptr {
+        /// What it points to.
         pointee: Ty,
+        /// The address space, 0 for memory of all kinds.
         space: u8,
     },
+    /// Parts of these types; without parts it is `()`.
     Tuple(Box<[Ty]>),
+    /// A struct of the program, by its declaration.
     Struct(StructId),
     /// `[T * n]`, a value.
     Array(Ty, u64),
@@ -138,8 +161,10 @@ pub enum TyKind {
     Code,
 }
 
+/// A struct that the program declares.
 #[derive(Clone, Debug)]
 pub struct StructData {
+    /// As programs write it.
     pub name: String,
     /// Field names and types, empty until [`Types::set_fields`].
     pub fields: Vec<(String, Ty)>,
@@ -162,6 +187,7 @@ impl Default for Types {
 }
 
 impl Types {
+    /// Only primitive types, `mem` and `()`.
     pub fn new() -> Types {
         let mut types = Types {
             kinds: Vec::new(),
@@ -188,10 +214,12 @@ impl Types {
         self.spaces = spaces;
     }
 
+    /// What a type is.
     pub fn kind(&self, ty: Ty) -> &TyKind {
         &self.kinds[ty.idx()]
     }
 
+    /// The type of this kind: equal kinds are one type.
     pub fn intern(&mut self, kind: TyKind) -> Ty {
         if let Some(&ty) = self.index.get(&kind) {
             return ty;
@@ -220,6 +248,7 @@ impl Types {
         }
     }
 
+    /// How deep functions are nested in it: 0 for data, 1 for blocks, 2 for functions that return.
     pub fn order(&self, ty: Ty) -> u8 {
         self.orders[ty.idx()]
     }
@@ -247,39 +276,51 @@ impl Types {
         false
     }
 
+    /// A primitive type.
     pub fn prim(&self, prim: Prim) -> Ty {
         Ty(prim as u32)
     }
+    /// `bool`.
     pub fn bool(&self) -> Ty {
         self.prim(Prim::Bool)
     }
+    /// `i32`.
     pub fn i32(&self) -> Ty {
         self.prim(Prim::I32)
     }
+    /// `i64`.
     pub fn i64(&self) -> Ty {
         self.prim(Prim::I64)
     }
+    /// The type of memory as a value.
     pub fn mem(&self) -> Ty {
         Ty(Prim::ALL.len() as u32)
     }
+    /// `()`.
     pub fn unit(&self) -> Ty {
         Ty(Prim::ALL.len() as u32 + 1)
     }
+    /// What it points to.
     pub fn ptr(&mut self, pointee: Ty) -> Ty {
         self.intern(TyKind::Ptr { pointee, space: 0 })
     }
+    /// A tuple of these types; of one it is a tuple, too.
     pub fn tuple(&mut self, elems: &[Ty]) -> Ty {
         self.intern(TyKind::Tuple(elems.into()))
     }
+    /// An array of `n` elements.
     pub fn array(&mut self, elem: Ty, n: u64) -> Ty {
         self.intern(TyKind::Array(elem, n))
     }
+    /// An array whose length is not in the type.
     pub fn indef_array(&mut self, elem: Ty) -> Ty {
         self.intern(TyKind::IndefArray(elem))
     }
+    /// A continuation with these parameters.
     pub fn cn(&mut self, params: &[Ty]) -> Ty {
         self.intern(TyKind::Cn(params.into()))
     }
+    /// Addresses of functions, in flat code.
     pub fn code(&mut self) -> Ty {
         self.intern(TyKind::Code)
     }
@@ -291,18 +332,22 @@ impl Types {
         (id, self.intern(TyKind::Struct(id)))
     }
 
+    /// Sets the fields of a struct, in the order of memory.
     pub fn set_fields(&mut self, id: StructId, fields: Vec<(String, Ty)>) {
         self.structs[id.idx()].fields = fields;
     }
 
+    /// Name and fields of a struct.
     pub fn struct_data(&self, id: StructId) -> &StructData {
         &self.structs[id.idx()]
     }
 
+    /// All structs, in the order of their declaration.
     pub fn structs(&self) -> impl Iterator<Item = (StructId, &StructData)> {
         self.structs.iter().enumerate().map(|(i, s)| (StructId::from_idx(i), s))
     }
 
+    /// The primitive type that it is.
     pub fn as_prim(&self, ty: Ty) -> Option<Prim> {
         match self.kind(ty) {
             TyKind::Prim(p) => Some(*p),
@@ -310,6 +355,7 @@ impl Types {
         }
     }
 
+    /// A vector of `n` lanes.
     pub fn vector(&mut self, prim: Prim, n: u32) -> Ty {
         self.intern(TyKind::Vector(prim, n))
     }
@@ -357,6 +403,7 @@ impl Types {
         }
     }
 
+    /// What an address points to.
     pub fn pointee(&self, ty: Ty) -> Option<Ty> {
         match self.kind(ty) {
             TyKind::Ptr { pointee, .. } => Some(*pointee),

@@ -42,9 +42,11 @@ pub enum Node {
     Lit(u64),
     /// Any value of its type.
     Undef,
+    /// A parameter of a continuation, by its position.
     Param(Cont, u32),
     /// A continuation as a value.
     Cont(Cont),
+    /// A callee that the compiler knows.
     Builtin(Builtin),
     /// The address of a global.
     Global(Global),
@@ -112,20 +114,25 @@ type Link = NonZeroU32;
 /// Origins made not long ago, by their ranges: a program has many values of few.
 const RECENT_ORIGINS: usize = 64;
 
+/// A variable or constant outside of functions.
 #[derive(Clone, Debug)]
 pub struct GlobalData {
+    /// As programs write it; IR text makes it unique.
     pub name: String,
     /// Type of the contents.
     pub ty: Ty,
     /// `None`: zero.
     pub init: Option<Val>,
+    /// Whether the program may write to it.
     pub mutable: bool,
+    /// Where it stands in the source.
     pub origin: Span,
 }
 
 /// See the module's header.
 #[derive(Default)]
 pub struct World {
+    /// Types of the program.
     pub types: Types,
     entries: Vec<Entry>,
     pool: Vec<Val>,
@@ -150,6 +157,7 @@ pub struct World {
 }
 
 impl World {
+    /// An empty program.
     pub fn new() -> World {
         World::default()
     }
@@ -172,6 +180,7 @@ impl World {
         self.origin = span;
     }
 
+    /// The place in the source of values made next.
     pub fn current_origin(&self) -> Span {
         self.origin
     }
@@ -202,10 +211,12 @@ impl World {
         }
     }
 
+    /// What a value is.
     #[inline]
     pub fn node(&self, val: Val) -> Node {
         self.entries[val.idx()].node()
     }
+    /// The type of a value.
     #[inline]
     pub fn ty(&self, val: Val) -> Ty {
         self.entries[val.idx()].ty
@@ -215,6 +226,7 @@ impl World {
     pub fn args(&self, val: Val) -> &[Val] {
         &self.pool[self.entries[val.idx()].args()]
     }
+    /// Where a value stands in the source, for the first time.
     pub fn origin(&self, val: Val) -> Span {
         self.origins[self.entries[val.idx()].origin as usize]
     }
@@ -229,6 +241,7 @@ impl World {
     pub fn is_fast(&self, val: Val) -> bool {
         self.entries[val.idx()].fast
     }
+    /// Values made so far; their ids are smaller.
     pub fn n_vals(&self) -> usize {
         self.entries.len()
     }
@@ -236,32 +249,40 @@ impl World {
     pub fn n_operands(&self) -> usize {
         self.pool.len()
     }
+    /// Continuations declared so far; their ids are smaller.
     pub fn n_conts(&self) -> usize {
         self.conts.len()
     }
+    /// Name, type, filter, linkage of a continuation.
     #[inline]
     pub fn cont(&self, k: Cont) -> &ContData {
         &self.conts[k.idx()]
     }
+    /// Name, type, filter, linkage of a continuation, to be changed.
     pub fn cont_mut(&mut self, k: Cont) -> &mut ContData {
         &mut self.conts[k.idx()]
     }
+    /// How a continuation ends; `None` if it is external or not defined yet.
     #[inline]
     pub fn body(&self, k: Cont) -> Option<Body<'_>> {
         let (callee, args, origin) = self.conts[k.idx()].body?;
         Some(Body { callee, args: &self.pool[args.range()], origin })
     }
+    /// A parameter as a value.
     #[inline]
     pub fn param(&self, k: Cont, idx: usize) -> Val {
         self.params(k)[idx]
     }
+    /// Parameters, `mem` first.
     #[inline]
     pub fn params(&self, k: Cont) -> &[Val] {
         &self.pool[self.conts[k.idx()].params.range()]
     }
+    /// A global.
     pub fn global(&self, g: Global) -> &GlobalData {
         &self.globals[g.idx()]
     }
+    /// The continuation that a value is.
     #[inline]
     pub fn as_cont(&self, val: Val) -> Option<Cont> {
         match self.node(val) {
@@ -269,6 +290,7 @@ impl World {
             _ => None,
         }
     }
+    /// The bits of the literal that a value is.
     #[inline]
     pub fn as_lit(&self, val: Val) -> Option<u64> {
         match self.node(val) {
@@ -283,6 +305,7 @@ impl World {
             _ => self.as_lit(val),
         }
     }
+    /// The operation that a value is.
     #[inline]
     pub fn as_op(&self, val: Val) -> Option<Op> {
         match self.node(val) {
@@ -290,10 +313,12 @@ impl World {
             _ => None,
         }
     }
+    /// Whether a value is this operation.
     #[inline]
     pub fn is_op(&self, val: Val, op: Op) -> bool {
         self.as_op(val) == Some(op)
     }
+    /// The primitive type of a value.
     pub fn prim(&self, val: Val) -> Option<Prim> {
         self.types.as_prim(self.ty(val))
     }
@@ -429,15 +454,18 @@ impl World {
         self.conts[k.idx()].body = Some((callee, args, origin));
     }
 
+    /// A global of this type, zero until [`World::set_init`].
     pub fn declare_global(&mut self, name: &str, ty: Ty, mutable: bool) -> Global {
         let g = Global::from_idx(self.globals.len());
         let origin = self.origin;
         self.globals.push(GlobalData { name: name.into(), ty, init: None, mutable, origin });
         g
     }
+    /// Sets the initial contents of a global.
     pub fn set_init(&mut self, g: Global, init: Val) {
         self.globals[g.idx()].init = Some(init);
     }
+    /// Globals declared so far; their ids are smaller.
     pub fn n_globals(&self) -> usize {
         self.globals.len()
     }
@@ -453,21 +481,27 @@ impl World {
         let bits = self.types.as_prim(ty).map_or(bits, |p| p.normalize(bits));
         self.intern(Node::Lit(bits), ty, &[])
     }
+    /// A literal of a primitive type, by its bits.
     pub fn lit_prim(&mut self, prim: Prim, bits: u64) -> Val {
         self.lit(self.types.prim(prim), bits)
     }
+    /// `true` or `false`.
     pub fn lit_bool(&mut self, b: bool) -> Val {
         self.lit_prim(Prim::Bool, b as u64)
     }
+    /// A literal of `i32`.
     pub fn lit_i32(&mut self, i: i32) -> Val {
         self.lit_prim(Prim::I32, i as u64)
     }
+    /// A literal of `i64`.
     pub fn lit_i64(&mut self, i: i64) -> Val {
         self.lit_prim(Prim::I64, i as u64)
     }
+    /// Any value of a type.
     pub fn undef(&mut self, ty: Ty) -> Val {
         self.intern(Node::Undef, ty, &[])
     }
+    /// A continuation as a value.
     pub fn cont_val(&mut self, k: Cont) -> Val {
         if let Some(val) = self.cont_vals[k] {
             return val;
@@ -476,15 +510,18 @@ impl World {
         self.cont_vals[k] = Some(val);
         val
     }
+    /// The address of a global.
     pub fn global_val(&mut self, g: Global) -> Val {
         let ty = self.globals[g.idx()].ty;
         let ty = self.types.ptr(ty);
         self.intern(Node::Global(g), ty, &[])
     }
+    /// A builtin as a callee.
     pub fn builtin(&mut self, b: Builtin) -> Val {
         let ty = self.types.cn(&[]);
         self.intern(Node::Builtin(b), ty, &[])
     }
+    /// The value `()`.
     pub fn unit(&mut self) -> Val {
         self.op(Op::Tuple, &[])
     }
@@ -520,6 +557,7 @@ impl World {
         let idx = self.lit_i64(idx as i64);
         self.op(Op::Insert, &[agg, idx, v])
     }
+    /// All bits of an integer inverted; the opposite of a truth value.
     pub fn not(&mut self, v: Val) -> Val {
         let ones = self.lit(self.ty(v), u64::MAX);
         self.op(Op::Xor, &[v, ones])
