@@ -14,10 +14,15 @@ use std::process::Command;
 /// What `nyala build` makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// An executable.
     Exe,
+    /// An object file.
     Obj,
+    /// A static library.
     StaticLib,
+    /// A shared library.
     SharedLib,
+    /// A header for C.
     Header,
 }
 

@@ -40,10 +40,12 @@ impl Cache {
         Some(Cache::at(base.join("nyala/native")))
     }
 
+    /// The cache in this folder.
     pub fn at(folder: PathBuf) -> Cache {
         Cache { folder, max_bytes: MAX_BYTES }
     }
 
+    /// Where it lies.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -23,34 +23,51 @@ const VERSION: u32 = 1;
 /// Nodes of residual programs that machine code is made of: LLVM takes its time.
 const MAX_NODES_FOR_CODE: u64 = 50_000;
 
+/// All that `nyala explain` says, as its JSON has it: `docs/explain.md` describes the fields.
 #[derive(Serialize)]
 pub struct Report {
+    /// Changes when fields change their meaning or go.
     pub version: u32,
+    /// Numbers of the whole program.
     pub totals: Totals,
+    /// Functions and loops of the program.
     pub functions: Vec<Function>,
+    /// Calls, loops and branches.
     pub sites: Vec<Site>,
+    /// Functions and loops of the residual program.
     pub instances: Vec<Instance>,
+    /// Loops and recursions that are left.
     pub loops: Vec<Loop>,
+    /// Functions that are values at run time.
     pub closures: Vec<Closure>,
+    /// How evaluation went on.
     pub timeline: Vec<Step>,
 }
 
+/// Numbers of the whole program.
 #[derive(Serialize, Default)]
 pub struct Totals {
     /// Evaluation came to its end. Where it did not, nothing is known of what would be left.
     pub complete: bool,
+    /// Rounds of evaluation.
     pub rounds: usize,
     /// Of the last round, as everything here.
     pub reductions: u64,
+    /// Microseconds that the last round took.
     pub micros: u64,
     /// Calls by decision.
     pub calls: BTreeMap<&'static str, u64>,
+    /// Functions that are left.
     pub residual_functions: usize,
+    /// Loops that are left.
     pub residual_loops: usize,
+    /// Operations and continuations that are left.
     pub residual_nodes: u64,
     /// Bytes of machine code, if it was made; else why not.
     pub bytes: Option<u64>,
+    /// Why no machine code was made.
     pub no_code: Option<String>,
+    /// Functions that are values at run time.
     pub closures: usize,
     /// There was too much to tell all of it apart.
     pub rough: bool,
@@ -59,19 +76,28 @@ pub struct Totals {
 /// Lines and columns count from 1, columns in characters; the end is the place after the last character.
 #[derive(Serialize, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
+    /// As it was named.
     pub file: String,
+    /// Where it begins.
     pub line: usize,
+    /// Where it begins in the line.
     pub column: usize,
+    /// Where it ends.
     pub end_line: usize,
+    /// Where it ends in the line.
     pub end_column: usize,
 }
 
 /// A function or loop of the program.
 #[derive(Serialize)]
 pub struct Function {
+    /// As the program has it.
     pub name: String,
+    /// `function` or `loop`.
     pub kind: &'static str,
+    /// Where it is declared.
     pub place: Option<Place>,
+    /// C may call it.
     pub exported: bool,
     /// Of a library, not of the files given.
     pub library: bool,
@@ -88,17 +114,22 @@ pub struct Function {
 /// A call, loop or branch.
 #[derive(Serialize)]
 pub struct Site {
+    /// `call`, `loop` or `branch`.
     pub kind: &'static str,
+    /// Where it stands.
     pub place: Option<Place>,
     /// The function it is in, an index of `functions`.
     pub function: Option<usize>,
+    /// By callee, decision and reason.
     pub outcomes: Vec<OutcomeOf>,
 }
 
 impl Site {
+    /// How often it was come by.
     pub fn calls(&self) -> u64 {
         self.outcomes.iter().map(|o| o.calls).sum()
     }
+    /// Nodes of the residual program that it left.
     pub fn nodes(&self) -> u64 {
         self.outcomes.iter().map(|o| o.nodes).sum()
     }
@@ -111,17 +142,23 @@ impl Site {
 /// What became of calls at a site that had the same callee, decision and reason.
 #[derive(Serialize)]
 pub struct OutcomeOf {
+    /// In a word: [`decision`].
     pub decision: &'static str,
     /// An index of `functions`.
     pub callee: Option<usize>,
     /// The callee's name if it lies outside the program; of a branch that was decided, `then` or `else`.
     pub target: Option<String>,
+    /// How often it was taken.
     pub calls: u64,
+    /// Times that the callee's code was copied.
     pub copies: u64,
     /// Calls and jumps within, of calls that were computed.
     pub steps: u64,
+    /// Nodes of the residual program that came of it.
     pub nodes: u64,
+    /// Parameters that were specialized.
     pub parameters: Vec<Parameter>,
+    /// Why it was taken.
     pub why: Reason,
     /// In which `instances`, and how many calls there.
     #[serde(rename = "in")]
@@ -131,6 +168,7 @@ pub struct OutcomeOf {
 /// A parameter specialized.
 #[derive(Serialize, PartialEq, Eq)]
 pub struct Parameter {
+    /// As the program has it.
     pub name: String,
     /// `function`: it is or has one; `filter`; `same`: of an instance, all its calls agree.
     pub because: &'static str,
@@ -138,9 +176,12 @@ pub struct Parameter {
     pub values: Vec<String>,
 }
 
+/// Why something was decided.
 #[derive(Serialize, Clone)]
 pub struct Reason {
+    /// A word that does not change.
     pub code: &'static str,
+    /// A sentence.
     pub text: String,
     /// The filter's text and place.
     pub filter: Option<Named>,
@@ -148,9 +189,12 @@ pub struct Reason {
     pub unknown: Option<Named>,
 }
 
+/// An expression of the program.
 #[derive(Serialize, Clone)]
 pub struct Named {
+    /// Its text.
     pub text: String,
+    /// Where it stands.
     pub place: Option<Place>,
 }
 
@@ -159,10 +203,13 @@ pub struct Named {
 pub struct Instance {
     /// An index of `functions`; null for what is in none of those told apart.
     pub function: Option<usize>,
+    /// `function` or `loop`.
     pub kind: &'static str,
     /// The one whose code asked for it first.
     pub parent: Option<usize>,
+    /// What it is specialized in.
     pub parameters: Vec<Parameter>,
+    /// Operations and continuations in it.
     pub nodes: u64,
     /// Bytes of machine code of a function, if it was made; 0 if it was inlined into all its callers.
     pub bytes: Option<u64>,
@@ -173,16 +220,22 @@ pub struct Instance {
 /// A loop or recursion of the residual program.
 #[derive(Serialize)]
 pub struct Loop {
+    /// An index of `instances`.
     pub instance: usize,
+    /// `loop` or `recursion`.
     pub kind: &'static str,
+    /// Why it is left.
     pub why: Option<Reason>,
 }
 
 /// A function that is a value at run time.
 #[derive(Serialize)]
 pub struct Closure {
+    /// As the program has it.
     pub name: String,
+    /// Where it is declared.
     pub place: Option<Place>,
+    /// What makes it a value, in words.
     pub why: String,
     /// Where it becomes a value.
     pub used: Option<Place>,
@@ -194,9 +247,12 @@ pub struct Closure {
     pub leak: Option<Named>,
 }
 
+/// A part of the evaluation.
 #[derive(Serialize)]
 pub struct Step {
+    /// Bodies evaluated up to here.
     pub reductions: u64,
+    /// Microseconds up to here.
     pub micros: u64,
     /// Index of `functions`, reductions.
     pub functions: Vec<(usize, u64)>,
@@ -204,8 +260,11 @@ pub struct Step {
 
 /// A report, and the residual program that it is of.
 pub struct Explained {
+    /// What is said.
     pub report: Report,
+    /// The residual program.
     pub residual: World,
+    /// The decisions that the report is made of.
     pub record: Box<Record>,
 }
 
@@ -267,6 +326,7 @@ pub fn json(report: &Report) -> String {
     serde_json::to_string(report).unwrap_or_default()
 }
 
+/// The word for a decision.
 pub fn decision(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Unfolded => "unfolded",

@@ -23,7 +23,9 @@ struct File {
 
 /// The trees of a program's files, then from `n_program` on those of libraries.
 pub struct Loaded {
+    /// Trees of files, the program's first.
     pub modules: Vec<Module>,
+    /// How many of them are the program's.
     pub n_program: usize,
 }
 

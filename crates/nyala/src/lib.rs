@@ -6,6 +6,7 @@
 //! let program = session.compile()?;      // Program: graph, residual graph, flat module, LLVM module on demand
 //! ```
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod build;
 pub mod cache;
@@ -50,7 +51,9 @@ pub struct Options {
     pub opt_level: u8,
     /// Whether annotations are heeded (`--no-pe`).
     pub partial_evaluation: bool,
+    /// How much work partial evaluation may do: 1 is as much as there is by default.
     pub pe_budget: f64,
+    /// The prelude is in scope.
     pub prelude: bool,
     /// The triple of the machine that code is made for; `None` is this one's.
     pub target: Option<String>,
@@ -107,7 +110,9 @@ impl Default for Options {
 /// What one pass took.
 #[derive(Clone, Debug)]
 pub struct Timing {
+    /// Its key in `--time-passes`.
     pub pass: &'static str,
+    /// Wall time.
     pub time: Duration,
     /// How much there was afterwards, in the unit of the pass's result (values, instructions).
     pub size: usize,
@@ -119,9 +124,13 @@ pub struct Reported;
 
 /// One compilation: its files, findings and timings.
 pub struct Session {
+    /// What the command line asked for.
     pub options: Options,
+    /// Texts of all files read.
     pub sources: Sources,
+    /// What is reported.
     pub sink: Sink,
+    /// What passes took, in the order in which they ran.
     pub timings: Vec<Timing>,
     /// The code of what the interpreter found: undefined behavior, a panic, its budget spent.
     pub faulted: Option<&'static str>,
@@ -142,6 +151,7 @@ fn unsupported(world: &World) -> impl Iterator<Item = nyala_ir::Body<'_>> {
 }
 
 impl Session {
+    /// A compilation without files.
     pub fn new(options: Options) -> Session {
         Session {
             options,
@@ -573,6 +583,7 @@ impl Session {
         out
     }
 
+    /// Errors reported so far.
     pub fn n_errors(&self) -> usize {
         self.sink.diagnostics.iter().filter(|d| d.severity == Severity::Error).count()
     }

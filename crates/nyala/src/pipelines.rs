@@ -9,6 +9,7 @@ use nyala_ir::World;
 pub struct FlatPass {
     /// Its key in `--time-passes`.
     pub name: &'static str,
+    /// What it does, in a line.
     pub about: &'static str,
     /// Runs from this `-O` on.
     pub min_level: u8,
@@ -59,7 +60,9 @@ pub const FLAT: &[FlatPass] = &[
 
 /// A form in which `nyala emit` shows programs.
 pub struct Stage {
+    /// What `nyala emit --stage` takes.
     pub name: &'static str,
+    /// What it shows, in a line.
     pub about: &'static str,
     /// The program as text; one function of it, if named.
     pub text: fn(&mut Session, Option<&str>) -> Result<String, Reported>,
@@ -90,7 +93,9 @@ pub type Ready<'w> = Box<dyn Fn(&mut Session, &str) -> Result<bool, Reported> + 
 
 /// What makes something of a program that can run.
 pub struct BackEnd {
+    /// What `--engine` and tests call it.
     pub name: &'static str,
+    /// What it makes, in a line.
     pub makes: &'static str,
     /// What it starts from.
     pub takes: Form,

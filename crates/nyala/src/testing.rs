@@ -15,11 +15,15 @@ use std::fmt::Write as _;
 /// A way to run a program. All agree.
 #[derive(Clone, Copy)]
 pub struct Engine {
+    /// What a failure calls it.
     pub name: &'static str,
     /// The options of `nyala run` for it.
     pub args: &'static [&'static str],
+    /// What makes the program ready to run.
     pub back_end: &'static BackEnd,
+    /// The program is specialized first.
     pub partial_evaluation: bool,
+    /// `-O`.
     pub opt_level: u8,
 }
 
@@ -42,6 +46,7 @@ pub const ENGINES: &[Engine] = &[
 ];
 
 impl Engine {
+    /// Sets options to what the engine needs.
     pub fn set(self, options: &mut Options) {
         options.opt_level = self.opt_level;
         options.partial_evaluation = self.partial_evaluation;
@@ -63,7 +68,9 @@ pub struct Test {
 /// a query have its line.
 #[derive(Clone, Debug, Default)]
 pub struct Suite {
+    /// In the order of the file.
     pub tests: Vec<Test>,
+    /// The text of the second file.
     pub entries: String,
     /// Functions that look like tests and cannot be.
     pub findings: Vec<Diagnostic>,
@@ -171,7 +178,9 @@ fn hide_arguments(query: &str) -> String {
 /// What became of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
+    /// It holds.
     Passed,
+    /// It does not; why.
     Failed(String),
 }
 

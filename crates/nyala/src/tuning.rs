@@ -42,6 +42,7 @@ use std::path::{Path, PathBuf};
 /// A static, and what it may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
+    /// The `static`.
     pub name: String,
     /// Expressions, at least two; the first is the one written in the program.
     pub values: Vec<String>,
@@ -132,6 +133,7 @@ fn split_at_commas(text: &str) -> Vec<&str> {
     parts
 }
 
+/// Whether a text can be the name of a `static`.
 pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

@@ -16,6 +16,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
+/// The error; `why` is what the system says.
 pub fn error(path: &std::path::Path, why: &str) -> Diagnostic {
     Diagnostic::error("cannot-read", Span::NONE, format!("cannot read `{}`: {why}", path.display()))
         .hint("sources are files of text in UTF-8, given by their paths from the current folder")

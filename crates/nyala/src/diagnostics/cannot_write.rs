@@ -22,19 +22,23 @@ fn error(what: String, why: impl std::fmt::Display) -> Diagnostic {
         .hint("the folder must exist, with room on its disk, and you need the right to write there")
 }
 
+/// A file; `why` is what the system says.
 pub fn file(path: &Path, why: impl std::fmt::Display) -> Diagnostic {
     error(format!("`{}`", path.display()), why)
 }
 
+/// An output that is one of the sources.
 pub fn source(path: &Path) -> Diagnostic {
     let what = format!("cannot write `{}`: it is a file of the program itself", path.display());
     Diagnostic::error("cannot-write", Span::NONE, what).hint("name another one by `-o`")
 }
 
+/// Standard output; `why` is what the system says.
 pub fn standard_output(why: impl std::fmt::Display) -> Diagnostic {
     error("to standard output".into(), why)
 }
 
+/// A file for the time being; `why` is what the system says.
 pub fn temporary(why: impl std::fmt::Display) -> Diagnostic {
     error("a temporary file".into(), why)
 }

@@ -17,6 +17,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
+/// The error, with what is missing.
 pub fn error(why: &str) -> Diagnostic {
     let hint =
         "arguments for the program stand after `--`; a time that it prints belongs in `report_time` of `std::tune`";

@@ -74,6 +74,7 @@ fn named(note: &Note) -> String {
     }
 }
 
+/// What became of each body of `vectorize`, as JSON.
 pub fn json(s: &Session, notes: &[Note]) -> String {
     let entries: Vec<Entry> = notes
         .iter()

@@ -6,9 +6,13 @@ use std::fmt::Write;
 
 /// A bar: what it is called, its time, whether it is the program as written, whether it was chosen.
 pub struct Bar {
+    /// The variant, by its values.
     pub name: String,
+    /// What it took.
     pub seconds: Estimate,
+    /// The program as written.
     pub written: bool,
+    /// The fastest.
     pub chosen: bool,
 }
 

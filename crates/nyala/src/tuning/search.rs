@@ -19,6 +19,7 @@ pub type Variant = Vec<usize>;
 /// What became of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Run {
+    /// What it took.
     Seconds(f64),
     /// Why the variant is left out.
     Failed(String),
@@ -26,6 +27,7 @@ pub enum Run {
     Stopped,
 }
 
+/// What compiles and measures variants.
 pub trait Machine {
     /// Makes programs of variants; of each, why that is not possible.
     fn compile(&mut self, variants: &[Variant]) -> Vec<Option<String>>;
@@ -57,6 +59,7 @@ const ENUMERABLE: u64 = 1 << 20;
 /// A variant that was tried.
 #[derive(Clone, Debug)]
 pub struct Trial {
+    /// Values of the statics.
     pub variant: Variant,
     /// Why it is left out.
     pub rejected: Option<String>,
@@ -69,8 +72,11 @@ pub struct Trial {
 /// A median, and where the true one lies with about 99 % (of few values: the least and the greatest).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
+    /// Seconds.
     pub median: f64,
+    /// Seconds, at least.
     pub low: f64,
+    /// Seconds, at most.
     pub high: f64,
 }
 
@@ -85,10 +91,12 @@ impl Trial {
         if self.is_refined() { &self.refined } else { &self.explored }
     }
 
+    /// How often it was measured.
     pub fn runs(&self) -> usize {
         self.samples().len()
     }
 
+    /// What it took; `None` if it was not measured.
     pub fn seconds(&self) -> Option<Estimate> {
         estimate(self.samples().iter().map(|s| s.0).collect())
     }
@@ -98,6 +106,7 @@ impl Trial {
         estimate(self.samples().iter().map(|s| s.1).collect())
     }
 
+    /// Whether it is the program as written.
     pub fn is_default(&self) -> bool {
         changes(&self.variant) == 0
     }
