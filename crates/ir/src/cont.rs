@@ -1,30 +1,31 @@
-//! What a continuation has besides its identity: names, type, filter, linkage, and where in the world's pool its parameters
-//! and its body are. Most have neither filter nor linkage, and names are in a table, so that it is small.
+//! The data of a continuation besides its identity: names, type, filter, linkage, and where in the world's pool its
+//! parameters and its body are. The record is small: filter and linkage are boxed, for few have one, and names are in a
+//! table.
 
 use crate::types::Ty;
 use crate::world::{Cont, Val, World};
 use nyala_base::Span;
 use std::ops::{Deref, DerefMut, Range};
 
-/// Assembly of the target machine, as LLVM has it: called like a C function, with inputs as arguments and outputs as
+/// Assembly of the target machine, in LLVM's format: called like a C function, with inputs as arguments and outputs as
 /// results.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct AsmInfo {
     /// `$0`, `$1`, … are the operands in the order of their constraints, `$$` is a dollar.
     pub template: String,
-    /// Outputs, inputs, clobbers, with commas between: `=r,=*m,r,0,~{memory}`. Those with a `*` take an address as argument,
-    /// outputs first.
+    /// Outputs, inputs, clobbers, separated by commas: `=r,=*m,r,0,~{memory}`. A constraint with a `*` takes an address
+    /// as argument; outputs come first.
     pub constraints: String,
-    /// Has effects that its operands do not show.
+    /// Whether the assembly has effects that its operands do not show.
     pub volatile: bool,
-    /// Needs the stack aligned as for a call.
+    /// Whether the stack must be aligned as for a call.
     pub align_stack: bool,
-    /// Intel's syntax instead of AT&T's.
+    /// Whether the template is in Intel's syntax instead of AT&T's.
     pub intel: bool,
 }
 
 impl AsmInfo {
-    /// For each argument whether its constraint is an address of the operand, and the number of results.
+    /// For each argument whether it is the address of its operand (a constraint with `*`), and the number of results.
     pub fn operands(&self) -> (Vec<bool>, usize) {
         let (mut args, mut n_results) = (Vec::new(), 0);
         for constraint in self.constraints.split(',').filter(|c| !c.is_empty()) {
@@ -38,13 +39,13 @@ impl AsmInfo {
         (args, n_results)
     }
 
-    /// Whether it may read or write memory.
+    /// Whether the assembly may read or write memory.
     pub fn touches_memory(&self) -> bool {
         self.volatile || self.constraints.contains('*') || self.constraints.contains("~{memory}")
     }
 }
 
-/// Who can name a function from outside.
+/// How a function can be named from outside the program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Linkage {
     /// Only the program itself calls it.
@@ -59,7 +60,7 @@ pub enum Linkage {
 }
 
 impl Linkage {
-    /// Whether its code lies elsewhere.
+    /// Whether the function's code lies elsewhere.
     pub fn is_external(&self) -> bool {
         matches!(self, Linkage::Foreign(_) | Linkage::Asm(_))
     }
@@ -84,7 +85,7 @@ impl Filter {
 /// How a continuation ends: a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Body<'w> {
-    /// A continuation, a builtin, or a value that is one.
+    /// A continuation, a builtin, or a value of continuation type.
     pub callee: Val,
     /// Operands, `mem` first.
     pub args: &'w [Val],
@@ -95,7 +96,7 @@ pub struct Body<'w> {
 /// A continuation; its parameters and body are in the pool of its world.
 #[derive(Clone, Debug)]
 pub struct ContData {
-    /// Its name and those of its parameters.
+    /// The names of the continuation and of its parameters.
     pub names: Names,
     /// `cn(…)`.
     pub ty: Ty,
@@ -103,18 +104,18 @@ pub struct ContData {
     pub(crate) body: Option<(Val, Pooled, Span)>,
     /// When calls of it are specialized.
     pub filter: Rare<Filter>,
-    /// Who can name it from outside.
+    /// How it can be named from outside.
     pub linkage: Rare<Linkage>,
     /// Where it stands in the source.
     pub origin: Span,
 }
 
-/// What a continuation and its parameters are called, in the table of the world and of those [like](crate::World::like)
-/// it. Copies have the same place there.
+/// The names of a continuation and its parameters, as a place in the name table of the world and of worlds
+/// [like](crate::World::like) it. Copies share the place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Names {
     at: u32,
-    /// Which of the first 64 parameters that there were are left, a bit each. Those beyond keep their places.
+    /// A bit for each of the first 64 original parameters: whether it is left. Parameters beyond keep their places.
     kept: u64,
 }
 
@@ -125,7 +126,7 @@ impl Names {
         Names { kept, ..self }
     }
 
-    /// Of the parameter that is left as number `i`, where it is among all, if it is one of the first 64.
+    /// The original position of parameter `i` among those left, if it is one of the first 64.
     pub fn place(self, i: usize) -> Option<usize> {
         let mut left = self.kept;
         for _ in 0..i.min(64) {
@@ -139,15 +140,15 @@ impl Names {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NameTable {
     text: String,
-    /// Where in the text each name ends.
+    /// Where each name ends in the text.
     ends: Vec<usize>,
-    /// For each [`Names`]: which name is its own.
+    /// For each [`Names`] the number of the continuation's own name.
     first: Vec<u32>,
 }
 
 impl NameTable {
     pub fn add(&mut self, own: &str, params: &[&str]) -> Names {
-        // The first has no name.
+        // Entry 0 is the empty name.
         if self.first.is_empty() && !(own.is_empty() && params.is_empty()) {
             self.add("", &[]);
         }
@@ -178,7 +179,7 @@ impl NameTable {
 }
 
 impl World {
-    /// What a continuation is called; nothing, if that does not matter.
+    /// The name of a continuation; empty if it has none.
     ///
     /// ```
     /// use nyala_ir::World;
@@ -198,7 +199,7 @@ impl World {
         self.names.own(self.cont(k).names)
     }
 
-    /// What its parameter number `i` is called, if it has a name.
+    /// The name of parameter `i` of a continuation, if it has one.
     pub fn param_name(&self, k: Cont, i: usize) -> Option<&str> {
         self.names.param(self.cont(k).names, i)
     }
@@ -217,7 +218,7 @@ impl Pooled {
     }
 }
 
-/// What most continuations do not have: then it takes the room of an address.
+/// A part that most continuations lack: boxed, so that a missing one takes only the size of a pointer.
 #[derive(Clone, Debug, Default)]
 pub struct Rare<T>(Option<Box<T>>);
 

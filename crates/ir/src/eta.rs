@@ -1,16 +1,16 @@
-//! Eta reduction: a continuation that only passes its parameters on is what it passes them to.
+//! Eta reduction: a continuation that only passes its parameters on to another one is replaced by that one.
 //!
 //! ```text
 //! f(m, x, k); cont k(m.1, r) = ret(m.1, r)        becomes        f(m, x, ret)
 //! ```
 //!
-//! It is what makes a call in tail position a jump, through joins of branches too. Not if something else uses a parameter,
-//! as what is loaded there and needed later uses its `mem`.
+//! This makes a call in tail position a jump, through joins of branches too. A continuation stays if anything else uses
+//! one of its parameters: for example its `mem`, used by a load whose result is needed later.
 
 use crate::world::{Cont, Node, Val, World};
 use nyala_base::{Id, SideTable};
 
-/// Replaces continuations that only pass on, wherever one is a callee or argument.
+/// Replaces every continuation that only passes its parameters on, wherever it is a callee or an argument.
 pub fn eta_reduce(w: &mut World) {
     let mut resolved: SideTable<Cont, Option<Val>> = SideTable::default();
     let needed = needed_params(w);
@@ -23,7 +23,7 @@ pub fn eta_reduce(w: &mut World) {
     }
 }
 
-/// What the chain of passing on that starts at `k` ends in.
+/// The end of the chain of continuations that pass their parameters on, from `k`.
 fn resolve(
     w: &World,
     k: Cont,
@@ -38,7 +38,7 @@ fn resolve(
             break end;
         }
         let Some(next) = passes_on(w, k).filter(|_| !needed[k]) else { break v };
-        // A cycle of passing on is an endless loop; it stays one.
+        // A cycle of such continuations is an endless loop; it stays one.
         if chain.contains(&k) {
             break v;
         }
@@ -55,7 +55,7 @@ fn resolve(
     end
 }
 
-/// Continuations of which something uses a parameter, other than as it is in their own body.
+/// Continuations with a parameter that has a use other than as callee or argument of their own body.
 fn needed_params(w: &World) -> SideTable<Cont, bool> {
     let mut needed: SideTable<Cont, bool> = SideTable::default();
     let mut conts = w.roots();
@@ -66,7 +66,7 @@ fn needed_params(w: &World) -> SideTable<Cont, bool> {
         let Some(body) = w.body(k) else { continue };
         let filter = &w.cont(k).filter;
         let in_filter = filter.all.iter().chain(filter.params.iter().flatten());
-        // Whose body a value stands in; none if in an operation.
+        // With each value the continuation whose body uses it; `None` for uses in operations, filters and globals.
         let mut work: Vec<(Val, Option<Cont>)> = in_filter.map(|&v| (v, None)).collect();
         work.extend(body.args.iter().chain([&body.callee]).map(|&v| (v, Some(k))));
         while let Some((v, of)) = work.pop() {
@@ -88,7 +88,7 @@ fn needed_params(w: &World) -> SideTable<Cont, bool> {
     needed
 }
 
-/// What `k` passes exactly its parameters on to.
+/// The callee to which `k` passes exactly its parameters, if it does nothing else.
 fn passes_on(w: &World, k: Cont) -> Option<Val> {
     let data = w.cont(k);
     let body = w.body(k)?;

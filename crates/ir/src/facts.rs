@@ -7,22 +7,22 @@
 //! through all continuations in between: quadratic in a long function.) Operations on closed values or on
 //! continuations are owned by nobody and computed wherever they are used.
 //!
-//! All binders of what is free in a continuation lie on every path of references that leads to it from a root: they
-//! are its dominators, ordered by depth in the dominator tree.
+//! The continuations that bind the free values of a continuation lie on every path of references that leads to it from
+//! a root: they are its dominators, ordered by depth in the dominator tree.
 
 use crate::ops::Effect;
 use crate::world::{Cont, Global, Node, Val, World};
 use nyala_base::{Lists, SideTable, graph};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// See `find_leaders`.
+/// Limit of iterations; see `find_leaders`.
 const MAX_LEADER_ROUNDS: usize = 8;
 
 /// Nesting of everything reachable from some roots.
 pub struct Nest {
     /// Reachable continuations in order of discovery; foreign ones included.
     pub conts: Vec<Cont>,
-    /// Continuations that each refers to directly.
+    /// For each continuation those that it refers to directly.
     references: Lists<Cont, Cont>,
     dominators: Dominators,
     owner: SideTable<Val, Option<Cont>>,
@@ -40,7 +40,7 @@ impl Nest {
         nest
     }
 
-    /// Does not know what is free, computed where and nested in what.
+    /// Finds continuations and references only: not free values, homes and parents.
     fn without_free(w: &World, roots: &[Cont]) -> Nest {
         let mut nest = Nest {
             conts: Vec::new(),
@@ -59,7 +59,7 @@ impl Nest {
         nest
     }
 
-    /// Finds what is free in all continuations.
+    /// Finds the free values of all continuations.
     pub fn find_free(&mut self, w: &World) {
         let mut each: SideTable<Cont, Cont> = SideTable::with_default(Cont(0));
         self.conts.iter().for_each(|&k| each[k] = k);
@@ -69,9 +69,9 @@ impl Nest {
         (0..self.conts.len()).for_each(|i| self.sort_ops(w, self.conts[i], &mut done));
     }
 
-    /// What each continuation is nested in: the innermost owner of what is free in it. It is free in all that lead to a use
-    /// of it from its owner. The innermost owners come first, so that whoever is known to be nested need not be gone
-    /// through again: the same holds of what it is nested in.
+    /// Finds the parent of each continuation: the innermost owner of its free values. A value is free in all
+    /// continuations on the paths of references from its owner to a use. Innermost owners come first: a continuation
+    /// that already has a parent is skipped, since the rest of the path is nested in that parent.
     pub fn find_parents(&mut self, w: &World) {
         let referrers = self.referrers();
         let mut uses: Vec<(std::cmp::Reverse<usize>, Cont, Cont)> = Vec::new();
@@ -94,7 +94,7 @@ impl Nest {
         uses.sort_unstable();
         uses.dedup();
         self.parent = SideTable::default();
-        // The innermost one around it whose parent is not known, or one inside of that.
+        // The innermost continuation around it whose parent is unknown, or a shortcut towards that.
         let mut around: SideTable<Cont, Option<Cont>> = SideTable::default();
         let mut work: Vec<Cont> = Vec::new();
         for (_, owner, user) in uses {
@@ -112,16 +112,16 @@ impl Nest {
         }
     }
 
-    /// The same of all that a program from `roots` may come to, functions in the initializers of globals included, and
-    /// these globals, in order.
+    /// Nesting of all that a program from `roots` may reach, including functions in the initializers of globals; and
+    /// these globals, sorted.
     pub fn of_program(w: &World, roots: &[Cont]) -> (Nest, Vec<Global>) {
         let (mut nest, globals) = Nest::program_without_free(w, roots);
         nest.find_free(w);
         (nest, globals)
     }
 
-    /// The same, but knows what is free in functions only, which takes less: a value may be free in each of a hundred thousand
-    /// blocks. What they are nested in is not known. See [`Nest::find_free`], [`Nest::find_parents`].
+    /// Like [`Nest::of_program`], but finds the free values of functions only, and no parents. This is cheaper: a value
+    /// may be free in each of a hundred thousand blocks. See [`Nest::find_free`], [`Nest::find_parents`].
     pub fn of_functions(w: &World, roots: &[Cont], is_function: impl Fn(Cont) -> bool) -> (Nest, Vec<Global>) {
         let (mut nest, globals) = Nest::program_without_free(w, roots);
         match nest.find_leaders(is_function) {
@@ -135,8 +135,8 @@ impl Nest {
         (nest, globals)
     }
 
-    /// Of each continuation the function around it in the dominator tree, or a block that others lead to as well: who refers
-    /// to a continuation that is no leader has the same one.
+    /// The leader of each continuation: the nearest function above it in the dominator tree, or a block that other
+    /// leaders' continuations refer to as well. All that refer to a continuation that is no leader have its leader.
     fn find_leaders(&self, is_function: impl Fn(Cont) -> bool) -> Option<SideTable<Cont, Cont>> {
         let mut is_leader: SideTable<Cont, bool> = SideTable::default();
         for &k in &self.conts {
@@ -214,13 +214,13 @@ impl Nest {
         self.owner[val]
     }
 
-    /// Values computed by other continuations that `k` or what it refers to needs; sorted.
+    /// The free values of `k`: those that `k`, or a continuation it refers to, needs and another one computes; sorted.
     pub fn free(&self, k: Cont) -> &[Val] {
         &self.free[k]
     }
 
-    /// Operations that `k` computes, in an order in which they can be: operands first, with what is free in functions
-    /// among them, and partial operations before the write that takes the same `mem`.
+    /// Operations that `k` computes, in an order of evaluation: operands first, including the free values of functions
+    /// among these, and partial operations before the write that takes the same `mem`.
     pub fn ops(&self, k: Cont) -> &[Val] {
         &self.ops[k]
     }
@@ -244,7 +244,7 @@ impl Nest {
         up.checked_sub(1).map(|n| self.conts[n])
     }
 
-    /// The nearest common dominator; the first where there is none, which well-formed graphs do not ask for.
+    /// The nearest common dominator. `a` if there is none, which does not happen in well-formed graphs.
     fn meet(&self, a: Cont, b: Cont) -> Cont {
         let Dominators { tree, position } = &self.dominators;
         let found = tree.meet(position[a] as usize, position[b] as usize);
@@ -256,21 +256,21 @@ impl Nest {
         &self.references[k]
     }
 
-    /// Those that refer to each continuation directly.
+    /// For each continuation those that refer to it directly.
     pub fn referrers(&self) -> Lists<Cont, Cont> {
         let pairs: Vec<(Cont, Cont)> =
             self.conts.iter().flat_map(|&k| self.references[k].iter().map(move |&r| (r, k))).collect();
         Lists::of_pairs(&pairs)
     }
 
-    /// For each continuation those that it refers to, directly or through operations.
+    /// For each continuation those that it refers to, by its body or through operations.
     pub fn all_references(&self) -> &Lists<Cont, Cont> {
         &self.references
     }
 
     /// Finds all continuations and the owners of all values; operations with an owner, operands first.
     fn discover(&mut self, w: &World, roots: &[Cont]) -> Vec<Val> {
-        // Depth in a spanning tree of the reference graph orders the binders of a value as well.
+        // Depth in a spanning tree of the reference graph also orders the binders of a value.
         let mut depths: SideTable<Cont, u32> = SideTable::default();
         let mut ops = Vec::new();
         let mut visited: SideTable<Val, bool> = SideTable::with_room(w.n_vals());
@@ -336,7 +336,7 @@ impl Nest {
     fn find_references(&mut self, w: &World) {
         let mut visited: SideTable<Val, bool> = SideTable::default();
         let mut work: Vec<Val> = Vec::new();
-        // By which continuation last.
+        // The continuation that last saw each one.
         let mut known: SideTable<Cont, Option<Cont>> = SideTable::default();
         let mut seen: SideTable<Val, Option<Cont>> = SideTable::default();
         let mut found: Vec<Cont> = Vec::new();
@@ -363,12 +363,12 @@ impl Nest {
         }
     }
 
-    /// Where each operation is computed: where its owner is, or at the nearest common dominator of its uses.
+    /// Finds where each operation is computed: in its owner, or at the nearest common dominator of its uses.
     fn find_homes(&mut self, w: &World, ops: &[Val]) {
         let mut uses: SideTable<Val, Option<Cont>> = SideTable::with_room(w.n_vals());
         let mut looked_through: SideTable<Val, Option<Cont>> = SideTable::default();
         let mut work: Vec<Val> = Vec::new();
-        // Empties `work`.
+        // Adds the values in `work`, used in `k`; empties `work`.
         let mut add_uses = |nest: &Nest, work: &mut Vec<Val>, k: Cont, uses: &mut SideTable<Val, Option<Cont>>| {
             while let Some(v) = work.pop() {
                 if !matches!(w.node(v), Node::Op(_)) {
@@ -400,8 +400,8 @@ impl Nest {
         }
     }
 
-    /// What is free in leaders. A leader dominates those that it leads, and these are entered through it only: what one of
-    /// them computes is not free in it, and so what one of them uses of others is.
+    /// Finds the free values of leaders. A leader dominates its continuations, and they are entered only through it: so
+    /// a value that one of them computes is not free in the leader, and a value of others that one of them uses is.
     fn compute_free(&mut self, w: &World, leader: &SideTable<Cont, Cont>) {
         let mut referrers: Vec<(Cont, Cont)> = Vec::new();
         let mut ops: Vec<(Cont, Val)> = Vec::new();
@@ -428,7 +428,7 @@ impl Nest {
                     Node::Op(_) => self.home[v],
                 };
                 let Some(home) = home else {
-                    // What nobody owns is looked through, once for whom it is looked at.
+                    // Looks through operations without an owner, once for each continuation that uses them.
                     if looked_through[v].replace(k) != Some(k) {
                         work.extend(w.args(v).iter().map(|&a| (k, a)));
                     }
@@ -445,7 +445,7 @@ impl Nest {
         }
         self.ops = Lists::of_pairs(&ops);
         let referrers = Lists::of_pairs(&referrers);
-        // Value after value, so that the last one seen in a continuation tells whether this one was.
+        // Sorted by value, so that the last value seen in a continuation tells whether this one was.
         uses.sort_unstable();
         let mut last: SideTable<Cont, Option<Val>> = SideTable::default();
         let mut free: Vec<(Cont, Val)> = Vec::new();
@@ -464,7 +464,7 @@ impl Nest {
         self.free = Lists::of_pairs(&free);
     }
 
-    /// Brings what `k` computes in order; `done` is for what was, in whatever continuation.
+    /// Sorts the operations that `k` computes; `done` marks those that have been sorted, in any continuation.
     fn sort_ops(&mut self, w: &World, k: Cont, done: &mut SideTable<Val, bool>) {
         if let [] | [_] = self.ops[k] {
             return;
@@ -487,14 +487,14 @@ impl Nest {
                     order.push(v);
                     continue;
                 }
-                // A function among the operands is made of what is free in it.
+                // A function among the operands needs its free values.
                 if let Node::Cont(c) = w.node(v) {
                     if closed.insert(c) {
                         stack.extend(self.free[c].iter().rev().map(|&f| (f, false)));
                     }
                     continue;
                 }
-                // Operations that nobody owns are looked through.
+                // Looks through operations without an owner.
                 let owned = self.home[v] == Some(k);
                 if (owned && std::mem::replace(&mut done[v], true)) || (!owned && self.owner[v].is_some()) {
                     continue;
@@ -515,9 +515,9 @@ impl Nest {
 /// The dominator tree of a graph of continuations.
 #[derive(Default)]
 struct Dominators {
-    /// By position, below a node above the roots, which is 0.
+    /// Over positions, below a virtual node 0 above the roots.
     tree: graph::Tree,
-    /// In the continuations given, from 1.
+    /// Position of each continuation among those given, from 1.
     position: SideTable<Cont, u32>,
 }
 
@@ -533,7 +533,7 @@ impl Dominators {
         Dominators { tree: graph::Tree::new(idom, &order), position }
     }
 
-    /// From 1; 0 where unreachable.
+    /// Depth from 1; 0 where unreachable.
     fn depth(&self, k: Cont) -> usize {
         self.tree.depth(self.position[k] as usize)
     }

@@ -7,9 +7,9 @@ use crate::scalar::{eval_arith, eval_cast, eval_comparison, eval_count, eval_dep
 use crate::types::{Prim, Ty, TyKind};
 use crate::world::{Node, Val, World};
 
-/// How far chains of `insert` are searched for a part.
+/// Maximal length of a chain of `insert` that is searched for a part.
 const INSERT_CHAIN: usize = 256;
-/// Aggregates of more parts stay `insert`s.
+/// Maximal number of parts of an aggregate that is rebuilt from a chain of `insert`.
 const REBUILD_PARTS: usize = 64;
 
 /// The simpler value equal to `op(args)`, if there is one.
@@ -113,7 +113,7 @@ fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
         Op::Rem if c == 1 => return Some(w.lit(ty, 0)),
         Op::And if c == ones => return Some(a),
         Op::Or if c == ones => return Some(b),
-        // One form for `x - c` and `x + (-c)`, so that offsets cancel out.
+        // Makes `x - c` into `x + (-c)`, so that offsets cancel out.
         Op::Sub if prim.is_signed() => {
             let (neg, overflow) = eval_arith(Op::Sub, prim, 0, c)?;
             if !overflow {
@@ -135,7 +135,7 @@ fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
             let c = w.lit(ty, w.as_uniform(c1)? ^ c);
             return Some(w.op(Op::Xor, &[x, c]));
         }
-        // `!(a < b)` is `a >= b`, of floats only for equality.
+        // `!(a < b)` is `a >= b`; for floats only `==` and `!=` are inverted.
         Op::Xor if prim == Prim::Bool && c == 1 => {
             let cmp = w.as_op(a)?;
             let (x, y) = (*w.args(a).first()?, *w.args(a).get(1)?);
@@ -213,7 +213,7 @@ fn fold_comparison(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val>
         let c = w.as_uniform(b)?;
         return Some(if (c == 1) == (op == Op::Eq) { a } else { w.not(a) });
     }
-    // A bool that became a number, 0 or 1, and a bool again.
+    // A bool converted to a number and compared with 0 or 1 is the bool, or its negation.
     if prim.is_some_and(Prim::is_int) && matches!(op, Op::Eq | Op::Ne) && w.is_op(a, Op::Cast) {
         let (bit, c) = (w.args(a)[0], w.as_uniform(b)?);
         if w.lane_prim(bit) == Some(Prim::Bool) && c <= 1 {
@@ -248,7 +248,7 @@ fn fold_bitcast(w: &mut World, ty: Ty, a: Val) -> Option<Val> {
     }
     let bits = w.as_lit(a)?;
     if let Some(from) = w.prim(a) {
-        // Sign-extended patterns become the plain bits first.
+        // A literal is sign-extended: mask it to the bits of its type first.
         let bits = if from.bits() < 64 { bits & ((1u64 << from.bits()) - 1) } else { bits };
         return match w.types.kind(ty) {
             TyKind::Prim(_) | TyKind::Ptr { .. } => Some(w.lit(ty, bits)),
@@ -258,7 +258,7 @@ fn fold_bitcast(w: &mut World, ty: Ty, a: Val) -> Option<Val> {
     matches!(w.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. }).then(|| w.lit(ty, bits))
 }
 
-/// Between numbers and vectors that have just as many bits in memory, by their bytes.
+/// Folds a bitcast between numbers and vectors with equally many bits in memory, byte by byte.
 fn fold_vector_bitcast(w: &mut World, ty: Ty, a: Val) -> Option<Val> {
     let shape = |w: &World, ty: Ty| {
         let prim = w.types.lane_prim(ty).filter(|&p| p != Prim::Bool)?;
@@ -302,9 +302,9 @@ fn fold_select(w: &mut World, args: &[Val]) -> Option<Val> {
     None
 }
 
-// Vectors. What lanes compute, the rules for numbers say.
+// Vectors. The rules for numbers say what each lane computes.
 
-/// Lane `idx` of a vector that is built of its lanes.
+/// Lane `idx` of a vector whose lanes are operands: an `array`, a `splat`, or undefined.
 fn explicit_lane(w: &mut World, v: Val, idx: usize) -> Option<Val> {
     match w.node(v) {
         Node::Op(Op::Array) => w.args(v).get(idx).copied(),
@@ -326,9 +326,9 @@ fn lane_literals(w: &World, v: Val) -> Option<Vec<u64>> {
     }
 }
 
-/// An operation on vectors of known lanes, if it leaves known lanes.
+/// Folds an operation on vectors lane by lane, if every resulting lane is known.
 fn fold_lanes(w: &mut World, op: Op, ty: Ty, prim: Prim, n: u32, args: &[Val]) -> Option<Val> {
-    // All lanes alike: that is for the rules for numbers.
+    // Without an explicit vector among the operands, all lanes are alike: the rules for numbers apply.
     if !args.iter().any(|&a| w.is_op(a, Op::Array) && w.types.as_vector(w.ty(a)).is_some()) {
         return None;
     }
@@ -339,7 +339,7 @@ fn fold_lanes(w: &mut World, op: Op, ty: Ty, prim: Prim, n: u32, args: &[Val]) -
     Some(w.op_ty(Op::Array, ty, &lanes))
 }
 
-/// Lane `idx` of an operation, if it is known.
+/// Lane `idx` of an operation's result, if it is known.
 fn fold_lane(w: &mut World, op: Op, prim: Prim, idx: usize, args: &[Val]) -> Option<Val> {
     let mut operands = Vec::with_capacity(args.len());
     for &a in args {
@@ -351,7 +351,7 @@ fn fold_lane(w: &mut World, op: Op, prim: Prim, idx: usize, args: &[Val]) -> Opt
     (!matches!(w.node(folded), Node::Op(_)) || operands.contains(&folded)).then_some(folded)
 }
 
-/// A vector of equal lanes is a splat; one of all lanes of another is that one.
+/// A vector of equal lanes is a splat; a vector of all lanes of another one, in order, is that one.
 fn fold_vector(w: &mut World, ty: Ty, lanes: &[Val]) -> Option<Val> {
     w.types.as_vector(ty)?;
     let first = lanes[0];
@@ -375,7 +375,7 @@ fn fold_shuffle(w: &mut World, ty: Ty, args: &[Val]) -> Option<Val> {
     Some(w.op_ty(Op::Array, ty, &lanes))
 }
 
-/// An aggregate of all parts of another one is that one.
+/// An aggregate of all parts of another one, in order, is that one.
 fn fold_reassemble(w: &mut World, ty: Ty, args: &[Val]) -> Option<Val> {
     let first = *args.first()?;
     if !w.is_op(first, Op::Extract) {
@@ -426,7 +426,7 @@ fn fold_extract(w: &mut World, mut agg: Val, idx: u64) -> Option<Val> {
                 let args = w.args(agg).to_vec();
                 return fold_lane(w, op, lanes?.0, idx as usize, &args);
             }
-            // A part of what is hidden is hidden; the other parts are not hidden within it.
+            // A part of a hidden aggregate is hidden as a whole: nothing inside the new `hlt` is.
             Node::Op(Op::Hlt) => {
                 let part = w.extract(w.args(agg)[0], idx);
                 return Some(w.op(Op::Hlt, &[part]));
@@ -469,7 +469,7 @@ fn fold_insert(w: &mut World, ty: Ty, args: &[Val]) -> Option<Val> {
     (w.is_op(v, Op::Extract) && w.args(v)[0] == agg && w.as_lit(w.args(v)[1]) == Some(idx)).then_some(agg)
 }
 
-/// Literal indices have one type, so that one place has one address.
+/// Converts literal indices to `i64`, so that each place has one address.
 fn fold_lea(w: &mut World, args: &[Val]) -> Option<Val> {
     let idx = w.as_lit(args[1])?;
     if w.ty(args[1]) == w.types.i64() {
@@ -491,7 +491,8 @@ fn fold_load(w: &mut World, ptr: Val) -> Option<Val> {
             }
             Node::Op(Op::Bitcast) if is_same_place(w, at) => at = w.args(at)[0],
             Node::Global(g) if !w.global(g).mutable => {
-                // What a function computes is not known before it has run.
+                // An initializer of another type is a function that computes the contents: they are unknown before it
+                // has run.
                 let mut v = w.global(g).init.filter(|&init| w.ty(init) == w.global(g).ty)?;
                 for &idx in path.iter().rev() {
                     if idx >= w.types.n_parts(w.ty(v))? {

@@ -1,22 +1,22 @@
-//! Operations of lanes, and what work items are told of themselves. Lanes are the iterations of one `vectorize`, or the work
-//! items of one block of a kernel. This is the only table of them: the lowering, the interpreter, partial evaluation and the
-//! vectorizer ask here.
+//! Operations of lanes, and the numbers that work items can ask for. Lanes are the iterations of one `vectorize`, or
+//! the work items of one block of a kernel. This is the only table of them: lowering, interpreter, partial evaluation
+//! and vectorizer use it.
 //!
-//! Lanes meet at these operations, so each has a continuation to go on at. In the graph, and in flat code, they are calls of
-//! functions without bodies. The symbol names the operation, and the scope of those that take part:
+//! Lanes meet at these operations, so each takes a continuation. In the graph and in flat code they are calls of
+//! functions without bodies. The symbol names the operation, and the scope: the lanes that take part.
 //!
 //! ```text
 //! nyala_lanes_any(m, holds, k)       k: cn(mem, bool)       lanes of a `vectorize`, or of a subgroup
 //! nyala_block_barrier(m, k)          k: cn(mem)             work items of a block
 //! ```
 //!
-//! Numbers of work items are the operation [`Op::WorkItem`](crate::Op::WorkItem), since nobody waits for them.
+//! Numbers of work items are the operation [`Op::WorkItem`](crate::Op::WorkItem), since no lane waits for them.
 
 use crate::ops::{Effect, Scope};
 
 macro_rules! lane_ops {
     ($($variant:ident $name:literal $waits:literal, $doc:literal;)*) => {
-        /// What lanes do together, or ask of each other.
+        /// An operation of lanes: a joint computation, or a question about other lanes.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum LaneOp { $(#[doc = $doc] $variant,)* }
 
@@ -24,7 +24,7 @@ macro_rules! lane_ops {
             /// All operations, in the order of the table.
             pub const ALL: &'static [LaneOp] = &[$(LaneOp::$variant,)*];
 
-            /// The end of its symbol.
+            /// The operation's name, the end of its symbol.
             pub fn name(self) -> &'static str {
                 match self { $(LaneOp::$variant => $name,)* }
             }
@@ -50,11 +50,11 @@ lane_ops! {
     Shared "shared" false, "`shared(bytes: i64) -> &[1][T]`: memory that the lanes have in common; each gets the same at its n-th call.";
 }
 
-/// Beginnings of symbols, by who takes part.
+/// Prefixes of symbols, by scope.
 const SCOPES: [(&str, Scope); 2] = [("nyala_lanes_", Scope::Subgroup), ("nyala_block_", Scope::Block)];
 
 impl LaneOp {
-    /// The operation that calls of a foreign function are, and who takes part.
+    /// The operation and the scope that a foreign function's symbol stands for.
     pub fn of_symbol(symbol: &str) -> Option<(LaneOp, Scope)> {
         SCOPES.iter().find_map(|&(prefix, scope)| {
             let name = symbol.strip_prefix(prefix)?;
@@ -63,13 +63,13 @@ impl LaneOp {
         })
     }
 
-    /// The foreign function whose calls are this operation.
+    /// The symbol of the foreign function that stands for this operation.
     pub fn symbol(self, scope: Scope) -> String {
         let prefix = SCOPES.iter().find(|s| s.1 == scope).map_or("", |s| s.0);
         format!("{prefix}{}", self.name())
     }
 
-    /// What it may do besides computing its result.
+    /// The operation's effects besides computing its result.
     pub fn effect(self, scope: Scope) -> Effect {
         match self {
             LaneOp::Shared => Effect::Write,
@@ -86,29 +86,30 @@ pub enum WorkItem {
     Thread,
     /// The block in the grid.
     Block,
-    /// How many work items a block has.
+    /// Number of work items in a block.
     BlockSize,
-    /// How many blocks there are.
+    /// Number of blocks in the grid.
     Blocks,
 }
 
 impl WorkItem {
-    /// All of them; [`Op::WorkItem`](crate::Op::WorkItem) has places in this list.
+    /// All of them; an operand of [`Op::WorkItem`](crate::Op::WorkItem) is an index into this list.
     pub const ALL: [WorkItem; 4] = [WorkItem::Thread, WorkItem::Block, WorkItem::BlockSize, WorkItem::Blocks];
 
-    /// Its place in [`WorkItem::ALL`].
+    /// Its index in [`WorkItem::ALL`].
     pub fn number(self) -> u64 {
         self as u64
     }
 
-    /// The number outside of a kernel, and on axes that there are not: one block of one work item.
+    /// The number outside of a kernel, and on axes that a kernel does not have: one block of one work item.
     pub fn of_one(self) -> i32 {
         matches!(self, WorkItem::BlockSize | WorkItem::Blocks) as i32
     }
 }
 
-/// Intrinsics that start kernels, by the numbers that [`Builtin::Launch`](crate::Builtin::Launch) has
-/// (`docs/design/anydsl.md`, Launches on devices). `fibers` is not a device: its blocks are tasks on the CPU.
+/// Names of the intrinsics that start kernels, indexed by the platform number of
+/// [`Builtin::Launch`](crate::Builtin::Launch) (`docs/design/anydsl.md`, Launches on devices). `fibers` is not a
+/// device: its blocks are tasks on the CPU.
 pub const PLATFORMS: [&str; 9] =
     ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls", "fibers"];
 

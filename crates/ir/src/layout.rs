@@ -1,4 +1,5 @@
-//! Memory layout as C has it: sizes, alignments, field offsets. How wide addresses are is the machine's ([`Types::spaces`]).
+//! Memory layout as in C: sizes, alignments, field offsets. The width of addresses depends on the machine
+//! ([`Types::spaces`]).
 
 use crate::types::{Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
@@ -8,14 +9,14 @@ pub fn prim_size(prim: Prim) -> u64 {
     u64::from(prim.bits()).div_ceil(8)
 }
 
-/// Size and alignment of a type in bytes. An indefinite array has the size 0 and its element's alignment; a
-/// continuation stored in memory is a pair of pointers (code, environment); a vector's lanes follow each other, and size
-/// and alignment are the next power of two, as of C's vector types. `None` if the size overflows.
+/// Size and alignment of a type in bytes. An indefinite array has the size 0 and its element's alignment. A
+/// continuation stored in memory is a pair of pointers (code, environment). A vector's lanes are contiguous; its size
+/// and alignment are the next power of two, as for C's vector types. `None` if the size overflows.
 pub fn size_align(types: &Types, ty: Ty) -> Option<(u64, u64)> {
     compute(types, ty, &mut FxHashMap::default())
 }
 
-/// Parts may be shared: `known` keeps the walk linear in the number of distinct types.
+/// Types may share parts: `known` keeps the walk linear in the number of distinct types.
 fn compute(types: &Types, ty: Ty, known: &mut FxHashMap<Ty, (u64, u64)>) -> Option<(u64, u64)> {
     if let Some(&layout) = known.get(&ty) {
         return Some(layout);

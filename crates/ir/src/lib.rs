@@ -18,21 +18,23 @@
 //!
 //! # What holds (the verifier checks)
 //!
-//! - A function is `cn(mem, parameters…, cn(mem, results…))`, its return continuation last. A continuation that takes
-//!   none is a block. `mem` is the first parameter of every continuation and the first argument of every call.
-//! - No continuation uses a `mem` but its own parameter and what its own writes make of it; each `mem` goes into one
-//!   write or call. So the order of effects is the chain of mems within one continuation.
+//! - A function is `cn(mem, parameters…, cn(mem, results…))`, its return continuation last. A continuation without a
+//!   return continuation is a block. `mem` is the first parameter of every continuation and the first argument of every
+//!   call.
+//! - A continuation uses no `mem` but its own parameter and those that its own writes return; each `mem` is consumed by
+//!   one write or call. So the chain of mems within one continuation is the order of effects.
 //! - C functions and assembly are continuations without a body.
 //! - Partial operations (loads, integer division) and writes take the `mem` at which they happen.
-//! - `extract` and `insert` take literal indices but for vectors, `lea` into tuples and structs too. An array indexed by a value that
-//!   is not a literal lives in a `slot`, and is reached by `lea`, `load` and `store`.
-//! - Operations on numbers and bools work on vectors (`simd[T * n]`) too, lane by lane; comparing them gives a vector of
-//!   bools. `array`, `splat`, `extract`, `insert` make vectors and take them apart, by any index; out of range is undefined.
+//! - `extract` and `insert` take literal indices, except on vectors; so does `lea` into tuples and structs. An array
+//!   that is indexed by a value other than a literal lives in a `slot`, and is accessed by `lea`, `load` and `store`.
+//! - Operations on numbers and bools also work on vectors (`simd[T * n]`), lane by lane; a comparison of vectors gives
+//!   a vector of bools. `array` and `splat` make vectors, `extract` and `insert` access lanes at any index; an index
+//!   out of range is undefined.
 //! - `branch(mem, cond, then, else)`: both targets are `cn(mem)`.
 //! - A call of an unspecialized `known` is false; `hlt` and `run` are transparent.
 //! - Filters ([`Filter`]) are total operations over the continuation's own parameters (and literals).
-//! - Nesting is not stored: a continuation is nested in those whose parameters it uses, directly or through what it
-//!   refers to ([`facts::Nest`]).
+//! - Nesting is not stored: a continuation is nested in those whose parameters it uses, directly or through the
+//!   continuations that it refers to ([`facts::Nest`]).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -4,14 +4,14 @@
 /// What an operation may do besides computing its result (`docs/design/targets.md`, Effects of operations).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// Floats freely.
+    /// May be computed anywhere.
     Total,
     /// Reads memory or may fault: takes a `mem`, returns none, so equal ones merge.
     Partial,
     /// Takes a `mem` and returns the next one.
     Write,
-    /// Lanes wait for each other: there may be no second copy of it, nor may it move to where fewer of them come by. Calls
-    /// have it ([`crate::LaneOp`]), no operation.
+    /// Lanes wait for each other: it may not be duplicated, nor moved to where fewer lanes execute it. Only calls have
+    /// this effect ([`crate::LaneOp`]), no operation.
     Convergent(Scope),
 }
 
@@ -31,11 +31,11 @@ pub enum Rule {
     Same(usize),
     /// `bool`.
     Bool,
-    /// A bool, or as many as there are lanes in the operands.
+    /// A bool, or a vector of as many bools as the operands have lanes.
     Truth,
     /// The next `mem`.
     Mem,
-    /// Stated by whoever builds it; printed as `op[ty](…)`.
+    /// Given by the code that builds the operation; printed as `op[ty](…)`.
     Stated,
     /// Follows from the operands by a rule of its own (`rules.rs`).
     Own,
@@ -59,12 +59,12 @@ macro_rules! ops {
             pub fn arity(self) -> i32 {
                 match self { $(Op::$variant => $arity,)* }
             }
-            /// How the type of the result follows.
+            /// How the type of the result follows from the operands.
             pub fn rule(self) -> Rule {
                 use Rule::*;
                 match self { $(Op::$variant => $rule,)* }
             }
-            /// What it may do besides computing its result.
+            /// The operation's effects besides computing its result.
             pub fn effect(self) -> Effect {
                 match self { $(Op::$variant => Effect::$effect,)* }
             }
@@ -167,7 +167,7 @@ ops! {
     Atan2 "atan2" 2 Same(0), Total, "Angle of a vector.";
 }
 
-/// Math functions of one float, as a pattern.
+/// Matches math functions of one float.
 #[macro_export]
 macro_rules! unary_math {
     () => {
@@ -201,7 +201,7 @@ macro_rules! unary_math {
     };
 }
 
-/// Math functions of two floats, as a pattern.
+/// Matches math functions of two floats.
 #[macro_export]
 macro_rules! binary_math {
     () => {
@@ -210,27 +210,28 @@ macro_rules! binary_math {
 }
 
 impl Op {
-    /// The operation with this keyword.
+    /// The operation with this keyword ([`Op::name`]).
     pub fn from_name(name: &str) -> Option<Op> {
         Op::ALL.iter().copied().find(|op| op.name() == name)
     }
 
-    /// Math functions of floats, exact or not.
+    /// Whether it is a math function of floats, exact or not.
     pub fn is_math(self) -> bool {
         self >= Op::Sqrt
     }
 
-    /// Math functions whose result is the same everywhere, hence folds (`docs/design/targets.md`, Math functions).
+    /// Whether it is a math function whose result is the same everywhere, so that it folds (`docs/design/targets.md`,
+    /// Math functions).
     pub fn is_exact_math(self) -> bool {
         self >= Op::Sqrt && self <= Op::Copysign
     }
 
-    /// Math functions that are instructions of x86-64 processors, whose results differ between them.
+    /// Whether it is an approximation instruction of x86-64, whose results differ between processors.
     pub fn is_approximate(self) -> bool {
         self >= Op::Rcp && self <= Op::Rsqrt14
     }
 
-    /// Whether it works lane by lane on vectors; no loads and stores.
+    /// Whether it works lane by lane on vectors; false for loads and stores.
     pub fn is_lane_wise(self) -> bool {
         matches!(
             self,
@@ -257,14 +258,14 @@ impl Op {
             || self.is_math()
     }
 
-    /// Whether it may be fast, on floats (see [`crate::World::set_fast`]).
+    /// Whether the operation may be fast on floats (see [`crate::World::set_fast`]).
     pub fn can_be_fast(self) -> bool {
         matches!(self, Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::Select)
             || self.is_comparison()
             || self.is_math()
     }
 
-    /// Where among the operands an address and what is written to it stand, for operations that write memory.
+    /// For operations that write memory, the positions of the address and of the value written among the operands.
     pub fn writes(self) -> Option<(usize, usize)> {
         match self {
             Op::Store | Op::AtomicStore => Some((1, 2)),
@@ -274,7 +275,7 @@ impl Op {
         }
     }
 
-    /// Where among the operands numbers stand that compiled code must know: operations and memory orders of atomics.
+    /// Positions of the operands that must be literals in compiled code: operations and memory orders of atomics.
     pub fn literal_operands(self) -> std::ops::Range<usize> {
         match self {
             Op::Atomic => 4..5,
@@ -286,7 +287,7 @@ impl Op {
         }
     }
 
-    /// Where among the operands the scope of an atomic operation or a fence stands.
+    /// Position of the scope among the operands of an atomic operation or a fence.
     pub fn scope_operand(self) -> Option<usize> {
         match self {
             Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
@@ -296,7 +297,7 @@ impl Op {
         }
     }
 
-    /// `==`, `!=`, `<`, `<=`, `>`, `>=`.
+    /// Whether it is one of `==`, `!=`, `<`, `<=`, `>`, `>=`.
     pub fn is_comparison(self) -> bool {
         matches!(self, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
     }

@@ -19,18 +19,18 @@ use rustc_hash::FxHashMap;
 use std::fmt::Write;
 use std::ops::Range;
 
-/// Nested continuations are indented at most so far, values nested at most so deep.
+/// Maximal indent of nested continuations, and maximal depth of nested values.
 const MAX_INDENT: usize = 20;
 const MAX_NESTED: u32 = 6;
-/// Operations looked at for a line's origins.
+/// Maximal number of operations searched for a line's origins.
 const MAX_ORIGINS: usize = 1000;
 
-/// All that is reachable from the roots.
+/// Prints all that is reachable from the exported continuations.
 pub fn print(w: &World) -> String {
     print_roots(w, &w.roots())
 }
 
-/// All that is reachable from `roots`.
+/// Prints all that is reachable from `roots`.
 pub fn print_roots(w: &World, roots: &[Cont]) -> String {
     let (nest, globals) = nest(w, roots);
     let mut p = Printer::new(w, &nest, globals);
@@ -38,7 +38,7 @@ pub fn print_roots(w: &World, roots: &[Cont]) -> String {
     p.out
 }
 
-/// Knows what is free only in what values are made of: the order of operations asks for it.
+/// Finds the free values only of continuations that are operands: the order of operations needs these.
 fn nest(w: &World, roots: &[Cont]) -> (Nest, Vec<Global>) {
     let mut in_values: SideTable<Cont, bool> = SideTable::default();
     for v in (0..w.n_vals() as u32).map(Val) {
@@ -53,17 +53,17 @@ fn nest(w: &World, roots: &[Cont]) -> (Nest, Vec<Global>) {
     (nest, globals)
 }
 
-/// What a line of the text shows.
+/// A line of the printed text.
 pub struct Line {
-    /// Bytes of the text, its end not counted.
+    /// Its bytes in the text, without the line break.
     pub range: Range<usize>,
-    /// The continuation whose head this is, or whose operation.
+    /// The continuation whose header or operation the line shows.
     pub cont: Option<Cont>,
-    /// Where what stands here came from: the call, the operations.
+    /// Source ranges of the call or the operations on the line.
     pub origins: Vec<Span>,
 }
 
-/// The same text with what its lines show.
+/// Prints like [`print()`], and says what each line shows.
 pub fn print_lines(w: &World) -> (String, Vec<Line>) {
     let (nest, globals) = nest(w, &w.roots());
     let mut p = Printer::new(w, &nest, globals);
@@ -91,7 +91,7 @@ pub fn literal(types: &crate::Types, ty: Ty, bits: u64) -> String {
     }
 }
 
-/// NaNs and infinities by their bits.
+/// Prints NaNs and infinities by their bits.
 fn float_text(x: f64, text: String, bits: u64, suffix: &str) -> String {
     if x.is_finite() { format!("{text}{suffix}") } else { format!("0x{bits:x}_{suffix}") }
 }
@@ -177,7 +177,7 @@ impl<'a> Printer<'a> {
             for &op in self.nest.ops(k) {
                 roots.extend(self.w.args(op));
             }
-            // Operations that nobody owns count their operands at every use.
+            // Operations without an owner count their operands at every use.
             while let Some(v) = roots.pop() {
                 self.uses[v] += 1;
                 if matches!(self.w.node(v), Node::Op(_)) && self.nest.owner(v).is_none() {
@@ -273,7 +273,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The line printed last shows the operation `op`, or the head of `k`; those before it are of no continuation.
+    /// Notes that the last line shows the operation `op` or the header of `k`; new lines before it belong to no
+    /// continuation.
     fn note_line(&mut self, k: Cont, op: Option<Val>) {
         let Some(lines) = &self.lines else { return };
         let mut at = lines.last().map_or(0, |l| l.range.end + 1);
@@ -302,7 +303,7 @@ impl<'a> Printer<'a> {
         self.lines.get_or_insert_default().extend(new);
     }
 
-    /// Origins of operations that are printed where they are used.
+    /// Adds the origins of operations that are printed inline, where they are used.
     fn add_origins(&self, vals: &[Val], origins: &mut Vec<Span>) {
         let mut work = vals.to_vec();
         for _ in 0..MAX_ORIGINS {
@@ -318,7 +319,7 @@ impl<'a> Printer<'a> {
         if self.w.as_lit(f) == Some(1) { "@".into() } else { format!("@({})", self.value(f, 0)) }
     }
 
-    /// Whether an owned operation is printed inside its only user.
+    /// Whether an operation with an owner is printed inside its only user.
     fn is_nested(&self, op: Val) -> bool {
         self.uses[op] == 1
             && self.w.as_op(op).is_some_and(|o| o.effect() == Effect::Total)

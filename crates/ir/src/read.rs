@@ -9,19 +9,19 @@ use crate::types::{MAX_LANES, Prim, StructId, Ty, TyKind};
 use crate::world::{Cont, Global, Val, World};
 use rustc_hash::FxHashMap;
 
-/// What is wrong with a text, and on which line (from 1).
+/// A syntax or type error in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
     /// What was found and what was expected.
     pub message: String,
 }
 
-/// Values nest at most so deep in text.
+/// Maximal depth of nested values in text.
 const MAX_DEPTH: usize = 1000;
 
-/// The world that a text describes.
+/// Reads the world that a text describes. Fails at the first error.
 pub fn read(text: &str) -> Result<World> {
     let mut reader = Reader {
         w: World::new(),
@@ -166,7 +166,7 @@ impl Reader {
                 }
             }
         }
-        // A header stands before the values that its body uses: these first.
+        // `let` lines first: they stand behind the headers whose bodies use them.
         for (line, text) in &lines {
             let mut c = Cursor { line: *line, rest: text };
             if c.eat("let") {
@@ -202,7 +202,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The header's linkage and name, then types and names of the parameters, filters skipped.
+    /// Declares the continuation of a header: reads linkage, name, types and names of the parameters, and skips
+    /// filters.
     fn declare(&mut self, c: &mut Cursor) -> Result<Cont> {
         let (linkage, symbol) = self.linkage(c)?;
         c.expect("cont")?;
@@ -241,7 +242,7 @@ impl Reader {
         Ok(k)
     }
 
-    /// What stands before `cont`, a symbol apart.
+    /// Reads the linkage before `cont`, and the symbol if it has one.
     fn linkage(&mut self, c: &mut Cursor) -> Result<(Linkage, Option<String>)> {
         if c.eat("asm") {
             let (Some(template), Some(constraints)) = (c.string(), c.string()) else {
@@ -376,7 +377,7 @@ impl Reader {
             return self.literal(c);
         }
         let mut name = c.name()?;
-        // No value follows another one.
+        // `fast` and `stream` are prefixes if a name follows, for no value follows another one.
         let word = name;
         let fast = matches!(word, "fast" | "stream")
             && c.rest.trim_start_matches(' ').starts_with(|ch: char| ch.is_ascii_lowercase());

@@ -1,17 +1,17 @@
-//! Rules of types: what operands each operation takes, and the type of its result. Constructors, the reader and the verifier
-//! ask here. Separate from the [op table](crate::ops), which has the rules that are one word; the others are functions by kind
-//! of operation.
+//! Typing rules: which operands each operation takes, and the type of its result. Constructors, the reader and the
+//! verifier use them. The [op table](crate::ops) has the rules that are one word; the others are here, as functions by
+//! kind of operation.
 
 use crate::ops::{Effect, Op, Rule};
 use crate::types::{Prim, Ty, TyKind};
 use crate::world::{Val, World};
 
-/// What is wrong with operands, or the type of the result if it is not the one of the table.
+/// The type of the result, `None` if the table gives it; or what is wrong with the operands.
 type Own = Result<Option<Ty>, String>;
 
 impl World {
-    /// The type of an operation, or what is wrong with its operands. `stated` is the type given by the maker: for
-    /// `slot` and `alloc` the type of the element, else the type of the result.
+    /// The type of an operation's result, or what is wrong with its operands. `stated` is the type given by the code
+    /// that builds it: for `slot` and `alloc` the type of the element, for others the type of the result.
     pub fn result_ty(&mut self, op: Op, stated: Option<Ty>, args: &[Val]) -> Result<Ty, String> {
         if op.arity() >= 0 && op.arity() as usize != args.len() {
             return Err(format!("takes {} operands, has {}", op.arity(), args.len()));
@@ -37,7 +37,7 @@ impl World {
     }
 }
 
-/// Operands of an operation that is not made yet.
+/// Operands of an operation that is about to be made.
 struct Operands<'a> {
     w: &'a mut World,
     args: &'a [Val],
@@ -54,7 +54,7 @@ impl Operands<'_> {
         self.w.types.display(ty)
     }
 
-    /// For messages.
+    /// Describes operand `i` in messages.
     #[cold]
     fn is_of(&self, i: usize) -> String {
         format!("operand {i} is {}", self.show(self.ty(i)))
@@ -70,7 +70,7 @@ impl Operands<'_> {
         if self.ty(i) == ty { Ok(()) } else { Err(self.is_not(i, ty)) }
     }
 
-    /// The type of a number or bool, or of those in a vector.
+    /// The type of a number or bool, or of a vector's lanes.
     #[inline]
     fn prim(&self, i: usize) -> Result<Prim, String> {
         self.w.types.lane_prim(self.ty(i)).ok_or_else(|| self.is_of(i))
@@ -138,7 +138,7 @@ impl Operands<'_> {
         }
     }
 
-    /// Of numbers to other numbers, or one of two.
+    /// Checks casts, vectors of bools as integers, and `select`.
     fn check_conversion(&self, op: Op) -> Own {
         let types = &self.w.types;
         match op {
@@ -164,7 +164,7 @@ impl Operands<'_> {
         Ok(None)
     }
 
-    /// Tuples, structs, arrays and vectors, of their parts.
+    /// Checks operations that make tuples, structs, arrays and vectors of their parts.
     fn check_whole(&mut self, op: Op) -> Own {
         let types = &self.w.types;
         match op {

@@ -1,15 +1,15 @@
-//! What operations compute on numbers: one definition, which folding and the interpreter share. Numbers are bit
-//! patterns as [`Prim::normalize`] has them.
+//! The results of operations on numbers: one definition, shared by folding and the interpreter. Numbers are bit
+//! patterns, normalized by [`Prim::normalize`].
 //!
-//! `f16` is computed in single precision and rounded once, which is exact for `+ - * / %`, square root and rounding: 24
-//! bits are more than twice 11 and two. Only `fma` needs more: doubles hold the product of two halves, and its sum with
-//! a third wherever that is near the middle between two halves.
+//! `f16` is computed in single precision and rounded once. This is exact for `+ - * / %`, square root and rounding, for
+//! 24 bits of mantissa are at least twice 11 plus two. Only `fma` needs double precision, which holds the product of
+//! two halves exactly, and its sum with a third one wherever that is near the midpoint between two halves.
 
 use crate::ops::Op;
 use crate::types::Prim;
 use half::f16;
 
-/// The number that a pattern of a float type means.
+/// The number that a bit pattern of a float type stands for.
 pub fn float_value(prim: Prim, bits: u64) -> f64 {
     match prim {
         Prim::F16 => half_value(bits).into(),
@@ -18,11 +18,11 @@ pub fn float_value(prim: Prim, bits: u64) -> f64 {
     }
 }
 
-/// The pattern of a float type that is nearest to a number.
+/// The bit pattern of a float type that is nearest to a number.
 pub fn float_bits(prim: Prim, x: f64) -> u64 {
     match prim {
         Prim::F16 => {
-            // To odd in single precision, where a bit remembers that something was lost, then to the nearest.
+            // Rounds to odd in single precision (the last bit records inexactness), then to nearest.
             let near = x as f32;
             let mut odd = near.to_bits();
             if !x.is_nan() && f64::from(near) != x {
@@ -57,7 +57,8 @@ pub fn eval_count(op: Op, prim: Prim, bits: u64) -> u64 {
     }
 }
 
-/// Moves bits of an integer to the low end from where a mask has ones, or from there ([`Op::Pdep`]).
+/// [`Op::Pext`] gathers the bits of an integer at the ones of `mask` at the low end; [`Op::Pdep`] moves low bits to
+/// there.
 pub fn eval_deposit(op: Op, prim: Prim, bits: u64, mask: u64) -> u64 {
     let (mut result, mut low) = (0, 0);
     for high in (0..prim.bits()).filter(|i| mask >> i & 1 == 1) {
@@ -72,7 +73,7 @@ pub fn eval_deposit(op: Op, prim: Prim, bits: u64, mask: u64) -> u64 {
 /// result overflowed.
 #[inline]
 pub fn eval_arith(op: Op, prim: Prim, a: u64, b: u64) -> Option<(u64, bool)> {
-    // The most common ones, without the detour through wider numbers.
+    // The most common cases, without the detour through 128-bit numbers.
     let (x, y) = (a as i64, b as i64);
     let r = match (prim, op) {
         (Prim::I32, Op::Add) => x + y,
@@ -185,7 +186,7 @@ pub fn eval_cast(from: Prim, to: Prim, bits: u64) -> u64 {
             Prim::U64 => x as u64,
         };
     }
-    // Single precision is exact below 2^24, and no `f16` lies above.
+    // Single precision is exact below 2^24, and every finite `f16` is below that.
     let single = if from.is_signed() { bits as i64 as f32 } else { bits as f32 };
     match to {
         Prim::Bool => (bits != 0) as u64,
@@ -197,12 +198,12 @@ pub fn eval_cast(from: Prim, to: Prim, bits: u64) -> u64 {
     }
 }
 
-/// Operations of `atomic`, by LLVM's number.
+/// Names of the operations of `atomic`, indexed by LLVM's number.
 pub const ATOMICS: [&str; 13] =
     ["xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin", "fadd", "fsub"];
 
-/// Among whom an operation is atomic, from all threads and devices down to the one that executes it: names of LLVM, CUDA and
-/// OpenCL, the number's own name first.
+/// Scopes of atomic operations, from all threads and devices down to the executing thread. Each has the names of LLVM,
+/// CUDA and OpenCL, the canonical one first.
 pub const SCOPES: [&[&str]; 5] = [
     &["system", ""],
     &["device", "agent"],
@@ -211,13 +212,13 @@ pub const SCOPES: [&[&str]; 5] = [
     &["singlethread", "work_item"],
 ];
 
-/// The scope of this name, a place in [`SCOPES`]. Others, whose order nobody here knows, are the widest.
+/// The scope of this name, an index into [`SCOPES`]. Unknown names get the widest scope, 0.
 pub fn scope_of_name(name: &str) -> u64 {
     let name = name.strip_suffix("-one-as").unwrap_or(name);
     SCOPES.iter().position(|names| names.contains(&name)).unwrap_or(0) as u64
 }
 
-/// Memory orders, by LLVM's number; one number is none.
+/// Names of the memory orders, indexed by LLVM's number; one number is unused.
 pub const ORDERS: [Option<&str>; 8] = [
     Some("notatomic"),
     Some("unordered"),
@@ -229,8 +230,8 @@ pub const ORDERS: [Option<&str>; 8] = [
     Some("seq_cst"),
 ];
 
-/// What an `atomic` operation writes. `None`: there is no such operation, or it does not work on this type (none for
-/// addresses). Signed is what the operation says, not the type.
+/// The value that an `atomic` operation writes. `None` if there is no such operation, or none on this type (addresses
+/// have only `xchg`). The operation says whether values compare as signed, not the type.
 pub fn eval_atomic(op: u64, prim: Option<Prim>, old: u64, v: u64) -> Option<u64> {
     if op == 0 {
         return Some(v);
@@ -266,7 +267,7 @@ pub fn eval_atomic(op: u64, prim: Option<Prim>, old: u64, v: u64) -> Option<u64>
     }
 }
 
-/// An exact math function of literals. `None` for other operations.
+/// An exact math function of literals, as bit patterns. `None` for other operations.
 pub fn eval_exact_math(op: Op, prim: Prim, args: &[u64]) -> Option<u64> {
     macro_rules! eval {
         ($x:expr) => {
@@ -277,7 +278,7 @@ pub fn eval_exact_math(op: Op, prim: Prim, args: &[u64]) -> Option<u64> {
                 Op::Ceil => $x(0).ceil(),
                 Op::Trunc => $x(0).trunc(),
                 Op::Round => $x(0).round(),
-                // Of two zeros the negative one is the smaller, as in compiled code.
+                // The minimum of two zeros of different sign is the negative one, as in compiled code.
                 Op::Fmin if $x(0) == $x(1) => {
                     if $x(0).is_sign_negative() {
                         $x(0)
@@ -315,7 +316,7 @@ pub fn eval_exact_math(op: Op, prim: Prim, args: &[u64]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The nearest half by definition: of the two around, the one that is closer, or whose last bit is 0.
+    /// The nearest half, by definition: the closer neighbor, or the one whose last bit is 0 if both are equally close.
     fn nearest(x: f64) -> u64 {
         if x.is_nan() {
             return 0x7e00;
@@ -359,7 +360,7 @@ mod tests {
             assert_eq!(eval_cast(Prim::F16, Prim::I32, h) as i32, x as i32, "{h:x}");
             assert_eq!(eval_cast(Prim::F16, Prim::U8, h) as u8, x as u8, "{h:x}");
             assert_eq!(eval_cast(Prim::F16, Prim::Bool, h) == 1, x != 0.0, "{h:x}");
-            // Integers of 16 bits: to the nearest.
+            // 16-bit integers convert to the nearest half.
             let i = h as u16 as i16;
             assert_eq!(eval_cast(Prim::I16, Prim::F16, i as u64), float_bits(Prim::F16, i.into()), "{i}");
             assert_eq!(eval_cast(Prim::U16, Prim::F16, h), float_bits(Prim::F16, h as f64), "{h}");

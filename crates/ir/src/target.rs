@@ -1,35 +1,36 @@
-//! The machine that a program is compiled for, as data. It is filled here, from a triple and the name of a CPU; everybody else
-//! asks a [`Target`] and looks at neither. It lies beside the types, since sizes of pointers are a machine's.
+//! The machine that a program is compiled for, as data. It is filled here, from a triple and the name of a CPU; other
+//! code asks a [`Target`] and does not parse these. It lies beside the types, since sizes of pointers depend on the
+//! machine.
 
 mod cpus;
 
 pub use cpus::cpus;
 use cpus::{LEAST_BITS, vector_bits};
 
-/// A machine.
+/// A machine that programs are compiled for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
     /// The processor's architecture.
     pub arch: Arch,
-    /// Architecture, vendor and system, as LLVM takes them: `aarch64-unknown-linux-gnu`.
+    /// Architecture, vendor and system, in LLVM's format: `aarch64-unknown-linux-gnu`.
     pub triple: String,
-    /// LLVM's name of the CPU. `None` is the one of this machine, or the least of another.
+    /// LLVM's name of the CPU. `None` for the CPU of this machine, or the baseline of another.
     pub cpu: Option<String>,
-    /// Code for the target runs on this machine: the architecture and the system are the same.
+    /// Whether code for the target runs on this machine: architecture and system are the same.
     pub is_native: bool,
-    /// Address spaces.
+    /// Widths of addresses.
     pub spaces: Spaces,
-    /// Every call in tail position can be a jump. Elsewhere it is one where LLVM finds a way.
+    /// Whether every call in tail position can be a jump. Elsewhere LLVM makes a jump where it can.
     pub tail_calls: bool,
-    /// The loader asks a function which of several versions a symbol is (ELF's `STT_GNU_IFUNC`).
+    /// Whether the loader can ask a function which version a symbol means (ELF's `STT_GNU_IFUNC`).
     pub indirect_functions: bool,
-    /// C's convention.
+    /// The C calling convention.
     pub c_abi: CAbi,
     /// The format of object files.
     pub object_format: ObjectFormat,
-    /// Bits of the widest registers for vectors of integers and floats.
+    /// Width in bits of the widest registers for vectors of integers and floats.
     pub vector_bits: u32,
-    /// x86-64 with the instructions of BMI2.
+    /// Whether it is x86-64 with the BMI2 instructions.
     pub bmi2: bool,
     /// Where math functions on vectors come from.
     pub vector_math: VectorMath,
@@ -38,17 +39,17 @@ pub struct Target {
 /// Architectures of processors that code is made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arch {
-    /// ARM's of 64 bits.
+    /// 64-bit ARM.
     Aarch64,
-    /// LoongArch of 64 bits.
+    /// 64-bit LoongArch.
     LoongArch64,
     /// POWER, little-endian.
     PowerPc64Le,
-    /// RISC-V of 64 bits.
+    /// 64-bit RISC-V.
     RiscV64,
-    /// WebAssembly with addresses of 64 bits.
+    /// WebAssembly with 64-bit addresses.
     Wasm64,
-    /// Intel's and AMD's of 64 bits.
+    /// 64-bit Intel and AMD.
     X86_64,
     /// Another one, for which no back end makes code.
     Unknown,
@@ -57,36 +58,36 @@ pub enum Arch {
 /// Widths of addresses, by address space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spaces {
-    /// Bytes of an address in space 0, and in all that are not listed.
+    /// Bytes of an address in space 0, and in all spaces that are not listed.
     generic: u64,
-    /// Spaces with another width, and bytes of an address there.
+    /// Spaces with another width, each with the bytes of an address there.
     others: &'static [(u8, u64)],
 }
 
-/// How C passes values.
+/// The parts of the C calling convention that depend on the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CAbi {
-    /// How structs go by value.
+    /// How structs are passed by value.
     pub structs: Structs,
-    /// How numbers of 32 bits fill registers of 64.
+    /// How signed 32-bit numbers fill 64-bit registers.
     pub i32: Extension,
-    /// How numbers of 32 bits without sign do.
+    /// How unsigned 32-bit numbers fill 64-bit registers.
     pub u32: Extension,
 }
 
 /// How C passes structs by value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Structs {
-    /// As the System V ABI of x86-64 has it.
+    /// By the System V ABI of x86-64.
     SystemV,
-    /// In a way that no back end knows.
+    /// In a way that no back end implements.
     Unknown,
 }
 
-/// What the upper bits of a register are.
+/// The contents of a register's upper bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extension {
-    /// Anything.
+    /// Unspecified.
     None,
     /// Copies of the sign.
     Sign,
@@ -107,12 +108,12 @@ pub enum ObjectFormat {
     Wasm,
 }
 
-/// Libraries of math functions on vectors.
+/// Libraries with math functions on vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VectorMath {
-    /// There is none.
+    /// No library.
     None,
-    /// glibc's; whether it is installed only the machine can say.
+    /// glibc's libmvec; only the target machine can say whether it is installed.
     Libmvec,
 }
 
@@ -135,14 +136,14 @@ impl Arch {
     }
 
     fn of(name: &str) -> Arch {
-        // Rust's names say the extensions, too: `riscv64gc`.
+        // Rust's names include extensions: `riscv64gc`.
         let name = if name.starts_with("riscv64") { "riscv64" } else { name };
         Arch::ALL.into_iter().find(|arch| arch.name() == name).unwrap_or(Arch::Unknown)
     }
 }
 
 impl Spaces {
-    /// One memory for all spaces, with addresses of 64 bits.
+    /// One address space for all, with 64-bit addresses.
     pub const FLAT: Spaces = Spaces { generic: 8, others: &[] };
 
     /// Bytes of an address in a space.
@@ -152,7 +153,7 @@ impl Spaces {
 }
 
 impl Target {
-    /// A machine by its triple and its CPU; without a triple this one. `native` is this machine's CPU.
+    /// A machine by its triple and CPU. Without a triple it is this machine. The CPU `native` is this machine's.
     pub fn new(triple: Option<&str>, cpu: Option<&str>) -> Target {
         let here = host_triple();
         let named = triple.unwrap_or(&here);
@@ -196,7 +197,7 @@ impl Target {
         target.with_cpu(cpu)
     }
 
-    /// The machine with another CPU.
+    /// This machine with another CPU.
     pub fn with_cpu(&self, cpu: Option<&str>) -> Target {
         let cpu = cpu.filter(|&cpu| cpu != "native" || !self.is_native);
         let (vector_bits, bmi2) = match (self.arch, cpu) {
@@ -210,7 +211,7 @@ impl Target {
         Target { cpu: cpu.map(String::from), vector_bits, bmi2, ..self.clone() }
     }
 
-    /// x86-64 with the instructions of AVX-512 F.
+    /// Whether it is x86-64 with the AVX-512 F instructions.
     pub fn has_avx512(&self) -> bool {
         self.arch == Arch::X86_64 && self.vector_bits == 512
     }
@@ -228,7 +229,7 @@ impl Default for Target {
     }
 }
 
-/// What of a triple's system decides whether its code runs here.
+/// The operating system of a triple, as far as it decides whether its code runs here.
 fn system(triple: &str) -> Option<&'static str> {
     ["linux", "darwin", "windows", "freebsd"].into_iter().find(|system| triple.contains(system))
 }
@@ -245,8 +246,8 @@ fn host_triple() -> String {
     format!("{}-{system}", std::env::consts::ARCH)
 }
 
-/// Bits of this processor's widest registers for vectors, and whether it has BMI2: a virtual machine may hide what its CPU
-/// has by name.
+/// Width in bits of this processor's widest vector registers, and whether it has BMI2. Detected, because a virtual
+/// machine may hide features that the CPU has by name.
 #[cfg(target_arch = "x86_64")]
 fn host_registers() -> (u32, bool) {
     let bits = match () {

@@ -14,10 +14,10 @@ nyala_base::define_id!(
     pub struct StructId, "struct"
 );
 
-/// A vector has at most so many lanes.
+/// Maximal number of lanes of a vector.
 pub const MAX_LANES: u32 = 64;
 
-/// Longer texts of a type are cut off.
+/// Maximal length in bytes of a type's text; longer ones are cut off.
 const MAX_TEXT: usize = 1 << 16;
 
 /// Primitive types. Signedness is part of the type, so that one `div` or `lt` serves both.
@@ -66,7 +66,7 @@ impl Prim {
         Prim::F64,
     ];
 
-    /// As programs write it: `i32`.
+    /// The name in programs: `i32`.
     pub fn name(self) -> &'static str {
         match self {
             Prim::Bool => "bool",
@@ -115,8 +115,8 @@ impl Prim {
         !self.is_float() && self != Prim::Bool
     }
 
-    /// The bit pattern of a literal of this type: integers are sign- or zero-extended to 64 bits, so that equal
-    /// values have equal patterns.
+    /// Normalizes the bit pattern of a literal of this type: integers are sign- or zero-extended to 64 bits, so that
+    /// equal values have equal patterns.
     pub fn normalize(self, bits: u64) -> u64 {
         match self {
             Prim::Bool => bits & 1,
@@ -140,7 +140,7 @@ pub enum TyKind {
     Vector(Prim, u32),
     /// The state of memory; a token, no data.
     Mem,
-    /// Address of a `pointee` in `space` (0: generic; `docs/design/anydsl.md`, Address spaces, has the numbers).
+    /// Address of a `pointee` in `space` (0: generic; the numbers are in `docs/design/anydsl.md`, Address spaces).
     Ptr {
         /// What it points to.
         pointee: Ty,
@@ -157,7 +157,7 @@ pub enum TyKind {
     IndefArray(Ty),
     /// A continuation with these parameters; it never returns.
     Cn(Box<[Ty]>),
-    /// A bare code address, as `convert_closures` makes them; the call states the signature.
+    /// A bare code address, as `convert_closures` makes it; each call states the signature.
     Code,
 }
 
@@ -232,8 +232,9 @@ impl Types {
         ty
     }
 
-    /// 0 for data; for a continuation 1 + the highest order among its parameters. Data that contains functions has
-    /// the order of these, except behind pointers (order 0) and in structs (see [`Types::has_function`]).
+    /// The order of a type: 0 for data; for a continuation, 1 + the highest order among its parameters. Data that
+    /// contains functions has their order, except behind pointers (order 0) and in structs (see
+    /// [`Types::has_function`]).
     fn compute_order(&self, kind: &TyKind) -> u8 {
         match kind {
             TyKind::Cn(params) => params.iter().map(|&p| self.order(p)).max().unwrap_or(0).saturating_add(1),
@@ -248,7 +249,7 @@ impl Types {
         }
     }
 
-    /// How deep functions are nested in it: 0 for data, 1 for blocks, 2 for functions that return.
+    /// The order of a type, how deep functions are nested in it: 0 for data, 1 for blocks, 2 for functions that return.
     pub fn order(&self, ty: Ty) -> u8 {
         self.orders[ty.idx()]
     }
@@ -260,7 +261,7 @@ impl Types {
             TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Mem | TyKind::Ptr { .. } | TyKind::Code => return false,
             TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) | TyKind::IndefArray(_) => {}
         }
-        // Each type once: parts may be shared, so that a walk of the tree would be exponential.
+        // Visits each type once: parts may be shared, so a walk of the tree would be exponential.
         let mut seen: FxHashSet<Ty> = FxHashSet::default();
         let mut work = vec![ty];
         while let Some(ty) = work.pop() {
@@ -300,11 +301,11 @@ impl Types {
     pub fn unit(&self) -> Ty {
         Ty(Prim::ALL.len() as u32 + 1)
     }
-    /// What it points to.
+    /// The address of a `pointee` in the generic address space.
     pub fn ptr(&mut self, pointee: Ty) -> Ty {
         self.intern(TyKind::Ptr { pointee, space: 0 })
     }
-    /// A tuple of these types; of one it is a tuple, too.
+    /// A tuple of these types, also of a single one.
     pub fn tuple(&mut self, elems: &[Ty]) -> Ty {
         self.intern(TyKind::Tuple(elems.into()))
     }
@@ -320,7 +321,7 @@ impl Types {
     pub fn cn(&mut self, params: &[Ty]) -> Ty {
         self.intern(TyKind::Cn(params.into()))
     }
-    /// Addresses of functions, in flat code.
+    /// The type of code addresses, in flat code.
     pub fn code(&mut self) -> Ty {
         self.intern(TyKind::Code)
     }
@@ -347,7 +348,7 @@ impl Types {
         self.structs.iter().enumerate().map(|(i, s)| (StructId::from_idx(i), s))
     }
 
-    /// The primitive type that it is.
+    /// The primitive type, if `ty` is one.
     pub fn as_prim(&self, ty: Ty) -> Option<Prim> {
         match self.kind(ty) {
             TyKind::Prim(p) => Some(*p),
@@ -360,7 +361,7 @@ impl Types {
         self.intern(TyKind::Vector(prim, n))
     }
 
-    /// Lanes of a vector, and what they are.
+    /// Lane type and number of lanes, if `ty` is a vector.
     pub fn as_vector(&self, ty: Ty) -> Option<(Prim, u32)> {
         match self.kind(ty) {
             TyKind::Vector(prim, n) => Some((*prim, *n)),
@@ -368,7 +369,7 @@ impl Types {
         }
     }
 
-    /// The type itself if it is primitive, that of the lanes if it is a vector.
+    /// The type itself if it is primitive, the type of its lanes if it is a vector.
     pub fn lane_prim(&self, ty: Ty) -> Option<Prim> {
         match self.kind(ty) {
             TyKind::Prim(prim) | TyKind::Vector(prim, _) => Some(*prim),
@@ -376,12 +377,12 @@ impl Types {
         }
     }
 
-    /// Whether atomic operations work on such values: numbers, bools, addresses.
+    /// Whether atomic operations work on values of this type: numbers, bools, addresses.
     pub fn is_atomic(&self, ty: Ty) -> bool {
         matches!(self.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. })
     }
 
-    /// `prim`, or as many lanes of it as `ty` has.
+    /// `prim`, or a vector of it with as many lanes as `ty` has.
     pub fn like(&mut self, ty: Ty, prim: Prim) -> Ty {
         match self.as_vector(ty) {
             Some((_, n)) => self.vector(prim, n),
@@ -389,13 +390,13 @@ impl Types {
         }
     }
 
-    /// Whether two types are primitive, or vectors with as many lanes.
+    /// Whether two types are both primitive, or vectors with equally many lanes.
     pub fn same_lanes(&self, a: Ty, b: Ty) -> bool {
         let lanes = |ty| self.lane_prim(ty).map(|_| self.as_vector(ty).map(|v| v.1));
         lanes(a).is_some() && lanes(a) == lanes(b)
     }
 
-    /// Parameters of a continuation type.
+    /// Parameters of a continuation type; `None` for other types.
     pub fn cn_params(&self, ty: Ty) -> Option<&[Ty]> {
         match self.kind(ty) {
             TyKind::Cn(params) => Some(params),
@@ -403,7 +404,7 @@ impl Types {
         }
     }
 
-    /// What an address points to.
+    /// The type that an address points to; `None` for other types.
     pub fn pointee(&self, ty: Ty) -> Option<Ty> {
         match self.kind(ty) {
             TyKind::Ptr { pointee, .. } => Some(*pointee),
@@ -441,7 +442,7 @@ impl Types {
     }
 
     fn write(&self, ty: Ty, out: &mut String) {
-        // Shared parts are written out each time: a small table of types may have a text without end.
+        // Shared parts are written out each time: a small table of types may have a text of exponential length.
         if out.len() > MAX_TEXT {
             if !out.ends_with('…') {
                 out.push('…');

@@ -1,10 +1,11 @@
 //! The rules of a well-formed graph, checked after every pass in debug builds:
 //!
-//! 1. Every reachable continuation but C functions and assembly has a body, every argument the type its callee takes.
+//! 1. Every reachable continuation, except C functions and assembly, has a body; every argument has the type its callee
+//!    takes.
 //! 2. `mem` is the first parameter of every continuation, and no other parameter has that type.
 //! 3. No continuation has a free `mem`; every `mem` is consumed at most once.
 //! 4. Filters use their own continuation's parameters only.
-//! 5. What is free in a root is nothing: every value is in scope where it is used.
+//! 5. Nothing is free in a root: every value is in scope where it is used.
 
 use crate::builtins::Builtin;
 use crate::facts::Nest;
@@ -13,7 +14,7 @@ use crate::types::{Prim, TyKind};
 use crate::world::{Cont, Node, Val, World};
 use rustc_hash::FxHashMap;
 
-/// What is wrong with the graph below `roots`, each finding naming the continuation; empty if all is well.
+/// Checks the graph reachable from `roots`. Each finding names its continuation; empty if the graph is well-formed.
 pub fn verify(w: &World, roots: &[Cont]) -> Vec<String> {
     let (nest, _) = Nest::of_program(w, roots);
     let mut faults = Vec::new();

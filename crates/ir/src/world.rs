@@ -54,21 +54,21 @@ pub enum Node {
     Op(Op),
 }
 
-/// Small: large programs wait for memory more than for anything else.
+/// Kept small: on large programs the compiler mostly waits for memory.
 #[derive(Clone, Copy)]
 struct Entry {
     kind: Kind,
     /// See [`World::set_fast`].
     fast: bool,
     ty: Ty,
-    /// Place in the table of origins.
+    /// Index into the table of origins.
     origin: u32,
-    /// The last made of the operations whose newest operand it is, and of those that share its own the one made before. As
-    /// far as they are found in this way.
+    /// Linked list that finds operations by their newest operand. `user`: the last one made with this value as newest
+    /// operand. `before`: the one made before with the same newest operand. At most `MAX_USERS` are linked.
     user: Option<Link>,
     before: Option<Link>,
-    /// Halves of a literal's bits; a continuation and a parameter's position; a global; where in the pool operands begin,
-    /// and their number.
+    /// By kind: the halves of a literal's bits; a continuation and a parameter's position; a global; start and number
+    /// of operands in the pool.
     data: [u32; 2],
 }
 
@@ -108,20 +108,20 @@ impl Entry {
     }
 }
 
-/// A value, one more than its number.
+/// The number of a value, plus one.
 type Link = NonZeroU32;
 
-/// Origins made not long ago, by their ranges: a program has many values of few.
+/// Number of recently used origins remembered: a program has many values but few origins.
 const RECENT_ORIGINS: usize = 64;
 
 /// A variable or constant outside of functions.
 #[derive(Clone, Debug)]
 pub struct GlobalData {
-    /// As programs write it; IR text makes it unique.
+    /// The name in the source; IR text makes it unique.
     pub name: String,
-    /// Type of the contents.
+    /// The type of the contents, not of the address.
     pub ty: Ty,
-    /// `None`: zero.
+    /// The initial contents; `None` for zero.
     pub init: Option<Val>,
     /// Whether the program may write to it.
     pub mutable: bool,
@@ -129,17 +129,18 @@ pub struct GlobalData {
     pub origin: Span,
 }
 
-/// See the module's header.
+/// All values and continuations of one program: see the module's header.
 #[derive(Default)]
 pub struct World {
     /// Types of the program.
     pub types: Types,
     entries: Vec<Entry>,
     pool: Vec<Val>,
-    /// Values with half of their hashes, so that growing does not touch the entries. Most operations are not here, but
-    /// found from their newest operand, which was made not long ago as a rule: a large table is a miss of the cache each time.
+    /// Values with half of their hashes, so that growing does not touch the entries. Most operations are found from
+    /// their newest operand instead, which as a rule was made not long ago: each lookup in a large table is a cache
+    /// miss.
     index: HashTable<(Val, u32)>,
-    /// Ranges of the source that values come from, and those of them that were used not long ago.
+    /// Source ranges that values come from, and indices of those used recently.
     origins: Vec<Span>,
     recent_origins: Vec<u32>,
     conts: Vec<ContData>,
@@ -162,7 +163,7 @@ impl World {
         World::default()
     }
 
-    /// One with the types and names of another and room for as much.
+    /// An empty world with the types and names of another one, and capacity for as many values.
     pub fn like(other: &World) -> World {
         World {
             types: other.types.clone(),
@@ -180,27 +181,27 @@ impl World {
         self.origin = span;
     }
 
-    /// The place in the source of values made next.
+    /// The origin of values made next.
     pub fn current_origin(&self) -> Span {
         self.origin
     }
 
-    /// Whether operations on floats that are made from now on are fast: may be reassociated and contracted, and are of no
-    /// NaN or infinity (`docs/promises.md`, `@fast`). Returns what was set before.
+    /// Sets whether operations on floats that are made from now on are fast: may be reassociated and contracted, and
+    /// have no NaN or infinity as operand or result (`docs/promises.md`, `@fast`). Returns what was set before.
     pub fn set_fast(&mut self, fast: bool) -> bool {
         std::mem::replace(&mut self.fast, fast)
     }
 
     // Reading.
 
-    /// The text that an array of literal bytes is, up to its zero byte.
+    /// The text in an array of literal bytes, up to its zero byte.
     pub fn text(&self, array: Val) -> String {
         let bytes = self.args(array).iter().map_while(|&b| self.as_lit(b)).map(|b| b as u8);
         let bytes: Vec<u8> = bytes.take_while(|&b| b != 0).collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The text that an address leads to, if that is a constant.
+    /// The text at an address, if the address leads into a constant.
     pub fn text_at(&self, mut address: Val) -> Option<String> {
         while let Some(Op::Lea | Op::Bitcast) = self.as_op(address) {
             address = self.args(address)[0];
@@ -226,18 +227,18 @@ impl World {
     pub fn args(&self, val: Val) -> &[Val] {
         &self.pool[self.entries[val.idx()].args()]
     }
-    /// Where a value stands in the source, for the first time.
+    /// Where the source first has this value.
     pub fn origin(&self, val: Val) -> Span {
         self.origins[self.entries[val.idx()].origin as usize]
     }
-    /// The store `val` is to go past the caches: nobody reads soon what it writes.
+    /// Marks the store `val` as streaming: it goes past the caches, since nothing reads soon what it writes.
     pub fn set_streaming(&mut self, val: Val) {
         if self.is_op(val, Op::Store) {
             self.entries[val.idx()].fast = true;
         }
     }
 
-    /// Whether it is a fast operation on floats, or a store past the caches.
+    /// Whether a value is a fast operation on floats, or a streaming store.
     pub fn is_fast(&self, val: Val) -> bool {
         self.entries[val.idx()].fast
     }
@@ -245,7 +246,7 @@ impl World {
     pub fn n_vals(&self) -> usize {
         self.entries.len()
     }
-    /// Of all values together.
+    /// Number of operands of all operations and bodies, and of parameters, together.
     pub fn n_operands(&self) -> usize {
         self.pool.len()
     }
@@ -282,7 +283,7 @@ impl World {
     pub fn global(&self, g: Global) -> &GlobalData {
         &self.globals[g.idx()]
     }
-    /// The continuation that a value is.
+    /// The continuation that a value refers to, if it is one.
     #[inline]
     pub fn as_cont(&self, val: Val) -> Option<Cont> {
         match self.node(val) {
@@ -290,7 +291,7 @@ impl World {
             _ => None,
         }
     }
-    /// The bits of the literal that a value is.
+    /// The bits of a literal, if the value is one.
     #[inline]
     pub fn as_lit(&self, val: Val) -> Option<u64> {
         match self.node(val) {
@@ -298,14 +299,14 @@ impl World {
             _ => None,
         }
     }
-    /// The bits of a literal, or of the one literal in all lanes of a vector.
+    /// The bits of a literal, or of the literal that is in all lanes of a vector.
     pub fn as_uniform(&self, val: Val) -> Option<u64> {
         match self.node(val) {
             Node::Op(Op::Splat) if self.types.as_vector(self.ty(val)).is_some() => self.as_lit(self.args(val)[0]),
             _ => self.as_lit(val),
         }
     }
-    /// The operation that a value is.
+    /// The operation of a value, if it is one.
     #[inline]
     pub fn as_op(&self, val: Val) -> Option<Op> {
         match self.node(val) {
@@ -327,7 +328,7 @@ impl World {
         self.types.lane_prim(self.ty(val))
     }
 
-    /// Continuations that the outside can reach: exported ones, in the order of their declaration.
+    /// The exported continuations, which can be reached from outside, in the order of their declaration.
     pub fn roots(&self) -> Vec<Cont> {
         let exported = |k: &Cont| matches!(*self.cont(*k).linkage, Linkage::Exported(_));
         (0..self.conts.len()).map(Cont::from_idx).filter(exported).collect()
@@ -424,7 +425,8 @@ impl World {
         k
     }
 
-    /// The same continuation without body as one of a world that is [like](World::like) this one.
+    /// The continuation without body that stands for the same function or assembly as one of a world
+    /// [like](World::like) this.
     pub fn external(&mut self, data: &ContData) -> Option<Cont> {
         match &*data.linkage {
             Linkage::Foreign(symbol) => Some(self.foreign_called(symbol, data.ty, |_| data.names)),
@@ -439,7 +441,8 @@ impl World {
         self.conts[k.idx()].body = Some((callee, args, self.origin));
     }
 
-    /// Puts other values in the place of those of a body, callee first, or leaves out arguments.
+    /// Replaces values in a body: `change` gets position (callee first) and value, and returns the new value, or `None` to
+    /// leave an argument out.
     pub fn change_body(&mut self, k: Cont, mut change: impl FnMut(&World, usize, Val) -> Option<Val>) {
         let Some((callee, mut args, origin)) = self.conts[k.idx()].body else { return };
         let callee = change(self, 0, callee).unwrap_or(callee);
@@ -575,7 +578,7 @@ impl World {
 
     fn intern(&mut self, node: Node, ty: Ty, args: &[Val]) -> Val {
         let fast = self.is_fast_now(node, args);
-        // Parameters and writes, which take a `mem` that is used once, are made once.
+        // Parameters and writes are unique: a write consumes its `mem`, so it has no equal.
         let is_unique = match node {
             Node::Param(..) => true,
             Node::Op(op) => op.effect() == Effect::Write,
@@ -637,7 +640,7 @@ impl World {
         val
     }
 
-    /// Where the current origin is among all.
+    /// The index of the current origin in the table of origins.
     fn origin_place(&mut self) -> u32 {
         let span = self.origin;
         if self.recent_origins.is_empty() {

@@ -1,10 +1,11 @@
-//! The CPUs that code is made for, by the names that LLVM 22 gives them.
+//! The CPUs that can be compiled for, by LLVM 22's names.
 //!
-//! LLVM's C interface neither lists them nor says whether it knows one: it prints a warning and goes on without. Only
-//! processors of 64 bits are here; with others LLVM ends the process. Tests of `gen-llvm` compare the table with LLVM.
+//! LLVM's C interface neither lists its CPUs nor says whether it knows one: given an unknown name it prints a warning
+//! and goes on without. Only 64-bit processors are listed; LLVM ends the process on others. Tests of `gen-llvm` compare
+//! the table with LLVM.
 
-/// CPUs by architecture, as triples begin, and by the bits of their widest registers for vectors of integers and floats.
-/// Those of x86-64 with 256 bits have AVX2 and BMI2, those with 512 bits AVX-512 F, too.
+/// CPUs by architecture (first part of the triple) and by the width in bits of their widest registers for vectors of
+/// integers and floats. Those of x86-64 with 256 bits also have AVX2 and BMI2, those with 512 bits also AVX-512 F.
 const CPUS: &[(&str, u32, &str)] = &[
     (
         "x86_64",
@@ -65,10 +66,10 @@ const CPUS: &[(&str, u32, &str)] = &[
     ("wasm64", 128, "bleeding-edge generic lime1 mvp"),
 ];
 
-/// Bits of registers for vectors that every machine has.
+/// Width in bits of the vector registers that every machine has.
 pub(super) const LEAST_BITS: u32 = 128;
 
-/// The CPUs of an architecture, as triples begin, in alphabetical order; none where it is not known.
+/// The CPUs of an architecture (first part of the triple), in alphabetical order; empty for an unknown architecture.
 pub fn cpus(arch: &str) -> Vec<&'static str> {
     let of_arch = CPUS.iter().filter(|c| c.0 == arch);
     let mut names: Vec<&str> = of_arch.flat_map(|c| c.2.split_whitespace()).collect();
@@ -76,7 +77,7 @@ pub fn cpus(arch: &str) -> Vec<&'static str> {
     names
 }
 
-/// Bits of a CPU's widest registers for vectors of integers and floats; the least if nobody knows the CPU.
+/// Width in bits of a CPU's widest registers for vectors of integers and floats; `LEAST_BITS` for an unknown CPU.
 pub(super) fn vector_bits(arch: &str, cpu: &str) -> u32 {
     let row = CPUS.iter().find(|c| c.0 == arch && c.2.split_whitespace().any(|name| name == cpu));
     row.map_or(LEAST_BITS, |c| c.1)
