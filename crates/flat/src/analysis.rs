@@ -4,15 +4,15 @@ use crate::data::{Block, Function};
 use nyala_base::{Id, graph};
 use rustc_hash::FxHashSet;
 
-/// Control flow of a function, as of when it was computed.
+/// Control flow of a function, at the time when it was computed.
 pub struct Cfg {
     /// Reachable blocks in reverse postorder, the entry first.
     pub rpo: Vec<Block>,
-    /// Position in `rpo`; `usize::MAX` where unreachable.
+    /// Position of each block in `rpo`; `usize::MAX` where unreachable.
     pub position: Vec<usize>,
     /// Reachable predecessors, one entry for each edge.
     pub preds: Vec<Vec<Block>>,
-    /// Immediate dominator; the entry's is itself, and there is none where unreachable.
+    /// Immediate dominator of each block; the entry's is itself. Meaningless where unreachable.
     pub idom: Vec<Block>,
 }
 
@@ -22,7 +22,7 @@ impl Cfg {
         Cfg::of(function.blocks.iter().map(|b| b.term.edges().map(|edge| edge.block.idx()).collect()).collect())
     }
 
-    /// The same of a function that is not complete yet, from the successors of each block.
+    /// Control flow of a function that may be incomplete, from the successors of each block.
     pub(crate) fn of(succs: Vec<Vec<usize>>) -> Cfg {
         let n = succs.len();
         let mut rpo: Vec<Block> = match n {
@@ -47,7 +47,7 @@ impl Cfg {
         Cfg { rpo, position, preds, idom }
     }
 
-    /// Whether the entry leads to a block.
+    /// Whether a block is reachable from the entry.
     pub fn is_reachable(&self, block: Block) -> bool {
         self.position[block.idx()] != usize::MAX
     }
@@ -67,8 +67,8 @@ impl Cfg {
         children
     }
 
-    /// For each block entry and exit times of a walk over the dominator tree: `a` dominates `b` if its interval
-    /// contains that of `b`.
+    /// Entry and exit times of each block in a walk over the dominator tree: `a` dominates `b` if its interval contains
+    /// that of `b`.
     pub fn dominator_intervals(&self) -> Vec<(u32, u32)> {
         let children = self.dominator_children();
         let mut intervals = vec![(0, 0); self.idom.len()];
@@ -98,7 +98,7 @@ impl Cfg {
     pub fn dominance_frontiers(&self) -> Vec<Vec<Block>> {
         let mut frontiers: Vec<Vec<Block>> = vec![Vec::new(); self.idom.len()];
         for &b in &self.rpo {
-            // The entry has one way in more than its predecessors.
+            // The entry needs one predecessor only, since calls enter it too.
             if self.preds[b.idx()].len() < 2 {
                 continue;
             }
@@ -118,12 +118,13 @@ impl Cfg {
     }
 }
 
-/// How many natural loops each block is in: [`loops`] without their members, which are as many as the square of the blocks if
-/// loops are nested. Inner loops are found first, and then stand for their blocks (Havlak: Nesting of Reducible and
-/// Irreducible Loops); natural loops that share a block are nested.
+/// The number of natural loops around each block. Like [`loops`], but without the members of loops, whose number may be
+/// quadratic in the blocks if loops are nested. Inner loops are found first, and then stand for their blocks (Havlak:
+/// Nesting of Reducible and Irreducible Loops); natural loops that share a block are nested.
 pub(crate) fn loop_depths(cfg: &Cfg, dominators: &graph::Tree) -> Vec<u32> {
     let n = cfg.position.len();
-    // The header of the loop around, of blocks and of loops that were found; a shorter way to the outermost.
+    // `around`: the header of the loop around each block and each loop found. `outermost`: union-find links to the
+    // outermost one.
     let mut around: Vec<Option<usize>> = vec![None; n];
     let mut outermost: Vec<usize> = (0..n).collect();
     let find = |outermost: &mut Vec<usize>, mut b: usize| {

@@ -1,17 +1,19 @@
-//! Environments of function values are freed: each has a count of the values that hold it. Separate from
-//! [scheduling](mod@crate::schedule), which makes the environments, because counts follow from liveness in finished code.
+//! Reference counts of environments, so that they are freed: each counts the values that hold it. Separate from
+//! [scheduling](mod@crate::schedule), which makes the environments, because counts follow from liveness in finished
+//! code.
 //!
-//! A *counted* value is a function value, or a tuple, struct or array of at most [`MAX_LEAVES`] of them; larger ones are
-//! treated as memory. Every counted value holds its environments from its definition on; its last use, or the edge behind
-//! which nobody uses it, ends that:
+//! A *counted* value is a function value, or a tuple, struct or array of at most [`MAX_LEAVES`] of them; larger ones
+//! are treated as memory. A counted value holds its environments from its definition to its last use, or to the edge
+//! after which it is dead:
 //!
-//! * A call *consumes* its arguments, and so do `return`, jumps, tail calls and stores: the count goes over to the callee,
-//!   the block's parameter, or the memory. A value that is used again afterwards is retained before. So releases stand
+//! * A call *consumes* its arguments, and so do `return`, jumps, tail calls and stores: the count is transferred to the
+//!   callee, the block's parameter, or the memory. A value that is still live is retained before. So releases stand
 //!   before a tail call, which stays a jump.
 //! * Everything else *borrows* its operands, and a counted result (of a load, an `extract`) is retained.
 //! * The code of a function value owns the environment that it is called with, and releases it once it has read it.
-//! * A local variable ([`Op::Slot`]) holds what was stored last: null at first, released when something else is stored and
-//!   where the function ends. What is stored through any other pointer, in a static or in larger arrays is never released.
+//! * A local variable ([`Op::Slot`]) holds the value stored last: null at first, released when another value is stored
+//!   and where the function ends. Values stored through any other pointer, in a static or in larger arrays are never
+//!   released.
 //!
 //! ```text
 //! v1: (code, &()) = …                     v1: (code, &()) = …
@@ -23,19 +25,21 @@
 //! ```
 //!
 //! Which memory is an environment follows from the code: it is the second part of a function value. Records of
-//! continuations that are values ([`schedule`](mod@crate::schedule)) look the same to those who hold them. Their addresses,
-//! of the type [`record_ptr`], are counted as well: who leaves by a record returns the count that it was called with. Those
-//! in frames have a count that nobody changes ([`uncounted`]). Modules that make nothing on the heap are left as they are.
+//! continuations that are values ([`schedule`](mod@crate::schedule)) look like environments to their holders. Their
+//! addresses, of the type [`record_ptr`], are counted as well: code that leaves by a record returns the count that it
+//! was called with. Records in frames have a count that never changes ([`uncounted`]). Modules that allocate nothing on
+//! the heap are left as they are.
 //!
-//! A variable that function values share, and that outlives its function, has a count of its own: [`variables`] says which
-//! addresses hold one. Such an address is counted as a function value is, but held as long as anything derived from it is used.
+//! A variable that function values share, and that outlives its function, has a count of its own: [`variables`] says
+//! which addresses hold one. Such an address is counted like a function value, but is held as long as anything derived
+//! from it is used.
 //!
-//! An environment that nobody has any more when its function ends lies in the function's frame, with a count that nobody
-//! changes ([`uncounted`]). Function values that it captures are held as by a local variable; variables, as long as somebody
-//! has the environment.
+//! An environment that nothing refers to any more when its function ends lies in the function's frame, with a count
+//! that never changes ([`uncounted`]). Function values that it captures are held as by a local variable; captured
+//! variables, as long as the environment is in use.
 //!
-//! Bodies of `vectorize` run many times for one set of captured values: they retain what they are given. Threads get
-//! copies of what they capture; counts are atomic in the functions that run while threads do ([`threads`]).
+//! Bodies of `vectorize` run many times for one set of captured values: they retain their arguments. Threads get copies
+//! of the values that they capture; counts are atomic in functions that run while threads do ([`threads`]).
 
 mod function;
 mod threads;
@@ -52,31 +56,31 @@ use std::rc::Rc;
 use threads::run_with_threads;
 use variables::{Variables, is_made_before};
 
-/// Function values in one counted value.
+/// Maximal number of function values in one counted value.
 const MAX_LEAVES: usize = 256;
 
-/// Indices that lead from a counted value to a function value.
+/// Indices that lead from a counted value to a function value in it.
 type Path = Vec<u64>;
 
-/// The functions of the runtime that count.
+/// The functions of the runtime that change counts.
 #[derive(Clone, Copy)]
 struct Counting {
     retain: Func,
     release: Func,
 }
 
-/// What the whole module has to say.
+/// Facts about the whole module.
 struct Program {
     env_ptr: Ty,
     pair: Ty,
     record: Ty,
     leaves: FxHashMap<Ty, Rc<[Path]>>,
-    /// Functions that are the code of a function value: the last parameter is the environment, which they own.
+    /// Functions that are the code of function values: their last parameter is the environment, which they own.
     codes: FxHashSet<Func>,
-    /// Code of continuations, whose last parameter is a record, not theirs.
+    /// Code of continuations that are values: their last parameter is a record, which they do not own.
     leavers: FxHashSet<Func>,
     vectorized: FxHashSet<Func>,
-    /// Callbacks of threads: they own what they read.
+    /// Callbacks of threads: they own the values that they read from their environment.
     threads: FxHashSet<Func>,
     /// Functions that may run while a thread does, whose counts are atomic.
     shared: FxHashSet<Func>,
@@ -88,7 +92,7 @@ struct Program {
     in_frames: FxHashSet<(Func, Value)>,
 }
 
-/// Makes environments counted, in all functions.
+/// Makes environments reference-counted, in all functions.
 pub fn count_environments(module: &mut Module) {
     let env_ptr = {
         let unit = module.types.unit();
@@ -159,7 +163,7 @@ pub fn count_environments(module: &mut Module) {
     }
 }
 
-/// Functions that are the code of a function value.
+/// Functions that are the code of function values.
 fn codes(module: &Module) -> FxHashSet<Func> {
     let mut found: FxHashSet<Func> = module.globals.iter().flat_map(|g| functions_in(&g.init)).collect();
     for function in &module.funcs {
@@ -169,7 +173,7 @@ fn codes(module: &Module) -> FxHashSet<Func> {
     found
 }
 
-/// The code and the environment of the function value that an instruction makes of known code.
+/// Code and environment of the function value that an instruction makes, if its code is known.
 fn function_value(function: &Function, inst: &Inst) -> Option<(Func, Value)> {
     match (inst.op, &inst.args[..]) {
         (InstOp::Op(Op::Tuple), &[code, environment]) => match function.as_const(code) {
@@ -180,7 +184,8 @@ fn function_value(function: &Function, inst: &Inst) -> Option<(Func, Value)> {
     }
 }
 
-/// Code of function values that have environments, with where it lies, in a module with counts.
+/// In a module with counts, the code of function values that have environments, with the environment's memory and its
+/// maker.
 fn environments_made(function: &Function) -> Vec<(Func, Option<(Value, InstOp)>)> {
     let insts = || function.blocks.iter().flat_map(|b| &b.insts);
     let made: Vec<(Func, Value)> = insts().filter_map(|inst| function_value(function, inst)).collect();
@@ -193,8 +198,8 @@ fn environments_made(function: &Function) -> Vec<(Func, Option<(Value, InstOp)>)
     made.map(|(code, environment)| (code, memory(environment))).collect()
 }
 
-/// The functions that environments are made for, and whether one of them may lie on the heap: code of function values, in a
-/// module with counts.
+/// In a module with counts, the code of function values that have environments, and whether one of these may lie on the
+/// heap.
 pub fn environments_by_code(module: &Module) -> FxHashMap<Func, bool> {
     let mut found = FxHashMap::default();
     for (code, memory) in module.funcs.iter().flat_map(environments_made) {
@@ -203,19 +208,19 @@ pub fn environments_by_code(module: &Module) -> FxHashMap<Func, bool> {
     found
 }
 
-/// Finds environments in frames of functions that jump to others, in a module with counts.
+/// Finds environments in the frames of functions that may leave by a tail call, in a module with counts.
 pub struct Frames<'m> {
     module: &'m Module,
     escapes: Option<Escapes<'m>>,
 }
 
 impl<'m> Frames<'m> {
-    /// Nothing is looked at yet.
+    /// Makes the table; nothing is computed yet.
     pub fn new(module: &'m Module) -> Frames<'m> {
         Frames { module, escapes: None }
     }
 
-    /// The slots of a function that are environments which nobody has any more when it ends, by a jump too.
+    /// The slots of a function that are environments, and to which nothing refers when it ends, also by a tail call.
     pub fn environments(&mut self, func: Func) -> FxHashSet<Value> {
         let made = environments_made(self.module.func(func));
         let slots = made.into_iter().filter_map(|(_, memory)| memory).filter(|m| m.1 == InstOp::Op(Op::Slot));
@@ -228,7 +233,7 @@ impl<'m> Frames<'m> {
     }
 }
 
-/// Where the continuations are that have records on the heap, in a module with counts.
+/// The source locations of continuations that have records on the heap, in a module with counts.
 pub fn records_on_heap(module: &mut Module) -> Vec<Span> {
     let record = record_ptr(&mut module.types);
     let mut found: Vec<Span> = Vec::new();
@@ -244,14 +249,14 @@ pub fn records_on_heap(module: &mut Module) -> Vec<Span> {
     found
 }
 
-/// The type of addresses of records: no other pointer has it.
+/// The type of addresses of records; no other pointer has this type.
 pub(crate) fn record_ptr(types: &mut Types) -> Ty {
     let code = types.code();
     let head = types.tuple(&[code]);
     types.ptr(head)
 }
 
-/// The memory on the heap that is an environment or a record, in a function, and whether it is a record.
+/// Memory on the heap of a function that is an environment or a record; true for records.
 fn environments(function: &Function, pair: Ty, record: Ty) -> BTreeMap<Value, bool> {
     let insts = || function.blocks.iter().flat_map(|b| &b.insts);
     let makers: FxHashMap<Value, &Inst> = insts().filter_map(|inst| Some((inst.result?, inst))).collect();
@@ -270,8 +275,8 @@ fn environments(function: &Function, pair: Ty, record: Ty) -> BTreeMap<Value, bo
     found
 }
 
-/// Makes memory in the frame that looks like an environment to those who hold it, with a count that nobody changes. Its
-/// address.
+/// Makes memory in the frame that looks like an environment to its holders, with a count that never changes. Returns
+/// its address.
 pub(crate) fn uncounted(b: &mut FunctionBuilder, ty: Ty) -> Value {
     let align = layout::size_align(b.types, ty).map_or(16, |(_, align)| align.max(16));
     // Padding, the count, and no layout.
@@ -302,7 +307,7 @@ fn functions_in(init: &Init) -> Vec<Func> {
     found
 }
 
-/// The memory that an address leads into.
+/// The memory that an address points into.
 fn memory_of(makers: &FxHashMap<Value, &Inst>, mut at: Value) -> Option<Value> {
     while let InstOp::Op(Op::Bitcast | Op::Lea) = makers.get(&at)?.op {
         at = makers[&at].args[0];
@@ -310,7 +315,7 @@ fn memory_of(makers: &FxHashMap<Value, &Inst>, mut at: Value) -> Option<Value> {
     Some(at)
 }
 
-/// An address under another name.
+/// An instruction that gives an address another value as name.
 fn renamed(address: Value, name: Value, span: Span) -> Inst {
     Inst { op: InstOp::Op(Op::Bitcast), args: [address].as_slice().into(), result: Some(name), span, fast: false }
 }
@@ -326,18 +331,18 @@ fn returns_last_param(function: &Function) -> bool {
 }
 
 impl Program {
-    /// Whether a function is the code of function values, and owns the environment that it is called with.
+    /// Whether a function is the code of function values that owns its environment.
     fn owns_environment(&self, func: Func) -> bool {
         self.codes.contains(&func) && !self.leavers.contains(&func)
     }
 
-    /// Paths to the environments and records in a counted value; none if it is not counted.
+    /// Paths to the environments and records in a counted value; empty if it is not counted.
     fn leaves(&mut self, types: &Types, ty: Ty) -> Rc<[Path]> {
         if let Some(known) = self.leaves.get(&ty) {
             return known.clone();
         }
         let mut found: Vec<Path> = Vec::new();
-        // Types are as deep as the source says, which is limited.
+        // Recursion is bounded: the source limits the depth of types.
         if ty == self.pair {
             found.push(vec![1]);
         } else if ty == self.record {
@@ -367,12 +372,12 @@ impl Program {
         Counter::new(self, module, func, addresses).run();
     }
 
-    /// Values that may be addresses of variables with function values, or hold some.
+    /// Values that may be addresses of variables with function values, or contain one.
     fn addresses_of_variables(&mut self, module: &Module, func: Func) -> FxHashSet<Value> {
         let function = module.func(func);
         let insts = || function.blocks.iter().flat_map(|b| &b.insts);
         let makers: FxHashMap<Value, &Inst> = insts().filter_map(|inst| Some((inst.result?, inst))).collect();
-        // It is known where environments go.
+        // Environments are excluded: all their uses are known.
         let in_frame = self.in_frames.iter().filter(|frame| frame.0 == func);
         let environments: FxHashSet<Value> = in_frame.filter_map(|frame| memory_of(&makers, frame.1)).collect();
         let made = insts().filter(|inst| inst.op == InstOp::Op(Op::Slot)).filter_map(|inst| inst.result);
@@ -386,7 +391,7 @@ impl Program {
         }
         match Escapes::new(module).derived(func, &slots) {
             Some(derived) => (0..derived.len()).filter(|&i| derived[i]).map(Value::from_idx).collect(),
-            // They are stored somewhere: any address may be one.
+            // An address is stored somewhere: any address may be one of them.
             None => {
                 let values = (0..function.values.len()).map(Value::from_idx);
                 values.filter(|v| can_hold(&module.types, function.ty(*v))).collect()
@@ -394,8 +399,8 @@ impl Program {
         }
     }
 
-    /// Environments that can lie in the frames of the functions that make them: nobody has them when these end, nor when the
-    /// next one is made.
+    /// Environments that can lie in the frames of the functions that make them: nothing refers to them when these
+    /// functions end, nor when the next one is made.
     fn find_in_frames(&self, module: &Module) -> FxHashSet<(Func, Value)> {
         let mut found = FxHashSet::default();
         let mut escapes = Escapes::of_environments(module, self.codes.clone());
@@ -413,7 +418,7 @@ impl Program {
         found
     }
 
-    /// Memory that is an environment gets its count.
+    /// Gives memory that is an environment its count.
     fn make_environments(&mut self, module: &mut Module, func: Func) {
         let found = environments(module.func(func), self.pair, self.record);
         for i in 0..module.func(func).blocks.len() {
@@ -463,7 +468,8 @@ impl Program {
         b.function.blocks[block].insts.push(renamed(made, memory, inst.span));
     }
 
-    /// A record holds nothing before it is written to, which may be never: it has room for arguments.
+    /// Clears a new record: it has room for arguments, which may never be written, and must hold no environments until
+    /// then.
     fn clear(&mut self, module: &mut Module, (func, block): (Func, usize), span: Span, memory: Value) {
         let pointee = module.types.pointee(module.func(func).ty(memory));
         let Some(ty) = pointee.and_then(|ty| part_ty(&module.types, ty, None)) else { return };
@@ -483,7 +489,7 @@ impl Program {
         }
     }
 
-    /// Where the environments are that an environment of this type captures.
+    /// Offsets in bytes of the environments that an environment of this type captures.
     fn offsets(&mut self, types: &Types, ty: Ty) -> Vec<u64> {
         let mut found = Vec::new();
         for i in 0..types.n_parts(ty).unwrap_or(0) {
@@ -500,7 +506,7 @@ impl Program {
         found
     }
 
-    /// The runtime's description of an environment.
+    /// The global with the runtime's description of an environment.
     fn layout(&mut self, module: &mut Module, align: u64, offsets: Vec<u64>) -> GlobalId {
         let mut words = vec![align, offsets.len() as u64];
         words.extend(offsets);

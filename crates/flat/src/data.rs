@@ -38,7 +38,7 @@ pub struct Module {
     target: Target,
 }
 
-/// A variable with an address, for the whole run of the program.
+/// A variable with an address that exists for the whole run of the program.
 #[derive(Clone, Debug)]
 pub struct Global {
     /// For humans; need not be unique.
@@ -53,7 +53,7 @@ pub struct Global {
     pub init: Init,
 }
 
-/// What a global starts with; its type says how to read it.
+/// The initial contents of a global; its type says how to read it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Init {
     /// All bytes zero.
@@ -66,22 +66,22 @@ pub enum Init {
     Bytes(Vec<u8>),
     /// The parts of a tuple, struct or array.
     Parts(Vec<Init>),
-    /// The address of a global, that many bytes further.
+    /// The address of a global plus an offset in bytes.
     Global(GlobalId, u64),
     /// The code address of a function.
     Func(Func),
 }
 
-/// How a function is called from outside of its module, or where it is if it is outside.
+/// How a function is called from outside of its module, or where it is defined outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Linkage {
-    /// Only called from here, so by a convention of our own.
+    /// Only called within the module, so by an internal convention.
     Internal,
     /// C code calls it through its address ([`Const::CFunc`]), by C's convention.
     Callback,
-    /// Others call it by this symbol, by C's convention.
+    /// Code outside calls it by this symbol, with C's convention.
     Exported(String),
-    /// Has no body; lies elsewhere under this symbol, with C's convention.
+    /// Has no body; defined elsewhere under this symbol, with C's convention.
     Foreign(String),
     /// Has no body; calls of it are this assembly.
     Asm(AsmInfo),
@@ -102,9 +102,9 @@ pub struct Function {
     pub blocks: Vec<BlockData>,
     /// Parameters, results and constants, by [`Value`]; some may be used nowhere.
     pub values: Vec<ValueData>,
-    /// Where the source has the function; [`Span::NONE`] if nowhere.
+    /// Where the function is in the source; [`Span::NONE`] if nowhere.
     pub span: Span,
-    /// Of values that the source names.
+    /// Names of values, for those that the source names.
     names: FxHashMap<Value, Box<str>>,
     /// Constants with half of their hashes.
     consts: HashTable<(Value, u32)>,
@@ -115,7 +115,7 @@ pub struct Function {
 pub struct BlockData {
     /// For humans; need not be unique.
     pub name: String,
-    /// Values that each jump to the block gives anew.
+    /// Parameters, which each jump to the block gives values.
     pub params: Vec<Value>,
     /// Instructions in the order in which they are executed.
     pub insts: Vec<Inst>,
@@ -123,7 +123,7 @@ pub struct BlockData {
     pub term: Terminator,
 }
 
-/// What a function knows of a [`Value`].
+/// Type and definition of a [`Value`].
 #[derive(Clone, Debug)]
 pub struct ValueData {
     /// The type of the value.
@@ -132,25 +132,25 @@ pub struct ValueData {
     pub def: Def,
 }
 
-/// Where a [`Value`] comes from.
+/// How a [`Value`] is defined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Def {
-    /// A parameter of a block or the result of an instruction.
+    /// By a block as its parameter, or by an instruction as its result.
     Local,
-    /// A constant, which stands in no block.
+    /// As a constant, outside of all blocks.
     Const(Const),
 }
 
-/// A value that stands in no block.
+/// A value outside of all blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Const {
     /// A primitive (see [`Prim::normalize`]), or a pointer made from an integer.
     Bits(u64),
     /// Undefined: each use may see another value.
     Undef,
-    /// Code address of a function, of our own convention.
+    /// Code address of a function with the internal convention.
     Func(Func),
-    /// Code address of a function for callers that use C's convention; not of internal functions.
+    /// Code address of a function for callers that use C's convention; not for internal functions.
     CFunc(Func),
     /// Address of a global.
     Global(GlobalId),
@@ -162,16 +162,16 @@ pub type Args = SmallVec<[Value; 3]>;
 /// An instruction of a block.
 #[derive(Clone, Debug)]
 pub struct Inst {
-    /// The operation, or whose call it is.
+    /// The operation, or the function that it calls.
     pub op: InstOp,
     /// Operands; for calls of code addresses, the address first.
     pub args: Args,
-    /// None for stores, fences and `vectorize` only.
+    /// The result; `None` for stores, fences and `vectorize` only.
     pub result: Option<Value>,
-    /// Where the source has the operation; [`Span::NONE`] if nowhere.
+    /// Where the operation is in the source; [`Span::NONE`] if nowhere.
     pub span: Span,
-    /// An operation on floats that may be reassociated and contracted, of no NaN or infinity; a store that goes past the
-    /// caches.
+    /// For an operation on floats: it may be reassociated and contracted, and has no NaN or infinity as operand or
+    /// result. For a store: it goes past the caches.
     pub fast: bool,
 }
 
@@ -184,15 +184,16 @@ pub enum InstOp {
     Vector(VectorOp),
     /// Calls a function of the module with the operands as arguments.
     Call(Func),
-    /// Calls the code address that is the first argument; types of arguments and result are the signature.
+    /// Calls the code address that is the first operand; the types of the other operands and of the result are the
+    /// signature.
     CallIndirect,
-    /// `vectorize(lo, hi, free…)` runs `body(i, free…)` for each i from lo up to hi, that many at a time as the lanes of
-    /// vectors. If the second number is not 0, it divides both bounds, and the first one their difference. Gone before
-    /// code is made.
+    /// `vectorize(lo, hi, free…)` runs `body(i, free…)` for each i from lo up to hi. The first number is how many at a
+    /// time, as lanes of vectors. If the second number is not 0, it divides both bounds, and the first one divides
+    /// their difference. The vectorizer removes it before code is generated.
     Vectorize(Func, u32, u32),
 }
 
-/// A jump's target and what its parameters get.
+/// The target of a jump, with the arguments for its parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge {
     /// The block that is jumped to.
@@ -201,7 +202,7 @@ pub struct Edge {
     pub args: Vec<Value>,
 }
 
-/// The function that a call in tail position calls.
+/// The callee of a call in tail position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Callee {
     /// A function of the module.
@@ -213,9 +214,9 @@ pub enum Callee {
 /// How control leaves a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Terminator {
-    /// Goes on in a block of the function.
+    /// Continues in a block of the function.
     Jump(Edge),
-    /// Goes on in one of two blocks.
+    /// Continues in one of two blocks.
     Branch {
         /// The condition, a `bool`.
         cond: Value,
@@ -226,7 +227,7 @@ pub enum Terminator {
     },
     /// Ends the function with these results.
     Return(Vec<Value>),
-    /// Jumps to a function with the same results; this one's frame is gone.
+    /// Jumps to a function with the same results, after leaving this frame.
     TailCall {
         /// The function, or its code address.
         callee: Callee,
@@ -298,7 +299,7 @@ impl Terminator {
 }
 
 impl Inst {
-    /// Whether it may be dropped where nobody uses its result: it has no effect but, at most, to fault.
+    /// Whether it may be removed if its result is unused: it has no effect, except that it may fault.
     pub fn is_droppable(&self) -> bool {
         match self.op {
             InstOp::Op(op) => op.effect() != Effect::Write || matches!(op, Op::Slot | Op::Alloc | Op::Scope),
@@ -314,12 +315,12 @@ impl Module {
         Module { types, ..Module::default() }
     }
 
-    /// The machine that the program is for; this one if nobody said.
+    /// The machine that the program is for; the host unless set.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// Says which machine the program is for.
+    /// Sets the machine that the program is for, and lays out the types for it.
     pub fn set_target(&mut self, target: Target) {
         self.types.set_spaces(target.spaces);
         self.target = target;
@@ -330,7 +331,7 @@ impl Module {
         &self.funcs[func.idx()]
     }
 
-    /// Adds a function without blocks, to be filled by a [`FunctionBuilder`] or left so if it is foreign.
+    /// Adds a function without blocks. A [`FunctionBuilder`] fills it; a foreign function stays so.
     pub fn declare(&mut self, name: &str, linkage: Linkage, params: &[Ty], rets: &[Ty]) -> Func {
         self.funcs.push(Function::new(name, linkage, params, rets));
         Func::from_idx(self.funcs.len() - 1)
@@ -342,13 +343,13 @@ impl Module {
         GlobalId::from_idx(self.globals.len() - 1)
     }
 
-    /// The function that is exported under this symbol.
+    /// The function that is exported under this symbol, if there is one.
     pub fn exported(&self, symbol: &str) -> Option<Func> {
         let matches = |f: &Function| matches!(&f.linkage, Linkage::Exported(s) if s == symbol);
         self.funcs.iter().position(matches).map(Func::from_idx)
     }
 
-    /// The type of a call's result for these results of a function.
+    /// The type of a call's result: the only result, or a tuple of them.
     pub fn result_ty(types: &mut Types, rets: &[Ty]) -> Ty {
         match rets {
             [ty] => *ty,
@@ -373,7 +374,7 @@ impl Function {
         }
     }
 
-    /// The name by which the linker knows it, if it does.
+    /// The linker's name of the function, if it has one.
     pub fn symbol(&self) -> Option<&str> {
         match &self.linkage {
             Linkage::Exported(symbol) | Linkage::Foreign(symbol) => Some(symbol),
@@ -381,7 +382,7 @@ impl Function {
         }
     }
 
-    /// Whether it is a C function or assembly: has no body.
+    /// Whether it is a C function or assembly, without a body.
     pub fn is_foreign(&self) -> bool {
         matches!(self.linkage, Linkage::Foreign(_) | Linkage::Asm(_))
     }
@@ -396,7 +397,7 @@ impl Function {
         self.values[value.idx()].ty
     }
 
-    /// A new parameter or result, to be put where it belongs by the caller.
+    /// Makes a parameter or result; the caller puts it into a block or an instruction.
     pub fn new_value(&mut self, ty: Ty, name: &str) -> Value {
         self.values.push(ValueData { ty, def: Def::Local });
         let v = Value::from_idx(self.values.len() - 1);
@@ -404,7 +405,7 @@ impl Function {
         v
     }
 
-    /// The source's name for a value; may be empty, need not be unique.
+    /// The source's name of a value; may be empty, need not be unique.
     pub fn name(&self, value: Value) -> &str {
         self.names.get(&value).map_or("", |name| name)
     }
@@ -426,7 +427,7 @@ impl Function {
         }
     }
 
-    /// The one value of this function for a constant.
+    /// The value of a constant; one for each constant and type.
     pub fn constant(&mut self, constant: Const, ty: Ty) -> Value {
         let mut hasher = LocalityHasher::default();
         (constant, ty).hash(&mut hasher);
@@ -446,7 +447,7 @@ impl Function {
         self.constant(Const::Undef, ty)
     }
 
-    /// The constant that a value is, if it is one.
+    /// The constant of a value, if it is one.
     pub fn as_const(&self, value: Value) -> Option<Const> {
         match self.values[value.idx()].def {
             Def::Const(c) => Some(c),
@@ -454,7 +455,7 @@ impl Function {
         }
     }
 
-    /// The bits of a literal.
+    /// The bits of a literal, if the value is one.
     pub fn as_bits(&self, value: Value) -> Option<u64> {
         match self.as_const(value) {
             Some(Const::Bits(bits)) => Some(bits),
@@ -462,7 +463,7 @@ impl Function {
         }
     }
 
-    /// The integer that a literal of an integer type means.
+    /// The value of an integer literal, if the value is one.
     pub fn as_index(&self, value: Value) -> Option<u64> {
         self.as_bits(value)
     }
@@ -490,9 +491,9 @@ pub struct FunctionBuilder<'m> {
     /// The function under construction.
     pub function: &'m mut Function,
     current: Block,
-    /// Given to what is built from now on.
+    /// The source location of instructions built from now on.
     pub span: Span,
-    /// Whether operations on floats are fast that are built from now on.
+    /// Whether operations on floats built from now on are fast.
     pub fast: bool,
 }
 
@@ -508,7 +509,7 @@ impl<'m> FunctionBuilder<'m> {
         }
     }
 
-    /// Makes the entry block, with the function's parameters; missing names are empty.
+    /// Makes the entry block, with the function's parameters; parameters beyond `names` get no name.
     pub fn entry(&mut self, names: &[&str]) -> Block {
         let params = self.function.params.clone();
         let params: Vec<(Ty, &str)> =
@@ -529,12 +530,12 @@ impl<'m> FunctionBuilder<'m> {
         self.current
     }
 
-    /// Makes a block the current one; what is built from now on goes to its end.
+    /// Makes a block the current one: instructions built from now on are appended to it.
     pub fn switch_to(&mut self, block: Block) {
         self.current = block;
     }
 
-    /// The block to whose end instructions go.
+    /// The block to which instructions are appended.
     pub fn current(&self) -> Block {
         self.current
     }
@@ -544,7 +545,7 @@ impl<'m> FunctionBuilder<'m> {
         self.function.blocks[block.idx()].params[idx]
     }
 
-    /// A number of a primitive type, by its bits; those beyond its width do not matter.
+    /// A literal of a primitive type, by its bits; bits beyond the type's width are ignored.
     pub fn literal(&mut self, prim: Prim, bits: u64) -> Value {
         let ty = self.types.prim(prim);
         self.function.constant(Const::Bits(prim.normalize(bits)), ty)
@@ -575,7 +576,7 @@ impl<'m> FunctionBuilder<'m> {
         result
     }
 
-    /// Loads the value to which a pointer points. `None` if `ptr` is no pointer to a type of known contents.
+    /// Loads the value at a pointer. `None` if `ptr` is no pointer.
     pub fn load(&mut self, ptr: Value) -> Option<Value> {
         let ty = self.types.pointee(self.function.ty(ptr))?;
         Some(self.op(Op::Load, &[ptr], ty))
@@ -603,13 +604,13 @@ impl<'m> FunctionBuilder<'m> {
         self.push(InstOp::Vector(op), args, None);
     }
 
-    /// Runs a body for each number from the first argument up to the second, as many as `lanes` at a time.
-    /// `align`, if not 0, divides both, and `lanes` their difference.
+    /// Runs a body for each number from the first argument up to the second, `lanes` at a time. If `align` is not 0, it
+    /// divides both bounds, and `lanes` divides their difference.
     pub fn vectorize(&mut self, body: Func, lanes: u32, align: u32, args: &[Value]) {
         self.push(InstOp::Vectorize(body, lanes, align), args, None);
     }
 
-    /// A local variable; its contents are undefined each time this is executed.
+    /// Makes a local variable; its contents are undefined each time this is executed.
     pub fn slot(&mut self, ty: Ty, name: &str) -> Value {
         let ty = self.types.ptr(ty);
         let result = self.function.new_value(ty, name);
@@ -617,7 +618,7 @@ impl<'m> FunctionBuilder<'m> {
         result
     }
 
-    /// A call of a function with these results.
+    /// Calls a function with results of these types.
     pub fn call(&mut self, func: Func, args: &[Value], rets: &[Ty]) -> Value {
         let ty = Module::result_ty(self.types, rets);
         let result = self.function.new_value(ty, "");
@@ -625,7 +626,7 @@ impl<'m> FunctionBuilder<'m> {
         result
     }
 
-    /// A call of a code address with these types of results.
+    /// Calls a code address with results of these types.
     pub fn call_indirect(&mut self, code: Value, args: &[Value], rets: &[Ty]) -> Value {
         let ty = Module::result_ty(self.types, rets);
         let result = self.function.new_value(ty, "");
@@ -641,7 +642,7 @@ impl<'m> FunctionBuilder<'m> {
     }
 }
 
-/// The type that a part of an aggregate has, or that a `lea` into it points to.
+/// The type of a part of an aggregate, or of the place in it that a `lea` points to.
 pub(crate) fn part_ty(types: &Types, aggregate: Ty, idx: Option<u64>) -> Option<Ty> {
     match types.kind(aggregate) {
         TyKind::Array(elem, _) | TyKind::IndefArray(elem) => Some(*elem),

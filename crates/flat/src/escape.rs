@@ -1,9 +1,9 @@
-//! Escapes: what becomes of the address of a local variable, or of a parameter, at the end of a function.
+//! Escape analysis: where the address of a local variable, or of a parameter, may be when its function ends.
 //!
-//! Local variables whose addresses leave their functions lie on the heap, as environments of closures do
-//! ([`keep_variables`]). A variable that a function value captures lives as long as that value; and a function that leaves
-//! by another continuation than its return may pass on the address of a variable of its own, to code of the same calls in
-//! the source. `twice` below began as a function called by `walk`, with the variable alive:
+//! Local variables whose addresses escape their functions lie on the heap, as environments of closures do
+//! ([`keep_variables`]). A variable that a function value captures lives as long as that value; and a function that is
+//! left by another continuation than its return may pass on the address of a variable of its own, to code of the same
+//! calls in the source. `twice` below began as a function called by `walk`, with the variable alive:
 //!
 //! ```text
 //! cont find(m, x, ret) = walk(m, x, k)
@@ -12,9 +12,9 @@
 //!   cont twice(m.4, self: &T) = … ret(…)                      a block of `find`: `walk` is over when it runs
 //! ```
 //!
-//! What is returned counts, also by way of other functions, and what is stored where it is not known to end with the
-//! function. Not found are numbers made of addresses, and what a function that is called as a value stores. Variables on the
-//! heap have counts ([`counts`](mod@crate::counts)).
+//! An address escapes if it is returned, also through other functions, or stored where it is not known to end with the
+//! function. Not found are addresses converted to numbers, and stores by functions that are called as values. Variables
+//! on the heap have counts ([`counts`](mod@crate::counts)).
 
 use crate::analysis::Cfg;
 use crate::data::*;
@@ -22,17 +22,17 @@ use nyala_base::{Id, graph};
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The function of the runtime that makes a variable on the heap, as if it were an environment.
+/// The function of the runtime that makes a variable on the heap, laid out like an environment.
 pub(crate) const NEW_VARIABLE: &str = "nyala_variable";
 
-/// What becomes of an address at the end of a function.
+/// Where an address may be at the end of a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// Nobody has the address any more.
+    /// Nothing refers to the address any more.
     Ends,
-    /// It may be among the results, or in what they point to.
+    /// It may be among the results, or in memory that they point to.
     Returned,
-    /// It may be in memory that is not the function's.
+    /// It may be in memory that outlives the function.
     Stored,
 }
 
@@ -43,33 +43,35 @@ pub(crate) struct Counted {
     pub params: FxHashSet<(Func, usize)>,
     /// Addresses of fields of environments.
     pub fields: FxHashSet<(Func, Value)>,
-    /// Addresses of fields of environments in frames, with the environment.
+    /// Addresses of fields of environments in frames, by function, with the environment.
     pub in_frames: FxHashMap<(Func, Value), Value>,
 }
 
-/// What [`Escapes`] is asked about an address.
+/// The question that [`Escapes`] answers about an address.
 enum Question {
-    /// Whether a variable can lie in its function's frame. What functions do that are called as values is not asked.
+    /// Whether a variable can lie in its function's frame. Functions that are called as values are assumed to keep
+    /// nothing.
     Frame,
-    /// Whether a counted address of a variable goes to places only. It is stored if any other memory than the function's own,
-    /// a function that is called as a value, or foreign code may have it.
+    /// Whether a counted address of a variable is given to places only. It counts as stored if memory other than the
+    /// function's own, a function that is called as a value, or foreign code may have it.
     Counted(Counted),
-    /// Whether an environment can lie in its function's frame: the same, but that the functions given own it while they run.
+    /// Whether an environment can lie in its function's frame: like `Counted`, but the functions given own it while
+    /// they run.
     Environment(FxHashSet<Func>),
 }
 
-/// Fates of parameters, found when they are asked for.
+/// Fates of parameters, computed on demand.
 pub struct Escapes<'m> {
     module: &'m Module,
     question: Question,
     cfgs: FxHashMap<Func, Cfg>,
-    /// As far as is known.
+    /// The fates found so far.
     params: FxHashMap<(Func, usize), Fate>,
-    /// In the order in which they were asked for.
+    /// Parameters in the order in which they were asked for.
     asked: Vec<(Func, usize)>,
 }
 
-/// Puts on the heap those of the variables whose addresses leave their functions. The functions come one after the other.
+/// Moves variables whose addresses escape their functions to the heap. `variables` is sorted by function.
 pub(crate) fn keep_variables(module: &mut Module, variables: &[(Func, Value)]) {
     let mut escapes = Escapes::new(module);
     let mut left = Vec::new();
@@ -96,7 +98,7 @@ pub(crate) fn keep_variables(module: &mut Module, variables: &[(Func, Value)]) {
     }
 }
 
-/// Whether a value of this type can hold an address, not behind a pointer.
+/// Whether a value of this type can contain an address, not behind a pointer.
 pub(crate) fn can_hold(types: &Types, ty: Ty) -> bool {
     let mut work = vec![ty];
     while let Some(ty) = work.pop() {
@@ -112,7 +114,7 @@ pub(crate) fn can_hold(types: &Types, ty: Ty) -> bool {
     false
 }
 
-/// The memory that each result is the address of, if a function makes it itself.
+/// Notes the memory that an instruction's result points into, if the function itself makes it.
 fn note_memory(memory: &mut [Option<Value>], inst: &Inst) {
     if let Some(result) = inst.result {
         memory[result.idx()] = match inst.op {
@@ -134,12 +136,12 @@ impl<'m> Escapes<'m> {
         Escapes { question: Question::Counted(counted), ..Escapes::new(module) }
     }
 
-    /// `codes`: functions that are given an environment by those who call them as values.
+    /// Asks about environments. `codes`: functions whose callers pass an environment when they call them as values.
     pub(crate) fn of_environments(module: &'m Module, codes: FxHashSet<Func>) -> Escapes<'m> {
         Escapes { question: Question::Environment(codes), ..Escapes::new(module) }
     }
 
-    /// The fate of what a function is given as its i-th parameter.
+    /// The fate of the argument for the i-th parameter of a function.
     pub fn of_param(&mut self, func: Func, i: usize) -> Fate {
         if let Some(&fate) = self.params.get(&(func, i)) {
             return fate;
@@ -152,12 +154,12 @@ impl<'m> Escapes<'m> {
         fate
     }
 
-    /// `None`: foreign functions have no body.
+    /// The i-th parameter; `None` for foreign functions, which have no body.
     fn param(&self, func: Func, i: usize) -> Option<Value> {
         self.module.func(func).blocks.first()?.params.get(i).copied()
     }
 
-    /// The variables whose addresses do more than to be read from and written to.
+    /// The variables whose addresses are used for more than loads and stores.
     fn passed(&mut self, func: Func, variables: impl Iterator<Item = Value>) -> Vec<Value> {
         let function = self.module.func(func);
         let cfg = self.cfgs.entry(func).or_insert_with(|| Cfg::new(function));
@@ -182,13 +184,13 @@ impl<'m> Escapes<'m> {
         variables.filter(|v| is_passed[v.idx()]).collect()
     }
 
-    /// The fate of what is derived from any of these. Of functions that are called it is asked what becomes of their
-    /// parameters, until nothing new is found: what is known of them only grows.
+    /// The fate of all that is derived from the sources. Also computes the fates of the callees' parameters, until a
+    /// fixed point: fates only grow.
     fn fate_of_all(&mut self, func: Func, sources: &[Value]) -> Fate {
         if sources.is_empty() {
             return Fate::Ends;
         }
-        // Those asked for before are known: they have asked for all that they depend on.
+        // Fates of parameters asked for before are final: all that they depend on has been asked for.
         let first = self.asked.len();
         loop {
             let (n, mut is_new) = (self.asked.len(), false);
@@ -199,7 +201,7 @@ impl<'m> Escapes<'m> {
                 if let Some(param) = self.param(callee, i)
                     && known != Fate::Stored
                 {
-                    // What an environment captures is older than itself.
+                    // Values that an environment captures are older than the environment.
                     let in_memory = match &self.question {
                         Question::Frame => false,
                         Question::Counted(_) => true,
@@ -218,7 +220,8 @@ impl<'m> Escapes<'m> {
         }
     }
 
-    /// Which values of a function may be derived from any of the sources; `None` if one is stored, so that any may be.
+    /// For each value whether it may be derived from any of the sources. `None` if one is stored, so that any address
+    /// may be.
     pub(crate) fn derived(&mut self, func: Func, sources: &[Value]) -> Option<Vec<bool>> {
         match self.fate_of_all(func, sources) {
             Fate::Stored => None,
@@ -226,7 +229,7 @@ impl<'m> Escapes<'m> {
         }
     }
 
-    /// What may be derived from a value that ends with its function; `None` if it may not.
+    /// For each value whether it may be derived from `base`. `None` if `base` may outlive its function.
     pub(crate) fn derived_if_it_ends(&mut self, func: Func, base: Value) -> Option<Vec<bool>> {
         match self.fate_of_all(func, &[base]) {
             Fate::Ends => Some(self.flow(func, &[base], false).1),
@@ -234,8 +237,8 @@ impl<'m> Escapes<'m> {
         }
     }
 
-    /// What may be derived from a value that nobody has any more when its function ends: by a jump to another one, too,
-    /// where there is no frame any more.
+    /// For each value whether it may be derived from `base`, if nothing refers to `base` when its function ends, also
+    /// not by a tail call, whose callee runs without the frame.
     pub(crate) fn derived_in_frame(&mut self, func: Func, base: Value) -> Option<Vec<bool>> {
         let derived = self.derived_if_it_ends(func, base)?;
         let goes_along = |block: &BlockData| match &block.term {
@@ -251,7 +254,7 @@ impl<'m> Escapes<'m> {
         (!self.module.func(func).blocks.iter().any(goes_along)).then_some(derived)
     }
 
-    /// Those of the variables that are made anew in each round of a loop.
+    /// The variables that are made anew in each iteration of a loop.
     pub(crate) fn made_again(&self, func: Func, variables: &[Value]) -> Vec<Value> {
         let function = self.module.func(func);
         let succs: Vec<Vec<usize>> =
@@ -263,14 +266,14 @@ impl<'m> Escapes<'m> {
         variables.iter().copied().filter(|v| blocks.iter().any(|block| makes(block, v))).collect()
     }
 
-    /// Whether something with a variable's address is in use where the variable is made for the next round.
+    /// Whether something derived from a variable's address is live where the variable is made for the next iteration.
     fn outlives_round(&mut self, func: Func, variable: Value) -> bool {
         let (_, derived) = self.flow(func, &[variable], false);
         let function = self.module.func(func);
         let makes = |block: &BlockData| block.insts.iter().any(|inst| inst.result == Some(variable));
         let Some(made) = function.blocks.iter().position(makes) else { return false };
         let Some(cfg) = self.cfgs.get(&func) else { return true };
-        // From uses up to definitions.
+        // Liveness, from uses up to definitions.
         let mut live: Vec<FxHashSet<Value>> = vec![FxHashSet::default(); function.blocks.len()];
         let mut work: Vec<(usize, Value)> = Vec::new();
         for (i, block) in function.blocks.iter().enumerate() {
@@ -289,8 +292,8 @@ impl<'m> Escapes<'m> {
         live[made].iter().chain(params).any(|&v| v != variable && derived[v.idx()])
     }
 
-    /// The fate, and all values that may be derived from any of the sources, or from what is in the memory that these are
-    /// addresses of, if `in_memory`.
+    /// The fate of the sources, and for each value whether it may be derived from them or, if `in_memory`, from values
+    /// in the memory at these addresses.
     fn flow(&mut self, func: Func, sources: &[Value], mut in_memory: bool) -> (Fate, Vec<bool>) {
         let module = self.module;
         let function = module.func(func);
@@ -314,7 +317,7 @@ impl<'m> Escapes<'m> {
                 |i: usize| matches!(question, Question::Counted(counted) if counted.params.contains(&(callee, i)));
             (0..args.len()).filter(|&i| derived[args[i].idx()] && !is_place(i)).collect()
         };
-        // The last argument is the environment.
+        // Arguments may be kept, except for the last one, the environment.
         let may_be_kept = |derived: &[bool], args: &[Value]| {
             args[..args.len().saturating_sub(is_strict as usize)].iter().any(|a| derived[a.idx()])
         };
@@ -333,7 +336,7 @@ impl<'m> Escapes<'m> {
                     if !inst.args.iter().any(|a| derived[a.idx()]) {
                         continue;
                     }
-                    // The `mem` operand is gone.
+                    // In flat code these have no `mem` operand.
                     if let InstOp::Op(op) = inst.op
                         && let Some((at, written)) = op.writes()
                         && derived[inst.args[written - 1].idx()]
@@ -356,7 +359,7 @@ impl<'m> Escapes<'m> {
                             }
                         }
                         InstOp::Call(callee) => of_params(callee, &given(&derived, callee, &inst.args)),
-                        // The body has one number where the loop has two bounds.
+                        // The body has one number instead of the loop's two bounds.
                         InstOp::Vectorize(body, ..) if is_strict => {
                             of_params(body, &given(&derived, body, &inst.args[1..]))
                         }
@@ -416,13 +419,13 @@ fn is_parallel(module: &Module, callee: Func) -> bool {
     module.func(callee).symbol() == Some("nyala_parallel")
 }
 
-/// Whether a function has no body to look at, and is none of the runtime's, which keep no addresses.
+/// Whether a function has no body to analyze; the runtime's functions keep no addresses.
 fn may_keep(module: &Module, callee: Func) -> bool {
     let function = module.func(callee);
     function.blocks.is_empty() && !function.symbol().is_some_and(|symbol| symbol.starts_with("nyala_"))
 }
 
-/// Lets the runtime make a variable. `layouts`: descriptions of such variables, by alignment.
+/// Makes the runtime allocate a variable. `layouts`: descriptions of such variables, by alignment.
 fn put_on_heap(
     module: &mut Module,
     (func, variable): (Func, Value),

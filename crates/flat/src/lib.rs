@@ -2,7 +2,7 @@
 //!
 //! A [`Module`] has globals and functions; a function has blocks with parameters; a block has instructions in order and
 //! a terminator. Everything is first-order: a function as a value is a code address. Constants, and addresses of
-//! globals and functions, are values that stand in no block. The text form prints and reads back:
+//! globals and functions, are values outside of all blocks. The text form prints and reads back:
 //!
 //! ```text
 //! flat

@@ -1,4 +1,5 @@
-//! Flat SSA as text. Names are the source's, with `.1` where taken; nameless values are `v` and a number.
+//! Flat SSA as text. Names are the source's, with a suffix such as `.1` where taken; nameless values are `v` and a
+//! number.
 
 use crate::data::*;
 use crate::vector::VectorOp;
@@ -14,7 +15,7 @@ impl fmt::Display for Module {
     }
 }
 
-/// Names that are distinct among those given out, close to the wanted ones.
+/// Makes names distinct from those given out before, close to the wanted ones.
 #[derive(Default)]
 pub(crate) struct Names {
     used: FxHashSet<String>,
@@ -38,7 +39,7 @@ impl Names {
     }
 }
 
-/// Whether the reader takes it as one word.
+/// Whether the reader takes a name as one word.
 fn is_plain(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
@@ -54,7 +55,7 @@ pub(crate) fn module_names(module: &Module) -> (Vec<String>, Vec<String>) {
     (funcs, globals)
 }
 
-/// The text of a module with those of its functions that `shown` wants.
+/// Prints a module with the functions for which `shown` holds.
 pub fn print(module: &Module, shown: &dyn Fn(&Function) -> bool) -> String {
     let mut out = String::from("flat\n");
     for (_, data) in module.types.structs() {
@@ -80,12 +81,12 @@ pub fn print(module: &Module, shown: &dyn Fn(&Function) -> bool) -> String {
     out
 }
 
-/// Names and, where there are none, numbers in the order of definition, so that a new value changes few lines.
+/// Names of values and, for those without, numbers in the order of definition, so that a new value changes few lines.
 fn value_names(function: &Function) -> (FxHashMap<Value, String>, Vec<u32>) {
     let defined = |block: &BlockData| -> Vec<Value> {
         block.params.iter().copied().chain(block.insts.iter().filter_map(|i| i.result)).collect()
     };
-    // Those look like numbers.
+    // Names that look like the numbers of nameless values.
     let is_number = |name: &str| name.strip_prefix('v').is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
     let any_number = function.blocks.iter().flat_map(defined).any(|v| is_number(function.name(v)));
     let (mut names, mut numbers) = (FxHashMap::default(), vec![0; function.values.len()]);
@@ -105,7 +106,7 @@ fn value_names(function: &Function) -> (FxHashMap<Value, String>, Vec<u32>) {
     (names, numbers)
 }
 
-/// The text of the functions alone, without heading, structs and globals.
+/// Prints only the functions, without heading, structs and globals.
 pub fn print_functions(module: &Module) -> String {
     let text = print(module, &|_| true);
     let is_data = |line: &&str| *line == "flat" || line.starts_with("struct ") || line.starts_with("global ");
@@ -178,9 +179,9 @@ struct Printer<'a> {
     function: &'a Function,
     funcs: &'a [String],
     globals: &'a [String],
-    /// Of values that have one.
+    /// Names of the values that have one.
     names: FxHashMap<Value, String>,
-    /// Of those that have none.
+    /// Numbers of the values that have no name.
     numbers: Vec<u32>,
 }
 
@@ -260,7 +261,7 @@ impl Printer<'_> {
                 Const::Func(func) => write!(f, "@{}", self.funcs[func.idx()]),
                 Const::CFunc(func) => write!(f, "c@{}", self.funcs[func.idx()]),
                 Const::Global(global) => {
-                    // Usually the address of the whole global; a cast shows its type.
+                    // Usually the address is of the whole global; a cast shows another type.
                     let whole = &self.module.globals[global.idx()];
                     let plain = matches!(self.module.types.kind(data.ty), TyKind::Ptr { pointee, space }
                         if *pointee == whole.ty && *space == whole.space);

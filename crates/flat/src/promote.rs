@@ -1,7 +1,8 @@
 //! Turns local variables into values.
 //!
-//! A slot whose address is only used to load and store it, or a part of it at a constant index (also of an array that forgot
-//! its length), becomes values: one for each leaf of its type (a large one as a whole), with block parameters where definitions meet. Before and after:
+//! A slot is promoted if its address is only used to load and store it, or a part of it at a constant index (also
+//! through a cast from `&[T * n]` to `&[T]`). It becomes one value for each leaf of its type, or a single value if
+//! there are many, with block parameters where definitions meet. Before and after:
 //!
 //! ```text
 //! entry(x):                          entry(x):
@@ -16,11 +17,10 @@
 //!   return(v)
 //! ```
 //!
-//! Block parameters are placed at iterated dominance frontiers where the variable is live (Cytron et al. 1991, pruned). Whether
-//! it is, is asked along the dominator tree, from uses up to where definitions meet: a variable that is in use from one end of
-//! the function to the other costs no more than its uses and definitions.
-//! It stands first among the passes on flat SSA: all others see values. Slots that are indexed by a variable stay: they
-//! are arrays, and memory is what arrays are good at.
+//! Block parameters are placed at iterated dominance frontiers where the variable is live (Cytron et al. 1991, pruned).
+//! Liveness is found by walking up the dominator tree from uses to blocks where definitions meet, so a variable costs
+//! no more than its uses and definitions, however long it lives. Promotion is the first pass on flat SSA: the others
+//! see values. Slots that are indexed by a variable stay: they are arrays, and belong in memory.
 
 use crate::analysis::Cfg;
 use crate::data::*;
@@ -29,7 +29,7 @@ use nyala_base::{Id, SideTable};
 use nyala_ir::{Op, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 
-/// Slots with more leaves than this become one value each.
+/// Slots with more leaves than this become a single value.
 const MAX_LEAVES: u64 = 64;
 
 /// Promotes the slots of all functions.
@@ -46,14 +46,14 @@ struct Place {
     slot: usize,
     /// First leaf, counted within the slot.
     leaf: u64,
-    /// For slots that are one variable: the part's path, as an index into `Promoter::paths`.
+    /// For slots that are a single variable: the path of the part, as an index into `Promoter::paths`.
     path: u32,
 }
 
 struct Slot {
     ty: Ty,
     escapes: bool,
-    /// One variable for all, instead of one for each leaf: there are many, or a lane of a vector is addressed.
+    /// One variable for all leaves: there are many, or a lane of a vector is addressed.
     whole: bool,
     /// Its first variable; the others follow.
     first_var: usize,
@@ -64,7 +64,7 @@ struct Promoter<'a> {
     function: &'a mut Function,
     slots: Vec<Slot>,
     places: SideTable<Value, Option<Place>>,
-    /// Paths into whole slots: parent path (`u32::MAX` at the root) and index.
+    /// Paths into slots that are a single variable: parent path (`u32::MAX` at the root), index, type.
     paths: Vec<(u32, u64, Ty)>,
     var_tys: Vec<Ty>,
     leaf_counts: FxHashMap<Ty, u64>,
@@ -90,7 +90,7 @@ fn n_leaves(types: &Types, ty: Ty, memo: &mut FxHashMap<Ty, u64>) -> u64 {
     n
 }
 
-/// The same of one function.
+/// Promotes the slots of one function.
 pub fn promote_slots_of(types: &mut Types, function: &mut Function) {
     let is_slot = |inst: &Inst| inst.op == InstOp::Op(Op::Slot);
     if !function.blocks.iter().any(|b| b.insts.iter().any(is_slot)) {
@@ -127,11 +127,11 @@ impl Promoter<'_> {
         n_leaves(self.types, ty, &mut self.leaf_counts)
     }
 
-    /// First leaf of a part, and the part's type; none for what is no literal part.
+    /// The first leaf of a part, and the part's type; `None` if there is no such part.
     fn part(&mut self, ty: Ty, idx: u64) -> Option<(u64, Ty)> {
         match *self.types.kind(ty) {
             TyKind::Array(elem, n) if idx < n => Some((self.leaves(elem).saturating_mul(idx), elem)),
-            // A vector is one leaf; whoever asks for a lane sees to that.
+            // A vector is one leaf; accesses to lanes make the slot a single variable.
             TyKind::Vector(prim, n) if idx < n.into() => Some((0, self.types.prim(prim))),
             TyKind::Tuple(_) | TyKind::Struct(_) => {
                 let part = self.types.part(ty, idx)?;
@@ -184,7 +184,7 @@ impl Promoter<'_> {
             InstOp::Op(Op::Lea) => {
                 let (ptr, idx) = (inst.args[0], inst.args[1]);
                 let (Some(place), Some(result)) = (self.places[ptr], inst.result) else { return };
-                // The place's own type: the address may have forgotten an array's length.
+                // Uses the place's own type: the address may have lost the length of an array.
                 let ty = self.paths[place.path as usize].2;
                 let idx = self.function.as_index(idx);
                 self.slots[place.slot].whole |= self.types.as_vector(ty).is_some();
@@ -240,12 +240,12 @@ impl Promoter<'_> {
         }
     }
 
-    /// The place of a promoted address.
+    /// The place that an address points to, if its slot is promoted.
     fn promoted(&self, address: Value) -> Option<Place> {
         self.places[address].filter(|p| !self.slots[p.slot].escapes)
     }
 
-    /// Variables that an access through this address touches.
+    /// Variables that an access through this address reads or writes.
     fn vars(&mut self, address: Value) -> Option<std::ops::Range<usize>> {
         let place = self.promoted(address)?;
         let first = self.slots[place.slot].first_var;
@@ -276,7 +276,7 @@ impl Promoter<'_> {
                     continue;
                 }
                 let Some(vars) = self.vars(address) else { continue };
-                // Storing a part of a variable reads the rest.
+                // Storing a part of a variable also reads the rest of it.
                 let partial = self
                     .promoted(address)
                     .is_some_and(|p| self.slots[p.slot].whole && self.paths[p.path as usize].0 != u32::MAX);
@@ -294,9 +294,9 @@ impl Promoter<'_> {
         }
         let (frontiers, times) = (cfg.dominance_frontiers(), cfg.dominator_intervals());
         let mut params = vec![Vec::new(); n_blocks];
-        // Which variable last marked a block so.
+        // In each table, the variable that last marked a block.
         let (mut live, mut defines, mut meets) = (vec![0; n_blocks], vec![0; n_blocks], vec![0; n_blocks]);
-        // The next block above that defines the variable, or where definitions meet: of those that are asked.
+        // For the blocks asked about, the nearest strict dominator that defines the variable or where definitions meet.
         let mut above: Vec<Option<Block>> = vec![None; n_blocks];
         for var in 0..n_vars {
             let (mark, defs, uses) = (var + 1, &def_blocks[var], &use_blocks[var]);
@@ -304,7 +304,7 @@ impl Promoter<'_> {
                 continue;
             }
             defs.iter().for_each(|b| defines[b.idx()] = mark);
-            // Where definitions meet, whether or not somebody uses the variable there.
+            // Blocks where definitions meet, whether or not the variable is live there.
             let mut found = Vec::new();
             let mut work = defs.clone();
             while let Some(b) = work.pop() {
@@ -328,13 +328,13 @@ impl Promoter<'_> {
                 true => Some(b),
                 false => above[b.idx()].filter(|a| defines[a.idx()] != mark),
             };
-            // Uses ask for the value at the beginning of their block.
+            // Uses need the value at the start of their block.
             find_above(&times, all(&mut uses.iter().copied()), stops, &mut above);
             let mut work: Vec<Block> = uses.iter().filter_map(|&b| value_of(&above, b)).collect();
             if work.is_empty() {
                 continue;
             }
-            // Blocks where definitions meet, once they are asked for it, at the end of all before them.
+            // A live block where definitions meet needs the value at the end of each predecessor.
             let before = &mut found.iter().flat_map(|f| &cfg.preds[f.idx()]).copied();
             find_above(&times, all(before), stops, &mut above);
             while let Some(b) = work.pop() {
@@ -362,7 +362,7 @@ impl Promoter<'_> {
             replaced: SideTable::default(),
             parts: FxHashMap::default(),
         };
-        // Entered with the length of the undo log to return to, left by `None`.
+        // A block is entered with the length of the undo log to return to; `None` marks where it is left.
         let mut work: Vec<(Option<Block>, usize)> = vec![(Some(Block(0)), 0)];
         while let Some((block, undo_to)) = work.pop() {
             let Some(b) = block else {
@@ -393,7 +393,7 @@ impl Promoter<'_> {
         }
     }
 
-    /// A name for each variable: its slot's.
+    /// The name of each variable, which is its slot's.
     fn var_names(&self) -> Vec<Box<str>> {
         let mut slot_names: Vec<Box<str>> = vec!["".into(); self.slots.len()];
         for v in (0..self.function.values.len()).map(Value::from_idx) {
@@ -486,7 +486,7 @@ impl Promoter<'_> {
         None
     }
 
-    /// Emits an operation like `inst`, in its place.
+    /// Emits an operation in the place of `inst`, with its span.
     fn emit(&mut self, op: Op, args: &[Value], ty: Ty, inst: &Inst, out: &mut Vec<Inst>) -> Value {
         let result = self.function.new_value(ty, "");
         out.push(Inst { op: InstOp::Op(op), args: args.into(), result: Some(result), span: inst.span, fast: false });
@@ -537,7 +537,7 @@ impl Promoter<'_> {
         self.build(ty, &mut leaf, r, inst, out)
     }
 
-    /// A value of type `ty` from the variables that begin at `leaf`, which moves past them.
+    /// A value of type `ty`, built from the variables that begin at `leaf`; moves `leaf` past them.
     fn build(&mut self, ty: Ty, leaf: &mut usize, r: &mut Renamer, inst: &Inst, out: &mut Vec<Inst>) -> Value {
         let (op, n) = match *self.types.kind(ty) {
             TyKind::Array(_, n) => (Op::Array, n),
@@ -567,7 +567,7 @@ impl Promoter<'_> {
         let first = slot.first_var;
         if slot.whole {
             let path = self.path(place);
-            // The aggregates on the way down, then new ones on the way up.
+            // Reads the aggregates on the way down, builds new ones on the way up.
             let mut outer = Vec::new();
             let mut at = self.read(first, r);
             for &idx in &path {
@@ -588,7 +588,7 @@ impl Promoter<'_> {
             r.set(first, new);
             return;
         }
-        // Leaves in order, by an explicit stack of values.
+        // Writes the leaves in order, with an explicit stack of values.
         let mut leaf = first + place.leaf as usize;
         let mut work = vec![value];
         while let Some(v) = work.pop() {
@@ -611,7 +611,7 @@ impl Promoter<'_> {
     }
 }
 
-/// For some blocks, which include all that stop, the next one above in the dominator tree that stops.
+/// For each of the blocks, which include all that stop, the nearest strict dominator that stops.
 fn find_above(
     times: &[(u32, u32)],
     mut blocks: Vec<Block>,
@@ -620,7 +620,7 @@ fn find_above(
 ) {
     blocks.sort_unstable_by_key(|b| times[b.idx()].0);
     blocks.dedup();
-    // Blocks come behind those that dominate them, so that a stack has the latter.
+    // Dominators come before the blocks that they dominate, so the stack holds the dominators.
     let mut stack: Vec<Block> = Vec::new();
     for b in blocks {
         while stack.pop_if(|a| times[a.idx()].1 < times[b.idx()].1).is_some() {}
@@ -633,7 +633,7 @@ fn find_above(
 
 /// The state of the walk over the dominator tree.
 struct Renamer {
-    /// Each variable's value here.
+    /// The current value of each variable.
     current: Vec<Option<Value>>,
     undo: Vec<(usize, Option<Value>)>,
     replaced: SideTable<Value, Option<Value>>,

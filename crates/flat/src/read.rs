@@ -1,4 +1,4 @@
-//! Reads the text form of flat SSA. What is read should be verified afterwards.
+//! Reads the text form of flat SSA. The reader checks syntax and names; verify the module afterwards.
 
 use crate::data::*;
 use crate::vector::VectorOp;
@@ -8,12 +8,12 @@ use nyala_ir::types::MAX_LANES;
 use nyala_ir::{AsmInfo, Op, Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 
-/// What is wrong, with the line (from 1) where it stands.
+/// An error in a text, with its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadError {
-    /// The line where the fault stands, from 1.
+    /// The line of the error, from 1.
     pub line: usize,
-    /// The fault, in lower case and without a full stop.
+    /// The message, in lower case and without a full stop.
     pub message: String,
 }
 
@@ -34,7 +34,7 @@ enum Token {
     End,
 }
 
-/// How deep types and initializers may nest.
+/// Maximal depth of nested types and initializers.
 const MAX_DEPTH: usize = 200;
 
 /// Reads a module.
@@ -191,7 +191,7 @@ impl Reader {
         }
     }
 
-    /// `first, second, …` up to `end`, which is consumed.
+    /// Reads items separated by commas up to `end`, which is consumed.
     fn list<T>(&mut self, end: char, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let mut items = Vec::new();
         while !self.accept(end) {
@@ -245,7 +245,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Structs may refer to each other in any order.
+    /// Declares all structs first, for they may refer to each other in any order.
     fn declare_structs(&mut self) -> Result<()> {
         for i in 0..self.tokens.len().saturating_sub(2) {
             if let [(Token::Word(keyword), a), (Token::Word(name), _), (Token::Sign('{'), _)] = &self.tokens[i..i + 3]
@@ -275,7 +275,7 @@ impl Reader {
     }
 
     fn global(&mut self) -> Result<GlobalId> {
-        // A variable may have that name, too.
+        // A global may itself be named `space`.
         let has_space = self.tokens.get(self.at + 1).is_some_and(|t| t.0 == Token::Sign('('));
         let mut space = 0;
         if has_space && self.accept_word("space") {
@@ -459,7 +459,7 @@ impl Reader {
         Ok(ty)
     }
 
-    /// Type and bits of a literal.
+    /// Reads the type and the bits of a literal.
     fn number(&mut self, text: &str) -> Result<(Prim, u64)> {
         let Some(prim) = Prim::ALL.into_iter().find(|p| text.ends_with(p.name())) else {
             return self.fail(format!("literal `{text}` has no type"));
@@ -501,7 +501,7 @@ impl Reader {
         if let Some((name, _)) = scope.values.iter().filter(|(_, v)| !v.1).min_by_key(|(_, v)| v.0) {
             return self.fail(format!("unknown value `{name}`"));
         }
-        // Blocks were numbered as they were first mentioned; their order in the text counts.
+        // Blocks were numbered when first mentioned: renumbers them in the order of the text.
         let mut new_id = vec![Block(0); order.len()];
         for (i, b) in order.iter().enumerate() {
             new_id[b.idx()] = Block::from_idx(i);
@@ -735,7 +735,7 @@ impl Reader {
     }
 }
 
-/// The name without the number that made it distinct; nothing for a value that was printed without a name.
+/// The name without the suffix that made it distinct; empty for a value that was printed without a name.
 fn plain_name(name: &str) -> &str {
     let stem = name.split('.').next().unwrap_or(name);
     let numbered = stem.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));

@@ -1,13 +1,14 @@
-//! Makes flat SSA of a graph, once per residual program.
+//! Makes flat SSA from a graph, once per residual program.
 //!
 //! **Functions.** A continuation whose last parameter is a continuation is a function, the others are blocks of the
 //! functions that lead to them. What is free in a function becomes parameters at its end (lambda lifting, `002` 11.1).
-//! A function that is used as a value becomes a pair of code and environment: the environment, on the heap, holds what
-//! is free; the code is a small function that unpacks it. Who leaves a function by another continuation than its return
-//! says so with what it returns ([`exits`]). Bodies of `parallel` and `spawn` become callbacks of the runtime ([`launch`]).
+//! A function that is used as a value becomes a pair of code and environment: the environment, on the heap, holds the
+//! free values; the code is a small function that unpacks it. A function that is left by another continuation than its
+//! return says so in its results ([`exits`]). Bodies of `parallel` and `spawn` become callbacks of the runtime
+//! ([`launch`]).
 //!
-//! **Order.** Writes and partial operations stay in the block that owns their `mem`, in its order. Other operations go
-//! as late as their uses allow, then up the dominator tree to where the fewest loops are around them
+//! **Order.** Writes and partial operations stay in the block that owns their `mem`, in its order. Other operations are
+//! placed as late as their uses allow, then moved up the dominator tree to where the fewest loops are around them
 //! (`docs/design/targets.md`, Placement).
 //!
 //! ```text
@@ -32,12 +33,12 @@ use nyala_ir::{Cont, Node, Op, Prim, Ty, TyKind, Types, Val, World, layout};
 use results::Groups;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The module of all that a graph exports. `None`: the sink says why not.
+/// Makes the module of all that a graph exports. `None` on errors, which are in `sink`.
 pub fn schedule(w: &World, sink: &mut Sink) -> Option<Module> {
     Some(schedule_with_sources(w, sink)?.0)
 }
 
-/// The same, and of each function of the module which one of the graph it was made of, if it was of one.
+/// Like [`schedule`], but also returns for each function of the module the continuation that it was made from, if any.
 pub fn schedule_with_sources(w: &World, sink: &mut Sink) -> Option<(Module, Vec<Option<Cont>>)> {
     let roots = w.roots();
     let is_root: FxHashSet<Cont> = roots.iter().copied().collect();
@@ -120,12 +121,12 @@ struct Scheduler<'a> {
     w: &'a World,
     nest: Nest,
     module: Module,
-    /// Types of the module by types of the graph; they differ where functions are contained.
+    /// Types of the module by types of the graph; they differ for types that contain functions.
     types: SideTable<Ty, Option<Ty>>,
     funcs: SideTable<Cont, Option<Func>>,
-    /// Code of function values.
+    /// Code of function values, by the function's continuation.
     closures: SideTable<Cont, Option<Func>>,
-    /// Code of bodies that the runtime calls.
+    /// Callbacks of the runtime, by the body's continuation.
     callbacks: SideTable<Cont, Option<Func>>,
     /// Functions of the runtime, by symbol.
     runtime: FxHashMap<&'static str, Func>,
@@ -135,15 +136,16 @@ struct Scheduler<'a> {
     limitations: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     variables: Vec<Variable>,
-    /// Operations that make variables which function values capture.
+    /// Operations that make variables captured by function values.
     captured: FxHashSet<Val>,
     exits: Exits,
     groups: Groups,
-    /// Code of continuations that are values, by type.
+    /// Code of continuations that are values, by their type.
     leavers: FxHashMap<Ty, Func>,
-    /// See `place`; 0 between its calls.
+    /// Scratch table of `place`; all 0 between its calls.
     numbers: SideTable<Val, u32>,
-    /// One more than the value of the function under construction, and those that have one.
+    /// For graph values, the flat value in the function under construction plus one; and the graph values that have
+    /// one.
     values: SideTable<Val, u32>,
     have_values: Vec<Val>,
 }
@@ -154,11 +156,11 @@ struct Variable {
     slot: Value,
     /// The operation that makes it.
     of: Val,
-    /// Its function leaves by other ways than its return.
+    /// Whether its function may be left by other ways than its return.
     may_be_left: bool,
 }
 
-/// The operation that makes the variable into which an address leads.
+/// The operation that makes the variable into which an address points.
 fn variable_of(w: &World, mut v: Val) -> Option<Val> {
     while let Some(Op::Lea | Op::Bitcast | Op::Extract) = w.as_op(v) {
         v = w.args(v)[0];
@@ -166,21 +168,21 @@ fn variable_of(w: &World, mut v: Val) -> Option<Val> {
     w.is_op(v, Op::Slot).then_some(v)
 }
 
-/// The function under construction.
+/// State of the function under construction.
 struct Building {
     func: Func,
     cont: Cont,
     blocks: FxHashMap<Cont, Block>,
-    /// The block that only returns, for branches that do.
+    /// A block that only returns, for branches to the return continuation.
     ret_block: Option<Block>,
-    /// Values that nobody owns, by the block that computed them.
+    /// Operations without an owner, by the block that computed them.
     local: FxHashMap<(Block, Val), Value>,
-    /// Records that the function was given, by continuation.
+    /// Records passed to the function, by continuation.
     records: FxHashMap<Val, Value>,
     made: Vec<leave::Made>,
-    /// What records that it makes begin with.
+    /// The address that its own records begin with.
     frame: Option<Value>,
-    /// The block where records arrive.
+    /// The block where records of this function arrive.
     far: Option<Block>,
 }
 
@@ -199,13 +201,13 @@ impl Scheduler<'_> {
         self.is_root[k] || is_function(self.w, k)
     }
 
-    /// Return continuation of a function of this type, if it has one.
+    /// The return continuation's type, if functions of this type have one.
     fn ret_ty(&self, ty: Ty) -> Option<Ty> {
         let last = *self.w.types.cn_params(ty)?.last()?;
         self.is_continuation(last).then_some(last)
     }
 
-    /// Parameters and results of functions of this type, environment and free values not counted.
+    /// Types of the parameters and results of functions of this type, without environment and free values.
     fn signature(&mut self, ty: Ty) -> (Vec<Ty>, Vec<Ty>) {
         let params = self.w.types.cn_params(ty).unwrap_or(&[]).to_vec();
         let rets = match self.ret_ty(ty) {
@@ -261,7 +263,7 @@ impl Scheduler<'_> {
         converted
     }
 
-    /// Whether functions occur in a type, behind pointers too.
+    /// Whether a type contains functions, also behind pointers.
     fn contains_function(&self, ty: Ty) -> bool {
         let mut work = vec![ty];
         let mut seen = FxHashSet::default();
@@ -292,7 +294,7 @@ impl Scheduler<'_> {
 
     // Functions.
 
-    /// The function of a continuation; its blocks are built later.
+    /// The function of a continuation, declared on demand; its blocks are built later.
     fn func(&mut self, k: Cont) -> Func {
         if let Some(func) = self.funcs[k] {
             return func;
@@ -331,7 +333,8 @@ impl Scheduler<'_> {
         func
     }
 
-    /// The function that others call for one that may be left by a continuation: none of theirs.
+    /// Makes the function that outside code calls instead of `target`, which may be left by a continuation: its callers
+    /// have none.
     pub(super) fn wrap(&mut self, k: Cont, target: Func, linkage: Linkage, rets: &[Ty]) -> Func {
         let data = self.w.cont(k);
         let params = self.module.func(target).params.clone();
@@ -345,7 +348,8 @@ impl Scheduler<'_> {
         func
     }
 
-    /// Ends the current function with a call of one that may be left by a continuation, which it must not be.
+    /// Ends the current function with a call of `target`, which may be left by a continuation; if it is, the program
+    /// ends.
     fn call_and_return(&mut self, func: Func, target: Func, args: &[Value], rets: &[Ty]) {
         let tys = self.module.func(target).rets.clone();
         let dead = if tys.len() > rets.len() { Some(self.runtime_func("nyala_dead_continuation", &[])) } else { None };
@@ -370,7 +374,7 @@ impl Scheduler<'_> {
         b.terminate(Terminator::Branch { cond, then: edge(done), els: edge(left) });
     }
 
-    /// A function of the runtime without results.
+    /// A function of the runtime without results, declared on demand.
     fn runtime_func(&mut self, symbol: &'static str, params: &[Ty]) -> Func {
         if let Some(&func) = self.runtime.get(symbol) {
             return func;
@@ -380,14 +384,14 @@ impl Scheduler<'_> {
         func
     }
 
-    /// Parameters that calls give values for: no `mem`, no return, no exits.
+    /// Parameters that calls pass values for: without `mem`, the return continuation, and exits.
     fn own_params(&self, k: Cont) -> Vec<Val> {
         let params = self.w.params(k);
         let n = params.len() - self.ret_ty(self.w.cont(k).ty).is_some() as usize;
         params[1..n].iter().copied().filter(|&p| !self.exits.is_static(self.w, p)).collect()
     }
 
-    /// Code that takes the environment of a function value as its last argument.
+    /// The code of a function value, which takes the environment as its last argument.
     fn closure_code(&mut self, k: Cont) -> Func {
         if let Some(func) = self.closures[k] {
             return func;
@@ -413,7 +417,7 @@ impl Scheduler<'_> {
         if is_foreign || target_rets != rets {
             let result = b.call(target, &args, &target_rets);
             let mut results = unpack(&mut b, result, &target_rets);
-            // Others of this type may be left by a continuation, this one is not.
+            // Other functions of this type may be left by a continuation, so there are results for that.
             for &ty in &rets[results.len()..] {
                 results.push(b.function.undef(ty));
             }
@@ -427,7 +431,7 @@ impl Scheduler<'_> {
         code
     }
 
-    /// Types of what is free in a function, which is what its environment holds.
+    /// Types of the free values of a function, which its environment holds.
     fn free_tys(&mut self, k: Cont) -> Vec<Ty> {
         let mut tys: Vec<Ty> = self.needs(k).iter().map(|&v| self.ty(self.w.ty(v))).collect();
         let n = tys.len() + self.exits.records(k).len();
@@ -435,7 +439,7 @@ impl Scheduler<'_> {
         tys
     }
 
-    /// Values that are free in a function.
+    /// The free values of a function.
     fn needs(&self, k: Cont) -> Vec<Val> {
         self.exits.needs(&self.nest, k)
     }
@@ -465,7 +469,7 @@ impl Scheduler<'_> {
                 part => Init::Parts(vec![part; w.types.n_parts(w.ty(v)).unwrap_or(0) as usize]),
             },
             Node::Op(Op::Insert) => {
-                // The outermost insert of an index wins.
+                // The outermost `insert` at an index is the last.
                 let n = w.types.n_parts(w.ty(v)).unwrap_or(0);
                 let mut parts: Vec<Option<Init>> = vec![None; n as usize];
                 let mut at = v;
@@ -499,18 +503,18 @@ impl Scheduler<'_> {
     }
 }
 
-/// Whether it is compiled as a function wherever it is used; roots are as well.
+/// Whether a continuation is compiled as a function wherever it is used; roots are too.
 fn is_function(w: &World, k: Cont) -> bool {
     let ty = w.cont(k).ty;
     *w.cont(k).linkage != nyala_ir::Linkage::Internal
         || matches!(w.types.kind(ty), TyKind::Cn(_)) && !is_continuation(&w.types, ty)
 }
 
-/// Whether values of this type take no continuation to return to.
+/// Whether values of this type are continuations that take no return continuation.
 pub fn is_continuation(types: &Types, ty: Ty) -> bool {
     let mut ty = ty;
     let mut parity = true;
-    // The last parameter decides, alternately.
+    // The last parameter decides: the type is a continuation unless that is one.
     while let TyKind::Cn(params) = types.kind(ty) {
         match params.last() {
             Some(&last) if matches!(types.kind(last), TyKind::Cn(_)) => ty = last,
@@ -521,7 +525,7 @@ pub fn is_continuation(types: &Types, ty: Ty) -> bool {
     false
 }
 
-/// What the initializers of globals refer to.
+/// The continuations that the initializers of globals refer to.
 fn conts_in_globals(w: &World, globals: &[nyala_ir::Global]) -> Vec<Cont> {
     let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
     let mut work: Vec<Val> = globals.iter().filter_map(|&g| w.global(g).init).collect();
@@ -534,7 +538,7 @@ fn conts_in_globals(w: &World, globals: &[nyala_ir::Global]) -> Vec<Cont> {
     found
 }
 
-/// Reads what an environment holds.
+/// Loads the values in an environment.
 fn load_env(b: &mut FunctionBuilder, env: Value, tys: &[Ty]) -> Vec<Value> {
     if tys.is_empty() {
         return Vec::new();
@@ -551,7 +555,7 @@ fn load_env(b: &mut FunctionBuilder, env: Value, tys: &[Ty]) -> Vec<Value> {
     tys.iter().enumerate().map(load).collect()
 }
 
-/// Fills an environment.
+/// Stores values into an environment.
 fn store_env(b: &mut FunctionBuilder, record: Value, values: &[Value], tys: &[Ty]) {
     for (i, &value) in values.iter().enumerate() {
         let idx = b.literal(Prim::I64, i as u64);
@@ -574,7 +578,7 @@ fn unpack(fb: &mut FunctionBuilder, result: Value, rets: &[Ty]) -> Vec<Value> {
         .collect()
 }
 
-/// Code or environment of a function value.
+/// The code (0) or the environment (1) of a function value.
 fn tuple_part(fb: &mut FunctionBuilder, pair: Value, idx: u64) -> Value {
     let ty = fb.function.ty(pair);
     let ty = fb.types.part(ty, idx).unwrap_or(ty);

@@ -1,16 +1,16 @@
-//! Tidies control flow and drops what nobody uses.
+//! Simplifies control flow and removes dead code.
 //!
-//! Constant branches become jumps, jumps skip blocks that only pass on or decide by a known argument, a block with one
-//! predecessor that jumps to it joins it, parameters that always get the same value vanish, and so do dead instructions,
-//! unused parameters and unreachable blocks. It runs after slot promotion, whose leftovers these are, and before the back
-//! ends, whose text shall show the program and not our way of making it. It does not duplicate code.
+//! Constant branches become jumps, jumps skip blocks that only jump on or branch on a known argument, a block whose
+//! only predecessor jumps to it is merged into that, parameters that always get the same value vanish, and so do dead
+//! instructions, unused parameters and unreachable blocks. It runs after slot promotion, to remove its leftovers, and
+//! before the back ends, so that their text shows the program and not how it was made. It does not duplicate code.
 
 use crate::analysis::Cfg;
 use crate::data::*;
 use nyala_base::{Id, SideTable};
 use nyala_ir::{Op, TyKind, Types};
 
-/// Rounds that one function gets at most: each is linear.
+/// Maximal number of rounds for one function; each is linear.
 const MAX_ROUNDS: usize = 10;
 
 /// Simplifies all functions.
@@ -21,7 +21,7 @@ pub fn simplify_branches(module: &mut Module) {
     }
 }
 
-/// The same of one function.
+/// Simplifies one function.
 pub fn simplify_function(types: &Types, function: &mut Function) {
     for _ in 0..MAX_ROUNDS {
         let mut changed = fold_branches(function);
@@ -55,7 +55,7 @@ fn fold_branches(function: &mut Function) -> bool {
     changed
 }
 
-/// What a block without instructions does to those who come by.
+/// Whether jumps can skip a block: it has no instructions, and nothing outside uses its parameters.
 fn passes_on(function: &Function, block: Block, used_outside: &SideTable<Value, bool>) -> bool {
     let data = function.block(block);
     block.idx() != 0
@@ -90,7 +90,7 @@ fn thread_jumps(function: &mut Function) -> bool {
     for i in 0..function.blocks.len() {
         let mut term = std::mem::replace(&mut function.blocks[i].term, Terminator::Unreachable);
         for edge in term.edges_mut() {
-            // A chain may be a circle of empty blocks: stop after some steps.
+            // A chain may be a cycle of empty blocks: stop after some steps.
             for _ in 0..16 {
                 let target = edge.block;
                 if !through[target.idx()] || target.idx() == i {
@@ -160,7 +160,7 @@ impl Replacements {
         self.any = true;
     }
 
-    /// The last replacement; shortens the way there.
+    /// The last replacement of a value; compresses the path to it.
     fn resolve(&mut self, value: Value) -> Value {
         let mut end = value;
         while let Some(next) = self.by[end] {
@@ -187,10 +187,10 @@ impl Replacements {
     }
 }
 
-/// Replaces parameters that always get the same value, or themselves.
+/// Replaces parameters whose arguments are always the same value, or the parameter itself.
 fn fold_params(function: &mut Function) -> bool {
     let n = function.blocks.len();
-    // For each parameter the one argument it got so far.
+    // For each parameter the one argument seen so far.
     let mut args: Vec<Vec<Option<Value>>> = function.blocks.iter().map(|b| vec![None; b.params.len()]).collect();
     let mut differs: Vec<Vec<bool>> = function.blocks.iter().map(|b| vec![false; b.params.len()]).collect();
     let mut replacements = Replacements::default();
@@ -212,7 +212,7 @@ fn fold_params(function: &mut Function) -> bool {
         let mut remove = vec![false; block.params.len()];
         for (i, &param) in block.params.iter().enumerate() {
             if let (true, Some(arg), false) = (b > 0, args[b][i], differs[b][i]) {
-                // Two parameters may stand for each other.
+                // Two parameters may replace each other.
                 if replacements.resolve(arg) != param {
                     replacements.set(param, arg);
                     remove[i] = true;
@@ -248,7 +248,7 @@ fn retain(values: &mut Vec<Value>, removed: &[bool]) {
     });
 }
 
-/// Appends blocks with one predecessor that jumps to them to that predecessor.
+/// Merges blocks into their predecessor, if it is the only one and jumps to them.
 fn merge_blocks(function: &mut Function) -> bool {
     let mut n_preds = vec![0u32; function.blocks.len()];
     for block in &function.blocks {
@@ -283,7 +283,7 @@ fn merge_blocks(function: &mut Function) -> bool {
     changed
 }
 
-/// Drops instructions without effect and block parameters whose values nobody uses.
+/// Removes instructions without effect and block parameters, if their values are unused.
 pub fn remove_dead(function: &mut Function) -> bool {
     // Where each local value comes from: an instruction, or a parameter and its position.
     #[derive(Clone, Copy)]
@@ -356,7 +356,7 @@ pub fn remove_dead(function: &mut Function) -> bool {
     changed
 }
 
-/// `select(c, true, false)` is `c`; selects by constants are decided.
+/// Folds `select(c, true, false)` to `c`, and selects by constants.
 fn select_to_cond(types: &Types, function: &mut Function) -> bool {
     let mut replacements = Replacements::default();
     for block in &function.blocks {
@@ -378,7 +378,7 @@ fn select_to_cond(types: &Types, function: &mut Function) -> bool {
             }
         }
     }
-    // Replaced selects are dead now, and gone after the next round; one that stays must not count as a change again.
+    // Replaced selects are now dead, and removed in the next round; those that stay must not count as a change again.
     if !replacements.any {
         return false;
     }

@@ -1,13 +1,13 @@
-//! Structured control flow: the form of a function that the vectorizer, and back ends without jumps, start from. Separate from
-//! [scheduling](mod@crate::schedule), since machine code needs none of it.
+//! Structured control flow: the form of a function that the vectorizer, and back ends without jumps, start from.
+//! Separate from [scheduling](mod@crate::schedule), since machine code does not need it.
 //!
 //! [`structure`] rewrites a function so that
 //!
-//! - it ends in one return, or in code that never ends; tail calls are calls;
-//! - each loop is entered at one block, its header, and one block, its latch, jumps back;
+//! - it ends in one return, or in code that never ends; tail calls become calls;
+//! - each loop is entered at one block, its header, and one block, its latch, jumps back to it;
 //! - local variables that are numbers are values.
 //!
-//! [`Regions`] then says which blocks make up a loop or a branch, and where ways that part meet again.
+//! [`Regions`] then says which blocks belong to a loop or a branch, and where paths that part meet again.
 //!
 //! ```text
 //! head(i): branch c, then(), else()          loop with header `head`, latch `join`
@@ -31,25 +31,25 @@ use rustc_hash::FxHashMap;
 /// A loop: its header dominates all of its blocks.
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// The only block where it is entered.
+    /// The only block of the loop to which blocks outside jump.
     pub header: usize,
-    /// The only block that jumps back.
+    /// The only block that jumps back to the header.
     pub latch: usize,
-    /// The loop around it.
+    /// The innermost loop around it.
     pub parent: Option<usize>,
 }
 
-/// The loops of a function, and blocks by the loops they stand in.
+/// The loops of a function, and the loop of each block.
 #[derive(Clone, Debug, Default)]
 pub struct Loops {
     /// Outer loops first.
     pub all: Vec<Loop>,
-    /// The innermost loop of each block.
+    /// The innermost loop around each block.
     pub of: Vec<Option<usize>>,
 }
 
 impl Loops {
-    /// Whether a block stands in a loop, or in one inside it.
+    /// Whether a block is in a loop, or in a loop nested in it.
     pub fn contains(&self, outer: usize, block: usize) -> bool {
         self.around(block).any(|l| l == outer)
     }
@@ -69,7 +69,7 @@ fn successors(function: &Function) -> Vec<Vec<usize>> {
     function.blocks.iter().map(|b| b.term.edges().map(|e| e.block.idx()).collect()).collect()
 }
 
-/// Rewrites the function in place; its loops. `rets_of`: the types of a function's results.
+/// Rewrites the function in place and returns its loops. `rets_of`: the types of a function's results.
 pub fn structure(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Func) -> Vec<nyala_ir::Ty>) -> Loops {
     end_by_return(types, function, rets_of);
     promote_slots_of(types, function);
@@ -85,7 +85,7 @@ pub fn structure(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Fu
     }
 }
 
-/// Tail calls become calls.
+/// Turns tail calls into calls.
 fn end_by_return(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Func) -> Vec<nyala_ir::Ty>) {
     for i in 0..function.blocks.len() {
         let Terminator::TailCall { callee, args } = function.blocks[i].term.clone() else { continue };
@@ -126,7 +126,7 @@ fn end_by_return(types: &mut Types, function: &mut Function, rets_of: &dyn Fn(Fu
     }
 }
 
-/// Several returns become jumps to one.
+/// Turns several returns into jumps to one.
 fn one_return(function: &mut Function) {
     let returns = |b: &BlockData| matches!(b.term, Terminator::Return(_));
     if function.blocks.iter().filter(|b| returns(b)).count() < 2 {
@@ -144,7 +144,8 @@ fn one_return(function: &mut Function) {
     function.blocks.push(BlockData { name: "return".into(), params, insts: Vec::new(), term });
 }
 
-/// What ends the program is copied for each way that leads to it: lanes that come there do so at once, wherever the others are.
+/// Copies blocks that end the program for each edge that leads to them: lanes that branch there execute them at once,
+/// wherever the other lanes are.
 fn one_way_to_ends(function: &mut Function) {
     let n = function.blocks.len();
     let mut ways = vec![0; n];
@@ -162,7 +163,7 @@ fn one_way_to_ends(function: &mut Function) {
     }
 }
 
-/// A copy of a block that leads nowhere.
+/// A copy of a block without successors.
 fn copy(function: &mut Function, b: usize) -> Block {
     let mut block = function.blocks[b].clone();
     let mut renamed: FxHashMap<Value, Value> = FxHashMap::default();
@@ -183,20 +184,20 @@ fn copy(function: &mut Function, b: usize) -> Block {
 
 enum Found {
     Loops(Loops),
-    /// A cycle with these ways in.
+    /// A cycle that is entered at these blocks.
     Entries(Vec<usize>),
-    /// Headers of loops with several blocks that jump back, and these.
+    /// Headers of loops with several blocks that jump back, and these blocks.
     Latches(Vec<(usize, Vec<usize>)>),
 }
 
-/// Loops are the cycles that are left when the headers of those around them are taken away.
+/// Finds loops: cycles, then within each the cycles that are left when its header is removed.
 fn find_loops(function: &Function) -> Found {
     let succs = successors(function);
     let n = succs.len();
     let mut loops = Loops { all: Vec::new(), of: vec![None; n] };
     let preds = graph::reversed(&succs);
     let mut cut = vec![false; n];
-    // Nodes among which cycles are looked for, and the loop that they are of.
+    // Nodes in which cycles are searched, and the loop that contains them.
     let mut work: Vec<(Vec<usize>, Option<usize>)> = vec![(graph::postorder(&succs, 0), None)];
     let mut search = graph::Components::default();
     let mut member = vec![usize::MAX; n];
@@ -217,7 +218,7 @@ fn find_loops(function: &Function) -> Found {
             latches.dedup();
             let twice = |l: usize| succs[l].iter().filter(|&&s| s == header).count() > 1;
             if header == 0 {
-                // Blocks change their places.
+                // The blocks are about to be renumbered.
                 return Found::Latches(vec![(header, latches)]);
             }
             let latch = latches[0];
@@ -232,14 +233,14 @@ fn find_loops(function: &Function) -> Found {
         }
     }
     if several.is_empty() {
-        // A block of an inner loop that jumps back is no end of an iteration.
+        // A latch that belongs to an inner loop does not end an iteration of the outer one.
         let inner = loops.all.iter().enumerate().filter(|(id, l)| loops.of[l.latch] != Some(*id));
         several.extend(inner.map(|(_, l)| (l.header, vec![l.latch])));
     }
     if several.is_empty() { Found::Loops(loops) } else { Found::Latches(several) }
 }
 
-/// The groups of nodes that reach each other, sorted; single nodes only with an edge to themselves.
+/// Strongly connected components, sorted; single nodes only if they have an edge to themselves.
 fn cycles(
     search: &mut graph::Components,
     succs: &[Vec<usize>],
@@ -253,7 +254,7 @@ fn cycles(
     found
 }
 
-/// All ways into a cycle lead over a new block, which branches by a number.
+/// Leads all edges into a cycle through a new block, which branches by a number.
 ///
 /// ```text
 /// jump a(x) … jump b(y)      jump in(0, x, undef) … jump in(1, undef, y)
@@ -304,10 +305,10 @@ fn one_entry(types: &mut Types, function: &mut Function, entries: &[usize]) {
     }
 }
 
-/// All jumps back to a header lead over a new block; also those to the entry, which nobody may jump to.
+/// Leads all jumps back to a header through a new block; also those to the entry, which must not be jumped to.
 fn one_latch(function: &mut Function, header: usize, latches: &[usize]) {
     if header == 0 {
-        // The entry keeps the function's parameters; what it did becomes a block.
+        // The entry keeps the function's parameters; its contents move to a new block.
         let old = function.blocks[0].params.clone();
         let tys: Vec<nyala_ir::Ty> = old.iter().map(|&p| function.ty(p)).collect();
         let new: Vec<Value> = tys.iter().map(|&ty| function.new_value(ty, "")).collect();

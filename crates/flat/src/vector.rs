@@ -1,7 +1,7 @@
-//! Operations that only vectorized code has: the table, from which keywords, arities and effects come.
+//! Operations that only vectorized code has: the table of their keywords, arities and effects.
 //!
-//! They stand apart from [`nyala_ir::Op`]: the graph has none of them. A mask is a vector of bools, as many as the lanes; where
-//! it may be missing, it is the last operand, and all lanes are active without it.
+//! They are not in [`nyala_ir::Op`], for the graph has none of them. A mask is a vector of bools, one for each lane. An
+//! optional mask is the last operand; without it all lanes are active.
 
 use crate::data::Value;
 use nyala_ir::Effect;
@@ -20,7 +20,7 @@ macro_rules! vector_ops {
             pub fn name(self) -> &'static str {
                 match self { $(VectorOp::$variant => $name,)* }
             }
-            /// Least and greatest number of operands; the last is a mask where these differ.
+            /// Least and greatest number of operands; where they differ, the last operand is an optional mask.
             pub fn arity(self) -> (usize, usize) {
                 match self { $(VectorOp::$variant => ($least, $most),)* }
             }
@@ -52,13 +52,13 @@ impl VectorOp {
         VectorOp::ALL.iter().copied().find(|op| op.name() == name)
     }
 
-    /// The mask that says which lanes access memory; none where all do.
+    /// The mask that says which lanes access memory; `None` if all do.
     pub fn mask(self, args: &[Value]) -> Option<Value> {
         let (least, most) = self.arity();
         if least < most { args.get(least).copied() } else { None }
     }
 
-    /// Where among the operands what is written stands.
+    /// The position of the value written among the operands.
     pub fn written(self) -> Option<usize> {
         match self {
             VectorOp::Store => Some(1),

@@ -1,4 +1,4 @@
-//! The rules of flat SSA. A violation is a bug of the compiler; the message names function, block and rule.
+//! The rules of flat SSA. A violation is a bug of the compiler; its message names the function, the block and the rule.
 
 use crate::analysis::Cfg;
 use crate::data::*;
@@ -7,7 +7,7 @@ use nyala_base::Id;
 use nyala_ir::types::MAX_LANES;
 use nyala_ir::{Effect, Op, Prim, Ty, TyKind, Types};
 
-/// Checks all rules; the error lists what is wrong, one sentence a line.
+/// Checks all rules; the error lists the violations, one sentence a line.
 pub fn verify(module: &Module) -> Result<(), String> {
     let mut faults = Vec::new();
     for function in &module.funcs {
@@ -65,7 +65,7 @@ fn verify_function(module: &Module, function: &Function, faults: &mut Vec<String
     verify_dominance(&mut v, &cfg);
 }
 
-/// Ids are in range, and each local value is defined once. False if later rules cannot be checked.
+/// Checks that ids are in range, and that each local value is defined once. False if later rules cannot be checked.
 fn verify_definitions(v: &mut Verifier) -> bool {
     let function = v.function;
     let n = function.values.len();
@@ -95,7 +95,7 @@ fn verify_definitions(v: &mut Verifier) -> bool {
 fn verify_dominance(v: &mut Verifier, cfg: &Cfg) {
     let function = v.function;
     let intervals = cfg.dominator_intervals();
-    // Where each local value is defined: its block and place in it, parameters at 0.
+    // Where each local value is defined: its block and the position in it, 0 for parameters.
     let mut place = vec![None; function.values.len()];
     for &b in &cfg.rpo {
         let block = function.block(b);
@@ -187,7 +187,7 @@ fn verify_op(v: &mut Verifier, op: Op, inst: &Inst, result: Option<Ty>) {
             return v.check(false, "flat SSA has no partial-evaluation operations");
         }
         Op::Tuple | Op::Struct | Op::Array => inst.args.len(),
-        // The `mem` operand is gone.
+        // In flat code these have no `mem` operand.
         _ if op.effect() != Effect::Total => op.arity() as usize - 1,
         _ => op.arity() as usize,
     };
@@ -367,7 +367,7 @@ fn verify_vector_op(v: &mut Verifier, op: VectorOp, inst: &Inst, result: Option<
     let ty = |i: usize| function.ty(inst.args[i]);
     let vector = |ty: Ty| types.as_vector(ty);
     let is_u64 = |ty: Ty| types.as_prim(ty) == Some(Prim::U64);
-    // Type and number of the lanes that the operation is about.
+    // Lane type and number of lanes of the vectors that the operation works on.
     let lanes = op.written().map(ty).or(result).and_then(vector);
     let is_mask = |ty: Ty| lanes.is_some_and(|(_, n)| vector(ty) == Some((Prim::Bool, n)));
     let has_mask = op.mask(&inst.args).is_none_or(|mask| is_mask(function.ty(mask)));

@@ -1,5 +1,5 @@
-//! Counts in one function: liveness of counted values, then code that retains and releases. Separate from what all functions
-//! of a module share ([`Program`]).
+//! Reference counts in one function: liveness of counted values, then code that retains and releases. The data that all
+//! functions of a module share is in [`Program`].
 
 use super::variables::Variables;
 use super::{Counting, Program};
@@ -10,7 +10,7 @@ use nyala_ir::{Op, Prim, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// A counted value among those of a function.
+/// The number of a counted value of a function.
 type Root = usize;
 
 /// A set of counted values.
@@ -32,7 +32,7 @@ impl Set {
     fn contains(&self, i: Root) -> bool {
         self.0[i / 64] >> (i % 64) & 1 == 1
     }
-    /// Whether it grew.
+    /// Adds the other set's elements. Whether the set grew.
     fn add(&mut self, other: &Set) -> bool {
         let mut grew = false;
         for (a, b) in self.0.iter_mut().zip(&other.0) {
@@ -47,14 +47,14 @@ impl Set {
     }
 }
 
-/// What an instruction or terminator does to counted values, one entry for each use.
+/// The counted values that an instruction or terminator uses, one entry for each use.
 #[derive(Default)]
 struct Uses {
     consumed: Vec<Root>,
     borrowed: Vec<Root>,
 }
 
-/// One function under way.
+/// The function that is being rewritten.
 pub(super) struct Counter<'p, 'm> {
     p: &'p mut Program,
     b: FunctionBuilder<'m>,
@@ -62,19 +62,19 @@ pub(super) struct Counter<'p, 'm> {
     counting: Counting,
     roots: Vec<Value>,
     root_of: FxHashMap<Value, Root>,
-    /// Environments taken out of a root, and addresses in the environment that the function owns.
+    /// Environments extracted from a counted value, and addresses in the environment that the function owns.
     aliases: FxHashMap<Value, Root>,
-    /// The variable that an address leads into, if it holds function values.
+    /// The variable that an address points into, if the variable holds function values.
     variables: FxHashMap<Value, Value>,
-    /// Values that may be addresses of these, or hold some.
+    /// Values that may be addresses of these variables, or contain one.
     addresses: FxHashSet<Value>,
-    /// Variables on the heap.
+    /// Facts about variables on the heap.
     on_heap: Rc<Variables>,
-    /// Addresses of these that are counted, and the counted addresses that a value may be derived from, each in the order of
-    /// roots.
+    /// Counted addresses of variables on the heap; and for each value the counted addresses that it may be derived
+    /// from, in the order of roots.
     bases: FxHashSet<Value>,
     derived: FxHashMap<Value, Vec<Root>>,
-    /// Where the current instruction's code goes.
+    /// Receives the current instruction's code.
     out: Vec<Inst>,
     span: Span,
 }
@@ -158,7 +158,7 @@ impl<'p, 'm> Counter<'p, 'm> {
                 self.derived.entry(v).or_default().push(root);
             }
         }
-        // Definitions stand before uses, but for blocks out of order: until nothing is new.
+        // Definitions come before uses, except for blocks out of order: repeats until nothing is new.
         loop {
             let n = self.aliases.len();
             for block in &self.b.function.blocks {
@@ -188,7 +188,7 @@ impl<'p, 'm> Counter<'p, 'm> {
         }
     }
 
-    /// Local variables with function values, and addresses in them.
+    /// Finds local variables with function values, and addresses in them.
     fn find_variables(&mut self) {
         loop {
             let n = self.variables.len();
@@ -216,7 +216,7 @@ impl<'p, 'm> Counter<'p, 'm> {
         }
     }
 
-    /// Whether some use is of an undefined function value, which would be released.
+    /// Whether an undefined function value is used, which would be released.
     fn has_undefined(&mut self) -> bool {
         let n = self.b.function.values.len();
         (0..n).map(Value::from_idx).any(|v| self.b.function.as_const(v) == Some(Const::Undef) && self.is_counted(v))
@@ -241,7 +241,7 @@ impl<'p, 'm> Counter<'p, 'm> {
                 (true, InstOp::Call(callee)) => self.on_heap.owns_param(callee, i),
                 (true, InstOp::Op(Op::Store)) => i == 1 && self.on_heap.owns_field(self.func, inst.args[0]),
                 (true, _) => false,
-                // The environment that a function owns is a root, too, and no function value.
+                // The environment that a function owns is a root, too, but no function value.
                 (false, _) => match self.root(a) {
                     Some(_) => consumes && self.is_counted(a),
                     None => is_callee_env,
@@ -252,7 +252,7 @@ impl<'p, 'm> Counter<'p, 'm> {
         uses
     }
 
-    /// What a terminator uses but for what its edges pass on.
+    /// Counted values that a terminator uses, except for those that its edges pass on.
     fn uses_of_term(&self, term: &Terminator) -> Uses {
         let mut uses = Uses::default();
         match term {
@@ -277,7 +277,8 @@ impl<'p, 'm> Counter<'p, 'm> {
         uses
     }
 
-    /// What an edge passes on: roots go over to parameters; an address in what the function owns is read there.
+    /// Counted values that an edge passes on: roots are consumed by parameters; an address in the owned environment is
+    /// read.
     fn uses_of_edge(&self, edge: &Edge) -> Uses {
         let mut uses = Uses::default();
         for &v in &edge.args {
@@ -286,7 +287,7 @@ impl<'p, 'm> Counter<'p, 'm> {
         uses
     }
 
-    /// Whether a value takes its count along wherever the type alone says that there is one.
+    /// Whether passing a value on transfers its count, because the type shows that it has one.
     fn is_passed_on(&self, v: Value) -> bool {
         self.root(v).is_some() && !self.bases.contains(&v)
     }
@@ -353,7 +354,7 @@ impl<'p, 'm> Counter<'p, 'm> {
         result
     }
 
-    /// Calls a function of the runtime with an environment, a record, or a variable that has a count.
+    /// Calls a function of the runtime with an environment, a record, or the address of a variable that has a count.
     fn call(&mut self, callee: Func, mut environment: Value) {
         if self.b.function.ty(environment) != self.p.env_ptr {
             environment = self.op(Op::Bitcast, &[environment], self.p.env_ptr);
@@ -363,7 +364,7 @@ impl<'p, 'm> Counter<'p, 'm> {
         self.push(InstOp::Call(callee), &[environment], Some(result));
     }
 
-    /// Calls a function of the runtime with each environment that a value holds.
+    /// Calls a function of the runtime with each environment in a value.
     fn for_leaves(&mut self, callee: Func, v: Value) {
         let ty = self.b.function.ty(v);
         if self.bases.contains(&v) || ty == self.p.env_ptr {
@@ -388,7 +389,7 @@ impl<'p, 'm> Counter<'p, 'm> {
         self.for_leaves(self.counting.release, v);
     }
 
-    /// A function value, or an aggregate of them, without environments.
+    /// A function value, or an aggregate of them, with null environments.
     fn empty(&mut self, ty: Ty) -> Value {
         if ty == self.p.pair {
             let code = self.b.types.code();
@@ -416,7 +417,7 @@ impl<'p, 'm> Counter<'p, 'm> {
         self.op(op, &parts, ty)
     }
 
-    /// What stands for an operand: undefined function values are nobody's.
+    /// Replaces an undefined function value by one without environment.
     fn defined(&mut self, v: Value) -> Value {
         match self.b.function.as_const(v) {
             Some(Const::Undef) if self.is_counted(v) => {
@@ -427,7 +428,7 @@ impl<'p, 'm> Counter<'p, 'm> {
         }
     }
 
-    /// Retains what is consumed more often than once, or lives on.
+    /// Retains values that are consumed and stay live, once more for each further time they are consumed.
     fn retain_for(&mut self, consumed: &[Root], after: &Set) {
         let mut given: FxHashSet<Root> = FxHashSet::default();
         for &root in consumed {
@@ -440,7 +441,7 @@ impl<'p, 'm> Counter<'p, 'm> {
     fn rewrite(&mut self, block: usize, live_in: &[Set]) {
         let insts = std::mem::take(&mut self.b.function.blocks[block].insts);
         let mut after = self.live_before_term(block, live_in);
-        // The counted values that are live behind each instruction.
+        // The counted values that are live after each instruction.
         let mut live_after: Vec<Set> = Vec::with_capacity(insts.len());
         let mut all_uses: Vec<Uses> = Vec::with_capacity(insts.len());
         let before_term = after.clone();
@@ -488,7 +489,7 @@ impl<'p, 'm> Counter<'p, 'm> {
             && let Some(slot) = inst.result
             && self.variables.contains_key(&slot)
         {
-            // The variable itself is made where the function begins.
+            // The slot itself is made in the entry block.
             if !in_entry {
                 self.empty_variable(slot, true);
             }
@@ -529,13 +530,13 @@ impl<'p, 'm> Counter<'p, 'm> {
         }
     }
 
-    /// Whether a function value is made of the environment of another one.
+    /// Whether a function value is made with the environment of another one.
     fn is_rebuilt(&self, v: Value) -> bool {
         let maker = self.out.iter().rev().find(|inst| inst.result == Some(v));
         maker.is_some_and(|inst| self.aliases.contains_key(&inst.args[1]))
     }
 
-    /// Whether an address is in the environment that a thread was given.
+    /// Whether an address is in the environment that a thread was started with.
     fn reads_own_environment(&self, mut ptr: Value) -> bool {
         if !self.p.threads.contains(&self.func) {
             return false;
@@ -563,7 +564,7 @@ impl<'p, 'm> Counter<'p, 'm> {
             Terminator::TailCall { callee, args } => {
                 *args = args.iter().map(|&v| self.defined(v)).collect();
                 self.retain_for(&uses.consumed, &none);
-                // An address of a variable that goes along is no jump.
+                // A tail call that passes the address of a variable becomes a call.
                 let (callee, args) = (*callee, args.clone());
                 let borrows = |v: &Value| self.derived.get(v).into_iter().flatten().any(|r| uses.borrowed.contains(r));
                 match args.iter().any(|a| self.addresses.contains(a) || borrows(a)) {
@@ -621,14 +622,14 @@ impl<'p, 'm> Counter<'p, 'm> {
         Terminator::Return(parts.collect())
     }
 
-    /// On an edge: retains what its target's parameters get, if it lives on; releases what does not.
+    /// Code on an edge: retains arguments that stay live, and releases values that do not.
     fn pass_on(&mut self, edge: &Edge, after: &Set, before: &Set) {
         let uses = self.uses_of_edge(edge);
         self.retain_for(&uses.consumed, after);
         self.release_dead(before, &uses, after);
     }
 
-    /// Releases what was live before and is neither consumed nor live afterwards.
+    /// Releases values that were live before and are neither consumed nor live afterwards.
     fn release_dead(&mut self, before: &Set, uses: &Uses, after: &Set) {
         for root in before.iter() {
             if !after.contains(root) && !uses.consumed.contains(&root) {
@@ -645,7 +646,7 @@ impl<'p, 'm> Counter<'p, 'm> {
         slots
     }
 
-    /// Makes a variable hold nothing, and releases what it held.
+    /// Empties a variable; releases its contents first if it `holds` any.
     fn empty_variable(&mut self, slot: Value, holds: bool) {
         let Some(ty) = self.b.types.pointee(self.b.function.ty(slot)) else { return };
         for path in self.p.leaves(self.b.types, ty).iter() {
@@ -671,7 +672,7 @@ impl<'p, 'm> Counter<'p, 'm> {
         }
     }
 
-    /// All variables are there, and hold nothing, when the function begins.
+    /// Makes all variables, empty, at the beginning of the function.
     fn begin_variables(&mut self) {
         self.span = self.b.function.span;
         for slot in self.all_variables() {

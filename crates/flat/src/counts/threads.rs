@@ -1,8 +1,8 @@
-//! Which functions may run while a thread does: their counts are atomic. Separate from [`counts`](super), because it is a
-//! question about calls.
+//! Which functions may run while another thread does, so that their counts are atomic. Separate from [`counts`](super),
+//! because it is a question about calls.
 //!
-//! `parallel` returns when all of its threads are done, so only its body, and what the body may call, runs beside others. A
-//! thread of `spawn` runs on while its maker does: a module with one has atomic counts everywhere.
+//! `parallel` returns when all of its threads are done, so only its body, and the functions that the body may call, run
+//! concurrently. A thread of `spawn` runs on while its maker does: a module that has one uses atomic counts everywhere.
 
 use super::functions_in;
 use crate::data::*;
@@ -26,7 +26,7 @@ pub(super) fn run_with_threads(module: &Module) -> FxHashSet<Func> {
         }
     }
     let mut found: FxHashSet<Func> = FxHashSet::default();
-    // What others may call: function values, and what the program gives to C.
+    // Functions that unknown callees may be: function values, and functions that the program passes to C.
     let (mut values, mut from_c) = (Vec::new(), Vec::new());
     if !work.is_empty() {
         values = module.globals.iter().flat_map(|g| functions_in(&g.init)).collect();

@@ -1,10 +1,11 @@
-//! Which addresses of variables on the heap are counted. Separate from what counts ([`Counter`](super::Counter)), because it is
-//! a question to the whole module.
+//! Which addresses of variables on the heap are counted. Separate from the code that counts
+//! ([`Counter`](super::Counter)), because it is a question about the whole module.
 //!
-//! A variable that outlives its function is made by the runtime, with a count as an environment has it
-//! ([`keep_variables`](crate::escape)). Its address is no more than a pointer in the type, so what owns it follows from where
-//! it goes: a *place* is a parameter of a function, or a field of an environment, that is given the address of such a variable
-//! by everyone. Places own what they are given. A value that comes out of a place is a *base*, as the variable itself is.
+//! A variable that outlives its function is made by the runtime, with a count as an environment has one
+//! ([`keep_variables`](crate::escape)). Its address has a plain pointer type, so its owners follow from data flow. A
+//! *place* is a parameter of a function, or a field of an environment, to which every caller or maker gives the address
+//! of such a variable. Places own what they are given. A value read from a place is a *base*, as is the result that
+//! makes the variable.
 //!
 //! ```text
 //! n: &i32 = bitcast(made)             base: it is made here
@@ -14,11 +15,11 @@
 //!   tail_call inc(x, m)               place: the second parameter of `inc`
 //! ```
 //!
-//! An environment in a frame owns nothing: it is derived from the bases in it.
+//! An environment in a frame owns nothing: it is derived from the bases that are stored in it.
 //!
 //! A base is held while something derived from it is in use: an address in it, a block's parameter, a record with it. A
-//! variable is nobody's, and lives forever, if one of its bases may go where it isn't counted: into other memory, to code that
-//! is called as a value, to a function outside the program; or if something derived from it is there when it is not.
+//! variable is never freed if one of its bases may go where it isn't counted (other memory, code that is called as a
+//! value, a function outside the program), or if something derived from the base exists where the base does not.
 
 use super::{Program, memory_of};
 use crate::analysis::Cfg;
@@ -28,25 +29,25 @@ use nyala_base::Id;
 use nyala_ir::{Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What may be given the address of a variable.
+/// A place that may be given the address of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Place {
     Param(Func, usize),
-    /// By the code that reads it.
+    /// A field of an environment, identified by the code that reads it.
     Field(Func, u64),
 }
 
-/// What all functions know of addresses of variables.
+/// The counted addresses of variables in all functions.
 #[derive(Default)]
 pub(super) struct Variables {
     places: FxHashSet<Place>,
-    /// In each function, with what may be derived from them.
+    /// The bases of each function, with the values that may be derived from each.
     bases: FxHashMap<Func, Vec<(Value, Vec<bool>)>>,
-    /// Those of variables that live forever.
+    /// Bases of variables that are never freed.
     forever: FxHashSet<(Func, Value)>,
     /// Addresses of fields that are places.
     fields: FxHashSet<(Func, Value)>,
-    /// Which parts of an environment are places, by the memory of the environment.
+    /// Which fields of an environment are places, by the memory of the environment.
     fields_of: FxHashMap<(Func, Value), Vec<u64>>,
 }
 
@@ -74,17 +75,17 @@ impl Variables {
     }
 }
 
-/// Where values go, in the whole module.
+/// Data flow of addresses in the whole module.
 #[derive(Default)]
 struct Flows {
     made: FxHashSet<(Func, Value)>,
-    /// What each place is given.
+    /// The values that each place is given.
     into: FxHashMap<Place, Vec<(Func, Value)>>,
     /// The places that a value is given to.
     of: FxHashMap<(Func, Value), Vec<Place>>,
-    /// What comes out of each place.
+    /// The values read from each place.
     out: FxHashMap<Place, Vec<(Func, Value)>>,
-    /// Places that something unknown may be given to.
+    /// Places that may be given unknown values.
     others: Vec<Place>,
     fields: Vec<Field>,
 }
@@ -103,7 +104,7 @@ impl Flows {
         self.of.entry((func, v)).or_default().push(place);
     }
 
-    /// What a function does with addresses. `taken`: see [`address_taken`].
+    /// Notes how a function moves addresses. `taken`: see [`address_taken`].
     fn note_function(&mut self, p: &Program, module: &Module, func: Func, taken: &FxHashSet<Func>) {
         let function = module.func(func);
         let is_address = |v: Value| matches!(module.types.kind(function.ty(v)), TyKind::Ptr { space: 0, .. });
@@ -117,7 +118,7 @@ impl Flows {
                 self.out.insert(Place::Param(func, i), vec![(func, param)]);
             }
         }
-        // The environment that each memory is, by the code that is called with it.
+        // Which code is called with each piece of memory as its environment.
         let mut codes: FxHashMap<Value, Vec<Func>> = FxHashMap::default();
         for inst in insts().filter(|inst| inst.op == InstOp::Op(Op::Tuple)) {
             if inst.result.is_none_or(|r| function.ty(r) != p.pair) {
@@ -127,7 +128,7 @@ impl Flows {
             match memory_of(&makers, inst.args[1]).filter(|m| makers[m].op == InstOp::Op(Op::Alloc)) {
                 Some(memory) => codes.entry(memory).or_default().push(code),
                 None if function.as_const(inst.args[1]).is_some() => {}
-                // An environment of another function value; which one is not known.
+                // An environment of another function value, which is unknown.
                 None => self.others.extend(fields_read(p, module, code)),
             }
         }
@@ -174,7 +175,7 @@ impl Flows {
         }
     }
 
-    /// The places that are given a variable's address by everyone.
+    /// The places that are given a variable's address by every caller or maker.
     fn places(&self) -> FxHashSet<Place> {
         let mut places: FxHashSet<Place> = self.out.keys().copied().collect();
         let mut source: FxHashMap<(Func, Value), Place> = FxHashMap::default();
@@ -191,7 +192,7 @@ impl Flows {
                 wrong.extend(values.filter_map(|v| self.of.get(v)).flatten());
             }
         }
-        // What no variable gets to is not asked about.
+        // Only places that the address of some variable reaches are looked at.
         let mut reached: FxHashSet<Place> = FxHashSet::default();
         let mut work: Vec<(Func, Value)> = self.made.iter().copied().collect();
         while let Some(v) = work.pop() {
@@ -205,7 +206,7 @@ impl Flows {
     }
 }
 
-/// The fields of its environment that a function reads.
+/// The fields of its environment that a function reads, as places.
 fn fields_read(p: &Program, module: &Module, code: Func) -> Vec<Place> {
     let function = module.func(code);
     let own = p.owns_environment(code).then(|| function.blocks[0].params.last().copied()).flatten();
@@ -219,7 +220,7 @@ fn fields_read(p: &Program, module: &Module, code: Func) -> Vec<Place> {
     (0..module.types.n_parts(ty).unwrap_or(0)).map(|i| Place::Field(code, i)).collect()
 }
 
-/// The memory, and which part of it, that an address is of: `lea` of some memory as a tuple.
+/// The memory and the field in it that an address points to: `lea` of some memory as a tuple.
 fn field_of(function: &Function, makers: &FxHashMap<Value, &Inst>, address: Value) -> Option<(Value, u64)> {
     let lea = makers.get(&address).filter(|inst| inst.op == InstOp::Op(Op::Lea))?;
     let idx = function.as_bits(lea.args[1])?;
@@ -235,7 +236,7 @@ fn field_of(function: &Function, makers: &FxHashMap<Value, &Inst>, address: Valu
     Some((at, idx))
 }
 
-/// Functions whose addresses are taken, and bodies of `vectorize`: not all their calls are calls by name.
+/// Functions whose addresses are taken, and bodies of `vectorize`: they may have calls that are not by name.
 fn address_taken(module: &Module) -> FxHashSet<Func> {
     let mut found: FxHashSet<Func> = module.globals.iter().flat_map(|g| super::functions_in(&g.init)).collect();
     for function in &module.funcs {
@@ -251,7 +252,7 @@ fn address_taken(module: &Module) -> FxHashSet<Func> {
     found
 }
 
-/// Finds all that is counted of variables on the heap.
+/// Finds all counted addresses of variables on the heap.
 pub(super) fn find(p: &Program, module: &Module) -> Variables {
     if !module.funcs.iter().any(|f| f.symbol() == Some(NEW_VARIABLE)) {
         return Variables::default();
@@ -284,7 +285,7 @@ pub(super) fn find(p: &Program, module: &Module) -> Variables {
     let mut bases: Vec<((Func, Value), Option<Place>)> = flows.made.iter().map(|&v| (v, None)).collect();
     bases.extend(places.iter().flat_map(|place| flows.out[place].iter().map(|&v| (v, Some(*place)))));
     bases.sort_unstable();
-    // From bases that are not counted back to the variables.
+    // Follows bases that are not counted back to their variables.
     let mut work: Vec<(Func, Value)> = Vec::new();
     let mut source: FxHashMap<(Func, Value), Place> = FxHashMap::default();
     for ((func, base), place) in bases {
@@ -311,11 +312,11 @@ pub(super) fn find(p: &Program, module: &Module) -> Variables {
     found
 }
 
-/// Whether all that is derived from a base is there only after the base.
+/// Whether everything derived from a base is defined after the base.
 pub(super) fn is_made_before(function: &Function, base: Value, derived: &[bool]) -> bool {
     let cfg = Cfg::new(function);
     let intervals = cfg.dominator_intervals();
-    // Blocks, and positions in them.
+    // Values with their block and their position in it.
     let mut places: Vec<(Value, usize, usize)> = Vec::new();
     for (i, block) in function.blocks.iter().enumerate().filter(|(i, _)| cfg.is_reachable(Block::from_idx(*i))) {
         places.extend(block.params.iter().map(|&v| (v, i, 0)));

@@ -1,4 +1,4 @@
-//! Bodies: the blocks of a function, where its operations stand, its calls and jumps.
+//! Bodies: the blocks of a function, the placement of its operations, its calls and jumps.
 
 use super::exits::Target;
 use super::{Building, Scheduler, Variable, store_env, tuple_part, unpack, variable_of};
@@ -10,7 +10,7 @@ use nyala_ir::scalar::{ATOMICS, ORDERS, eval_atomic, scope_of_name};
 use nyala_ir::{Builtin, Cont, Effect, LaneOp, Linkage, Node, Op, Ty, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The way out where native code has none.
+/// The help for limitations of native code.
 pub(super) const INTERPRETED: &str = "`nyala run --engine interp` executes it";
 
 impl Scheduler<'_> {
@@ -47,7 +47,7 @@ impl Scheduler<'_> {
         b.records.extend(self.exits.records(k).into_iter().zip(values[own.len()..].iter().copied()));
         self.narrow_scopes(&mut b, k);
         self.make_room(&mut b);
-        // Before there are terminators: where operations go depends on them.
+        // Before blocks have terminators, since the placement of operations depends on their edges.
         let successors = |c: &Cont| self.successors(&b, *c).iter().map(|t| b.blocks[t].idx()).collect();
         let cfg = Cfg::of(order.iter().map(successors).collect());
         let placed = self.place(&b, &order, &cfg);
@@ -63,8 +63,8 @@ impl Scheduler<'_> {
         self.finish_records(&mut b);
     }
 
-    /// What is promised of addresses holds in functions inside, too. Each has a scope of its own for it, a part of that
-    /// around it.
+    /// Gives functions their own alias scopes for promises about addresses made in functions around them: each a part
+    /// of the scope around it.
     fn narrow_scopes(&mut self, b: &mut Building, k: Cont) {
         let w = self.w;
         for v in self.needs(k) {
@@ -77,7 +77,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Blocks of everything the function's control flow reaches; in order of discovery.
+    /// Makes blocks for all continuations that the function's control flow reaches; in order of discovery.
     pub(super) fn make_blocks(&mut self, b: &mut Building) -> Vec<Cont> {
         let w = self.w;
         let mut order = vec![b.cont];
@@ -117,7 +117,7 @@ impl Scheduler<'_> {
         order
     }
 
-    /// Blocks that a continuation's body goes on at, or where exits of what it calls may arrive.
+    /// Blocks where a continuation's body continues, or where exits of its callee may arrive.
     pub(super) fn successors(&self, b: &Building, c: Cont) -> Vec<Cont> {
         let w = self.w;
         let Some(body) = w.body(c) else { return Vec::new() };
@@ -137,14 +137,14 @@ impl Scheduler<'_> {
         found
     }
 
-    /// Which operations stand in which block, in order.
+    /// The operations of each block, in order.
     pub(super) fn place(&mut self, b: &Building, order: &[Cont], cfg: &Cfg) -> Vec<Vec<Val>> {
-        // Positions in `ops`, from 1: a table that serves for all functions.
+        // Positions in `ops`, from 1: the table is reused for all functions.
         let mut number = std::mem::take(&mut self.numbers);
         let w = self.w;
         let tree = cfg.dominator_tree();
         let depth = loop_depths(cfg, &tree);
-        // The nearest dominator that is in fewer loops.
+        // For each block the nearest dominator that is in fewer loops.
         let mut outside: Vec<Option<Block>> = vec![None; depth.len()];
         for &block in &cfg.rpo[1..] {
             let up = cfg.idom[block.idx()];
@@ -154,7 +154,7 @@ impl Scheduler<'_> {
         let mut conts: Vec<Cont> =
             order.iter().copied().filter(|c| cfg.position[b.blocks[c].idx()] != usize::MAX).collect();
         conts.sort_by_key(|c| cfg.position[b.blocks[c].idx()]);
-        // Operands stand before their users in this list.
+        // In this list operands come before their users.
         let mut ops: Vec<(Val, Block)> = Vec::new();
         for &c in &conts {
             let block = b.blocks[&c];
@@ -171,7 +171,7 @@ impl Scheduler<'_> {
                     let at = &mut uses[i as usize];
                     *at = Some(at.map_or(block, |at| Block::from_idx(tree.meet(at.idx(), block.idx()))));
                 } else if let Node::Cont(c) = w.node(v) {
-                    // Calls and closures of a function take what is free in it.
+                    // Calls and closures of a function use its free values.
                     if self.exits.is_entry(c) {
                         work.extend(self.needs(c));
                     }
@@ -187,7 +187,7 @@ impl Scheduler<'_> {
                     add_use(&mut uses, a, b.blocks[&c]);
                 }
             }
-            // Exits of what it calls may need more.
+            // Exits of the callee may need further values.
             for x in self.exits.uses(c).callee.map(|f| self.exits.exits(f)).unwrap_or_default() {
                 add_use(&mut uses, self.exits.at_call(w, c, x), b.blocks[&c]);
             }
@@ -222,8 +222,8 @@ impl Scheduler<'_> {
         placed
     }
 
-    /// Puts operations that other functions share with this one among those that the graph computes here, before their
-    /// first users.
+    /// Inserts operations on values of this function, which the graph computes in other functions, into `ops`, before
+    /// their first users.
     fn add_local_ops(&self, b: &Building, conts: &[Cont], ops: &mut Vec<(Val, Block)>) {
         let w = self.w;
         let local = self.exits.local_ops(b.cont);
@@ -275,7 +275,8 @@ impl Scheduler<'_> {
         *ops = order;
     }
 
-    /// Whether `v` is a part of what an operation with effects gives: its value, an address mostly, or the next `mem`.
+    /// Whether `v` is a part of the result of an operation with effects: its value, often an address, or the next
+    /// `mem`.
     pub(super) fn is_made(&self, v: Val) -> bool {
         let has_effect = |v: Val| self.w.as_op(v).is_some_and(|op| op.effect() == Effect::Write);
         self.w.is_op(v, Op::Extract) && has_effect(self.w.args(v)[0])
@@ -288,7 +289,7 @@ impl Scheduler<'_> {
         fb
     }
 
-    /// Emits an operation that `place` gave to the block.
+    /// Emits an operation that `place` put into the block.
     pub(super) fn emit(&mut self, b: &mut Building, block: Block, v: Val) {
         let w = self.w;
         let Node::Op(op) = w.node(v) else { return };
@@ -315,7 +316,7 @@ impl Scheduler<'_> {
         let mut args: Vec<Value> = w.args(v)[takes_mem as usize..n].iter().map(|&a| self.value(b, block, a)).collect();
         let span = w.origin(v);
         if let Some(&scope) = w.args(v).get(n) {
-            // The widest will do where nobody knows it yet.
+            // The widest scope is correct where it is not known yet.
             let number = w.as_lit(scope).or_else(|| Some(scope_of_name(&w.text_at(scope)?))).unwrap_or(0);
             args.push(self.builder(b, block, span).literal(nyala_ir::Prim::I32, number));
         }
@@ -325,7 +326,7 @@ impl Scheduler<'_> {
                 return Some(fb.literal(nyala_ir::Prim::Bool, 0));
             }
             Op::Hlt | Op::Unfold | Op::Run => return Some(args[0]),
-            // Nothing on a CPU.
+            // Does nothing on a CPU.
             Op::Pipeline => return None,
             Op::WorkItem => {
                 let message = "numbers of work items are not supported yet, but by the interpreter";
@@ -378,7 +379,7 @@ impl Scheduler<'_> {
         Some(fb.op(op, &args, ty))
     }
 
-    /// What compiled code must know of an atomic operation, and what it must be.
+    /// Checks that compiled code knows the operation, order and scope of an atomic, and that these are allowed.
     fn check_atomic(&mut self, op: Op, v: Val) {
         let w = self.w;
         let (args, span, name) = (w.args(v), w.origin(v), op.name());
@@ -419,7 +420,7 @@ impl Scheduler<'_> {
         self.have_values.push(v);
     }
 
-    /// The flat value of a graph value that is needed in `block`.
+    /// The flat value of a graph value, for a use in `block`.
     pub(super) fn value(&mut self, b: &mut Building, block: Block, v: Val) -> Value {
         if let Some(value) = self.known_value(v) {
             return value;
@@ -438,7 +439,7 @@ impl Scheduler<'_> {
             }
             Node::Undef | Node::Builtin(_) => return function(self, Const::Undef),
             Node::Param(..) if !self.exits.is_record(w, v) => {
-                // What depends on a parameter without a value was reported.
+                // A value that depends on an unsupported parameter has been reported already.
                 if self.limitations.is_empty() {
                     self.limitation(
                         w.cont(b.cont).origin,
@@ -462,7 +463,7 @@ impl Scheduler<'_> {
         value
     }
 
-    /// A function as a value: its code and, on the heap, what is free in it.
+    /// Makes a function value: a pair of its code and, on the heap, its free values.
     pub(super) fn make_closure(&mut self, b: &mut Building, block: Block, k: Cont) -> Value {
         let w = self.w;
         let span = w.cont(k).origin;
@@ -474,7 +475,7 @@ impl Scheduler<'_> {
         fb.op(Op::Tuple, &[code, env], pair)
     }
 
-    /// Values of what is free in a function, and the records that it needs.
+    /// The free values of a function, and the records that it needs.
     pub(super) fn free_values(&mut self, b: &mut Building, block: Block, k: Cont) -> Vec<Value> {
         let mut values: Vec<Value> = self.needs(k).into_iter().map(|v| self.value(b, block, v)).collect();
         for v in self.exits.records(k) {
@@ -483,7 +484,7 @@ impl Scheduler<'_> {
         values
     }
 
-    /// An environment of a function, on the heap; null if it needs none.
+    /// Makes the environment of a function, on the heap; null if it needs none.
     pub(super) fn env_on_heap(&mut self, b: &mut Building, block: Block, k: Cont) -> Value {
         let values = self.free_values(b, block, k);
         let tys = self.free_tys(k);

@@ -1,9 +1,10 @@
-//! By which continuations functions leave, other than by their return. Apart from the making of code, because calls
-//! depend on what the functions called do, and these on what they call.
+//! The continuations by which functions leave, other than by their return. Separate from code generation, because calls
+//! depend on the exits of their callees, and these on the exits of the callees' callees.
 //!
-//! A continuation that depends on the return of a function belongs to the activations of that function (or of one nested
-//! in it, if it needs values of that). Who calls it from elsewhere *exits*: control goes back to the activation. What
-//! needs no return, as a block that ends the program, belongs to nobody and is copied to where it is called.
+//! A continuation that depends on the return of a function belongs to the activations of that function (or of one
+//! nested in it, if it needs values of that). Code that calls it from elsewhere *exits*: control returns to the
+//! activation. A continuation that needs no return, such as a block that ends the program, belongs to no function and
+//! is copied to its callers.
 //!
 //! ```text
 //! cont find(m, x, ret) = walk(m, root, k)
@@ -12,9 +13,9 @@
 //!   cont found(m.3) = ret(m.3, true)
 //! ```
 //!
-//! Where only known calls lead from an activation to an exit, each function on the way has its own number for it. A
-//! continuation parameter of a function is such an exit as well: each call says what it means there. Continuations that
-//! are stored, or captured by function values, are values: pointers to *records* in the activation they belong to.
+//! Where only known calls lead from an activation to an exit, each function on the way has its own number for the exit.
+//! A continuation parameter of a function is such an exit as well: each call says what it means there. Continuations
+//! that are stored, or captured by function values, are values: pointers to *records* in the activation they belong to.
 
 use super::is_continuation;
 use nyala_base::SideTable;
@@ -25,50 +26,50 @@ use std::collections::BTreeSet;
 
 #[derive(Default)]
 pub(super) struct Exits {
-    /// Nothing of all this occurs.
+    /// Whether the program has no exits.
     is_trivial: bool,
     uses: SideTable<Cont, Uses>,
-    /// Functions with a body, and continuations that belong to nobody and are values.
+    /// Functions with a body, and continuations that belong to no function and are values.
     pub entries: Vec<Cont>,
     is_function: SideTable<Cont, bool>,
     is_entry: SideTable<Cont, bool>,
     is_value: SideTable<Cont, bool>,
     /// Continuation parameters, besides returns, that are passed as values.
     by_value: FxHashSet<Val>,
-    /// The function to whose activations a block belongs, if it does to one.
+    /// The function to whose activations a block belongs, if it belongs to one.
     home: SideTable<Cont, Option<Cont>>,
     /// The blocks of each entry, itself first.
     regions: SideTable<Cont, Vec<Cont>>,
     exits: SideTable<Cont, BTreeSet<Val>>,
-    /// Who may be left by a continuation that is a value.
+    /// Whether a function may be left by a continuation that is a value.
     is_far: SideTable<Cont, bool>,
-    /// The same of function values, by type.
+    /// Types of function values that may be left in that way.
     far_types: FxHashSet<Ty>,
-    /// Exits of which an entry is given the record.
+    /// For each entry the exits whose records it is given.
     records: SideTable<Cont, BTreeSet<Val>>,
-    /// Continuations of its own that an entry makes values of.
+    /// For each entry its own continuations that it makes values of.
     reified: SideTable<Cont, BTreeSet<Val>>,
     needs: SideTable<Cont, BTreeSet<Val>>,
     local_ops: SideTable<Cont, FxHashSet<Val>>,
 }
 
-/// What the body of a continuation does with others.
+/// How the body of a continuation uses others.
 #[derive(Clone, Default)]
 pub(super) struct Uses {
-    /// Where it goes on.
+    /// Continuations where it continues.
     control: Vec<Val>,
-    /// Continuations, and functions, that it makes values of.
+    /// Continuations and functions that it uses as values.
     values: Vec<Val>,
-    /// Continuations that the function it calls gets as parameters.
+    /// Continuations passed to the known callee: parameter and argument.
     passed: Vec<(Val, Val)>,
     pub callee: Option<Cont>,
-    /// The type of a function value that it calls.
+    /// The type of the function value that it calls, if it calls one.
     pub indirect: Option<Ty>,
-    /// What the call returns to.
+    /// The return continuation of the call.
     pub ret: Option<Val>,
 }
 
-/// What a continuation is for a function that goes on at it.
+/// The role of a continuation in a function that calls it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Target {
     Block(Cont),
@@ -110,7 +111,7 @@ impl Exits {
         e
     }
 
-    /// Whether it is compiled as a function: it is one, or it belongs to nobody and is a value.
+    /// Whether it is compiled as a function: it is one, or it belongs to no function and is a value.
     pub(super) fn is_entry(&self, k: Cont) -> bool {
         self.is_function[k] || self.is_entry[k]
     }
@@ -141,7 +142,7 @@ impl Exits {
         types
     }
 
-    /// The exits of a function that its callers have to know. A function value's are given as records.
+    /// The exits of a function that its callers have to know; empty for function values, which get records instead.
     pub(super) fn exits(&self, k: Cont) -> Vec<Val> {
         if self.is_value[k] { Vec::new() } else { self.exits[k].iter().copied().collect() }
     }
@@ -154,17 +155,17 @@ impl Exits {
         self.reified[k].iter().copied().collect()
     }
 
-    /// What is free in an entry, records not counted; sorted.
+    /// The free values of an entry, without records; sorted.
     pub(super) fn needs(&self, nest: &Nest, k: Cont) -> Vec<Val> {
         if self.is_trivial { nest.free(k).to_vec() } else { self.needs[k].iter().copied().collect() }
     }
 
-    /// Operations on values of a function that the graph computes in others, which exit to it.
+    /// Operations on values of a function that the graph computes in other functions, which exit to it.
     pub(super) fn local_ops(&self, entry: Cont) -> &FxHashSet<Val> {
         &self.local_ops[entry]
     }
 
-    /// Whether calls do not say by an argument, but in the code after them, what the parameter is.
+    /// Whether the code after calls says what the parameter is, so that no argument is passed for it.
     pub(super) fn is_static(&self, w: &World, param: Val) -> bool {
         let Node::Param(k, i) = w.node(param) else { return false };
         is_continuation(&w.types, w.ty(param))
@@ -173,7 +174,7 @@ impl Exits {
             && !self.by_value.contains(&param)
     }
 
-    /// Whether it belongs to an activation: a return, or a parameter that is an exit of the function it is one of.
+    /// Whether it belongs to an activation: the return of a function, or a parameter that is an exit of its function.
     fn is_anchor(&self, w: &World, v: Val) -> bool {
         let Node::Param(k, i) = w.node(v) else { return false };
         self.is_function[k]
@@ -181,7 +182,7 @@ impl Exits {
             && (i as usize + 1 == w.params(k).len() || !self.by_value.contains(&v))
     }
 
-    /// What `v` is in a function.
+    /// The role of `v` in a function.
     pub(super) fn target(&self, w: &World, entry: Cont, v: Val) -> Target {
         match w.node(v) {
             Node::Cont(c) if self.is_function[c] => Target::Value,
@@ -200,7 +201,7 @@ impl Exits {
         }
     }
 
-    /// What an exit of the function that `c` calls is for the caller.
+    /// The continuation that an exit of the function called by `c` means in the caller.
     pub(super) fn at_call(&self, w: &World, c: Cont, exit: Val) -> Val {
         match w.node(exit) {
             Node::Param(k, _) if Some(k) == self.uses[c].callee && self.is_static(w, exit) => {
@@ -210,14 +211,14 @@ impl Exits {
         }
     }
 
-    /// Continuations and functions that `c` makes values of.
+    /// Continuations and functions that `c` uses as values.
     fn values<'a>(&'a self, c: Cont) -> impl Iterator<Item = Val> + 'a {
         let uses = &self.uses[c];
         let passed = uses.passed.iter().filter(|p| self.by_value.contains(&p.0)).map(|p| p.1);
         uses.values.iter().copied().chain(passed)
     }
 
-    /// Blocks and the return of `entry` that code in its block `c` makes values of.
+    /// Blocks and the return of `entry` that code in its block `c` uses as values.
     pub(super) fn reified_at(&self, w: &World, nest: &Nest, entry: Cont, c: Cont) -> Vec<Val> {
         if self.is_trivial {
             return Vec::new();
@@ -231,7 +232,7 @@ impl Exits {
         found
     }
 
-    /// Whether it needs a record as a value: it belongs to an activation.
+    /// Whether a value needs a record: it is a continuation that belongs to an activation.
     pub(super) fn is_record(&self, w: &World, v: Val) -> bool {
         match w.node(v) {
             Node::Cont(c) => !self.is_function[c] && self.home[c].is_some(),
@@ -239,7 +240,7 @@ impl Exits {
         }
     }
 
-    /// Blocks of `entry` at which exits of the call in `c` arrive.
+    /// Blocks of `entry` where exits of the call in `c` arrive.
     pub(super) fn landings(&self, w: &World, entry: Cont, c: Cont) -> Vec<Cont> {
         let Some(callee) = self.uses[c].callee.filter(|_| !self.is_trivial) else { return Vec::new() };
         let mut found = Vec::new();
@@ -261,7 +262,7 @@ impl Exits {
         for &c in &nest.conts {
             let Some(body) = w.body(c) else { continue };
             let mut uses = Uses::default();
-            // Whose operands are values.
+            // Operations whose operands are values.
             let mut work: Vec<Val> = nest.ops(c).iter().flat_map(|&v| w.args(v)).copied().collect();
             match w.node(body.callee) {
                 Node::Builtin(b) => {
@@ -335,7 +336,8 @@ impl Exits {
         }
     }
 
-    /// Whoever calls a function without knowing it, knows nothing of what its parameters mean either.
+    /// Marks the parameters of a function with unknown callers as passed by value, since these do not know what they
+    /// mean.
     fn pass_by_value(&mut self, w: &World, k: Cont) {
         let params = w.params(k);
         for &p in &params[..params.len().saturating_sub(1)] {
@@ -345,7 +347,7 @@ impl Exits {
         }
     }
 
-    /// Which activations blocks belong to, what is an entry, and its blocks.
+    /// Finds the activations that blocks belong to, the entries, and the blocks of each.
     fn find_homes(&mut self, w: &World, nest: &Nest) {
         self.home.clear();
         self.regions.clear();
@@ -395,7 +397,7 @@ impl Exits {
                 self.regions[home].push(c);
             }
         }
-        // What belongs to nobody is copied.
+        // Copies blocks that belong to no function.
         for &k in &self.entries {
             let mut region = std::mem::take(&mut self.regions[k]);
             let mut seen: FxHashSet<Cont> = region.iter().copied().collect();
@@ -416,12 +418,12 @@ impl Exits {
         }
     }
 
-    /// What functions leave by, themselves or in what they call.
+    /// Finds the exits of functions: their own and those of their callees.
     fn find_exits(&mut self, w: &World) {
         self.exits.clear();
         self.is_far.clear();
         self.far_types.clear();
-        // Calls of a record leave by it.
+        // Calls of a record's continuation leave by it.
         for &k in &self.entries {
             for &c in &self.regions[k] {
                 let given = self.values(c).filter(|&v| self.is_record(w, v));
@@ -475,7 +477,7 @@ impl Exits {
         (exits, is_far)
     }
 
-    /// Which records entries are given and make. True if a parameter turned out to be a value.
+    /// Finds the records that entries are given and make. Returns true if a parameter turned out to be passed by value.
     fn find_records(&mut self, w: &World, nest: &Nest) -> bool {
         self.records.clear();
         self.reified.clear();
@@ -501,7 +503,7 @@ impl Exits {
                         Target::Block(_) | Target::Return => changed |= self.reified[k].insert(v),
                         Target::Value => {}
                     }
-                    // A return stays one.
+                    // The return continuation stays static.
                     if self.is_static(w, v) {
                         self.by_value.insert(v);
                     }
@@ -511,7 +513,7 @@ impl Exits {
         self.by_value.len() != before
     }
 
-    /// Values of others that each entry, or an entry it refers to, needs.
+    /// Finds the values of others that each entry, or an entry it refers to, needs.
     fn find_needs(&mut self, w: &World, nest: &Nest) {
         let mut referrers: SideTable<Cont, Vec<Cont>> = SideTable::default();
         let mut work: Vec<(Cont, Val)> = Vec::new();

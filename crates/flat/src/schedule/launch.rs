@@ -1,6 +1,6 @@
 //! Launches: the bodies of `parallel` and `spawn` become callbacks that the runtime calls on other threads
-//! (`docs/design/targets.md`, Launches on the CPU). Apart from the other calls, because here code leaves the function it was
-//! written in.
+//! (`docs/design/targets.md`, Launches on the CPU). Separate from other calls, because the code moves out of the
+//! function that contains it.
 //!
 //! ```text
 //! parallel(m, n, lo, hi, body, next)      env = slot; store env ← what is free in body
@@ -9,8 +9,8 @@
 //! callback body.callback(env, lo, hi) { load what is free; call body(lo, hi, …) }
 //! ```
 //!
-//! The environment of a parallel body lies in the frame of the launcher, who waits; that of a thread on the heap, and the
-//! runtime frees it.
+//! The environment of a parallel body lies in the frame of the launcher, which waits for it. That of a thread lies on
+//! the heap; the runtime frees it.
 
 use super::{Building, Scheduler, load_env, store_env};
 use crate::data::*;
@@ -40,7 +40,7 @@ impl Scheduler<'_> {
         Terminator::Jump(self.edge_to(b, body.args[5], Vec::new(), body.origin))
     }
 
-    /// What the vectorizer makes a loop of.
+    /// Launches a body of `vectorize`, which the vectorizer makes a loop of.
     pub(super) fn launch_lanes(&mut self, b: &mut Building, block: Block, body: nyala_ir::Body) -> Terminator {
         let next = Terminator::Jump(self.edge_to(b, body.args[6], Vec::new(), body.origin));
         let Some(k) = self.launched(body, body.args[5], body.args[6], true) else { return next };
@@ -88,7 +88,7 @@ impl Scheduler<'_> {
         self.builder(b, block, span).call(func, args, &[]);
     }
 
-    /// The function that a body is. `None`: the limitations say why not.
+    /// The function of a body. `None` if it is unsupported; a limitation is reported.
     fn launched(&mut self, launch: nyala_ir::Body, body: Val, next: Val, in_lanes: bool) -> Option<Cont> {
         let Some(k) = self.w.as_cont(body) else {
             self.limitation(
@@ -105,7 +105,7 @@ impl Scheduler<'_> {
         Some(k)
     }
 
-    /// The callback for a body, and the function that it is.
+    /// The callback for a body, and the body's function.
     fn callback(&mut self, launch: nyala_ir::Body, body: Val, next: Val) -> Option<(Func, Cont)> {
         let k = self.launched(launch, body, next, false)?;
         if let Some(code) = self.callbacks[k] {
@@ -130,7 +130,7 @@ impl Scheduler<'_> {
         Some((code, k))
     }
 
-    /// Where the body `k` goes on at something that lies outside: a continuation of the function around it.
+    /// The source location where the body `k` continues outside: at a continuation of a function around it.
     fn leaves(&self, k: Cont, next: Val) -> Option<Span> {
         let w = self.w;
         let outer: Vec<Val> = self.nest.free(k).iter().copied().filter(|&v| self.is_continuation(w.ty(v))).collect();
@@ -160,13 +160,13 @@ impl Scheduler<'_> {
         Some(found.unwrap_or(w.cont(k).origin))
     }
 
-    /// The same where the launch is in a loop, so that all of the body comes after it, too. What is inside may still come to
-    /// the end of the body, on a way that does not begin the body again.
+    /// Like `leaves`, for launches in a loop, where all of the body is also reachable after the launch. Code inside the
+    /// body can reach its end without starting the body again.
     fn leaves_in_loop(&self, k: Cont, outer: &[Val]) -> Option<Span> {
         let w = self.w;
         let end = w.params(k).last().copied();
         let values = |c: Cont| w.body(c).into_iter().flat_map(|body| body.args.iter().copied().chain([body.callee]));
-        // Those that lead to some that are marked, and not by `k`.
+        // Continuations that lead to a marked one without passing through `k`.
         let leads = |marked: &dyn Fn(Cont) -> bool| {
             let mut order = vec![k];
             let mut seen: FxHashSet<Cont> = order.iter().copied().collect();
@@ -195,7 +195,7 @@ impl Scheduler<'_> {
     }
 }
 
-/// A callback's address for the runtime.
+/// The code address of a callback, for the runtime.
 fn code_address(b: &mut FunctionBuilder, code: Func) -> Value {
     let ty = b.types.code();
     b.function.constant(Const::CFunc(code), ty)

@@ -1,4 +1,4 @@
-//! Code that leaves functions by other ways than their return, and that arrives where they lead ([`super::exits`]).
+//! Code that leaves functions by other ways than their return, and code where these ways arrive ([`super::exits`]).
 //!
 //! ```text
 //! walk exits by `found`:                       find calls it:
@@ -7,10 +7,11 @@
 //!                                                branch eq(number, 0), k(), found(extract(r, 0))
 //! ```
 //!
-//! A continuation that is a value is a pair of code and record, as function values are of code and environment: its code
-//! notes the arguments in the record and returns [`FAR`] with the record. Functions that make records compare the first
-//! word of one that comes back with an address in their own frame, and go on if it is theirs. The record lies in that
-//! frame, but on the heap if it has to keep values that another record of the same continuation may have others for.
+//! A continuation that is a value is a pair of code and record, as function values are pairs of code and environment:
+//! its code stores the arguments in the record and returns [`FAR`] with the record. A function that makes records
+//! compares the first word of a returned record with an address in its own frame, and continues there if it is its own.
+//! The record lies in that frame, or on the heap if it keeps values that may differ in another record of the same
+//! continuation.
 
 use super::exits::Target;
 use super::results::FAR;
@@ -26,15 +27,15 @@ pub(super) struct Made {
     target: Val,
     /// The record in the frame.
     slot: Value,
-    /// Addresses of the record, one for each place that makes it a value.
+    /// Addresses of the record, one for each use that makes the continuation a value.
     addresses: Vec<(Block, Value)>,
 }
 
-/// Records begin with whose frame it is and which continuation.
+/// Head of a record: the frame it belongs to, and the number of the continuation.
 const N_HEAD: usize = 2;
 
 impl Scheduler<'_> {
-    /// Goes on at a continuation with values for its parameters.
+    /// Continues at a continuation with values for its parameters.
     pub(super) fn goto(&mut self, b: &mut Building, block: Block, to: Val, args: Vec<Value>, span: Span) -> Terminator {
         match self.exits.target(self.w, b.cont, to) {
             Target::Block(c) if b.blocks.contains_key(&c) && c != b.cont => {
@@ -118,7 +119,7 @@ impl Scheduler<'_> {
         self.module.funcs[b.func.idx()].blocks[block.idx()].term = term;
     }
 
-    /// All results of the function for those of its return.
+    /// All results of the function, for its return with these arguments.
     fn own_results(&mut self, b: &Building, args: Vec<Value>) -> Vec<Value> {
         match self.groups.of(b.cont) {
             Some(group) => {
@@ -146,7 +147,7 @@ impl Scheduler<'_> {
         Terminator::Return(self.results(b, group, &[place], &[record], FAR))
     }
 
-    /// Goes on where a record that came back leads: here, or with who called this function.
+    /// Continues where a returned record leads: in this function, or in a caller.
     fn arrive_far(&mut self, b: &mut Building, record: Value) -> Terminator {
         if b.made.is_empty() {
             return self.return_far(b, record);
@@ -162,7 +163,7 @@ impl Scheduler<'_> {
         Terminator::Jump(Edge { block, args: vec![record] })
     }
 
-    /// After a call in block `c`: to where it returns, or to where its number says.
+    /// Continues after a call in block `c`: at its return, or at the exit that the returned number says.
     pub(super) fn after_call(
         &mut self,
         b: &mut Building,
@@ -180,7 +181,7 @@ impl Scheduler<'_> {
         };
         let layout = self.groups.all[group].clone();
         let number = results[layout.number()];
-        // Ways to go on, by number; those that go on with the caller, and mean the same there, are one.
+        // The ways to continue, by number. Those that continue in the caller with the same number there are one way.
         let same_group = self.groups.of(b.cont) == Some(group);
         let (mut passes, mut ways) = (false, Vec::new());
         for x in callee.map(|f| self.exits.exits(f)).unwrap_or_default() {
@@ -219,7 +220,7 @@ impl Scheduler<'_> {
         self.switch(b, block, number, targets, span)
     }
 
-    /// Goes to the target whose number it is; the last one needs no test.
+    /// Branches to the target with this number; the last target needs no test.
     fn switch(
         &mut self,
         b: &Building,
@@ -254,7 +255,7 @@ impl Scheduler<'_> {
 
     // Records.
 
-    /// Room in the frame for the records that the function makes.
+    /// Makes room in the frame for the records of this function.
     pub(super) fn make_room(&mut self, b: &mut Building) {
         let reified = self.exits.reified(b.cont);
         if reified.is_empty() {
@@ -273,7 +274,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Types of what a continuation takes.
+    /// Types of the parameters of a continuation.
     fn payload(&mut self, continuation: Val) -> Vec<Ty> {
         let tys = self.w.types.cn_params(self.w.ty(continuation)).unwrap_or(&[])[1..].to_vec();
         tys.into_iter().map(|t| self.ty(t)).collect()
@@ -299,7 +300,7 @@ impl Scheduler<'_> {
         address
     }
 
-    /// A continuation as a value.
+    /// Makes a continuation a value: a pair of code and record.
     pub(super) fn continuation_pair(&mut self, b: &mut Building, block: Block, of: Val) -> Value {
         let span = self.w.as_cont(of).map_or(Span::NONE, |c| self.w.cont(c).origin);
         let record = self.record(b, block, of, span);
@@ -313,7 +314,7 @@ impl Scheduler<'_> {
         fb.op(Op::Tuple, &[code, env], pair)
     }
 
-    /// The code of continuations of this type that are values.
+    /// The code of continuations of this type that are values, declared on demand.
     fn leaver(&mut self, ty: Ty) -> Func {
         if let Some(&func) = self.leavers.get(&ty) {
             return func;
@@ -344,7 +345,7 @@ impl Scheduler<'_> {
         func
     }
 
-    /// The block where records come back, and what they keep.
+    /// Fills the block where records arrive, and stores the values that records keep.
     pub(super) fn finish_records(&mut self, b: &mut Building) {
         let Some(arrive) = b.far else { return };
         let mut kept: FxHashMap<Value, Value> = FxHashMap::default();
@@ -418,7 +419,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Makes the record of which `address` is the address one on the heap, with the values that `env` has now.
+    /// Replaces the record at `address` by one on the heap, with the current values of `env`.
     fn put_on_heap(
         &mut self,
         b: &Building,
@@ -445,7 +446,7 @@ impl Scheduler<'_> {
             span,
             fast: false,
         });
-        // What it keeps may be computed after the address.
+        // The values that it keeps may be computed after the address.
         let last = rest.iter().rposition(|i| i.result.is_some_and(|r| env.contains(&r))).map_or(0, |i| i + 1);
         let after = rest.split_off(last);
         fb.function.blocks[block.idx()].insts.extend(rest);
@@ -487,7 +488,7 @@ fn fill(fb: &mut FunctionBuilder, address: Value, ty: Ty, first: usize, values: 
     }
 }
 
-/// Writes the arguments of a continuation into its record.
+/// Stores the arguments of a continuation in its record.
 fn fill_record(fb: &mut FunctionBuilder, address: Value, tys: &[Ty], args: &[Value]) {
     let ty = record_ty(fb.types, tys, &[]);
     fill(fb, address, ty, N_HEAD, args);
@@ -503,7 +504,7 @@ fn slot_in_entry(fb: &mut FunctionBuilder, ty: Ty) -> Value {
     slot
 }
 
-/// Lets a value live in memory between blocks, where another definition reaches some of its uses.
+/// Keeps a value in memory between blocks, for another definition reaches some of its uses.
 fn demote(fb: &mut FunctionBuilder, value: Value, slot: Value) {
     let ty = fb.function.ty(value);
     for i in 0..fb.function.blocks.len() {
@@ -542,7 +543,7 @@ fn demote(fb: &mut FunctionBuilder, value: Value, slot: Value) {
     }
 }
 
-/// Local values that each block needs from others.
+/// Local values of other blocks that each block needs.
 fn live_in(function: &Function) -> Vec<FxHashSet<Value>> {
     let n = function.blocks.len();
     let mut live: Vec<FxHashSet<Value>> = vec![FxHashSet::default(); n];

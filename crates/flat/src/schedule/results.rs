@@ -1,8 +1,9 @@
-//! What functions return that may be left by other ways than their return: their results, values of the exits, and a
-//! number, the last result, that says which way it was. 0 is the return, 1 a record ([`super::exits`]).
+//! The results of functions that may be left by other ways than their return: their own results, values of the exits,
+//! and a number, the last result, that tells the way: 0 for the return, 1 for a record, from 2 on exits
+//! ([`super::exits`]).
 //!
-//! A call in tail position stays a jump where the caller's callers understand what the callee returns. So functions that
-//! call one another in tail position form a group, whose members return the same types and number their exits alike.
+//! A call in tail position stays a jump if the caller's callers understand the callee's results. So functions that call
+//! one another in tail position form a group, whose members return the same types and number their exits alike.
 
 use super::Scheduler;
 use super::exits::Target;
@@ -10,17 +11,17 @@ use nyala_base::SideTable;
 use nyala_ir::{Cont, Prim, Ty, Val};
 use rustc_hash::FxHashMap;
 
-/// The number of leaving by a record, whose address is the value.
+/// The number that says a function was left by a record, whose address is among the results.
 pub(super) const FAR: u64 = 1;
 
-/// What a group of functions returns.
+/// The results that all functions of a group return.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Results {
     /// All results, the number at the end.
     pub tys: Vec<Ty>,
-    /// Which result is the record's address.
+    /// The index of the result that is a record's address.
     pub record: Option<usize>,
-    /// By number, from 2: which results are the values of an exit.
+    /// For exit numbers from 2 on, the indices of the results that are the exit's values.
     exits: Vec<Vec<usize>>,
 }
 
@@ -29,7 +30,7 @@ impl Results {
         self.tys.len() - 1
     }
 
-    /// Which results are the values of the exit with this number.
+    /// The indices of the results that are the values of the exit with this number.
     pub(super) fn values(&self, number: u64) -> &[usize] {
         &self.exits[number as usize - 2]
     }
@@ -59,7 +60,7 @@ impl Groups {
     }
 }
 
-/// Sets of small numbers that grow together.
+/// Disjoint sets of small numbers (union-find).
 struct Sets(Vec<u32>);
 
 impl Sets {
@@ -72,7 +73,7 @@ impl Sets {
         i
     }
 
-    /// The smaller one stands for both.
+    /// Joins two sets; the smaller representative stands for both.
     fn join(&mut self, a: u32, b: u32) {
         let (a, b) = (self.find(a), self.find(b));
         self.0[a.max(b) as usize] = a.min(b);
@@ -96,7 +97,7 @@ impl Scheduler<'_> {
         let type_node: FxHashMap<Ty, u32> =
             far_types.iter().enumerate().map(|(i, &t)| (t, (leaving.len() + i) as u32)).collect();
         let mut groups = Sets((0..(leaving.len() + far_types.len()) as u32).collect());
-        // Exits, by function and continuation, and which of them are one.
+        // Exits, by function and continuation, and the sets of those with equal numbers.
         let mut keys: Vec<(Cont, Val)> = Vec::new();
         let mut key: FxHashMap<(Cont, Val), u32> = FxHashMap::default();
         for &k in &leaving {
@@ -131,7 +132,7 @@ impl Scheduler<'_> {
                     };
                     let (Some(&a), Some(&b)) = (key.get(&(callee, x)), key.get(&(k, own))) else { continue };
                     let (a, b) = (same.find(a), same.find(b));
-                    // Two exits of one function stay two.
+                    // Two exits of one function keep different numbers.
                     if a == b || members[a as usize].iter().any(|(f, _)| members[b as usize].contains_key(f)) {
                         continue;
                     }
@@ -196,7 +197,8 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Whether the call in block `c` of `k` returns to whom `k` returns, and everything else that it may do goes past `k`.
+    /// Whether the call in block `c` of `k` returns where `k` returns, and all other ways out of the callee lead past
+    /// `k`.
     fn is_tail(&self, k: Cont, c: Cont) -> bool {
         let uses = self.exits.uses(c);
         let to_own = match uses.ret {
@@ -219,7 +221,7 @@ impl Scheduler<'_> {
         exits.is_empty() || !self.exits.is_value(k) && exits.iter().all(passes)
     }
 
-    /// Whether what the callee returns, in all its ways, is what `k` has to return.
+    /// Whether all results of the callee are valid results of `k`, so that the call can be a jump.
     pub(super) fn is_jump(&self, k: Cont, c: Cont, callee: Option<usize>) -> bool {
         if !self.is_tail(k, c) || callee != self.groups.of(k) || callee.is_none() && self.exits.uses(c).ret.is_none() {
             return false;
@@ -232,7 +234,7 @@ impl Scheduler<'_> {
     }
 }
 
-/// A result of this type that is not taken yet.
+/// The index of a result of this type that is not taken yet; adds one if needed.
 fn place(tys: &mut Vec<Ty>, taken: &[usize], ty: Ty) -> usize {
     match (0..tys.len()).find(|i| tys[*i] == ty && !taken.contains(i)) {
         Some(at) => at,

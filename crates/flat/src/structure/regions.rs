@@ -1,9 +1,9 @@
-//! Facts about the control flow of a structured function: an order of its blocks in which loops, and what a block dominates
-//! in its loop, stand together; dominators; which blocks the same lanes come to.
+//! Facts about the control flow of a structured function: an order of its blocks in which each loop, and all that a
+//! block dominates in its loop, is contiguous; dominators; which blocks are executed by the same lanes.
 //!
-//! A *region* is the body of a loop, without its inner loops, or what is in no loop. Its *nodes* are its blocks and, as one
-//! node each, its inner loops; edges are those of one iteration: it is acyclic. Post-dominance is asked for within an
-//! iteration, for lanes that go round once more do not wait for the others.
+//! A *region* is the body of a loop without its inner loops, or the blocks that are in no loop. Its *nodes* are its
+//! blocks and, as one node each, its inner loops; its edges are those within one iteration, so it is acyclic.
+//! Post-dominance is computed within an iteration, for lanes that start the next iteration do not wait for the others.
 
 use super::{Loops, successors};
 use crate::data::{Function, Terminator};
@@ -17,7 +17,7 @@ pub struct Regions {
     pub succs: Vec<Vec<usize>>,
     /// Reachable predecessors of blocks.
     pub preds: Vec<Vec<usize>>,
-    /// Reachable blocks: an edge leads back only to the header of a loop around it.
+    /// Reachable blocks, ordered so that an edge leads back only to the header of a loop around it.
     pub order: Vec<usize>,
     /// Positions in `order`; `NONE` where unreachable.
     pub position: Vec<usize>,
@@ -28,13 +28,13 @@ pub struct Regions {
     /// Immediate post-dominators of nodes in their region; `NONE` if lanes may leave the region, or the iteration, in
     /// different ways.
     pub node_ipdom: Vec<usize>,
-    /// Blocks of each loop, and last those of none, that stand in no inner one, and headers of inner ones.
+    /// Blocks and headers of inner loops that stand directly in each loop; the last entry is for those in no loop.
     pub members: Vec<Vec<usize>>,
-    /// Blocks outside that edges out of loops lead to.
+    /// For each loop the blocks outside that its exit edges lead to.
     pub exits: Vec<Vec<usize>>,
-    /// Entry and exit times of a walk over the dominator tree, of blocks.
+    /// Entry and exit times of blocks in a walk over the dominator tree.
     times: Vec<(usize, usize)>,
-    /// The same of post-dominators, of nodes.
+    /// Entry and exit times of nodes in a walk over the post-dominator trees.
     post_times: Vec<(usize, usize)>,
 }
 
@@ -50,7 +50,7 @@ impl Regions {
             succs[b].iter().for_each(|&s| preds[s].push(b));
         }
         let ends = ends(function, &succs, &preds);
-        // What ends the program stands in the innermost loop that all ways to it come from.
+        // A block that ends the program belongs to the innermost loop that contains all of its predecessors.
         for b in graph::postorder(&succs, 0).into_iter().rev().filter(|&b| ends[b] && b != 0) {
             let mut own = loops.of[preds[b][0]];
             while let Some(l) = own
@@ -100,7 +100,7 @@ impl Regions {
         r
     }
 
-    /// Whether all ways to block `b` lead over block `a`.
+    /// Whether every path from the entry to block `b` goes through block `a`.
     pub fn dominates(&self, a: usize, b: usize) -> bool {
         self.times[a].0 <= self.times[b].0 && self.times[b].1 <= self.times[a].1
     }
@@ -113,7 +113,7 @@ impl Regions {
         }
     }
 
-    /// The node of a block, or of the loop that it is the header of, in the region around.
+    /// The node of a block in the region around it; for the header of a loop, the node of that loop.
     fn node(&self, b: usize) -> usize {
         match self.loops.of[b] {
             Some(l) if self.loops.all[l].header == b => self.succs.len() + l,
@@ -130,7 +130,8 @@ impl Regions {
         self.loops.of[to].is_some_and(|l| self.loops.all[l].header == to && self.loops.contains(l, from))
     }
 
-    /// A block further up, of the same loop, that is executed by the same lanes as often, if there is one.
+    /// A block of the same loop that dominates `b` and is executed by the same lanes, equally often; `None` if there is
+    /// none.
     pub fn equivalent_above(&self, b: usize) -> Option<usize> {
         let own = self.loop_around(b);
         let mut a = self.idom[b];
@@ -140,15 +141,15 @@ impl Regions {
         (self.loops.of[a] == own && a != b && self.post_dominates(self.node(b), a)).then_some(a)
     }
 
-    /// The loop in which a block, or the loop that it is the header of, stands.
+    /// The innermost loop that contains a block; for the header of a loop, the loop around that one.
     pub fn loop_around(&self, b: usize) -> Option<usize> {
         let l = self.loops.of[b]?;
         if self.loops.all[l].header == b { self.loops.all[l].parent } else { Some(l) }
     }
 }
 
-/// Blocks that end the program, on whatever way, and that one way leads to: they are executed where that is, before anything
-/// else.
+/// Blocks with a single predecessor from which every path ends the program. Lanes execute them where they branch there,
+/// before anything else.
 fn ends(function: &Function, succs: &[Vec<usize>], preds: &[Vec<usize>]) -> Vec<bool> {
     let mut ends = vec![false; succs.len()];
     let mut left: Vec<usize> = succs.iter().map(Vec::len).collect();
@@ -166,8 +167,8 @@ fn ends(function: &Function, succs: &[Vec<usize>], preds: &[Vec<usize>]) -> Vec<
     ends
 }
 
-/// Of all nodes the successors and post-dominators in their region; the order of blocks: loops and, within each, what a
-/// block dominates stand together, the latch of a loop and the return stand last.
+/// Successors and post-dominators of all nodes in their region, and the order of blocks: each loop and, within it, all
+/// that a block dominates is contiguous; the latch of a loop and the return come last.
 fn regions(
     function: &Function,
     loops: &Loops,
@@ -182,7 +183,7 @@ fn regions(
         nodes[loops.of[b].unwrap_or(top)].push(b);
     }
     (0..n_loops).for_each(|l| nodes[loops.all[l].parent.unwrap_or(top)].push(n + l));
-    // The region's node that holds a block, if one does.
+    // The node of a region that contains a block, if one does.
     let node_in = |region: usize, b: usize| -> Option<usize> {
         let mut node = b;
         let mut at = loops.of[b];
@@ -197,9 +198,9 @@ fn regions(
     let mut leaves = vec![false; n + n_loops];
     for b in (0..n).filter(|&b| idom[b] != NONE) {
         for &s in &succs[b] {
-            // What ends the program is executed at once: it has no part in post-dominance.
+            // Blocks that end the program are executed at once, so they do not count for post-dominance.
             let counts = !ends[s] || ends[b];
-            // Regions that the edge leaves, then the one in which it stays.
+            // The regions that the edge leaves, then the one that it stays in.
             let mut region = loops.of[b];
             let is_back = |l: usize| loops.all[l].header == s;
             while let Some(l) = region
@@ -263,7 +264,7 @@ fn regions(
         let is_end: Vec<bool> = own.iter().map(|&node| node < n && ends[node]).collect();
         orders.push(compact(&local, root, &is_end).into_iter().map(|i| own[i]).collect());
     }
-    // Inner loops take the place of their nodes.
+    // Replaces nodes of inner loops by the blocks of these.
     let mut order = Vec::with_capacity(n);
     let mut stack: Vec<(usize, usize)> = vec![(top, 0)];
     while let Some(&mut (region, ref mut next)) = stack.last_mut() {
@@ -278,10 +279,10 @@ fn regions(
     (node_succs, node_ipdom, order)
 }
 
-/// A topological order of an acyclic graph in which what a node dominates follows it, ends first.
+/// A topological order of an acyclic graph in which the nodes that a node dominates follow it; ends come first.
 fn compact(succs: &[Vec<usize>], root: usize, is_end: &[bool]) -> Vec<usize> {
     let idom = graph::dominators(succs, root);
-    // What dominates less comes earlier where it may: fewer lanes wait meanwhile.
+    // Among nodes without order, those that dominate less come first: fewer lanes wait meanwhile.
     let mut sizes = vec![1; succs.len()];
     for &n in graph::postorder(succs, root).iter().filter(|&&n| n != root) {
         sizes[idom[n]] += sizes[n];
@@ -307,7 +308,7 @@ fn times(up: &[usize], root: usize) -> Vec<(usize, usize)> {
     let mut forest = up.to_vec();
     forest[root] = NONE;
     let mut times = times_of_forest(&forest);
-    // Unreachable ones dominate nothing.
+    // Unreachable nodes dominate nothing.
     for (b, &d) in up.iter().enumerate() {
         if d == NONE {
             times[b] = (NONE, 0);
@@ -316,7 +317,7 @@ fn times(up: &[usize], root: usize) -> Vec<(usize, usize)> {
     times
 }
 
-/// Entry and exit times of a walk over trees that are given by parents.
+/// Entry and exit times of a walk over the trees that the parents in `up` describe.
 fn times_of_forest(up: &[usize]) -> Vec<(usize, usize)> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); up.len()];
     for (b, &d) in up.iter().enumerate().filter(|(_, d)| **d != NONE) {
