@@ -1,9 +1,9 @@
-//! C's calling convention: how parameters and results cross, and the functions on the border: entries that C calls, and
-//! thunks through which C functions are called.
+//! C's calling convention: how parameters and results are passed, and the functions at the border: entries that C
+//! calls, and thunks through which C functions are called.
 //!
-//! LLVM knows where scalars go, but structs by value it leaves to its user. This is the System V ABI of x86-64 (section
-//! 3.2.3): a struct of up to 16 bytes travels as its 8-byte words, each in an integer or a floating-point register, if
-//! there are registers left for all of them; other structs lie in memory.
+//! LLVM knows how scalars are passed, but not structs by value. This is the System V ABI of x86-64 (section 3.2.3): a
+//! struct of up to 16 bytes is passed as its 8-byte words, each in an integer or a floating-point register, if there
+//! are registers left for all of them; other structs are passed in memory.
 
 use crate::diagnostics::{bug, limitation};
 use crate::emit::{Emitter, quote};
@@ -18,31 +18,31 @@ use std::fmt::Write;
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
-/// How a value crosses.
+/// How a value is passed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Pass {
-    /// As LLVM passes a value of this type; attributes after it.
+    /// As LLVM passes a value of this type; followed by attributes.
     Scalar(String),
     /// A struct, as the types of its words.
     Words(Vec<&'static str>),
-    /// A struct on the stack, or where the caller says.
+    /// A struct in memory: on the stack, or where the caller says.
     Memory,
 }
 
 pub(crate) struct Signature {
-    /// None for `void`.
+    /// `None` for `void`.
     pub ret: Option<(Ty, Pass)>,
     pub params: Vec<(Ty, Pass)>,
 }
 
-/// What of the registers for arguments is left.
+/// Registers for arguments that are still free.
 struct Registers {
     ints: usize,
     floats: usize,
 }
 
 impl Signature {
-    /// Whether it takes more than a call of LLVM's.
+    /// Whether structs are passed, so that a plain LLVM call does not suffice.
     pub fn has_structs(&self) -> bool {
         self.params.iter().chain(&self.ret).any(|(_, pass)| !matches!(pass, Pass::Scalar(_)))
     }
@@ -52,7 +52,7 @@ const INT: &str = "i64";
 const FLOAT: &str = "double";
 
 impl Emitter<'_> {
-    /// How a function is called by C's convention.
+    /// The signature of a function in C's convention.
     pub fn signature(&mut self, function: &Function, what: &str) -> Result<Signature> {
         let mut left = Registers { ints: 6, floats: 8 };
         let ret = match &*function.rets {
@@ -104,7 +104,7 @@ impl Emitter<'_> {
         Ok(Pass::Words(words))
     }
 
-    /// Whether a vector is a part of the type, at any depth.
+    /// Whether a vector is part of the type, at any depth.
     fn has_vector(&self, ty: Ty) -> bool {
         let types = self.layouts.types;
         let (mut seen, mut work) = (FxHashSet::default(), vec![ty]);
@@ -121,11 +121,11 @@ impl Emitter<'_> {
         false
     }
 
-    /// Marks the words with a part that is no floating-point number.
+    /// Marks the words that contain a part other than a float as integer words.
     fn classify(&self, ty: Ty, words: &mut [&'static str], what: &str) -> Result<()> {
         let types = self.layouts.types;
         let mut parts = vec![(ty, 0u64)];
-        // At most 16 parts have a size; others are not followed.
+        // At most 16 parts have a size; parts without one are skipped.
         while let Some((ty, at)) = parts.pop() {
             match types.kind(ty) {
                 TyKind::Prim(Prim::F16 | Prim::F32 | Prim::F64) => {}
@@ -141,7 +141,7 @@ impl Emitter<'_> {
                     }
                 }
                 TyKind::Vector(..) => return Err(vector_limitation(what)),
-                // A function value, the largest scalar, has two words.
+                // A function value, the largest scalar, takes two words.
                 TyKind::Cn(_) => words.fill(INT),
                 _ => words[(at / 8) as usize] = INT,
             }
@@ -149,8 +149,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The result type in a declaration, its attributes first, and the parameters, each followed by the name `a{i}` if
-    /// they are named.
+    /// For a declaration, the result type with its attributes, and the parameters, each followed by the name `a{i}` if
+    /// `named`.
     pub fn c_heads(&mut self, signature: &Signature, named: bool) -> Result<(String, Vec<String>)> {
         let mut params = Vec::new();
         let name = |text: String, name: String| if named { format!("{text} %{name}") } else { text };
@@ -189,7 +189,7 @@ impl Emitter<'_> {
         layout::size_align(self.layouts.types, ty).ok_or_else(|| bug("a struct without size"))
     }
 
-    /// A value for a call by our convention, whose struct lies at `at`.
+    /// An argument for a call with the internal convention, from a struct at `at`.
     fn argument_at(&mut self, ty: Ty, at: &str, name: &str, body: &mut String) -> Result<String> {
         if self.layouts.in_memory(ty) {
             return Ok(format!("ptr {at}"));
@@ -199,7 +199,7 @@ impl Emitter<'_> {
         Ok(format!("{text} {name}"))
     }
 
-    /// Copies a struct between memory of that size and memory for words.
+    /// Copies a struct between its own memory and memory for its words.
     fn copy_struct(&mut self, ty: Ty, to: &str, from: &str, body: &mut String) -> Result<()> {
         let (size, align) = self.size_align(ty)?;
         self.declare_memcpy();
@@ -210,7 +210,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The entry of an exported function or callback, for callers that use C's convention.
+    /// Emits the entry of an exported function or callback, for callers that use C's convention.
     pub fn emit_entry(&mut self, linkage: &str, symbol: &str, func: Func) -> Result<()> {
         let function = self.module.func(func);
         let what = format!("exported function `{}`", function.name);
@@ -230,7 +230,7 @@ impl Emitter<'_> {
             });
         }
         let (name, cc) = (self.internal_name(func), self.convention(&function.params));
-        // What is inlined here keeps its lines only if this has some.
+        // Inlined code keeps its lines only if the entry has debug information.
         let (scope, at) = self.scope(function);
         let class = self.layouts.ret_class(&function.rets)?;
         let pass = signature.ret.as_ref().map(|(_, pass)| pass);
@@ -287,7 +287,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A function of our own convention that calls a foreign one.
+    /// Emits a function with the internal convention that calls a foreign one.
     pub fn emit_thunk(&mut self, func: Func) -> Result<()> {
         let function = self.module.func(func);
         let symbol = self.c_name(func)?;
@@ -323,7 +323,7 @@ impl Emitter<'_> {
                     args.extend(words.iter().zip(names).map(|(w, n)| format!("{w} {n}")));
                 }
                 Pass::Memory => {
-                    // What lies elsewhere may be less aligned than C's stack.
+                    // Memory elsewhere may be less aligned than C's stack.
                     let whole = self.layouts.memory(*ty)?;
                     let _ = writeln!(body, "  %m{i} = alloca {whole}, align 8");
                     if is_memory {
@@ -338,7 +338,7 @@ impl Emitter<'_> {
         let result = if c_ret == "void" { "" } else { "%r = " };
         let attributes = rounding::attributes(&symbol, &c_ret, &c_params);
         let _ = writeln!(body, "  {result}call {c_ret} {symbol}({}) {attributes}", args.join(", "));
-        // Whether the result is at `%rm` now.
+        // Whether the result is a struct, now at `%rm`.
         let mut is_struct = matches!(&signature.ret, Some((_, Pass::Memory)));
         if let Some((_, Pass::Words(words))) = &signature.ret
             && !words.is_empty()
@@ -397,7 +397,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The C signature of a foreign function that a plain call of LLVM's serves: result and parameters.
+    /// Result and parameters of a foreign function's C signature, if a plain LLVM call suffices for it.
     pub fn plain_foreign(&mut self, func: Func) -> Result<Option<(String, Vec<String>)>> {
         let function = self.module.func(func);
         if !matches!(function.linkage, nyala_flat::Linkage::Foreign(_)) {
@@ -408,7 +408,7 @@ impl Emitter<'_> {
     }
 }
 
-/// What LLVM cannot know of functions of the runtime that programs call by name: name, plain type, and what is declared.
+/// Attributes of functions of the runtime that programs call by name: name, plain type, and declaration.
 const RUNTIME: &[(&str, &str, &str)] = &[
     ("nyala_alloc", "ptr(i64)", "noalias align 64 ptr @nyala_alloc(i64) #5"),
     ("nyala_free", "void(ptr)", "void @nyala_free(ptr allocptr captures(none)) #6"),
@@ -420,7 +420,7 @@ fn vector_limitation(what: &str) -> Box<Diagnostic> {
     limitation(format!("{what}: a struct with a vector does not cross to C by value as yet"))
 }
 
-/// LLVM's type of a result in registers.
+/// LLVM's type of a result in registers, one for each word.
 fn words_type(words: &[&str]) -> String {
     match words {
         [] => "void".into(),
@@ -435,7 +435,7 @@ fn word_address(at: &str, j: usize, body: &mut String) -> String {
     name
 }
 
-/// New memory `at` with these words.
+/// Allocates memory `at` and stores these words there.
 fn store_words(words: &[&str], names: &[String], at: &str, body: &mut String) {
     let _ = writeln!(body, "  {at} = alloca [2 x i64], align 8");
     for (j, (word, name)) in words.iter().zip(names).enumerate() {
@@ -444,7 +444,7 @@ fn store_words(words: &[&str], names: &[String], at: &str, body: &mut String) {
     }
 }
 
-/// The words of the memory `at`, by names that begin so.
+/// Loads words from the memory `at`; their names begin with `prefix`.
 fn load_words(words: &[&str], at: &str, prefix: &str, body: &mut String) -> Vec<String> {
     let mut names = Vec::new();
     for (j, word) in words.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! What addresses are known not to alias, because parameters are restricted: as LLVM's scoped alias metadata.
+//! Addresses that do not alias, because parameters are restricted: as LLVM's scoped alias metadata.
 //!
-//! A restricted parameter is a scope; its own accesses are in it, and those through other parameters of the call are not
-//! (`nyala_ir::Op::Restrict`). Where an address comes from, `lea`s and the like say; of what goes through memory, calls or
-//! joins nothing is said.
+//! A restricted parameter is a scope; its own accesses are in the scope, and those through other parameters of the call
+//! are `noalias` with it (`nyala_ir::Op::Restrict`). Addresses are traced through `lea` and casts only; nothing is
+//! known of addresses that go through memory, calls or block parameters.
 
 use crate::emit::Emitter;
 use nyala_base::Id;
@@ -15,17 +15,17 @@ use std::rc::Rc;
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Mark {
     scope: Value,
-    /// The restricted address; none if the parameter is another.
+    /// The restricted address; `None` if the parameter is not restricted.
     restricted: Option<Value>,
 }
 
 #[derive(Default)]
 pub(crate) struct Aliases {
-    /// Parameters that an address comes from, for those that come from any.
+    /// For addresses derived from parameters, these parameters.
     marks: FxHashMap<Value, Rc<[Mark]>>,
-    /// Restricted addresses of each call, in the order of the function.
+    /// The restricted addresses of each call, in the order of the function.
     calls: FxHashMap<Value, Vec<Value>>,
-    /// LLVM's scopes of restricted addresses, once they are needed.
+    /// LLVM's scopes of restricted addresses, made on demand.
     names: FxHashMap<Value, String>,
     domain: Option<String>,
 }
@@ -77,13 +77,13 @@ impl Aliases {
         e.metadata(&format!("!{{{}}}", names.join(", ")))
     }
 
-    /// A list of its own for each scope of a call.
+    /// For each scope of a call a list with this scope alone.
     pub fn scopes_of(&mut self, e: &mut Emitter, call: Value) -> Vec<String> {
         let restricted = self.calls.get(&call).cloned().unwrap_or_default();
         restricted.into_iter().map(|r| self.list(e, &[r])).collect()
     }
 
-    /// What is known of an access to memory, as it stands behind the instruction.
+    /// The alias metadata of an access to memory, as suffix of the instruction.
     pub fn access(&mut self, e: &mut Emitter, inst: &Inst) -> String {
         let address = match inst.op {
             InstOp::Op(Op::Load | Op::Store) => inst.args.first(),

@@ -1,7 +1,7 @@
 //! Assembly in programs: its calls as LLVM text.
 //!
-//! LLVM reads constraints with the text of a module, and the template when it writes machine code. So that a fault has its
-//! place in the source, each piece of assembly gets a text of its own ([`AsmCheck`]), to be tried alone.
+//! LLVM checks constraints when it reads the text of a module, and the template when it writes machine code. To locate
+//! a fault in the source, each piece of assembly also gets a module of its own ([`AsmCheck`]), which is compiled alone.
 
 use crate::diagnostics::{bug, invalid_asm, limitation};
 use crate::function::FunctionEmitter;
@@ -11,7 +11,7 @@ use nyala_ir::TyKind;
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
-/// A module with nothing but one piece of assembly.
+/// A module that contains only one piece of assembly.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AsmCheck {
     pub span: Span,
@@ -19,7 +19,7 @@ pub(crate) struct AsmCheck {
 }
 
 impl FunctionEmitter<'_, '_> {
-    /// A call of assembly.
+    /// Emits a call of assembly.
     pub fn emit_assembly(&mut self, result: Value, func: Func, args: &[Value]) -> Result<()> {
         let function = self.e.module.func(func);
         let Linkage::Asm(info) = &function.linkage else { return Err(bug("a call of no assembly")) };
@@ -87,7 +87,7 @@ impl FunctionEmitter<'_, '_> {
             callee.push_str(if is_set { word } else { "" });
         }
         callee.push_str(&format!(" {}, {}", quoted(&info.template), quoted(&constraints.join(","))));
-        // Attributes of functions without effects, and of others.
+        // Attributes of the call, by whether the assembly has effects.
         let (attributes, plain) =
             if info.touches_memory() { ("#1", "nounwind") } else { ("#2", "nounwind willreturn memory(none)") };
         let check = AsmCheck {
@@ -131,8 +131,8 @@ impl FunctionEmitter<'_, '_> {
     }
 }
 
-/// The constraint; of a result, without the ways that lead through memory or are no place at all, which LLVM may choose
-/// and then not survive. None if no other is left.
+/// The constraint; for a result, without the alternatives in memory and those that are no location, on which LLVM may
+/// crash. `None` if none is left.
 fn in_registers(constraint: &str) -> Option<String> {
     let Some(output) = constraint.strip_prefix('=').filter(|c| !c.starts_with('*')) else {
         return Some(constraint.into());
@@ -151,7 +151,7 @@ fn in_registers(constraint: &str) -> Option<String> {
             _ => kept.push(c),
         }
         any = true;
-        // What follows is a part of the code.
+        // The rest of the constraint code.
         let rest = chars.as_str();
         let own = match c {
             '{' => rest.find('}').map_or(rest.len(), |i| i + 1),
@@ -166,7 +166,7 @@ fn in_registers(constraint: &str) -> Option<String> {
     any.then_some(kept)
 }
 
-/// What is wrong with the dollars of a template. LLVM would end the process.
+/// The fault in the `$` operands of a template, on which LLVM would end the process.
 fn template_fault(template: &str, n_operands: usize) -> Option<String> {
     let mut rest = template;
     let mut in_variants = false;
@@ -211,7 +211,7 @@ fn template_fault(template: &str, n_operands: usize) -> Option<String> {
     in_variants.then(|| "`$(` is not closed".into())
 }
 
-/// A text in LLVM's quotes.
+/// A text quoted in LLVM's notation.
 fn quoted(text: &str) -> String {
     let symbol = crate::emit::quote(text);
     symbol.trim_start_matches('@').to_string()

@@ -1,4 +1,4 @@
-//! Comparisons as LLVM text, of numbers and of lanes, also under a mask.
+//! Comparisons of numbers and of lanes as LLVM text, also under a mask.
 
 use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
@@ -39,7 +39,7 @@ pub(crate) fn compare(f: &mut FunctionEmitter, op: Op, name: &str, args: &[Value
     Ok(())
 }
 
-/// A comparison of the lanes of vectors, as LLVM writes it.
+/// A comparison of the lanes of vectors, in LLVM's notation.
 pub(crate) struct Comparison {
     text: &'static str,
     ty: String,
@@ -48,7 +48,7 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// True where this one is false.
+    /// The negated comparison, if there is one.
     pub fn inverse(&self) -> Option<Comparison> {
         const INVERSES: &[(&str, &str)] = &[
             ("fcmp oeq", "fcmp une"),
@@ -73,8 +73,8 @@ pub(crate) fn is_splat(f: &FunctionEmitter, v: Value, bits: u64) -> bool {
     f.const_lanes.get(&v).is_some_and(|lanes| lanes.iter().all(|&l| l == Some(bits)))
 }
 
-/// The lanes of a mask where a comparison is true; elsewhere it may be undefined. What is compared is frozen, not the result:
-/// so LLVM makes it one instruction of AVX-512, which compares under a mask.
+/// The lanes of a mask where a comparison is true; in other lanes the comparison may be undefined. The operands are
+/// frozen, not the result, so that LLVM makes it one AVX-512 instruction, which compares under a mask.
 pub(crate) fn masked_comparison(f: &mut FunctionEmitter, name: &str, args: &[Value]) -> Result<()> {
     let mask = f.typed(args[0])?;
     let Some(Comparison { text, ty, a, b }) = f.comparisons.get(&args[1]) else { return Err(bug("no comparison")) };

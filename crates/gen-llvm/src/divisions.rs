@@ -1,10 +1,10 @@
-//! Keeps LLVM's instruction selection from moving shuffles over divisions. Not part of the text that is emitted, since some
-//! of these divisions LLVM's optimizer makes.
+//! Keeps LLVM's instruction selection from moving shuffles over divisions. This works on LLVM's modules and not on the
+//! emitted text, since LLVM's optimizer makes some of these divisions.
 //!
-//! LLVM 22 for x86-64 moves a shuffle of a quotient to dividend and divisor, if the divisor is constant. For lanes that
-//! nobody asks for the divisor is undefined then, hence the whole quotient, and all lanes become 0. The vectors are of no
-//! type that the machine has (other divisions are multiplications by then), most often bytes that are multiplied as
-//! larger numbers. A piece of assembly without instructions stops shuffles:
+//! LLVM 22 for x86-64 moves a shuffle of a quotient to dividend and divisor, if the divisor is constant. Then the
+//! divisor is undefined in unused lanes, hence the whole quotient, and all lanes become 0. The vectors have types that
+//! the machine lacks (other divisions are multiplications by then), most often bytes that are multiplied as larger
+//! numbers. An empty piece of assembly stops the shuffle:
 //!
 //! ```text
 //! %q = udiv <8 x i8> %x, splat (i8 3)                %q = udiv <8 x i8> %x, splat (i8 3)
@@ -14,18 +14,18 @@
 //!                                                    %r = shufflevector <8 x i8> %kept, …
 //! ```
 //!
-//! Not done: vectors larger than a register of SSE whose length is no power of two, of which few lanes are used as larger
-//! numbers.
+//! Not handled: vectors larger than an SSE register whose length is no power of two, of which few lanes are used as
+//! larger numbers.
 
 use inkwell::builder::{Builder, BuilderError};
 use inkwell::module::Module;
 use inkwell::types::VectorType;
 use inkwell::values::{BasicValueEnum, InstructionOpcode, InstructionValue, VectorValue};
 
-/// Bits of a register of SSE.
+/// Width of an SSE register in bits.
 const REGISTER: u32 = 128;
 
-/// Keeps the quotients and remainders of short vectors by constants apart from what is made of them.
+/// Shields quotients and remainders of short vectors by constants from shuffles of them.
 pub(crate) fn shield(module: &Module) -> Result<(), BuilderError> {
     let builder = module.get_context().create_builder();
     for block in module.get_functions().flat_map(|f| f.get_basic_blocks()) {
@@ -44,7 +44,7 @@ fn operand(inst: InstructionValue<'_>, i: u32) -> Option<VectorValue<'_>> {
     }
 }
 
-/// Whether it divides lanes, fewer than a register has, by constants.
+/// Whether an instruction divides fewer lanes than fill a register by constants.
 fn is_short(inst: InstructionValue) -> bool {
     use InstructionOpcode::{SDiv, SRem, UDiv, URem};
     if !matches!(inst.get_opcode(), UDiv | URem | SDiv | SRem) {

@@ -1,7 +1,7 @@
 //! Flat SSA to LLVM's text form: modules, globals, signatures, wrappers.
 //!
 //! Internal functions use `tailcc`, so that calls in tail position are jumps at every optimization level; exported ones
-//! get a wrapper with C's convention. The text is the same for the same module, byte for byte.
+//! get a wrapper with C's convention. The text is deterministic: equal modules give equal text, byte for byte.
 
 use crate::assembly::AsmCheck;
 use crate::diagnostics::{bug, limitation};
@@ -20,49 +20,49 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// A CPU that functions are made for.
+/// A CPU that functions are compiled for.
 struct Version {
     target: Target,
-    /// What follows the attributes of its functions.
+    /// Text after the attributes of its functions.
     attributes: String,
-    /// Internal names of functions.
+    /// Names of internal functions.
     funcs: Vec<String>,
-    /// Names of their entries for C: of callbacks, and if there are several versions, of exported functions.
+    /// Names of their entries for C: of callbacks and, if there are several versions, of exported functions.
     entries: Vec<String>,
 }
 
-/// Origins have the numbers of metadata before.
+/// Metadata of origins has smaller numbers.
 const FIRST_METADATA: usize = 1_000_000_000;
 
 /// State of the emission of one module.
 pub(crate) struct Emitter<'m> {
     pub module: &'m Module,
     pub options: &'m Options,
-    /// Calling convention of internal functions, with a space after it.
+    /// Calling convention of internal functions, followed by a space.
     pub cc: &'static str,
     pub layouts: Layouts<'m>,
-    /// The versions in which functions exist, and that which is made now.
+    /// The versions that each function is compiled in, and the current one.
     versions: Vec<Version>,
     version: usize,
-    /// With several versions, the names by which statics refer to functions, and those that they refer to.
+    /// With several versions, the names by which statics refer to functions, and the functions that they refer to.
     indirect_names: Vec<String>,
     indirect: BTreeSet<Func>,
     globals: Vec<String>,
-    /// Foreign symbols, and how they were declared first.
+    /// Foreign symbols with their first declaration.
     declared: BTreeMap<String, String>,
     /// Foreign functions whose addresses are taken.
     thunks: Vec<Func>,
     pub needs_splat: bool,
-    /// Some function is too large for the optimizing code generator.
+    /// Whether some function is too large for the optimizing code generator.
     pub has_huge: bool,
-    /// Group of mutually recursive functions that each belongs to, if one of them jumps to a function.
+    /// For each function its group of mutually recursive functions, if one of them jumps to a function.
     pub jumping_group: Vec<Option<u32>>,
-    /// Functions and lines, where they are asked for.
+    /// Functions and lines, if debug information is wanted.
     pub origins: Option<Origins<'m>>,
     pub asm_checks: Vec<AsmCheck>,
-    /// Metadata besides that of origins.
+    /// Metadata other than that of origins.
     metadata: Vec<String>,
-    /// Where among them a text stands.
+    /// Index of each text in `metadata`.
     metadata_at: FxHashMap<String, usize>,
     pub escapes: Escapes<'m>,
     pub frames: Frames<'m>,
@@ -111,29 +111,29 @@ pub struct Emitted {
     pub text: String,
     /// The machine it is for.
     pub target: Target,
-    /// Some function is too large for the optimizing code generator.
+    /// Whether some function is too large for the optimizing code generator.
     has_huge: bool,
     pub(crate) asm_checks: Vec<AsmCheck>,
-    /// By function of the module the symbols of its code.
+    /// For each function of the module the symbols of its code.
     pub symbols: Vec<Vec<String>>,
 }
 
 impl Emitted {
-    /// The level for instruction selection and register allocation.
+    /// The optimization level for instruction selection and register allocation.
     pub fn codegen_level(&self, options: &Options) -> u8 {
         if self.has_huge { 0 } else { options.opt_level }
     }
 }
 
-/// A module as LLVM text, without lines.
+/// Emits a module as LLVM text, without debug information.
 pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagnostic>> {
     Ok(emit_module(module, options, None)?.text)
 }
 
-/// A module as LLVM text, with functions and lines of the source if these are given.
+/// Emits a module as LLVM text, with functions and lines of the source if `lines` is given.
 pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> Result<Emitted, Box<Diagnostic>> {
     let targets = versions::versions(module.target(), options)?;
-    // Symbols are given; our own names keep clear of them.
+    // Symbols are fixed by the program; our own names must differ from them.
     let mut names: FxHashSet<String> = module.funcs.iter().filter_map(Function::symbol).map(String::from).collect();
     let mut pick = |prefix: &str, name: &str, suffix: &str| {
         let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '.' }).collect();
@@ -232,7 +232,7 @@ impl Emitter<'_> {
             self.enter_version(version);
             self.emit_functions()?;
         }
-        // What follows runs on each of the CPUs.
+        // The following code runs on each of the CPUs.
         self.enter_version(0);
         if self.versions.len() > 1 {
             self.emit_indirect();
@@ -273,12 +273,12 @@ impl Emitter<'_> {
         self.version = version;
     }
 
-    /// What follows the attributes of functions of this version.
+    /// Text after the attributes of functions of the current version.
     pub fn version_attributes(&self) -> &str {
         &self.versions[self.version].attributes
     }
 
-    /// All functions with a body, in this version.
+    /// Emits all functions with a body, in the current version.
     fn emit_functions(&mut self) -> Result<(), Box<Diagnostic>> {
         let module = self.module;
         for (i, function) in module.funcs.iter().enumerate().filter(|(_, f)| !f.is_foreign()) {
@@ -296,7 +296,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What chooses among the versions: for exported functions, and for those that statics refer to.
+    /// Emits the functions that choose among the versions: of exported functions, and of those that statics refer to.
     fn emit_indirect(&mut self) {
         let module = self.module;
         let exported = module.funcs.iter().enumerate().filter_map(|(i, f)| match &f.linkage {
@@ -318,14 +318,14 @@ impl Emitter<'_> {
         self.out.push_str(&out);
     }
 
-    /// A new node of metadata that equals no other, `rest` behind itself.
+    /// Adds a distinct node of metadata, `rest` after its reference to itself; returns its name.
     pub fn distinct_metadata(&mut self, rest: &str) -> String {
         let name = format!("!{}", FIRST_METADATA + self.metadata.len());
         self.metadata.push(format!("distinct !{{{name}{rest}}}"));
         name
     }
 
-    /// The name of a new node of metadata, or of one of the same text.
+    /// Adds a node of metadata, unless there is one with this text; returns its name.
     pub fn metadata(&mut self, node: &str) -> String {
         let next = self.metadata.len();
         let at = *self.metadata_at.entry(node.into()).or_insert(next);
@@ -335,7 +335,7 @@ impl Emitter<'_> {
         format!("!{}", FIRST_METADATA + at)
     }
 
-    /// The `tailcc` function behind a function with a body; of a foreign one, a thunk.
+    /// The name of the `tailcc` function of a function with a body; for a foreign one, of a thunk.
     pub fn internal_name(&mut self, func: Func) -> String {
         let mut version = self.version;
         if self.module.func(func).is_foreign() {
@@ -347,7 +347,7 @@ impl Emitter<'_> {
         quote(&self.versions[version].funcs[func.idx()])
     }
 
-    /// The same for a static, which is there once for all versions.
+    /// The name of a function in the initializer of a static, which exists once for all versions.
     fn static_name(&mut self, func: Func) -> String {
         if self.versions.len() == 1 || self.module.func(func).is_foreign() {
             return self.internal_name(func);
@@ -374,25 +374,25 @@ impl Emitter<'_> {
         quote(&self.globals[global.idx()])
     }
 
-    /// Whether a function with these parameters gets those with vectors in them by their addresses.
-    /// See Note [Vectors as arguments].
+    /// Whether a function with these parameters gets those that contain vectors by address. See Note [Vectors as
+    /// arguments].
     pub fn passes_vectors_by_address(&mut self, params: &[Ty]) -> bool {
         let bits = self.target().vector_bits;
         !self.layouts.vectors_fit(params, bits)
     }
 
-    /// The convention of internal functions with these parameters.
+    /// The calling convention of internal functions with these parameters.
     pub fn convention(&mut self, params: &[Ty]) -> &'static str {
         // See Note [Vectors as arguments].
         if !self.cc.is_empty() && self.passes_vectors_by_address(params) { "fastcc " } else { self.cc }
     }
 
-    /// The machine that code is made for now.
+    /// The machine of the current version.
     pub fn target(&self) -> &Target {
         &self.versions[self.version].target
     }
 
-    /// Notes that a symbol is used; the first declaration stands.
+    /// Declares a symbol that is used; its first declaration stays.
     pub fn declare(&mut self, symbol: &str, declaration: impl FnOnce() -> String) {
         if !self.declared.contains_key(symbol) {
             self.declared.insert(symbol.to_string(), declaration());
@@ -405,7 +405,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// What follows the head of a function and the instructions of its entry.
+    /// The suffixes of a function's header and of the instructions of its entry.
     pub fn scope(&mut self, function: &Function) -> (String, String) {
         match &mut self.origins {
             Some(origins) => {
@@ -500,14 +500,14 @@ impl Emitter<'_> {
     }
 }
 
-/// A literal in LLVM text, as in a register.
+/// A literal in LLVM text, in its register type.
 pub(crate) fn prim_text(prim: Prim, bits: u64) -> String {
     match prim {
         Prim::Bool => (bits != 0).to_string(),
         Prim::F32 => {
             let bits = bits as u32;
             let x = f32::from_bits(bits);
-            // LLVM writes single precision as the double of the same value.
+            // LLVM's notation of single precision is the double of the same value.
             let wide = if x.is_nan() {
                 (u64::from(bits >> 31) << 63) | (0x7ff << 52) | (u64::from(bits & 0x7f_ffff) << 29)
             } else {
@@ -527,7 +527,7 @@ pub(crate) fn address_text(bits: u64) -> String {
     if bits == 0 { "null".into() } else { format!("inttoptr (i64 {bits} to ptr)") }
 }
 
-/// Attributes of the runtime's functions that give memory, and take it back.
+/// Attributes of the runtime's functions that allocate and free memory.
 const ALLOCATION: &str = "\
 attributes #5 = { nounwind willreturn allockind(\"alloc,uninitialized\") allocsize(0) \"alloc-family\"=\"nyala\" \
 memory(inaccessiblemem: readwrite) }
@@ -535,7 +535,7 @@ attributes #6 = { nounwind willreturn allockind(\"free\") \"alloc-family\"=\"nya
 memory(argmem: readwrite, inaccessiblemem: readwrite) }
 ";
 
-/// Fills an array whose first element is set.
+/// Copies the first element of an array to all others.
 const SPLAT: &str = "\
 define internal void @nyala.splat(ptr %array, i64 %size, i64 %n) #0 {
 entry:
@@ -557,14 +557,15 @@ exit:
 // Note [Recursion beside jumps]
 //
 // LLVM 22's elimination of tail recursion turns `return x + f(y)` in `f` into a loop with an accumulator, and adds the
-// accumulator to what every other return gives: between a `musttail` call and its return too, which is not well-formed
-// then. Calls within a group of mutually recursive functions, one of which ends with such a jump, are therefore marked
-// `notail`, which keeps them out of it. Inlining brings no other call into such a function that comes back to it.
+// accumulator to the result of every other return, even between a `musttail` call and its return, which is invalid.
+// Calls within a group of mutually recursive functions, one of which ends with such a jump, are therefore marked
+// `notail`, which excludes them. Inlining cannot add another recursive call to such a function.
 
 // Note [Vectors as arguments]
 //
-// Of a `tailcc` call on x86-64, LLVM 22's caller rounds the size of the stack arguments up to their greatest alignment and
-// then to what keeps the stack aligned, its callee only to the latter: the two disagree about where the stack is where a
-// vector lies there beside something smaller. So vectors go either all in registers, or all by their addresses, in copies of
-// the caller's; a call in tail position is no jump then. These functions are `fastcc`, since LLVM passes what is only read at
-// an address by value again where it sees all calls, and the caller of a `tailcc` function does not align vectors on the stack.
+// For a `tailcc` call on x86-64, LLVM 22's caller rounds the size of the stack arguments up to their greatest alignment
+// and then to the stack's alignment, but its callee only to the latter: they disagree about the stack pointer if a
+// vector is on the stack with a smaller argument. So vectors are passed either all in registers, or all by address, as
+// copies of the caller; then a call in tail position is no jump. These functions are `fastcc`, since LLVM turns
+// arguments that are only read by address into arguments by value if it sees all calls, and the caller of a `tailcc`
+// function does not align vectors on the stack.

@@ -1,6 +1,6 @@
-//! Which calls in tail position must keep their function's frame: those that an address of one of its slots goes along
-//! with. All others are jumps. Which environments stay behind is known ([`Frames`]); numbers made of other addresses are
-//! followed, too.
+//! Finds the calls in tail position that must keep their function's frame: those that pass on an address of one of its
+//! slots. All others are jumps. Environments that are not passed on are known ([`Frames`]); addresses converted to
+//! numbers are followed, too.
 
 use nyala_base::Id;
 use nyala_flat::analysis::Cfg;
@@ -14,17 +14,17 @@ struct Finder<'m> {
     types: &'m Types,
     function: &'m Function,
     stay: FxHashSet<Value>,
-    /// Whether a value may be, or hold, an address of a slot of this frame.
+    /// Whether a value may be, or contain, an address of a slot of this frame.
     derived: Vec<bool>,
-    /// Whether such an address may lie in one of the frame's slots.
+    /// Whether such an address may be stored in one of the frame's slots.
     in_slots: bool,
-    /// Whether such an address was stored elsewhere, or by a function that is called.
+    /// Whether such an address was stored elsewhere, possibly by a callee.
     escaped: bool,
     holds_address: FxHashMap<Ty, bool>,
     changed: bool,
 }
 
-/// For each block whether its tail call, if it ends with one, must keep the frame.
+/// For each block whether its terminator is a tail call that must keep the frame.
 pub(crate) fn blocks_that_keep_frames(
     module: &Module,
     escapes: &mut Escapes,
@@ -50,7 +50,7 @@ pub(crate) fn blocks_that_keep_frames(
     }
 }
 
-/// `stay`: slots whose addresses are known to stay behind.
+/// `stay`: slots whose addresses are known not to be passed on.
 fn find(module: &Module, escapes: &mut Escapes, stay: FxHashSet<Value>, function: &Function, cfg: &Cfg) -> Vec<bool> {
     let mut keeps = vec![false; function.blocks.len()];
     let mut finder = Finder {
@@ -63,7 +63,7 @@ fn find(module: &Module, escapes: &mut Escapes, stay: FxHashSet<Value>, function
         holds_address: FxHashMap::default(),
         changed: true,
     };
-    // Facts only grow, and each round but the last adds some through a loop.
+    // Facts only grow until the fixed point; each further round is due to a loop.
     while std::mem::take(&mut finder.changed) {
         for &b in &cfg.rpo {
             let block = function.block(b);
@@ -102,7 +102,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a value of this type can hold an address, not behind a pointer.
+    /// Whether a value of this type can contain an address, not behind a pointer.
     fn can_hold(&mut self, ty: Ty) -> bool {
         if let Some(&holds) = self.holds_address.get(&ty) {
             return holds;
@@ -124,7 +124,7 @@ impl Finder<'_> {
     fn inst(&mut self, op: InstOp, args: &Args, result: Option<Value>) {
         let any = args.iter().any(|a| self.derived[a.idx()]);
         let written = match op {
-            // The `mem` operand is gone.
+            // In flat code these have no `mem` operand.
             InstOp::Op(op) => op.writes().map(|(at, written)| (self.derived[args[at - 1].idx()], args[written - 1])),
             InstOp::Vector(op) => op.written().map(|written| (self.derived[args[0].idx()], args[written])),
             InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) => None,
@@ -135,7 +135,7 @@ impl Finder<'_> {
             self.changed |= if own { !self.in_slots } else { !self.escaped };
             self.in_slots |= own;
             self.escaped |= !own;
-            // Of scattered lanes some may go to slots, by addresses in the index, and some elsewhere.
+            // Scattered lanes may go to slots, by addresses in the index, and elsewhere.
             if op == InstOp::Vector(VectorOp::Scatter) {
                 self.changed |= !self.in_slots || !self.escaped;
                 (self.in_slots, self.escaped) = (true, true);
@@ -167,7 +167,7 @@ impl Finder<'_> {
             }
             InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) => {
                 if any {
-                    // The callee may put one slot's address into another, and may return it.
+                    // The callee may store one slot's address in another slot, and may return it.
                     self.changed |= !self.in_slots;
                     self.in_slots = true;
                     if let Some(r) = result

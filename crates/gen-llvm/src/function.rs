@@ -1,8 +1,8 @@
 //! One function of flat SSA as LLVM text.
 //!
 //! A value is an LLVM register or, if it has many scalars, memory of its own in the function's frame, copied when the
-//! value is made; an `insert` into a value that nobody else uses writes in place. All memory of the frame is allocated
-//! on entry.
+//! value is made; an `insert` into a value without other uses writes in place. All memory of the frame is allocated on
+//! entry.
 
 use crate::aliases::Aliases;
 use crate::comparisons::Comparison;
@@ -26,7 +26,7 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub func: Func,
     cfg: Cfg,
     pub ret: RetClass,
-    /// Whether a call in tail position must keep the frame, by block.
+    /// For each block whether its call in tail position must keep the frame.
     pub keeps_frame: Vec<bool>,
     pub n_uses: Vec<u32>,
     in_memory: Vec<bool>,
@@ -35,19 +35,19 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub operands: Vec<String>,
     aliases: Aliases,
     lifetimes: Lifetimes,
-    /// What stands behind the access to memory that is being emitted.
+    /// The suffix of the access to memory that is being emitted.
     pub access: String,
     /// Whether the instruction being emitted is fast.
     pub fast: bool,
-    /// Literal lanes of vectors; none where one is undefined.
+    /// Literal lanes of vectors; `None` for undefined lanes.
     pub const_lanes: FxHashMap<Value, Vec<Option<u64>>>,
     /// Masks that are comparisons.
     pub comparisons: FxHashMap<Value, Comparison>,
-    /// Operands of vectors that are fast exponentials.
+    /// Exponents of vectors that are fast exponentials.
     pub exponents: FxHashMap<Value, String>,
     attributes: &'static str,
     pub call_attributes: &'static str,
-    /// What follows the head of the function, and each instruction: where it comes from.
+    /// The debug scope of the function, and the suffix of each instruction with its location.
     scope: Option<Scope>,
     at: String,
     allocas: String,
@@ -55,10 +55,10 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     n_temps: usize,
 }
 
-/// Functions with more blocks or instructions are not optimized.
+/// Functions with more blocks or instructions than these are not optimized.
 const MAX_BLOCKS: usize = 4000;
 const MAX_INSTS: usize = 16_000;
-/// In functions with more calls than this, none is inlined.
+/// Nothing is inlined into functions with more calls than this.
 const MAX_INLINED_CALLS: usize = 500;
 
 /// Writes the definition of a function with a body.
@@ -117,7 +117,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
     emitter.emit(func)
 }
 
-/// The first memory operand's staging area, see [`FunctionEmitter::edge_copies`].
+/// The staging area of a block parameter in memory, see [`FunctionEmitter::edge_copies`].
 fn staging(value: &str) -> String {
     format!("{value}.in")
 }
@@ -138,7 +138,7 @@ impl FunctionEmitter<'_, '_> {
         self.body.push('\n');
     }
 
-    /// Whether the operation being emitted may be computed in another way.
+    /// Whether the operation being emitted may be reassociated and contracted.
     pub fn is_fast(&self) -> bool {
         self.fast || self.e.options.fast_math
     }
@@ -148,7 +148,7 @@ impl FunctionEmitter<'_, '_> {
         format!("%t{}", self.n_temps)
     }
 
-    /// Memory of the frame for a value of type `ty`.
+    /// Allocates memory in the frame for a value of type `ty`.
     pub fn alloca(&mut self, name: &str, ty: Ty) -> Result<()> {
         let text = self.e.layouts.memory(ty)?;
         let (_, align) = self.size_align(ty)?;
@@ -156,7 +156,7 @@ impl FunctionEmitter<'_, '_> {
         Ok(())
     }
 
-    /// A local variable.
+    /// Emits a local variable.
     pub fn slot(&mut self, result: Value, ty: Ty) -> Result<()> {
         let name = self.op(result);
         self.alloca(&name, ty)?;
@@ -231,7 +231,7 @@ impl FunctionEmitter<'_, '_> {
             }
         }
         let prologue = std::mem::take(&mut self.body);
-        // Definitions come before uses, but for the operands of phis: those are written last.
+        // Definitions come before uses, except for operands of phis: these are written last.
         let mut bodies = Vec::new();
         for b in self.cfg.rpo.clone() {
             self.emit_block(b)?;
@@ -276,13 +276,13 @@ impl FunctionEmitter<'_, '_> {
         self.operands[v.idx()].clone()
     }
 
-    /// The operand with its register type.
+    /// The operand preceded by its register type.
     pub fn typed(&mut self, v: Value) -> Result<String> {
         let ty = self.e.layouts.register(self.ty(v))?;
         Ok(format!("{ty} {}", self.operands[v.idx()]))
     }
 
-    /// What is emitted from now on comes from `span`.
+    /// Sets the source location of the instructions emitted next.
     fn go_to(&mut self, span: Span) {
         if let (Some(origins), Some(scope)) = (&mut self.e.origins, self.scope) {
             self.at = origins.suffix(scope, span);
@@ -356,8 +356,8 @@ impl FunctionEmitter<'_, '_> {
         Ok(())
     }
 
-    /// Gives a block's memory parameters their values. Where one is copied that another overwrites, all go through
-    /// staging areas.
+    /// Copies an edge's arguments to block parameters in memory. If one copy overwrites the source of another, all go
+    /// through staging areas.
     fn edge_copies(&mut self, edge: &Edge) -> Result<()> {
         let function = self.function;
         let params = &function.block(edge.block).params;
@@ -439,7 +439,7 @@ impl FunctionEmitter<'_, '_> {
         Ok(())
     }
 
-    /// The address of a result in memory.
+    /// The address of the i-th result in memory.
     fn ret_part(&mut self, base: &str, i: usize) -> Result<String> {
         let rets = self.function.rets.clone();
         let offset = self.result_offset(&rets, i)?;
@@ -461,7 +461,7 @@ impl FunctionEmitter<'_, '_> {
         Ok(at)
     }
 
-    /// Writes a value to memory.
+    /// Stores a value.
     pub fn write(&mut self, at: &str, v: Value) -> Result<()> {
         let ty = self.ty(v);
         let value = self.op(v);
@@ -476,12 +476,12 @@ impl FunctionEmitter<'_, '_> {
         Ok(())
     }
 
-    /// What stands behind a store that the instruction being emitted is.
+    /// The suffix of a store that is being emitted: `!nontemporal` if it is streaming.
     pub fn nontemporal(&mut self) -> String {
         if self.fast { format!(", !nontemporal {}", self.e.metadata("!{i32 1}")) } else { String::new() }
     }
 
-    /// Says where the call `scope` of a function with restricted parameters begins.
+    /// Declares the alias scopes of the call `scope` of a function with restricted parameters.
     pub fn declare_scopes(&mut self, scope: Value) {
         for list in self.aliases.scopes_of(self.e, scope) {
             self.e.declare("llvm.experimental.noalias.scope.decl", || {
@@ -491,7 +491,7 @@ impl FunctionEmitter<'_, '_> {
         }
     }
 
-    /// Reads a value of type `ty` from memory into `name`.
+    /// Loads a value of type `ty` as `name`.
     pub fn read(&mut self, name: &str, at: &str, ty: Ty) -> Result<()> {
         if self.e.layouts.in_memory(ty) {
             self.alloca(name, ty)?;
@@ -509,7 +509,7 @@ impl FunctionEmitter<'_, '_> {
         Ok(())
     }
 
-    /// A value's address, in memory that can be read as a value of another type, too.
+    /// The address of a copy of a value, in memory that can also be read as a value of type `other`.
     pub fn spill_for(&mut self, v: Value, other: Ty) -> Result<String> {
         let (own, other_layout) = (self.size_align(self.ty(v))?, self.size_align(other)?);
         if own.1 >= other_layout.1 && own.0 >= other_layout.0 {
@@ -523,7 +523,7 @@ impl FunctionEmitter<'_, '_> {
         Ok(at)
     }
 
-    /// A value's address, in memory of the frame.
+    /// The address of a value in the frame, copied there if necessary.
     pub fn spill(&mut self, v: Value) -> Result<String> {
         if self.in_memory(v) && self.operands[v.idx()] != "undef" {
             return Ok(self.op(v));
@@ -540,26 +540,26 @@ impl FunctionEmitter<'_, '_> {
         self.e.module.types.pointee(ty).ok_or_else(|| bug("an address of nothing"))
     }
 
-    /// What follows an access to a vector: programs read vectors out of arrays, wherever they begin.
+    /// The alignment of an access to a vector, that of a lane: programs read vectors at any element of arrays.
     fn vector_align(&self, ty: Ty) -> String {
         let lane = self.e.module.types.as_vector(ty).map(|(p, _)| layout::prim_size(p));
         lane.map_or(String::new(), |align| format!(", align {align}"))
     }
 
-    /// A bool, or vector of them, as in memory.
+    /// Converts a bool, or a vector of them, to its type in memory.
     pub fn widen_bool(&mut self, value: &str, ty: Ty) -> Result<String> {
         let (from, to, byte) = (self.e.layouts.register(ty)?, self.e.layouts.memory(ty)?, self.temp());
         self.line(format_args!("{byte} = zext {from} {value} to {to}"));
         Ok(byte)
     }
 
-    /// The same the other way; `memory` is the type of `byte`.
+    /// Converts a bool, or a vector of them, from its type in memory; `memory` is the type of `byte`.
     pub fn narrow_bool(&mut self, name: &str, byte: &str, memory: &str) {
         let zero = if memory.starts_with('<') { "zeroinitializer" } else { "0" };
         self.line(format_args!("{name} = icmp ne {memory} {byte}, {zero}"));
     }
 
-    /// A part as it stands in an aggregate: type and value.
+    /// Type and value of an aggregate's part.
     pub fn part_operand(&mut self, v: Value) -> Result<String> {
         let ty = self.ty(v);
         let value = self.op(v);
@@ -568,8 +568,8 @@ impl FunctionEmitter<'_, '_> {
         Ok(format!("{text} {value}"))
     }
 
-    /// Whether it is a vector of bools. As arguments these are bytes: LLVM 22 fails to pass one lane of `i1` on AVX-512,
-    /// and makes an argument of each lane elsewhere.
+    /// Whether a type is a vector of bools. As arguments these are bytes: LLVM 22 fails to pass one lane of `i1` on
+    /// AVX-512, and elsewhere makes each lane an argument.
     pub fn is_mask(&self, ty: Ty) -> bool {
         self.e.layouts.is_bool(ty) && self.e.module.types.as_vector(ty).is_some()
     }
@@ -592,7 +592,7 @@ impl FunctionEmitter<'_, '_> {
                 let Some((&code, args)) = inst.args.split_first() else {
                     return Err(bug("an indirect call of nothing"));
                 };
-                // The signature is the result's type: a tuple is several results, as the verifier has it.
+                // The result's type tells the signature: a tuple means several results, which the verifier ensures.
                 let types = &self.e.module.types;
                 let rets = match types.kind(self.ty(result)) {
                     TyKind::Tuple(elems) => elems.to_vec(),
@@ -612,5 +612,5 @@ impl FunctionEmitter<'_, '_> {
 //
 // Some of LLVM's passes take quadratic time in the size of a function or block: 8000 conditional statements in a row
 // take minutes at -O3, 32,000 statements one minute in instruction selection. A function of that size is compiled as at
-// -O0, which is linear; and nothing is inlined into functions that would grow so by inlining. Register allocation is
-// chosen for a whole module: one that has such a function gets the fast one.
+// -O0, which is linear; and nothing is inlined into functions that would grow to that size. The register allocator is
+// chosen for a whole module: a module with such a function gets the fast one.

@@ -1,4 +1,4 @@
-//! Runs objects in this process: ORC's LLJIT with the runtime's functions, the process's and those of loaded libraries.
+//! Runs objects in this process: ORC's LLJIT with the symbols of the runtime, the process, and loaded libraries.
 
 use crate::diagnostics::bug;
 use crate::locate::{self, Place};
@@ -14,12 +14,12 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// A process-local linker and loader. Code lives as long as this value.
+/// A linker and loader for this process. Its code lives as long as this value.
 pub struct Jit {
     jit: LLVMOrcLLJITRef,
-    /// What the session reported; boxed because the session holds its address.
+    /// Errors reported by the session; boxed because the session holds the address.
     reports: Box<Mutex<Vec<String>>>,
-    /// What was linked in.
+    /// The objects that were linked.
     objects: Mutex<Vec<Vec<u8>>>,
 }
 
@@ -86,7 +86,7 @@ impl Jit {
         Ok(jit)
     }
 
-    /// Gives names to addresses.
+    /// Defines symbols by their addresses.
     pub fn define(&self, symbols: &[(&str, usize)]) -> Result<(), Box<Diagnostic>> {
         let mut pairs = Vec::with_capacity(symbols.len());
         for &(name, address) in symbols {
@@ -114,7 +114,7 @@ impl Jit {
 
     fn load(&self, library: &Path) -> Result<(), Box<Diagnostic>> {
         let fail = |e: String| Box::new(library_not_loaded::error(library, e));
-        // A relative name without a slash would be searched for in the system's folders.
+        // The loader would search the system's folders for a relative name without a slash.
         let path = library.canonicalize().map_err(|e| fail(e.to_string()))?;
         let name = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|e| fail(e.to_string()))?;
         let mut generator = std::ptr::null_mut();
@@ -133,12 +133,12 @@ impl Jit {
         Ok(())
     }
 
-    /// Compiles a module, as optimized as it is, and links it in.
+    /// Compiles a module, without optimizing it further, and links it.
     pub fn add(&self, module: &LlvmModule) -> Result<(), Box<Diagnostic>> {
         self.add_object(&module.object()?)
     }
 
-    /// Links an object file in.
+    /// Links an object file.
     pub fn add_object(&self, object: &[u8]) -> Result<(), Box<Diagnostic>> {
         self.objects.lock().unwrap_or_else(|e| e.into_inner()).push(object.to_vec());
         // SAFETY: the buffer copies the bytes and becomes the JIT's own.
@@ -153,8 +153,7 @@ impl Jit {
         .map_err(bug)
     }
 
-    /// The place in the source of the instruction at `address`, if it is one of an object that was linked and has
-    /// lines.
+    /// The source location of the instruction at `address`, if it belongs to a linked object with debug information.
     pub fn locate(&self, address: usize) -> Option<Place> {
         let objects = self.objects.lock().unwrap_or_else(|e| e.into_inner());
         objects.iter().find_map(|object| {
@@ -165,7 +164,7 @@ impl Jit {
         })
     }
 
-    /// The address of a symbol; links what it needs. An error names the symbols that nobody defines.
+    /// The address of a symbol; links the objects it needs. The error names undefined symbols.
     pub fn lookup(&self, name: &str) -> Result<usize, Box<Diagnostic>> {
         let symbol = c_string(name)?;
         let mut address = 0;
@@ -186,11 +185,11 @@ impl Drop for Jit {
     }
 }
 
-/// Runs the C function at `address`, of type `int()` or `int(int, char**)` (the arguments are those that the runtime was
-/// given), or the same without result, on the program's stack. The result, or 0.
+/// Runs the C function at `address` on the program's stack. Its type is `int()`, or `int(int, char**)` with the
+/// arguments that the runtime was given, or either without result. Returns the result, or 0.
 ///
 /// # Errors
-/// There is no memory for the stack.
+/// No memory for the stack.
 pub fn call_entry(address: usize, takes_args: bool, has_result: bool) -> Result<i32, String> {
     nyala_runtime::call_on_large_stack(Box::new(move || {
         // SAFETY: the caller says which of these types the function has; it lives as long as its JIT.

@@ -1,9 +1,9 @@
 //! Flat SSA to LLVM: JIT, object files, device code.
 //!
-//! Text is the only way to LLVM. Files above the line write the text of a module; they know nothing of LLVM's library, which
-//! takes longer to load than a small program to compile. Files below the line read the text and work on what the library
-//! holds; they know nothing of flat SSA. A row imports from rows above it; `tests/layers.rs` checks the line. What the
-//! machine is and has, text asks the module's [`Target`](nyala_ir::Target).
+//! Text is the only interface to LLVM. Files above the line write the text of a module; they do not use LLVM's library,
+//! which takes longer to load than a small program to compile. Files below the line read the text and work on the
+//! library's objects; they know nothing of flat SSA. A row imports from rows above it; `tests/layers.rs` checks the
+//! line. Text asks the module's [`Target`](nyala_ir::Target) for facts about the machine.
 //!
 //! ```text
 //! wishes, refusals     options  diagnostics

@@ -1,7 +1,7 @@
 //! Math functions on vectors through glibc's libmvec, whose results are within 4 ULP.
 //!
-//! Its functions take exactly as many lanes as fill a register, by C's convention: a vector is cut into registers, and
-//! the last one filled up. Whether the library is there is a fact of the machine. Linkers find it through libm.
+//! Its functions take exactly as many lanes as fill a register, with C's convention: a vector is split into registers,
+//! and the last one is filled up. Whether the library exists depends on the machine. Linkers find it through libm.
 
 use crate::function::FunctionEmitter;
 use crate::ops::{call_math, number_text};
@@ -10,14 +10,14 @@ use nyala_ir::{Op, Prim};
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-/// Bits of a register, and the letter by which the vector ABI of x86-64 calls functions that use it: SSE, AVX2, AVX-512.
+/// Width of a register in bits, and its letter in the vector ABI of x86-64: SSE, AVX2, AVX-512.
 type Register = (u32, char);
 const REGISTERS: [Register; 3] = [(128, 'b'), (256, 'd'), (512, 'e')];
 
 /// Whether this machine's C library has the functions: since glibc 2.35, on x86-64.
 fn is_here() -> bool {
     static HERE: OnceLock<bool> = OnceLock::new();
-    // One of those that came last.
+    // One of the functions added last.
     const LAST: &CStr = c"_ZGVeN8vv_atan2";
     *HERE.get_or_init(|| {
         // SAFETY: both take C strings. The library stays, so that the JIT finds its symbols among the process's.
@@ -34,7 +34,7 @@ fn is_there(target: &Target) -> bool {
     target.vector_math == VectorMath::Libmvec && target.is_native && is_here()
 }
 
-/// The result of a math function of `n` lanes; none where it must be called for each.
+/// Calls a math function on `n` lanes; returns the result. `None` if it must be called for each lane.
 pub(crate) fn call(f: &mut FunctionEmitter, op: Op, prim: Prim, n: u32, values: &[String]) -> Option<String> {
     if n == 1 || !is_there(f.e.target()) {
         return None;
@@ -43,7 +43,7 @@ pub(crate) fn call(f: &mut FunctionEmitter, op: Op, prim: Prim, n: u32, values: 
     let registers = REGISTERS.iter().filter(|r| r.0 <= most);
     let widest = *registers.clone().next_back()?;
     let suffix = if prim == Prim::F32 { "f" } else { "" };
-    // All functions are quick at 1.
+    // Fills up with 1, where all functions are fast.
     let ones = format!("splat ({} 1.0)", number_text(prim, None));
     let mut result: Option<String> = None;
     let mut start = 0;
@@ -76,7 +76,7 @@ pub(crate) fn call(f: &mut FunctionEmitter, op: Op, prim: Prim, n: u32, values: 
     result
 }
 
-/// Some lanes of two vectors of `n` lanes, as `order` counts them.
+/// A shuffle of two vectors of `n` lanes by the lane numbers in `order`.
 fn shuffle(f: &mut FunctionEmitter, prim: Prim, n: u32, of: [&str; 2], order: impl Iterator<Item = u32>) -> String {
     let (ty, [a, b]) = (number_text(prim, Some(n)), of);
     let order: Vec<String> = order.map(|i| format!("i32 {i}")).collect();

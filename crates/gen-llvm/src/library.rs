@@ -1,8 +1,8 @@
 //! LLVM's shared library, loaded when the first of its functions is called.
 //!
-//! To load it takes more than to check and specialize a small program: hundreds of pages of addresses to be set. Programs
-//! call its functions as always; what they reach are jumps that `build.rs` writes, each of which finds its function the
-//! first time.
+//! Loading takes longer than checking and specializing a small program, for hundreds of pages of addresses are
+//! relocated. LLVM's functions are called as usual; the linker resolves them to jumps that `build.rs` writes, each of
+//! which finds its function at the first call.
 
 use std::arch::global_asm;
 use std::ffi::{CStr, CString, c_void};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// The shared library of LLVM that this crate was made for.
 pub const LLVM_LIBRARY: &str = env!("NYALA_LLVM_LIBRARY");
 
-/// Of LLVM's functions, by number.
+/// The names of LLVM's functions, by number.
 const NAMES: &str = include_str!(concat!(env!("OUT_DIR"), "/names.txt"));
 
 #[cfg(target_arch = "x86_64")]
@@ -21,17 +21,17 @@ global_asm!(include_str!(concat!(env!("OUT_DIR"), "/stubs.s")), find = sym find,
 global_asm!(include_str!(concat!(env!("OUT_DIR"), "/stubs.s")), find = sym find);
 
 unsafe extern "C" {
-    /// As many as there are names; null while nobody has called them.
+    /// As many addresses as there are names; null until the first call.
     static nyala_llvm_functions: AtomicPtr<c_void>;
 }
 
-/// A handle of the library, as a number: it stays loaded.
+/// A handle of the library, as a number: it is never unloaded.
 static LIBRARY: OnceLock<Result<usize, String>> = OnceLock::new();
 
-/// Loads the library, unless it is.
+/// Loads the library, if it is not loaded.
 ///
 /// # Errors
-/// The loader's words, if it was moved or is not what it was.
+/// The loader's message, if the library was moved or replaced.
 pub fn load_llvm() -> Result<(), String> {
     handle().map(|_| ())
 }

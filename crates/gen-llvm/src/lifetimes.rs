@@ -1,9 +1,9 @@
-//! How long the contents of local variables matter, which LLVM is told: variables that are never needed at one time share
-//! memory, and what an earlier round of a loop left in one need not be kept.
+//! Lifetimes of local variables, for LLVM: variables that are not live at the same time share memory, and contents from
+//! an earlier iteration of a loop need not be kept.
 //!
-//! A variable's contents are undefined when its `slot` is executed, and nobody reads them after the last access. That is known
-//! where addresses of the variable go nowhere but into loads and stores. Of vector code nothing is said: there a variable may
-//! hold values of lanes for which a loop has ended, while it goes on for others.
+//! A variable's contents are undefined when its `slot` is executed, and dead after the last access. Accesses are known
+//! if addresses of the variable are only used by loads and stores. Functions with vector code get no lifetimes: there a
+//! variable may hold values of lanes for which a loop has ended, while it continues for others.
 
 use nyala_base::Id;
 use nyala_flat::analysis::Cfg;
@@ -13,22 +13,22 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 #[derive(Default)]
 pub(crate) struct Lifetimes {
-    /// Variables that begin at their `slot`.
+    /// Variables whose lifetime begins at their `slot`.
     pub begins: FxHashSet<Value>,
-    /// Those that end where a block begins.
+    /// Variables whose lifetime ends at the start of a block.
     pub ends_at: FxHashMap<Block, Vec<Value>>,
-    /// Those that end after an instruction, by its place in the block.
+    /// Variables whose lifetime ends after an instruction, by its position in the block.
     pub ends_after: FxHashMap<(Block, usize), Vec<Value>>,
 }
 
-/// Of so many blocks for each of the function's, variables are followed.
+/// Limit of the blocks visited while following variables, per block of the function.
 const EFFORT: usize = 32;
 
-/// What is known of one variable.
+/// Facts about one variable.
 struct Slot {
     value: Value,
     home: Block,
-    /// Where it is accessed.
+    /// Positions of loads and stores.
     accesses: Vec<(Block, usize)>,
     escapes: bool,
 }
@@ -46,7 +46,7 @@ impl Lifetimes {
     }
 
     fn follow(&mut self, function: &Function, cfg: &Cfg, slot: &Slot, effort: &mut usize) {
-        // From these blocks on, it is accessed.
+        // Blocks at whose start the variable is live.
         let mut live = FxHashSet::default();
         let mut last = FxHashMap::default();
         let mut stack = Vec::new();
@@ -87,10 +87,10 @@ impl Lifetimes {
     }
 }
 
-/// The function's variables, in order; none if it has vector code.
+/// The function's variables, in order; empty if it has vector code.
 fn slots(types: &Types, function: &Function, cfg: &Cfg) -> Vec<Slot> {
     let mut slots: Vec<Slot> = Vec::new();
-    // The variable that an address belongs to.
+    // The variable that an address points into.
     let mut of: FxHashMap<Value, usize> = FxHashMap::default();
     for &b in &cfg.rpo {
         let block = function.block(b);

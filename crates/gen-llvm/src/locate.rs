@@ -1,11 +1,11 @@
-//! Which function and line of the source a machine address belongs to: the debug information of an object that the JIT
-//! has linked.
+//! Finds the function and the line of the source for a machine address, by the debug information of an object that the
+//! JIT has linked.
 
 use addr2line::Context;
 use addr2line::gimli::{DwarfSections, EndianSlice, LittleEndian, SectionId};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
 
-/// A place in the source. The line is 0 where nothing is known.
+/// A place in the source. The line is 0 if unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub function: String,
@@ -13,7 +13,7 @@ pub struct Place {
     pub line: u32,
 }
 
-/// Size of an object's code, and the offset of one of its exported functions in it.
+/// Size of an object's code, and one of its exported functions with its offset in the code.
 pub(crate) fn code(object: &[u8]) -> Option<(u64, String, u64)> {
     let file = object::File::parse(object).ok()?;
     let text = file.section_by_name(".text")?;
@@ -22,7 +22,7 @@ pub(crate) fn code(object: &[u8]) -> Option<(u64, String, u64)> {
     Some((text.size(), anchor.name().ok()?.to_string(), anchor.address() - text.address()))
 }
 
-/// The place of the instruction at `offset` of an object's code.
+/// The source location of the instruction at `offset` of an object's code.
 pub(crate) fn find(object: &[u8], offset: u64) -> Option<Place> {
     let file = object::File::parse(object).ok()?;
     let load = |id: SectionId| match file.section_by_name(id.name()) {
@@ -33,7 +33,7 @@ pub(crate) fn find(object: &[u8], offset: u64) -> Option<Place> {
     let context = Context::from_dwarf(sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian))).ok()?;
     let mut frames = context.find_frames(offset).skip_all_loads().ok()?;
     let mut best: Option<Place> = None;
-    // From the innermost of inlined functions outward, up to one whose line is known.
+    // From the innermost inlined function outward, up to one whose line is known.
     while let Ok(Some(frame)) = frames.next() {
         let Some(name) = frame.function.as_ref().and_then(|f| f.raw_name().ok().map(|n| n.into_owned())) else {
             continue;
@@ -50,7 +50,7 @@ pub(crate) fn find(object: &[u8], offset: u64) -> Option<Place> {
     best
 }
 
-/// A section's bytes with what a linker would put into them; code starts at 0.
+/// A section's bytes after relocation, with code at address 0.
 fn relocated(file: &object::File, section: &object::Section) -> Result<Vec<u8>, object::Error> {
     let mut bytes = section.uncompressed_data()?.into_owned();
     for (offset, relocation) in section.relocations() {

@@ -35,7 +35,7 @@ pub struct LlvmModule {
     asm_checks: Vec<AsmCheck>,
 }
 
-/// Called by LLVM with what it has to say; without it an error would end the process.
+/// LLVM's diagnostic handler, which notes errors; without it an error would end the process.
 extern "C" fn note_error(info: LLVMDiagnosticInfoRef, errors: *mut c_void) {
     // SAFETY: `new` registered this function with the address of its errors, which live as long as the context; the
     // message is copied and given back.
@@ -51,7 +51,7 @@ extern "C" fn note_error(info: LLVMDiagnosticInfoRef, errors: *mut c_void) {
     }
 }
 
-/// The fault in the assembly of a module of which LLVM said `message`: each piece is tried alone.
+/// The fault in a module's assembly after LLVM reported `message`: compiles each piece alone.
 fn find_asm_fault(checks: &[AsmCheck], message: &str, target: &Target, options: &Options) -> Box<Diagnostic> {
     for check in checks {
         let module = LlvmModule::from_text(&check.text, target, options);
@@ -65,24 +65,25 @@ fn find_asm_fault(checks: &[AsmCheck], message: &str, target: &Target, options: 
 }
 
 impl Emitted {
-    /// The module in LLVM, verified.
+    /// Parses the text into an LLVM module, and verifies it.
     pub fn parse(&self, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
         LlvmModule::new(&self.text, &self.target, options, self.codegen_level(options), &self.asm_checks)
     }
 }
 
-/// A module in LLVM, verified.
+/// Emits a module to LLVM, and verifies it.
 pub fn emit(module: &nyala_flat::Module, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
     emit_module(module, options, None)?.parse(options)
 }
 
 impl LlvmModule {
-    /// Reads a module for a machine from LLVM's text form and verifies it.
+    /// Parses a module for a machine from LLVM's text form, and verifies it.
     pub fn from_text(text: &str, target: &Target, options: &Options) -> Result<LlvmModule, Box<Diagnostic>> {
         LlvmModule::new(text, target, options, options.opt_level, &[])
     }
 
-    /// The same, with another level for instruction selection and register allocation, and the assembly in the text.
+    /// Like [`LlvmModule::from_text`], with a separate level for code generation, and the assembly in the text for
+    /// error messages.
     pub(crate) fn new(
         text: &str,
         target: &Target,
@@ -120,12 +121,12 @@ impl LlvmModule {
         })
     }
 
-    /// LLVM's text form.
+    /// The module in LLVM's text form.
     pub fn ir_text(&self) -> String {
         self.module.print_to_string().to_string()
     }
 
-    /// Runs LLVM's default pipeline of the module's optimization level; what LLVM would make wrong code of is changed then.
+    /// Runs LLVM's default pipeline for the module's optimization level, then works around miscompilations.
     pub fn optimize(&mut self) -> Result<(), Box<Diagnostic>> {
         let pipeline = format!("default<O{}>", self.options.opt_level.min(3));
         self.run_passes(&pipeline)?;
@@ -135,7 +136,7 @@ impl LlvmModule {
         Ok(())
     }
 
-    /// Runs any pipeline that `opt -passes=` takes.
+    /// Runs a pipeline in the notation of `opt -passes=`.
     pub fn run_passes(&mut self, pipeline: &str) -> Result<(), Box<Diagnostic>> {
         let options = PassBuilderOptions::create();
         if self.options.opt_level >= 2 {
@@ -148,13 +149,13 @@ impl LlvmModule {
         self.module.verify().map_err(|e| bug(e.to_string()))
     }
 
-    /// Assembly of the target.
+    /// The target's assembly for the module.
     pub fn asm_text(&self) -> Result<String, Box<Diagnostic>> {
         let text = self.code(FileType::Assembly)?;
         Ok(String::from_utf8_lossy(&text).trim_end_matches('\0').to_string())
     }
 
-    /// An object file.
+    /// The module as an object file.
     pub fn object(&self) -> Result<Vec<u8>, Box<Diagnostic>> {
         self.code(FileType::Object)
     }

@@ -1,4 +1,4 @@
-//! The operations, one by one, as LLVM text: which is whose, and what several share.
+//! The operations as LLVM text: which function emits which, and helpers for several of them.
 
 mod aggregates;
 mod calls;
@@ -19,7 +19,7 @@ use nyala_ir::{Op, Prim, Ty};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
-/// What operands of an operation are.
+/// The class of an operation's operands.
 pub(crate) enum Class {
     Signed,
     Unsigned,
@@ -136,7 +136,7 @@ fn select(f: &mut FunctionEmitter, name: &str, result: Value, args: &[Value]) ->
     Ok(())
 }
 
-/// A mask as the bits of a number.
+/// A mask as an integer with a bit for each lane.
 fn bits(f: &mut FunctionEmitter, name: &str, ty: Ty, mask: Value) -> Result<()> {
     let n = f.e.module.types.as_vector(f.ty(mask)).map_or(1, |v| v.1);
     let (mask, bits) = (f.typed(mask)?, f.temp());
@@ -150,16 +150,16 @@ pub(crate) fn prim(f: &FunctionEmitter, ty: Ty) -> Option<Prim> {
     f.e.module.types.lane_prim(ty)
 }
 
-/// A number's type, or that of a vector's lanes with their number.
+/// A number's type; for a vector the type of the lanes, and their number.
 pub(crate) fn number(f: &FunctionEmitter, ty: Ty) -> Option<(Prim, Lanes)> {
     let types = &f.e.module.types;
     Some((types.lane_prim(ty)?, types.as_vector(ty).map(|v| v.1)))
 }
 
-/// Lanes of a vector; none of a number.
+/// Number of lanes of a vector; `None` for a scalar.
 pub(crate) type Lanes = Option<u32>;
 
-/// A number in a register, or lanes of them.
+/// LLVM's type of a number, or of a vector of them, in a register.
 pub(crate) fn number_text(prim: Prim, lanes: Lanes) -> String {
     let one = match prim {
         Prim::Bool => "i1",
@@ -174,14 +174,14 @@ pub(crate) fn number_text(prim: Prim, lanes: Lanes) -> String {
     lanes.map_or(one.into(), |n| format!("<{n} x {one}>"))
 }
 
-/// The same in the names of intrinsics.
+/// The type as in the names of LLVM's intrinsics.
 pub(crate) fn suffix(prim: Prim, lanes: Lanes) -> String {
     let kind = if prim.is_float() { "f" } else { "i" };
     let lanes = lanes.map_or(String::new(), |n| format!("v{n}"));
     format!("{lanes}{kind}{}", prim.bits())
 }
 
-/// A literal in every lane.
+/// The text of a literal in every lane.
 pub(crate) fn uniform(prim: Prim, lanes: Lanes, bits: u64) -> String {
     let one = prim_text(prim, prim.normalize(bits));
     lanes.map_or(one.clone(), |_| format!("splat ({} {one})", number_text(prim, None)))

@@ -1,14 +1,14 @@
-//! What a caller chooses beyond the machine, which a module names.
+//! Options that a caller chooses, besides the machine, which a module names.
 
-/// How code is made.
+/// Options of code generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// 0 to 3, as in `-O3`.
     pub opt_level: u8,
-    /// Further CPUs that each function is made for; the best is chosen when the code is loaded.
+    /// Further CPUs that each function is compiled for; the best is chosen when the code is loaded.
     pub more_cpus: Vec<String>,
-    /// Bits of the vectors that LLVM makes of loops without any, on x86-64; `None` leaves it to LLVM. Those that a program
-    /// has are as wide as registers are.
+    /// On x86-64, width in bits of the vectors that LLVM makes of scalar loops; `None` leaves it to LLVM. Vectors of a
+    /// program may be as wide as registers are.
     pub vector_width: Option<u32>,
     /// Signed overflow wraps instead of being undefined.
     pub wrap: bool,

@@ -1,15 +1,15 @@
-//! Where instructions come from, as LLVM's debug metadata: functions, files and lines, so that debuggers, and reports of
-//! a program's own faults, can name them. Nothing is said of variables and types.
+//! Source locations of instructions, as LLVM's debug metadata: functions, files and lines, for debuggers and for
+//! reports of a program's own faults. Variables and types are not described.
 
 use nyala_base::{FileId, Sources, Span};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
-/// The texts that spans refer to.
+/// The source texts that spans refer to.
 #[derive(Clone, Copy)]
 pub struct Lines<'a> {
     pub sources: &'a Sources,
-    /// The folder that relative names of files start from.
+    /// The folder that relative file names start from.
     pub folder: &'a str,
 }
 
@@ -25,12 +25,12 @@ pub(crate) struct Origins<'a> {
     lines: Lines<'a>,
     nodes: Vec<String>,
     files: FxHashMap<FileId, u32>,
-    /// Of a function, what stands in another file.
+    /// Lexical blocks for instructions of a function whose source is in another file.
     scopes: FxHashMap<(u32, FileId), u32>,
     locations: FxHashMap<(u32, u32), u32>,
 }
 
-/// Nodes with a fixed place.
+/// Nodes with a fixed number.
 const UNIT: u32 = 0;
 const FUNCTION_TYPE: u32 = 1;
 const FLAGS: [u32; 2] = [2, 3];
@@ -77,7 +77,7 @@ impl<'a> Origins<'a> {
         if span.is_none() { 0 } else { self.lines.sources.line(span) as u32 }
     }
 
-    /// A function.
+    /// Adds a function.
     pub fn function(&mut self, name: &str, span: Span) -> Scope {
         let (file, line) = (self.file(span.file), self.line(span));
         let name = escape(name);
@@ -88,7 +88,7 @@ impl<'a> Origins<'a> {
         Scope { node, file: span.file }
     }
 
-    /// What follows an instruction of `scope` that was made from `span`.
+    /// The suffix of an instruction of `scope` that was made from `span`.
     pub fn suffix(&mut self, scope: Scope, span: Span) -> String {
         let line = self.line(span);
         let within = if span.is_none() || span.file == scope.file {
@@ -113,7 +113,7 @@ impl<'a> Origins<'a> {
         format!(", !dbg !{node}")
     }
 
-    /// All of it, for the end of the module.
+    /// Writes all metadata, at the end of the module.
     pub fn write(&self, out: &mut String) {
         let _ = writeln!(out, "!llvm.dbg.cu = !{{!{UNIT}}}\n!llvm.module.flags = !{{!{}, !{}}}", FLAGS[0], FLAGS[1]);
         for (i, node) in self.nodes.iter().enumerate() {
@@ -123,7 +123,7 @@ impl<'a> Origins<'a> {
 }
 
 impl Scope {
-    /// What follows the head of the function's definition.
+    /// The suffix of the header of the function's definition.
     pub fn suffix(self) -> String {
         format!(" !dbg !{}", self.node)
     }

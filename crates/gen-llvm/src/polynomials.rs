@@ -1,12 +1,12 @@
-//! Exponentials and logarithms of vectors in single precision, written out: no call, in whose course every vector
-//! register would have to be saved.
+//! Exponentials and logarithms of vectors in single precision, inlined: a call would force every vector register to be
+//! saved.
 //!
-//! Arguments are reduced as in every textbook (Cody and Waite, *Software Manual for the Elementary Functions*, 1980): `x`
-//! is `n·ln 2 + r`, or `2^e·m`, with the constant in two parts, of which the upper one has so few bits that its product
-//! with `n` is exact. The polynomials are minimax ones for the relative error, which is less than a tenth of an ULP; the
-//! results are within 1 ULP (`log2`: 2) on all that was tried, 20 million numbers a function, with and without fused
-//! multiplication, denormal numbers included. No operation here may be reassociated, so that none is `fast`; what a
-//! `fast` one leaves out is the treatment of arguments that give NaN or infinity.
+//! Arguments are reduced as usual (Cody and Waite, *Software Manual for the Elementary Functions*, 1980): `x` is `n·ln
+//! 2 + r`, or `2^e·m`, with the constant in two parts, the upper of which has so few bits that its product with `n` is
+//! exact. The polynomials are minimax approximations for the relative error, which is less than a tenth of an ULP; the
+//! results are within 1 ULP (`log2`: 2) for all of 20 million numbers tried per function, with and without fused
+//! multiplication, denormal numbers included. No operation here may be reassociated, so none is `fast`; a `fast`
+//! function only omits the handling of arguments whose results are NaN or infinity.
 
 use crate::function::FunctionEmitter;
 use crate::ops::number_text;
@@ -14,9 +14,9 @@ use nyala_ir::{Op, Prim};
 
 const LN2_HIGH: f32 = 0.693_145_75;
 const LN2_LOW: f32 = 1.428_606_8e-6;
-/// 1.5·2^23: a sum with it is rounded to an integer, which stands in its lowest bits.
+/// 1.5·2^23: adding it rounds a number to an integer, in the lowest bits of the sum.
 const ROUNDER: f32 = 12_582_912.0;
-/// From the highest power down; `(e^r - 1 - r)/r²` for `|r| ≤ ln 2 / 2`.
+/// Coefficients from the highest power down; `(e^r - 1 - r)/r²` for `|r| ≤ ln 2 / 2`.
 const EXP: [f32; 5] = [0.001_381_454, 0.008_368_745, 0.041_668_39, 0.166_665_2, 0.499_999_93];
 /// `(ln(1 + f) - f + f²/2)/f³` for `-¼ ≤ f < ½`.
 const LOG: [f32; 8] = [
@@ -30,7 +30,7 @@ const LOG: [f32; 8] = [
     0.333_334_5,
 ];
 
-/// Emits operations on `n` lanes; operands and results are operands of LLVM.
+/// Emits operations on `n` lanes; operands and results are LLVM's operands.
 struct Lanes<'a, 'e, 'm> {
     f: &'a mut FunctionEmitter<'e, 'm>,
     n: u32,
@@ -47,13 +47,13 @@ impl Lanes<'_, '_, '_> {
         result
     }
 
-    /// An operation on floats.
+    /// An operation on float lanes.
     fn float(&mut self, op: &str, a: &str, b: &str) -> String {
         let ty = self.text(Prim::F32);
         self.result(format_args!("{op} {ty} {a}, {b}"))
     }
 
-    /// An operation on integers.
+    /// An operation on integer lanes with a constant.
     fn int(&mut self, op: &str, a: &str, b: i32) -> String {
         let ty = self.text(Prim::I32);
         self.result(format_args!("{op} {ty} {a}, splat (i32 {b})"))
@@ -72,21 +72,21 @@ impl Lanes<'_, '_, '_> {
         self.convert("bitcast", Prim::I32, value, Prim::F32)
     }
 
-    /// `yes` where `a` compares with `b` as said, else `no`.
+    /// `yes` in lanes where `a` compares with `b` by `compare`, else `no`.
     fn choose(&mut self, compare: &str, a: &str, b: &str, yes: &str, no: &str) -> String {
         let (ty, mask) = (self.text(Prim::F32), self.text(Prim::Bool));
         let is = self.result(format_args!("fcmp {compare} {ty} {a}, {b}"));
         self.result(format_args!("select {mask} {is}, {ty} {yes}, {ty} {no}"))
     }
 
-    /// `a·b + c`, rounded once where the machine can.
+    /// `a·b + c`, rounded once where the machine has fused multiplication.
     fn mul_add(&mut self, a: &str, b: &str, c: &str) -> String {
         let (name, ty) = (format!("llvm.fmuladd.v{}f32", self.n), self.text(Prim::F32));
         self.f.e.declare(&name, || format!("declare {ty} @{name}({ty}, {ty}, {ty})"));
         self.result(format_args!("call {ty} @{name}({ty} {a}, {ty} {b}, {ty} {c})"))
     }
 
-    /// Pairs of terms by powers of `square`, which is `x²`: half as long a chain as term by term.
+    /// Evaluates pairs of terms by powers of `square`, which is `x²`: half the latency of Horner's scheme.
     fn polynomial(&mut self, coefficients: &[f32], x: &str, square: &str) -> String {
         let (single, pairs) = coefficients.split_at(coefficients.len() % 2);
         let mut sum = single.first().map(|&c| splat(c));
@@ -100,19 +100,19 @@ impl Lanes<'_, '_, '_> {
         sum.unwrap_or_else(|| splat(0.0))
     }
 
-    /// Whether the lanes fill a register that AVX-512 has instructions for, `vscalefps` and the like.
+    /// Whether the lanes fill a register of AVX-512, for which there are instructions such as `vscalefps`.
     fn is_avx512(&mut self) -> bool {
         self.n == 16 && self.f.e.target().vector_bits == 512
     }
 
-    /// `x·2^n` for numbers `n` from -150 to 129, as a float and as the bits of its sum with [`ROUNDER`].
+    /// `x·2^n` for integers `n` from -150 to 129, given as a float and as the sum with [`ROUNDER`].
     fn scale(&mut self, x: &str, float: &str, sum: &str) -> String {
         if self.is_avx512() {
             let (name, ty) = ("llvm.x86.avx512.mask.scalef.ps.512", self.text(Prim::F32));
             self.f.e.declare(name, || format!("declare {ty} @{name}({ty}, {ty}, {ty}, i16, i32)"));
             return self.result(format_args!("call {ty} @{name}({ty} {x}, {ty} {float}, {ty} {x}, i16 -1, i32 4)"));
         }
-        // In two steps, as neither `2^-150` nor `2^129` is a number.
+        // In two steps, since neither `2^-150` nor `2^129` is a normal number.
         let sum = self.bits(sum);
         let n = self.int("sub", &sum, ROUNDER.to_bits() as i32);
         let half = self.int("ashr", &n, 1);
@@ -137,7 +137,7 @@ impl Lanes<'_, '_, '_> {
         self.scale(&p, n, sum)
     }
 
-    /// `x` in an interval beyond which the result is 0 or infinite; NaN stays.
+    /// `x` clamped to an interval outside of which the result is 0 or infinite; NaN stays.
     fn limited(&mut self, x: &str, low: f32, high: f32) -> String {
         let x = self.choose("olt", x, &splat(low), &splat(low), x);
         if self.f.is_fast() { x } else { self.choose("ogt", &x, &splat(high), &splat(high), &x) }
@@ -161,7 +161,7 @@ impl Lanes<'_, '_, '_> {
         self.exp_of_parts(&r, &n, &sum)
     }
 
-    /// `m` from ¾ below 1½ and `e`, of which `x` is `2^e·m`.
+    /// Splits `x` into `2^e·m` with `¾ ≤ m < 1½`.
     fn parts(&mut self, x: &str) -> (String, String) {
         if self.is_avx512() {
             let ty = self.text(Prim::F32);
@@ -193,7 +193,7 @@ impl Lanes<'_, '_, '_> {
         (self.of_bits(&m), e)
     }
 
-    /// Logarithms to base `e` or 2.
+    /// Logarithms to base `e`, or to base 2.
     fn log(&mut self, x: &str, base_is_2: bool) -> String {
         let (m, e) = self.parts(x);
         let f = self.float("fsub", &m, &splat(1.0));
@@ -206,7 +206,7 @@ impl Lanes<'_, '_, '_> {
         }
         let p = self.mul_add(&square, &splat(-0.5), &p);
         let result = if base_is_2 {
-            // log2 e is 1 and a rest, which loses less.
+            // log2 e is 1 plus a rest: multiplying by the rest only is more precise.
             let rest = splat(std::f32::consts::LOG2_E - 1.0);
             let sum = self.float("fmul", &p, &rest);
             let sum = self.mul_add(&f, &rest, &sum);
@@ -220,7 +220,7 @@ impl Lanes<'_, '_, '_> {
         if self.f.is_fast() || self.is_avx512() {
             return result;
         }
-        // +∞ stays; what is no number or less than 0 has no logarithm.
+        // The logarithm of +∞ is +∞, of 0 -∞; of negative numbers and NaN it is NaN.
         let infinity = splat(f32::INFINITY);
         let result = self.choose("oeq", x, &infinity, &infinity, &result);
         let result = self.choose("oeq", x, &splat(0.0), &splat(f32::NEG_INFINITY), &result);
@@ -232,7 +232,7 @@ fn splat(x: f32) -> String {
     format!("splat (float {})", crate::emit::prim_text(Prim::F32, x.to_bits().into()))
 }
 
-/// The result of a function of `n` lanes; none if there is no polynomial here.
+/// Emits a function on `n` lanes; returns the result. `None` if there is no polynomial for it here.
 pub(crate) fn write(f: &mut FunctionEmitter, op: Op, prim: Prim, n: u32, values: &[String]) -> Option<String> {
     let mut lanes = Lanes { f, n };
     match (op, prim, values) {

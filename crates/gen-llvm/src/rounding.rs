@@ -1,13 +1,13 @@
-//! Calls of libm, which give what the machine that runs has, to the last bit. Apart from operations, since programs declare
-//! functions of C, too.
+//! Calls of libm, which give the results of the running machine's libm, to the last bit. Separate from operations,
+//! since programs declare C functions, too.
 //!
-//! The machine that builds may have another libm, and LLVM computes functions of a `float` in double precision: what it
-//! folds, or replaces by another function, differs in the last bit from what is called. So calls are `nobuiltin`, unless
-//! arithmetic may be inexact (`@fast`). They are LLVM's intrinsics where there are some: loops around them become vector
-//! code, a sine joins a cosine. The calls in such vector code are not `nobuiltin`; therefore LLVM folds no functions of
-//! floats at all ([`OPTION`]).
+//! The machine that compiles may have another libm, and LLVM folds functions of `float` in double precision: a result
+//! that LLVM folds, or computes by another function, may differ in the last bit from the call's. So calls are
+//! `nobuiltin`, unless arithmetic may be inexact (`@fast`). Where LLVM has intrinsics, these are called: then LLVM can
+//! vectorize loops with them, and merge a sine with a cosine. The calls in such vector code are not `nobuiltin`;
+//! therefore LLVM folds no functions of floats at all ([`OPTION`]).
 //!
-//! The square is not left to libm, whose `pow` does not always round it correctly: a multiplication is faster, and every
+//! Squares do not call libm, whose `pow` does not always round them correctly: a multiplication is faster, and every
 //! engine can do it.
 
 use crate::emit::prim_text;
@@ -15,11 +15,11 @@ use crate::function::FunctionEmitter;
 use crate::ops::{call_math, number_text, suffix};
 use nyala_ir::{Op, Prim};
 
-/// LLVM's option for functions of constants. It is one of the process, and says so of exact functions, too: most of these
-/// the graph has folded.
+/// LLVM's option that turns off constant folding of functions. It applies to the whole process, and to exact functions,
+/// too: most of these the graph has folded.
 pub(crate) const OPTION: &std::ffi::CStr = c"-disable-fp-call-folding";
 
-/// C's functions of floats whose results are exact, or rounded once: what LLVM makes of them is what C does.
+/// C's functions of floats whose results are exact, or rounded once: LLVM's replacements for them give the same result.
 const EXACT: &[&str] = &[
     "fabs",
     "floor",
@@ -39,7 +39,7 @@ const EXACT: &[&str] = &[
     "remainder",
 ];
 
-/// The result of a function of libm, of numbers of single or double precision.
+/// Calls a function of libm on numbers of single or double precision; returns the result.
 pub(crate) fn call(f: &mut FunctionEmitter, op: Op, prim: Prim, values: &[String]) -> String {
     let symbol = format!("{}{}", op.name(), if prim == Prim::F32 { "f" } else { "" });
     if f.is_fast() {
@@ -61,18 +61,18 @@ pub(crate) fn call(f: &mut FunctionEmitter, op: Op, prim: Prim, values: &[String
     power
 }
 
-/// Whether LLVM makes something else of such powers in vector code: a square root, a quotient, another function.
+/// Whether LLVM replaces such powers in vector code by a square root, a quotient, or another function.
 fn is_replaced(prim: Prim, values: &[String]) -> bool {
     let is = |value: &str, of: &[f64]| of.iter().any(|&x| literal(prim, x) == value);
     is(&values[1], &[0.5, -1.0]) || is(&values[0], &[2.0, 10.0])
 }
 
-/// A number that is exact in single precision.
+/// The text of a number that is exact in single precision.
 fn literal(prim: Prim, x: f64) -> String {
     prim_text(prim, if prim == Prim::F32 { (x as f32).to_bits().into() } else { x.to_bits() })
 }
 
-/// The attributes of a call of a C function whose symbol is written as LLVM does.
+/// The attributes of a call of a C function, whose symbol is in LLVM's notation.
 pub(crate) fn attributes(symbol: &str, ret: &str, params: &[String]) -> &'static str {
     let is_float = |ty: &str| matches!(ty, "float" | "double");
     let name = symbol.trim_matches(['@', '"']);

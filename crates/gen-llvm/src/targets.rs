@@ -1,6 +1,6 @@
-//! The machines that code is made for: LLVM's targets and their registration.
+//! The machines that code is compiled for: LLVM's targets and their registration.
 //!
-//! LLVM keeps the initializers of the native target as inline functions in its headers and `inkwell` asks for them.
+//! LLVM defines the initializers of the native target as inline functions in its headers, and `inkwell` links to them.
 
 use crate::diagnostics::{bug, limitation, unknown_target};
 use crate::{rounding, versions};
@@ -55,7 +55,7 @@ mod shims {
 
 pub(crate) use shims::*;
 
-/// Registers the native target with LLVM and keeps the shims from being dropped by the linker; sets LLVM's options.
+/// Registers the native target with LLVM and keeps the linker from dropping the shims; sets LLVM's options.
 pub(crate) fn initialize() {
     static OPTIONS: Once = Once::new();
     LLVM_InitializeNativeTarget();
@@ -70,7 +70,7 @@ pub(crate) fn initialize() {
 
 macro_rules! cross_targets {
     ($($arch:literal: $info:ident $target:ident $mc:ident $printer:ident $parser:ident,)*) => {
-        /// Architectures, as triples begin, that objects are made for.
+        /// Architectures (first part of the triple) that objects are made for.
         pub const ARCHITECTURES: &[&str] = &[$($arch),*];
 
         fn initialize_cross(arch: &str) -> bool {
@@ -87,8 +87,8 @@ macro_rules! cross_targets {
     };
 }
 
-// Little-endian, with pointers of 64 bits, C's layout as `nyala_ir::layout` has it, and a convention of LLVM in which
-// calls in tail position are jumps.
+// Little-endian architectures with 64-bit pointers, C's layout as in `nyala_ir::layout`, and a calling convention of
+// LLVM in which calls in tail position are jumps.
 cross_targets! {
     "aarch64": LLVMInitializeAArch64TargetInfo LLVMInitializeAArch64Target LLVMInitializeAArch64TargetMC
         LLVMInitializeAArch64AsmPrinter LLVMInitializeAArch64AsmParser,
@@ -145,7 +145,7 @@ pub fn host_cpu() -> String {
     TargetMachine::get_host_cpu_name().to_string_lossy().into_owned()
 }
 
-/// Everything about the machine, and about LLVM, that decides which code it makes.
+/// A text with all facts about the machine, and about LLVM, that the generated code depends on.
 pub fn machine_name(target: &Machine) -> String {
     let (cpu, features) = cpu_and_features(target);
     let (mut major, mut minor, mut patch) = (0, 0, 0);
@@ -154,7 +154,7 @@ pub fn machine_name(target: &Machine) -> String {
     format!("LLVM {major}.{minor}.{patch} {} {cpu} {features}", target.triple)
 }
 
-/// The CPU of a foreign target when none is named.
+/// The CPU of a foreign target if none is named.
 fn default_cpu(arch: Arch) -> &'static str {
     match arch {
         Arch::X86_64 => "x86-64",
@@ -164,7 +164,7 @@ fn default_cpu(arch: Arch) -> &'static str {
     }
 }
 
-/// What Linux expects of such machines beyond the CPU's least.
+/// Features that Linux expects of such machines beyond the baseline CPU.
 fn default_features(arch: Arch) -> &'static str {
     match arch {
         Arch::RiscV64 => "+m,+a,+f,+d,+c",

@@ -1,4 +1,4 @@
-//! How types of flat SSA look in LLVM: in registers, in memory, in signatures.
+//! LLVM's types for types of flat SSA: in registers, in memory, in signatures.
 
 use crate::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id};
@@ -7,13 +7,14 @@ use nyala_ir::{Prim, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
-/// Values with more scalars than this live in memory.
+/// Values with more scalars than this are kept in memory.
 const MAX_DIRECT: u64 = 16;
-/// What x86-64 returns in registers; more goes through memory, so that calls in tail position stay jumps.
+/// Scalars that x86-64 returns in registers; larger results go through memory, so that calls in tail position stay
+/// jumps.
 const MAX_RET_INTS: u64 = 3;
 const MAX_RET_FLOATS: u64 = 2;
 
-/// More than any limit on registers.
+/// A number of scalars larger than any limit on registers.
 const TOO_MANY: u64 = 1 << 20;
 
 /// Facts about types, computed once each.
@@ -25,12 +26,12 @@ pub(crate) struct Layouts<'m> {
     weights: FxHashMap<Ty, u64>,
 }
 
-/// How a function gives its results back.
+/// How a function returns its results.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum RetClass {
-    /// As LLVM's result of this type: that of the call's value, `void` if it has no parts.
+    /// As LLVM's result of this type: the type of the call's value, `void` if it has no parts.
     Direct(String),
-    /// Written where a first parameter points to; the results lie there as in a tuple.
+    /// Written to memory at the first parameter; laid out as in a tuple.
     Memory,
 }
 
@@ -39,8 +40,8 @@ impl<'m> Layouts<'m> {
         Layouts { types, c_abi, memory_text: Vec::new(), leaves: Vec::new(), weights: FxHashMap::default() }
     }
 
-    /// Number of integer and pointer scalars, and of floats; as registers for arguments go. A vector that fills one is
-    /// a float; how LLVM splits others is its own affair, so they count as too many.
+    /// Number of integer and pointer scalars, and of floats, for counting argument registers. A vector that fills one
+    /// register counts as a float; others count as too many, since LLVM splits them in its own way.
     pub fn leaves(&mut self, ty: Ty) -> (u64, u64) {
         if let Some(Some(n)) = self.leaves.get(ty.idx()) {
             return *n;
@@ -73,7 +74,7 @@ impl<'m> Layouts<'m> {
         n
     }
 
-    /// How many registers a value takes, a vector one for 16 bytes.
+    /// Number of registers that a value takes, with one for each 16 bytes of a vector.
     fn weight(&mut self, ty: Ty) -> u64 {
         if let Some(&known) = self.weights.get(&ty) {
             return known;
@@ -93,12 +94,12 @@ impl<'m> Layouts<'m> {
         weight
     }
 
-    /// Adds what of a value goes in registers for floats and vectors: lanes, and whether they are a vector's.
+    /// Adds the parts of a value that go in float and vector registers: type, lanes, whether it is a vector.
     fn vector_parts(&mut self, ty: Ty, parts: &mut Vec<(Prim, u32, bool)>) {
         match self.types.kind(ty) {
             TyKind::Vector(p, n) => parts.push((*p, *n, true)),
             TyKind::Prim(p) if p.is_float() => parts.push((*p, 1, false)),
-            // No more than some parts.
+            // Bounded: only types with few parts are followed.
             TyKind::Array(..) | TyKind::Tuple(_) | TyKind::Struct(_) if self.weight(ty) > 0 && !self.in_memory(ty) => {
                 for i in 0..self.types.n_parts(ty).unwrap_or(0) {
                     if let Some(part) = self.types.part(ty, i) {
@@ -110,8 +111,8 @@ impl<'m> Layouts<'m> {
         }
     }
 
-    /// Whether parameters with vectors in them all go in registers, of which there are eight of as many bits as
-    /// `vector_bits` says. True if there is no vector.
+    /// Whether all parameters that contain vectors fit in registers: eight of `vector_bits` each. True if there is no
+    /// vector.
     pub fn vectors_fit(&mut self, params: &[Ty], vector_bits: u32) -> bool {
         let mut parts = Vec::new();
         params.iter().for_each(|&ty| self.vector_parts(ty, &mut parts));
@@ -119,7 +120,7 @@ impl<'m> Layouts<'m> {
             let mut registers = 0;
             for &(prim, n, _) in &parts {
                 let bits = n * prim.bits().max(8);
-                // LLVM cuts only powers of two into registers.
+                // LLVM splits only powers of two into registers.
                 registers += if bits <= width || n.is_power_of_two() { bits.div_ceil(width) } else { u32::MAX / 64 };
             }
             registers <= 8
@@ -139,7 +140,7 @@ impl<'m> Layouts<'m> {
         self.types.as_vector(ty).is_none() && self.weight(ty) > MAX_DIRECT
     }
 
-    /// The LLVM type of such a value in memory or as a part of an aggregate.
+    /// The LLVM type of a value in memory or as a part of an aggregate.
     pub fn memory(&mut self, ty: Ty) -> Result<String, Box<Diagnostic>> {
         if let Some(Some(text)) = self.memory_text.get(ty.idx()) {
             return Ok(text.clone());
@@ -185,12 +186,12 @@ impl<'m> Layouts<'m> {
         Ok(text)
     }
 
-    /// Whether it is a bool or a vector of them: a bit in registers, a byte in memory.
+    /// Whether a type is bool or a vector of bools: a bit in registers, a byte in memory.
     pub fn is_bool(&self, ty: Ty) -> bool {
         self.types.lane_prim(ty) == Some(Prim::Bool)
     }
 
-    /// The LLVM type of a value in a register: an address for what lives in memory.
+    /// The LLVM type of a value in a register; an address for values kept in memory.
     pub fn register(&mut self, ty: Ty) -> Result<String, Box<Diagnostic>> {
         if self.is_bool(ty) {
             Ok(self.types.as_vector(ty).map_or("i1".into(), |(_, n)| format!("<{n} x i1>")))

@@ -11,11 +11,11 @@ use nyala_ir::{Prim, Ty, layout};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
-/// Lanes as they lie in memory.
+/// A vector of lanes, as it lies in memory.
 struct Lanes {
     prim: Prim,
     n: u32,
-    /// LLVM's type, and as the names of intrinsics have it.
+    /// LLVM's type, and its name in intrinsics.
     text: String,
     suffix: String,
     align: u64,
@@ -32,7 +32,7 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
     let args = &inst.args;
     let mask = op.mask(args);
     let name = result.map_or(String::new(), |r| f.op(r));
-    // The lanes that are read or written, or that a mask is made of.
+    // The lanes that are read or written, or of which a mask is made.
     let subject = match op {
         VectorOp::MaskBits => args[0],
         _ => {
@@ -80,7 +80,7 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
         }
         VectorOp::Gather => {
             let (addresses, mask) = (addresses(f, args, n)?, mask_or_all(f, mask, n)?);
-            // Of a lane that reads several elements: that of one.
+            // For a lane that reads several elements, the alignment of an element.
             let types = &f.e.module.types;
             let element = types.pointee(f.ty(args[0])).and_then(|t| layout::size_align(types, t));
             let align = align.min(element.map_or(1, |(_, align)| align));
@@ -110,7 +110,7 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
             resize(f, &narrow, "trunc", 64, n, &bits);
             f.line(format_args!("{name} = bitcast i{n} {narrow} to <{n} x i1>"));
         }
-        // LLVM knows not how to compress one lane; nor need it.
+        // LLVM cannot compress a single lane, and it is not necessary.
         VectorOp::Compress if n == 1 => {
             if let Some(result) = result {
                 f.operands[result.idx()] = f.op(args[0]);
@@ -126,7 +126,7 @@ pub(crate) fn emit_vector_op(f: &mut FunctionEmitter, op: VectorOp, inst: &Inst,
     Ok(())
 }
 
-/// What is read into first: bools are bytes until they are narrowed.
+/// The name to load into: bools are bytes until they are narrowed to `name`.
 fn narrowed_later(f: &mut FunctionEmitter, lanes: &Lanes, name: &str) -> String {
     if lanes.prim == Prim::Bool { f.temp() } else { name.to_string() }
 }
@@ -137,7 +137,7 @@ fn narrow(f: &mut FunctionEmitter, lanes: &Lanes, name: &str, read: &str) {
     }
 }
 
-/// An integer with another number of bits, if that is another.
+/// Resizes an integer, if the number of bits differs.
 pub(crate) fn resize(f: &mut FunctionEmitter, name: &str, how: &str, from: u32, to: u32, value: &str) {
     if from == to {
         f.line(format_args!("{name} = or i{from} {value}, 0"));
@@ -146,8 +146,8 @@ pub(crate) fn resize(f: &mut FunctionEmitter, name: &str, how: &str, from: u32, 
     }
 }
 
-/// The mask, of which LLVM does not know that it does. It stays in a register of masks: where LLVM 22 takes the bits of a
-/// shuffled mask to another one, it may write `vmovmskps` of a vector register that this instruction cannot name.
+/// Makes a mask opaque to LLVM. It stays in a mask register: where LLVM 22 converts a shuffled mask to bits, it may
+/// emit `vmovmskps` with a vector register that this instruction cannot encode.
 fn unknown(f: &mut FunctionEmitter, mask: &str, n: u32) -> String {
     let wide = n.next_power_of_two().max(8);
     let [widened, opaque, mask_again] = [(); 3].map(|()| f.temp());
@@ -164,9 +164,9 @@ fn unknown(f: &mut FunctionEmitter, mask: &str, n: u32) -> String {
 
 // Note [One narrow lane]
 //
-// For AVX-512, LLVM 22 makes a store of one element of a masked store of bytes or 16-bit numbers, if it knows that the mask has
-// only this lane. But where these are truncated from larger numbers it stores the element before it is truncated, and
-// writes over what follows.
+// For AVX-512, LLVM 22 turns a masked store of bytes or 16-bit numbers into a store of one element, if it knows that
+// the mask has only this lane. But if the values are truncated from larger numbers, it stores the element without
+// truncation, and overwrites the following bytes.
 
 fn mask_or_all(f: &mut FunctionEmitter, mask: Option<Value>, n: u32) -> Result<String> {
     match mask {
@@ -175,10 +175,10 @@ fn mask_or_all(f: &mut FunctionEmitter, mask: Option<Value>, n: u32) -> Result<S
     }
 }
 
-/// The address of each lane: base, index and scale come first among the operands.
+/// The address of each lane; base, index and scale are the first operands.
 ///
-/// LLVM sees base and index of an access through `getelementptr` only; it extends an index of 32 bits itself, and then
-/// knows that the machine may do so, too.
+/// LLVM recognizes base and index of an access only in a `getelementptr`; it extends a 32-bit index itself, and then
+/// knows that the machine's instruction may do so.
 fn addresses(f: &mut FunctionEmitter, args: &[Value], n: u32) -> Result<String> {
     let (base, index) = (f.op(args[0]), f.typed(args[1])?);
     let scale = f.function.as_bits(args[2]).ok_or_else(|| bug("a scale that is not known"))?;
@@ -191,7 +191,7 @@ fn addresses(f: &mut FunctionEmitter, args: &[Value], n: u32) -> Result<String> 
         f.line(format_args!("{addresses} = getelementptr {element}, ptr {base}, {index}"));
         return Ok(addresses);
     };
-    // What is so far from null would point nowhere for LLVM: the lanes are the addresses, as integers.
+    // Offsets from null would be out of bounds for LLVM, so the lanes' addresses are computed as integers.
     let is_narrow = number(f, f.ty(args[1])).is_some_and(|(p, _)| p.bits() < 64);
     let [wide, scaled, sum] = [(); 3].map(|()| f.temp());
     let ty = format!("<{n} x i64>");
@@ -207,13 +207,13 @@ fn addresses(f: &mut FunctionEmitter, args: &[Value], n: u32) -> Result<String> 
     Ok(addresses)
 }
 
-/// What one instruction of AVX-512 compresses.
+/// Bits that one instruction of AVX-512 compresses.
 const COMPRESSED_BITS: u32 = 512;
 
 /// Compresses a value of type `ty`, as it lies in memory, into `name`.
 ///
-/// LLVM 22 fails on vectors that are larger than a register of AVX-512 and on some that are smaller than one of SSE: the
-/// former go in pieces through memory, one behind the active lanes of the other, the latter with lanes added.
+/// LLVM 22 fails on vectors that are larger than an AVX-512 register and on some that are smaller than an SSE register: the
+/// former are stored in pieces, each after the active lanes of the one before; the latter are padded with lanes.
 fn compress(f: &mut FunctionEmitter, lanes: &Lanes, ty: Ty, name: &str, value: String, mask: String) -> Result<()> {
     let stored = if lanes.prim == Prim::Bool { Prim::U8 } else { lanes.prim };
     let (n, text) = (lanes.n, &lanes.text);

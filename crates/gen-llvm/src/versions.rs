@@ -1,7 +1,9 @@
-//! Functions for several CPUs in one module, of which the best that the machine can run is chosen when it is loaded.
+//! Functions compiled for several CPUs in one module: at load time, the best version that the machine can run is
+//! chosen.
 //!
-//! Each function exists once for each CPU of the options, and calls those of its own version. Statics exist once. What is
-//! reached from outside, by a symbol or through a static, is an indirect function (ELF's `STT_GNU_IFUNC`):
+//! Each function exists once for each CPU of the options, and calls functions of its own version. Statics exist once.
+//! Functions that are reached from outside, by a symbol or through a static, are indirect functions (ELF's
+//! `STT_GNU_IFUNC`):
 //!
 //! ```text
 //! define internal i32 @"add.x86-64-v2"(i32 %a0, i32 %a1) #0 "target-cpu"="x86-64-v2" { … }
@@ -18,10 +20,10 @@ use nyala_base::{Diagnostic, Span};
 use nyala_ir::Target;
 use std::fmt::Write;
 
-/// The levels of x86-64 that its ABI defines, least first.
+/// The levels of x86-64 that its ABI defines, from the baseline up.
 const LEVELS: [&str; 4] = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"];
 
-/// The machine for each version of a module's functions, the least first.
+/// The machine for each version of a module's functions, from the baseline up.
 pub(crate) fn versions(target: &Target, options: &Options) -> Result<Vec<Target>, Box<Diagnostic>> {
     if options.more_cpus.is_empty() {
         return Ok(vec![target.clone()]);
@@ -45,14 +47,14 @@ pub(crate) fn versions(target: &Target, options: &Options) -> Result<Vec<Target>
     Ok(levels.into_iter().map(|level| target.with_cpu(Some(LEVELS[level]))).collect())
 }
 
-/// What LLVM should know of a CPU beyond its name.
+/// CPU features to tell LLVM beyond the CPU's name.
 pub(crate) fn tuning(cpu: &str) -> &'static str {
-    // LLVM thinks of the first machines of this level, on which a gather was no faster than single loads. Now it is: 2.4
-    // times from the first cache of a Sapphire Rapids, 1.2 times from the second.
+    // LLVM assumes the first machines of this level, where a gather was no faster than single loads. On newer ones it
+    // is: 2.4 times from the first-level cache of a Sapphire Rapids, 1.2 times from the second.
     if cpu == "x86-64-v3" { "+fast-gather" } else { "" }
 }
 
-/// Of a function of this version, what follows its attributes; a CPU only where there are several.
+/// Text after the attributes of functions of this version; names the CPU only if there are several versions.
 pub(crate) fn attributes(target: &Target, options: &Options, several: bool) -> String {
     let mut text = String::new();
     if let (true, Some(cpu)) = (several, &target.cpu) {
@@ -64,8 +66,8 @@ pub(crate) fn attributes(target: &Target, options: &Options, several: bool) -> S
     text
 }
 
-/// An indirect function `name`, the best of its versions: of each its symbol and which CPU it is for, the least first,
-/// which is taken if no other can be. Names are quoted.
+/// Emits an indirect function `name` for its best version. `versions` gives symbol and CPU of each, the baseline first,
+/// which is the fallback. Names are quoted.
 pub(crate) fn indirect(linkage: &str, name: &str, resolver: &str, versions: &[(String, &str)], out: &mut String) {
     let _ = writeln!(out, "{name} = {linkage}ifunc void (), ptr {resolver}");
     let _ = writeln!(out, "define internal ptr {resolver}() {OUTSIDE} {{\n  %level = call i32 @nyala.level()");
@@ -79,8 +81,8 @@ pub(crate) fn indirect(linkage: &str, name: &str, resolver: &str, versions: &[(S
     let _ = writeln!(out, "  ret {best}\n}}\n");
 }
 
-/// LLVM optimizes what is called from outside, from a variable's initializer, or by such functions; that the linker's
-/// loader calls indirect functions it does not see.
+/// Marks resolvers as used: LLVM keeps code that is reached from outside, from a variable's initializer, or from such code,
+/// but does not see that the dynamic loader calls resolvers.
 pub(crate) fn keep(resolvers: &[String], out: &mut String) {
     if !resolvers.is_empty() {
         let (n, all) = (resolvers.len(), resolvers.join(", "));
@@ -89,7 +91,7 @@ pub(crate) fn keep(resolvers: &[String], out: &mut String) {
     }
 }
 
-/// Attributes of functions that run on every machine before anything is set up.
+/// Attributes of functions that run on every machine, before anything is set up.
 const OUTSIDE: &str = "nounwind noinline optnone \"target-cpu\"=\"x86-64\" \"target-features\"=\"\"";
 
 const fn bits(numbers: &[u32]) -> u32 {
@@ -101,10 +103,11 @@ const fn bits(numbers: &[u32]) -> u32 {
     all
 }
 
-/// What `cpuid` and `xgetbv` say: ecx of leaf 1, ebx of leaf 7, ecx of leaf 0x80000001, and which registers the system saves.
+/// Results of `cpuid` and `xgetbv`: ecx of leaf 1, ebx of leaf 7, ecx of leaf 0x80000001, and the registers that the
+/// system saves.
 const ANSWERS: [&str; 4] = ["%c1", "%b7", "%ce", "%xcr0"];
 
-/// The bits of these that each level needs beyond the one before. From the psABI of x86-64, table 3.1.
+/// The bits of [`ANSWERS`] that each level needs beyond the one before. From the psABI of x86-64, table 3.1.
 const NEEDED: [[u32; 4]; 3] = [
     // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT; LAHF-SAHF.
     [bits(&[0, 9, 13, 19, 20, 23]), 0, bits(&[0]), 0],
@@ -114,7 +117,7 @@ const NEEDED: [[u32; 4]; 3] = [
     [0, bits(&[16, 17, 28, 30, 31]), 0, bits(&[1, 2, 5, 6, 7])],
 ];
 
-/// `nyala.level`: the machine's place in [`LEVELS`]. `cpuid` is slow in virtual machines, so it is asked once.
+/// `nyala.level`: the machine's index in [`LEVELS`]. `cpuid` is slow in virtual machines, so the result is stored.
 pub(crate) fn level_text() -> String {
     let mut text = String::from("@nyala.level.known = internal global i32 0\n\n");
     let _ = writeln!(text, "define internal i32 @nyala.level() {OUTSIDE} {{");
@@ -135,7 +138,7 @@ pub(crate) fn level_text() -> String {
     text
 }
 
-/// Leaves that a machine does not have answer anything.
+/// Leaves that a machine lacks return arbitrary values.
 const ASK: &str = "\
   %known = load i32, ptr @nyala.level.known
   %is_known = icmp ne i32 %known, 0

@@ -1,4 +1,4 @@
-//! Tuples, structs, arrays and vectors: making them, taking them apart, addresses of their parts.
+//! Tuples, structs, arrays and vectors: construction, access to parts, addresses of parts.
 
 use crate::diagnostics::bug;
 use crate::emit::prim_text;
@@ -84,7 +84,7 @@ pub(crate) fn build(f: &mut FunctionEmitter, result: Value, parts: &[Value]) -> 
     Ok(())
 }
 
-/// A vector of the given lanes, or of one everywhere. What is literal is a constant.
+/// A vector of the given lanes, or of a single value in all lanes. Literal lanes become a constant.
 pub(crate) fn vector(f: &mut FunctionEmitter, result: Value, args: &[Value]) -> Result<()> {
     let Some((prim, Some(n))) = number(f, f.ty(result)) else { return Err(bug("a vector without lanes")) };
     let lane_text = number_text(prim, None);
@@ -112,7 +112,7 @@ pub(crate) fn vector(f: &mut FunctionEmitter, result: Value, args: &[Value]) -> 
             f.line(format_args!("{next} = insertelement {ty} {all}, {lane}, i64 {i}"));
             all = next;
             if args.len() < lanes.len() {
-                // The first lane, everywhere.
+                // Copies the first lane to all lanes.
                 let spread = f.temp();
                 f.line(format_args!("{spread} = shufflevector {ty} {all}, {ty} undef, <{n} x i32> zeroinitializer"));
                 all = spread;

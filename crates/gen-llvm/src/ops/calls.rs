@@ -1,4 +1,4 @@
-//! Calls of functions by our convention and by C's, and those in tail position, which are jumps.
+//! Calls with the internal and with C's convention, and calls in tail position, which are jumps.
 
 use crate::function::FunctionEmitter;
 use crate::rounding;
@@ -10,7 +10,7 @@ use nyala_ir::Ty;
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 impl FunctionEmitter<'_, '_> {
-    /// The convention of a function with these arguments.
+    /// The calling convention of a function with these arguments.
     fn convention(&mut self, args: &[Value]) -> &'static str {
         let tys: Vec<Ty> = args.iter().map(|&a| self.ty(a)).collect();
         self.e.convention(&tys)
@@ -21,7 +21,7 @@ impl FunctionEmitter<'_, '_> {
         self.e.passes_vectors_by_address(&tys)
     }
 
-    /// Arguments for a call by our convention.
+    /// Arguments for a call with the internal convention.
     fn args(&mut self, args: &[Value]) -> Result<Vec<String>> {
         let mut out = Vec::new();
         let by_address = self.passes_vectors_by_address(args);
@@ -32,7 +32,7 @@ impl FunctionEmitter<'_, '_> {
                 self.write(&copy, v)?;
                 out.push(format!("ptr {copy}"));
             } else if self.in_memory(v) {
-                // The callee may write to it.
+                // The callee may write to its argument, so it gets a copy.
                 let (copy, value, ty) = (self.temp(), self.op(v), self.ty(v));
                 self.alloca(&copy, ty)?;
                 self.copy(&copy, &value, ty)?;
@@ -138,7 +138,7 @@ impl FunctionEmitter<'_, '_> {
         Ok(())
     }
 
-    /// How a jump to a function with these arguments is marked. See Note [Tail calls and stack arguments].
+    /// The marker of a tail call with these arguments. See Note [Tail calls and stack arguments].
     fn tail_kind(&mut self, args: &[Value]) -> &'static str {
         if !self.e.target().tail_calls {
             return "tail";
@@ -158,7 +158,7 @@ impl FunctionEmitter<'_, '_> {
         if same_convention && in_registers(&callee) && in_registers(&function.params) { "musttail" } else { "tail" }
     }
 
-    /// A call in tail position that the frame must outlive.
+    /// Emits a call in tail position during which the frame must stay alive.
     fn emit_plain_tail_call(&mut self, callee: Callee, args: &[Value]) -> Result<()> {
         if let Callee::Func(func) = callee
             && let Some((ret, params)) = self.e.plain_foreign(func)?

@@ -1,4 +1,4 @@
-//! Numbers as other numbers, and values as other values of the same bits.
+//! Conversions of numbers, and casts of values to other types with the same bits.
 
 use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
@@ -18,12 +18,12 @@ pub(crate) fn cast(f: &mut FunctionEmitter, result: Value, arg: Value, to: Ty) -
     Ok(())
 }
 
-/// The operand `value` as another number. Between halves and integers it goes through single precision, which loses
-/// nothing.
+/// Converts the operand `value` to another number type. Between halves and integers it goes through single precision,
+/// which is exact.
 pub(crate) fn convert(f: &mut FunctionEmitter, value: String, from: Prim, to: Prim, lanes: Lanes) -> String {
     let (from_text, to_text) = (number_text(from, lanes), number_text(to, lanes));
     if from_text == to_text {
-        // Same bits, another sign.
+        // Same bits, another signedness.
         return value;
     }
     if (from == Prim::F16 && to.is_int()) || (to == Prim::F16 && !from.is_float()) {
@@ -58,12 +58,12 @@ pub(crate) fn convert(f: &mut FunctionEmitter, value: String, from: Prim, to: Pr
     result
 }
 
-/// Lanes of floats as integers. `llvm.fptosi.sat` does the same, but LLVM 22 makes it one lane after the other.
+/// Converts float lanes to integers, saturating. LLVM 22 compiles the equivalent `llvm.fptosi.sat` lane by lane.
 fn saturate(f: &mut FunctionEmitter, value: String, from: Prim, to: Prim, lanes: Lanes) -> String {
     let (from_text, to_text) = (number_text(from, lanes), number_text(to, lanes));
     let float =
         |x: f64| uniform(from, lanes, if from == Prim::F32 { (x as f32).to_bits().into() } else { x.to_bits() });
-    // Less than 32 bits lie within a signed number of 32.
+    // Integers of less than 32 bits fit into a signed 32-bit integer.
     let via = if to.bits() < 32 { Prim::I32 } else { to };
     let op = if via.is_signed() { "fptosi" } else { "fptoui" };
     let mut result = f.temp();
@@ -75,7 +75,7 @@ fn saturate(f: &mut FunctionEmitter, value: String, from: Prim, to: Prim, lanes:
     let above = (digits as f64).exp2();
     let below = if to.is_signed() { -above } else { 0.0 };
     let most = if digits == 64 { u64::MAX } else { (1 << digits) - 1 };
-    // What the conversion gives outside of its range is undefined, and not chosen.
+    // Out of range the conversion is poison, and `select` chooses a bound.
     let mut bounds = vec![("oge", float(above), most)];
     if to.is_signed() {
         bounds.push(("olt", float(below), !most));
@@ -124,7 +124,7 @@ pub(crate) fn bitcast(f: &mut FunctionEmitter, result: Value, arg: Value, to: Ty
         }
         return Ok(());
     }
-    // Numbers and vectors with just as many bits.
+    // Numbers and vectors with equally many bits.
     let bits = |ty| {
         let (prim, lanes) = number(f, ty).filter(|n| n.0 != Prim::Bool)?;
         Some(prim.bits() * lanes.unwrap_or(1))

@@ -1,4 +1,4 @@
-//! Arithmetic and math functions: what computes numbers of numbers.
+//! Arithmetic and math functions on numbers.
 
 use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
@@ -64,7 +64,7 @@ pub(crate) fn shift(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &
     Ok(())
 }
 
-/// A call of a function of floats, with `values` of type `prim`; its result.
+/// Calls a function of floats with `values` of type `prim`; returns the result.
 pub(crate) fn call_math(
     f: &mut FunctionEmitter,
     symbol: &str,
@@ -92,7 +92,7 @@ pub(crate) fn math(f: &mut FunctionEmitter, op: Op, result: Value, ty: Ty, args:
         if op == Op::Exp {
             f.exponents.insert(result, values[0].clone());
         } else if let (Op::Pow, Some(exponent)) = (op, f.exponents.get(&args[0]).cloned()) {
-            // A power of e^x with the exponent y is e^(x·y).
+            // e^x to the power of y is e^(x·y).
             let (product, ty) = (f.temp(), number_text(prim, lanes));
             f.line(format_args!("{product} = fmul fast {ty} {exponent}, {}", values[1]));
             (op, values) = (Op::Exp, vec![product]);
@@ -102,8 +102,8 @@ pub(crate) fn math(f: &mut FunctionEmitter, op: Op, result: Value, ty: Ty, args:
     Ok(())
 }
 
-/// The lesser or greater of two numbers, where -0 is less than +0, given one for which it may be either. See Note
-/// [The lesser of two numbers].
+/// The lesser or greater of two numbers, where -0 is less than +0. `either` is that number, but of any sign if it is
+/// zero. See Note [The lesser of two numbers].
 fn signed_zero(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, [a, b]: [&str; 2], either: &str) -> String {
     let unsigned = match prim.bits() {
         32 => Prim::U32,
@@ -124,7 +124,7 @@ fn signed_zero(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, [a, b]
     result
 }
 
-/// Halves are computed in single precision, and rounded once (see `nyala_ir::scalar`).
+/// Computes halves in single precision (`fma` in double), and rounds once (see `nyala_ir::scalar`).
 fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values: Vec<String>) -> String {
     if prim == Prim::F16 {
         let wide = if op == Op::Fma { Prim::F64 } else { Prim::F32 };
@@ -176,6 +176,6 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
 
 // Note [The lesser of two numbers]
 //
-// `llvm.minimumnum` is what `fmin` means. But for AVX-512, LLVM 22 gives NaN for one of a NaN and a number that it knows
-// to be none, an integer's say. `llvm.minnum` leaves open only which of two zeros it gives: numbers that are equal are the
-// same bits, or zeros, whose signs are or-ed (and-ed for the greater).
+// `llvm.minimumnum` has the meaning of `fmin`. But for AVX-512, LLVM 22 gives NaN for a NaN and a number that it knows
+// to be none, such as a converted integer. `llvm.minnum` leaves open only which of two zeros it returns: equal numbers
+// have the same bits, or are zeros, whose sign bits are or-ed (and-ed for the greater).

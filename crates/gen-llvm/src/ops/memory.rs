@@ -1,4 +1,4 @@
-//! Memory: what threads share, what is allocated, what is said of addresses.
+//! Memory: atomics and fences, allocation, promises about addresses.
 
 use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
@@ -10,7 +10,8 @@ use nyala_ir::{Op, Ty, TyKind};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
-/// A memory order as LLVM writes it. What it does not allow for the operation becomes one that is as strong or stronger.
+/// A memory order in LLVM's notation. An order that LLVM forbids for the operation becomes one that is as strong or
+/// stronger.
 fn order(f: &FunctionEmitter, op: Op, order: Value, is_failure: bool) -> Result<&'static str> {
     let number = f.function.as_bits(order).ok_or_else(|| bug("a memory order that is not known"))?;
     let name = ORDERS.get(number as usize).copied().flatten().ok_or_else(|| bug("no such memory order"))?;
@@ -31,7 +32,7 @@ fn order(f: &FunctionEmitter, op: Op, order: Value, is_failure: bool) -> Result<
 pub(crate) fn emit_atomic(f: &mut FunctionEmitter, op: Op, args: &[Value], result: Option<Value>) -> Result<()> {
     if op == Op::Fence {
         let order = order(f, op, args[0], false)?;
-        // Others order nothing.
+        // A weaker fence orders nothing.
         if order != "monotonic" {
             f.line(format_args!("fence {order}"));
         }
@@ -67,7 +68,7 @@ pub(crate) fn emit_atomic(f: &mut FunctionEmitter, op: Op, args: &[Value], resul
         _ => {
             let (success, failure) = (order(f, op, args[3], false)?, order(f, op, args[4], true)?);
             let weak = if op == Op::CmpxchgWeak { "weak " } else { "" };
-            // Floats are compared as bits.
+            // Floats are compared by their bits.
             let float = prim(f, ty).filter(|p| p.is_float());
             let int = float.map(|p| format!("i{}", p.bits()));
             let mut operands = Vec::new();
@@ -103,7 +104,7 @@ pub(crate) fn emit_atomic(f: &mut FunctionEmitter, op: Op, args: &[Value], resul
     Ok(())
 }
 
-/// Asks for memory to be loaded into the caches; what is not a literal in range is as if it were not said.
+/// Prefetches memory into the caches; arguments that are not literals in range get their default.
 pub(crate) fn emit_prefetch(f: &mut FunctionEmitter, args: &[Value]) {
     let number = |i: usize, most: u64, default| f.function.as_bits(args[i]).filter(|&n| n <= most).unwrap_or(default);
     let (ptr, write, locality) = (f.op(args[0]), number(1, 1, 0), number(2, 3, 3));
@@ -111,7 +112,7 @@ pub(crate) fn emit_prefetch(f: &mut FunctionEmitter, args: &[Value]) {
     f.line(format_args!("call void @llvm.prefetch.p0(ptr {ptr}, i32 {write}, i32 {locality}, i32 1)"));
 }
 
-/// Memory for so many values, from the runtime; `ty` is the type of its address.
+/// Allocates memory for `n` values by the runtime; `ty` is the type of its address.
 pub(crate) fn alloc(f: &mut FunctionEmitter, name: &str, ty: Ty, n: Value) -> Result<()> {
     let elem = f.pointee(ty)?;
     let elem = match f.e.module.types.kind(elem) {
@@ -133,7 +134,7 @@ pub(crate) fn alloc(f: &mut FunctionEmitter, name: &str, ty: Ty, n: Value) -> Re
     Ok(())
 }
 
-/// An address of which the program says how it is aligned.
+/// An address with the alignment that the program promises.
 pub(crate) fn aligned(f: &mut FunctionEmitter, result: Value, args: &[Value]) {
     let ptr = f.op(args[0]);
     if let Some(n) = f.function.as_bits(args[1]).filter(|n| n.is_power_of_two()) {
