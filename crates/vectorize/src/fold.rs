@@ -1,16 +1,15 @@
-//! Simplifies what the vectorizer writes without looking: masks that are known, choices of something undefined, vectors
-//! made twice in one block. LLVM would do it as well; but what is shown to users should be readable, and less of it is
-//! faster compiled.
+//! Simplifies the vectorizer's output: known masks, selects with an undefined operand, vectors made twice in one block.
+//! LLVM would do it as well; but code that is shown to users should be readable, and less code compiles faster.
 
 use nyala_base::{Id, SideTable};
 use nyala_flat::*;
 use nyala_ir::{Effect, Op, Ty};
 use rustc_hash::FxHashMap;
 
-/// Folds in place. What is not used any longer stays, for [`simplify_function`].
+/// Folds in place. Unused instructions stay, for [`simplify_function`].
 pub fn fold(function: &mut Function) {
     let mut instead: SideTable<Value, Option<Value>> = SideTable::default();
-    // Vectors of one literal.
+    // Vectors with one literal in all lanes.
     let mut splats: SideTable<Value, Option<u64>> = SideTable::default();
     let cfg = analysis::Cfg::new(function);
     for &b in &cfg.rpo {

@@ -1,6 +1,6 @@
-//! Gathers whose lanes lie at constant distances from those of others: all indices are made from that of the first one, as
-//! that is one step; elements that lie side by side are read together, as one of 4 or 8 bytes, which takes
-//! half the time (interpolation in tables and volumes, pixels of four bytes).
+//! Combines gathers whose lanes are at constant distances from those of others: the indices of all are computed from
+//! that of the first one, if that takes one operation; adjacent elements are read together, as elements of 4 or 8
+//! bytes, which takes half the time (interpolation in tables and volumes, pixels of four bytes).
 //!
 //! ```text
 //! j = add(i, splat(1))                           both = gather(p, i, 4, m)          simd[u64 * 4]
@@ -10,39 +10,39 @@
 //! z = gather(p, k, 4, m)                         z = gather(p, k, 4, m)
 //! ```
 //!
-//! Within a block, as far as nothing in between writes. After [`pieces`](crate::pieces), as shuffles are not split.
+//! Within a block, between writes. Runs after [`pieces`](crate::pieces), since shuffles are not split.
 
 use crate::interleave::{emit, may_write, numbers};
 use nyala_base::{Id, SideTable};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Types, layout};
 
-/// Operations looked at for one index.
+/// Maximal number of operations traced for one index.
 const MAX_STEPS: usize = 64;
-/// Groups that are looked at for one more gather, and gathers of a group.
+/// Maximal number of open groups, and of gathers in a group.
 const MAX_OPEN: usize = 64;
 
-/// An index as a sum: what, how many times; and a number.
+/// An index as a sum of values times factors, and a number.
 #[derive(Clone, PartialEq, Eq, Default)]
 struct Sum {
     terms: Vec<(Value, i64)>,
     number: i64,
 }
 
-/// Gathers of one block that differ in a number of bytes only.
+/// Gathers of one block whose addresses differ by constants only.
 struct Group {
     at: Value,
     terms: Vec<(Value, i64)>,
     scale: i64,
     mask: Option<Value>,
     prim: Prim,
-    /// Of the first.
+    /// The constant part of the first gather's index.
     number: i64,
-    /// Instructions, in order, and how many times the scale they lie behind the first.
+    /// Instructions, in order, and their distances from the first in units of the scale.
     members: Vec<(usize, i64)>,
 }
 
-/// Combines gathers; with `wrap`, signed overflow is no reason to take sums apart.
+/// Combines gathers. With `wrap`, signed overflow is defined, so 32-bit sums are not decomposed.
 pub fn combine(types: &mut Types, function: &mut Function, wrap: bool) {
     let is_gather = |i: &&Inst| i.op == InstOp::Vector(VectorOp::Gather);
     if function.blocks.iter().all(|b| b.insts.iter().filter(is_gather).count() < 2) {
@@ -106,8 +106,8 @@ fn groups(
     done
 }
 
-/// Takes an index apart, as far as a sum of products by numbers has the same value: addresses are computed modulo 2^64, and
-/// fewer bits do not overflow.
+/// Decomposes an index into a sum of products with constants, as far as the sum has the same value: addresses are
+/// computed modulo 2^64, and narrower signed integers do not overflow.
 fn sum_of(types: &Types, function: &Function, defs: &SideTable<Value, Option<Inst>>, index: Value, wrap: bool) -> Sum {
     let prim = types.lane_prim(function.ty(index));
     let mut sum = Sum::default();
@@ -148,7 +148,7 @@ fn sum_of(types: &Types, function: &Function, defs: &SideTable<Value, Option<Ins
     sum
 }
 
-/// Members, as places in the group's list, that are read as one, by their addresses.
+/// Groups of members, as indices into the group's list, that are read as one element; in the order of addresses.
 fn chunks(group: &Group) -> Vec<Vec<usize>> {
     let size = layout::prim_size(group.prim) as i64;
     let mut order: Vec<usize> = (0..group.members.len()).collect();
@@ -174,7 +174,7 @@ fn rewrite(types: &mut Types, function: &mut Function, b: usize, groups: &[Group
         let index = old[group.members[0].0].args[1];
         for chunk in chunks(group) {
             let place = |m: usize| group.members[m];
-            // As early as the first one, where the index of the group's first has been computed.
+            // At the position of the first of them, after the index of the group's first gather.
             let Some(&early) = chunk.iter().min_by_key(|&&m| place(m).0) else { continue };
             let (i, low) = (place(early).0, place(chunk[0]).1);
             let like = &old[i];
@@ -209,7 +209,7 @@ fn rewrite(types: &mut Types, function: &mut Function, b: usize, groups: &[Group
             }
             instead[i] = Some(made);
         }
-        // The same address once more.
+        // Gathers from the same addresses get the first one's result.
         for &(i, steps) in &group.members {
             let first = group.members.iter().find(|m| m.1 == steps).map(|m| m.0);
             if let (None, Some(first)) = (&instead[i], first.and_then(|f| old[f].result))

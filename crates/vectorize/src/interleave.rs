@@ -1,5 +1,5 @@
-//! Arrays of structs, and of what is interleaved in another way: accesses to several fields of the lanes' elements become
-//! one access to all of it, and shuffles.
+//! Arrays of structs, and other interleaved data: accesses to several fields of the lanes' elements become one access
+//! to whole elements, and shuffles.
 //!
 //! ```text
 //! r = shuffle(vload(p), [0, 3, 6, 9])            all = vload(p)              12 elements
@@ -9,32 +9,32 @@
 //! scatter(p + 4 bytes, [0, 4, 8, 12], y)
 //! ```
 //!
-//! Within a block, as far as nothing in between may see a difference: loads are made where the first of them is, stores,
-//! which must write every byte, where the last is.
+//! Within a block, as long as no instruction between could notice: loads move up to the first of them, stores, which
+//! must write every byte, down to the last.
 
 use nyala_base::{SideTable, Span};
 use nyala_flat::*;
 use nyala_ir::{Effect, Op, Prim, TyKind, Types, layout};
 
-/// Elements of a group, at most; as many as the vectorizer reads at once.
+/// Maximal number of elements in a group; the vectorizer reads as many at once.
 const MAX_FIELDS: i64 = 4;
 
-/// Groups that are looked at for one more access.
+/// Maximal number of open groups.
 const MAX_OPEN: usize = 64;
 
-/// An address as a place from which others are known to be so many bytes away.
+/// An address as a root and an offset in bytes from it.
 type Place = ((Value, Option<Value>), i64);
 
 /// Accesses to fields of the same elements.
 struct Group {
     root: (Value, Option<Value>),
     prim: Prim,
-    /// From one lane to the next, in elements.
+    /// The distance between lanes, in elements.
     gap: i64,
     mask: Option<Value>,
-    /// Instructions, and bytes from the root.
+    /// Instructions, and their offsets in bytes from the root.
     members: Vec<(usize, i64)>,
-    /// Of loads, what is written between: bytes from the root, how many.
+    /// For loads, ranges that are written between them: offset from the root, and size, in bytes.
     written: Vec<(i64, i64)>,
 }
 
@@ -43,7 +43,7 @@ impl Group {
         layout::prim_size(self.prim) as i64
     }
 
-    /// Whether the lanes' `size` bytes at `at` may be bytes of an access of so many bytes at `other`.
+    /// Whether `size` bytes of the lanes at offset `at` may overlap an access to `its_size` bytes at `other`.
     fn overlaps(&self, (at, size): (i64, i64), (other, its_size): (i64, i64)) -> bool {
         let stride = self.gap * self.size();
         let apart = at.wrapping_sub(other).rem_euclid(stride);
@@ -55,14 +55,14 @@ struct Interleaver<'a> {
     types: &'a mut Types,
     function: &'a mut Function,
     width: u32,
-    /// Signed overflow is undefined.
+    /// Whether signed overflow is undefined.
     exact: bool,
     defs: SideTable<Value, Option<Inst>>,
     n_uses: SideTable<Value, u32>,
     stored: Vec<Span>,
 }
 
-/// Puts accesses together in vector code of so many lanes; where the stores of which this became one stood.
+/// Combines accesses in vector code of `width` lanes; returns the locations of the scatters that were combined.
 pub fn interleave(types: &mut Types, function: &mut Function, width: u32, wrap: bool) -> Vec<Span> {
     let is_one = |i: &Inst| matches!(i.op, InstOp::Op(Op::Shuffle) | InstOp::Vector(VectorOp::Scatter));
     if width == 1 || !function.blocks.iter().flat_map(|b| &b.insts).any(is_one) {
@@ -88,7 +88,7 @@ pub fn interleave(types: &mut Types, function: &mut Function, width: u32, wrap: 
 }
 
 impl Interleaver<'_> {
-    /// Follows an address to where it comes from.
+    /// Traces an address to its root.
     fn place(&self, mut at: Value) -> Place {
         let mut bytes = 0i64;
         loop {
@@ -116,7 +116,7 @@ impl Interleaver<'_> {
                     bytes = bytes.wrapping_add(steps.wrapping_mul(size));
                     match rest {
                         None => at = base,
-                        // What is left of the index, times the size, is the same for all of one root of this type.
+                        // The remaining index, times the size, is the same for all accesses with this root and type.
                         Some(rest) => return ((base, Some(rest)), bytes),
                     }
                 }
@@ -125,7 +125,7 @@ impl Interleaver<'_> {
         }
     }
 
-    /// An index as something and a number of steps.
+    /// Splits an index into a value and a constant.
     fn split_index(&self, index: Value) -> (Option<Value>, i64) {
         let number = |v: Value| {
             let (bits, prim) = (self.function.as_bits(v)?, self.types.as_prim(self.function.ty(v))?);
@@ -144,7 +144,7 @@ impl Interleaver<'_> {
         (Some(index), 0)
     }
 
-    /// The steps between lanes, if these are numbers in an arithmetic progression from 0.
+    /// The distance between lanes, if an index is an arithmetic progression from 0.
     fn step(&self, index: Value) -> Option<i64> {
         let inst = self.defs[index].as_ref()?;
         if inst.op != InstOp::Op(Op::Array) || inst.args.len() != self.width as usize {
@@ -155,7 +155,7 @@ impl Interleaver<'_> {
         (0..inst.args.len()).all(|k| lane(k) == Some(step.wrapping_mul(k as i64))).then_some(step)
     }
 
-    /// Where a scatter writes whose lanes lie at equal distances: in bytes, what, with which mask.
+    /// The place, stride in bytes, element type and mask of a scatter with constant stride.
     fn scatter(&self, inst: &Inst) -> Option<(Place, i64, Prim, Option<Value>)> {
         let (InstOp::Vector(op @ VectorOp::Scatter), &[at, index, scale, value, ..]) = (inst.op, &inst.args[..]) else {
             return None;
@@ -165,14 +165,14 @@ impl Interleaver<'_> {
         Some((self.place(at), bytes, prim, op.mask(&inst.args)))
     }
 
-    /// Puts an access into the group that it belongs to, or a new one.
+    /// Adds an access to its group, or to a new one.
     fn add(&self, groups: &mut Vec<Group>, place: Place, prim: Prim, gap: i64, mask: Option<Value>, i: usize) {
         let (root, at) = place;
         let size = layout::prim_size(prim) as i64;
         let joins = |g: &&mut Group| {
             let offsets = || g.members.iter().map(|m| m.1).chain([at]);
             let (low, high) = (offsets().min().unwrap_or(at), offsets().max().unwrap_or(at));
-            // Masks are no numbers.
+            // Masks are not converted to numbers.
             let alike = g.prim == prim || g.prim != Prim::Bool && prim != Prim::Bool && g.size() == size;
             let same = g.root == root && g.gap == gap && g.mask == mask && alike;
             let is_old = g.written.iter().all(|&w| !g.overlaps((at, size), w));
@@ -186,7 +186,7 @@ impl Interleaver<'_> {
 
     fn loads(&mut self, b: usize) {
         let insts = &self.function.blocks[b].insts;
-        // Of each long load how it is shuffled: the only use, twice in one instruction.
+        // For each long load the shuffle that is its only user, with the stride.
         let mut shuffles: SideTable<Value, Option<(usize, i64)>> = SideTable::default();
         for (i, inst) in insts.iter().enumerate() {
             if inst.op == InstOp::Op(Op::Shuffle)
@@ -200,7 +200,7 @@ impl Interleaver<'_> {
         let (mut open, mut done): (Vec<Group>, Vec<Group>) = (Vec::new(), Vec::new());
         for (i, inst) in insts.iter().enumerate() {
             if let Some((place, bytes, prim, _)) = self.scatter(inst) {
-                // Other fields of the same elements may be written.
+                // Writes to other fields of the same elements do not end a group.
                 let own = layout::prim_size(prim) as i64;
                 let (mut kept, ended): (Vec<Group>, Vec<Group>) = open.drain(..).partition(|g| {
                     let is_other = |m: &(usize, i64)| !g.overlaps((m.1, g.size()), (place.1, own));
@@ -224,7 +224,7 @@ impl Interleaver<'_> {
             return;
         }
         let old = std::mem::take(&mut self.function.blocks[b].insts);
-        // What is put before an instruction, and instead of it.
+        // Instructions to insert before an instruction, and to replace it.
         let mut before: Vec<Vec<Inst>> = vec![Vec::new(); old.len()];
         let mut instead: Vec<Option<Vec<Inst>>> = vec![None; old.len()];
         for group in &done {
@@ -248,7 +248,7 @@ impl Interleaver<'_> {
                 let ty = self.types.vector(group.prim, self.width);
                 let part =
                     emit(self.function, &mut made, InstOp::Op(Op::Shuffle), &[all, all, index], ty, &old[shuffle]);
-                // The last instruction has the result that others use.
+                // The last instruction defines the original result.
                 if let Some(last) = made.last_mut() {
                     if self.function.ty(result) == ty {
                         last.result = Some(result);
@@ -277,7 +277,7 @@ impl Interleaver<'_> {
                 continue;
             };
             let size = layout::prim_size(prim) as i64;
-            // Stores to what may be the same place stay in order.
+            // Stores that may overlap stay in order.
             let may_be_same = |g: &Group| {
                 let is_same = |m: &(usize, i64)| g.overlaps((m.1, g.size()), (place.1, size));
                 g.root != place.0 || g.gap * g.size() != bytes || g.members.iter().any(is_same)
@@ -318,7 +318,7 @@ impl Interleaver<'_> {
                 }
             }
             let (w, gap) = (i64::from(self.width), group.gap);
-            // Two and two, one after the other; then the fields of each lane side by side.
+            // Joins fields pairwise; then interleaves the fields of each lane.
             let twice = self.types.vector(group.prim, 2 * self.width);
             let pair = |s: &mut Self, made: &mut Vec<Inst>, a: Value, b: Value| {
                 let index = numbers(s.types, s.function, made, 0..2 * w, like);
@@ -367,7 +367,7 @@ impl Interleaver<'_> {
     }
 }
 
-/// Adds an instruction like another one.
+/// Appends an instruction with the location of another one.
 pub fn emit(
     function: &mut Function,
     to: &mut Vec<Inst>,
@@ -381,7 +381,7 @@ pub fn emit(
     result
 }
 
-/// A vector of i32.
+/// A constant vector of i32.
 pub fn numbers(
     types: &mut Types,
     function: &mut Function,
@@ -395,7 +395,7 @@ pub fn numbers(
     emit(function, to, InstOp::Op(Op::Array), &lanes, ty, like)
 }
 
-/// An address so many bytes behind another one, of the same type.
+/// An address plus a number of bytes, of the same type.
 pub fn further(
     types: &mut Types,
     function: &mut Function,
@@ -420,7 +420,7 @@ pub fn further(
     emit(function, to, InstOp::Op(Op::Bitcast), &[moved], ty, like)
 }
 
-/// Whether what an instruction does may change memory, or end everything.
+/// Whether an instruction may change memory, or end the program.
 pub fn may_write(inst: &Inst) -> bool {
     match inst.op {
         InstOp::Op(op) => op.effect() == Effect::Write,

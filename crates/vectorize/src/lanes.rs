@@ -1,4 +1,4 @@
-//! What lanes do one after the other, together, or in functions: calls.
+//! Code that lanes execute in turn, jointly, or in functions: calls.
 
 use crate::linear::{Builder, Wide};
 use crate::shapes::{Shape, is_address};
@@ -8,7 +8,7 @@ use nyala_ir::{LaneOp, Op, Prim, Ty};
 impl Builder<'_> {
     // Lanes.
 
-    /// A bit for each active lane, u64.
+    /// A bit for each active lane, as u64.
     fn active(&mut self) -> Value {
         match self.mask {
             Some(mask) => {
@@ -19,7 +19,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The last lane that is active, u64.
+    /// The number of the last active lane, as u64.
     pub fn last_lane(&mut self) -> Value {
         let Some(_) = self.mask else { return self.literal(Prim::U64, u64::from(self.width) - 1) };
         let (bits, ty) = (self.active(), self.module.types.prim(Prim::U64));
@@ -28,7 +28,7 @@ impl Builder<'_> {
         self.op(Op::Sub, &[top, zeros], ty)
     }
 
-    /// The instruction as it is, once for each active lane, in their order.
+    /// Executes the scalar instruction for each active lane, in the order of lanes.
     pub fn each_lane(&mut self, inst: &Inst) -> Option<Wide> {
         let u64 = self.module.types.prim(Prim::U64);
         let bool = self.module.types.bool();
@@ -37,7 +37,7 @@ impl Builder<'_> {
         let how = if is_loop { "once for each active lane, in lanes of its own" } else { "once for each active lane" };
         self.note_call(&name, how, !is_loop);
         let wides: Vec<Wide> = inst.args.iter().map(|&a| self.wide(a)).collect();
-        // Vectors are made before the loop.
+        // Vectors are built before the loop.
         let wides: Vec<Wide> = wides
             .into_iter()
             .zip(&inst.args)
@@ -123,7 +123,7 @@ impl Builder<'_> {
         self.push(InstOp::Call(target), &args, ty).map(Wide::Vector)
     }
 
-    /// An operation across lanes. Lanes that are not active take no part.
+    /// An operation across lanes. Inactive lanes take no part.
     fn across(&mut self, inst: &Inst, op: LaneOp) -> Option<Wide> {
         let ty = inst.result.map(|r| self.old.ty(r));
         let (u64, bool) = (self.module.types.prim(Prim::U64), self.module.types.bool());
@@ -159,7 +159,7 @@ impl Builder<'_> {
             }
             LaneOp::Get => {
                 let (from, ty) = (self.wide(inst.args[0]), ty?);
-                // Numbers of lanes count modulo their number.
+                // A lane's number counts modulo the number of lanes.
                 let width = self.literal(Prim::U32, self.width.into());
                 let index_ty = self.old.ty(inst.args[1]);
                 if self.shape(inst.args[1], self.here) == Shape::Uniform {
@@ -199,7 +199,7 @@ impl Builder<'_> {
     }
 }
 
-/// A bit for each of so many lanes, at most 64.
+/// A number with a bit for each of `width` lanes, at most 64.
 pub fn all_bits(width: u32) -> u64 {
     if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }

@@ -2,33 +2,34 @@
 //!
 //! `docs/design/targets.md`, Vector code, says what is decided (`001` 5.2; `002` 6.2).
 //!
-//! Of a function, *versions* are made ([`versions`]): for arguments of certain shapes, with or without a mask. A version
-//! does for all lanes at once what the function does for each of the active ones. Its six steps, one module each:
+//! A function has several *versions* ([`versions`]): for arguments of certain shapes, with or without a mask. A version
+//! does for all lanes at once what the function does for each active lane. It is made in six steps, one module each:
 //!
-//! 1. [`structure()`] of flat code: one return, no tail calls, loops with one way in (others get a block that all ways in lead
-//!    over, and a number that says where to go on) and one block that jumps back.
-//! 2. [`Regions`]: which blocks the same lanes execute; an order of blocks in which loops, and what a block dominates, stand
-//!    together.
-//! 3. [`shapes`]: values are uniform, strided or varying; branches on varying conditions part the lanes, and make varying
-//!    what differs where they meet again; loops that lanes leave at different times.
+//! 1. [`structure()`] of flat code: one return, no tail calls, loops with one entry (others get a block that all entry
+//!    edges go through, with a number that selects the target) and one block that jumps back.
+//! 2. [`Regions`]: which blocks the same lanes execute; an order of blocks in which loops, and all that a block
+//!    dominates, are contiguous.
+//! 3. [`shapes`]: values are uniform, strided or varying; branches on varying conditions part the lanes, and values
+//!    that differ where lanes meet again become varying; loops that lanes leave at different times.
 //! 4. [`narrow`]: integers that fit are computed in fewer bits.
-//! 5. [`linear`]: **partial linearization** (after Moll and Hack, *Partial Control-Flow Linearization*, PLDI 2018). Blocks
-//!    are written in that order. Uniform branches stay branches. At the end of a block that parts the lanes, all go on to the
-//!    first of the blocks where some want to; the others *wait*: their blocks follow. So a block is told which lanes are
-//!    active by its *mask*, which all edges to it add to. A block that must not be executed by nobody (calls, loops, uniform
-//!    branches, uniform accesses), or would be long, is skipped if its mask is empty. A loop goes on while any lane does.
-//!    Parameters of blocks are variables: an edge assigns to them, in its lanes, where lanes meet; what is used outside of a
-//!    divergent loop is a variable that lanes set when they leave. Only at the end do variables become values again
-//!    ([`nyala_flat::promote_slots_of`]), and values that would be used where they are not always computed become variables
-//!    before, so that nothing here has to care about dominance. [`fold`] clears up, [`interleave`] puts accesses to fields
-//!    together, [`pieces`] splits vectors of many lanes, [`gathers`] reads together what lies side by side.
-//! 6. [`widen`], [`memory`], [`lanes`]: what the instructions become.
+//! 5. [`linear`]: **partial linearization** (after Moll and Hack, *Partial Control-Flow Linearization*, PLDI 2018).
+//!    Blocks are written in that order. Uniform branches stay branches. At the end of a block that parts the lanes, all
+//!    lanes continue at the first of the target blocks; lanes with other targets *wait*: their blocks come later. So a
+//!    block has a *mask* of its active lanes, to which all edges to it add lanes. A block that must not be executed
+//!    without active lanes (calls, loops, uniform branches, uniform accesses), or that is long, is skipped if its mask
+//!    is empty. A loop continues while any lane does. Parameters of blocks are variables: where lanes meet, an edge
+//!    assigns to them in its own lanes; values used outside of a divergent loop are variables that lanes set when they
+//!    leave. Only at the end do variables become values again ([`nyala_flat::promote_slots_of`]); values with uses that
+//!    their definitions do not dominate become variables before, so that no other code here has to care about
+//!    dominance. [`fold`] simplifies, [`interleave`] combines accesses to fields, [`pieces`] splits vectors of many
+//!    lanes, [`gathers`] combines gathers of adjacent elements.
+//! 6. [`widen`], [`memory`], [`lanes`]: the translation of instructions.
 //!
-//! Conditions are undefined in lanes that are not active; masks never are: `select(mask, cond, false)`, not `and`. Whoever
-//! looks at bits of a mask, or branches by them, relies on it.
+//! Conditions are undefined in inactive lanes; masks never are: `select(mask, cond, false)`, not `and`. Code that reads
+//! the bits of a mask, or branches by them, relies on that.
 //!
-//! Worked example (`tests/ir/vectorize/divergent_loop.ir`): `y` is a parameter of the loop's header, `v2` what lanes that
-//! have left had for it, `v3` the lanes that are still there.
+//! Worked example (`tests/ir/vectorize/divergent_loop.ir`): `y` is a parameter of the loop's header, `v2` its value in
+//! lanes that have left the loop, `v3` the mask of lanes that are still in the loop.
 //!
 //! ```text
 //! func body(i32, &[i32])                func body.lanes(i32, &[i32])          i: strided 1, a: uniform
@@ -48,14 +49,15 @@
 //!   return()                              return()
 //! ```
 //!
-//! [`loops`] makes loops over groups of lanes of the `vectorize` instructions; what is left over goes through the version
-//! with a mask.
+//! [`loops`] makes loops over groups of lanes from `vectorize` instructions; the remaining iterations run in the
+//! version with a mask.
 //!
 //! # A `vectorize` in the body of another
 //!
-//! Rays of a packet are traversed together as lanes. Where one ray goes its own way, a loop over the children of its node
-//! has lanes again (*hybrid traversal*). So an inner loop runs once for each active lane of the outer one, in the order of
-//! lanes, and is vectorized by itself: it is an instruction of one lane, like a call of an unknown function.
+//! Rays of a packet are traversed together as lanes. Where one ray continues alone, a loop over the children of its
+//! node has lanes again (*hybrid traversal*). So an inner loop runs once for each active lane of the outer one, in the
+//! order of lanes, and is vectorized by itself: it is an instruction executed lane by lane, like a call of an unknown
+//! function.
 //!
 //! ```text
 //! body(i, a):                                  body.lanes(i, a):
@@ -69,24 +71,24 @@
 //!                                                jump lanes(and(left, sub(left, 1)))
 //! ```
 //!
-//! While a version is made, the instruction stays as it is: [`lanes`] reads what one lane has of its operands, the bounds and
-//! the free variables of the body. Only the finished version is expanded by [`loops`], like any other function. Everything
-//! else follows from this:
+//! While a version is made, the instruction stays: [`lanes`] extracts its operands for one lane, which are the bounds
+//! and the free variables of the body. Only the finished version is expanded by [`loops`], like any other function. The
+//! rest follows from this:
 //!
-//! - The inner body is never widened for the outer lanes. Its versions have its own width; its free variables are uniform,
-//!   also those that differ between the outer lanes. All outer loops, of whatever width, share these versions. Loops in loops
-//!   in loops, and a function that gets back to itself through its own `vectorize`, need no more of them.
-//! - An operation across lanes asks the lanes of the innermost `vectorize` that runs it, wherever its function is written. An
-//!   inner body can't ask the outer lanes. It can't end one either: the outer body's `continue` leaves the inner body, and
-//!   that is the error `jump-out-of-parallel` (`flat`, `schedule/launch.rs`).
+//! - The inner body is never widened for the outer lanes. Its versions have its own width; its free variables are
+//!   uniform, also those that differ between the outer lanes. All outer loops, of whatever width, share these versions.
+//!   Loops in loops in loops, and functions that recurse through their own `vectorize`, need no further versions.
+//! - An operation across lanes works on the lanes of the innermost `vectorize` that runs it, wherever its function is
+//!   written. An inner body can't access the outer lanes. It can't end one either: the outer body's `continue` leaves
+//!   the inner body, which is the error `jump-out-of-parallel` (`flat`, `schedule/launch.rs`).
 //! - All effects of one outer lane's inner loop come before those of the next lane.
-//! - A variable of the outer body whose address the inner one has is no variable whose lanes lie side by side ([`shapes`],
-//!   `own`): each lane has one of its own, and hands over its address.
+//! - A variable of the outer body whose address is passed to the inner one is not interleaved by lane ([`shapes`],
+//!   `own`): each lane has a variable of its own, and passes its address.
 //! - A block that contains an inner loop is skipped where no lane is active.
 //! - An inner loop of one lane is a plain loop of one lane after the other. It is not made vector code of the outer lanes,
 //!   because operations across lanes in it are those of one lane.
 //!
-//! Versions are made of functions as they were before their loops were expanded, so these are kept.
+//! Versions are made from functions before their loops were expanded, so these functions are kept.
 #![forbid(unsafe_code)]
 
 mod fold;
@@ -116,19 +118,20 @@ use versions::Versions;
 pub struct Options {
     /// Signed overflow wraps around instead of being undefined.
     pub wrap: bool,
-    /// Whether notes are wanted.
+    /// Whether notes are collected.
     pub explain: bool,
 }
 
-/// What is to be said of vectorizing.
+/// Diagnostics and notes of vectorizing.
 #[derive(Default)]
 pub struct Outcome {
-    /// What cannot be vectorized.
+    /// Reports of code that cannot be vectorized.
     pub diagnostics: Vec<Diagnostic>,
     pub notes: Vec<Note>,
 }
 
-/// Makes loops of all `vectorize` instructions, and what their bodies call into vector code.
+/// Expands all `vectorize` instructions to loops, and makes vector versions of their bodies and of functions that these
+/// call.
 pub fn vectorize(module: &mut Module, options: Options) -> Outcome {
     let mut versions = Versions::new(module, options.explain);
     versions.check_widths(module);
@@ -180,7 +183,7 @@ pub fn vectorize(module: &mut Module, options: Options) -> Outcome {
     Outcome { diagnostics: versions.diagnostics, notes: versions.notes.unwrap_or_default() }
 }
 
-/// Operations across lanes in scalar code: a lane without others is one of one.
+/// Folds operations across lanes in scalar code, where there is a single lane.
 fn fold_single_lane_operations(module: &mut Module, func: usize, versions: &Versions) {
     let (types, function) = (&mut module.types, &mut module.funcs[func]);
     let i32 = types.i32();
@@ -193,7 +196,7 @@ fn fold_single_lane_operations(module: &mut Module, func: usize, versions: &Vers
             let zero = function.constant(Const::Bits(0), i32);
             let one = function.constant(Const::Bits(1), i32);
             let (op, args) = match (op, first) {
-                // As good as nothing.
+                // Has no effect with a single lane.
                 (LaneOp::Barrier, _) | (_, None) if op != LaneOp::Id && op != LaneOp::Width => (Op::Tuple, vec![]),
                 (LaneOp::Id, _) => (Op::Bitcast, vec![zero]),
                 (LaneOp::Width, _) => (Op::Bitcast, vec![one]),

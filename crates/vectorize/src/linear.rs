@@ -1,5 +1,5 @@
-//! The vector version of a function: control flow, masks, parameters of blocks (see the crate's header). What the
-//! instructions become is in [`crate::widen`].
+//! The vector version of a function: control flow, masks, parameters of blocks (see the crate's header). Instructions
+//! are translated in [`crate::widen`].
 
 use crate::fold::fold;
 use crate::gathers::combine;
@@ -15,22 +15,23 @@ use nyala_ir::{Op, Prim, Ty};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// What a value of the scalar function is in the vector version.
+/// The form of a scalar function's value in the vector version.
 #[derive(Clone, Copy, Debug)]
 pub enum Wide {
     /// The same in all lanes.
     Uniform(Value),
-    /// In lane 0; each lane has so much more (of addresses: bytes) than the one before.
+    /// The value in lane 0; each lane's value is larger than the one before by the stride (for addresses in bytes).
     Strided(Value, i64),
     /// A vector, or an aggregate of vectors.
     Vector(Value),
-    /// Addresses: of each lane an index, times so many bytes, behind `base`.
+    /// Addresses: for each lane `base` plus an index times `scale` bytes.
     Indexed { base: Value, index: Value, scale: u64 },
-    /// The address of a variable, or a part of it, whose lanes lie side by side; of each lane so many bytes (i64) further.
+    /// The address of a variable, or of a part of it, whose lanes are interleaved; `bytes` (i64) is an offset for each
+    /// lane.
     Own { base: Value, bytes: Option<Value> },
 }
 
-/// Instructions that a branch around them is worth.
+/// Minimal number of instructions that are skipped by a branch.
 const MIN_SKIPPED: usize = 24;
 
 pub struct Builder<'a> {
@@ -41,37 +42,37 @@ pub struct Builder<'a> {
     pub shapes: &'a Shapes,
     pub width: u32,
     pub new: Function,
-    /// The block of the new function that is written.
+    /// The block of the new function that is being written.
     pub cur: Block,
     pub span: Span,
-    /// Whether the operation that is translated is fast, or a store past the caches.
+    /// Whether the operation that is being translated is fast, or a streaming store.
     fast: bool,
     streams: bool,
     pub map: SideTable<Value, Option<Wide>>,
     /// The block of the old function that is being translated.
     pub here: usize,
-    /// Lanes that are active there; `None` if all are.
+    /// Active lanes in that block; `None` if all are.
     pub mask: Option<Value>,
-    /// Variables of parameters.
+    /// Variables that hold parameters.
     params: SideTable<Value, Option<Value>>,
-    /// Variables of what divergent loops computed and others use, with the loop.
+    /// Variables for values of divergent loops that are used outside, by value and loop.
     kept: FxHashMap<(Value, usize), Value>,
-    /// Of each loop what is kept when lanes leave it.
+    /// For each loop the values that are kept when lanes leave it.
     kept_of: Vec<Vec<Value>>,
-    /// The first of the blocks that the same lanes execute.
+    /// For each block the first block that the same lanes execute.
     leaders: Vec<usize>,
-    /// Variables of masks, by leader, and their values once it is executed.
+    /// Variables that hold masks, by leader, and the masks once the leader is executed.
     mask_slots: Vec<Option<Value>>,
     masks: Vec<Option<Value>>,
     /// Whether at least one lane is active where the block is executed.
     nonempty: Vec<bool>,
-    /// The new block of an old one; where others jump to.
+    /// The new block of each old one; the block that skips it, to which others jump.
     blocks: Vec<Block>,
     guards: Vec<Option<Block>>,
-    /// Positions of blocks that are still to come, for lanes that wait there.
+    /// Positions of later blocks where lanes wait.
     waiting: Vec<BTreeSet<usize>>,
     slots: Vec<Inst>,
-    /// Of uniform arrays of equal elements the element.
+    /// For uniform arrays of equal elements the element.
     pub splats: SideTable<Value, Option<Value>>,
     /// The address that is being accessed, for notes.
     pub accessed: Option<Value>,
@@ -215,7 +216,7 @@ impl Builder<'_> {
         self.end(Terminator::Branch { cond, then: edge(then), els: edge(els) });
     }
 
-    /// A variable of the version's frame.
+    /// Makes a variable in the version's frame.
     pub fn slot(&mut self, ty: Ty) -> Value {
         let ptr = self.module.types.ptr(ty);
         let result = self.new.new_value(ptr, "");
@@ -237,20 +238,20 @@ impl Builder<'_> {
         self.module.types.vector(Prim::Bool, self.width)
     }
 
-    /// A mask with the same in all lanes.
+    /// A mask with the same value in all lanes.
     pub fn full(&mut self, value: bool) -> Value {
         let (ty, lit) = (self.mask_ty(), self.literal(Prim::Bool, value.into()));
         self.op(Op::Splat, &[lit], ty)
     }
 
-    /// Lanes of `mask` where `cond` is true. What `cond` is elsewhere may be undefined, so this is no `and`.
+    /// Lanes of `mask` where `cond` is true. `cond` may be undefined elsewhere, so this is no `and`.
     pub fn restrict(&mut self, mask: Option<Value>, cond: Value) -> Value {
         let Some(mask) = mask else { return cond };
         let (none, ty) = (self.full(false), self.mask_ty());
         self.op(Op::Select, &[mask, cond, none], ty)
     }
 
-    /// Whether a lane is active.
+    /// Whether a mask has an active lane.
     fn any(&mut self, mask: Value) -> Value {
         let (u64, bool) = (self.module.types.prim(Prim::U64), self.module.types.bool());
         let bits = self.with_result(InstOp::Vector(VectorOp::MaskBits), &[mask], u64);
@@ -260,7 +261,7 @@ impl Builder<'_> {
 
     // What is known before.
 
-    /// The first block that the same lanes execute; a header of a divergent loop stands for itself.
+    /// For each block the first block that the same lanes execute; a header of a divergent loop is its own leader.
     fn find_leaders(&self) -> Vec<usize> {
         let r = self.regions;
         let mut leaders: Vec<usize> = (0..self.old.blocks.len()).collect();
@@ -273,7 +274,7 @@ impl Builder<'_> {
                 leaders[b] = leaders[a];
                 continue;
             }
-            // The only way here is one side of a branch that all lanes decide alike.
+            // The only predecessor branches here in all lanes or in none.
             if let [p] = r.preds[b][..]
                 && !is_header
                 && !self.shapes.divergent[p]
@@ -294,7 +295,7 @@ impl Builder<'_> {
         self.loops().of[b].filter(|&l| self.loops().all[l].header == b)
     }
 
-    /// The parameters become values, and the mask.
+    /// Translates the parameters and the mask of the function.
     fn entry(&mut self, params: &[Shape], masked: bool) {
         let tys = self.new.params.clone();
         let values: Vec<Value> = tys.iter().map(|&ty| self.new.new_value(ty, "")).collect();
@@ -310,7 +311,7 @@ impl Builder<'_> {
         self.masks[0] = masked.then(|| values[values.len() - 1]);
     }
 
-    /// What is used outside of the divergent loop that computes it.
+    /// Finds values that are used outside of the divergent loop that computes them.
     fn find_kept(&mut self) {
         let mut found: Vec<(Value, usize)> = Vec::new();
         for &b in &self.regions.order {
@@ -336,7 +337,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Variables of parameters and masks.
+    /// Declares variables for parameters and masks.
     fn declare_variables(&mut self) {
         for &b in &self.regions.order {
             if b != 0 {
@@ -364,7 +365,7 @@ impl Builder<'_> {
 
     // Blocks.
 
-    /// Whether a block must not be executed without a lane, or better is not.
+    /// Whether a block must not, or should not, be executed without active lanes.
     fn wants_lanes(&self, b: usize) -> bool {
         let block = &self.old.blocks[b];
         let by_end = match block.term {
@@ -378,12 +379,12 @@ impl Builder<'_> {
             || block.insts.iter().any(|inst| self.needs_lanes(inst, b))
     }
 
-    /// The place where jumps to a block arrive.
+    /// The block to which jumps to `b` lead.
     fn place(&self, b: usize) -> Block {
         self.guards[b].unwrap_or(self.blocks[b])
     }
 
-    /// Where to go on, for lanes that wait at these positions: at the first, where the others still wait.
+    /// Continues at the first of these positions, where lanes wait; the others keep waiting there.
     fn arrive(&mut self, mut targets: BTreeSet<usize>) -> Option<Block> {
         let first = targets.pop_first()?;
         let b = self.regions.order[first];
@@ -400,7 +401,7 @@ impl Builder<'_> {
         let header = self.header_of(b);
         let leader = self.leaders[b];
         let is_leader = leader == b;
-        // Arrivals come to the guard, which jumps on or looks for lanes.
+        // Edges lead to the guard, which tests for active lanes if necessary.
         let guard = self.guards[b];
         let mut nonempty = waiting.is_empty() || !is_leader && self.nonempty[leader];
         if let Some(guard) = guard {
@@ -466,7 +467,7 @@ impl Builder<'_> {
         self.terminator(b);
     }
 
-    /// The mask of a block as of now.
+    /// The current mask of a block.
     fn mask_of(&mut self, b: usize) -> Option<Value> {
         let leader = self.leaders[b];
         match self.mask_slots[leader] {
@@ -475,18 +476,18 @@ impl Builder<'_> {
         }
     }
 
-    /// Nothing has come yet to the blocks of this loop, but for its header.
+    /// Clears masks and variables of a loop's blocks, except for its header.
     fn begin_region(&mut self, region: Option<usize>) {
         for &b in &self.regions.members[region.map_or(self.loops().all.len(), |l| l)] {
             if b == 0 {
                 continue;
             }
-            // Also where one way leads to: lanes may be said to wait there that have not come by.
+            // Also with a single edge to the block: lanes may be marked as waiting there that have not come this way.
             if let Some(slot) = self.mask_slots[b] {
                 let none = self.full(false);
                 self.write(slot, none);
             }
-            // Variables begin undefined.
+            // At the entry of the function, variables are undefined anyway.
             if region.is_none() {
                 continue;
             }
@@ -527,7 +528,8 @@ impl Builder<'_> {
             Terminator::Branch { cond, then, els } => {
                 let cond = self.vector(*cond);
                 let (mask_ty, all) = (self.mask_ty(), self.full(true));
-                // Which lanes leave a loop, often nobody asks: then those that stay are one masked comparison.
+                // The mask of lanes that leave a loop is often unused: then the mask of those that stay is one masked
+                // comparison.
                 let (yes, no) = if self.loops().left(b, then.block.idx()).next().is_some() {
                     let stays = self.op(Op::Xor, &[cond, all], mask_ty);
                     let no = self.restrict(self.mask, stays);
@@ -536,7 +538,7 @@ impl Builder<'_> {
                     let yes = self.restrict(self.mask, cond);
                     (yes, self.op(Op::Xor, &[self.mask.unwrap_or(all), yes], mask_ty))
                 };
-                // Who goes another way sets the same variables once it comes there, so all that are active may now.
+                // Lanes that take the other edge set the same variables later, so all active lanes may set them now.
                 self.assign(b, then, Some(yes), self.mask);
                 let setting = if then.block == els.block { Some(no) } else { self.mask };
                 self.assign(b, els, Some(no), setting);
@@ -567,7 +569,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Goes on along an edge that all active lanes take.
+    /// Continues along an edge that all active lanes take.
     fn go(&mut self, b: usize, edge: &Edge, mask: Option<Value>) {
         let to = edge.block.idx();
         let mut targets = self.waiting[b].clone();
@@ -590,8 +592,8 @@ impl Builder<'_> {
         }
     }
 
-    /// What happens when the lanes of `mask` go along an edge: they become active. In those of `setting`, which has them
-    /// all, parameters get their arguments, and loops that are left keep what they computed.
+    /// Moves the lanes of `mask` along an edge: they become active at its target. In the lanes of `setting`, a
+    /// superset, parameters get their arguments, and values of loops that are left are kept.
     fn assign(&mut self, from: usize, edge: &Edge, mask: Option<Value>, setting: Option<Value>) {
         let to = edge.block.idx();
         let is_back = self.regions.is_back_edge(from, to);
@@ -652,7 +654,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A value as it is in the block that is being translated.
+    /// The vector form of a value in the block that is being translated.
     pub fn wide(&mut self, v: Value) -> Wide {
         if let Some(constant) = self.old.as_const(v) {
             return Wide::Uniform(self.new.constant(constant, self.old.ty(v)));
@@ -664,7 +666,7 @@ impl Builder<'_> {
         }
         match self.map[v] {
             Some(wide) => wide,
-            // Only what no lane computes has none.
+            // Only values that no lane computes have none.
             None => {
                 let ty = self.old.ty(v);
                 Wide::Uniform(self.new.undef(ty))
@@ -673,7 +675,7 @@ impl Builder<'_> {
     }
 }
 
-/// Values that are used where their definition does not always come before become variables.
+/// Values with uses that their definition does not dominate become variables.
 fn repair(types: &mut nyala_ir::Types, function: &mut Function) {
     let cfg = analysis::Cfg::new(function);
     let times = cfg.dominator_intervals();

@@ -1,11 +1,12 @@
-//! `vectorize` instructions become loops.
+//! Expands `vectorize` instructions to loops.
 //!
 //! ```text
 //! vectorize[8] body(lo, hi, x)     while i != end { call body.lanes(i, x); i += 8 }
 //!                                  if rest != 0 { call body.masked(end, x, lt(0 1 2 …, rest)) }
 //! ```
 //!
-//! where `rest` is what is left of `hi - lo` after groups of 8, and `end = hi - rest`. Nothing is left if so much is promised.
+//! where `rest` is the remainder of `hi - lo` divided by 8, and `end = hi - rest`. There is no rest if an alignment
+//! promises so.
 
 use crate::shapes::Shape;
 use crate::versions::Versions;
@@ -14,7 +15,7 @@ use nyala_base::{Id, Span};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, Types};
 
-/// Appends to one block after the other.
+/// Appends instructions to the current block.
 struct Writer<'a> {
     types: &'a mut Types,
     function: &'a mut Function,
@@ -71,14 +72,14 @@ impl Writer<'_> {
         self.function.constant(Const::Bits(prim.normalize(bits)), ty)
     }
 
-    /// The same bits as a number of the other sign.
+    /// Casts to a number with the other signedness.
     fn cast(&mut self, value: Value, to: Prim) -> Value {
         let ty = self.types.prim(to);
         if self.function.ty(value) == ty { value } else { self.op(Op::Cast, &[value], ty) }
     }
 }
 
-/// The first `vectorize` of a function: its block, and its place there.
+/// The first `vectorize` of a function: its block, and its position there.
 pub fn find(function: &Function) -> Option<(usize, usize)> {
     let is_loop = |inst: &Inst| matches!(inst.op, InstOp::Vectorize(..));
     let mut blocks = function.blocks.iter().enumerate();
@@ -105,7 +106,7 @@ pub fn expand(versions: &mut Versions, module: &mut Module, func: usize) {
         }
         let mut shapes = vec![Shape::Uniform; n_free + 1];
         shapes[0] = Shape::Strided(1);
-        // How many there are, if that is known.
+        // The number of iterations, if it is known.
         let n = match bounds {
             (Some(lo), Some(hi)) => Some((hi as i64).wrapping_sub(lo as i64).max(0) as u64),
             _ => None,
@@ -142,7 +143,7 @@ fn plain(w: &mut Writer, body: Func, lo: Value, hi: Value, free: &[Value], after
     w.jump(head, &[next]);
 }
 
-/// What `align` divides, as LLVM sees: with the bits cleared that are none.
+/// A number that `align` divides, in a form that LLVM recognizes: with the low bits cleared.
 fn aligned(w: &mut Writer, lo: Value, align: u32) -> Value {
     let (ty, low) = (w.function.ty(lo), align & align.wrapping_neg());
     if low <= 1 || w.function.as_const(lo).is_some() {

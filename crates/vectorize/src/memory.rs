@@ -1,27 +1,27 @@
-//! Addresses and memory. An access is made as its address allows: side by side, in reverse, with gaps that are not large,
-//! or by gather and scatter; aggregates are accessed leaf by leaf.
+//! Addresses and memory. Accesses depend on the address: contiguous, in reverse, with small gaps, or by gather and
+//! scatter; aggregates are accessed leaf by leaf.
 
 use crate::linear::{Builder, Wide};
 use crate::shapes::Shape;
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, TyKind, layout};
 
-/// Lanes may be at most so many elements apart to be read together with what is between them.
+/// Maximal distance of lanes, in elements, up to which they are read together with the elements between.
 const MAX_GAP: u64 = 4;
 
-/// Where the lanes' parts of one leaf lie.
+/// The addresses of one leaf in the lanes.
 enum Leaf {
-    /// Lane k at `base` and k times so many bytes.
+    /// Lane k is at `base` plus k times a number of bytes.
     Strided(Value, i64),
     Indexed(Value, Value, u64),
-    /// Side by side, nobody else's.
+    /// Lanes side by side, in a variable that only these lanes access.
     Own(Value),
 }
 
 impl Builder<'_> {
     // Addresses.
 
-    /// Slots whose lanes lie side by side, and places in them.
+    /// The address of a slot whose lanes are interleaved, or of a part of it.
     pub fn own_address(&mut self, inst: &Inst) -> Wide {
         let nothing = Wide::Own { base: self.nothing(), bytes: None };
         let Some(r) = inst.result else { return nothing };
@@ -50,7 +50,7 @@ impl Builder<'_> {
         Wide::Own { base: self.op(Op::Lea, &[base, zero], ptr), bytes: Some(bytes) }
     }
 
-    /// A variable of each lane, one after the other.
+    /// Makes a slot with a variable for each lane, one after the other.
     pub fn lane_slots(&mut self, inst: &Inst) -> Option<Wide> {
         let ty = self.old.ty(inst.result?);
         let pointee = self.module.types.pointee(ty)?;
@@ -74,7 +74,7 @@ impl Builder<'_> {
         let pointee = self.module.types.pointee(ty).unwrap_or(ty);
         let address = self.wide(ptr);
         if elem == 0 {
-            // A field, or something without a size.
+            // A field, or an element without a size.
             let i = self.old.as_index(idx).unwrap_or(0);
             let offset = layout::offset(&self.module.types, aggregate, i).unwrap_or(0) as i64;
             return self.offset_by(address, offset, pointee, self.old.ty(ptr));
@@ -121,7 +121,7 @@ impl Builder<'_> {
         }
     }
 
-    /// An index as lanes of i32 or 64 bits, which gathers take.
+    /// An index as lanes of i32 or of 64 bits, as gathers take it.
     pub fn index(&mut self, idx: Value) -> Value {
         let prim = self.module.types.as_prim(self.old.ty(idx)).unwrap_or(Prim::I64);
         let index = self.vector(idx);
@@ -152,7 +152,7 @@ impl Builder<'_> {
 
     // Memory.
 
-    /// Where the leaf at `offset` of what an address points to lies.
+    /// The addresses of the leaf at `offset` from an address.
     fn leaf(&mut self, address: Wide, offset: u64, leaf: Ty) -> Leaf {
         let prim = self.leaf_prim(leaf);
         let ty = self.module.types.prim(prim);
@@ -194,13 +194,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Offsets of the parts of a type, as it lies in memory, or of its widened form in variables of lanes.
+    /// Offsets of the parts of a type in memory, or of its widened form in interleaved variables.
     fn offsets(&mut self, ty: Ty, is_own: bool) -> Vec<u64> {
         let laid_out = if is_own { self.widen(ty) } else { ty };
         (0..self.parts(ty).len() as u64).map(|i| layout::offset(&self.module.types, laid_out, i).unwrap_or(0)).collect()
     }
 
-    /// What the lanes read from an address.
+    /// Loads the lanes' values from an address.
     pub fn load(&mut self, ptr: Value, ty: Ty) -> Value {
         let address = self.wide(ptr);
         self.load_at(address, 0, ty)
@@ -311,7 +311,7 @@ impl Builder<'_> {
             return;
         }
         if let Wide::Uniform(base) = address {
-            // Of lanes that write to one place, one comes last.
+            // If lanes write to the same address, the last one's value stays.
             self.note_access("the last active lane's value", false);
             let (lane, wide) = (self.last_lane(), self.wide(value));
             let one = self.lane(wide, ty, lane);
@@ -319,7 +319,8 @@ impl Builder<'_> {
             return;
         }
         let value = self.vector(value);
-        // A variable that exists since these lanes are active is nobody else's; the index of a lane that is not is undefined.
+        // If these lanes made the variable, no others use it: the store needs no mask. An index is undefined in
+        // inactive lanes.
         let mask = self.mask;
         let is_fixed = matches!(address, Wide::Own { bytes: None, .. });
         if is_fixed && self.shapes.own[ptr].is_some_and(|slot| self.same_lanes(self.shapes.home[slot])) {

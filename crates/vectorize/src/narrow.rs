@@ -1,5 +1,6 @@
-//! Arithmetic on integers of which only low bits matter, or which are known to be small, is done in as few bits: twice as
-//! many lanes fit into a register. Programs compute with bytes in `i32`, and convert the result; scalar code loses nothing.
+//! Narrows arithmetic on integers of which only low bits matter, or which are known to be small: twice as many lanes
+//! fit into a register. Programs compute with bytes in `i32`, and convert the result, which costs nothing in scalar
+//! code.
 //!
 //! ```text
 //! a: i32 = cast(x)        x, y: u8        a: u16 = cast(x)
@@ -9,21 +10,22 @@
 //! r: u8 = cast(h)                         r: u8 = cast(h)
 //! ```
 //!
-//! Works on the function before it is widened, on varying values only. Three facts decide:
+//! Works on the function before it is widened, on varying values only. It uses three facts:
 //!
-//! 1. The *range* of a value, by one pass in the order of the blocks; nothing is known of what loops carry.
-//! 2. Its *demand*: how many low bits its users ask for, backward, until nothing changes. Sums, products, bits, choices and
-//!    parameters of blocks pass on what is asked of them; a right shift asks for as many bits more; a conversion to fewer bits
-//!    asks for these. Comparisons, quotients and remainders must have their operands whole: they ask for as many bits as the
-//!    ranges fit in. Whoever else uses a value asks for all of it.
-//! 3. What computes with each other forms a *group*, which is done in one width: the greatest that one of them asks for. It
-//!    is done if it pays ([`Group::gain`]); conversions stand where values come into it.
+//! 1. The *range* of a value, by one pass in the order of the blocks; values carried by loops have unknown ranges.
+//! 2. Its *demand*: how many low bits its users need, computed backward, up to a fixed point. Sums, products, bit
+//!    operations, selects and parameters of blocks need as many bits of their operands as are needed of them; a right
+//!    shift needs as many more as it shifts by; a conversion to fewer bits needs these. Comparisons, quotients and
+//!    remainders need the whole values of their operands: as many bits as the ranges fit in. All other users need all
+//!    bits.
+//! 3. Operations that use each other's results form a *group*, which has one width: the greatest demand in it. A group
+//!    is narrowed if it pays ([`Group::gain`]); conversions are inserted where values enter it.
 //!
-//! Groups compute in unsigned integers, which wrap around where the sum of the low bits of numbers does; only what asks for
-//! whole numbers takes them for signed where their ranges say so. A demand is only passed through conversions as all bits of
-//! the narrower type, so what stays wide never gets a value whose high bits are wrong.
+//! Groups compute with unsigned integers, which wrap around, so the low bits stay correct; operations that need whole
+//! values treat them as signed where their ranges say so. Conversions pass on at least a demand for all bits of the
+//! narrower type, so a value that stays wide never gets wrong high bits.
 //!
-//! Not done: values that are used whole but are known to be small, which would have to be converted back.
+//! Not done: values that are small, but of which all bits are needed: they would have to be converted back.
 
 use crate::shapes::{Shape, Shapes};
 use nyala_base::{Id, SideTable, Span};
@@ -32,10 +34,10 @@ use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Bounds of an integer, both included, as its type reads it.
+/// Inclusive bounds of an integer, as a number of its type.
 type Range = (i128, i128);
 
-/// What defines a value.
+/// The definition of a value.
 #[derive(Clone, Copy, Default)]
 enum Definition {
     #[default]
@@ -53,20 +55,20 @@ struct Narrowing<'a> {
     definition: SideTable<Value, Definition>,
     range: SideTable<Value, Option<Range>>,
     demand: SideTable<Value, u32>,
-    /// For values of groups and comparisons: another of the same group, or itself.
+    /// For values of groups and comparisons a link to another value of the group, or to itself (union-find).
     link: SideTable<Value, Option<Value>>,
 }
 
-/// Values that are computed in the same number of bits, by one that stands for all.
+/// Values that are computed with the same number of bits, identified by one of them.
 #[derive(Default)]
 struct Group {
     members: Vec<Value>,
     bits: u32,
-    /// Registers' worth of wide operations that are saved.
+    /// Number of wide register operations that are saved.
     gain: f64,
 }
 
-/// Rewrites the function in place; what got a type of fewer bits.
+/// Rewrites the function in place; returns the values that got a narrower type.
 pub fn narrow(types: &mut Types, function: &mut Function, regions: &Regions, shapes: &Shapes) -> Vec<Value> {
     let mut n = Narrowing {
         types,
@@ -88,12 +90,12 @@ pub fn narrow(types: &mut Types, function: &mut Function, regions: &Regions, sha
     n.rewrite(groups)
 }
 
-/// The fewest bits, 8, 16, 32 or 64, that numbers between these bounds fit in, and whether as signed ones.
+/// The least width of 8, 16, 32 or 64 bits for numbers in a range, and whether they are signed then.
 fn fit((lo, hi): Range) -> Option<(u32, bool)> {
     [8, 16, 32, 64].into_iter().find_map(|bits| fits((lo, hi), bits).map(|signed| (bits, signed)))
 }
 
-/// Whether numbers between these bounds fit in so many bits: as signed ones, or else as unsigned ones.
+/// Whether numbers in a range fit into this many bits: true as signed, false as unsigned ones.
 fn fits((lo, hi): Range, bits: u32) -> Option<bool> {
     if lo >= -(1 << (bits - 1)) && hi < 1 << (bits - 1) {
         return Some(true);
@@ -131,7 +133,7 @@ fn signed(bits: u32) -> Prim {
     }
 }
 
-/// The range of an operation whose operands have these.
+/// The range of an operation's result, from the ranges of its operands.
 fn range_of(op: Op, prim: Prim, args: &[Range]) -> Range {
     let bits = i128::from(prim.bits());
     let exact = match (op, args) {
@@ -170,7 +172,7 @@ impl Narrowing<'_> {
         self.prim(v).map_or(0, Prim::bits)
     }
 
-    /// Whether there is a conversion from or to small integers, without which nothing can be gained.
+    /// Whether there is a conversion from or to small integers; without any, nothing can be gained.
     fn has_small_types(&self) -> bool {
         let is_small = |v: Value| self.prim(v).is_some_and(|p| p.is_int() && p.bits() < 64);
         self.function.blocks.iter().flat_map(|b| &b.insts).any(|inst| {
@@ -210,7 +212,7 @@ impl Narrowing<'_> {
                 let (InstOp::Op(op), Some(r)) = (inst.op, inst.result) else { continue };
                 let Some(prim) = self.prim(r).filter(|p| !p.is_float()) else { continue };
                 let range = match op {
-                    // Of floats nothing is known.
+                    // The range of a converted float is unknown.
                     Op::Cast => {
                         let known = self.prim(inst.args[0]).filter(|p| !p.is_float() && prim.is_int());
                         let (lo, hi) = full(prim);
@@ -229,7 +231,7 @@ impl Narrowing<'_> {
         }
     }
 
-    /// The range of an operand; of one without, that of a type.
+    /// The range of an operand; if unknown, the range of its type.
     fn range(&self, v: Value, prim: Prim) -> Range {
         let own = self.prim(v).filter(|p| !p.is_float());
         match (self.function.as_bits(v), own) {
@@ -239,7 +241,7 @@ impl Narrowing<'_> {
         }
     }
 
-    /// What a parameter of a block gets.
+    /// The arguments for a parameter of a block.
     fn incoming(&self, b: usize, i: usize) -> Vec<Value> {
         let mut preds = self.regions.preds[b].clone();
         preds.dedup();
@@ -247,7 +249,8 @@ impl Narrowing<'_> {
         edges.filter(|e| e.block.idx() == b).map(|e| e.args[i]).collect()
     }
 
-    /// How many bits of each operand an instruction asks for, if so many are asked of its result.
+    /// Calls `ask` with the number of bits that an instruction needs of each operand, if `demand` bits are needed of
+    /// its result.
     fn asks(&self, inst: &Inst, demand: u32, mut ask: impl FnMut(Value, u32)) {
         let whole = |v: Value| self.bits(v);
         let (op, may_be_narrow) = match (inst.op, inst.result) {
@@ -257,7 +260,7 @@ impl Narrowing<'_> {
             _ => (Op::Store, false),
         };
         match (op, &inst.args[..], inst.result) {
-            // What stays wide gets its operands whole.
+            // An instruction that stays wide needs its operands whole.
             _ if !may_be_narrow => inst.args.iter().for_each(|&a| ask(a, whole(a))),
             (Op::Add | Op::Sub | Op::Mul | Op::Or | Op::Xor, &[a, b], Some(_)) => {
                 ask(a, demand.min(whole(a)));
@@ -298,13 +301,13 @@ impl Narrowing<'_> {
         }
     }
 
-    /// The amount of a shift, if it is known.
+    /// The amount of a shift, if it is constant.
     fn amount(&self, by: Value) -> Option<u32> {
         let bits = self.prim(by)?.bits();
         Some((self.function.as_bits(by)? % u64::from(bits)) as u32)
     }
 
-    /// How many bits are enough for an operation that must have its operands whole; 64 if it is not known.
+    /// The number of bits that suffice for an operation that needs whole operands; 64 if unknown.
     fn whole_bits(&self, inst: &Inst) -> u32 {
         let (InstOp::Op(op), Some(prim)) = (inst.op, self.prim(inst.args[0])) else { return 64 };
         if !prim.is_int() {
@@ -317,7 +320,7 @@ impl Narrowing<'_> {
         fit(self.operands(inst, prim)).map_or(64, |(bits, _)| bits)
     }
 
-    /// The range of the numbers that an operation computes with.
+    /// The range that includes the operands of an operation.
     fn operands(&self, inst: &Inst, prim: Prim) -> Range {
         match inst.op {
             InstOp::Op(Op::Shr) => self.range(inst.args[0], prim),
@@ -336,7 +339,7 @@ impl Narrowing<'_> {
         };
         for &b in &self.regions.order {
             let block = &self.function.blocks[b];
-            // What nothing is asked of may ask for something all the same.
+            // Values without a demand may still pass one on.
             for (i, _) in block.params.iter().enumerate().filter(|&(_, &p)| b != 0 && self.needs(p, 0).is_none()) {
                 self.incoming(b, i).into_iter().for_each(|a| ask(&mut work, a, self.bits(a)));
             }
@@ -377,7 +380,7 @@ impl Narrowing<'_> {
 
     fn unite(&mut self, a: Value, b: Value) {
         let (a, b) = (self.find(a), self.find(b));
-        // The older one stands for both.
+        // The older value stands for both.
         self.link[a.max(b)] = Some(a.min(b));
     }
 
@@ -386,7 +389,8 @@ impl Narrowing<'_> {
         self.shapes.at(self.function, self.regions, v, home) == Some(Shape::Varying)
     }
 
-    /// How many bits a value of which so many are asked must be computed in, if it may be one of a group.
+    /// The number of bits to compute a value with, if `demand` bits of it are needed; `None` if it cannot be in a
+    /// group.
     fn needs(&self, v: Value, demand: u32) -> Option<u32> {
         if !self.is_varying(v) {
             return None;
@@ -404,9 +408,9 @@ impl Narrowing<'_> {
         }
         match op {
             Op::Add | Op::Sub | Op::And | Op::Or | Op::Xor => Some(demand),
-            // There are no products of bytes.
+            // Machines have no products of bytes.
             Op::Mul => Some(demand.max(16)),
-            // A mask of other lanes than those that are chosen would have to be converted.
+            // A mask for lanes of another width would have to be converted.
             Op::Select => match self.comparison(inst.args[0]) {
                 Some(c) if self.is_varying(c) => self.needs(c, 1).map(|bits| bits.max(demand)),
                 _ => Some(demand),
@@ -422,7 +426,7 @@ impl Narrowing<'_> {
         }
     }
 
-    /// The comparison of integers that a condition is.
+    /// The comparison of integers that computes a condition.
     fn comparison(&self, cond: Value) -> Option<Value> {
         let Definition::Inst(b, i) = self.definition[cond] else { return None };
         let inst = &self.function.blocks[b].insts[i];
@@ -430,7 +434,7 @@ impl Narrowing<'_> {
         (is_comparison && self.prim(inst.args[0]).is_some_and(Prim::is_int)).then_some(cond)
     }
 
-    /// The bits of the type that a value of a group has, or compares.
+    /// The width of a value of a group, or of a comparison's operands.
     fn old_bits(&self, v: Value) -> u32 {
         match self.definition[v] {
             Definition::Inst(b, i) if self.prim(v) == Some(Prim::Bool) => {
@@ -440,7 +444,7 @@ impl Narrowing<'_> {
         }
     }
 
-    /// Operands of a value of a group that may be in the group, too.
+    /// Operands of a value that may be in its group.
     fn operands_of(&self, v: Value) -> Vec<Value> {
         match self.definition[v] {
             Definition::None => Vec::new(),
@@ -456,7 +460,7 @@ impl Narrowing<'_> {
         }
     }
 
-    /// Groups that pay.
+    /// The groups that pay.
     fn find_groups(&mut self) -> Vec<Group> {
         let mut members: Vec<(Value, u32)> = Vec::new();
         for &b in &self.regions.order {
@@ -493,8 +497,9 @@ impl Narrowing<'_> {
         groups
     }
 
-    /// Whether what must be whole is so in the group's width. All operations keep all bits of that width right, as what comes in is
-    /// made of whole numbers; but a shift to the right of a number that does not fit leaves wrong ones above what is asked for.
+    /// Whether operations that need whole values get them in the group's width. All operations keep the bits of that
+    /// width correct, since entering values are converted from whole ones; except that a right shift of a number that
+    /// does not fit leaves wrong bits above the demanded ones.
     fn is_sound(&self, group: &Group) -> bool {
         let (mut has_whole, mut has_wrong) = (false, false);
         for &v in &group.members {
@@ -508,7 +513,7 @@ impl Narrowing<'_> {
         !(has_whole && has_wrong)
     }
 
-    /// Whether an operation in so many bits takes its operands for whole numbers.
+    /// Whether an operation in this width treats its operands as whole numbers.
     fn is_whole(&self, op: Op, inst: &Inst, bits: u32) -> bool {
         match op {
             Op::Shr => self.whole_bits(inst) <= bits,
@@ -516,8 +521,9 @@ impl Narrowing<'_> {
         }
     }
 
-    /// Counts, for each group, in operations on the wide type: what is saved in the group, conversions that are saved or
-    /// cheaper, conversions that are new. These count twice: what is loaded or computed wide often is better left so.
+    /// Computes the gain of each group, in operations on the wide type: operations saved, conversions saved or made
+    /// cheaper, minus new conversions. New ones count twice: a value that is loaded or computed wide often is better
+    /// left so.
     fn find_gains(&self, groups: &mut [Group]) {
         let mut of: SideTable<Value, Option<usize>> = SideTable::default();
         for (i, g) in groups.iter().enumerate() {
@@ -551,7 +557,7 @@ impl Narrowing<'_> {
         }
     }
 
-    /// The integer that a value is a conversion of.
+    /// The integer that a value is converted from.
     fn converted(&self, v: Value) -> Option<Value> {
         let Definition::Inst(b, i) = self.definition[v] else { return None };
         let inst = &self.function.blocks[b].insts[i];
@@ -563,7 +569,7 @@ impl Narrowing<'_> {
         for group in &groups {
             group.members.iter().for_each(|&v| bits_of[v] = group.bits);
         }
-        // What comes into groups, in as many bits as these have; it stands behind what it is made of.
+        // Values that enter groups, converted to the group's width; the conversion stands after the definition.
         let mut entering: FxHashMap<(Value, u32), Value> = FxHashMap::default();
         let mut behind: SideTable<Value, Vec<Inst>> = SideTable::default();
         for group in &groups {
@@ -615,7 +621,7 @@ impl Narrowing<'_> {
         narrowed
     }
 
-    /// A value that comes into a group of so many bits.
+    /// Converts a value that enters a group to the group's type.
     fn enter(&mut self, v: Value, prim: Prim, behind: &mut SideTable<Value, Vec<Inst>>) -> Value {
         let ty = self.types.prim(prim);
         match self.function.as_const(v) {
@@ -633,7 +639,7 @@ impl Narrowing<'_> {
         new
     }
 
-    /// The operation in so many bits, with conversions where it takes its operands for signed numbers.
+    /// Emits the operation in this width, with conversions where it treats its operands as signed.
     fn narrow_inst(
         &mut self,
         mut inst: Inst,
@@ -673,7 +679,7 @@ impl Narrowing<'_> {
         insts.push(cast(own, result, span));
     }
 
-    /// A number of a group, taken for a signed one.
+    /// Converts a number of a group to a signed type.
     fn as_signed(&mut self, v: Value, ty: Ty, span: Span, insts: &mut Vec<Inst>) -> Value {
         if let (Some(bits), Some(prim)) = (self.function.as_bits(v), self.types.as_prim(ty)) {
             return self.function.constant(Const::Bits(prim.normalize(bits)), ty);

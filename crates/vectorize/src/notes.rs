@@ -1,6 +1,6 @@
-//! What `nyala explain --vector` tells: of each value, branch, loop, access and call what became of it, and why.
+//! Notes for `nyala explain --vector`: for each value, branch, loop, access and call, how it was translated, and why.
 //!
-//! Notes are written while a version is built, if somebody asked for them.
+//! Notes are written while a version is built, if they are requested.
 
 use crate::linear::Builder;
 use crate::shapes::{Shape, is_address};
@@ -32,24 +32,24 @@ impl Subject {
     }
 }
 
-/// What became of something in a version of a function.
+/// How a part of a function was translated in one version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// The version's name, and what it is for.
+    /// The version's name, with its shapes.
     pub version: String,
     pub span: Span,
     pub subject: Subject,
     /// Name of the value, if it has one.
     pub name: String,
     pub text: String,
-    /// Loops around it.
+    /// Number of loops around it.
     pub depth: usize,
     /// Whether it is slow, and in an inner loop.
     pub is_slow: bool,
 }
 
 impl Versions {
-    /// What looked like scatters are parts of one store.
+    /// Corrects notes on scatters that became parts of one store.
     pub fn note_fields(&mut self, version: &str, stores: &[Span]) {
         for note in self.notes.iter_mut().flatten().rev().take_while(|n| n.version == version) {
             if note.subject == Subject::Access && stores.contains(&note.span) {
@@ -125,7 +125,7 @@ impl Builder<'_> {
         }
     }
 
-    /// How memory is accessed; `address` is asked for the reason where it is slow.
+    /// Notes how memory is accessed; if that is slow, with the reason from the address.
     pub fn note_access(&mut self, how: &str, is_slow: bool) {
         let Some(address) = self.accessed else { return };
         if self.explains() {
@@ -144,10 +144,10 @@ impl Builder<'_> {
         }
     }
 
-    /// Why a value differs between lanes, or does not do so by steps of one size.
+    /// The reason why a value differs between lanes, or does so by unequal steps.
     fn reason(&self, v: Value) -> String {
         let mut v = v;
-        // Through what only passes it on; chains are as long as the function at most.
+        // Follows values that are only passed on; chains are at most as long as the function.
         for _ in 0..self.old.values.len() {
             let named = match self.old.name(v) {
                 "" => "it ".into(),
@@ -218,7 +218,7 @@ impl Builder<'_> {
         self.old.blocks[self.shapes.home[v]].insts.iter().find(|i| i.result == Some(v))
     }
 
-    /// The name of what a call calls.
+    /// The name of a call's callee.
     pub fn callee_name(&self, inst: &Inst) -> String {
         match inst.op {
             InstOp::Call(f) => self.module.func(f).name.clone(),

@@ -1,6 +1,7 @@
-//! Vectors of more lanes than a register has become several: of 16 lanes, of 8 if that is what divides their number; where all
-//! are of 8 or 16 bits, and their number a power of two, of 64 or 32. LLVM does so itself, but keeps wide masks in one register, which it takes apart and puts
-//! together in each round of a loop, and is lost with lanes that are no power of two.
+//! Splits vectors of more lanes than a register has: into pieces of 16 lanes, or of 8 if only that divides their
+//! number; where all lanes have 8 or 16 bits, and their number is a power of two, of 64 or 32. LLVM does so itself, but
+//! keeps wide masks in one register, which it splits and joins in each iteration of a loop, and compiles numbers of
+//! lanes that are no power of two badly.
 //!
 //! ```text
 //! head(m):                     head(m0, m1):
@@ -8,7 +9,7 @@
 //!   branch any(n), head(n)       branch any(or(n0, n1)), head(n0, n1)
 //! ```
 //!
-//! What works lane by lane, and memory, is split; the rest gets whole vectors, put together of the pieces.
+//! Lane-wise operations and memory accesses are split; other instructions get whole vectors, joined from the pieces.
 
 use nyala_base::{Id, SideTable, Span};
 use nyala_flat::*;
@@ -18,19 +19,19 @@ use rustc_hash::FxHashSet;
 struct Splitter<'a> {
     types: &'a mut Types,
     function: &'a mut Function,
-    /// Lanes of vectors, and of a piece.
+    /// Number of lanes of vectors, and of a piece.
     width: u32,
     piece: u32,
     pieces: SideTable<Value, Option<Vec<Value>>>,
     /// Values that are also used as a whole.
     is_whole: SideTable<Value, bool>,
-    /// Bits of masks of which only is asked whether there are any.
+    /// Bits of masks that are only compared with 0.
     only_tested: SideTable<Value, bool>,
     insts: Vec<Inst>,
     span: Span,
 }
 
-/// Splits the vectors of a version for so many lanes.
+/// Splits the vectors of a version for `width` lanes.
 pub fn split_vectors(types: &mut Types, function: &mut Function, width: u32) {
     let most = 512 / widest(types, function, width).clamp(8, 32);
     let piece = match width {
@@ -58,7 +59,7 @@ pub fn split_vectors(types: &mut Types, function: &mut Function, width: u32) {
     s.run();
 }
 
-/// Bits of the widest lanes that are computed with.
+/// Width in bits of the widest lanes in use.
 fn widest(types: &Types, function: &Function, width: u32) -> u32 {
     let insts = || function.blocks.iter().flat_map(|b| &b.insts);
     let is_shuffle = |i: &&Inst| i.op == InstOp::Op(Op::Shuffle);
@@ -84,7 +85,7 @@ impl Splitter<'_> {
         self.types.as_vector(self.function.ty(v)).is_some_and(|(_, n)| n == self.width)
     }
 
-    /// Whether an instruction is done piece by piece.
+    /// Whether an instruction is executed piece by piece.
     fn is_split(&self, inst: &Inst) -> bool {
         let wide = |i: usize| inst.args.get(i).is_some_and(|&a| self.is_wide(a));
         match (inst.op, inst.result) {
@@ -131,7 +132,7 @@ impl Splitter<'_> {
 
     fn run(&mut self) {
         let cfg = analysis::Cfg::new(self.function);
-        // Parameters first: edges from blocks further down lead to them.
+        // Parameters first: edges from later blocks lead to them.
         for &b in cfg.rpo.iter().filter(|b| b.idx() != 0) {
             for p in self.function.block(b).params.clone() {
                 if let Some(ty) = self.piece_ty(self.function.ty(p)) {
@@ -170,7 +171,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// The pieces of a vector; anything else itself.
+    /// The pieces of a vector; another value is its own piece.
     fn parts(&mut self, v: Value) -> Vec<Value> {
         if let Some(own) = &self.pieces[v] {
             return own.clone();
@@ -227,7 +228,7 @@ impl Splitter<'_> {
         });
     }
 
-    /// The instruction for each piece.
+    /// Emits the instruction for each piece.
     fn result(&mut self, inst: &Inst, args: impl Fn(&Self, usize) -> Vec<Value>) {
         let ty = inst.result.and_then(|r| self.piece_ty(self.function.ty(r)));
         let mut own = Vec::new();
@@ -246,14 +247,14 @@ impl Splitter<'_> {
         }
     }
 
-    /// Where the i-th piece of a vector in memory lies.
+    /// The address of the i-th piece of a vector in memory.
     fn piece_of_memory(&mut self, at: Value, vector: Ty, i: u32) -> Value {
         let (Some((prim, _)), TyKind::Ptr { pointee, space }) =
             (self.types.as_vector(vector), self.types.kind(self.function.ty(at)).clone())
         else {
             return at;
         };
-        // A vector there is accessed as one; else it is elements.
+        // A pointer to a vector becomes a pointer to a piece; others point to elements.
         let to = if self.types.as_vector(pointee).is_some() { self.types.vector(prim, self.piece) } else { pointee };
         let to = self.types.intern(TyKind::Ptr { pointee: to, space });
         if i == 0 {
@@ -311,7 +312,7 @@ impl Splitter<'_> {
         self.insts.push(Inst { op: InstOp::Op(op), args, result: Some(result), span: self.span, fast: false });
     }
 
-    /// Some lanes of two vectors, one after the other.
+    /// Selects consecutive lanes of two concatenated vectors.
     fn lanes(&mut self, a: Value, b: Value, lanes: std::ops::Range<u32>, result: Option<Value>) -> Value {
         let i32 = self.types.i32();
         let idx: Vec<Value> = lanes.map(|k| self.function.constant(Const::Bits(k.into()), i32)).collect();
@@ -331,7 +332,7 @@ impl Splitter<'_> {
         self.pieces[vector] = Some(own);
     }
 
-    /// Makes a vector of its pieces.
+    /// Joins the pieces of a vector.
     fn join(&mut self, vector: Value) {
         let mut parts = self.parts(vector);
         let mut size = self.piece;

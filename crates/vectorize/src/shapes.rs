@@ -1,13 +1,13 @@
-//! Shape and divergence analysis: how the values of the lanes relate, and where lanes part.
+//! Shape and divergence analysis: how values differ between lanes, and where lanes part.
 //!
-//! A value is *uniform* if all lanes that compute it together have the same, *strided* if each has a constant more than the
-//! one before, else *varying*. A branch on a varying condition parts the lanes; they come together again at its immediate
-//! post-dominator. Where two ways from there meet before, or there, parameters are varying: lanes come with different
-//! values. A loop that some lanes leave earlier than others is divergent; what it computes is varying outside, because
-//! lanes keep what they had when they left.
+//! A value is *uniform* if it is the same in all lanes that compute it together, *strided* if it differs by a constant
+//! from each lane to the next, else *varying*. A branch on a varying condition parts the lanes; they meet again at its
+//! immediate post-dominator. Where two paths from the branch meet before, or there, parameters are varying: lanes
+//! arrive with different values. A loop that some lanes leave earlier than others is divergent; values that it computes
+//! are varying outside, because lanes keep the values that they left with.
 //!
-//! A slot is one variable for each lane. If its address is only used to read and write it, lanes lie side by side in it
-//! (`own`); else one variable after the other.
+//! A slot is one variable for each lane. If its address is only used to read and write it, its lanes are interleaved
+//! (`own`); else it is an array of variables, one for each lane.
 
 use nyala_base::graph::NONE;
 use nyala_base::{Id, SideTable};
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
     Uniform,
-    /// The difference between a lane and the one before, not 0; of addresses in bytes.
+    /// The difference between a lane and the one before, not 0; for addresses in bytes.
     Strided(i64),
     Varying,
 }
@@ -41,37 +41,38 @@ impl Shape {
         if stride == 0 { Uniform } else { Strided(stride) }
     }
 
-    /// The same of numbers of so many bits, which differ modulo 2^bits.
+    /// The shape of numbers of `bits` bits, whose differences count modulo 2^bits.
     fn strided_number(stride: i64, bits: u32) -> Shape {
         let unused = 64 - bits;
         Shape::strided(stride.wrapping_shl(unused).wrapping_shr(unused))
     }
 }
 
-/// What calls give, as far as the analysis asks.
+/// Facts about callees that the analysis needs.
 pub trait Callees {
-    /// What an operation across lanes gives; `None` if it is none.
+    /// The operation across lanes that a function is; `None` if it is none.
     fn lane_operation(&self, func: Func) -> Option<LaneOp>;
-    /// Whether calls do nothing but compute a result, the same for the same arguments.
+    /// Whether calls only compute a result, and the same one for the same arguments.
     fn is_pure(&self, func: Func) -> bool;
 }
 
 pub struct Shapes {
     shapes: SideTable<Value, Option<Shape>>,
-    /// The block of each local value.
+    /// The block that defines each local value.
     pub home: SideTable<Value, usize>,
     /// Blocks whose branch parts the lanes.
     pub divergent: Vec<bool>,
-    /// Blocks where lanes come together from several ways, or at several times.
+    /// Blocks where lanes arrive from several blocks, or at different times.
     pub joins: Vec<bool>,
-    /// Positions of the others that several ways lead to.
+    /// Positions of the other blocks with several predecessors.
     undecided: BTreeSet<usize>,
     pub divergent_loops: Vec<bool>,
-    /// Addresses within slots in which lanes lie side by side: the slot.
+    /// For addresses within slots whose lanes are interleaved, the slot.
     pub own: SideTable<Value, Option<Value>>,
-    /// Strided numbers that may wrap around from one lane to the next, as defined: in more bits they are not strided.
+    /// Strided numbers that may wrap around between lanes, which is defined: converted to more bits they are not
+    /// strided.
     wraps: SideTable<Value, bool>,
-    /// Values that were given a type of fewer bits.
+    /// Values that were given a narrower type.
     pub narrowed: FxHashSet<Value>,
     /// Whether signed overflow wraps around.
     pub wrap: bool,
@@ -109,10 +110,10 @@ impl Shapes {
         s.find_own(types, function, regions);
         for (i, (&p, &shape)) in function.blocks[0].params.iter().zip(params).enumerate() {
             s.shapes[p] = Some(shape);
-            // The number of an iteration does not; what else is given may be anything.
+            // The number of an iteration does not wrap; other arguments may.
             s.wraps[p] = !is_body || i > 0;
         }
-        // Shapes only go up, and branches and joins only become divergent.
+        // A fixed point: shapes only go up, and branches and joins only become divergent.
         loop {
             let mut changed = false;
             for &b in &regions.order {
@@ -124,7 +125,7 @@ impl Shapes {
         }
     }
 
-    /// The shape that a value has in a block.
+    /// The shape of a value in a block.
     pub fn at(&self, function: &Function, regions: &Regions, v: Value, block: usize) -> Option<Shape> {
         if function.as_const(v).is_some() {
             return Some(Uniform);
@@ -135,7 +136,7 @@ impl Shapes {
         }
     }
 
-    /// The innermost divergent loop that a local value was computed in and `block` is not in.
+    /// The innermost divergent loop around the definition of a local value that does not contain `block`.
     pub fn left_loop(&self, regions: &Regions, v: Value, block: usize) -> Option<usize> {
         let home = self.home[v];
         regions.loops.around(home).find(|&l| self.divergent_loops[l] && !regions.loops.contains(l, block))
@@ -202,12 +203,12 @@ impl Shapes {
         changed
     }
 
-    /// Lanes part at the end of `b`. They meet again at its post-dominator; if they may leave the iteration before, they
-    /// leave the loop at different times, and part where it ends, too.
+    /// Notes that lanes part at the end of `b`. They meet again at its post-dominator; if they may leave the iteration
+    /// before, they leave the loop at different times, and also part where the loop ends.
     fn part(&mut self, regions: &Regions, b: usize) {
         let n = regions.succs.len();
         let (mut node, mut region) = (b, regions.loops.of[b]);
-        // Both ways of a branch may lead to one block, with different arguments.
+        // Both edges of a branch may lead to one block, with different arguments.
         if let [x, y] = regions.succs[b][..]
             && x == y
         {
@@ -229,11 +230,12 @@ impl Shapes {
         self.undecided.remove(&regions.position[b]);
     }
 
-    /// Marks where ways that begin at different successors of a node meet, up to its post-dominator, or to where all is known.
+    /// Marks blocks where paths from different successors of a node meet, up to its post-dominator, or until all joins
+    /// are known.
     fn meet(&mut self, regions: &Regions, node: usize) {
         let end = regions.node_ipdom[node];
         let last = if end == NONE { usize::MAX } else { regions.position[regions.start(end)] };
-        // For each node, by the position of its first block, the place where the ways to it were one for the last time.
+        // For each node, by the position of its first block, the last node through which all paths to it go.
         let mut labels: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         let visit = |s: &mut Shapes, labels: &mut BTreeMap<usize, (usize, usize)>, to: usize, label: usize| {
             let start = regions.start(to);
@@ -248,7 +250,8 @@ impl Shapes {
         };
         regions.node_succs[node].iter().for_each(|&to| visit(self, &mut labels, to, to));
         while let Some((position, (at, label))) = labels.pop_first() {
-            // From there on all ways are one; or, as at the end of a ladder of a thousand branches, the joins are known.
+            // From there on all paths are one; or, as at the end of a ladder of a thousand branches, the remaining
+            // joins are known.
             let is_known = |s: &Shapes| s.undecided.range(position + 1..=last).next().is_none();
             if labels.is_empty() || position >= last || is_known(self) {
                 return;
@@ -275,7 +278,7 @@ impl Shapes {
                     Shape::strided(i64::try_from(size).unwrap_or(0))
                 }
                 Op::Alloc | Op::Atomic | Op::AtomicLoad | Op::Cmpxchg | Op::CmpxchgWeak => Varying,
-                // Each lane has its own there.
+                // Each lane has its own value there.
                 Op::Load if self.own[inst.args[0]].is_some() => Varying,
                 _ if all_uniform => Uniform,
                 Op::Add | Op::Sub if is_int(types, ty) => match (op, args[0], args[1]) {
@@ -323,12 +326,12 @@ impl Shapes {
         }
     }
 
-    /// Whether a strided number may wrap around, as the language defines it, from a lane to the next.
+    /// Whether a strided number may wrap around between lanes without undefined behavior.
     fn may_wrap(&self, types: &Types, function: &Function, inst: &Inst, result: Value, wrap: bool) -> bool {
         let InstOp::Op(op) = inst.op else { return false };
         let of = |v: Value| types.as_prim(function.ty(v)).filter(|p| p.is_int());
         let Some(to) = of(result) else { return false };
-        // What is the same in all lanes takes no step.
+        // A uniform operand has no stride that could wrap.
         let operand = inst.args.iter().any(|&a| self.wraps[a] && self.shapes[a] != Some(Uniform));
         match op {
             Op::Shl => true,
@@ -342,14 +345,14 @@ impl Shapes {
         }
     }
 
-    /// Finds the slots whose addresses are only used to read and write them where they are computed.
+    /// Finds slots whose addresses are only used to read and write them, in the loop where they are computed.
     fn find_own(&mut self, types: &Types, function: &Function, regions: &Regions) {
         let mut roots: SideTable<Value, Option<Value>> = SideTable::default();
         let mut escaped: SideTable<Value, bool> = SideTable::default();
         for &b in &regions.order {
             for inst in &function.blocks[b].insts {
                 let root = inst.args.first().and_then(|&a| roots[a]);
-                // What leaves a loop is a value of each lane.
+                // An address used outside of the loop is a value of each lane.
                 let leaves = |v: Value| regions.loops.around(self.home[v]).any(|l| !regions.loops.contains(l, b));
                 let stays = |v: Value| !leaves(v);
                 match inst.op {
@@ -403,7 +406,7 @@ impl Shapes {
     }
 }
 
-/// Types of which lanes can lie side by side: no function code, whose size is not that of a number.
+/// Whether lanes of a type can be interleaved: it contains no code addresses, whose size is not that of a number.
 fn is_splittable(types: &Types, ty: Ty) -> bool {
     match types.kind(ty) {
         TyKind::Array(elem, n) => *n <= 1 << 20 && is_splittable(types, *elem),
@@ -415,7 +418,7 @@ fn is_splittable(types: &Types, ty: Ty) -> bool {
     }
 }
 
-/// Positions of blocks that several edges of their region lead to.
+/// Positions of blocks with several incoming edges in their region.
 fn several_ways(regions: &Regions) -> BTreeSet<usize> {
     let mut ways = vec![0; regions.succs.len()];
     regions.node_succs.iter().flatten().for_each(|&to| ways[regions.start(to)] += 1);
@@ -426,7 +429,7 @@ fn several_ways(regions: &Regions) -> BTreeSet<usize> {
 fn own_shape(inst: &Inst, args: &[Option<Shape>]) -> Option<Shape> {
     match inst.op {
         InstOp::Op(Op::Slot) => Some(Uniform),
-        // The address is uniform if all indices are.
+        // The address of a part is uniform if all indices are.
         _ => {
             args.iter().copied().try_fold(Uniform, |a, b| Some(if a == Uniform && b? == Uniform { a } else { Varying }))
         }
@@ -449,15 +452,15 @@ pub fn is_address(types: &Types, ty: Ty) -> bool {
     matches!(types.kind(ty), TyKind::Ptr { .. })
 }
 
-/// An index that is strided keeps an address strided, unless it may wrap around between lanes. No object is so large that it
-/// has elements before and after an i32 does.
+/// The shape of an address with an index: a strided index gives a strided address, unless it may wrap around between
+/// lanes. No object is so large that an i32 index could wrap within it.
 fn lea_shape(types: &Types, function: &Function, inst: &Inst, args: &[Shape], wraps: bool) -> Shape {
     let (ptr, idx) = (inst.args[0], inst.args[1]);
     let Some(aggregate) = types.pointee(function.ty(ptr)) else { return Varying };
     let elem = match types.kind(aggregate) {
         TyKind::Array(elem, _) | TyKind::IndefArray(elem) => layout::size_align(types, *elem).map(|l| l.0),
         TyKind::Vector(prim, _) => Some(layout::prim_size(*prim)),
-        // Of a struct the index is a literal.
+        // The index into a struct is a literal.
         _ => Some(0),
     };
     let (Some(elem), Some(prim)) = (elem.and_then(|e| i64::try_from(e).ok()), types.as_prim(function.ty(idx))) else {

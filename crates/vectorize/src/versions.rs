@@ -1,5 +1,5 @@
-//! Vector versions of functions: one for each list of shapes of arguments, with and without a mask. A version is declared
-//! where it is first called and built later, so that recursion ends.
+//! Vector versions of functions: one for each list of shapes of arguments, with and without a mask. A version is
+//! declared at its first call and built later, so that recursion terminates.
 
 use crate::notes::Note;
 use crate::shapes::{Callees, Shape};
@@ -10,10 +10,10 @@ use nyala_flat::*;
 use nyala_ir::{Effect, LaneOp, Op, Prim};
 use rustc_hash::FxHashMap;
 
-/// Versions of one function; further calls take the one for varying arguments, with a mask.
+/// Maximal number of versions of one function; further calls use the one for varying arguments, with a mask.
 const MAX_VERSIONS: usize = 8;
 
-/// A version that is declared.
+/// A declared version.
 #[derive(Clone, Debug)]
 pub struct Version {
     pub target: Func,
@@ -21,7 +21,7 @@ pub struct Version {
     pub shapes: Vec<Shape>,
     pub masked: bool,
     pub width: u32,
-    /// Whether it is the body of a loop, and its first argument the number of the iteration.
+    /// Whether it is the body of a loop, with the number of the iteration as first argument.
     pub is_body: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Versions {
     lane_ops: Vec<Option<LaneOp>>,
     pure: Vec<bool>,
     pub diagnostics: Vec<Diagnostic>,
-    /// What becomes of everything, if somebody wants to know.
+    /// Notes on the translation, if requested.
     pub notes: Option<Vec<Note>>,
 }
 
@@ -49,7 +49,7 @@ impl Callees for Versions {
 impl Versions {
     pub fn new(module: &Module, explain: bool) -> Versions {
         let lane_ops = module.funcs.iter().map(|f| match &f.linkage {
-            // Common memory is a limitation before this.
+            // Shared memory has been reported as a limitation before.
             Linkage::Foreign(symbol) => LaneOp::of_symbol(symbol).map(|(op, _)| op).filter(|op| *op != LaneOp::Shared),
             _ => None,
         });
@@ -69,7 +69,7 @@ impl Versions {
         Callees::lane_operation(self, func)
     }
 
-    /// The version of a function for these arguments, or for more general ones, with their shapes.
+    /// The version of a function for these arguments, or for more general ones; returns it with its shapes.
     pub fn request(
         &mut self,
         module: &mut Module,
@@ -85,7 +85,7 @@ impl Versions {
         }
         let n = self.n_of.entry((source, width)).or_insert(0);
         *n += 1;
-        // The body of a loop has no other arguments than these.
+        // The body of a loop has no other calls.
         if *n > MAX_VERSIONS && !is_body {
             key = (source, vec![Shape::Varying; shapes.len()], true, width, false);
             if let Some(&target) = self.by.get(&key) {
@@ -110,7 +110,7 @@ impl Versions {
         (target, shapes)
     }
 
-    /// Reports loops whose lanes want to know of each other, and nobody knows how many they are.
+    /// Reports loops with operations across lanes whose number of lanes is unknown.
     pub fn check_widths(&mut self, module: &Module) {
         for inst in module.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.insts) {
             if let InstOp::Vectorize(body, 0, _) = inst.op
@@ -124,7 +124,7 @@ impl Versions {
         }
     }
 
-    /// Whether an operation across lanes is among what a function and its callees do; an inner `vectorize` has lanes of its own.
+    /// Whether a function or one of its callees has operations across lanes; an inner `vectorize` has lanes of its own.
     fn reaches_lane_operation(&self, module: &Module, func: Func) -> bool {
         if self.lane_ops.iter().all(Option::is_none) {
             return false;
@@ -139,7 +139,7 @@ impl Versions {
                 return true;
             }
             let function = module.func(f);
-            // Functions whose addresses are taken may be called.
+            // A function whose address is taken may be called.
             work.extend(function.values.iter().filter_map(|v| match v.def {
                 Def::Const(Const::Func(f) | Const::CFunc(f)) => Some(f),
                 _ => None,
@@ -157,7 +157,7 @@ impl Versions {
         false
     }
 
-    /// A value of so many parts that code for each of them would be too long.
+    /// Reports a value with so many parts that code for each of them would be too long.
     pub fn too_large(&mut self, span: Span) {
         let message = "a value of more than 1,024 numbers that differs from lane to lane";
         let hint = "pass it by a pointer, and read and write its elements one by one";
@@ -168,7 +168,7 @@ impl Versions {
     }
 }
 
-/// Functions that compute a result and nothing else: they may read memory, and write their own variables.
+/// Finds functions that only compute a result: they may read memory, and write their own variables.
 fn find_pure(module: &Module) -> Vec<bool> {
     let n = module.funcs.len();
     let mut pure = vec![true; n];

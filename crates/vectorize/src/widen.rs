@@ -1,17 +1,17 @@
-//! What instructions become in the vector version.
+//! Translates instructions to the vector version.
 //!
-//! Uniform and strided results are computed once, as in the scalar function, from what lane 0 has. Of varying ones,
-//! arithmetic works on vectors; memory is accessed as the address allows ([`crate::memory`]); everything else is done for
-//! one active lane after the other ([`Builder::each_lane`]).
+//! Uniform and strided results are computed once, as in the scalar function, from the operands in lane 0. For varying
+//! results, arithmetic works on vectors; memory accesses depend on the address ([`crate::memory`]); everything else is
+//! executed for each active lane in turn ([`Builder::each_lane`]).
 
 use crate::linear::{Builder, Wide};
 use crate::shapes::{Shape, is_address, stride};
 use nyala_flat::*;
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 
-/// Parts of values for each of which there is code of its own.
+/// Maximal number of parts of a value, since each has its own code.
 const MAX_PARTS: u64 = 1024;
-/// Bytes of a cache line, at least.
+/// Minimal size of a cache line in bytes.
 const LINE: u64 = 64;
 
 impl Builder<'_> {
@@ -21,7 +21,7 @@ impl Builder<'_> {
         widen(&mut self.module.types, ty, self.width)
     }
 
-    /// Types of the parts of an aggregate; none of what is a leaf.
+    /// Types of the parts of an aggregate; empty for a leaf.
     pub fn parts(&self, ty: Ty) -> Vec<Ty> {
         let types = &self.module.types;
         match types.kind(ty) {
@@ -34,7 +34,7 @@ impl Builder<'_> {
         matches!(self.module.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code)
     }
 
-    /// What the lanes of a leaf's vector are.
+    /// The lane type of a leaf's vector.
     pub fn leaf_prim(&self, ty: Ty) -> Prim {
         self.module.types.as_prim(ty).unwrap_or(Prim::U64)
     }
@@ -50,7 +50,7 @@ impl Builder<'_> {
         self.op(Op::Extract, &[aggregate, index], ty)
     }
 
-    /// Whether a value has too many parts for code for each of them, which is reported.
+    /// Whether a value has too many parts to emit code for each of them; reports that.
     pub fn is_too_large(&mut self, ty: Ty) -> bool {
         let types = &self.module.types;
         let (mut n, mut work) = (0u64, vec![(ty, 1u64)]);
@@ -74,13 +74,13 @@ impl Builder<'_> {
         is_too_large
     }
 
-    /// An aggregate of a widened type.
+    /// Builds an aggregate of a widened type.
     pub fn build(&mut self, parts: &[Value], ty: Ty) -> Value {
         let op = if matches!(self.module.types.kind(ty), TyKind::Array(..)) { Op::Array } else { Op::Tuple };
         self.op(op, parts, ty)
     }
 
-    /// Does something with each leaf of values of type `ty`, widened ones; what comes of it, put together.
+    /// Applies `f` to each leaf of widened values of type `ty`, and builds an aggregate of the results.
     pub fn by_leaf(&mut self, ty: Ty, values: &[Value], f: &mut dyn FnMut(&mut Self, &[Value], Ty) -> Value) -> Value {
         if self.is_leaf(ty) {
             return f(self, values, ty);
@@ -110,7 +110,7 @@ impl Builder<'_> {
 
     // Values.
 
-    /// 0, s, 2s, … in the lanes.
+    /// The vector 0, s, 2s, ….
     pub fn steps(&mut self, prim: Prim, step: i64) -> Value {
         let lanes: Vec<Value> =
             (0..i64::from(self.width)).map(|k| self.literal(prim, k.wrapping_mul(step) as u64)).collect();
@@ -123,13 +123,13 @@ impl Builder<'_> {
         self.op(Op::Splat, &[value], ty)
     }
 
-    /// An address as a number.
+    /// Converts an address to a number.
     pub fn address_bits(&mut self, ptr: Value) -> Value {
         let ty = self.module.types.prim(Prim::U64);
         self.op(Op::Bitcast, &[ptr], ty)
     }
 
-    /// The same address, of something of type `ty`.
+    /// Casts an address to one of a `ty`.
     pub fn point_to(&mut self, ptr: Value, ty: Ty) -> Value {
         let space = match self.module.types.kind(self.new.ty(ptr)) {
             TyKind::Ptr { space, .. } => *space,
@@ -139,7 +139,7 @@ impl Builder<'_> {
         if self.new.ty(ptr) == to { ptr } else { self.op(Op::Bitcast, &[ptr], to) }
     }
 
-    /// An address so many bytes further.
+    /// An address plus a number of bytes.
     pub fn further(&mut self, ptr: Value, bytes: Value) -> Value {
         let back = self.module.types.pointee(self.new.ty(ptr)).unwrap_or(self.module.types.unit());
         let u8 = self.module.types.prim(Prim::U8);
@@ -162,7 +162,7 @@ impl Builder<'_> {
         self.further(ptr, bytes)
     }
 
-    /// A value in lane 0, of what is uniform or strided in the others.
+    /// The value in lane 0, for values that are uniform or strided.
     pub fn scalar(&mut self, v: Value) -> Value {
         match self.wide(v) {
             Wide::Uniform(value) | Wide::Strided(value, _) => value,
@@ -175,7 +175,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A value as one for each lane.
+    /// The vector of a value, with an element for each lane.
     pub fn vector(&mut self, v: Value) -> Value {
         let wide = self.wide(v);
         if let (Wide::Uniform(_), Some(elem)) = (wide, self.splats[v]) {
@@ -186,7 +186,7 @@ impl Builder<'_> {
         self.vector_of_wide(wide, self.old.ty(v))
     }
 
-    /// The same where the value is defined, for a loop that is left.
+    /// The vector of a value at its definition, for use after a loop.
     pub fn vector_of(&mut self, v: Value) -> Value {
         match self.map[v] {
             Some(wide) => self.vector_of_wide(wide, self.old.ty(v)),
@@ -221,7 +221,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A uniform value in each lane.
+    /// Copies a uniform value to each lane.
     pub fn spread(&mut self, value: Value, ty: Ty) -> Value {
         if self.new.as_const(value) == Some(Const::Undef) {
             let ty = self.widen(ty);
@@ -246,14 +246,14 @@ impl Builder<'_> {
         self.build(&made, wide)
     }
 
-    /// Numbers of lanes as those of another type.
+    /// Casts numbers, or lanes of them, to another type.
     pub fn cast(&mut self, value: Value, to: Prim) -> Value {
         let from = self.new.ty(value);
         let ty = self.module.types.like(from, to);
         if from == ty { value } else { self.op(Op::Cast, &[value], ty) }
     }
 
-    /// A sum modulo 2^n: signed ones may overflow in lanes that nobody asks for, or as addresses.
+    /// A sum modulo 2^n: signed sums may overflow in lanes that are not used, or as addresses.
     pub fn add_wrapping(&mut self, a: Value, b: Value) -> Value {
         let prim = self.module.types.lane_prim(self.new.ty(a)).unwrap_or(Prim::U64);
         let (x, y) = (self.cast(a, unsigned(prim)), self.cast(b, unsigned(prim)));
@@ -262,7 +262,7 @@ impl Builder<'_> {
         self.cast(sum, prim)
     }
 
-    /// Indices times bytes, i64.
+    /// An index times a number of bytes, as i64.
     pub fn bytes(&mut self, index: Value, scale: u64) -> Value {
         let index = self.cast(index, Prim::I64);
         if scale == 1 {
@@ -276,7 +276,7 @@ impl Builder<'_> {
         self.cast(product, Prim::I64)
     }
 
-    /// What one lane has, its number a u64.
+    /// The value in one lane, whose number is a u64.
     pub fn lane(&mut self, wide: Wide, ty: Ty, lane: Value) -> Value {
         match wide {
             Wide::Uniform(value) => value,
@@ -296,7 +296,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A lane of a widened value.
+    /// Extracts a lane of a widened value.
     pub fn lane_of(&mut self, value: Value, ty: Ty, lane: Value) -> Value {
         if self.is_leaf(ty) {
             let prim = self.leaf_prim(ty);
@@ -321,7 +321,7 @@ impl Builder<'_> {
         self.op(op, &made, ty)
     }
 
-    /// A widened value with another value in one lane.
+    /// Replaces one lane of a widened value.
     pub fn with_lane(&mut self, value: Value, ty: Ty, lane: Value, one: Value) -> Value {
         if self.is_leaf(ty) {
             let one = if self.module.types.as_prim(ty).is_some() { one } else { self.address_bits(one) };
@@ -347,7 +347,7 @@ impl Builder<'_> {
         inst.args.iter().map(|&a| self.shape(a, b)).collect()
     }
 
-    /// Whether an instruction does harm if no lane is active.
+    /// Whether an instruction must not be executed without active lanes.
     pub fn needs_lanes(&self, inst: &Inst, b: usize) -> bool {
         let uniform = |i: usize| self.shape(inst.args[i], b) == Shape::Uniform;
         match inst.op {
@@ -416,7 +416,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The operation on what lane 0 has. Where that lane may not be active, signed numbers may overflow there.
+    /// Executes the operation on lane 0 only. If that lane may be inactive, signed numbers must be allowed to overflow.
     fn once(&mut self, inst: &Inst, op: Op, shape: Shape) -> Wide {
         let args: Vec<Value> = inst.args.iter().map(|&a| self.scalar(a)).collect();
         let Some(r) = inst.result else { return Wide::Uniform(args[0]) };
@@ -442,7 +442,7 @@ impl Builder<'_> {
         }
     }
 
-    /// For what has no value: nobody asks for it.
+    /// A value for results that are never used.
     pub fn nothing(&mut self) -> Value {
         let unit = self.module.types.unit();
         self.new.undef(unit)
@@ -508,7 +508,7 @@ impl Builder<'_> {
             }
             Op::PDiv | Op::PRem => {
                 let (a, mut divisor) = (self.vector(inst.args[0]), self.vector(inst.args[1]));
-                // In lanes that are not active it may be 0.
+                // It may be 0 in inactive lanes.
                 if let Some(mask) = self.mask {
                     divisor = self.by_leaf(ty, &[divisor], &mut |b, v, leaf| {
                         let prim = b.leaf_prim(leaf);
@@ -528,7 +528,8 @@ impl Builder<'_> {
         }
     }
 
-    /// An operation on numbers, or on each of the numbers of `simd` values; `of` is the operands' type, `ty` the result's.
+    /// A lane-wise operation on numbers, or on each number of `simd` values; `of` is the operands' type, `ty` the
+    /// result's.
     fn lane_wise(&mut self, op: Op, args: &[Value], ty: Ty, of: Ty) -> Value {
         let wide = self.widen(ty);
         if self.module.types.as_vector(of).is_none() {
@@ -544,7 +545,7 @@ impl Builder<'_> {
         self.build(&made, wide)
     }
 
-    /// A part of an aggregate; of a `simd` value also at an index that is not known.
+    /// Reads or replaces a part of an aggregate; for a `simd` value also at an index that is not constant.
     fn part(&mut self, inst: &Inst, op: Op, ty: Ty) -> Wide {
         let aggregate = self.vector(inst.args[0]);
         let of = self.old.ty(inst.args[0]);
@@ -592,7 +593,8 @@ impl Builder<'_> {
     }
 }
 
-/// A type with one for each lane: numbers become vectors, addresses vectors of u64, aggregates tuples and arrays.
+/// A type with an element for each lane: numbers become vectors, addresses vectors of u64, aggregates tuples and
+/// arrays.
 pub fn widen(types: &mut Types, ty: Ty, width: u32) -> Ty {
     match types.kind(ty).clone() {
         TyKind::Prim(prim) => types.vector(prim, width),
