@@ -1,21 +1,21 @@
-//! The compiler's allocator: small blocks by another one, large ones in mappings of their own. What grows by doubling, as
-//! the tables of a compiler do, is then not copied each time, which takes a fifth of the time of a large program, but
-//! moved by the system.
+//! The compiler's allocator: small blocks by another allocator, large ones in mappings of their own. A block that grows
+//! by doubling, as a compiler's tables do, is then moved by the system instead of being copied each time, which takes a
+//! fifth of the time of a large program.
 //!
-//! Pages are large where a program is: to clear one takes half a millisecond, which a small program needs for all that it
-//! does. So large blocks have them, and small ones from when one has grown large.
+//! Large pages are used only in large programs: clearing one takes half a millisecond, as long as a small program needs
+//! in all. So large blocks have them, and small blocks once a block has grown large.
 
 use std::alloc::{GlobalAlloc, Layout};
 
-/// `A` for small blocks, and for those that are to be aligned to more than a page.
+/// Uses `A` for small blocks, and for those aligned to more than a page.
 pub struct Remapping<A>(pub A);
 
-/// Bytes from which on a block has a mapping of its own: that of a large page.
+/// Size in bytes from which on a block has a mapping of its own: that of a large page.
 const LARGE: usize = 2 << 20;
 const PAGE: usize = 4096;
-/// Bytes to which a block grows in a program that is not small.
+/// Size in bytes of a growing block from which on a program counts as large.
 const GROWN: usize = 512 << 10;
-/// Bytes that the allocator of small blocks asks the system for at once, as a rule.
+/// Size in bytes of the regions that the allocator of small blocks usually requests from the system.
 const REGION: usize = 1 << 30;
 
 fn is_large(size: usize, align: usize) -> bool {
@@ -28,12 +28,12 @@ mod mapping {
     use std::ptr::null_mut;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Large pages are for mappings whose size is a multiple of theirs.
+    /// Rounds a size up to a multiple of large pages.
     fn mapped(size: usize) -> usize {
         size.saturating_add(LARGE - 1) & !(LARGE - 1)
     }
 
-    /// A null pointer if there is no memory.
+    /// Makes a mapping. Null if there is no memory.
     pub fn make(size: usize) -> *mut u8 {
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping, of which nobody knows yet.
@@ -46,7 +46,7 @@ mod mapping {
         at.cast()
     }
 
-    /// Small blocks around this one are in large pages from now on, as far as they are in new ones.
+    /// Advises the system to use large pages for small blocks in the region around this one, where pages are new.
     pub fn advise_around(at: *mut u8) {
         static LAST: AtomicUsize = AtomicUsize::new(0);
         let start = at.wrapping_sub(at as usize % REGION);
@@ -57,11 +57,11 @@ mod mapping {
         unsafe { libc::madvise(start.cast(), REGION, libc::MADV_HUGEPAGE) };
     }
 
-    /// A null pointer if there is no memory; then it stays as it was.
+    /// Resizes a mapping. Null if there is no memory; then it stays as it was.
     ///
     /// # Safety
-    /// `at` was made with `size`; what of it is larger than `new_size` nobody uses any more, nor the old address if there is
-    /// a new one.
+    /// `at` was made with `size`; nothing uses the part beyond `new_size` any more, nor the old address if a new one is
+    /// returned.
     pub unsafe fn resize(at: *mut u8, size: usize, new_size: usize) -> *mut u8 {
         // SAFETY: as the caller promises.
         let at = unsafe { libc::mremap(at.cast(), mapped(size), mapped(new_size), libc::MREMAP_MAYMOVE) };
@@ -76,7 +76,7 @@ mod mapping {
     }
 }
 
-/// No block is [large](is_large) there.
+/// Without mappings: no block is [large](is_large).
 #[cfg(not(target_os = "linux"))]
 mod mapping {
     pub fn make(_: usize) -> *mut u8 {
@@ -89,8 +89,8 @@ mod mapping {
     pub unsafe fn free(_: *mut u8, _: usize) {}
 }
 
-// SAFETY: a block is `A`'s or a mapping's as its layout says, which is the same when it is made, moved and freed. Mappings
-// are as large as their blocks at least, start at pages and are zero at first.
+// SAFETY: the layout tells whether a block is `A`'s or a mapping, in the same way when it is made, resized and freed.
+// Mappings are at least as large as their blocks, start at pages and are zero at first.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Remapping<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match is_large(layout.size(), layout.align()) {

@@ -1,9 +1,9 @@
 //! The functions that AnyDSL's Impala programs import, under their names, for the CPU.
 //!
-//! A device is a number, `platform | device << 4`; platform 0 is the CPU, which has one device. What is asked of a device
-//! that is not there is said on standard error: functions with a result then give null or zero, others end the process
-//! (exit code 1). Random numbers are those of C++'s `mt19937`, so that a seed gives what it gives elsewhere; numbers are
-//! printed as C++ prints them.
+//! A device is a number, `platform | device << 4`; platform 0 is the CPU, which has one device. Requests to a missing
+//! device are reported on standard error: functions with a result then return null or zero, others end the process
+//! (exit code 1). Random numbers are those of C++'s `mt19937`, so that a seed gives the same numbers as elsewhere;
+//! numbers are printed as C++ prints them.
 
 use crate::memory::{MAX_ALIGN, aligned, nyala_free};
 use crate::print::{nyala_flush, nyala_print_char, nyala_print_string, put};
@@ -20,7 +20,7 @@ pub fn is_cpu(device: i32) -> bool {
     device == 0
 }
 
-/// What is wrong with a device, if it is not the CPU.
+/// The message for a missing device; `None` for the CPU.
 fn missing(device: i32) -> Option<String> {
     let (platform, number) = (device & 15, device >> 4);
     match PLATFORMS.get(platform as usize) {
@@ -31,7 +31,7 @@ fn missing(device: i32) -> Option<String> {
     }
 }
 
-/// Says what is wrong. False if the device is not there.
+/// Reports a missing device. Returns whether the device exists.
 fn check(function: &str, device: i32) -> bool {
     let Some(message) = missing(device) else { return true };
     nyala_flush();
@@ -45,7 +45,7 @@ fn check_or_exit(function: &str, device: i32) {
     }
 }
 
-/// Prints what devices there are.
+/// Prints the available devices.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_info() {
     put(format!("platform 0, {}: device 0, {}\n", PLATFORMS[0], cpu_name().to_string_lossy()).as_bytes());
@@ -63,13 +63,13 @@ fn cpu_name() -> &'static CString {
     })
 }
 
-/// The device's name; empty of one that is not there.
+/// The device's name; empty for a missing device.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_device_name(device: i32) -> *const c_char {
     if check("anydsl_device_name", device) { cpu_name().as_ptr() } else { c"".as_ptr() }
 }
 
-/// Whether the device has a feature of this name: the CPU has none.
+/// Whether the device has a feature with this name; the CPU has none.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_device_check_feature_support(device: i32, _feature: *const c_char) -> bool {
     check("anydsl_device_check_feature_support", device);
@@ -89,11 +89,11 @@ macro_rules! allocations {
 }
 
 allocations!(
-    /// Memory of the device, undefined; null if there is none.
+    /// Allocates memory of the device, undefined; null if there is none.
     anydsl_alloc,
-    /// Memory of the host that the device can reach.
+    /// Allocates memory of the host that the device can access.
     anydsl_alloc_host,
-    /// Memory of both.
+    /// Allocates memory that both host and device can access.
     anydsl_alloc_unified
 );
 
@@ -109,16 +109,16 @@ fn allocate(function: &str, device: i32, size: i64) -> *mut c_void {
     pointer.cast()
 }
 
-/// The device's address of memory that the host can reach, too.
+/// The device's address of memory that the host can also access.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_get_device_ptr(device: i32, pointer: *mut c_void) -> *mut c_void {
     if check("anydsl_get_device_ptr", device) { pointer } else { std::ptr::null_mut() }
 }
 
-/// Gives memory of the device back; null is fine.
+/// Frees memory of the device; null is allowed.
 ///
 /// # Safety
-/// `pointer` is null or of [`anydsl_alloc`] or [`anydsl_alloc_unified`] and was not released since.
+/// `pointer` is null or was returned by [`anydsl_alloc`] or [`anydsl_alloc_unified`] and not released since.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_release(device: i32, pointer: *mut c_void) {
     check_or_exit("anydsl_release", device);
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn anydsl_release(device: i32, pointer: *mut c_void) {
     unsafe { nyala_free(pointer.cast()) }
 }
 
-/// The same for memory of [`anydsl_alloc_host`].
+/// Frees memory of [`anydsl_alloc_host`]; null is allowed.
 ///
 /// # Safety
 /// As for [`anydsl_release`].
@@ -167,13 +167,13 @@ pub unsafe extern "C" fn anydsl_copy(
     }
 }
 
-/// Waits until the device has done all it was asked for.
+/// Waits until the device has finished all its work.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_synchronize(device: i32) {
     check_or_exit("anydsl_synchronize", device);
 }
 
-/// Memory aligned to a power of two; null if there is none.
+/// Allocates memory aligned to a power of two; null if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_aligned_malloc(size: i64, alignment: i64) -> *mut c_void {
     match usize::try_from(alignment) {
@@ -186,10 +186,10 @@ pub extern "C" fn anydsl_aligned_malloc(size: i64, alignment: i64) -> *mut c_voi
     }
 }
 
-/// Gives memory of [`anydsl_aligned_malloc`] back; null is fine.
+/// Frees memory of [`anydsl_aligned_malloc`]; null is allowed.
 ///
 /// # Safety
-/// `pointer` is null or of that function and was not freed since.
+/// `pointer` is null or was returned by that function and not freed since.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_aligned_free(pointer: *mut c_void) {
     // SAFETY: the caller's promise.
@@ -210,7 +210,7 @@ pub extern "C" fn anydsl_get_nano_time() -> i64 {
     nyala_time_ns()
 }
 
-/// Microseconds that kernels have taken on devices so far.
+/// Microseconds that kernels have run on devices so far.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_get_kernel_time() -> i64 {
     0
@@ -258,7 +258,7 @@ thread_local! {
     static RANDOM: RefCell<Twister> = RefCell::new(Twister::new(5489));
 }
 
-/// Starts this thread's random numbers anew.
+/// Seeds this thread's random numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_random_seed(seed: u32) {
     RANDOM.with_borrow_mut(|random| *random = Twister::new(seed));
@@ -283,7 +283,7 @@ pub extern "C" fn anydsl_random_val_u64() -> u64 {
 macro_rules! tests {
     ($($name:ident: $ty:ty => $test:ident),*) => {
         $(
-            /// 1 if it is so, else 0.
+            /// Returns 1 if the number is of this kind, else 0.
             #[unsafe(no_mangle)]
             pub extern "C" fn $name(value: $ty) -> i32 {
                 value.$test() as i32
@@ -325,7 +325,7 @@ pub extern "C" fn anydsl_print_f64(value: f64) {
     put(six_digits(value).as_bytes());
 }
 
-/// As C's `%g`.
+/// Formats like C's `%g`.
 fn six_digits(value: f64) -> String {
     if !value.is_finite() {
         return crate::print::float_text(value);
@@ -353,7 +353,7 @@ pub unsafe extern "C" fn anydsl_print_string(text: *const u8) {
     unsafe { nyala_print_string(text) }
 }
 
-/// Writes out what was printed so far.
+/// Flushes standard output.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_print_flush() {
     nyala_flush();
@@ -377,7 +377,7 @@ unsafe extern "C" fn run_range(env: *mut c_void, lo: i64, hi: i64) {
     }
 }
 
-/// Runs `body(args, from, to)` for ranges that make up `lo .. hi` on `n` threads, 0 for as many as there are.
+/// Runs `body(args, from, to)` for ranges that partition `lo .. hi` on `n` threads, 0 for the default number.
 ///
 /// # Safety
 /// `body` can be called with `args` and any range within `lo .. hi`, from several threads at once.
@@ -389,7 +389,7 @@ pub unsafe extern "C" fn anydsl_parallel_for(n: i32, lo: i32, hi: i32, args: *mu
     unsafe { nyala_parallel(n, lo.into(), hi.into(), run_range, (&raw mut env).cast()) }
 }
 
-/// The body of a thread: an environment; its result is not looked at.
+/// The body of a thread, with its environment; the result is ignored.
 type AnydslThread = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 struct ThreadEnv {
@@ -405,7 +405,7 @@ unsafe extern "C" fn run_thread(env: *mut c_void) {
     }
 }
 
-/// Starts a thread that calls `body(args)`; its handle, or 0.
+/// Starts a thread that calls `body(args)`; returns its handle, or 0 on failure.
 ///
 /// # Safety
 /// `body` can be called with `args` from another thread.
@@ -441,7 +441,7 @@ mod tests {
     #[test]
     fn random_numbers_are_those_of_cpp() {
         anydsl_random_seed(5489);
-        // The standard gives the ten thousandth number.
+        // The C++ standard specifies the ten thousandth number.
         let last = (0..10_000).fold(0, |_, _| RANDOM.with_borrow_mut(Twister::next));
         assert_eq!(last, 4_123_659_995);
         anydsl_random_seed(1);

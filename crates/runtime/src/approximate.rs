@@ -1,7 +1,7 @@
-//! Instructions of the processor that approximate: their results differ between processors, so that nobody can compute them
-//! but by executing them. The interpreter does so here, and then agrees with compiled code bit for bit.
+//! Approximation instructions of the processor: their results differ between processors, so the only way to know them
+//! is to execute them. The interpreter does so here, and then agrees with compiled code bit for bit.
 
-/// An instruction of x86-64 on one number.
+/// An approximation instruction of x86-64 on one number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Approximation {
     /// `rcpss`
@@ -20,7 +20,7 @@ mod instructions {
     use std::arch::x86_64::*;
 
     impl Approximation {
-        /// None if this processor does not have the instruction.
+        /// The instruction's result; `None` if this processor does not have it.
         pub fn of_f32(self, x: f32) -> Option<f32> {
             let has_512 = is_x86_feature_detected!("avx512f");
             // SAFETY: every such processor has SSE, and the others are asked for AVX-512.
@@ -36,7 +36,7 @@ mod instructions {
             }
         }
 
-        /// None if this processor does not have the instruction.
+        /// The instruction's result; `None` if this processor does not have it.
         pub fn of_f64(self, x: f64) -> Option<f64> {
             let has_512 = is_x86_feature_detected!("avx512f");
             // SAFETY: the processor has SSE2 as all do, and AVX-512, which it is asked for.
@@ -54,12 +54,12 @@ mod instructions {
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Approximation {
-    /// None: no other processor has the instructions.
+    /// `None`: other architectures do not have the instructions.
     pub fn of_f32(self, _x: f32) -> Option<f32> {
         None
     }
 
-    /// None: no other processor has the instructions.
+    /// `None`: other architectures do not have the instructions.
     pub fn of_f64(self, _x: f64) -> Option<f64> {
         None
     }

@@ -1,27 +1,27 @@
-//! Memory for checked execution: real addresses, with a shadow byte for each byte that says what may be done with it.
+//! Memory for checked execution: real addresses, with a shadow byte for each byte that says which accesses are allowed.
 //!
-//! All of it lies in one reserved range of addresses, so that any address tells at once whether it is ours. Blocks are
-//! parted by redzones, and freed ones rest in a quarantine before their memory is used again; so an access out of bounds
-//! or after the end of a block's life meets a byte that says so. What is not ours is foreign: it may be accessed where
-//! the operating system lets this process do so.
+//! All of it lies in one reserved range of addresses, so that any address tells at once whether it belongs to it.
+//! Blocks are separated by redzones, and freed ones stay in a quarantine before their memory is used again; so an
+//! access out of bounds or after the end of a block's life meets a shadow byte that forbids it. Other memory is
+//! foreign: it may be accessed where the operating system lets this process do so.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-/// Why an access is wrong.
+/// The reason why an access is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemoryFault {
     /// At or near address zero.
     Null,
-    /// In nobody's block.
+    /// Outside of all blocks.
     OutOfBounds,
     /// In a block that was freed, or a local variable of a function that has returned.
     Dangling,
-    /// Reads what nobody has written.
+    /// A read of uninitialized bytes.
     Uninitialized,
-    /// Foreign memory that this process cannot access so.
+    /// Foreign memory that this process cannot access in this way.
     Wild,
-    /// Frees what is no block's start.
+    /// Freeing an address that is not a block's start.
     NotABlock,
     /// An allocation finds no room, or would exceed the bytes granted by [`CheckedMemory::confine`].
     OutOfMemory,
@@ -41,30 +41,30 @@ impl fmt::Display for MemoryFault {
     }
 }
 
-// What a byte's shadow says.
+// States of bytes in the shadow.
 const REDZONE: u8 = 0;
 const UNINIT: u8 = 1;
 const INIT: u8 = 2;
 const FREED: u8 = 3;
 
-/// Before each block: its payload's size, the start and size of all it occupies, and a mark.
+/// Size of the header before each block: its payload's size, start and size of all that it occupies, and a mark.
 const HEADER: usize = 32;
 const MARK: usize = 0x6e79_616c_6121;
-/// The least distance from a block's end to the next block's header.
+/// The least distance in bytes from a block's end to the next block's header.
 const MIN_REDZONE: usize = 16;
-/// How many freed bytes rest before they are used again.
+/// Number of freed bytes that stay in the quarantine.
 const QUARANTINE: usize = 4 << 20;
-/// Blocks from this size on are also listed by address.
+/// Size in bytes from which on blocks are also listed by address.
 const LARGE: usize = 4096;
 
-/// A heap whose every access can be checked. Its addresses are reserved when the first block is made: many programs that
-/// are computed during compilation have none.
+/// A heap whose every access can be checked. Its addresses are reserved when the first block is made: many programs
+/// that are computed during compilation never make one.
 pub struct CheckedMemory {
     base: usize,
-    /// 0 until then.
+    /// Size of the reserved range; 0 until it is reserved.
     size: usize,
     shadow: usize,
-    /// End of what was ever handed out, relative to the base.
+    /// End of the memory that was ever handed out, relative to the base.
     top: usize,
     /// Free memory by size class.
     free: BTreeMap<usize, Vec<usize>>,
@@ -76,13 +76,13 @@ pub struct CheckedMemory {
     foreign: BTreeMap<usize, (usize, bool)>,
     /// Bytes in live blocks.
     pub live_bytes: usize,
-    /// How many there may be: no more than half of what the machine has.
+    /// Maximal number of such bytes: at most half of the machine's memory.
     limit: usize,
-    /// Foreign memory is out of bounds.
+    /// Whether foreign memory is out of bounds.
     is_confined: bool,
 }
 
-/// Reserves addresses without memory behind them.
+/// Reserves addresses without memory.
 fn reserve(size: usize) -> Option<usize> {
     // SAFETY: a fresh anonymous mapping at an address of the system's choice.
     let p = unsafe {
@@ -98,7 +98,7 @@ fn reserve(size: usize) -> Option<usize> {
     (p != libc::MAP_FAILED).then_some(p as usize)
 }
 
-/// Bytes of memory that the machine has.
+/// Size of the machine's memory in bytes.
 fn machine_memory() -> usize {
     // SAFETY: asks for numbers.
     let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
@@ -133,7 +133,7 @@ impl Default for CheckedMemory {
 }
 
 impl CheckedMemory {
-    /// Reserves as many addresses as the system lets us have.
+    /// Reserves as many addresses as the system allows.
     #[cold]
     fn reserve(&mut self) -> Result<(), MemoryFault> {
         for size in (28..=38).rev().map(|bits| 1usize << bits) {
@@ -149,7 +149,7 @@ impl CheckedMemory {
         Err(MemoryFault::OutOfMemory)
     }
 
-    /// Whether an address lies in this memory, wherever.
+    /// Whether an address lies in this memory, allocated or not.
     pub fn owns(&self, addr: usize) -> bool {
         self.contains(addr)
     }
@@ -179,7 +179,7 @@ impl CheckedMemory {
         (block - HEADER) as *mut [usize; 4]
     }
 
-    /// Living blocks may not have more bytes together, and no memory but theirs is accessed.
+    /// Limits the total size of live blocks to `bytes`, and forbids accesses to foreign memory.
     pub fn confine(&mut self, bytes: usize) {
         self.limit = self.limit.min(bytes);
         self.is_confined = true;
@@ -253,7 +253,7 @@ impl CheckedMemory {
         }
         self.live_bytes -= bytes;
         if bytes == 0 {
-            // Its end could not be told from its life: the address is not used again.
+            // An empty block leaves no trace of its end in the shadow, so its address is not used again.
             return Ok(());
         }
         self.quarantine.push_back((start, class));
@@ -348,7 +348,7 @@ impl CheckedMemory {
         true
     }
 
-    /// Looks up what this process has mapped.
+    /// Reads which memory this process has mapped.
     fn read_maps(&mut self) {
         self.foreign.clear();
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
@@ -363,7 +363,7 @@ impl CheckedMemory {
         }
     }
 
-    /// Says of `n` bytes at `addr`, which may be written, whether they are initialized. Foreign memory always is.
+    /// Marks `n` bytes at `addr`, which may be written, as initialized or not. Foreign memory is always initialized.
     #[inline]
     pub fn set_initialized(&mut self, addr: usize, n: usize, initialized: bool) {
         if self.contains(addr) && n <= self.size - (addr - self.base) {
@@ -379,7 +379,7 @@ impl CheckedMemory {
         !self.contains(addr) || self.shadow(addr, n).iter().all(|&s| s == INIT)
     }
 
-    /// A foreign function was handed `addr`: the whole block around it counts as initialized from now on.
+    /// Notes that a foreign function got `addr`: the whole block around it counts as initialized from now on.
     pub fn hand_out(&mut self, addr: usize) {
         if !self.contains(addr) {
             return;
@@ -405,7 +405,7 @@ impl CheckedMemory {
         self.shadow_mut(lo, hi - lo).fill(INIT);
     }
 
-    /// Reads an integer of `n` (1, 2, 4 or 8) bytes.
+    /// Loads an integer of `n` (1, 2, 4 or 8) bytes.
     #[inline]
     pub fn load(&mut self, addr: usize, n: usize) -> Result<u64, MemoryFault> {
         self.check_read(addr, n)?;
@@ -420,7 +420,7 @@ impl CheckedMemory {
         }
     }
 
-    /// Writes the low `n` (1, 2, 4 or 8) bytes of `bits`.
+    /// Stores the low `n` (1, 2, 4 or 8) bytes of `bits`.
     #[inline]
     pub fn store(&mut self, addr: usize, n: usize, bits: u64) -> Result<(), MemoryFault> {
         self.check_write(addr, n)?;
@@ -437,7 +437,7 @@ impl CheckedMemory {
         Ok(())
     }
 
-    /// Copies bytes in, initialized.
+    /// Copies bytes into this memory; they are initialized then.
     pub fn write_bytes(&mut self, addr: usize, bytes: &[u8]) -> Result<(), MemoryFault> {
         self.check_write(addr, bytes.len())?;
         // SAFETY: checked.
@@ -446,7 +446,7 @@ impl CheckedMemory {
         Ok(())
     }
 
-    /// Copies initialized bytes out.
+    /// Copies initialized bytes out of this memory.
     pub fn read_bytes(&mut self, addr: usize, n: usize) -> Result<Vec<u8>, MemoryFault> {
         self.check_read(addr, n)?;
         // SAFETY: checked.
@@ -483,7 +483,8 @@ impl Drop for CheckedMemory {
     }
 }
 
-/// What a block of at least `need` bytes occupies: four classes for each power of two; `None` if absurd.
+/// Size of the memory for a block of at least `need` bytes: four classes for each power of two; `None` if it is
+/// absurdly large.
 fn size_class(need: usize) -> Option<usize> {
     let need = need.max(64);
     if need > 1 << 46 {

@@ -1,31 +1,32 @@
-//! Environments of function values: memory with a count of the values that hold it. Separate from the other memory because
-//! compiled programs do not say when an environment ends; its last holder does.
+//! Environments of function values: memory with a count of the values that hold it. Separate from other memory because
+//! compiled programs do not free environments; the release of the last holder does.
 //!
 //! ```text
 //! count: i64 | layout: *const i64 | captured values …          layout: align, n, n offsets of environments captured
 //!                                 ^ the environment
 //! ```
 //!
-//! A negative count is that of an environment nobody frees: it lies on a stack.
+//! A negative count means that the environment is never freed: it lies on a stack.
 
 use std::sync::atomic::{AtomicI64, Ordering, fence};
 
-/// Before an environment.
+/// The header before an environment.
 #[repr(C)]
 struct Header {
     count: AtomicI64,
-    /// What the captured values are; while the environment is being freed, the next one to be freed.
+    /// Layout of the captured values; while the environment is being freed, the next one to be freed.
     layout: *const i64,
 }
 
 const HEADER: usize = size_of::<Header>();
 
-/// The room before an environment: its header, at the end.
+/// Bytes before an environment, which end with its header.
 fn room(align: i64) -> usize {
     HEADER.max(align as usize)
 }
 
-/// Undefined memory of `size` bytes for captured values of that layout, held once; the end of the program if there is none.
+/// Allocates an environment: `size` undefined bytes for captured values of that layout, with a count of one. Ends the
+/// program if there is no memory.
 ///
 /// # Safety
 /// `layout` points to an alignment, a number of offsets, and the offsets, in memory that is never freed.
@@ -68,7 +69,7 @@ unsafe fn header(environment: *mut u8) -> *mut Header {
     unsafe { environment.sub(HEADER).cast() }
 }
 
-/// One more value holds the environment; null is fine.
+/// Adds a holder to the environment; null is allowed.
 ///
 /// # Safety
 /// `environment` is null, or one that is held; only this thread holds it.
@@ -84,7 +85,8 @@ pub unsafe extern "C" fn nyala_retain(environment: *mut u8) {
     }
 }
 
-/// One value less holds the environment, which is freed with the last, and what it captured is held once less; null is fine.
+/// Removes a holder from the environment. With its last holder it is freed, and the environments that it captured lose
+/// a holder; null is allowed.
 ///
 /// # Safety
 /// `environment` is null, or one that is held by the value; only this thread holds it and what it captured.
@@ -135,7 +137,7 @@ pub unsafe extern "C" fn nyala_release_shared(environment: *mut u8) {
     }
 }
 
-/// Chains of environments may be long, so that those to be freed are a list, in their own headers.
+/// Releases an environment. Chains of environments may be long, so those to be freed form a list, in their own headers.
 ///
 /// # Safety
 /// As of [`nyala_release`].

@@ -1,10 +1,9 @@
-//! Faults of a program's own machine code: stack overflow, wild accesses, division by zero. They are reported, rather
-//! than ending the process without a word.
+//! Faults of a program's own machine code: stack overflow, wild accesses, division by zero. They are reported before
+//! they end the process.
 //!
-//! The signal handler runs in the midst of whatever the program was doing, perhaps within the C library's allocator or
-//! its output. So it only notes what happened and wakes a thread that was started before and makes the report; should
-//! that thread hang on a lock that the program holds, the handler ends the process after a while. See
-//! Note [What the handler may do].
+//! The signal handler interrupts the program anywhere, perhaps within the C library's allocator or its output. So it
+//! only notes the fault and wakes a thread, started before, that makes the report; should that thread hang on a lock
+//! that the program holds, the handler ends the process after a while. See Note [What the handler may do].
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -17,33 +16,33 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering}
 pub enum FaultKind {
     /// The stack has no room for a frame.
     StackOverflow,
-    /// Of memory that is not mapped, or not for this.
+    /// Access to memory that is not mapped, or not for this kind of access.
     Access,
-    /// Division by zero, or of the least number by -1.
+    /// Division by zero, or of the least integer by -1.
     Arithmetic,
-    /// An instruction that the processor refuses.
+    /// An instruction that is invalid on the processor.
     Instruction,
 }
 
-/// One fault.
+/// A fault of the program's machine code.
 #[derive(Clone, Debug)]
 pub struct Fault {
     /// The kind of the fault.
     pub kind: FaultKind,
-    /// The memory accessed, if it is known.
+    /// The address accessed, if it is known.
     pub address: Option<usize>,
-    /// The instruction.
+    /// The address of the instruction.
     pub instruction: usize,
-    /// Words of the stack from its top on; return addresses are among them.
+    /// Words of the stack from its top on, return addresses included.
     pub stack: Vec<usize>,
 }
 
-/// Makes the report's text.
+/// Makes the text of a report.
 pub type Describe = Box<dyn Fn(&Fault) -> String + Send + Sync>;
 
 struct Handling {
     describe: Describe,
-    /// The process ends with the exit code 128 + signal, rather than by the signal.
+    /// Whether the process ends with the exit code 128 + signal, instead of by the signal.
     exits: bool,
 }
 
@@ -51,7 +50,7 @@ static HANDLING: OnceLock<Handling> = OnceLock::new();
 
 const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
-// What the handler notes. It is written by one thread at most, see `TAKEN`.
+// The fault as noted by the handler. At most one thread writes it, see `TAKEN`.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 static OVERFLOW: AtomicBool = AtomicBool::new(false);
@@ -64,33 +63,33 @@ static EXITS: AtomicBool = AtomicBool::new(false);
 static WAKE: AtomicI32 = AtomicI32::new(-1);
 static REPORTER: AtomicU32 = AtomicU32::new(0);
 
-/// How long a report may take.
+/// Maximal time for a report.
 const PATIENCE_MS: u32 = 5000;
-/// Of the stack so many words are looked at.
+/// Maximal number of words of the stack that are read.
 const STACK_WORDS: usize = 8192;
 
 thread_local! {
-    /// Where an overflow of this thread's stack is seen.
+    /// The addresses that mean an overflow of this thread's stack.
     static GUARD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// From now on, faults are reported with the text that `describe` makes; after that the process ends, with the exit code
-/// 128 + signal, or by the signal.
+/// From now on, faults are reported with the text made by `describe`; then the process ends, with the exit code 128 +
+/// signal if `exits`, else by the signal.
 ///
 /// # Errors
-/// The system does not give what is needed. Faults then end the process as they did.
+/// The system lacks a resource for it. Faults then end the process as before.
 pub fn report_faults(describe: Describe, exits: bool) -> std::io::Result<()> {
     let Some(reporter) = handle_faults(describe, exits)? else { return Ok(()) };
     std::thread::Builder::new().name("faults".into()).spawn(move || reporter.wait())?;
     Ok(())
 }
 
-/// What a thread needs to make the report.
+/// The part of fault handling that makes the report, on any thread.
 pub(crate) struct Reporter {
     wake: c_int,
 }
 
-/// [`report_faults`] on a thread that the caller has, by [`Reporter::wait`]. None if faults are reported already.
+/// [`report_faults`] on a thread of the caller, by [`Reporter::wait`]. `None` if faults are reported already.
 pub(crate) fn handle_faults(describe: Describe, exits: bool) -> std::io::Result<Option<Reporter>> {
     if HANDLING.set(Handling { describe, exits }).is_err() {
         return Ok(None);
@@ -134,7 +133,7 @@ pub(crate) fn handle_faults(describe: Describe, exits: bool) -> std::io::Result<
     Ok(Some(Reporter { wake: pipe[0] }))
 }
 
-/// A stack for the handler, for as long as this thread may fault.
+/// A stack for the handler, while this thread may fault.
 pub(crate) struct HandlerStack {
     memory: *mut c_void,
 }
@@ -206,7 +205,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     unsafe {
         let tid = libc::syscall(libc::SYS_gettid) as u32;
         let code = (*info).si_code;
-        // Sent by someone, or a fault of the reporter's own.
+        // Sent by a process, or a fault of the reporter itself.
         if code <= 0 || tid == REPORTER.load(Ordering::SeqCst) {
             return die(signal);
         }
@@ -218,7 +217,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         }
         let (instruction, stack_pointer) = registers(context);
         let is_access = signal == libc::SIGSEGV || signal == libc::SIGBUS;
-        // The kernel does not know the address of an access that the machine's addresses do not reach.
+        // The kernel does not know the address of an access outside of the address space.
         let has_address = is_access && code != libc::SI_KERNEL;
         let address = (*info).si_addr() as usize;
         let (low, high) = GUARD.get();
@@ -249,7 +248,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     }
 }
 
-/// Lets the signal end the process as soon as the handler has returned.
+/// Lets the signal end the process when the handler returns.
 fn die(signal: c_int) {
     // SAFETY: both are async-signal-safe.
     unsafe {
@@ -277,14 +276,14 @@ fn kind_text(kind: FaultKind) -> &'static str {
 }
 
 impl Fault {
-    /// What happened, in a few words.
+    /// The kind of the fault, in a few words.
     pub fn about(&self) -> &'static str {
         kind_text(self.kind)
     }
 }
 
 impl Reporter {
-    /// Waits for a fault, and reports it. The process ends after that, if not within.
+    /// Waits for a fault, and reports it. The process ends soon after.
     pub(crate) fn wait(self) {
         // SAFETY: asks only.
         REPORTER.store(unsafe { libc::syscall(libc::SYS_gettid) } as u32, Ordering::SeqCst);
@@ -312,7 +311,7 @@ impl Reporter {
     }
 }
 
-/// Words from `top` on, or from the next page that can be read: after an overflow the top is in the guard.
+/// Words of the stack from `top` on, or from the next readable page: after an overflow, `top` is in the guard area.
 fn read_stack(top: usize) -> Vec<usize> {
     let mut words = vec![0usize; STACK_WORDS];
     let mut from = top & !7;
@@ -332,11 +331,11 @@ fn read_stack(top: usize) -> Vec<usize> {
 
 // Note [What the handler may do]
 //
-// Of the C library it calls only what POSIX lists as async-signal-safe (write, nanosleep, pause, signal, raise, _exit)
-// and plain system calls; it allocates nothing and takes no lock. Its statics are atomics without a lock. The thread's
-// guard area is a thread-local without destructor or lazy initialization, written before the thread runs the program:
-// reading it is a load. It runs on a stack of its own, so it also runs when the program's is full.
+// It calls only functions of the C library that POSIX lists as async-signal-safe (write, nanosleep, pause, signal,
+// raise, _exit) and plain system calls; it allocates nothing and takes no lock. Its statics are lock-free atomics. The
+// thread's guard area is a thread-local without destructor or lazy initialization, written before the thread runs the
+// program: reading it is a load. It has a stack of its own, so it also runs when the program's is full.
 //
-// The reporter is an ordinary thread while the faulting one waits in the handler. It may allocate and print; if the
-// faulting thread holds the lock that this needs, the report hangs, and the handler gives up after some seconds with a
-// text that is fixed. The program's standard output is flushed only if nobody is in the midst of writing to it.
+// The reporter is an ordinary thread that runs while the faulting one waits in the handler. It may allocate and print;
+// if the faulting thread holds a lock needed for that, the report hangs, and after some seconds the handler gives up
+// with a fixed text. The program's standard output is flushed only if no thread is just writing to it.

@@ -1,5 +1,5 @@
-//! Files and standard input for programs: whole files at once, statuses instead of ends, texts of errors that name the
-//! file and the system's reason.
+//! Files and standard input for programs: whole files at once, statuses instead of aborts, messages that name the file
+//! and the system's reason.
 
 use crate::memory::{nyala_alloc, nyala_free};
 use std::cell::RefCell;
@@ -15,7 +15,7 @@ thread_local! {
     static LINE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What the last failed file function of this thread has to say; empty if none failed.
+/// The message of this thread's last failed file function; empty if none failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_file_error() -> *const u8 {
     ERROR.with_borrow(|e| e.as_ptr().cast())
@@ -51,7 +51,7 @@ unsafe fn bytes_of<'a>(data: *const u8, size: i64) -> Result<&'a [u8], String> {
     Ok(unsafe { std::slice::from_raw_parts(data, size) })
 }
 
-/// 0, or 1 and the text of the error.
+/// Returns 0, or 1 after noting the error's message.
 fn status(result: Result<(), String>) -> i32 {
     result.map_or_else(
         |text| {
@@ -62,14 +62,14 @@ fn status(result: Result<(), String>) -> i32 {
     )
 }
 
-/// What is left of a stream, a zero byte behind it, in memory of [`nyala_alloc`], and its size. `read` puts more of it where it is
-/// told to, as much as there is room for at most, and says how much; nothing at the end. `expected`: how much that may be in all;
-/// it saves copies.
+/// Reads the rest of a stream into memory of [`nyala_alloc`], followed by a zero byte; returns memory and size.
+/// `read(at, room)` stores up to `room` further bytes at `at` and returns their number; 0 at the end. `expected` is the
+/// likely size, which saves copies.
 fn read_all(
     mut read: impl FnMut(*mut u8, usize) -> std::io::Result<usize>,
     expected: u64,
 ) -> std::io::Result<(*mut u8, usize)> {
-    // The zero byte, and room to see that nothing follows.
+    // The zero byte, and one byte to notice the end of the stream.
     let mut capacity = usize::try_from(expected).unwrap_or(0).max(1 << 12) + 2;
     let mut memory = nyala_alloc(capacity as i64);
     let mut size = 0;
@@ -110,18 +110,18 @@ fn read_all(
     }
 }
 
-/// Reads to memory that nobody has written to yet, which `Read` cannot.
+/// Reads into uninitialized memory, which `Read` cannot.
 ///
 /// # Safety
-/// So much can be written there.
+/// `room` bytes can be written there.
 unsafe fn read_some(file: BorrowedFd, to: *mut u8, room: usize) -> std::io::Result<usize> {
     // SAFETY: the caller's promise. Not all systems read more at once.
     let n = unsafe { libc::read(file.as_raw_fd(), to.cast(), room.min(1 << 30)) };
     usize::try_from(n).map_err(|_| std::io::Error::last_os_error())
 }
 
-/// The bytes of a file, a zero byte behind them, in memory of [`nyala_alloc`]; their number goes to `out_size`. Null on
-/// an error, which [`nyala_file_error`] tells; then nothing is written.
+/// Reads a file into memory of [`nyala_alloc`], followed by a zero byte, and stores its size in `out_size`. Null on an
+/// error, with a message in [`nyala_file_error`]; then nothing is written.
 ///
 /// # Safety
 /// `path` ends with a zero byte; `out_size` can be written.
@@ -140,14 +140,14 @@ pub unsafe extern "C" fn nyala_file_read(path: *const u8, out_size: *mut i64) ->
     unsafe { deliver(read, out_size) }
 }
 
-/// The rest of standard input, as [`nyala_file_read`] gives a file.
+/// Reads the rest of standard input, like [`nyala_file_read`] a file.
 ///
 /// # Safety
 /// `out_size` can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_stdin_read(out_size: *mut i64) -> *mut u8 {
     let mut stdin = std::io::stdin().lock();
-    // Of a file its size is known.
+    // If standard input is a file, its size is known.
     let file = stdin.as_fd().try_clone_to_owned().map(File::from);
     let size = file.and_then(|f| f.metadata()).map_or(0, |m| m.len());
     let mut is_buffered = true;
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn nyala_stdin_read(out_size: *mut i64) -> *mut u8 {
             // SAFETY: there is so much room.
             return unsafe { read_some(stdin.as_fd(), to, room) };
         }
-        // What is left of reading lines, or the first that comes.
+        // First the rest of the buffer, from reading lines or filled now.
         let bytes = stdin.fill_buf()?;
         let n = bytes.len().min(room);
         is_buffered = n < bytes.len();
@@ -186,8 +186,8 @@ unsafe fn deliver(read: Result<(*mut u8, usize), String>, out_size: *mut i64) ->
     }
 }
 
-/// The next line of standard input without its end, a zero byte behind it; null at the end of input or on an error. It
-/// is overwritten by this thread's next call.
+/// The next line of standard input without its line break, followed by a zero byte; null at the end of input or on an
+/// error. The memory is overwritten by this thread's next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_stdin_line() -> *const u8 {
     LINE.with_borrow_mut(|line| {
@@ -212,8 +212,8 @@ pub extern "C" fn nyala_stdin_line() -> *const u8 {
     })
 }
 
-/// Makes or replaces a file: `write` makes one of another name beside it, which takes its place when it is complete. So
-/// the file is as it was, or whole.
+/// Makes or replaces a file: `write` makes a temporary file beside it, which is renamed when it is complete. So the
+/// file is unchanged or complete.
 pub(crate) fn replace_file(path: &Path, write: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
     let name = path.file_name().ok_or("it has no file name")?;
     let mut temporary_name = std::ffi::OsString::from(".");
@@ -227,8 +227,8 @@ pub(crate) fn replace_file(path: &Path, write: impl FnOnce(&Path) -> Result<(), 
     written
 }
 
-/// Makes or replaces a file with these bytes; it appears whole or not at all. 0, or 1 on an error, which
-/// [`nyala_file_error`] tells.
+/// Makes or replaces a file with these bytes, completely or not at all. Returns 0, or 1 on an error, with a message in
+/// [`nyala_file_error`].
 ///
 /// # Safety
 /// `path` ends with a zero byte; `data` is readable for `size` bytes.
@@ -249,8 +249,8 @@ pub unsafe extern "C" fn nyala_file_write(path: *const u8, data: *const u8, size
     status(write())
 }
 
-/// Adds these bytes to the end of a file, which is made if there is none. 0, or 1 on an error, which
-/// [`nyala_file_error`] tells.
+/// Appends these bytes to a file, which is made if it does not exist. Returns 0, or 1 on an error, with a message in
+/// [`nyala_file_error`].
 ///
 /// # Safety
 /// `path` ends with a zero byte; `data` is readable for `size` bytes.
@@ -267,7 +267,7 @@ pub unsafe extern "C" fn nyala_file_append(path: *const u8, data: *const u8, siz
     status(append())
 }
 
-/// 1 if there is a file or folder of this name, else 0.
+/// Returns 1 if there is a file or folder of this name, else 0.
 ///
 /// # Safety
 /// `path` is null or ends with a zero byte.
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn nyala_file_exists(path: *const u8) -> i32 {
     i32::from(unsafe { path_of(path) }.is_ok_and(|p| p.exists()))
 }
 
-/// Removes a file. 0, or 1 on an error, which [`nyala_file_error`] tells.
+/// Removes a file. Returns 0, or 1 on an error, with a message in [`nyala_file_error`].
 ///
 /// # Safety
 /// `path` is null or ends with a zero byte.
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn nyala_file_remove(path: *const u8) -> i32 {
     status(path.and_then(|p| std::fs::remove_file(&p).map_err(|e| format!("cannot remove `{}`: {e}", p.display()))))
 }
 
-/// Bytes of a file; -1 on an error, which [`nyala_file_error`] tells.
+/// Size of a file in bytes; -1 on an error, with a message in [`nyala_file_error`].
 ///
 /// # Safety
 /// `path` is null or ends with a zero byte.

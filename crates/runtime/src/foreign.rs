@@ -1,9 +1,9 @@
-//! Calls of C functions whose types are known only at run time, and where such functions are found.
+//! Calls of C functions whose types are known only at run time, and lookup of such functions.
 //!
-//! Arguments are scalars and pointers. The C conventions of x86-64 (System V) and AArch64 (AAPCS64) put those into
+//! Arguments are scalars and pointers. The C conventions of x86-64 (System V) and AArch64 (AAPCS64) pass them in
 //! registers by class (six or eight for integers, eight for floats) and the rest on the stack, in order, eight bytes
 //! each. So one function type with all registers and enough stack serves every signature: registers and stack that the
-//! callee does not look at may hold anything. (libffi would do the same, but its build needs `make` and fails in folders
+//! callee does not read may hold anything. (libffi would do the same, but its build needs `make` and fails in folders
 //! with a space in their name.)
 
 use std::ffi::{CString, c_void};
@@ -47,7 +47,7 @@ impl FfiType {
         matches!(self, FfiType::F16 | FfiType::F32 | FfiType::F64)
     }
 
-    /// The value as the conventions want it in 64 bits: extended by its sign or by zeros.
+    /// The value in 64 bits as the conventions require: sign-extended or zero-extended.
     fn extend(self, bits: u64) -> u64 {
         match self {
             FfiType::Void => 0,
@@ -63,7 +63,7 @@ impl FfiType {
     }
 }
 
-/// How many arguments fit on the stack of a foreign call.
+/// Maximal number of arguments on the stack of a foreign call.
 const STACK: usize = 32;
 #[cfg(target_arch = "x86_64")]
 const INT_REGS: usize = 6;
@@ -71,8 +71,8 @@ const INT_REGS: usize = 6;
 const INT_REGS: usize = 8;
 const FLOAT_REGS: usize = 8;
 
-/// Calls the C function at `addr`; arguments and result are bits, floats in the low bits. `None` if it has
-/// too many arguments.
+/// Calls the C function at `addr`. Arguments and result are bits, floats in the low bits. `None` if there are too many
+/// arguments.
 ///
 /// # Safety
 /// `addr` is a C function of that signature, and it may be called with these arguments.
@@ -106,8 +106,8 @@ pub unsafe fn call_foreign(addr: usize, args: &[(FfiType, u64)], ret: FfiType) -
     }
 }
 
-/// Calls the C function at `addr` for a program under checked execution: what it is handed counts as initialized. The
-/// program's text vouches for the signature, as it does for compiled code; there is no other safety here.
+/// Calls the C function at `addr` for a program under checked execution: memory that is passed to it counts as
+/// initialized. The program's declaration of the signature is trusted, as in compiled code; there is no other safety.
 pub fn call_checked(
     memory: &mut crate::CheckedMemory,
     addr: usize,
@@ -215,7 +215,7 @@ pub fn find_symbol(name: &str, libraries: &[Library]) -> Option<usize> {
     Library { handle: libc::RTLD_DEFAULT }.symbol(name)
 }
 
-/// The C library's mathematics.
+/// Names and addresses of the C library's math functions.
 pub(crate) fn math_symbols() -> Vec<(&'static str, usize)> {
     macro_rules! table {
         ($($f:ident: $($arg:ty),* => $ret:ty;)*) => {{

@@ -5,14 +5,15 @@ use crate::memory::nyala_alloc;
 use image::{DynamicImage, ImageFormat, ImageReader};
 use std::path::Path;
 
-/// What the last failed image or file function of this thread has to say; empty if none failed.
+/// The message of this thread's last failed image or file function; empty if none failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_image_error() -> *const u8 {
     nyala_file_error()
 }
 
-/// Loads an image with 1 (gray), 3 (RGB) or 4 (RGBA) bytes per pixel, converted if the file has others. The memory is
-/// [`nyala_alloc`]'s. Null on an error, which [`nyala_image_error`] tells; then nothing is written.
+/// Loads an image with 1 (gray), 3 (RGB) or 4 (RGBA) bytes per pixel, converted if the file has other channels. The
+/// memory is allocated by [`nyala_alloc`]. Null on an error, with a message in [`nyala_image_error`]; then nothing is
+/// written.
 ///
 /// # Safety
 /// `path` ends with a zero byte; `out_width` and `out_height` can be written.
@@ -63,8 +64,8 @@ fn load(path: &Path, channels: i32) -> Result<(Vec<u8>, i32, i32), String> {
     Ok((pixels, width, height))
 }
 
-/// Writes an image in the format that the file's extension names; `data` has `width * height * channels` bytes. The
-/// file appears whole or not at all. 0, or 1 on an error, which [`nyala_image_error`] tells.
+/// Writes an image in the format of the file's extension; `data` has `width * height * channels` bytes. The file is
+/// written completely or not at all. Returns 0, or 1 on an error, with a message in [`nyala_image_error`].
 ///
 /// # Safety
 /// `path` ends with a zero byte; `data` is readable at its full length.

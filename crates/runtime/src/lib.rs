@@ -1,8 +1,8 @@
 //! Threads, images, devices, memory, kernels, behind a C ABI; knows no compiler.
 //!
 //! Every function that programs may call is named `nyala_…` and listed by [`symbols`], so that a JIT or an interpreter
-//! finds it by name, but for those that AnyDSL's programs or compilers expect by other
-//! names. Nothing here aborts because of what a program passes: errors are statuses.
+//! finds it by name; except for functions that AnyDSL's programs or compilers expect under other names. Nothing here
+//! aborts because of a program's arguments: errors are statuses.
 #![warn(missing_docs)]
 
 mod allocator;
@@ -51,7 +51,7 @@ pub use threads::{
 };
 
 /// Name and address of every function that programs may call, sorted by name: the runtime's own, and the C library's
-/// mathematics, so that every engine computes with the same code.
+/// math functions, so that every engine computes with the same code.
 pub fn symbols() -> &'static [(&'static str, usize)] {
     static TABLE: std::sync::OnceLock<Vec<(&'static str, usize)>> = std::sync::OnceLock::new();
     TABLE.get_or_init(|| {

@@ -1,18 +1,18 @@
 //! Aligned allocation for programs.
 
-/// From here on, memory is asked for in huge pages.
+/// Size in bytes from which on memory is requested in huge pages.
 const HUGE: usize = 2 << 20;
 
-/// Undefined memory of that many bytes, aligned to 64; null if there is none (or `bytes` is negative).
+/// Allocates `bytes` undefined bytes, aligned to 64; null if there is no memory (or `bytes` is negative).
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_alloc(bytes: i64) -> *mut u8 {
     aligned(bytes, 64)
 }
 
-/// The greatest alignment that can be asked for.
+/// The greatest alignment that can be requested.
 pub(crate) const MAX_ALIGN: usize = 1 << 20;
 
-/// The same with another alignment, a power of two.
+/// Allocates like [`nyala_alloc`], with another alignment, a power of two.
 pub(crate) fn aligned(bytes: i64, align: usize) -> *mut u8 {
     let Ok(bytes) = usize::try_from(bytes) else { return std::ptr::null_mut() };
     let align = if bytes >= HUGE { HUGE } else { align.clamp(64, MAX_ALIGN) };
@@ -23,20 +23,20 @@ pub(crate) fn aligned(bytes: i64, align: usize) -> *mut u8 {
             return std::ptr::null_mut();
         }
         if bytes >= HUGE {
-            // Advice: nothing depends on it.
+            // This is advice: nothing depends on it.
             libc::madvise(pointer, bytes, libc::MADV_HUGEPAGE);
         }
     }
     pointer.cast()
 }
 
-/// Memory for `n` elements of `size` bytes, or the end of the program: what `~[n: T]` becomes.
+/// Allocates memory for `n` elements of `size` bytes, as `~[n: T]` does; ends the program if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_alloc_array(n: i64, size: i64) -> *mut u8 {
     nyala_alloc_aligned_array(n, size, 64)
 }
 
-/// The same for elements with an alignment above 64, a power of two.
+/// Like [`nyala_alloc_array`], for elements with an alignment above 64, a power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_alloc_aligned_array(n: i64, size: i64, align: i64) -> *mut u8 {
     let align = usize::try_from(align).map_or(64, |a| a.next_power_of_two());
@@ -47,7 +47,7 @@ pub extern "C" fn nyala_alloc_aligned_array(n: i64, size: i64, align: i64) -> *m
     pointer
 }
 
-/// Gives memory of [`nyala_alloc`] back; null is fine.
+/// Frees memory of [`nyala_alloc`]; null is allowed.
 ///
 /// # Safety
 /// `pointer` is null or was returned by `nyala_alloc` and not freed since.

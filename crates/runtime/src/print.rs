@@ -1,7 +1,7 @@
 //! Printing to standard output.
 //!
-//! It goes through the C library's `stdout`: locked, buffered, flushed at exit, and in order with what foreign functions
-//! print themselves.
+//! It goes through the C library's `stdout`: locked, buffered, flushed at exit, and in order with the output of foreign
+//! functions.
 
 use crate::halves::{HalfArg, half_arg};
 use half::f16;
@@ -16,8 +16,8 @@ unsafe extern "C" {
 /// The error number of the first write that failed.
 static FAILED: AtomicI32 = AtomicI32::new(0);
 
-/// Whether the process began without a standard output: Rust's start puts the null device in its place, so that writes
-/// succeed. Runs before it.
+/// Whether the process started without a standard output: Rust's runtime opens the null device in its place, so that
+/// writes succeed. This is noted before.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 #[cfg(target_os = "linux")]
 #[used]
@@ -45,7 +45,7 @@ pub(crate) fn put(bytes: &[u8]) {
     }
 }
 
-/// Writes out what was printed so far.
+/// Flushes standard output.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_flush() {
     // SAFETY: `stdout` is the C library's open stream.
@@ -54,7 +54,7 @@ pub extern "C" fn nyala_flush() {
     }
 }
 
-/// Why something that was printed so far, by C functions too, did not arrive.
+/// The error if some output so far, also that of C functions, was lost.
 pub fn output_error() -> Option<std::io::Error> {
     nyala_flush();
     // SAFETY: `stdout` is the C library's open stream.
@@ -66,15 +66,15 @@ pub fn output_error() -> Option<std::io::Error> {
     }
 }
 
-/// Whether programs that end themselves are asked for [`output_error`], too; executables are not.
+/// Whether programs that exit by themselves check [`output_error`], too; executables do not.
 static LOSES_NOTHING: AtomicBool = AtomicBool::new(false);
 
-/// From now on a program that ends this process itself ends it with an error if its output was lost.
+/// From now on, a program that exits by itself ends this process with an error if its output was lost.
 pub fn end_by_lost_output() {
     LOSES_NOTHING.store(true, Ordering::Relaxed);
 }
 
-/// The exit code of a program that ends with `code`.
+/// The exit code of a program that exits with `code`, after checking for lost output.
 pub(crate) fn exit_code(code: i32) -> i32 {
     match output_error().filter(|_| LOSES_NOTHING.load(Ordering::Relaxed)) {
         Some(e) => {
@@ -90,7 +90,7 @@ unsafe extern "C" {
     fn fflush_unlocked(file: *mut libc::FILE) -> libc::c_int;
 }
 
-/// The same, unless some thread is in the midst of printing.
+/// Flushes standard output, unless a thread is just printing.
 pub(crate) fn flush_if_free() {
     // SAFETY: `stdout` is the C library's open stream, whose lock is held while it is flushed. It stays locked: the
     // process ends.
@@ -101,7 +101,7 @@ pub(crate) fn flush_if_free() {
     }
 }
 
-/// `value` as programs print it, in a buffer on the stack (no number is longer than 400 bytes).
+/// Prints `value` by way of a buffer on the stack (no number is longer than 400 bytes).
 fn put_display(value: impl std::fmt::Display) {
     let mut buffer = [0u8; 512];
     let mut rest = &mut buffer[..];
@@ -131,23 +131,23 @@ print_functions!(
     nyala_print_u8: u8, nyala_print_u16: u16, nyala_print_u32: u32, nyala_print_u64: u64
 );
 
-/// The shortest decimal text that reads back as `value`; `nan`, `inf`, `-inf` for what is no number.
+/// The shortest decimal text that reads back as `value`; `nan`, `inf`, `-inf` for values that are no numbers.
 pub fn float_text(value: f64) -> String {
     if value.is_nan() { "nan".into() } else { value.to_string() }
 }
 
-/// As [`float_text`], for single precision.
+/// Like [`float_text`], for single precision.
 pub fn float32_text(value: f32) -> String {
     if value.is_nan() { "nan".into() } else { value.to_string() }
 }
 
-/// As [`float_text`], for the half precision number of these bits.
+/// Like [`float_text`], for half precision, by its bits.
 pub fn float16_text(bits: u16) -> String {
     let value = f16::from_bits(bits);
     if !value.is_finite() {
         return float32_text(value.to_f32());
     }
-    // Five digits tell all halves apart.
+    // Five digits distinguish all halves.
     let shorter = (0..4).map(|n| format!("{:.n$e}", value.to_f32()));
     let text = shorter.into_iter().find(|t| t.parse().is_ok_and(|x| f16::from_f32(x) == value));
     let text = text.unwrap_or_else(|| format!("{:.4e}", value.to_f32()));
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn nyala_print_string(text: *const u8) {
     }
 }
 
-/// Prints so many bytes as they are; nothing of null or a negative number.
+/// Prints `n` bytes as they are; nothing if `bytes` is null or `n` negative.
 ///
 /// # Safety
 /// `bytes` is null or readable at that length.

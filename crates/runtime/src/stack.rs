@@ -1,21 +1,22 @@
-//! The stack that programs run on, the same for compiled and JIT-compiled ones: a thread of its own with a gigabyte of
-//! address space, of which only the touched pages are used, and a guard below it.
+//! The stack that programs run on, for compiled and JIT-compiled ones alike: that of a separate thread, with a gigabyte
+//! of address space, of which only touched pages take memory, and a guard area below.
 
 use crate::faults::{Fault, FaultKind, handle_faults, prepare_thread};
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 
-/// Address space of the program's stack.
+/// Size of the program's stack in bytes of address space.
 pub const STACK: usize = 1 << 30;
-/// Pages without access below it. Compiled functions touch every page of their frames in order, C functions need not.
+/// Size in bytes of the guard area below it. Compiled functions touch every page of their frames in order, C functions
+/// need not.
 pub const GUARD: usize = 64 << 10;
 
 thread_local! {
     static IS_PROGRAM: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is one of [`call_on_large_stack`].
+/// Whether this thread was started by [`call_on_large_stack`].
 pub(crate) fn is_program_thread() -> bool {
     IS_PROGRAM.get()
 }
@@ -36,10 +37,10 @@ extern "C" fn thread(call: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// Runs `f`, which must not unwind, on a stack of [`STACK`] bytes; its result.
+/// Runs `f`, which must not unwind, on a stack of [`STACK`] bytes; returns its result.
 ///
 /// # Errors
-/// There is no memory for the stack.
+/// No memory for the stack.
 pub fn call_on_large_stack(f: Box<dyn FnOnce() -> i32 + Send>) -> Result<i32, String> {
     let mut call = Call { f: Some(f), result: 0 };
     let id = start(&mut call)?;
@@ -48,7 +49,7 @@ pub fn call_on_large_stack(f: Box<dyn FnOnce() -> i32 + Send>) -> Result<i32, St
     Ok(call.result)
 }
 
-/// The thread that runs a call, which must live for as long.
+/// Starts a thread that runs a call. The call must live as long as the thread.
 fn start(call: *mut Call) -> Result<libc::pthread_t, String> {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let mut id = MaybeUninit::<libc::pthread_t>::uninit();
@@ -72,11 +73,11 @@ fn os_error(code: i32) -> std::io::Error {
     std::io::Error::from_raw_os_error(code)
 }
 
-/// The start of a built executable: runs the program's entry function on a large stack with the process's arguments;
+/// Starts a built executable: runs the program's entry function on a large stack with the process's arguments; returns
 /// the exit code.
 ///
 /// # Safety
-/// As C promises for `main`: `argc` texts, then a null. `main` is code of that type.
+/// As C promises for `main`: `argv` points to `argc` texts, then a null. `main` is code of that type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_start(
     main: extern "C" fn(i32, *const *const c_char) -> i32,
@@ -87,7 +88,7 @@ pub unsafe extern "C" fn nyala_start(
         Some(address) => format!("error: {} at address {address:#x}\n", fault.about()),
         None => format!("error: {}\n", fault.about()),
     };
-    // Without reports the program runs as well.
+    // Without fault reports the program runs as well.
     let reporter = handle_faults(Box::new(describe), false).ok().flatten();
     // SAFETY: the caller's promise.
     unsafe { crate::system::set_argv(argc, argv) };
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn nyala_start(
     let mut call = Call { f: Some(Box::new(run)), result: 0 };
     match start(&mut call) {
         Ok(id) => {
-            // This thread makes the report, which saves starting one.
+            // This thread waits for faults and reports them, which saves another thread.
             if let Some(reporter) = reporter {
                 reporter.wait();
             }

@@ -1,4 +1,4 @@
-//! Time, arguments of the program, and ends that no result describes.
+//! Time, arguments of the program, and abnormal ends.
 
 use crate::print::nyala_flush;
 use std::ffi::{CStr, CString, c_char};
@@ -23,13 +23,13 @@ pub extern "C" fn nyala_unix_time_ns() -> i64 {
     }
 }
 
-/// Lets this thread rest for at least so many nanoseconds; not at all if the number is negative.
+/// Suspends this thread for at least `ns` nanoseconds; not at all if the number is negative.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_sleep_ns(ns: i64) {
     std::thread::sleep(std::time::Duration::from_nanos(u64::try_from(ns).unwrap_or(0)));
 }
 
-/// The value of a variable of the environment; null if it is not set.
+/// The value of an environment variable; null if it is not set.
 ///
 /// # Safety
 /// `name` is null or points to bytes that end with a zero byte.
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn nyala_env(name: *const u8) -> *const u8 {
     unsafe { libc::getenv(name.cast()) as *const u8 }
 }
 
-/// Lets a closed pipe end this process, as it ends C programs; Rust's start made it an error of each write.
+/// Lets a closed pipe end this process, as it ends C programs; Rust's runtime turned it into an error of each write.
 #[cfg(unix)]
 pub fn end_by_closed_pipes() {
     // SAFETY: sets the system's own handling.
@@ -79,7 +79,7 @@ pub fn asked_to_stop() -> i32 {
     ASKED_TO_STOP.load(Ordering::Relaxed)
 }
 
-/// Says `message` on standard error and ends the process with the signal of `abort`.
+/// Prints `message` to standard error and ends the process by `abort`.
 ///
 /// # Safety
 /// `message` is null or points to bytes that end with a zero byte.
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn nyala_panic(message: *const u8) -> ! {
     unsafe { libc::abort() }
 }
 
-/// The same with the place in the program, `file:line:column in function`.
+/// Like [`nyala_panic`], with the place in the program, `file:line:column in function`.
 ///
 /// # Safety
 /// Both are null or point to bytes that end with a zero byte.
@@ -107,33 +107,33 @@ pub unsafe extern "C" fn nyala_panic_at(place: *const u8, message: *const u8) ->
     unsafe { libc::abort() }
 }
 
-/// What compiled code calls where a continuation would leave a function that others than the program called.
+/// Called by compiled code where a continuation would leave a function whose caller does not expect that.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_dead_continuation() -> ! {
     fail("a continuation is called whose function has returned, or which another thread runs")
 }
 
-/// The same for the runtime's own functions.
+/// Ends the process like [`nyala_panic`], for the runtime's own functions.
 pub(crate) fn fail(message: &str) -> ! {
     let text = format!("{message}\0");
     // SAFETY: the text ends with a zero byte.
     unsafe { nyala_panic(text.as_ptr()) }
 }
 
-/// Ends the process with that exit code; what was printed is written out.
+/// Ends the process with this exit code, after flushing the output.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_exit(code: i32) -> ! {
     std::process::exit(crate::print::exit_code(code))
 }
 
-/// The user as whom this process reads and writes files.
+/// The effective user id of this process, which its file accesses are checked against.
 #[cfg(unix)]
 pub fn user() -> u32 {
     // SAFETY: asks the system.
     unsafe { libc::geteuid() }
 }
 
-/// Pointers to the arguments' texts, a null at the end.
+/// Pointers to the arguments' texts, followed by a null.
 struct Args {
     pointers: Vec<*const c_char>,
 }
@@ -143,7 +143,7 @@ unsafe impl Send for Args {}
 
 static ARGS: Mutex<Args> = Mutex::new(Args { pointers: Vec::new() });
 
-/// Sets what the program gets as its arguments; the first is its name. A zero byte ends an argument.
+/// Sets the program's arguments; the first is its name. A zero byte ends an argument.
 pub fn set_args(args: &[String]) {
     let mut pointers: Vec<*const c_char> = args
         .iter()
@@ -158,7 +158,7 @@ pub fn set_args(args: &[String]) {
     ARGS.lock().unwrap_or_else(|e| e.into_inner()).pointers = pointers.leak().to_vec();
 }
 
-/// Sets the arguments as a process gets them.
+/// Sets the arguments from `argc` and `argv` of `main`.
 ///
 /// # Safety
 /// `argv` points to `argc` texts that live as long as the process.
@@ -170,13 +170,13 @@ pub(crate) unsafe fn set_argv(argc: i32, argv: *const *const c_char) {
     ARGS.lock().unwrap_or_else(|e| e.into_inner()).pointers = pointers;
 }
 
-/// How many arguments the program has, its name included.
+/// Number of the program's arguments, including its name.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_argc() -> i32 {
     (ARGS.lock().unwrap_or_else(|e| e.into_inner()).pointers.len() as i32 - 1).max(0)
 }
 
-/// The text of an argument, of the program's name if `i` is 0; the empty text if there are not so many.
+/// The text of the argument `i`, 0 being the program's name; an empty text if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_arg(i: i32) -> *const c_char {
     let args = ARGS.lock().unwrap_or_else(|e| e.into_inner());
@@ -184,7 +184,7 @@ pub extern "C" fn nyala_arg(i: i32) -> *const c_char {
     found.filter(|p| !p.is_null()).unwrap_or(c"".as_ptr())
 }
 
-/// The arguments' texts, a null after the last.
+/// The arguments' texts, followed by a null.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_argv() -> *const *const c_char {
     static EMPTY: usize = 0;

@@ -1,16 +1,17 @@
-//! Floating-point numbers as text and back, for programs that put text together in memory: correct rounding is more code
-//! than a library should carry.
+//! Floating-point numbers to text and back, for programs that build text in memory: correct rounding is too much code
+//! for a library of the language.
 
 use crate::print::{float_text, float32_text};
 use std::ffi::CStr;
 
-/// Decimals that [`nyala_format_f64`] gives at most.
+/// Maximal number of decimals of [`nyala_format_f64`].
 pub const MAX_DIGITS: i32 = 300;
-/// Room that [`nyala_format_f64`] needs: sign, 309 digits, point, decimals.
+/// Bytes that [`nyala_format_f64`] needs: sign, 309 digits, point, decimals.
 pub const FORMAT_ROOM: usize = 640;
 
-/// Writes `value` to `out` and gives the number of bytes: with so many decimals (at most 300), or in the shortest way
-/// that reads back as the same if `digits` is negative, of an `f32` if -2. With an exponent if `scientific`.
+/// Writes `value` to `out` and returns the number of bytes: with `digits` decimals (at most 300), or if `digits` is
+/// negative the shortest text that reads back as the same value (for -2 as the same `f32`). With an exponent if
+/// `scientific`.
 ///
 /// # Safety
 /// `out` has room for 640 bytes.
@@ -53,7 +54,7 @@ unsafe fn parse<T: std::str::FromStr>(text: *const u8, out: *mut T) -> i32 {
     }
 }
 
-/// Reads all of `text` as a number, correctly rounded; 1 and the value in `out`, or 0 and `out` as it was.
+/// Reads all of `text` as a number, correctly rounded. Returns 1 with the value in `out`, or 0 with `out` unchanged.
 ///
 /// # Safety
 /// `text` ends with a zero byte; `out` can be written.
@@ -63,7 +64,7 @@ pub unsafe extern "C" fn nyala_parse_f64(text: *const u8, out: *mut f64) -> i32 
     unsafe { parse(text, out) }
 }
 
-/// [`nyala_parse_f64`] of single precision, rounded once.
+/// [`nyala_parse_f64`] for single precision, rounded once.
 ///
 /// # Safety
 /// `text` ends with a zero byte; `out` can be written.

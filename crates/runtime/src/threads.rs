@@ -1,11 +1,11 @@
 //! Parallel loops and threads (`001` 5.1; `docs/design/targets.md`, Launches on the CPU).
 //!
-//! A loop is divided into one *lane* per thread, each a contiguous part, so that successive loops over the same data meet
-//! it in the same caches. A thread takes ranges from the front of its lane, each a fraction of what is left; when the
-//! lane is empty it takes the back half of another. So a body gets few, long ranges, and work that is uneven is evened
-//! out. Lanes of nested loops are handed out by `rayon`, whose workers find other work while they wait. A loop that is in no
-//! other one has a *team*: workers of the same pool that look out for the next such loop for a while before they go, because to
-//! wake a thread takes longer than many a loop. See Note [The team].
+//! A loop is divided into one *lane* per thread, each a contiguous part, so that successive loops over the same data
+//! find it in the same caches. A thread takes ranges from the front of its lane, each a fraction of the rest; when the
+//! lane is empty it takes the back half of another lane's rest. So a body gets few, long ranges, and uneven work is
+//! balanced. Lanes of nested loops are distributed by `rayon`, whose workers find other work while they wait. An
+//! outermost loop has a *team*: workers of the same pool that poll for the next such loop for a while before they
+//! leave, because waking a thread takes longer than many loops. See Note [The team].
 
 use crate::system::fail;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -17,31 +17,31 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-/// The body of a loop: environment, first iteration, the one after the last.
+/// The body of a loop: environment, first iteration, end of the range (exclusive).
 pub type LoopBody = unsafe extern "C" fn(*mut c_void, i64, i64);
 
 /// The body of a thread.
 pub type ThreadBody = unsafe extern "C" fn(*mut c_void);
 
-/// Address space for the stack of a thread; touched pages only are used.
+/// Size in bytes of a thread's stack, in address space; only touched pages take memory.
 pub const THREAD_STACK: usize = 256 << 20;
 
-/// A thread takes the n-th part of what is left of its lane; first less, to see what an iteration costs, and all at once if
-/// that is done in a moment: then no other thread could do any of it earlier.
+/// A thread takes the n-th part of its lane's rest; the first time less, to measure an iteration, and the whole rest if
+/// the measured time for it is so short that no other thread could do a part of it earlier.
 const FRACTION: u64 = 4;
 const FIRST_FRACTION: u64 = 8;
 const MOMENT: Duration = Duration::from_micros(2);
 
-/// How often a thread that is done looks whether the others are, before it lets others have the processor.
+/// How often a finished thread polls for the others before it yields the processor.
 const SPINS: u32 = 200;
 
-/// How long a member of the team looks out for the next loop.
+/// How long a member of the team polls for the next loop.
 const LINGER: Duration = Duration::from_micros(200);
 
-/// More threads than this are not asked for.
+/// Maximal number of threads.
 const MAX_THREADS: usize = 1024;
 
-/// How many threads a loop uses if nobody says: `NYALA_NUM_THREADS`, else as many as there are processors.
+/// Number of threads of a loop by default: `NYALA_NUM_THREADS`, else the number of processors.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_num_threads() -> i32 {
     static N: OnceLock<i32> = OnceLock::new();
@@ -52,7 +52,7 @@ pub extern "C" fn nyala_num_threads() -> i32 {
     })
 }
 
-/// A pool of `n` threads, the calling one among them.
+/// Makes a pool of `n` threads, of which the calling one is a member if `joins`.
 fn build(n: usize, joins: bool) -> Option<ThreadPool> {
     let builder = || {
         ThreadPoolBuilder::new()
@@ -67,10 +67,11 @@ fn build(n: usize, joins: bool) -> Option<ThreadPool> {
     builder().num_threads(n - 1).build().ok()
 }
 
-/// The pool for all loops that do not ask for more threads than there are. `None`: the system has no more threads.
+/// The pool for all loops that do not request more threads than the default. `None`: the system has no more threads.
 fn main_pool() -> Option<&'static ThreadPool> {
     static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
-    // A member shares work without waiting to be scheduled, but must live as long as the pool: so the program's own thread.
+    // A member shares work without waiting to be scheduled, but must live as long as the pool: so only the program's
+    // own thread joins.
     let joins = || is_main_thread() || crate::stack::is_program_thread();
     POOL.get_or_init(|| build(nyala_num_threads() as usize, joins())).as_ref()
 }
@@ -86,7 +87,7 @@ fn is_main_thread() -> bool {
     false
 }
 
-/// Pools of more threads than the main one, for loops that ask for so many.
+/// Pools with more threads than the main one, for loops that request them.
 fn large_pool(n: usize) -> Option<Arc<ThreadPool>> {
     static POOLS: Mutex<Vec<(usize, Arc<ThreadPool>)>> = Mutex::new(Vec::new());
     let mut pools = POOLS.lock().unwrap_or_else(|e| e.into_inner());
@@ -98,7 +99,7 @@ fn large_pool(n: usize) -> Option<Arc<ThreadPool>> {
     Some(pool)
 }
 
-/// Iterations of one lane, in units: the first in the upper half, the one after the last in the lower.
+/// The rest of one lane, in units: its start in the upper half of the word, its end (exclusive) in the lower.
 #[repr(align(64))]
 struct Lane(AtomicU64);
 
@@ -111,7 +112,7 @@ impl Lane {
         (word >> 32, word & u64::from(u32::MAX))
     }
 
-    /// Takes the `fraction`-th part of what is left, at least one unit: from the front, or from the back.
+    /// Takes the `fraction`-th part of the rest, at least one unit: from the front, or from the back.
     fn take(&self, fraction: u64, front: bool) -> Option<(u64, u64)> {
         let mut taken = (0, 0);
         let shrink = |word| {
@@ -128,29 +129,29 @@ impl Lane {
         Some(taken)
     }
 
-    /// How many units are left.
+    /// Number of units in the rest.
     fn left(&self) -> u64 {
         let (from, to) = Lane::bounds(self.0.load(Ordering::Relaxed));
         to.saturating_sub(from)
     }
 
-    /// Makes an empty lane this part. Only its owner does, so that nobody else makes it anything but empty meanwhile.
+    /// Refills an empty lane with this part. Only its owner does, so it stays empty until then.
     fn refill(&self, (from, to): (u64, u64)) {
         self.0.store(from << 32 | to, Ordering::Relaxed);
     }
 }
 
-/// One loop under way. Aligned, so that its address has room for a count.
+/// A loop that is running. Aligned, so that the low bits of its address have room for a count.
 #[repr(align(64))]
 struct Loop<'l> {
     lanes: &'l [Lane],
     lo: i64,
     hi: i64,
-    /// Iterations in a unit.
+    /// Number of iterations in a unit.
     unit: u64,
-    /// Threads at work.
+    /// Number of threads at work.
     busy: AtomicUsize,
-    /// The lane of the next thread that joins the team.
+    /// The lane for the next thread that joins the team.
     next_lane: AtomicUsize,
     body: LoopBody,
     env: *mut c_void,
@@ -161,7 +162,7 @@ unsafe impl Sync for Loop<'_> {}
 
 impl Loop<'_> {
     fn run(&self, (from, to): (u64, u64)) {
-        // In i64 the ends may be 2^64 - 1 apart; products wrap to the right iteration.
+        // The bounds may be 2^64 - 1 apart; products wrap to the right iteration.
         let at = |unit: u64| self.lo.wrapping_add(unit.wrapping_mul(self.unit) as i64);
         let n = (self.hi as u64).wrapping_sub(self.lo as u64);
         let end = if to.saturating_mul(self.unit) >= n { self.hi } else { at(to) };
@@ -169,7 +170,7 @@ impl Loop<'_> {
         unsafe { (self.body)(self.env, at(from), end) }
     }
 
-    /// What the thread with lane `own` does.
+    /// Works on the lane `own`, then on parts of others, until nothing is left.
     fn work(&self, own: usize) {
         let lane = &self.lanes[own];
         let mut each = None;
@@ -197,7 +198,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Works on a lane, then waits a moment for the others: to wait by asking the system takes longer than most such waits.
+    /// Works on a lane, then polls a moment for the others: blocking takes longer than most such waits.
     fn work_and_linger(&self, own: usize) {
         self.busy.fetch_add(1, Ordering::Relaxed);
         self.work(own);
@@ -209,7 +210,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Works on the lanes of `first .. end` at once, as far as threads are free.
+    /// Works on the lanes of `first .. end` in parallel, as far as threads are free.
     fn share(&self, first: usize, end: usize) {
         if end - first == 1 {
             return self.work_and_linger(first);
@@ -219,28 +220,28 @@ impl Loop<'_> {
     }
 }
 
-/// On a cache line of its own.
+/// A value on a cache line of its own.
 #[repr(align(128))]
 struct Padded<T>(T);
 
-/// What the threads of a team share.
+/// The state that the threads of a team share.
 struct Team {
-    /// The loop that can be joined, its address and in the lowest bits a count; 0 if there is none.
+    /// The loop that can be joined: its address, with a count in the lowest bits; 0 if there is none.
     current: Padded<AtomicUsize>,
-    /// Threads that may be using `current`.
+    /// Number of threads that may be using `current`.
     n_inside: Padded<AtomicUsize>,
-    /// Whether a loop has the team.
+    /// Whether a loop owns the team.
     is_taken: Padded<AtomicBool>,
-    /// How many loops had the team; changed by who has it.
+    /// Number of loops that have owned the team; changed by the owner only.
     n_loops: AtomicUsize,
-    /// Threads that look out for loops, those that are about to start included.
+    /// Number of threads that poll for loops, including those that are about to start.
     n_members: AtomicUsize,
-    /// Whom to wake when nobody is inside any more.
+    /// The thread to wake when no thread is inside any more.
     waiting: Mutex<Option<Thread>>,
     is_waiting: AtomicBool,
 }
 
-/// The bits of an address that have room for a count.
+/// The low bits of an address that hold a count.
 const COUNT: usize = std::mem::align_of::<Loop>() - 1;
 
 static TEAM: Team = Team {
@@ -254,12 +255,12 @@ static TEAM: Team = Team {
 };
 
 thread_local! {
-    /// Whether this thread has, or is a member of, the team.
+    /// Whether this thread owns the team, or is a member of it.
     static IN_TEAM: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Team {
-    /// Runs a loop on this thread and the team's members. False if another loop has the team.
+    /// Runs a loop on this thread and the team's members. False if another loop owns the team.
     fn run(&self, work: &Loop, pool: &ThreadPool) -> bool {
         if IN_TEAM.get() || self.is_taken.0.swap(true, Ordering::Acquire) {
             return false;
@@ -280,7 +281,7 @@ impl Team {
         true
     }
 
-    /// Until nobody is inside.
+    /// Waits until no thread is inside.
     fn wait(&self) {
         let is_done = || self.n_inside.0.load(Ordering::SeqCst) == 0;
         for _ in 0..SPINS {
@@ -293,7 +294,7 @@ impl Team {
         *waiting() = Some(std::thread::current());
         self.is_waiting.store(true, Ordering::SeqCst);
         while !is_done() {
-            // Others may have nested loops to share.
+            // Other threads may have nested loops to share.
             if rayon::yield_now() != Some(rayon::Yield::Executed) {
                 std::thread::park_timeout(LINGER);
             }
@@ -302,9 +303,9 @@ impl Team {
         *waiting() = None;
     }
 
-    /// A member: joins loops as they come, until none has come for a while.
+    /// Runs a member: joins loops as they come, until none has come for a while.
     fn look_out(&self) {
-        // The one who has the team may find this among its own work.
+        // The team's owner may get this task from its own work queue.
         if IN_TEAM.get() {
             self.n_members.fetch_sub(1, Ordering::SeqCst);
             return;
@@ -332,7 +333,7 @@ impl Team {
                 Some(found) => found,
                 None => {
                     self.n_members.fetch_sub(1, Ordering::SeqCst);
-                    // A loop that came just now counted on this thread.
+                    // A loop that came just now may have counted on this thread.
                     let Some(found) = next(seen) else { break };
                     self.n_members.fetch_add(1, Ordering::SeqCst);
                     found
@@ -344,7 +345,7 @@ impl Team {
         IN_TEAM.set(false);
     }
 
-    /// Works on a loop, if it can be joined still.
+    /// Works on a loop, if it can still be joined.
     fn join(&self, current: usize) {
         self.n_inside.0.fetch_add(1, Ordering::SeqCst);
         if self.current.0.load(Ordering::SeqCst) == current {
@@ -364,8 +365,8 @@ impl Team {
     }
 }
 
-/// Runs `body(env, from, to)` for ranges that make up `lo .. hi`, at once on `n` threads: 0 for as many as there are,
-/// less for this one. Comes back when all are done.
+/// Runs `body(env, from, to)` for ranges that partition `lo .. hi`, in parallel on `n` threads: 0 for the default
+/// number, negative for this thread only. Returns when all are done.
 ///
 /// # Safety
 /// `body` can be called with `env` and any range within `lo .. hi`, from several threads at once.
@@ -385,7 +386,7 @@ pub unsafe extern "C" fn nyala_parallel(n: i32, lo: i64, hi: i64, body: LoopBody
         // SAFETY: the caller's promise.
         return unsafe { body(env, lo, hi) };
     }
-    // For few threads in this frame.
+    // The lanes of a few threads are in this frame.
     let mut few = [const { Lane(AtomicU64::new(0)) }; 8];
     let mut many = Vec::new();
     let lanes = if threads <= few.len() {
@@ -414,12 +415,12 @@ pub unsafe extern "C" fn nyala_parallel(n: i32, lo: i64, hi: i64, body: LoopBody
             (1..threads).for_each(|i| scope.spawn(move |_| work.work(i)));
             work.work_and_linger(0);
         }),
-        // No threads to be had: one does it all.
+        // No threads are available: this one does it all.
         None => work.work(0),
     }
 }
 
-/// Threads by handle; `None` until it starts.
+/// Threads by handle; `None` until the thread starts.
 static THREADS: Mutex<Option<HashMap<i32, Option<JoinHandle<()>>>>> = Mutex::new(None);
 
 fn with_threads<T>(f: impl FnOnce(&mut HashMap<i32, Option<JoinHandle<()>>>) -> T) -> T {
@@ -471,12 +472,12 @@ pub fn is_thread(handle: i32) -> bool {
     with_threads(|threads| threads.contains_key(&handle))
 }
 
-/// Waits for the thread `handle`, which ends with it.
+/// Waits for the thread `handle`; the handle is invalid afterwards.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_sync(handle: i32) {
     match with_threads(|threads| threads.remove(&handle)) {
         Some(Some(thread)) => {
-            // A worker that waits helps meanwhile: the thread may have a loop that waits for workers.
+            // A worker helps while it waits: the thread may have a loop that waits for workers.
             while rayon::current_thread_index().is_some() && !thread.is_finished() {
                 if rayon::yield_now() != Some(rayon::Yield::Executed) {
                     std::thread::sleep(LINGER / 4);
@@ -492,17 +493,18 @@ pub extern "C" fn nyala_sync(handle: i32) {
 
 // Note [The team]
 //
-// A member says that it is inside before it reads `current`, and the owner takes `current` away before it asks whether anyone
-// is inside: so nobody has the loop when its frame goes. A member that gives up says so before it looks for a new loop for the last
-// time, and the owner announces the loop before it counts the members: so one that is counted comes. Who comes late finds no
-// lane, or no loop; the owner waits for those only who have begun.
+// A member announces that it is inside before it reads `current`, and the owner clears `current` before it checks
+// whether a thread is inside: so no thread has the loop when its frame is gone. A member that gives up announces that
+// before it looks for a new loop for the last time, and the owner publishes the loop before it counts the members: so a
+// member that is counted comes. A member that comes late finds no lane, or no loop; the owner waits only for those that
+// have started.
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicU32;
 
-    /// How often each of `lo .. hi` was run.
+    /// How often each iteration of `lo .. hi` was run.
     struct Counts {
         lo: i64,
         of: Vec<AtomicU32>,
@@ -546,7 +548,7 @@ mod tests {
         std::thread::scope(|s| (0..4).for_each(|_| drop(s.spawn(|| check(0, 0, 200, true)))));
     }
 
-    /// Members of the team leave and come back, and several threads want it.
+    /// Members of the team leave and come back, and several threads compete for it.
     #[test]
     fn loops_come_and_go() {
         let many = |seed: u64| {
