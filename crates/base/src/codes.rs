@@ -1,4 +1,4 @@
-//! The table of a crate's diagnostics: each code is a file, whose header is the explanation.
+//! The table of a crate's diagnostics: each code is a file, whose header explains it.
 //!
 //! ```text
 //! //! diagnostics/mod.rs
@@ -6,24 +6,24 @@
 //! nyala_base::codes![filter_not_bool];                 // pub const CODES: &[Code]
 //! ```
 
-/// What a code means.
+/// A diagnostic code, with its explanation.
 #[derive(Clone, Copy, Debug)]
 pub struct Code {
-    /// The name of its module.
+    /// The name of the code's module.
     #[doc(hidden)]
     pub module: &'static str,
-    /// The text of its file.
+    /// The source text of the code's file.
     #[doc(hidden)]
     pub source: &'static str,
 }
 
 impl Code {
-    /// As messages show it, `filter-not-bool`.
+    /// The code as messages show it, `filter-not-bool`.
     pub fn name(&self) -> String {
         self.module.replace('_', "-")
     }
 
-    /// Markdown: a sentence, then what it means, an example, and what to write instead.
+    /// The explanation in Markdown: a sentence, then the meaning, an example, and what to write instead.
     pub fn explanation(&self) -> String {
         let header = self.source.lines().map_while(|l| l.strip_prefix("//!"));
         header.map(|l| format!("{}\n", l.strip_prefix(' ').unwrap_or(l))).collect()
@@ -35,7 +35,7 @@ impl Code {
     }
 }
 
-/// Makes `CODES` of the modules named, each a file beside the one that calls this.
+/// Makes `CODES` from the named modules, each a file beside the calling one.
 #[macro_export]
 macro_rules! codes {
     ($($module:ident),* $(,)?) => {

@@ -1,9 +1,9 @@
 //! Algorithms over directed graphs given as successor lists: `succs[n]` are the successors of node `n`.
 
-/// Stands for no node.
+/// The number that stands for no node.
 pub const NONE: usize = usize::MAX;
 
-/// Nodes reachable from `entry`, each after those that a depth-first walk finds below it.
+/// Nodes reachable from `entry` in postorder: each after its descendants in a depth-first walk.
 pub fn postorder(succs: &[Vec<usize>], entry: usize) -> Vec<usize> {
     let mut seen = vec![false; succs.len()];
     let mut order = Vec::new();
@@ -11,7 +11,7 @@ pub fn postorder(succs: &[Vec<usize>], entry: usize) -> Vec<usize> {
     order
 }
 
-/// A depth-first walk over what was not seen; appends nodes in postorder.
+/// A depth-first walk over nodes not seen yet; appends them in postorder.
 fn walk(succs: &[Vec<usize>], entry: usize, seen: &mut [bool], order: &mut Vec<usize>) {
     if std::mem::replace(&mut seen[entry], true) {
         return;
@@ -43,14 +43,14 @@ pub fn reversed(succs: &[Vec<usize>]) -> Vec<Vec<usize>> {
     preds
 }
 
-/// Whether each node that is reachable from `entry` reaches itself.
+/// For each node reachable from `entry` whether it reaches itself.
 pub fn in_cycles(succs: &[Vec<usize>], entry: usize) -> Vec<bool> {
     let preds = reversed(succs);
     let mut group = vec![NONE; succs.len()];
     let mut is_done: Vec<bool> = vec![true; succs.len()];
     let order = postorder(succs, entry);
     order.iter().for_each(|&n| is_done[n] = false);
-    // In reverse postorder, walks against the edges end up with the nodes that reach each other (Kosaraju).
+    // In reverse postorder, walks against the edges find the nodes that reach each other (Kosaraju).
     for &root in order.iter().rev() {
         let mut members = Vec::new();
         walk(&preds, root, &mut is_done, &mut members);
@@ -65,18 +65,19 @@ pub fn in_cycles(succs: &[Vec<usize>], entry: usize) -> Vec<bool> {
     found
 }
 
-/// Finds strongly connected components. Its tables serve again and again, for other parts of the same graph.
+/// Finds strongly connected components. The tables are reused for other parts of the same graph.
 #[derive(Default)]
 pub struct Components {
-    /// The order of discovery, from 1; 0 is a node that was not seen.
+    /// The order of discovery, from 1; 0 for nodes not seen yet.
     index: Vec<u32>,
     low: Vec<u32>,
     on_stack: Vec<bool>,
 }
 
 impl Components {
-    /// The components of the subgraph of `nodes`, each after those that it leads to (Tarjan: Depth-First Search and Linear Graph
-    /// Algorithms). `succ` gives the `i`-th successor of a node, `inside` says which nodes are among `nodes`.
+    /// The components of the subgraph of `nodes`, each after those that it leads to (Tarjan: Depth-First Search and
+    /// Linear Graph Algorithms). `succ` gives the `i`-th successor of a node, `inside` tells whether a node is in
+    /// `nodes`.
     pub fn find(
         &mut self,
         nodes: &[usize],
@@ -92,7 +93,7 @@ impl Components {
         }
         nodes.iter().for_each(|&n| index[n] = 0);
         let (mut next, mut stack, mut components) = (1, Vec::new(), Vec::new());
-        // Nodes under way, and which successor comes next.
+        // Nodes being visited, with the index of the next successor.
         let mut calls: Vec<(usize, usize)> = Vec::new();
         for &root in nodes {
             if index[root] == 0 {
@@ -134,29 +135,29 @@ impl Components {
     }
 }
 
-/// All nodes that are reachable from one of some.
+/// For each node whether it is reachable from one of the nodes `from`.
 pub fn reachable(succs: &[Vec<usize>], from: &[usize]) -> Vec<bool> {
     let mut seen = vec![false; succs.len()];
     from.iter().for_each(|&n| walk(succs, n, &mut seen, &mut Vec::new()));
     seen
 }
 
-/// Immediate dominator of each node, the entry's is itself; [`NONE`] where unreachable.
+/// Immediate dominator of each node; the entry's is itself; [`NONE`] where unreachable.
 pub fn dominators(succs: &[Vec<usize>], entry: usize) -> Vec<usize> {
     dominator_tree(succs.len(), entry, |n, i| succs[n].get(i).copied()).0
 }
 
-/// The same of a graph with `n_nodes` nodes whose `i`-th successors `succ` gives, and the reachable nodes, each after its
-/// dominators.
+/// Immediate dominators as in [`dominators`], of a graph with `n_nodes` nodes whose `i`-th successors `succ` gives; and
+/// the reachable nodes, each after its dominators.
 ///
-/// The algorithm of Lengauer and Tarjan with path compression only: the work grows with the edges and the logarithm of
-/// the nodes, whatever the graph looks like. Iterating to a fixed point takes time quadratic in long chains of joins.
+/// The algorithm of Lengauer and Tarjan with path compression only: the time is `O(edges · log nodes)` for every graph.
+/// Iterating to a fixed point takes quadratic time for long chains of joins.
 pub fn dominator_tree(
     n_nodes: usize,
     entry: usize,
     succ: impl Fn(usize, usize) -> Option<usize>,
 ) -> (Vec<usize>, Vec<usize>) {
-    // Nodes by their number in the order in which a depth-first walk comes to them; from here on everything is numbers.
+    // Nodes by their depth-first number; from here on, nodes are these numbers.
     let mut number = vec![NONE; n_nodes];
     let (mut order, mut parent) = (Vec::with_capacity(n_nodes), Vec::with_capacity(n_nodes));
     order.push(entry);
@@ -191,7 +192,7 @@ pub fn dominator_tree(
     let mut forest =
         Forest { ancestor: vec![NONE; n], label: (0..n).collect(), semi: (0..n).collect(), path: Vec::new() };
     let mut idom = vec![0; n];
-    // Nodes with that semi-dominator, as lists.
+    // Lists of nodes by their semi-dominator.
     let (mut bucket, mut rest) = (vec![NONE; n], vec![NONE; n]);
     for w in (1..n).rev() {
         for &v in &preds[first_pred[w]..first_pred[w + 1]] {
@@ -218,17 +219,17 @@ pub fn dominator_tree(
     (result, order)
 }
 
-/// The part of the depth-first tree that was looked at.
+/// The part of the depth-first tree that was processed.
 struct Forest {
     ancestor: Vec<usize>,
-    /// On the path to the ancestor the node with the least semi-dominator.
+    /// The node with the least semi-dominator on the path to the ancestor.
     label: Vec<usize>,
     semi: Vec<usize>,
     path: Vec<usize>,
 }
 
 impl Forest {
-    /// The node with the least semi-dominator on the way from `v` to the root of its tree.
+    /// The node with the least semi-dominator on the path from `v` to the root of its tree.
     fn best(&mut self, v: usize) -> usize {
         if self.ancestor[v] == NONE {
             return v;
@@ -249,18 +250,19 @@ impl Forest {
     }
 }
 
-/// A tree in which nearest common ancestors are found in logarithmic time.
+/// A tree that finds nearest common ancestors in logarithmic time.
 #[derive(Default)]
 pub struct Tree {
-    /// Of the root 0, and of what is not in the tree.
+    /// Depth of each node; 0 for the root and for nodes not in the tree.
     depth: Vec<usize>,
     up: Vec<usize>,
-    /// An ancestor further up: skew-binary jump pointers.
+    /// For each node a further ancestor: skew-binary jump pointers.
     jump: Vec<usize>,
 }
 
 impl Tree {
-    /// From the parent of each node, the root's is itself, and the nodes, each after its parent.
+    /// Makes a tree from the parent of each node, the root's being itself, and an order with each node after its
+    /// parent.
     pub fn new(up: Vec<usize>, order: &[usize]) -> Tree {
         let (mut depth, mut jump) = (vec![0; up.len()], up.clone());
         for &n in order.iter().skip(1) {
@@ -280,7 +282,7 @@ impl Tree {
         self.up[n]
     }
 
-    /// The nearest common ancestor.
+    /// The nearest common ancestor of two nodes.
     pub fn meet(&self, a: usize, b: usize) -> usize {
         let (mut a, mut b) = (self.climb(a, self.depth[b]), self.climb(b, self.depth[a]));
         while a != b {
@@ -292,7 +294,7 @@ impl Tree {
         a
     }
 
-    /// The ancestor at that depth; the node itself if it lies higher.
+    /// The ancestor at this depth; the node itself if it is not deeper.
     fn climb(&self, mut n: usize, depth: usize) -> usize {
         while self.depth[n] > depth {
             let jump = self.jump[n];
@@ -303,14 +305,14 @@ impl Tree {
 }
 
 /// Adds edges to `exit` such that each node reachable from `entry` reaches it, none of them superfluous: one for each
-/// group of nodes that reach one another and nothing else (`002` 10.6.4, without backtracking).
+/// group of nodes that reach each other and nothing else (`002` 10.6.4, without backtracking).
 pub fn connect_to_exit(succs: &mut [Vec<usize>], entry: usize, exit: usize) {
     let order = postorder(succs, entry);
     let preds = reversed(succs);
     let mut reaches = vec![false; succs.len()];
     walk(&preds, exit, &mut reaches, &mut Vec::new());
-    // Of what does not reach the exit, in reverse postorder: walks against the edges end up with one group each, those
-    // that only are reached from a group first. The last of what is left lies in a group that nothing leaves.
+    // For nodes that do not reach the exit, in reverse postorder: each walk against the edges finds one group of nodes that
+    // reach each other (Kosaraju). A group that no edge leaves gets an edge to the exit.
     let mut group = vec![NONE; succs.len()];
     for &root in order.iter().rev().filter(|&&n| !reaches[n]) {
         let mut members = Vec::new();
@@ -337,7 +339,7 @@ pub fn connect_to_exit(succs: &mut [Vec<usize>], entry: usize, exit: usize) {
     }
 }
 
-/// Immediate post-dominator of each node, that of `exit` itself; [`NONE`] where the exit is not reached.
+/// Immediate post-dominator of each node; that of `exit` is itself; [`NONE`] where the exit cannot be reached.
 pub fn post_dominators(succs: &[Vec<usize>], exit: usize) -> Vec<usize> {
     dominators(&reversed(succs), exit)
 }
@@ -366,7 +368,7 @@ mod tests {
         assert_eq!(Components::default().find(&nodes, succ, |_| true).len(), 1);
     }
 
-    /// Nodes are letters, `.` is the exit.
+    /// Checks a graph whose nodes are letters; `.` is the exit.
     fn check(edges: &str, connected: &str, post: &str) {
         let node = |c: char| if c == '.' { 0 } else { c as usize - 'A' as usize + 1 };
         let name = |n: usize| if n == 0 { '.' } else { (b'A' + n as u8 - 1) as char };
@@ -408,7 +410,7 @@ mod tests {
         assert_eq!(reachable(&succs, &[3]), [false, false, true, true, false, true, false]);
     }
 
-    /// Against the definition: a node is dominated by what it is not reached without.
+    /// Compares with the definition: a node is dominated by the nodes without which it is unreachable.
     #[test]
     fn finds_dominators_of_random_graphs() {
         let mut state = 12345u32;

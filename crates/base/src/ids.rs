@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-/// A `u32` newtype that names an entry of some table. Made by [`define_id!`](crate::define_id).
+/// A `u32` newtype that identifies an entry of a table. Made by [`define_id!`](crate::define_id).
 pub trait Id: Copy + Eq + Ord + std::hash::Hash + std::fmt::Debug {
     fn from_idx(idx: usize) -> Self;
     fn idx(self) -> usize;
@@ -36,7 +36,7 @@ macro_rules! define_id {
     };
 }
 
-/// Facts about ids, dense: every id has a value, the default one until it is set.
+/// A dense table of facts about ids: every id has a value, the default until it is set.
 #[derive(Clone, Debug)]
 pub struct SideTable<I, T> {
     entries: Vec<T>,
@@ -51,7 +51,7 @@ impl<I: Id, T: Clone + Default> Default for SideTable<I, T> {
 }
 
 impl<I: Id, T: Clone + Default> SideTable<I, T> {
-    /// With room for facts about the first `n` ids, so that it need not grow.
+    /// A table with capacity for facts about the first `n` ids.
     pub fn with_room(n: usize) -> Self {
         SideTable { entries: Vec::with_capacity(n), default: T::default(), id: PhantomData }
     }
@@ -84,7 +84,7 @@ impl<I: Id, T: Clone> std::ops::IndexMut<I> for SideTable<I, T> {
     }
 }
 
-/// A list for each id, all in one place.
+/// A list for each id, all in one allocation.
 ///
 /// ```
 /// nyala_base::define_id!(struct Node, "n");
@@ -98,7 +98,7 @@ impl<I: Id, T: Clone> std::ops::IndexMut<I> for SideTable<I, T> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Lists<I, T> {
-    /// Where each begins and ends.
+    /// Start and end of each list in `items`.
     ranges: SideTable<I, (u32, u32)>,
     items: Vec<T>,
 }
@@ -110,7 +110,7 @@ impl<I: Id, T> Default for Lists<I, T> {
 }
 
 impl<I: Id, T: Copy> Lists<I, T> {
-    /// For each id what it is paired with, in the order given.
+    /// For each id the list of its partners in `pairs`, in the given order.
     pub fn of_pairs(pairs: &[(I, T)]) -> Self {
         let mut ranges: SideTable<I, (u32, u32)> = SideTable::default();
         for &(id, _) in pairs {
@@ -131,7 +131,7 @@ impl<I: Id, T: Copy> Lists<I, T> {
         Lists { ranges, items }
     }
 
-    /// Gives an id its list, once.
+    /// Sets the list of an id, once.
     pub fn set(&mut self, id: I, list: impl IntoIterator<Item = T>) {
         let start = self.items.len() as u32;
         self.items.extend(list);

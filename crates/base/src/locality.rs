@@ -1,10 +1,10 @@
-//! A hash that keeps locality: numbers that follow one another are neighbors in the table. Programs come by many numbers in
-//! order, as by the constants of an unrolled loop; in a large table each would miss the caches otherwise.
+//! A hash function with locality: consecutive numbers are neighbors in the table. Programs have many consecutive
+//! numbers, such as the constants of an unrolled loop; in a large table each would be a cache miss otherwise.
 
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
-/// Hashes with locality in the `u64`s that it is given; everything else is hashed as by [`FxHasher`].
+/// Hashes the `u64`s that it is given with locality; everything else like [`FxHasher`].
 #[derive(Default)]
 pub struct LocalityHasher {
     far: FxHasher,
@@ -13,17 +13,18 @@ pub struct LocalityHasher {
 
 const NEAR_BITS: u32 = 4;
 
-/// The hash that tables use for the 32 bits that it was [made](LocalityHasher::half) from: they want the upper seven bits good.
+/// Expands the 32 bits of [`half`](LocalityHasher::half) to the hash for tables, which need well-mixed upper seven
+/// bits.
 pub fn spread(half: u32) -> u64 {
     let mixed = (half as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed & 0xFE00_0000_0000_0000 | half as u64
 }
 
 impl LocalityHasher {
-    /// All that there is of the hash.
+    /// The whole hash, in 32 bits.
     pub fn half(&self) -> u32 {
         let hash = self.far.finish();
-        // Numbers that differ in their upper bits only (doubles do) differ in either half.
+        // Numbers that differ only in their upper bits, such as doubles, must differ in the folded half.
         ((hash ^ (hash >> 32)) as u32).rotate_left(NEAR_BITS) ^ self.near
     }
 }

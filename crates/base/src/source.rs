@@ -20,14 +20,14 @@ impl Default for Span {
 }
 
 impl Span {
-    /// A place that no user wrote.
+    /// The span of generated code, which no user wrote.
     pub const NONE: Span = Span { file: FileId(u32::MAX), lo: 0, hi: 0 };
 
     pub fn new(file: FileId, lo: usize, hi: usize) -> Span {
         Span { file, lo: lo as u32, hi: hi as u32 }
     }
 
-    /// The smallest span that covers both, which are of one file.
+    /// The smallest span that covers both, which belong to one file.
     pub fn to(self, other: Span) -> Span {
         if self == Span::NONE {
             return other;
@@ -79,13 +79,13 @@ impl Sources {
         self.files.get(file.0 as usize).map_or("", |f| &f.text)
     }
 
-    /// Line of a span's start, from 1; 0 if it is in no file.
+    /// Line of a span's start, from 1; 0 if it belongs to no file.
     pub fn line(&self, span: Span) -> usize {
         let Some(file) = self.files.get(span.file.0 as usize) else { return 0 };
         file.lines.partition_point(|&l| l <= span.lo)
     }
 
-    /// The text of a line, from 1, of the file of that name, without the space around it.
+    /// The span of a line, from 1, of the file with this name, without surrounding space.
     pub fn line_span(&self, name: &str, line: usize) -> Option<Span> {
         let idx = self.files.iter().position(|f| f.name == name)?;
         let file = &self.files[idx];
@@ -95,7 +95,7 @@ impl Sources {
         Some(Span::new(FileId(idx as u32), lo, lo + text.trim().len()))
     }
 
-    /// Line and column of a span's start, both from 1, the column in characters.
+    /// Line and column of a span's start, both from 1; the column counts characters.
     pub fn line_col(&self, span: Span) -> (usize, usize) {
         let Some(file) = self.files.get(span.file.0 as usize) else { return (0, 0) };
         let line = file.lines.partition_point(|&l| l <= span.lo) - 1;
@@ -104,7 +104,7 @@ impl Sources {
         (line + 1, col + 1)
     }
 
-    /// `file:line:column` of a span's start.
+    /// The start of a span as `file:line:column`.
     pub fn place(&self, span: Span) -> String {
         if span.is_none() {
             return "<generated>".into();
