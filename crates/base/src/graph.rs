@@ -311,8 +311,8 @@ pub fn connect_to_exit(succs: &mut [Vec<usize>], entry: usize, exit: usize) {
     let preds = reversed(succs);
     let mut reaches = vec![false; succs.len()];
     walk(&preds, exit, &mut reaches, &mut Vec::new());
-    // For nodes that do not reach the exit, in reverse postorder: each walk against the edges finds one group of nodes that
-    // reach each other (Kosaraju). A group that no edge leaves gets an edge to the exit.
+    // For nodes that do not reach the exit, in reverse postorder: each walk against the edges finds one group of nodes
+    // that reach each other (Kosaraju). A group that no edge leaves gets an edge to the exit.
     let mut group = vec![NONE; succs.len()];
     for &root in order.iter().rev().filter(|&&n| !reaches[n]) {
         let mut members = Vec::new();
