@@ -1,14 +1,15 @@
-//! Operations that are instructions of x86-64 processors: approximations, which only those can compute, and moving bits, for
-//! which others have a loop.
+//! Operations that are instructions of x86-64 processors: approximations, which only these can compute, and moving of
+//! bits, for which other processors get a loop.
 //!
-//! LLVM's intrinsics of them take vectors of one width. A number, or a vector of other widths, is put in such ones:
+//! LLVM's intrinsics for them take vectors of one width. A number, or a vector of another width, is put into such
+//! vectors:
 //!
 //! ```text
 //! %b = shufflevector <3 x float> %a, <3 x float> zeroinitializer, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
 //! %c = call <4 x float> @llvm.x86.sse.rcp.ps(<4 x float> %b)
 //! ```
 //!
-//! Where the processor lacks an instruction that LLVM is asked for, it would end the process: that is an error here.
+//! If the processor lacks the instruction of an intrinsic, LLVM would end the process: here it is an error.
 
 use crate::diagnostics::{bug, limitation};
 use crate::function::FunctionEmitter;
@@ -19,7 +20,7 @@ use nyala_ir::{Arch, Op, Prim, Ty};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
-/// [`Op::Rcp`] and its like.
+/// Emits [`Op::Rcp`] and the other approximations.
 pub(crate) fn approximate(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, arg: Value) -> Result<()> {
     let (prim, lanes) = number(f, ty).ok_or_else(|| bug("an approximation of no number"))?;
     let with_masks = matches!(op, Op::Rcp14 | Op::Rsqrt14);
@@ -70,7 +71,7 @@ pub(crate) fn approximate(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, a
     for i in 0..pieces {
         let (from, to) = (i * piece, ((i + 1) * piece).min(n));
         let [part, result, wide] = [(); 3].map(|()| f.temp());
-        // Lanes that there are not are of the second vector, which is zero.
+        // Missing lanes are taken from the second vector, which is zero.
         let order = order(piece, |k| if from + k < n { from + k } else { n });
         f.line(format_args!("{part} = shufflevector {whole} {value}, {whole} zeroinitializer, {order}"));
         call(f, &result, &part);
@@ -84,13 +85,13 @@ pub(crate) fn approximate(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, a
     Ok(())
 }
 
-/// The lanes that a shuffle takes.
+/// The mask operand of a `shufflevector`, by the source of each lane.
 fn order(n: u32, lane: impl Fn(u32) -> u32) -> String {
     let lanes: Vec<String> = (0..n).map(|k| format!("i32 {}", lane(k))).collect();
     format!("<{n} x i32> <{}>", lanes.join(", "))
 }
 
-/// [`Op::Pext`] and [`Op::Pdep`], lane by lane.
+/// Emits [`Op::Pext`] and [`Op::Pdep`], lane by lane.
 pub(crate) fn deposit(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
     let (prim, lanes) = number(f, ty).ok_or_else(|| bug("moving bits of no integer"))?;
     let (whole, one) = (number_text(prim, lanes), number_text(prim, None));
@@ -132,7 +133,7 @@ fn deposit_one(f: &mut FunctionEmitter, op: Op, name: &str, prim: Prim, bits: &s
     Ok(())
 }
 
-/// One bit of the mask after the other, the lowest first.
+/// The function that moves bits by a loop over the bits of the mask, from the lowest up.
 fn loop_text(op: Op, symbol: &str) -> String {
     let (tested, moved) = if op == Op::Pext { ("%high", "%low") } else { ("%low", "%high") };
     format!(

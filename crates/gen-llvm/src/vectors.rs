@@ -212,8 +212,8 @@ const COMPRESSED_BITS: u32 = 512;
 
 /// Compresses a value of type `ty`, as it lies in memory, into `name`.
 ///
-/// LLVM 22 fails on vectors that are larger than an AVX-512 register and on some that are smaller than an SSE register: the
-/// former are stored in pieces, each after the active lanes of the one before; the latter are padded with lanes.
+/// LLVM 22 fails on vectors that are larger than an AVX-512 register and on some that are smaller than an SSE register:
+/// the former are stored in pieces, each after the active lanes of the one before; the latter are padded with lanes.
 fn compress(f: &mut FunctionEmitter, lanes: &Lanes, ty: Ty, name: &str, value: String, mask: String) -> Result<()> {
     let stored = if lanes.prim == Prim::Bool { Prim::U8 } else { lanes.prim };
     let (n, text) = (lanes.n, &lanes.text);

@@ -81,8 +81,8 @@ pub(crate) fn indirect(linkage: &str, name: &str, resolver: &str, versions: &[(S
     let _ = writeln!(out, "  ret {best}\n}}\n");
 }
 
-/// Marks resolvers as used: LLVM keeps code that is reached from outside, from a variable's initializer, or from such code,
-/// but does not see that the dynamic loader calls resolvers.
+/// Marks resolvers as used: LLVM keeps code that is reached from outside, from a variable's initializer, or from such
+/// code, but does not see that the dynamic loader calls resolvers.
 pub(crate) fn keep(resolvers: &[String], out: &mut String) {
     if !resolvers.is_empty() {
         let (n, all) = (resolvers.len(), resolvers.join(", "));
