@@ -441,8 +441,8 @@ impl World {
         self.conts[k.idx()].body = Some((callee, args, self.origin));
     }
 
-    /// Replaces values in a body: `change` gets position (callee first) and value, and returns the new value, or `None` to
-    /// leave an argument out.
+    /// Replaces values in a body: `change` gets position (callee first) and value, and returns the new value, or `None`
+    /// to leave an argument out.
     pub fn change_body(&mut self, k: Cont, mut change: impl FnMut(&World, usize, Val) -> Option<Val>) {
         let Some((callee, mut args, origin)) = self.conts[k.idx()].body else { return };
         let callee = change(self, 0, callee).unwrap_or(callee);
