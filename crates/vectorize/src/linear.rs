@@ -259,7 +259,7 @@ impl Builder<'_> {
         self.op(Op::Ne, &[bits, zero], bool)
     }
 
-    // What is known before.
+    // Facts found before building.
 
     /// For each block the first block that the same lanes execute; a header of a divergent loop is its own leader.
     fn find_leaders(&self) -> Vec<usize> {
