@@ -419,7 +419,7 @@ fn is_parallel(module: &Module, callee: Func) -> bool {
     module.func(callee).symbol() == Some("nyala_parallel")
 }
 
-/// Whether a function has no body to analyze; the runtime's functions keep no addresses.
+/// Whether a function may keep addresses: it has no body, and is not one of the runtime's, which keep none.
 fn may_keep(module: &Module, callee: Func) -> bool {
     let function = module.func(callee);
     function.blocks.is_empty() && !function.symbol().is_some_and(|symbol| symbol.starts_with("nyala_"))

@@ -428,7 +428,7 @@ impl<'p, 'm> Counter<'p, 'm> {
         }
     }
 
-    /// Retains values that are consumed and stay live, once more for each further time they are consumed.
+    /// Retains values once for each time they are consumed, but once less if they are not live afterwards.
     fn retain_for(&mut self, consumed: &[Root], after: &Set) {
         let mut given: FxHashSet<Root> = FxHashSet::default();
         for &root in consumed {
