@@ -2,15 +2,16 @@
 //! Rust toolchain carries.
 //!
 //! It is not linked but loaded by its absolute path when its first function is called (`src/library.rs`): loading takes
-//! longer than to check a program. What is linked in its place is written here: under the name of each of LLVM's C
-//! functions a jump to where the function is.
+//! longer than checking a program. This script writes what is linked instead: for each of LLVM's C functions a jump of
+//! the same name to the function's address.
 
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-// What a function does: it goes where the function is. At first it says which one it is and has it found.
+// The stub of a function: jumps to the function's address. At the first call it passes the function's number to the
+// code that finds it.
 const X86_64_STUB: &str = "
 	movq nyala_llvm_functions+OFFSET(%rip), %r11
 	testq %r11, %r11
@@ -127,7 +128,7 @@ fn write_stubs() -> Result<(), String> {
         let stub = stub.replace("NAME", name).replace("INDEX", &i.to_string()).replace("OFFSET", &(8 * i).to_string());
         text.push_str(&format!("\t.globl {name}\n\t.type {name}, %function\n{name}:\n{stub}"));
     }
-    // Addresses of the functions, once they are known.
+    // Addresses of the functions, once they are found.
     text.push_str("\t.bss\n\t.balign 8\n\t.globl nyala_llvm_functions\n\t.hidden nyala_llvm_functions\n");
     text.push_str(&format!("nyala_llvm_functions:\n\t.zero {}\n\t.text\n", 8 * names.len()));
     for (name, text) in [("stubs.s", &text), ("names.txt", &names.join("\n"))] {
