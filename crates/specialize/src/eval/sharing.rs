@@ -76,7 +76,8 @@ impl Evaluator<'_> {
         let mut noted = Vec::new();
         for (k, Copies { n, known, numbers }) in copies {
             let Some(function) = self.facts.function[k] else { continue };
-            // Sharing helps only if few sets of values remain. Copies that are specialized in other functions would remain.
+            // Sharing helps only if few sets of values remain.
+            // Copies that are specialized in other functions would stay.
             let (returns_help, functions_help) =
                 (n >= MAX_ALIKE * known.len() as u64, n >= MAX_ALIKE * numbers.len() as u64);
             let sharing = match self.hints.earlier.sharing(unit, function) {
