@@ -558,7 +558,7 @@ impl<'a> Checker<'a, '_> {
             }
             checked.push(self.arg(*arg, ty));
         }
-        // Check the arguments that the generator passes to the body.
+        // The expected type of the body, and the generator's result type.
         let target = self.through_pointers(callee_ty);
         let mut mismatched = false;
         let (hint, result) = match self.p.types.kind(target) {

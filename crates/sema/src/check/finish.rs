@@ -105,7 +105,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// An initializer is a constant, or computed from constants.
+    /// Checks that an initializer is a constant, or computed from constants.
     fn check_initializer(&mut self, of: StaticId, root: ExprId) {
         let ast = self.ast();
         let mut computed = false;

@@ -262,7 +262,7 @@ struct Checker<'a, 's> {
     declaring: Declared,
     /// Functions that are used by other code.
     used_fns: FxHashSet<FnId>,
-    /// Bodies and the variables from outside that they use.
+    /// Pairs of a body and an outer variable that it uses.
     shared: Vec<(u32, LocalId)>,
     /// For each body, the body around it; then the bodies of lambdas and functions.
     owner_parents: FxHashMap<u32, u32>,

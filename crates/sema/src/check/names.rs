@@ -14,7 +14,7 @@ pub(super) struct Namespace<'a> {
     /// The program, library or prelude that it belongs to.
     pub root: NsId,
     pub names: FxHashMap<&'a str, Named>,
-    /// `use a::b;` by the name it brings, as an index of the checker's.
+    /// `use a::b;` by the name it brings, as an index into the checker's `uses`.
     uses: FxHashMap<&'a str, usize>,
     /// `use a::*;`
     globs: Vec<usize>,

@@ -17,7 +17,7 @@ const MAX_STEPS: u32 = 50_000;
 #[derive(Clone, PartialEq)]
 pub(super) enum Meets {
     No,
-    /// Open types decide, or several impls do.
+    /// It depends on open types, or several impls apply.
     Open,
     /// A bound of the type parameter.
     Given(TraitRef),

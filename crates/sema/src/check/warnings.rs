@@ -214,7 +214,7 @@ impl<'a> Checker<'a, '_> {
         out
     }
 
-    /// Warns about a name that hides another one of the same function, unless it is a continuation of that one.
+    /// Warns about a name that hides another one of the same function, unless a body rebinds its own parameter.
     pub(super) fn warn_shadowed(&mut self, name: &'a Name) {
         if self.module < self.p.n_libraries || name.is_wildcard() {
             return;
@@ -227,7 +227,7 @@ impl<'a> Checker<'a, '_> {
         });
         if let Some((i, id)) = hidden
             && self.p.local(id).declared != Declared::Implicit
-            // The body goes on with its own parameter.
+            // A body may rebind its own parameter.
             && !(i + 1 == n && self.p.local(id).declared == Declared::Parameter)
         {
             let first = self.p.local(id).span;
