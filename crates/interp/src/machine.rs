@@ -27,7 +27,7 @@ type Result<T> = std::result::Result<T, Box<Fault>>;
 
 /// Limit on the calls of the chain that a fault shows.
 const MAX_CHAIN: usize = 32;
-/// Limit on the bytes of a confined program: of its own memory, and of its frames and records.
+/// Limit on the bytes of a confined program, for its own memory and for its frames and records separately.
 const MAX_CONFINED: usize = 1 << 28;
 
 /// The number of bytes at which abandoned frames are searched for the first time, as their local variables hold memory.
