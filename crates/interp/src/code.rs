@@ -13,13 +13,13 @@ pub type FuncIdx = u32;
 /// Index into [`Machine`](crate::machine::Machine)'s entry points.
 pub type EntryIdx = u32;
 
-/// None of the entry points.
+/// Stands for no entry point.
 pub const NO_ENTRY: EntryIdx = u32::MAX;
 
-/// What an uninitialized word of a local variable holds. A program computes it with a chance of one in 2^64.
+/// The content of an uninitialized word of a local variable. A program computes this value with a probability of 2^-64.
 pub const POISON: u64 = 0x7ff4_6e79_616c_a5a5;
 
-/// One instruction. `d` is where the result goes; lists are ranges of [`Code::lists`].
+/// One instruction. `d` is the result's register, or its first one; lists are ranges of [`Code::lists`].
 #[derive(Clone, Copy, Debug)]
 pub enum Inst {
     Const {
@@ -45,7 +45,7 @@ pub enum Inst {
         d: Reg,
         n: u32,
     },
-    /// A scalar out of an aggregate must be initialized.
+    /// Checks that a scalar taken out of an aggregate is initialized.
     CheckInit {
         a: Reg,
     },
@@ -134,7 +134,7 @@ pub enum Inst {
         a: Reg,
         b: Reg,
     },
-    /// Any arithmetic, checked.
+    /// Arithmetic of any kind, checked.
     Arith {
         op: Op,
         prim: Prim,
@@ -155,24 +155,24 @@ pub enum Inst {
         d: Reg,
         a: Reg,
     },
-    /// The same bits as a number of another type.
+    /// Reinterprets the bits of a number as a number of another type.
     Renormalize {
         from: Prim,
         to: Prim,
         d: Reg,
         a: Reg,
     },
-    /// A call of a function with restricted parameters begins.
+    /// Begins a call of a function with restricted parameters.
     BeginRestricted {
         d: Reg,
     },
-    /// An access at the address, by a parameter of the call.
+    /// Checks an access to the address by a parameter of the call.
     Restricted {
         call: Reg,
         a: Reg,
         access: Access,
     },
-    /// Copies an address that a number divides; reports one that it does not.
+    /// Copies an address, and faults unless it is divisible by `n`.
     Aligned {
         d: Reg,
         a: Reg,
@@ -193,21 +193,21 @@ pub enum Inst {
         b: Reg,
         n: u32,
     },
-    /// The lane of `n` that a register names.
+    /// Copies the lane with index `idx` of a vector of `n` lanes.
     Lane {
         d: Reg,
         a: Reg,
         idx: Reg,
         n: u32,
     },
-    /// Replaces that lane of the `n` that begin at `d`.
+    /// Replaces the lane with index `idx` of the vector of `n` lanes that begins at `d`.
     SetLane {
         d: Reg,
         idx: Reg,
         s: Reg,
         n: u32,
     },
-    /// The lane of two vectors of `n` lanes that a register names.
+    /// Copies the lane with index `idx` of two concatenated vectors of `n` lanes each.
     PickLane {
         d: Reg,
         a: Reg,
@@ -215,14 +215,14 @@ pub enum Inst {
         idx: Reg,
         n: u32,
     },
-    /// The bools of `n` registers as bits of an integer.
+    /// Packs the bools in `n` registers into the bits of an integer.
     Bits {
         prim: Prim,
         d: Reg,
         a: Reg,
         n: u32,
     },
-    /// `d = a + b * size`, the index extended by its sign.
+    /// Computes `d = a + b * size`; the index `b` is sign-extended.
     Lea {
         d: Reg,
         a: Reg,
@@ -269,7 +269,7 @@ pub enum Inst {
         s: Reg,
         layout: u32,
     },
-    /// The old value of a location, which becomes `op` of it and `s`.
+    /// Replaces the value of a location by `op` of it and `s`. The result is the old value.
     Atomic {
         d: Reg,
         a: Reg,
@@ -277,7 +277,8 @@ pub enum Inst {
         s: Reg,
         leaf: Leaf,
     },
-    /// The old value of a location, and whether it is `expected` and is replaced by `s`.
+    /// Replaces the value of a location by `s` if it is `expected`. The results are the old value, and whether it was
+    /// replaced.
     Cmpxchg {
         d: Reg,
         a: Reg,
@@ -285,18 +286,18 @@ pub enum Inst {
         s: Reg,
         leaf: Leaf,
     },
-    /// A value as bytes, then as another value.
+    /// Reinterprets the bytes of a value as a value of another type.
     Reinterpret {
         d: Reg,
         a: Reg,
         from: u32,
         to: u32,
     },
-    /// Memory for a local variable of the frame, uninitialized.
+    /// Allocates memory for a local variable of the frame, uninitialized.
     Slot {
         d: Reg,
         layout: u32,
-        /// A new one each time, which does not end with the frame.
+        /// Each execution allocates a new variable, which does not end with the frame.
         outlives: bool,
     },
     Alloc {
@@ -304,13 +305,13 @@ pub enum Inst {
         n: Reg,
         layout: u32,
     },
-    /// A function value with captured words.
+    /// Makes a function value with captured words.
     MakeClosure {
         d: Reg,
         entry: EntryIdx,
         list: u32,
     },
-    /// A continuation of this frame as a value.
+    /// Makes a value of a continuation of this frame.
     MakeCont {
         d: Reg,
         entry: EntryIdx,
@@ -331,7 +332,7 @@ pub enum Inst {
         then: u32,
         els: u32,
     },
-    /// Compares integers or bools.
+    /// Branches on the equality of integers or bools.
     BranchEq {
         a: Reg,
         b: Reg,
@@ -344,7 +345,7 @@ pub enum Inst {
         then: u32,
         els: u32,
     },
-    /// Compares signed integers.
+    /// Branches on `a < b`, for signed integers.
     BranchLt {
         a: Reg,
         b: Reg,
@@ -357,15 +358,16 @@ pub enum Inst {
         then: u32,
         els: u32,
     },
-    /// Calls a function; the list has its parameters' words, then the captured ones. The last of all is a continuation of
-    /// this frame that is made here, unless `then` is [`NO_ENTRY`].
+    /// Calls a function. The list has the words of its parameters, then the captured ones. A continuation of this frame
+    /// that is made here follows as the last word, unless `then` is [`NO_ENTRY`].
     Call {
         func: FuncIdx,
         list: u32,
         leave: Leave,
         then: EntryIdx,
     },
-    /// Ends the function as [`Leave::Free`] with a call of itself, whose arguments are where its parameters were.
+    /// Ends the function as [`Leave::Free`] does, with a call of itself whose arguments are already in the parameters'
+    /// registers.
     Again {
         to: u32,
     },
@@ -381,23 +383,23 @@ pub enum Inst {
         list: u32,
         leave: Leave,
     },
-    /// A loop of lanes, or a kernel: the list has the arguments of the builtin but for `mem`.
+    /// Starts a loop of lanes, or a kernel. The list has the arguments of the builtin except `mem`.
     Lanes {
         is_kernel: bool,
         list: u32,
         leave: Leave,
     },
-    /// A number of the work item.
+    /// A number of the current work item.
     WorkItem {
         d: Reg,
         what: Reg,
         axis: Reg,
     },
-    /// What cannot happen.
+    /// Reports something that cannot happen, as a bug of the compiler.
     Fail {
         text: u32,
     },
-    /// What the interpreter cannot do, and perhaps nobody.
+    /// Refuses something that the interpreter does not support, or with `by_all`, no engine does.
     Refuse {
         text: u32,
         by_all: bool,
@@ -405,7 +407,7 @@ pub enum Inst {
 }
 
 impl Inst {
-    /// Registers that must be initialized here.
+    /// The registers that the instruction checks to be initialized.
     pub fn checked(&self) -> [Option<Reg>; 2] {
         match *self {
             Inst::AddI32 { a, b, .. }
@@ -429,7 +431,7 @@ impl Inst {
         }
     }
 
-    /// Where a branch goes on if its condition holds, and where otherwise.
+    /// The target of a branch if its condition holds, and the target if not.
     pub fn branch_targets(&mut self) -> Option<[&mut u32; 2]> {
         match self {
             Inst::Branch { then, els, .. }
@@ -443,25 +445,25 @@ impl Inst {
     }
 }
 
-/// What becomes of the frame at a call.
+/// How a call treats the current frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leave {
-    /// A continuation of this frame goes along.
+    /// The frame stays: the call gets a continuation of it.
     Stay,
-    /// The function is over; no local variable of it is in memory.
+    /// The function is over, and none of its local variables are in memory.
     Free,
-    /// The function is over, and with it the local variables that are in memory.
+    /// The function is over, and its local variables in memory are freed.
     FreeSlots,
-    /// The function is over, but who knows whether its frame is: marking will tell.
+    /// The function is over, but the frame may still be in use: it is found by marking.
     Forget,
-    /// A local variable's address goes along: the frame ends when the callee returns.
+    /// The call gets the address of a local variable: the frame ends when the callee returns.
     Release,
-    /// A local variable's address goes to a function that does not return, or to a block of another function: the frame ends
-    /// with that one's.
+    /// A function that does not return, or a block of another function, gets the address of a local variable: the frame
+    /// ends together with the frame of that function.
     Keep,
 }
 
-/// Instructions and what they refer to by index: of one function, then of all.
+/// Instructions and the tables that they index, of one function at first, then of all.
 #[derive(Debug, Default)]
 pub struct Code {
     pub insts: Vec<Inst>,
@@ -479,7 +481,7 @@ impl Code {
         &self.lists[at as usize + 1..at as usize + 1 + n]
     }
 
-    /// Appends another function's code; gives the index of its first instruction.
+    /// Appends another function's code. Returns the index of its first instruction.
     pub fn append(&mut self, other: Code) -> u32 {
         let start = self.insts.len() as u32;
         let (consts, lists) = (self.consts.len() as u32, self.lists.len() as u32);
@@ -523,27 +525,27 @@ pub struct Function {
     /// Its first instruction.
     pub start: u32,
     pub n_regs: u32,
-    /// Words of parameters; they come first.
+    /// The number of words of parameters, which are the first registers.
     pub n_params: u32,
-    /// Captured words; they come next.
+    /// The number of captured words, which are the next registers.
     pub n_captured: u32,
     /// The parameter that is the return continuation.
     pub ret: Option<Reg>,
-    /// Where the continuation stands that a released frame goes on with.
+    /// The register with the continuation at which a released frame goes on.
     pub release: Reg,
-    /// It may be one of this very frame, which then ends when it is abandoned.
+    /// That continuation may be one of this very frame, which then ends when it is abandoned.
     pub may_hold_own: bool,
     /// Registers that hold functions or continuations.
     pub closures: Vec<Reg>,
-    /// Which of the captured words do.
+    /// Those of the captured words that hold functions or continuations.
     pub captured_closures: Vec<Reg>,
-    /// Registers that hold addresses of memory of the frame, zero if it has none yet.
+    /// Registers that hold addresses of the frame's variables in memory, 0 for those not allocated yet.
     pub slots: Vec<Reg>,
     /// Entry points of its blocks, to be moved with the code.
     pub entries: Vec<EntryIdx>,
 }
 
-/// Where a closure's code begins.
+/// The target of a closure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// The end of the run: what `run` returns.

@@ -1,8 +1,8 @@
-//! Makes a register program of a function.
+//! Compiles a function to a register program.
 //!
 //! Each value has registers of its own, one for each word. Effects are computed in the block that owns their `mem`, in
-//! its order. Other operations are computed where a block first needs them, so that nothing faults which the program
-//! would not have computed; what a dominating block has computed is not computed again.
+//! its order. Other operations are computed where a block first needs them, so that no operation faults that the
+//! program would not have executed. A value computed in a dominating block is not computed again.
 
 mod closures;
 mod control;
@@ -28,16 +28,16 @@ struct Compiler<'c, 'w> {
     scope: Scope,
     out: Function,
     code: Code,
-    /// Registers of what is computed here.
+    /// Registers of the values that are available in the current block.
     available: FxHashMap<Val, Reg>,
     undo: Vec<(Val, Option<Reg>)>,
     block_params: FxHashMap<Cont, Reg>,
-    /// Of local variables: their words, or the address of their memory.
+    /// For each local variable, the registers of its words, or the register of its address in memory.
     slots: FxHashMap<Val, Reg>,
-    /// Where continuations of other functions' frames are, which stay for their sake.
+    /// By function, the register with a continuation of that function's frame, which has to stay alive.
     frames: FxHashMap<Cont, Reg>,
     pcs: FxHashMap<Cont, u32>,
-    /// Instructions whose targets are blocks.
+    /// Instructions whose targets are blocks, to be filled in later.
     fixups: Vec<(usize, usize, Cont)>,
     entries: FxHashMap<Cont, EntryIdx>,
     consts: FxHashMap<u64, u32>,
@@ -118,7 +118,7 @@ impl Compiler<'_, '_> {
     }
 
     fn emit(&mut self, inst: Inst) {
-        // What an instruction looks at itself need not be looked at just before.
+        // A check is redundant if the next instruction checks the same register itself.
         while self.code.insts.len() > self.label
             && let Some(&Inst::CheckInit { a }) = self.code.insts.last()
             && inst.checked().contains(&Some(a))
@@ -180,7 +180,7 @@ impl Compiler<'_, '_> {
             let reg = self.alloc(ty)?;
             self.slots.insert(slot, reg);
         }
-        // What the frame has of memory is told by its registers, from the first on.
+        // The first registers of the frame hold the addresses of its variables in memory.
         for slot in self.scope.memory_slots.clone() {
             let d = self.alloc(w.ty(slot))?;
             self.slots.insert(slot, d);
@@ -204,7 +204,8 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Where a jump goes, or a branch if its condition holds, or otherwise.
+    /// Sets a target of the jump or branch at `at`. For a branch, `which` is 0 for the target if the condition holds,
+    /// else 1.
     fn set_target(&mut self, at: usize, which: usize, pc: u32) {
         match &mut self.code.insts[at] {
             Inst::Jump { to } => *to = pc,
@@ -212,7 +213,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Type of a value's words: of a slot or allocation, its address.
+    /// The type of a value's words. For a slot or allocation, that of its address.
     fn value_ty(&self, v: Val) -> Ty {
         self.w.ty(v)
     }
@@ -222,7 +223,7 @@ impl Compiler<'_, '_> {
         ptr.and_then(|p| self.w.types.pointee(p)).ok_or_else(|| bug("a slot of no type"))
     }
 
-    /// Blocks in preorder of the dominator tree, so that what dominators computed is at hand.
+    /// Compiles the blocks in preorder of the dominator tree, so that values computed in dominators are available.
     fn walk(&mut self) -> Result<()> {
         let n = self.scope.blocks.len();
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); n];
@@ -290,7 +291,7 @@ impl Compiler<'_, '_> {
         self.emit(Inst::Const { d, index });
     }
 
-    /// The operand without annotations for the partial evaluator.
+    /// The operand below all annotations for the partial evaluator.
     fn strip(&self, mut v: Val) -> Val {
         while matches!(self.w.as_op(v), Some(Op::Hlt | Op::Unfold | Op::Run)) {
             v = self.w.args(v)[0];
@@ -298,7 +299,7 @@ impl Compiler<'_, '_> {
         v
     }
 
-    /// Registers of a value, computed now if need be.
+    /// The registers of a value, which is computed now if it is not available.
     fn need(&mut self, v: Val) -> Result<Reg> {
         let v = self.strip(v);
         if let Some(&reg) = self.available.get(&v) {
@@ -361,7 +362,7 @@ impl Compiler<'_, '_> {
         self.available.get(&v).copied().ok_or_else(|| bug("a value that is not computed"))
     }
 
-    /// Operands that must be in registers; literal indices need not.
+    /// The operands that must be in registers. Literal indices need not be.
     fn operands(&self, v: Val) -> Vec<Val> {
         let w = self.w;
         let args = w.args(v);
@@ -384,7 +385,7 @@ impl Compiler<'_, '_> {
         i32::try_from(self.w.as_lit(v)? as i64).ok()
     }
 
-    /// A register of an operand that is known to be computed.
+    /// The register of an operand that has been computed.
     fn reg(&self, v: Val) -> Result<Reg> {
         self.available.get(&self.strip(v)).copied().ok_or_else(|| bug("an operand that is not computed"))
     }
@@ -396,7 +397,7 @@ impl Compiler<'_, '_> {
         at
     }
 
-    /// A total operation whose operands are computed.
+    /// Compiles a total operation whose operands have been computed.
     fn operation(&mut self, op: Op, v: Val) -> Result<Reg> {
         let w = self.w;
         let args = w.args(v);
@@ -446,7 +447,7 @@ impl Compiler<'_, '_> {
             Op::Splat => {
                 let (s, n) = (self.reg(args[0])?, self.n_words(w.ty(args[0]))?);
                 let total = self.n_words(ty)?;
-                // By doubling: few instructions for many words.
+                // Copy by doubling, which takes few instructions for many words.
                 if total > 0 {
                     self.copy(d, s, n);
                     let mut done = n;
@@ -530,7 +531,7 @@ impl Compiler<'_, '_> {
         Ok(d)
     }
 
-    /// A lane-wise operation on vectors, one lane after the other.
+    /// Compiles a lane-wise operation on vectors, one lane after the other.
     fn lanes(&mut self, op: Op, prim: Prim, n: u32, d: Reg, v: Val) -> Result<()> {
         let w = self.w;
         let mut operands = Vec::new();
@@ -573,7 +574,7 @@ impl Compiler<'_, '_> {
 
     fn copy(&mut self, d: Reg, s: Reg, n: u32) {
         match n {
-            // One by one where that is as good as at once.
+            // Few words are copied one by one, if the order does not matter.
             0..=4 if s + n <= d || d <= s => (0..n).for_each(|i| self.emit(Inst::Copy { d: d + i, s: s + i })),
             n => self.emit(Inst::CopyMany { d, s, n }),
         }
@@ -622,7 +623,7 @@ impl Compiler<'_, '_> {
         let idx = w.as_lit(w.args(v)[1]).ok_or_else(|| bug("an index that is no literal"))?;
         let start = self.l.layouts.part_start(w.ty(aggregate), idx) as u32;
         let reg = self.reg(aggregate)? + start;
-        // What was copied as a part may be uninitialized; its use as a scalar is not.
+        // A part that was copied with its aggregate may be uninitialized, but not once it is used as a scalar.
         let copied =
             matches!(w.node(aggregate), Node::Param(..) | Node::Op(Op::Load | Op::Extract | Op::Select | Op::Insert));
         if copied
@@ -692,7 +693,7 @@ impl Compiler<'_, '_> {
 
     // Effects.
 
-    /// Registers of the place of a local variable that is kept in registers.
+    /// The registers of the part of a local variable that an address means, if the variable is kept in registers.
     fn place(&mut self, address: Val) -> Result<Option<Reg>> {
         let Some((slot, path)) = self.scope.places.get(&self.strip(address)) else { return Ok(None) };
         let (slot, path) = (*slot, path.clone());
@@ -705,8 +706,8 @@ impl Compiler<'_, '_> {
         Ok(Some(reg))
     }
 
-    /// Of the address of a number in an array that nothing else has computed yet: registers of the array's address and
-    /// of the index, and the size.
+    /// For the address of a number in an array, if nothing else has computed that address yet: the registers of the
+    /// array's address and of the index, and the element size in bytes.
     fn element(&mut self, address: Val, ty: Ty) -> Result<Option<(Reg, Reg, u32)>> {
         let (w, address) = (self.w, self.strip(address));
         let is_number = matches!(w.types.kind(ty), TyKind::Prim(_));
@@ -794,7 +795,7 @@ impl Compiler<'_, '_> {
                     }
                 }
             }
-            // One thread runs at a time, in order; nothing is cached, no hardware made.
+            // No-ops here: one thread runs at a time, in order, and there are no caches or pipelines.
             Op::Fence | Op::Prefetch | Op::Pipeline => {}
             Op::WorkItem => {
                 let (what, axis) = (self.need(args[1])?, self.need(args[2])?);

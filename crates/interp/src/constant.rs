@@ -1,9 +1,10 @@
-//! What was computed, as a value of the graph.
+//! Converts computed words to a value of the graph.
 
 use crate::UNINITIALIZED;
 use nyala_ir::{Op, Ty, TyKind, Val, World};
 
-/// The value of a type that has the next of these words, as [`run`](crate::run) gives them; why there is none. Types are as deep as their source, which is limited.
+/// Takes a value of type `ty` from the front of `words`, which are in the form that [`run`](crate::run) returns. The
+/// error says why there is no such value. The recursion is as deep as the type, whose nesting the compiler limits.
 pub fn constant(w: &mut World, ty: Ty, words: &mut &[u64]) -> Result<Val, &'static str> {
     let parts: Vec<Ty> = match *w.types.kind(ty) {
         TyKind::Prim(_) | TyKind::Ptr { .. } => {
@@ -22,7 +23,7 @@ pub fn constant(w: &mut World, ty: Ty, words: &mut &[u64]) -> Result<Val, &'stat
         TyKind::Array(elem, n) => {
             let mut rest = *words;
             constant(w, elem, &mut rest)?;
-            // However many there are of nothing.
+            // The elements have no words, so their number does not matter.
             if rest.len() == words.len() {
                 return Ok(w.undef(ty));
             }

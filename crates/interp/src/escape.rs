@@ -1,5 +1,5 @@
-//! Parameters whose addresses calls may leave in memory: who passes the address of a variable of its own to one of these
-//! must not end before what it calls then has returned.
+//! Finds parameters whose addresses may be left in memory by a call. If a function passes the address of one of its
+//! variables to such a parameter, its frame must not end before its callee in tail position has returned.
 
 use crate::scope::Program;
 use nyala_base::SideTable;
@@ -7,7 +7,7 @@ use nyala_ir::{Cont, Effect, Node, Op, Ty, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Program<'_> {
-    /// Whether the i-th argument of a call may come into memory that is not the callee's.
+    /// Whether a call may store its i-th argument in memory that is not the callee's own.
     pub(crate) fn may_store(&mut self, callee: Cont, i: usize) -> bool {
         if self.stored.is_none() {
             self.stored = Some(self.find_stored());
@@ -16,11 +16,11 @@ impl Program<'_> {
         self.w.params(callee).get(i).is_some_and(|&p| stored.is_some_and(|stored| stored[p]))
     }
 
-    /// Parameters, and local variables, of which the value or what they hold may come into memory that is no variable of
-    /// the function.
+    /// Finds the parameters and local variables whose value, or contents, may be stored in memory other than the
+    /// variables of the function.
     fn find_stored(&self) -> SideTable<Val, bool> {
         let (w, mut memo) = (self.w, FxHashMap::default());
-        // Where to from where.
+        // By destination, the parameters and variables whose values flow there.
         let mut sources: SideTable<Val, Vec<Val>> = SideTable::default();
         let mut stored: SideTable<Val, bool> = SideTable::default();
         let mut work = Vec::new();
@@ -54,7 +54,7 @@ impl Program<'_> {
         stored
     }
 
-    /// The parameters and variables that a value is, points into, or was read from.
+    /// The parameters and variables that a value is, points into, or was loaded from.
     fn addresses(&self, v: Val, memo: &mut FxHashMap<Ty, bool>) -> Vec<Val> {
         let (w, mut found) = (self.w, Vec::new());
         let mut seen: FxHashSet<Val> = FxHashSet::default();
@@ -62,7 +62,7 @@ impl Program<'_> {
         while let Some(v) = work.pop() {
             match w.node(v) {
                 Node::Op(Op::Slot) => found.push(v),
-                // Of what makes memory, or reads it: the address.
+                // From an operation that allocates or reads memory, only the address counts.
                 Node::Op(op) if op.effect() != Effect::Total => work.extend(w.args(v).get(1)),
                 _ if !self.can_hold(w.ty(v), memo) || !seen.insert(v) => {}
                 Node::Param(..) => found.push(v),

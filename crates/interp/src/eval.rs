@@ -58,7 +58,7 @@ pub fn overflow(op: Op, prim: Prim, a: u64, b: u64) -> Box<Fault> {
     signed_overflow::error(&format!("{} {sign} {}", show(prim, a), show(prim, b)), prim.name()).into()
 }
 
-/// Functions of numbers: those of bits, the exact ones, and the C library's.
+/// Evaluates a math operation: bit operations, exact functions, and those of the C library.
 pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
     if prim.is_int() {
         return match op {
@@ -90,7 +90,7 @@ pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
                 Op::Pow => $x.powf($y),
                 Op::Atan2 => $x.atan2($y),
                 Op::Fmin | Op::Fmax => {
-                    // The other operand if one is NaN; -0 is less than +0, as everywhere.
+                    // If one operand is NaN, the result is the other one. -0 is less than +0, as everywhere.
                     let less = $x < $y || ($x == $y && $x.is_sign_negative());
                     match ($x.is_nan(), $y.is_nan()) {
                         (true, _) => $y,
@@ -114,7 +114,7 @@ pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
         return bits;
     }
     match prim {
-        // In single precision, as compiled code does it.
+        // Computed in single precision, as in compiled code.
         Prim::F16 => {
             let (x, y) = (half_value(args[0]), half_value(args[1]));
             let r: f32 = library!(x, y);
@@ -133,7 +133,7 @@ pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
     }
 }
 
-/// What the processor's own approximation gives, as in compiled code.
+/// Evaluates the processor's own approximation, as compiled code does.
 pub fn approximate(op: Op, prim: Prim, bits: u64) -> Result<u64, Box<Fault>> {
     use nyala_runtime::Approximation::*;
     let which = match op {
@@ -152,7 +152,7 @@ pub fn approximate(op: Op, prim: Prim, bits: u64) -> Result<u64, Box<Fault>> {
     })
 }
 
-/// What an atomic operation writes.
+/// The value that an atomic operation writes.
 pub fn atomic(op: u64, leaf: Leaf, old: u64, v: u64) -> Result<u64, Box<Fault>> {
     let prim = match leaf {
         Leaf::Prim(prim) => Some(prim),

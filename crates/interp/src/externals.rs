@@ -1,4 +1,4 @@
-//! What lies outside of functions: globals, foreign functions, entry points.
+//! Objects outside of functions: globals, foreign functions, entry points.
 
 use crate::code::{Entry, EntryIdx, FuncIdx};
 use crate::diagnostics;
@@ -14,24 +14,25 @@ use rustc_hash::FxHashMap;
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
 
-/// What a foreign function is for the interpreter.
+/// How the interpreter executes a foreign function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ForeignKind {
     Call(usize),
-    /// Allocation is the checked memory's.
+    /// Allocates from the checked memory.
     Alloc,
     AllocArray,
     Free,
-    /// The end of the program, with a message.
+    /// Ends the program with a message.
     Panic,
     Sync(usize),
-    /// As the plain ones, after the device's number: of other devices than the CPU these functions know.
+    /// Like the plain ones, but the first argument is a device number. These functions also accept devices other than
+    /// the CPU.
     DeviceAlloc(usize),
     DeviceFree(usize),
     DeviceCopy(usize),
-    /// Of a size and an alignment.
+    /// Allocates, with a size and an alignment as arguments.
     AlignedAlloc,
-    /// What lanes do together, or ask.
+    /// An operation across lanes, or a query of the lane.
     Lanes(LaneOp),
 }
 
@@ -41,7 +42,7 @@ pub struct Foreign {
     pub kind: ForeignKind,
     pub args: Vec<FfiType>,
     pub ret: FfiType,
-    /// Its type is not `-> !`.
+    /// Whether its type is not `-> !`.
     pub returns: bool,
 }
 
@@ -204,7 +205,7 @@ impl<'w> Linker<'w> {
         Ok(f)
     }
 
-    /// The address of a global, which is made and filled when it is first asked for.
+    /// The address of a global, which is allocated and initialized on the first request.
     pub fn global(&mut self, g: Global) -> Result<usize> {
         let mut pending = Vec::new();
         let address = self.global_address(g, &mut pending)?;

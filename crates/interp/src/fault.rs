@@ -1,14 +1,14 @@
-//! What ends a checked execution early.
+//! The faults that end a checked execution early.
 
 use crate::diagnostics;
 use nyala_base::{Diagnostic, Span};
 
-/// Undefined behavior or a limit, with where it happened.
+/// Undefined behavior or an exceeded limit, and where it happened.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// What is wrong, and where if known.
+    /// The error, with its place if that is known.
     what: Diagnostic,
-    /// Function and place of the call, innermost first; at most some dozens.
+    /// The functions called and the places of their calls, innermost first; at most some dozens.
     pub chain: Vec<(String, Span)>,
 }
 
@@ -23,19 +23,19 @@ impl Fault {
         self.what.code
     }
 
-    /// Whether it is the program's doing while it ran, as opposed to something that this compiler cannot run.
+    /// Whether the program's execution is at fault, as opposed to a construct that the compiler cannot run.
     pub fn is_of_execution(&self) -> bool {
         crate::diagnostics::CODES.iter().any(|c| c.name() == self.code())
     }
 
-    /// Where it happened, unless it has a place of its own.
+    /// Sets the place of the fault, unless it has one already.
     pub(crate) fn set_span(&mut self, span: Span) {
         if self.what.primary.span.is_none() {
             self.what.primary.span = span;
         }
     }
 
-    /// It happened while the program was compiled: no other engine helps.
+    /// Notes that the fault happened at compile time, so that advice to use another engine is removed.
     pub(crate) fn confine(&mut self) {
         let hints = &mut self.what.hints;
         let n = hints.len();
@@ -49,7 +49,7 @@ impl Fault {
     pub fn diagnostic(&self) -> Diagnostic {
         let mut diagnostic = self.what.clone();
         for (name, span) in self.chain.iter().take(8) {
-            // A recursion comes by the same place again and again.
+            // A recursion passes the same place again and again.
             if !span.is_none() && diagnostic.others.iter().all(|l| l.span != *span) {
                 diagnostic = diagnostic.other(*span, format!("`{name}` called here"));
             }
@@ -62,10 +62,10 @@ pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Fault> {
     diagnostics::bug::error(Span::NONE, format!("in the interpreter: {message}")).into()
 }
 
-/// A way around what only the interpreter cannot do.
+/// The advice for something that only the interpreter does not support.
 pub(crate) const NATIVE: &str = "run it with `--engine jit`, which compiles it";
 
-/// Something that only the interpreter cannot do.
+/// The fault for something that only the interpreter does not support.
 pub(crate) fn limitation(message: impl Into<String>) -> Box<Fault> {
     diagnostics::limitation::error(Span::NONE, message, NATIVE).into()
 }

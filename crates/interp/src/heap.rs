@@ -1,29 +1,29 @@
-//! Frames and captured values: records of words, found by index, given back at once or by marking.
+//! Frames and captured values: records of words, found by index, and released at once or by marking.
 
 use crate::code::{FuncIdx, Reg};
 use rustc_hash::FxHashMap;
 
 /// Index of a record.
 pub type Frame = u32;
-/// No record: closures that capture nothing.
+/// Stands for no record, in closures that capture nothing.
 pub const NONE: Frame = u32::MAX;
 
-/// Index of a size that records have, in words.
+/// Index of a size class of records.
 pub type Class = u32;
-/// How many words there may be: 1 GiB.
+/// Limit on the words of all records: 1 GiB.
 pub const MAX_WORDS: usize = 1 << 27;
 
 const GEN_MASK: u16 = 0xfff;
-/// Where a closure names its entry point.
+/// The position of the entry point's bits in a closure.
 pub const ENTRY_SHIFT: u32 = 44;
 
-/// What a record is.
+/// The use of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Free,
     /// The registers of a function's activation.
     Frame(FuncIdx),
-    /// What a value of this function captured.
+    /// The values that a function value captured.
     Captured(FuncIdx),
 }
 
@@ -33,25 +33,25 @@ pub enum Kind {
 pub struct Record {
     pub base: u32,
     pub kind: Kind,
-    /// Of its size.
+    /// The class of its size.
     pub class: Class,
     /// Counts how often the record was given back, so that stale references are recognized.
     generation: u16,
     marked: bool,
-    /// Of what is free: the next of its class.
+    /// For a free record, the next free one of its class.
     pub next: Frame,
-    /// Of a frame: behind the call.
+    /// For a frame, the position after the call that it made.
     pub called_at: u32,
 }
 
 impl Record {
-    /// It is another one from now on.
+    /// Starts another generation, so that older references to the record become stale.
     #[inline]
     pub fn renew(&mut self) {
         self.generation = (self.generation + 1) & GEN_MASK;
     }
 
-    /// It is the first of its class to be used again.
+    /// Frees the record, which becomes the first of its class to be reused.
     #[inline]
     pub fn release(&mut self, frame: Frame, free: &mut [Frame]) {
         self.renew();
@@ -59,13 +59,13 @@ impl Record {
         self.next = std::mem::replace(&mut free[self.class as usize], frame);
     }
 
-    /// A closure of it.
+    /// A closure that refers to the record.
     #[inline]
     pub fn closure(&self, entry: u32, frame: Frame) -> Closure {
         Closure((entry as u64) << ENTRY_SHIFT | (self.generation as u64) << 32 | frame as u64)
     }
 
-    /// Whether it is still the one that a closure was made for.
+    /// Whether the record still is the one that a closure was made for.
     #[inline]
     pub fn is(&self, closure: Closure) -> bool {
         self.generation == closure.generation()
@@ -76,7 +76,7 @@ impl Record {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Closure(pub u64);
 
-/// How many entry points a closure can name.
+/// Limit on the entry points that a closure can name.
 pub const MAX_ENTRIES: usize = 1 << 20;
 
 impl Closure {
@@ -86,7 +86,7 @@ impl Closure {
     pub fn frame(self) -> Frame {
         self.0 as u32
     }
-    /// The same of another entry point.
+    /// A closure with this record and another entry point.
     pub fn at(self, entry: u32) -> Closure {
         Closure((entry as u64) << ENTRY_SHIFT | self.0 & ((1 << ENTRY_SHIFT) - 1))
     }
@@ -94,22 +94,23 @@ impl Closure {
         (self.0 >> 32) as u16 & GEN_MASK
     }
 
-    /// A closure without a record, of an entry of which there are several: so much of the number is kept as tells them apart.
+    /// A closure without a record, for one of several activations of an entry point. The low bits of `number` tell them
+    /// apart.
     pub fn numbered(entry: u32, number: usize) -> Closure {
         Closure((entry as u64) << ENTRY_SHIFT | ((number as u64) & GEN_MASK as u64) << 32 | NONE as u64)
     }
 
-    /// Whether it was made with this number.
+    /// Whether the closure was made with this number.
     pub fn has_number(self, number: usize) -> bool {
         self.generation() == number as u16 & GEN_MASK
     }
 }
 
-/// All there is, each on its own.
+/// Separate borrows of the heap's parts.
 pub struct Parts<'a> {
     pub words: &'a mut [u64],
     pub records: &'a mut [Record],
-    /// The first record to use again of each class.
+    /// The first free record of each class.
     pub free: &'a mut [Frame],
 }
 
@@ -119,14 +120,14 @@ pub struct Heap {
     pub words: Vec<u64>,
     pub records: Vec<Record>,
     classes: FxHashMap<u32, Class>,
-    /// Words of the records of each class.
+    /// The number of words of the records of each class.
     sizes: Vec<u32>,
-    /// The first record to use again of each class.
+    /// The first free record of each class.
     free: Vec<Frame>,
-    /// Records in use after the last marking, and added since.
+    /// The number of records in use after the last marking, and of those added since.
     live_after: usize,
     made: usize,
-    /// All words at the last marking.
+    /// The number of words at the last marking.
     words_then: usize,
     max_words: usize,
 }
@@ -146,15 +147,15 @@ impl Heap {
         })
     }
 
-    /// Whether it is time to look for abandoned records, so many steps after the last time: there are many new ones, or those
-    /// that were free then have been used since.
+    /// Whether to search for abandoned records, `steps` after the last search. It is time if many records are new, or
+    /// if many steps were taken.
     pub fn wants_marking(&self, steps: u64) -> bool {
         steps > 2 * (self.records.len() as u64).max(1 << 16)
             || self.made > (1 << 18).max(self.live_after)
             || self.words.len() > 2 * self.words_then + (1 << 22)
     }
 
-    /// A record of that class that was given back.
+    /// A free record of that class, if there is one.
     #[inline]
     pub fn reuse(&mut self, kind: Kind, class: Class) -> Option<Frame> {
         let frame = self.free[class as usize];
@@ -164,7 +165,7 @@ impl Heap {
         Some(frame)
     }
 
-    /// A new one.
+    /// Adds a new record.
     pub fn add(&mut self, kind: Kind, class: Class) -> Frame {
         self.made += 1;
         let base = self.words.len() as u32;
@@ -195,7 +196,7 @@ impl Heap {
         }
     }
 
-    /// Whether the closure's record is still the one it was made for.
+    /// Whether the record of a closure still is the one that it was made for.
     #[inline]
     pub fn is_alive(&self, closure: Closure) -> bool {
         let frame = closure.frame();
@@ -207,8 +208,9 @@ impl Heap {
         self.records[frame as usize].base as usize
     }
 
-    /// Marks what can be reached from `roots`; `refs` gives the registers of a record that hold closures, `others` the records
-    /// that a frame has by way of memory, `owner` the frame whose variable an address leads into.
+    /// Marks the records that can be reached from `roots`. `refs` returns the registers of a record that hold closures,
+    /// `others` the records that a frame refers to through memory, `owner` the frame whose variable an address points
+    /// into.
     pub fn mark<'a>(
         &mut self,
         roots: Vec<Frame>,
@@ -240,7 +242,7 @@ impl Heap {
         })
     }
 
-    /// The records that were not marked; marks are cleared.
+    /// Returns the records that were not marked, and clears all marks.
     pub fn sweep(&mut self) -> Vec<Frame> {
         let mut dead = Vec::new();
         let mut live = 0;

@@ -1,18 +1,18 @@
-//! Lanes: iterations that wait for each other, of a `vectorize` or a block of work items. A lane needs no stack of its
-//! own: it is the continuation that it goes on at, and what that gets.
+//! Lanes: iterations that wait for each other, of a `vectorize` loop or of a block of work items. A lane needs no stack
+//! of its own. It consists of the continuation at which it goes on, and its arguments.
 
 use crate::code::POISON;
 use crate::heap::Closure;
 use nyala_base::Span;
 use nyala_ir::{LaneOp, WorkItem};
 
-/// A lane that has come to an operation.
+/// A lane that waits at an operation across lanes.
 #[derive(Clone, Debug)]
 pub struct Waiting {
     pub op: LaneOp,
     pub args: Vec<u64>,
     pub ret: Closure,
-    /// The place in the code, those of the calls that led there; where there are very many, of the last ones.
+    /// The place in the code, and those of the calls that led there; at most the innermost ones.
     pub path: Vec<u32>,
 }
 
@@ -26,13 +26,13 @@ pub enum State {
 
 pub struct Lane {
     pub state: State,
-    /// Its number in the block.
+    /// Its number in the block of work items.
     pub item: u64,
-    /// How many pieces of common memory it has asked for.
+    /// The number of its requests for shared memory so far.
     pub n_shared: usize,
 }
 
-/// The blocks of a kernel, and which of them runs; x, y, z.
+/// The blocks of a kernel, and which of them runs. Arrays are in the order x, y, z.
 pub struct Grid {
     pub block_size: [u32; 3],
     pub blocks: [u32; 3],
@@ -40,8 +40,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid of so many work items, in as many blocks of so many as hold them all. `Err`: how many there were to be in a
-    /// block that has none.
+    /// A grid of `items` work items, in as few blocks of size `block_size` as hold them all. If some block size is not
+    /// positive, the error is the number of work items on that axis.
     pub fn new(items: [i32; 3], block_size: [i32; 3]) -> Result<Grid, i32> {
         if let Some(axis) = (0..3).find(|&axis| block_size[axis] <= 0) {
             return Err(items[axis]);
@@ -51,12 +51,12 @@ impl Grid {
         Ok(Grid { block_size, blocks, block: [0; 3] })
     }
 
-    /// How many work items a block has.
+    /// The number of work items in a block.
     pub fn n_items(&self) -> u64 {
         self.block_size.iter().map(|&n| u64::from(n)).fold(1, u64::saturating_mul)
     }
 
-    /// Goes on to the next block, x first; whether there is one.
+    /// Advances to the next block, x first. Returns whether there is one.
     pub fn advance(&mut self) -> bool {
         for axis in 0..3 {
             self.block[axis] += 1;
@@ -68,7 +68,7 @@ impl Grid {
         false
     }
 
-    /// A number of a work item of the block.
+    /// The number `what` of a work item of the current block, on one axis.
     pub fn number(&self, what: WorkItem, axis: usize, item: u64) -> u32 {
         match what {
             WorkItem::Thread => {
@@ -85,26 +85,26 @@ impl Grid {
 /// Lanes that run together.
 pub struct Group {
     pub body: Closure,
-    /// Where to go on after all of them.
+    /// The continuation after all of them.
     pub next: Closure,
-    /// The first iteration that is to come, and the end.
+    /// The first iteration that has not been started. `hi` is the end of the loop.
     pub at: i64,
     pub hi: i64,
     pub width: u64,
-    /// Those that have been started, and which of them runs; the ones behind it may be ready.
+    /// The lanes that have been started. `current` is the one that runs; those after it may be ready.
     pub lanes: Vec<Lane>,
     pub current: usize,
     /// The grid, if they are the work items of a block.
     pub grid: Option<Grid>,
-    /// Address and size of common memory, in the order in which the lanes ask for it.
+    /// Address and size of each piece of shared memory, in the order of the requests.
     pub shared: Vec<(usize, usize)>,
     pub item: u64,
-    /// Where it was begun.
+    /// The place where the group was started.
     pub span: Span,
 }
 
 impl Group {
-    /// What may refer to records.
+    /// The words that may refer to records.
     pub fn words(&self) -> impl Iterator<Item = u64> {
         let of_lanes = self.lanes.iter().flat_map(|lane| match &lane.state {
             State::Ready(k, words) => [&[k.0], &words[..]].concat(),
@@ -128,8 +128,8 @@ impl Group {
         None
     }
 
-    /// Lets all lanes that wait go on with what their operation gives; two that wait at different ones, or came to it by
-    /// different calls, if they do, by their numbers and the places where their ways differ.
+    /// Lets all waiting lanes go on with the results of their operation. If two of them wait at different operations,
+    /// or reached one by different calls, returns an error with their numbers and the places where their paths differ.
     pub fn meet(&mut self) -> Result<(), [(usize, u32); 2]> {
         let waits: Vec<(usize, Waiting)> = self
             .lanes
@@ -155,12 +155,12 @@ impl Group {
     }
 }
 
-/// What an operation gives to a lane without others.
+/// The result of an operation for a lane that is alone.
 pub fn result_of_single_lane(waiting: Waiting) -> Option<u64> {
     results(&[(0, waiting)], 1).pop().flatten()
 }
 
-/// What an operation gives to each of the lanes that wait at it; nothing after a barrier.
+/// The results of an operation for each of the waiting lanes; `None` after a barrier.
 fn results(waits: &[(usize, Waiting)], width: u64) -> Vec<Option<u64>> {
     let Some((_, first)) = waits.first() else { return Vec::new() };
     let holds = |w: &Waiting, i: usize| w.args.get(i).is_some_and(|&a| a != 0);

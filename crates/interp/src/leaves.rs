@@ -1,11 +1,11 @@
-//! Values as words: the scalars of a type in order, with where they lie in memory.
+//! Values as words: the scalars of a type in order, and their offsets in memory.
 
 use crate::fault::{Fault, limitation};
 use nyala_ir::{Prim, Ty, TyKind, World, layout};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// What one word of a value is.
+/// The kind of one word of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leaf {
     Prim(Prim),
@@ -34,10 +34,10 @@ pub struct Layout {
     pub align: usize,
 }
 
-/// Values of more words than this are beyond what the interpreter wants to copy around.
+/// Values with more words are not supported.
 const MAX_LEAVES: u64 = 1 << 22;
 
-/// Layouts of all types, made once each.
+/// The memoized layouts of all types.
 pub struct Layouts<'w> {
     pub w: &'w World,
     layouts: FxHashMap<Ty, Rc<Layout>>,
@@ -49,7 +49,7 @@ impl<'w> Layouts<'w> {
         Layouts { w, layouts: FxHashMap::default(), counts: FxHashMap::default() }
     }
 
-    /// Number of words.
+    /// The number of words of a type.
     pub fn count(&mut self, ty: Ty) -> u64 {
         if let Some(&n) = self.counts.get(&ty) {
             return n;
@@ -70,7 +70,7 @@ impl<'w> Layouts<'w> {
         n
     }
 
-    /// Index of a part's first word.
+    /// The index of the first word of a part.
     pub fn part_start(&mut self, ty: Ty, idx: u64) -> u64 {
         let types = &self.w.types;
         match types.kind(ty) {
@@ -105,7 +105,7 @@ impl<'w> Layouts<'w> {
                 TyKind::Vector(p, n) => leaves.extend(repeat(Leaf::Prim(*p), at, u64::from(*n))),
                 TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code | TyKind::Cn(_) | TyKind::Mem => {}
                 TyKind::IndefArray(_) => return Err(too_large()),
-                // However many there are of nothing.
+                // The elements have no words, so their number does not matter.
                 &TyKind::Array(elem, _) if self.count(elem) == 0 => {}
                 &TyKind::Array(elem, n) if let Some(leaf) = leaf(types.kind(elem)) => {
                     leaves.extend(repeat(leaf, at, n))
@@ -125,7 +125,7 @@ impl<'w> Layouts<'w> {
     }
 }
 
-/// What a scalar is.
+/// The kind of a scalar type. `None` for other types.
 fn leaf(kind: &TyKind) -> Option<Leaf> {
     match kind {
         TyKind::Prim(p) => Some(Leaf::Prim(*p)),
@@ -135,7 +135,7 @@ fn leaf(kind: &TyKind) -> Option<Leaf> {
     }
 }
 
-/// Scalars one behind the other, and where they lie.
+/// `n` equal scalars in sequence, with their offsets.
 fn repeat(leaf: Leaf, at: u64, n: u64) -> impl Iterator<Item = (Leaf, usize)> {
     (0..n as usize).map(move |i| (leaf, at as usize + i * leaf.size()))
 }

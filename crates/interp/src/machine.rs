@@ -25,57 +25,57 @@ use std::rc::Rc;
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
 
-/// How many calls of the chain a fault shows.
+/// Limit on the calls of the chain that a fault shows.
 const MAX_CHAIN: usize = 32;
-/// Bytes that a confined program may have, of its own and for its calls each.
+/// Limit on the bytes of a confined program, for its own memory and for its frames and records separately.
 const MAX_CONFINED: usize = 1 << 28;
 
-/// Bytes at which abandoned frames, whose local variables may have them, are looked for first.
+/// The number of bytes at which abandoned frames are searched for the first time, as their local variables hold memory.
 const MIN_BYTES: usize = 64 << 20;
-/// So many words that are moved at once count as a step.
+/// The number of words that count as one step when they are moved at once.
 const WORDS_OF_STEP: u32 = 32;
 
-/// Longer messages of a panic are cut off.
+/// Limit on the bytes of a panic's message; the rest is cut off.
 const MAX_TEXT: usize = 10_000;
 
-/// What a call asks of a function.
+/// The data about a function that a call needs.
 #[derive(Clone, Copy)]
 struct Call {
     /// Its first instruction.
     start: u32,
-    /// Words of parameters and of what is captured; more than there can be if the function is not compiled yet.
+    /// The number of words of parameters and captured values; an impossible number if the function is not compiled yet.
     n_words: u32,
-    /// Of its frames, and of what its values have captured.
+    /// The size class of its frames. `captured` is that of the records of captured values.
     class: Class,
     captured: Class,
 }
 
 const UNKNOWN: Call = Call { start: 0, n_words: u32::MAX, class: 0, captured: 0 };
 
-/// Runs of one program, one after the other: what is compiled for one serves the next.
+/// Runs of one program, one after the other. Functions compiled for one run serve the next.
 pub struct Machine<'w> {
     l: Linker<'w>,
     options: &'w Options,
     heap: Heap,
     compiled: Vec<Option<Rc<Function>>>,
-    /// What calls ask of these.
+    /// By function, the data that calls need.
     calls: Vec<Call>,
     code: Code,
-    /// Function values in memory, by address; some have been overwritten, or their memory freed.
+    /// Function values in memory, by the address of their place. Some were overwritten, or their memory was freed.
     stored: FxHashMap<usize, Closure>,
-    /// Addresses in memory, by where they are; some have been overwritten, or their memory freed.
+    /// Addresses in memory, by the address of their place. Some were overwritten, or their memory was freed.
     stored_addresses: FxHashMap<usize, u64>,
-    /// Foreign code was given addresses: it may have copied function values to where nobody saw it.
+    /// Foreign code was given addresses: it may have copied function values without the machine's notice.
     may_be_copied: bool,
     /// Records of function values in memory that were overwritten after that.
     copied: Vec<Frame>,
-    /// Frames that end with another.
+    /// Frames that end together with another one, by that one.
     kept: FxHashMap<Frame, Vec<Frame>>,
     /// Address and size of each variable that lives as long as a function value that captured it.
     outliving: Vec<(u64, u64)>,
     /// Lanes that run, the innermost last.
     groups: Vec<Group>,
-    /// Arguments on their way.
+    /// The arguments or results that are being passed.
     words: Vec<u64>,
     steps: u64,
     max_steps: u64,
@@ -102,7 +102,7 @@ fn owner(variables: &[(usize, usize, Frame)], address: u64) -> Option<Frame> {
 }
 
 impl<'w> Machine<'w> {
-    /// For calls of functions in `nest`, which is of the program.
+    /// A machine for calls of functions in `nest`, which belongs to the program.
     pub fn new(w: &'w World, nest: &'w Nest, options: &'w Options) -> Result<Machine<'w>> {
         let mut machine = Machine {
             l: Linker::new(w, nest, &options.libraries),
@@ -135,7 +135,7 @@ impl<'w> Machine<'w> {
         Ok(machine)
     }
 
-    /// See [`run`](crate::run). After a fault, the machine is of no further use.
+    /// Calls `entry`, like [`run`](crate::run). After a fault, the machine must not be used again.
     pub fn run(&mut self, entry: Cont, args: &[u64]) -> Result<Vec<u64>> {
         self.steps = 0;
         self.frame = NONE;
@@ -148,19 +148,20 @@ impl<'w> Machine<'w> {
         result.map_err(|fault| self.locate(fault))
     }
 
-    /// Address of the number, pointer or function `leaf` of a global that has `n` of them in all.
+    /// The address of number, pointer or function `leaf` of a global. `None` if the global does not have `n` of them in
+    /// all.
     pub fn address(&mut self, g: Global, leaf: u64, n: u64) -> Option<u64> {
         let layout = self.l.layouts.layout(self.l.program.w.global(g).ty).ok()?;
         let &(_, offset) = layout.leaves.get(leaf as usize).filter(|_| layout.leaves.len() as u64 == n)?;
         Some((self.l.global(g).ok()? + offset) as u64)
     }
 
-    /// Calls and jumps of the last run.
+    /// The number of calls and jumps in the last run.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// How many a run may take from now on.
+    /// Limits the number of calls and jumps of later runs.
     pub fn limit_steps(&mut self, max_steps: u64) {
         self.max_steps = max_steps;
     }
@@ -204,7 +205,7 @@ impl Machine<'_> {
         Ok(function)
     }
 
-    /// A frame for a function, its parameters not set yet. `n` words are to come.
+    /// Makes a frame for a function, for a call with `n` words. The parameters are not set yet.
     #[inline]
     fn new_frame(&mut self, func: FuncIdx, n: usize) -> Result<(Frame, usize, u32)> {
         let call = match self.calls.get(func as usize) {
@@ -220,7 +221,7 @@ impl Machine<'_> {
         Ok((frame, record.base as usize, call.start))
     }
 
-    /// What a function takes, compiled now if need be.
+    /// The data of a function, which is compiled now if need be. Checks that the call passes `n` words.
     #[cold]
     fn look_up(&mut self, func: FuncIdx, n: usize) -> Result<Call> {
         let function = self.compiled(func)?;
@@ -230,11 +231,11 @@ impl Machine<'_> {
         }
     }
 
-    /// A new record, after those that are abandoned have been given back, if it is time.
+    /// Makes a new record. If it is time, abandoned records are released first.
     #[cold]
     fn grow(&mut self, kind: Kind, class: Class) -> Result<Frame> {
         let bytes = self.l.memory.live_bytes;
-        // Marking looks at all that is stored, too.
+        // Marking also visits all stored closures and addresses.
         let n_stored = (self.stored.len() + self.stored_addresses.len()) as u64;
         let steps = (self.steps - self.steps_then).saturating_sub(2 * n_stored);
         if self.heap.wants_marking(steps) || self.heap.is_full() || bytes > 2 * self.bytes_then + MIN_BYTES {
@@ -250,7 +251,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Begins a function: `self.words` are its parameters and what it captured.
+    /// Begins a function, whose parameters and captured values are in `self.words`.
     fn enter(&mut self, func: FuncIdx) -> Result<()> {
         let n = self.words.len();
         let (frame, base, start) = self.new_frame(func, n)?;
@@ -267,7 +268,7 @@ impl Machine<'_> {
         self.pc = pc as usize;
     }
 
-    /// The instruction `Call`: words go from frame to frame.
+    /// Executes the instruction `Call`, which copies words from frame to frame.
     #[inline]
     fn call(&mut self, func: FuncIdx, list: u32, leave: Leave, then: EntryIdx) -> Result<()> {
         let n = self.code.list(list).len();
@@ -298,7 +299,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A function has ended with a call of itself: its frame is the next one's.
+    /// Reuses the frame of a function that ends with a call of itself.
     #[cold]
     fn again(&mut self) {
         self.free_kept(self.frame);
@@ -312,7 +313,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Ends a frame, and what ends with it: the local variables are gone.
+    /// Ends a frame and those that end with it, and frees their local variables.
     #[inline]
     fn free_frame(&mut self, frame: Frame) {
         self.free_one(frame);
@@ -346,13 +347,13 @@ impl Machine<'_> {
         for &slot in &function.slots {
             let address = self.heap.words[base + slot as usize];
             if address != 0 {
-                // What the program itself has freed cannot be freed again.
+                // This fails if the program has freed the memory itself.
                 let _ = self.l.memory.free(address as usize);
             }
         }
     }
 
-    /// Finds abandoned records and gives them back.
+    /// Finds abandoned records and releases them.
     fn collect(&mut self) {
         let variables = self.variables();
         let (mut roots, in_variables) = self.find_stored(&variables);
@@ -360,7 +361,7 @@ impl Machine<'_> {
         if self.frame != NONE {
             roots.push(self.frame);
         }
-        // Any word on its way may be a closure, or an address.
+        // Any word being passed may be a closure or an address.
         let words = || self.words.iter().copied().chain(self.groups.iter().flat_map(Group::words));
         roots.extend(words().map(|w| Closure(w).frame()).chain(words().filter_map(|w| owner(&variables, w))));
         let compiled = &self.compiled;
@@ -387,7 +388,7 @@ impl Machine<'_> {
         self.free_outliving();
     }
 
-    /// Local variables in memory: address, size, whose they are; sorted.
+    /// Local variables in memory, sorted: address, size, and the frame that owns them.
     fn variables(&self) -> Vec<(usize, usize, Frame)> {
         let mut found: Vec<(usize, usize, Frame)> = Vec::new();
         for (i, record) in self.heap.records.iter().enumerate() {
@@ -401,8 +402,8 @@ impl Machine<'_> {
         found
     }
 
-    /// Records that function values and addresses in memory have: of all memory but local variables, and by the frame whose
-    /// variables they are in.
+    /// Records that function values and addresses in memory refer to: those in memory other than local variables, and,
+    /// by frame, those in a frame's local variables.
     fn find_stored(&mut self, variables: &[(usize, usize, Frame)]) -> (Vec<Frame>, FxHashMap<Frame, Vec<Frame>>) {
         if !self.may_be_copied {
             let l = &mut self.l;
@@ -422,7 +423,7 @@ impl Machine<'_> {
         (found, in_variables)
     }
 
-    /// Gives variables back that function values captured and nobody has any more.
+    /// Frees local variables that function values captured, once nothing refers to them any more.
     fn free_outliving(&mut self) {
         if self.outliving.is_empty() {
             return;
@@ -432,17 +433,17 @@ impl Machine<'_> {
         held.sort_unstable();
         let variables = std::mem::take(&mut self.outliving);
         for (at, size) in variables {
-            // An address in it, or just behind it.
+            // An address into the variable, or just past its end, keeps it.
             let next = held.partition_point(|&w| w < at);
             match held.get(next).is_some_and(|&w| w <= at + size) {
                 true => self.outliving.push((at, size)),
-                // What the program itself has freed cannot be freed again.
+                // This fails if the program has freed the memory itself.
                 false => _ = self.l.memory.free(at as usize),
             }
         }
     }
 
-    /// Where a fault happened, and the calls that led there.
+    /// Adds the place of a fault and the calls that led there.
     fn locate(&self, mut fault: Box<Fault>) -> Box<Fault> {
         if self.options.confined {
             fault.confine();
@@ -464,7 +465,7 @@ impl Machine<'_> {
                 break;
             }
             let Some(Some(caller)) = self.compiled.get(func as usize) else { break };
-            // The continuation's own place is after the call; the call is where it was made.
+            // A continuation's own place is after the call. The call is the instruction that made it.
             let start = caller.start as usize;
             let makes = |i: &Inst| match *i {
                 Inst::MakeCont { entry, .. } | Inst::Call { then: entry, .. } => entry == closure.entry(),
@@ -487,7 +488,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Runs until the first function's return continuation is called; gives what it got.
+    /// Runs until the return continuation of the first function is called. Returns its arguments.
     fn execute(&mut self) -> Result<Vec<u64>> {
         loop {
             self.simple()?;
@@ -607,7 +608,7 @@ impl Machine<'_> {
                     let size = layout.size.max(1);
                     let old = self.get(d) as usize;
                     if old != 0 && !outlives {
-                        // Each time anew; the address may stay.
+                        // The variable is uninitialized each time; its address may stay.
                         self.l.memory.check_write(old, size).map_err(memory_fault)?;
                         self.l.memory.set_initialized(old, size, false);
                     } else {
@@ -722,7 +723,7 @@ impl Machine<'_> {
         self.l.memory.check_write(address, 0).map_err(memory_fault)?;
         for (i, &(leaf, offset)) in layout.leaves.iter().enumerate() {
             let at = address.wrapping_add(offset);
-            // Parts may be uninitialized as long as nobody looks at them.
+            // Parts may be uninitialized as long as they are not used as scalars.
             let word = match self.l.load(at, leaf) {
                 Err(fault) if fault.code() == "uninitialized-read" => POISON,
                 other => other?,
@@ -772,7 +773,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Takes the words of a list as arguments.
+    /// Copies the words of a list to `self.words` as arguments.
     #[inline]
     fn gather(&mut self, list: u32) {
         self.words.clear();
@@ -782,7 +783,7 @@ impl Machine<'_> {
         self.words.extend(list.iter().map(|&r| words[base + r as usize]));
     }
 
-    /// Does with the current frame what the call says; `n` words of the arguments are parameters.
+    /// Treats the current frame as `leave` says. The first `n` words of the arguments are parameters.
     #[inline]
     fn leave(&mut self, leave: Leave, n: usize) {
         match leave {
@@ -798,7 +799,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Goes on at a closure with `self.words`; the results if it is the end.
+    /// Goes on at a closure with the arguments in `self.words`. Returns them as results if it is the end of the run.
     fn call_closure(&mut self, mut closure: Closure) -> Result<Option<Vec<u64>>> {
         loop {
             let Some(&entry) = self.l.entries.get(closure.entry() as usize) else {
@@ -854,7 +855,7 @@ impl Machine<'_> {
     }
 }
 
-/// What nobody can do as yet.
+/// The fault for something that no engine supports yet.
 fn refused(text: &str) -> Box<Fault> {
     let hint = "do without it, or write it as a function of the program";
     diagnostics::limitation::error(Span::NONE, text, hint).into()

@@ -1,25 +1,25 @@
-//! Whether what `restrict` promises is true, as far as the accesses say by which parameter they go.
+//! Checks the promises of `restrict`, as far as accesses tell by which parameter they are made.
 
 use rustc_hash::FxHashMap;
 
-/// What has happened to a byte in a call.
+/// The accesses to one byte during a call.
 #[derive(Clone, Copy, Default)]
 struct Byte {
-    /// The parameter that it was accessed through first.
+    /// The parameter through which it was accessed first.
     first: u32,
-    /// It was accessed through others, too.
+    /// It was accessed through other parameters, too.
     several: bool,
     written: bool,
-    /// One of them is restricted.
+    /// One of these parameters is restricted.
     restricted: bool,
 }
 
-/// Bytes that are remembered. When there are more, all are forgotten, and faults may go unnoticed.
+/// Limit on the bytes that are remembered. When it is exceeded, all are forgotten, and faults may go unnoticed.
 const MAX_BYTES: usize = 1 << 22;
-/// Larger accesses are not looked at.
+/// Larger accesses are not checked.
 const MAX_SIZE: u32 = 1 << 16;
 
-/// Calls of functions with restricted parameters.
+/// The accesses in calls of functions with restricted parameters.
 #[derive(Default)]
 pub struct Calls {
     n_calls: u64,
@@ -29,7 +29,7 @@ pub struct Calls {
 /// An access through a parameter of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// The parameter, whatever number it has.
+    /// A number that identifies the parameter.
     pub param: u32,
     pub size: u32,
     pub write: bool,
@@ -37,13 +37,13 @@ pub struct Access {
 }
 
 impl Calls {
-    /// The number of a call that begins.
+    /// Begins a call and returns its number.
     pub fn begin(&mut self) -> u64 {
         self.n_calls += 1;
         self.n_calls
     }
 
-    /// Whether the promise holds still.
+    /// Notes an access. Returns whether the promise still holds.
     pub fn access(&mut self, call: u64, address: u64, access: Access) -> bool {
         if access.size > MAX_SIZE {
             return true;

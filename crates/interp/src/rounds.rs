@@ -1,30 +1,31 @@
-//! Continuations that are functions because they may be entered in a later round than the one they were made in.
+//! Finds continuations that must be functions because they may be entered in a later iteration than the one that made
+//! them.
 //!
-//! Blocks share the frame of their function, in which each value has one place: a later round of a loop overwrites what
-//! an earlier one computed. A continuation that only says where a call returns to, or where to jump, is entered in the
-//! round that made it. One that is stored, given to whoever may store it, or captured by another function may be entered
-//! in any later one, and must see the values of its own round. If it needs any such value it is a function, which
-//! captures them; so then is what else it leads to, if need be.
+//! Blocks share the frame of their function, in which each value has one place: a later iteration of a loop overwrites
+//! the values of an earlier one. A continuation that is only a return continuation or a jump target is entered in the
+//! iteration that made it. One that is stored, passed to code that may store it, or captured by another function may be
+//! entered in any later iteration, and must see the values of its own. If it needs any such value, it is made a
+//! function, which captures them. Continuations that it leads to become functions too, if need be.
 //!
-//! Return continuations are recognized by convention: the last argument of a call of a continuation whose last parameter
-//! is one. Such a parameter may as well be any variable with a continuation, at a join; then something else is done
-//! with it than to call it or to hand it on as a last argument again.
+//! Return continuations are recognized by convention: the last argument of a call of a continuation whose last
+//! parameter is one. At a join, such a parameter may also be a variable that holds a continuation. Then it is used in
+//! another way than being called or passed on as a last argument.
 
 use crate::scope::Program;
 use nyala_base::{SideTable, graph};
 use nyala_ir::{Builtin, Cont, Node, Op, Ty, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What a body does with a continuation or parameter.
+/// How a body uses a continuation or parameter.
 #[derive(Clone, Copy)]
 enum Use {
     Callee,
-    /// Last argument of a call of this.
+    /// As the last argument of a call of this value.
     Last(Val),
     Value,
 }
 
-/// Continuations and continuation types of which the last parameter is more than where to return to.
+/// Continuations and continuation types whose last parameter is used for more than returning.
 #[derive(Default)]
 struct Keepers {
     conts: SideTable<Cont, bool>,
@@ -41,11 +42,11 @@ impl Keepers {
 }
 
 impl Program<'_> {
-    /// Makes functions of these continuations.
+    /// Makes these continuations functions.
     pub(super) fn find_rounds(&mut self) {
         let uses = self.uses();
         let keepers = self.keepers(&uses);
-        // Each time some blocks become functions.
+        // Each iteration turns some blocks into functions.
         loop {
             let mut values: FxHashMap<Cont, Vec<Cont>> = FxHashMap::default();
             for &(k, v, how) in &uses {
@@ -76,7 +77,7 @@ impl Program<'_> {
         }
     }
 
-    /// Of blocks that are used as values those that need what may be computed again.
+    /// Adds to `found` those blocks in `values` that need a value which may be computed again.
     fn add_rounds(&mut self, f: Cont, values: &[Cont], found: &mut Vec<Cont>) {
         let (blocks, succs) = self.blocks(f);
         let position: FxHashMap<Cont, usize> = blocks.iter().enumerate().map(|(i, &k)| (k, i)).collect();
@@ -96,7 +97,7 @@ impl Program<'_> {
         }
     }
 
-    /// Continuations and parameters that hold them, as the bodies use them.
+    /// The uses of continuations, and of parameters that hold them, in all bodies.
     fn uses(&self) -> Vec<(Cont, Val, Use)> {
         let w = self.w;
         let mut uses = Vec::new();
@@ -134,7 +135,7 @@ impl Program<'_> {
 
     fn keepers(&self, uses: &[(Cont, Val, Use)]) -> Keepers {
         let w = self.w;
-        // Whose last parameter it is.
+        // The continuation whose last parameter `v` is.
         let whose = |v: Val| match w.node(v) {
             Node::Param(k, i) if i as usize + 1 == w.params(k).len() && self.returns(w.cont(k).ty) => Some(k),
             _ => None,
@@ -162,7 +163,7 @@ impl Program<'_> {
     }
 }
 
-/// The operand without annotations for the partial evaluator.
+/// The operand below all annotations for the partial evaluator.
 fn strip(w: &World, mut v: Val) -> Val {
     while matches!(w.as_op(v), Some(Op::Hlt | Op::Unfold | Op::Run)) {
         v = w.args(v)[0];

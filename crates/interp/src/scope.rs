@@ -1,12 +1,12 @@
-//! What belongs to a function: its blocks, what it captures, which of its local variables can live in registers.
+//! The scope of a function: its blocks, the values it captures, and which of its local variables can live in registers.
 //!
 //! A continuation is a function of its own if it returns (its last parameter is a continuation, by the convention of
-//! `nyala_ir`), if it is exported or foreign, if nothing is free in it, or if it may be entered when what it needs has
-//! been computed anew ([`rounds`](crate::rounds)). All others are blocks. A block belongs to one
-//! function: the last one on all paths of references that lead to it. It is all that the block's own values can be in:
-//! what lies between it and the block are blocks of the same function. Another function that refers to the block is
-//! nested in that one and captures the block as a continuation: an entry point with the frame of the activation that
-//! made the closure.
+//! `nyala_ir`), if it is exported or foreign, if it has no free values, or if it may be entered when values it needs
+//! have been computed anew ([`rounds`](crate::rounds)). All others are blocks. A block belongs to one function: the
+//! last function on all paths of references that lead to the block. The block's own values can only be in that
+//! function's frame, since all continuations between the function and the block are blocks of the same function.
+//! Another function that refers to the block is nested in that function and captures the block as a continuation: an
+//! entry point with the frame of the activation that made the closure.
 
 use nyala_base::{Id, SideTable, graph};
 use nyala_ir::facts::Nest;
@@ -19,9 +19,9 @@ pub struct Program<'w> {
     pub w: &'w World,
     pub nest: &'w Nest,
     captured: FxHashMap<Cont, Rc<Vec<Val>>>,
-    /// Functions of which a function keeps the frame.
+    /// By function, the enclosing functions whose frames it keeps alive.
     frames: FxHashMap<Cont, Rc<Vec<Cont>>>,
-    /// Functions that are so because of what they may be entered with.
+    /// Continuations that are functions because they may be entered in a later iteration ([`rounds`](crate::rounds)).
     of_rounds: Vec<Cont>,
     /// See [`escape`](crate::escape).
     pub(crate) stored: Option<SideTable<Val, bool>>,
@@ -31,32 +31,34 @@ pub struct Program<'w> {
 
 /// Facts about one function.
 pub struct Scope {
-    /// The function itself and its blocks, in reverse postorder. What makes a closure goes before the blocks in it.
+    /// The function itself and its blocks, in reverse postorder. The block that makes a closure precedes the blocks
+    /// that the closure captures.
     pub blocks: Vec<Cont>,
-    /// Immediate dominators by position in `blocks`; the first's is itself.
+    /// Immediate dominators by position in `blocks`; the first block is its own.
     pub idom: Vec<usize>,
     /// Addresses of local variables that are kept in registers: the slot, and the path to the part.
     pub places: FxHashMap<Val, (Val, Vec<u64>)>,
     /// Local variables in memory.
     pub memory_slots: Vec<Val>,
-    /// Those that live as long as a function value that captures them: one leaves the function.
+    /// The variables in memory that live as long as a function value that captures them, because it leaves the
+    /// function.
     pub outliving_slots: FxHashSet<Val>,
-    /// Values that may hold an address of one of these.
+    /// Values that may hold an address of a local variable in memory.
     pub derived: FxHashSet<Val>,
-    /// Such an address was stored away.
+    /// Whether such an address was stored outside of the function's variables.
     pub escaped: bool,
     /// Some function or continuation value may be a continuation of this function's own frame.
     pub may_hold_own: bool,
 }
 
-/// What a function has from outside.
+/// A thing that a function captures: a value, or the frame of an enclosing function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Captured {
     Value(Val),
     Frame(Cont),
 }
 
-/// Slots of more words stay in memory.
+/// Slots with more words stay in memory.
 const MAX_WORDS: u64 = 64;
 
 impl<'w> Program<'w> {
@@ -76,7 +78,7 @@ impl<'w> Program<'w> {
         program
     }
 
-    /// These blocks are functions from now on.
+    /// Makes these blocks functions, and updates what functions capture.
     pub(super) fn make_functions(&mut self, blocks: &[Cont]) {
         blocks.iter().for_each(|&k| self.is_func[k] = Some(true));
         self.of_rounds.extend(blocks);
@@ -84,7 +86,7 @@ impl<'w> Program<'w> {
         self.find_captured();
     }
 
-    /// Whether calls of a continuation of this type come back.
+    /// Whether a continuation of this type is a function that returns.
     pub fn returns(&self, ty: Ty) -> bool {
         let mut ty = ty;
         let mut returns = false;
@@ -142,12 +144,13 @@ impl<'w> Program<'w> {
         !self.is_func(k) && self.function(k) == f
     }
 
-    /// What a function needs from outside, in order: parameters, results of effects, blocks of other functions.
+    /// The values that a function captures, in order: parameters, results of effects, blocks of other functions.
     pub fn captured(&self, k: Cont) -> Rc<Vec<Val>> {
         self.captured.get(&k).cloned().unwrap_or_default()
     }
 
-    /// The functions around whose frame must be there as long as this one: it may have addresses of their local variables.
+    /// The enclosing functions whose frames must live as long as this function: it may have addresses of their local
+    /// variables.
     pub fn frames(&self, k: Cont) -> Rc<Vec<Cont>> {
         self.frames.get(&k).cloned().unwrap_or_default()
     }
@@ -205,7 +208,8 @@ impl<'w> Program<'w> {
         self.frames = frames.into_iter().map(|(f, found)| (f, Rc::new(found))).collect();
     }
 
-    /// Values that the function's own blocks need to have from somewhere, and functions they refer to that capture.
+    /// The values that the function's own blocks need from outside, and the functions they refer to that capture
+    /// values.
     fn needed(&mut self, f: Cont, blocks: &[Cont]) -> (Vec<Val>, Vec<Cont>) {
         let w = self.w;
         let (mut needed, mut functions) = (Vec::new(), Vec::new());
@@ -239,14 +243,14 @@ impl<'w> Program<'w> {
         (needed, functions)
     }
 
-    /// Continuations that a body refers to, through operations too; in order.
+    /// The continuations that a body refers to, directly or through operations, in order.
     pub fn references(&self, k: Cont) -> Vec<Cont> {
         let mut found = Vec::new();
         let Some(body) = self.w.body(k) else { return found };
         let mut seen: FxHashSet<Val> = FxHashSet::default();
         let mut work: Vec<Val> = body.args.iter().rev().copied().collect();
         work.push(body.callee);
-        // Stored continuations are referred to by the store.
+        // Stored continuations are referenced by their store.
         for &op in self.nest.ops(k) {
             if self.w.as_op(op).is_some_and(|op| op.effect() != Effect::Total) {
                 work.extend(self.w.args(op));
@@ -283,7 +287,7 @@ impl<'w> Program<'w> {
         scope
     }
 
-    /// The blocks in reverse postorder with their successors by position.
+    /// The blocks in reverse postorder, and by position, the positions of their successors.
     pub(super) fn blocks(&mut self, f: Cont) -> (Vec<Cont>, Vec<Vec<usize>>) {
         let mut succ: FxHashMap<Cont, Vec<Cont>> = FxHashMap::default();
         let mut post: Vec<Cont> = Vec::new();
@@ -312,7 +316,7 @@ impl<'w> Program<'w> {
         (post, successors)
     }
 
-    /// Blocks of `f` that control may come to after its block `k`, through functions that capture them too.
+    /// Blocks of `f` that control may reach from its block `k`, directly or through functions that capture them.
     fn block_references(&mut self, f: Cont, k: Cont) -> Vec<Cont> {
         let mut found = Vec::new();
         let mut known: FxHashSet<Cont> = FxHashSet::default();
@@ -326,7 +330,7 @@ impl<'w> Program<'w> {
         found
     }
 
-    /// The blocks of `f` that a continuation is or captures.
+    /// Calls `each` for the blocks of `f` that a continuation is or captures.
     fn own_blocks_in(&mut self, f: Cont, c: Cont, each: &mut dyn FnMut(Cont)) {
         if !self.is_func(c) {
             if self.function(c) == f {
@@ -343,7 +347,7 @@ impl<'w> Program<'w> {
         }
     }
 
-    /// Slots whose address is only used to load and store them or a part of them, here.
+    /// Finds slots whose address is only used in this function, to load and store the variable or a part of it.
     fn find_places(&mut self, scope: &mut Scope, count: &mut dyn FnMut(Ty) -> u64) {
         let w = self.w;
         let mut places: FxHashMap<Val, (Val, Vec<u64>)> = FxHashMap::default();
@@ -391,7 +395,7 @@ impl<'w> Program<'w> {
                 }
             }
             if let Some(body) = w.body(k) {
-                // Values in operations that nobody owns count as arguments.
+                // Operations that no continuation owns count as part of the arguments.
                 let mut work: Vec<Val> = body.args.to_vec();
                 work.push(body.callee);
                 while let Some(v) = work.pop() {
@@ -434,7 +438,7 @@ impl<'w> Program<'w> {
         holds
     }
 
-    /// Which values may hold addresses of local variables in memory.
+    /// Finds the values that may hold addresses of local variables in memory.
     fn find_derived(&mut self, f: Cont, scope: &mut Scope) {
         let w = self.w;
         let is_memory_slot = |v: &Val| w.is_op(*v, Op::Slot) && !scope.places.contains_key(v);
@@ -491,7 +495,7 @@ impl<'w> Program<'w> {
                         }
                     }
                     None if any => {
-                        // The callee may put one address into another slot, and may return it.
+                        // The callee may store one address in another slot, and may return it.
                         in_slots = true;
                         let callee = w.as_cont(body.callee).filter(|_| !escaped);
                         escaped |= callee.is_some_and(|c| {
@@ -529,7 +533,7 @@ impl<'w> Program<'w> {
         scope.escaped = escaped;
     }
 
-    /// Whether a function value that holds what is derived from local variables may be returned, or stored elsewhere.
+    /// Whether a function value that holds a value derived from local variables may be returned, or stored elsewhere.
     fn function_leaves(&mut self, f: Cont, scope: &Scope, derived: &FxHashSet<Val>) -> bool {
         let w = self.w;
         let is_function = |v: Val| w.types.has_function(w.ty(v));
@@ -548,7 +552,7 @@ impl<'w> Program<'w> {
             let given: Vec<usize> = (0..body.args.len()).filter(|&i| is_function(body.args[i])).collect();
             let leaves = match w.node(body.callee) {
                 Node::Cont(c) if self.is_block_of(c, f) => continue,
-                // In tail position, what it returns leaves this function, too.
+                // In tail position, the result of the callee leaves this function, too.
                 Node::Cont(_)
                     if body.args.last().is_some_and(|&ret| matches!(w.node(ret), Node::Param(k, _) if k == f)) =>
                 {
@@ -565,7 +569,7 @@ impl<'w> Program<'w> {
         false
     }
 
-    /// Whether one of the values is derived, or a function that captures something derived.
+    /// Whether one of the values is derived, or is a function that captures a derived value.
     pub fn holds_derived(&mut self, values: &[Val], derived: &FxHashSet<Val>) -> bool {
         if derived.is_empty() {
             return false;
@@ -590,8 +594,8 @@ impl<'w> Program<'w> {
         false
     }
 
-    /// Whether a continuation of the function's frame, or a function that captures one, goes to a block's parameter, into
-    /// memory, or to a function whose result may hold it.
+    /// Whether a continuation in the function's frame, or a function that captures one, may be passed to a block's
+    /// parameter, stored in memory, or passed to a function whose result may hold it.
     fn may_hold_own(&mut self, f: Cont, scope: &Scope) -> bool {
         let w = self.w;
         for &k in &scope.blocks {
@@ -610,7 +614,8 @@ impl<'w> Program<'w> {
             let Some((&last, args)) = body.args.split_last() else { continue };
             let others: Vec<Val> = args.iter().copied().chain([body.callee]).collect();
             let ret = w.as_cont(last).filter(|&k| self.is_block_of(k, f));
-            // Where the call returns to may get what else it was given; who is given something that receives may give it all.
+            // The return continuation may receive the other arguments. A callee that is given a block which receives
+            // functions may pass all of them to it.
             let is_held = match ret {
                 Some(ret) if receives(w, ret) => others.iter().any(|&v| self.mentions_own(f, v)),
                 Some(_) => false,
@@ -623,17 +628,17 @@ impl<'w> Program<'w> {
         false
     }
 
-    /// Whether a continuation is a block of `f` or a function that captures one, or the frame.
+    /// Whether a continuation is a block of `f`, captures one, or keeps the frame of `f`.
     pub fn captures_own(&mut self, f: Cont, c: Cont) -> bool {
         self.captures(f, c, &|_| true) || self.frames.get(&c).is_some_and(|frames| frames.contains(&f))
     }
 
-    /// Whether a value is, or is built from, a block of `f` or a function that captures one, or the frame.
+    /// Whether a value is, or is built from, a continuation for which [`Program::captures_own`] is true.
     pub fn mentions_own(&mut self, f: Cont, v: Val) -> bool {
         self.mentions(v, &mut |program, c| program.captures_own(f, c))
     }
 
-    /// The same of a block that gets functions.
+    /// Whether a value is, or is built from, a block of `f` that receives functions, or a function that captures one.
     fn mentions_receiver(&mut self, f: Cont, v: Val) -> bool {
         self.mentions(v, &mut |program, c| program.captures(f, c, &|block| receives(program.w, block)))
     }
@@ -668,17 +673,17 @@ impl<'w> Program<'w> {
     }
 }
 
-/// Whether functions go to a block.
+/// Whether a block has parameters that are functions.
 fn receives(w: &World, block: Cont) -> bool {
     w.params(block).iter().any(|&p| w.types.has_function(w.ty(p)))
 }
 
-/// The function that an index of a continuation's table stands for, for messages.
+/// The name of a continuation in messages.
 pub fn name(w: &World, k: Cont) -> String {
     if w.name(k).is_empty() { format!("k{}", k.idx()) } else { w.name(k).to_string() }
 }
 
-/// The operation that makes the variable into which an address leads, or the address itself.
+/// The `slot` operation of the variable that an address points into, or the address itself.
 fn base_of(w: &World, mut v: Val) -> Val {
     while let Some(Op::Lea | Op::Bitcast | Op::Extract) = w.as_op(v) {
         v = w.args(v)[0];

@@ -1,8 +1,8 @@
-//! The C header of a program: its exported functions and the structs they and imported ones speak of, with the comments
-//! above them.
+//! The C header of a program: its exported functions, and the structs that these and imported functions use, with the
+//! comments above them.
 //!
-//! It is made from the checked program, not from the graph, which knows neither parameters' names nor which pointers
-//! may be written through.
+//! The header is made from the checked program, because the graph knows neither the names of parameters nor which
+//! pointers may be written through.
 
 use crate::diagnostics::{bad_symbol, limitation};
 use crate::program::{FnInfo, FnKind, Program};
@@ -13,7 +13,7 @@ use nyala_syntax::ast::PatternKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
-/// Words that C or C++ do not take as names.
+/// Words that are not valid as names in C or C++.
 const KEYWORDS: &str = " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept \
     const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do double \
     dynamic_cast else enum explicit export extern false float for friend goto if inline int int8_t int16_t int32_t int64_t \
@@ -25,15 +25,15 @@ const KEYWORDS: &str = " alignas alignof and and_eq asm auto bitand bitor bool b
 struct Writer<'p, 'a> {
     p: &'p Program<'a>,
     sources: &'p Sources,
-    /// The program's types, and those of fields of generic structs.
+    /// The program's types, and the field types of generic structs.
     types: TypeTable,
     struct_names: FxHashMap<Ty, String>,
-    /// Names of structs and functions given away.
+    /// Names of structs and functions that are in use.
     taken: FxHashSet<String>,
-    /// Tuples as structs.
+    /// The names of the structs that stand for tuples.
     tuples: FxHashMap<Ty, String>,
     n_tuples: usize,
-    /// Declared, in order of their first use.
+    /// The aggregates to declare, in order of their first use.
     seen: Vec<Aggregate>,
 }
 
@@ -46,7 +46,7 @@ enum Aggregate {
 /// The header's text, guarded by the macro `guard`.
 ///
 /// # Errors
-/// A function has a type that does not cross to C.
+/// If a function has a type that cannot be passed to C.
 pub fn header(p: &Program, sources: &Sources, guard: &str) -> Result<String, Box<Diagnostic>> {
     let exported = |f: &&FnInfo| f.kind == FnKind::Defined && f.top_level && f.ast.exported;
     let mut w = Writer {
@@ -65,7 +65,7 @@ pub fn header(p: &Program, sources: &Sources, guard: &str) -> Result<String, Box
     for f in fns {
         w.function(f, &mut functions)?;
     }
-    // Who writes what the program imports needs its structs as well.
+    // The author of an imported function needs its structs as well.
     for f in p.fns.iter().filter(|f| matches!(f.kind, FnKind::Foreign(_)) && f.module >= p.n_prelude) {
         w.name_structs(f);
     }
@@ -82,7 +82,7 @@ fn symbol<'f>(f: &'f FnInfo) -> &'f str {
     f.ast.symbol.as_ref().map_or(&f.ast.name.text, |s| &s.0)
 }
 
-/// `name` as C and C++ take it.
+/// `name` as a valid name in C and C++.
 fn c_name(name: &str) -> String {
     let mut out: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
     if out.is_empty() || out.starts_with(|c: char| c.is_ascii_digit()) {
@@ -128,7 +128,7 @@ impl Writer<'_, '_> {
         {
             return Err(Box::new(fault));
         }
-        // Its type as C sees it: a return continuation that is written out is no parameter.
+        // The type that C sees: an explicit return continuation is not a parameter.
         let Kind::Fn(param_tys, result) = self.kind(f.ty).clone() else { return Ok(()) };
         let mut params = Vec::new();
         for (i, &ty) in param_tys.iter().enumerate() {
@@ -156,25 +156,25 @@ impl Writer<'_, '_> {
         self.comment(f.ast.span, out);
         out.push_str(&tail);
         if name != symbol(f) {
-            // The symbol as it is.
+            // Keep the symbol unchanged.
             let _ = write!(out, " __asm__(\"{}\")", symbol(f));
         }
         out.push_str(";\n");
         Ok(())
     }
 
-    /// The structs and tuples that an imported function speaks of get names.
+    /// Names the structs and tuples that an imported function uses.
     fn name_structs(&mut self, f: &FnInfo) {
         let Kind::Fn(params, result) = self.kind(f.ty).clone() else { return };
         for ty in params.iter().copied().chain([result]) {
-            // Structs of type parameters are none yet.
+            // Structs of type parameters are no concrete types.
             if !self.types.has_param(ty) && !self.types.is_error(ty) {
                 self.declaration(ty, String::new(), false);
             }
         }
     }
 
-    /// An error if a value of this type does not cross to C.
+    /// Returns an error if a value of this type cannot be passed to C.
     fn check(&self, ty: Ty, span: Span, what: &str) -> Result<(), Box<Diagnostic>> {
         match self.kind(ty) {
             Kind::Prim(_) | Kind::Ptr { .. } | Kind::Struct(..) => Ok(()),
@@ -209,7 +209,7 @@ impl Writer<'_, '_> {
             Kind::Struct(..) => format!("{qualifier}struct {}{space}{name}", self.struct_name(ty)),
             Kind::Tuple(parts) if parts.is_empty() => format!("{qualifier}void{space}{name}"),
             Kind::Tuple(_) => format!("{qualifier}struct {}{space}{name}", self.tuple_name(ty)),
-            // A function value in memory: code and what it captures.
+            // A function value in memory: the code pointer, and the captured values.
             _ => format!("void *{qualifier}{name}[2]"),
         }
     }
@@ -260,7 +260,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The struct or tuple that a value of this type contains, if it does.
+    /// The struct or tuple that values of this type contain, if there is one.
     fn contained(&self, mut ty: Ty) -> Option<Aggregate> {
         loop {
             match self.kind(ty) {
@@ -272,16 +272,16 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Definitions of all that was named so far and what these need: parts before wholes.
+    /// Definitions of all aggregates named so far, and of those they contain: parts before wholes.
     fn structs(&mut self) -> String {
         let mut bodies: FxHashMap<Aggregate, String> = FxHashMap::default();
         let mut next = 0;
-        // Writing fields names more structs.
+        // Writing fields may name more structs.
         while let Some(&aggregate) = self.seen.get(next) {
             next += 1;
             let mut body = String::new();
             for (name, ty) in self.parts(aggregate) {
-                // Nothing is stored of `()`.
+                // A field of type `()` takes no memory.
                 if !matches!(self.kind(ty), Kind::Tuple(parts) if parts.is_empty()) {
                     let _ = writeln!(body, "    {};", self.declaration(ty, name, false));
                 }
@@ -344,7 +344,7 @@ impl Writer<'_, '_> {
             }
         }
         for line in lines.iter().rev() {
-            // A backslash at the end would go on with the comment.
+            // A backslash at the end of the line would continue the comment on the next one.
             let text = line.trim_end().trim_end_matches('\\').trim_end();
             let _ = writeln!(out, "//{text}");
         }

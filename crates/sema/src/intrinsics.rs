@@ -1,4 +1,4 @@
-//! Functions of `extern "thorin"` and `extern "device"` blocks, by the name of the intrinsic.
+//! The functions of `extern "thorin"` and `extern "device"` blocks, by the names of the intrinsics.
 
 use crate::machine::{self, Instruction};
 use nyala_ir::lanes::PLATFORMS;
@@ -16,20 +16,20 @@ pub enum Intrinsic {
     Insert,
     Shuffle,
     Undef,
-    /// An operation that reads and writes memory: its operands in the order of the operation, `mem` left out, then what
-    /// the operation does not take.
+    /// An operation that reads and writes memory. The arguments are the operands in their order, without `mem`, then
+    /// others that the operation does not take.
     Atomic(Op),
-    /// A store past the caches.
+    /// A store that bypasses the caches.
     StreamStore,
-    /// Whether what is asked for is going to be written, and how near to keep it; none: arguments say so.
+    /// A prefetch: whether the memory is going to be written, and the locality. `None`: arguments give both.
     Prefetch(Option<(u64, u64)>),
     AssumeAligned,
     Test(Test),
     Vectorize,
     Pipeline,
-    /// A kernel on a device, by the place of the platform in [`PLATFORMS`].
+    /// Launches a kernel on a device. The number is the platform's index in [`PLATFORMS`].
     Launch(usize),
-    /// A number of the work item; the axis is part of the name or the argument.
+    /// A number of the work item. The axis is part of the name, or an argument.
     Index(Index, Option<u64>),
     ReserveShared,
     /// An operation across the lanes of a `vectorize` or the work items of a block.
@@ -41,12 +41,12 @@ pub enum Intrinsic {
     Machine(Instruction),
     /// `a * b + c`, rounded twice.
     MulAdd,
-    /// Its first argument, of which the others say what it may be.
+    /// Returns its first argument; the others give its expected value.
     Expect,
     Assert,
     Panic,
     StaticAssert,
-    /// Known or not, nothing of ours implements it yet.
+    /// A known or unknown intrinsic that is not implemented.
     Unsupported(String),
 }
 
@@ -57,20 +57,20 @@ pub enum Test {
     Finite,
 }
 
-/// What programs may ask of lanes.
+/// An operation across lanes, or a query of the lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lane {
     Op(LaneOp, Scope),
-    /// Loads and stores by the pointer of the lane that the second argument names.
+    /// Loads or stores through the pointer of the lane that the second argument names.
     Load,
     Store,
-    /// The first argument, but in the lane that the second one names the third.
+    /// The first argument, with the lane that the second argument names replaced by the third.
     Insert,
-    /// Whether the lane takes part: who asks, does.
+    /// Whether the lane is active: always true in code that runs.
     Mask,
-    /// Its first argument.
+    /// Returns its first argument.
     Same,
-    /// A fence among those of this place in [`SCOPES`](nyala_ir::scalar::SCOPES).
+    /// A fence, with the scope at this index of [`SCOPES`](nyala_ir::scalar::SCOPES).
     Fence(u64),
 }
 
@@ -82,7 +82,7 @@ const fn block(op: LaneOp) -> Lane {
     Lane::Op(op, Scope::Block)
 }
 
-/// Lane operations of RV, whose names may go on with `_` or `.` and a type.
+/// Lane operations of RV. Their names may be followed by `_` or `.` and a type.
 const LANES: [(&str, Lane); 15] = [
     ("rv_any", lanes(LaneOp::Any)),
     ("rv_all", lanes(LaneOp::All)),
@@ -135,17 +135,17 @@ fn lane(name: &str) -> Option<Intrinsic> {
     found.map(|(_, what)| Intrinsic::Lane(*what))
 }
 
-/// What a work item can ask for of itself.
+/// The numbers that a work item can ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Index {
     Own(WorkItem),
-    /// The work item in all.
+    /// The number of the work item in the whole grid.
     Item,
-    /// How many work items there are in all.
+    /// The number of work items in the whole grid.
     Items,
 }
 
-/// Indices of CUDA, NVVM, OpenCL and AMDGPU by the beginnings of their names; then the axis, or nothing where it is an
+/// Indices of CUDA, NVVM, OpenCL and AMDGPU, by prefixes of their names. The axis follows in the name, unless it is an
 /// argument.
 const INDICES: [(&str, Index); 22] = [
     ("threadIdx.", Index::Own(WorkItem::Thread)),
@@ -218,7 +218,7 @@ pub fn find(name: &str) -> Intrinsic {
             if let Some(platform) = PLATFORMS.iter().position(|p| *p == name) {
                 return Intrinsic::Launch(platform);
             }
-            // `atomic_p1` is `atomic` of another address space.
+            // `atomic_p1` is `atomic` in address space 1.
             let generic = name.rsplit_once("_p").filter(|(_, n)| n.bytes().all(|b| b.is_ascii_digit()));
             if let Some(op) = atomic(generic.map_or(name, |g| g.0)) {
                 return Intrinsic::Atomic(op);
@@ -237,7 +237,7 @@ pub fn find(name: &str) -> Intrinsic {
     }
 }
 
-/// How an intrinsic must be declared whose declaration may not say anything else.
+/// The type that an intrinsic must be declared with, if only one is possible.
 pub fn expected_type(intrinsic: &Intrinsic) -> Option<String> {
     let text = match intrinsic {
         Intrinsic::Parallel => "fn(i32, i32, i32, fn(i32) -> ()) -> ()",
@@ -273,7 +273,7 @@ fn math(name: &str) -> Option<Op> {
             let (base, ty) = rest.rsplit_once('.')?;
             let is_int = matches!(base, "ctpop" | "ctlz" | "cttz");
             let wanted = if is_int { &["i8", "i16", "i32", "i64"][..] } else { &["f16", "f32", "f64"] };
-            // `v4f32` is four lanes.
+            // `v4f32` stands for four lanes of `f32`.
             let lanes = ty.trim_start_matches(|c: char| c == 'v' || c.is_ascii_digit());
             let elem = if ty.starts_with('v') { lanes } else { ty };
             wanted.contains(&elem).then_some(base)?

@@ -22,8 +22,8 @@ pub use program::{Input, Program};
 
 use std::sync::Mutex;
 
-/// Runs `f` with a stack that suffices for the deepest tree the parser makes; with the caller's, which suffices for most,
-/// if the system has no room for one.
+/// Runs `f` on a stack that suffices for the deepest tree that the parser makes. If the system has no room for one,
+/// runs it on the caller's stack, which suffices for most trees.
 pub(crate) fn on_big_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     const STACK: usize = 1 << 30;
     let f = Mutex::new(Some(f));

@@ -1,71 +1,75 @@
-//! Instructions of x86-64 that programs call by LLVM's names, `llvm.x86.…`: the table of families.
+//! Instructions of x86-64 that programs call by their LLVM names, `llvm.x86.…`: the table of families.
 //!
-//! A family is what its members compute, whatever their width: the members are names with the types that they have. Most
-//! families are made of operations that the graph has ([`lower`](mod@crate::lower), `machine.rs`): comparisons, selections, shuffles.
-//! So partial evaluation knows them, every engine executes them with the same result, any processor runs them, and LLVM
-//! finds the instruction again where there is one: it replaces many of these intrinsics by such operations itself, and has
-//! dropped some of their names. What only the processor can compute, the approximations, are operations of their own.
+//! A family is a computation, whatever its width. Its members are intrinsic names with their types. Most families are
+//! lowered to operations that the graph has ([`lower`](mod@crate::lower), `machine.rs`): comparisons, selections,
+//! shuffles. So partial evaluation understands them, every engine executes them with the same result, and they run on
+//! any processor. LLVM recognizes the instruction again where there is one; it replaces many of these intrinsics by
+//! such operations itself, and has dropped some of their names. Approximations, which only the processor can compute,
+//! are operations of their own.
 //!
-//! An operand with `#` is immediate: part of the instruction. It may be a parameter of a function that calls the
-//! intrinsic, as long as partial evaluation finds out its value; if not, compiling the program is an error.
+//! An operand with `#` is an immediate: part of the instruction. It may be a parameter of a function that calls the
+//! intrinsic, as long as partial evaluation determines its value. If it does not, compilation fails with an error.
 //!
-//! Names under `llvm.x86.` that are not in the table are refused by name.
+//! Other names under `llvm.x86.` are rejected with an error that names them.
 
 use nyala_ir::Op;
 
-/// What the members of a family compute.
+/// The computation that the members of a family perform.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
-    /// The signs of the lanes as bits.
+    /// Collects the sign bits of all lanes in an integer.
     Signs,
-    /// Lanes of ones where a comparison, by its number, holds; of 8 comparisons, or of 32.
+    /// Compares lanes with a predicate, given by its number: all bits of a lane are ones where it holds. There are 8
+    /// predicates, or 32.
     Compare(u64),
-    /// Only of the lowest lanes; the others are the first operand's.
+    /// Compares only the lowest lanes; the other lanes are copied from the first operand.
     CompareLowest,
-    /// As a mask, for lanes that another mask has.
+    /// Compares lanes to a mask; lanes that another mask excludes are zero.
     CompareToMask,
-    /// The second operand where the third's sign is set, else the first.
+    /// Selects the second operand in lanes where the third one's sign bit is set, else the first.
     Blend,
-    /// The second operand where a mask has ones.
+    /// Selects the second operand in lanes where a mask has ones.
     BlendByMask,
-    /// The lesser, the greater; the second operand if they are equal or one is NaN.
+    /// The lesser or the greater of two lanes; the second operand if they are equal or one is NaN.
     Min,
     Max,
     MinLowest,
     MaxLowest,
-    /// A function of each lane.
+    /// Applies an operation to each lane.
     Each(Op),
-    /// Of the lowest lane; the others stay.
+    /// Applies an operation to the lowest lane; the others stay.
     Lowest(Op),
-    /// For the lanes that a mask has; the others are the second operand's.
+    /// Applies an operation to the lanes in a mask; the other lanes are copied from the second operand.
     Masked(Op),
-    /// To an integer, in the way that an immediate names.
+    /// Rounds to an integer, in the mode that an immediate names.
     Round,
-    /// Of the second operand's lowest lane; the others are the first operand's.
+    /// Rounds the second operand's lowest lane; the other lanes are copied from the first operand.
     RoundLowest,
-    /// Sums or differences of neighbors, those of the first operand before those of the second, within 128 bits.
+    /// Adds or subtracts neighboring lanes within 128 bits. Results from the first operand precede those from the
+    /// second.
     Neighbors(Op),
-    /// Differences and sums by turns.
+    /// Subtracts and adds lanes alternately.
     AddSub,
-    /// Whether `a & b` has no ones, `!a & b` has none, neither; of all bits, or of the signs of floats.
+    /// Tests whether `a & b` is zero, whether `!a & b` is zero, or whether neither is. Tests all bits, or the sign bits
+    /// of floats.
     TestZero,
     TestCarry,
     TestNeither,
-    /// The lanes that the second operand names.
+    /// Selects the lanes that the second operand names.
     Permute,
-    /// The same within 128 bits.
+    /// Selects lanes within 128 bits.
     PermuteWithin,
-    /// Bytes within 128 bits; 0 where the second operand's is negative.
+    /// Selects bytes within 128 bits; the result is 0 where the second operand's byte is negative.
     ShuffleBytes,
-    /// To the nearest integer, the even one of two; the least one if it does not fit.
+    /// Converts to the nearest integer, ties to even; the result is the least integer if it does not fit.
     ToInt,
-    /// Toward zero.
+    /// Converts to an integer, toward zero.
     ToIntTrunc,
     Pext,
     Pdep,
-    /// Bits from where the second operand's first byte says, as many as its second byte says.
+    /// Extracts bits. The second operand's first byte is the start, its second byte the number of bits.
     ExtractBits,
-    /// The lowest bits, as many as the second operand's first byte says.
+    /// Keeps the lowest bits, as many as the second operand's first byte says.
     ZeroHigh,
 }
 
@@ -236,7 +240,7 @@ pub struct Instruction {
     result: &'static str,
 }
 
-/// The instruction that LLVM calls so.
+/// The instruction with this LLVM name.
 pub fn find(name: &str) -> Option<Instruction> {
     let name = name.strip_prefix("llvm.x86.")?;
     members().find(|i| i.name == name)
@@ -258,25 +262,26 @@ impl Instruction {
         self.operands.split(", ")
     }
 
-    /// The operands that are part of the instruction.
+    /// The positions of immediate operands.
     pub fn immediates(&self) -> impl Iterator<Item = usize> {
         self.operands().enumerate().filter(|(_, ty)| ty.starts_with('#')).map(|(i, _)| i)
     }
 
-    /// Whether it may be declared with these types, as users write them. LLVM's integers have no signs.
+    /// Whether the instruction may be declared with these types, written as users do. LLVM's integers have no
+    /// signedness.
     pub fn fits(&self, params: &[String], result: &str) -> bool {
         let n = self.operands().count();
         params.len() == n && self.operands().zip(params).all(|(ty, given)| fits(ty, given)) && fits(self.result, result)
     }
 
-    /// How it should be declared.
+    /// The type with which the instruction should be declared.
     pub fn expected(&self) -> String {
         let operands: Vec<String> = self.operands().map(written).collect();
         format!("fn({}) -> {}", operands.join(", "), written(self.result))
     }
 }
 
-/// A type of the table as users write it.
+/// A type of the table, written as users do.
 fn written(ty: &str) -> String {
     let ty = ty.trim_start_matches('#');
     if let Some(n) = ty.strip_prefix('m') {
@@ -289,7 +294,7 @@ fn written(ty: &str) -> String {
 }
 
 fn fits(ty: &str, given: &str) -> bool {
-    // `u8` is an `i8`.
+    // Signedness does not matter: `u8` counts as `i8`.
     let signed = given.replace("u8", "i8").replace("u16", "i16").replace("u32", "i32").replace("u64", "i64");
     if signed == written(ty) {
         return true;

@@ -1,4 +1,4 @@
-//! A checked program: the trees, and in side tables what names mean and which types expressions have.
+//! A checked program: the syntax trees, and side tables with the meanings of names and the types of expressions.
 
 use crate::intrinsics::Intrinsic;
 use crate::types::{EnumId, Head, Names, ParamId, StructId, TraitId, TraitRef, Ty, TypeTable};
@@ -28,7 +28,7 @@ nyala_base::define_id!(
     pub struct ImplId, "impl"
 );
 nyala_base::define_id!(
-    /// A module: the names of items of the program, of a library, of the prelude, of a `mod`.
+    /// A module: the namespace of the program, of a library, of the prelude, or of a `mod`.
     pub struct NsId, "ns"
 );
 nyala_base::define_id!(
@@ -36,11 +36,11 @@ nyala_base::define_id!(
     pub struct LoopId, "loop"
 );
 
-/// The names of the program's own files; those of the prelude come before.
+/// The namespace of the program's own files. That of the prelude comes before.
 pub const PROGRAM: NsId = NsId(1);
 
-/// What the compiler is given: the prelude, libraries, and the files of a program. Names of the later win where they are
-/// seen: a program's own everywhere in the program, but not in a library.
+/// The input of the compiler: the prelude, libraries, and the files of a program. Where names collide, the later one
+/// wins where it is visible: a program's own name everywhere in the program, but not in a library.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     pub prelude: Option<&'a Module>,
@@ -48,10 +48,10 @@ pub struct Input<'a> {
     pub files: &'a [Module],
 }
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entity {
-    /// Reported already.
+    /// An error that has been reported.
     Error,
     Local(LocalId),
     Fn(FnId),
@@ -67,7 +67,7 @@ pub enum Entity {
     Type(Ty),
 }
 
-/// An expression of the whole program: that of a module, shifted by the module's base.
+/// An expression of the whole program: its number in its module, plus the module's base.
 pub type GlobalExpr = u32;
 
 #[derive(Debug)]
@@ -76,23 +76,23 @@ pub struct Local {
     pub span: Span,
     pub ty: Ty,
     pub mutable: bool,
-    /// The function body (numbered) that it belongs to.
+    /// The number of the function body that it belongs to.
     pub owner: u32,
     /// The loop around its declaration.
     pub in_loop: Option<LoopId>,
-    /// Used in a function nested in its owner.
+    /// Whether it is used in a function nested in its owner.
     pub captured: bool,
-    /// `&` was applied, or an address is needed for an index that is not a literal.
+    /// Whether `&` is applied to it, or it is indexed with something other than a literal, which needs its address.
     pub addressed: bool,
-    /// The continuation of a loop: the loop, and whether it is `break`.
+    /// For a continuation of a loop: the loop, and whether it is `break`.
     pub loop_cont: Option<(LoopId, bool)>,
     pub used: bool,
     pub declared: Declared,
-    /// It is assigned, or an address to write through is taken.
+    /// Whether it is assigned, or an address of it for writing is taken.
     pub changed: bool,
 }
 
-/// How a local comes to be.
+/// The way in which a local is declared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Declared {
     Let,
@@ -104,19 +104,19 @@ pub enum Declared {
 #[derive(Debug, Default)]
 pub struct Loop {
     pub parent: Option<LoopId>,
-    /// Variables from outside that the loop assigns.
+    /// Outer variables that the loop assigns.
     pub assigned: Vec<LocalId>,
     pub assigned_set: FxHashSet<LocalId>,
     pub break_local: Option<LocalId>,
     pub continue_local: Option<LocalId>,
-    /// `break` or `continue` is used other than in a call from the loop's own function.
+    /// Whether `break` or `continue` is used other than in a call from the loop's own function.
     pub first_class: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FnKind {
     Defined,
-    /// A C function of this symbol.
+    /// A C function with this symbol.
     Foreign(String),
     Intrinsic(Intrinsic),
 }
@@ -129,24 +129,24 @@ pub struct FnInfo<'a> {
     pub ty: Ty,
     pub param_tys: Vec<Ty>,
     pub result: Ty,
-    /// Result of the function as declared is `!`.
+    /// Whether the declared result type is `!`.
     pub never: bool,
     /// The implicit `return`.
     pub return_local: Option<LocalId>,
     pub top_level: bool,
     pub ns: NsId,
-    /// All type parameters that its type may mention: those of what is around it, then its own.
+    /// All type parameters that its type may mention: those of enclosing items, then its own.
     pub generics: Arc<[ParamId]>,
-    /// How many of them are not its own.
+    /// The number of those that belong to enclosing items.
     pub n_outer: usize,
     pub owner: FnOwner,
 }
 
-/// Where a function stands.
+/// The trait or impl that a function belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FnOwner {
     None,
-    /// A method that the trait asks for, with its default if it has a body.
+    /// A method that the trait requires, with a default if it has a body.
     Trait(TraitId),
     Impl(ImplId),
 }
@@ -156,7 +156,7 @@ pub struct TypeParamInfo {
     pub name: Box<str>,
     pub span: Span,
     pub bounds: Vec<TraitRef>,
-    /// Some bound is an error: what it would allow is unknown.
+    /// Whether some bound is an error, so that the operations it would allow are unknown.
     pub broken: bool,
 }
 
@@ -166,9 +166,9 @@ pub struct StaticInfo<'a> {
     pub module: usize,
     pub ns: NsId,
     pub ty: Ty,
-    /// It stands in something generic.
+    /// Whether it is declared inside of a generic item.
     pub generic: bool,
-    /// The initializer calls functions, or has control flow: it is run when the program is compiled.
+    /// Whether the initializer calls functions or has control flow, so that it is run at compile time.
     pub computed: bool,
 }
 
@@ -195,12 +195,12 @@ pub struct EnumInfo<'a> {
 #[derive(Debug)]
 pub struct TraitInfo<'a> {
     pub ast: &'a ast::Trait,
-    /// `Self`, then the trait's own; before them those of the function around it.
+    /// The type parameters of the enclosing function, then `Self`, then the trait's own.
     pub generics: Arc<[ParamId]>,
     pub n_outer: usize,
     pub supers: Vec<TraitRef>,
     pub methods: FxHashMap<&'a str, FnId>,
-    /// Its operators, if it is one of the prelude's traits of numbers.
+    /// The operators it allows, if it is one of the prelude's traits of numbers.
     pub lang: Option<Lang>,
 }
 
@@ -229,7 +229,7 @@ pub struct ImplInfo<'a> {
     pub module: usize,
     pub ns: NsId,
     pub generics: Arc<[ParamId]>,
-    /// How many of them are those of the function around it.
+    /// The number of those that belong to the enclosing function.
     pub n_outer: usize,
     pub of: Option<TraitRef>,
     pub ty: Ty,
@@ -249,17 +249,17 @@ pub struct LambdaInfo {
     pub generics: Vec<ParamId>,
 }
 
-/// What happens to an expression's value before it is used.
+/// The conversion of an expression's value before it is used.
 #[derive(Debug, Clone, Copy)]
 pub struct Adjust {
     pub to: Ty,
-    /// So many pointers are followed first: the receiver of a method.
+    /// The number of pointers to dereference first, for the receiver of a method.
     pub derefs: u32,
-    /// Its address is taken.
+    /// Whether its address is taken.
     pub address: bool,
 }
 
-/// What an application `f(x)` is.
+/// The meaning of an application `f(x)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallKind {
     Call,
@@ -272,7 +272,7 @@ pub struct Program<'a> {
     pub(crate) modules: Vec<&'a Module>,
     pub(crate) bases: Vec<u32>,
     pub(crate) n_prelude: usize,
-    /// Modules of the prelude and of libraries, which come first.
+    /// The number of modules of the prelude and of libraries, which come first.
     pub(crate) n_libraries: usize,
     pub(crate) types: TypeTable,
     pub(crate) expr_ty: Vec<Ty>,
@@ -293,16 +293,17 @@ pub struct Program<'a> {
     pub(crate) enums: Vec<EnumInfo<'a>>,
     pub(crate) traits: Vec<TraitInfo<'a>>,
     pub(crate) impls: Vec<ImplInfo<'a>>,
-    /// The impls of each trait, by what they are for.
+    /// The impls of each trait, by the head of the type that they are for.
     pub(crate) impls_of: FxHashMap<TraitId, FxHashMap<Head, Vec<ImplId>>>,
     pub(crate) type_params: Vec<TypeParamInfo>,
-    /// Type arguments of generic function values where they are used.
+    /// The type arguments of generic function values at their uses.
     pub(crate) instantiated: FxHashMap<GlobalExpr, Vec<Ty>>,
-    /// What patterns that name an option or a struct mean, by their places: the option's number, 0 for a struct.
+    /// By place, the meanings of patterns that name an option or a struct: the option's number, or 0 for a struct.
     pub(crate) patterns: FxHashMap<(FileId, u32, u32), u32>,
-    /// Whether the last arm of a `match` need not be tested.
+    /// The `match` expressions whose last arm need not be tested.
     pub(crate) exhaustive: FxHashSet<GlobalExpr>,
-    /// Immutable variables in memory that a function takes along, by its body: it outlives that memory.
+    /// By function body: the immutable variables in memory that a function captures by value, because it outlives that
+    /// memory.
     pub(crate) copies: FxHashMap<GlobalExpr, Vec<LocalId>>,
     /// Locals and items by the place of their name.
     pub(crate) declared: FxHashMap<(FileId, u32), Entity>,
@@ -327,12 +328,12 @@ impl Names for Program<'_> {
 }
 
 impl<'a> Program<'a> {
-    /// Whether this is where the program begins: no function of a module in it.
+    /// Whether a function is the `main` of the program itself, not of a module in it.
     pub fn is_main(&self, f: &FnInfo) -> bool {
         f.ns == PROGRAM && f.top_level && &*f.ast.name.text == "main"
     }
 
-    /// The impls of a trait that may be for types with this head, in the order of the source.
+    /// The impls of a trait that may apply to types with this head, in source order.
     pub(crate) fn impls_for(&self, of: TraitId, head: Head) -> Vec<ImplId> {
         let Some(all) = self.impls_of.get(&of) else { return Vec::new() };
         let mut out: Vec<ImplId> = match head {

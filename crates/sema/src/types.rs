@@ -1,7 +1,7 @@
-//! Types during inference: hash-consed, with unification variables and those who wait for them.
+//! Types during inference: hash-consed, with unification variables and the constraints that wait for these.
 //!
-//! Function types have one form only: `fn(A, fn(B) -> !) -> !` becomes `fn(A) -> B`, and a continuation that takes one
-//! tuple takes its components.
+//! Function types have one canonical form: `fn(A, fn(B) -> !) -> !` becomes `fn(A) -> B`, and a continuation that takes
+//! one tuple takes its components instead.
 
 mod substitute;
 
@@ -30,14 +30,14 @@ nyala_base::define_id!(
     pub struct ParamId, "param"
 );
 
-/// A trait with its type arguments, `Self` excluded: what a bound asks for.
+/// A trait with its type arguments, `Self` excluded: the content of a bound.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TraitRef {
     pub id: TraitId,
     pub args: Arc<[Ty]>,
 }
 
-/// What may be done through a pointer; each may do what those before it may.
+/// The access that a pointer allows. Each variant allows everything that the variants before it do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Access {
     Shared,
@@ -58,14 +58,14 @@ impl Access {
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
-    /// Reported already; fits everything.
+    /// An error that has been reported; it fits every type.
     Error,
-    /// Of what does not return; as a result it makes a continuation of a function.
+    /// The type of expressions that do not return. As the result type, it makes a function a continuation.
     Never,
     Var(u32),
-    /// A type parameter inside of its item.
+    /// A type parameter, inside of its item.
     Param(ParamId),
-    /// A parameter of the [`Kind::Generic`] of this level around it, by its place.
+    /// A parameter of the enclosing [`Kind::Generic`] of this level, by its position.
     Bound(u8, u32),
     Prim(Prim),
     Tuple(Arc<[Ty]>),
@@ -73,7 +73,7 @@ pub enum Kind {
     Enum(EnumId, Arc<[Ty]>),
     Array(Ty, u64),
     Indef(Ty),
-    /// Lanes of a number or `bool`.
+    /// A vector of numbers or `bool`s, with the number of lanes.
     Simd(Ty, u64),
     Ptr {
         access: Access,
@@ -86,15 +86,15 @@ pub enum Kind {
     Generic(Arc<[Arc<[TraitRef]>]>, Ty),
 }
 
-/// What is known of a variable that has no type yet.
+/// The constraint on a variable that has no type yet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Class {
     Any,
-    /// A number; `i32` if nothing else is said.
+    /// A number; `i32` by default.
     Num,
-    /// An integer literal's.
+    /// The type of an integer literal.
     Int,
-    /// A float literal's.
+    /// The type of a float literal.
     Float,
 }
 
@@ -104,9 +104,9 @@ enum Var {
     Bound(Ty),
 }
 
-/// Types nest at most so deep.
+/// Upper limit on the nesting of types.
 const MAX_TYPE_DEPTH: u16 = 200;
-/// So many steps one unification takes at most.
+/// Upper limit on the steps of one unification.
 const MAX_STEPS: u32 = 100_000;
 
 #[derive(Debug, Clone)]
@@ -115,17 +115,17 @@ pub struct TypeTable {
     depths: Vec<u16>,
     has_var: Vec<bool>,
     has_param: Vec<bool>,
-    /// How deep generic function types nest in each.
+    /// By type, how deeply generic function types nest in it.
     levels: Vec<u8>,
     index: FxHashMap<Kind, Ty>,
     vars: Vec<Var>,
-    /// Heights of the trees of equal variables: the lower one is hung below the higher, so that none gets long.
+    /// Ranks for union by rank: the tree of equal variables with the lower rank is hung below the other one.
     ranks: Vec<u8>,
-    /// Who waits for a variable, by its root.
+    /// By root variable, the numbers of the constraints that wait for it.
     waiting: FxHashMap<u32, Vec<u32>>,
-    /// Whose variable has a type now.
+    /// The numbers of the constraints whose variable now has a type.
     pub ready: Vec<u32>,
-    /// A type got too deep and became an error type.
+    /// Whether a type was nested too deeply and became an error type.
     pub too_deep: bool,
     steps: u32,
 }
@@ -227,7 +227,7 @@ impl TypeTable {
         self.mk(Kind::Ptr { access, space: 0, to })
     }
 
-    /// `fn(params) -> result`, in its one form.
+    /// The type `fn(params) -> result`, in canonical form.
     pub fn func(&mut self, params: &[Ty], result: Ty) -> Ty {
         if self.shallow(result) != TypeTable::NEVER {
             return self.mk(Kind::Fn(params.into(), result));
@@ -261,7 +261,7 @@ impl TypeTable {
         self.mk(Kind::Var(self.vars.len() as u32 - 1))
     }
 
-    /// The type with variables replaced at its top.
+    /// The type, with a variable at its top replaced by the type it is bound to.
     pub fn shallow(&self, mut ty: Ty) -> Ty {
         while let Kind::Var(v) = self.kinds[ty.0 as usize] {
             match self.vars[v as usize] {
@@ -272,7 +272,7 @@ impl TypeTable {
         ty
     }
 
-    /// The kind with variables replaced at its top, functions in their one form.
+    /// The kind of a type, with a variable at its top replaced and functions in canonical form.
     pub fn kind(&mut self, ty: Ty) -> Kind {
         let ty = self.shallow(ty);
         let kind = self.kinds[ty.0 as usize].clone();
@@ -308,12 +308,12 @@ impl TypeTable {
         &self.kinds[ty.0 as usize]
     }
 
-    /// Whether the type nests deeper than instances may.
+    /// Whether the type nests deeper than is allowed for instances.
     pub fn is_deep(&self, ty: Ty) -> bool {
         self.depths[ty.0 as usize] > MAX_TYPE_DEPTH / 3
     }
 
-    /// Whether a generic function type is in it.
+    /// Whether a type contains a generic function type.
     pub fn has_generic(&self, ty: Ty) -> bool {
         self.levels[self.shallow(ty).0 as usize] > 0
     }
@@ -345,7 +345,7 @@ impl TypeTable {
         }
     }
 
-    /// The kind of a type without variables.
+    /// The kind of a type. `None` if the type contains variables.
     pub fn known(&self, ty: Ty) -> Option<&Kind> {
         (!self.has_var[ty.0 as usize]).then(|| &self.kinds[ty.0 as usize])
     }
@@ -357,7 +357,7 @@ impl TypeTable {
         }
     }
 
-    /// `who` becomes ready when `var` gets a type.
+    /// Lets constraint `who` become ready once `var` gets a type.
     pub fn wait(&mut self, var: u32, who: u32) {
         self.waiting.entry(var).or_default().push(who);
     }
@@ -418,7 +418,7 @@ impl TypeTable {
         true
     }
 
-    /// `ty` is a number: what an operator asks of an open operand.
+    /// Restricts an open `ty` to numbers, as an operator requires.
     pub fn make_number(&mut self, ty: Ty) {
         if let Some(var) = self.as_var(ty)
             && self.class(var) == Class::Any
@@ -443,7 +443,7 @@ impl TypeTable {
         false
     }
 
-    /// What is open in `ty` becomes an error, so that nobody asks for its type.
+    /// Binds the open variables in `ty` to the error type, so that no annotation is asked for.
     pub fn poison(&mut self, ty: Ty) {
         let mut seen = rustc_hash::FxHashSet::default();
         let mut work = vec![ty];
@@ -461,16 +461,16 @@ impl TypeTable {
         }
     }
 
-    /// Makes both types equal; false if they cannot be.
+    /// Unifies both types. Returns false if they cannot be equal.
     pub fn unify(&mut self, a: Ty, b: Ty) -> bool {
         self.steps = 0;
         self.unify_step(a, b)
     }
 
-    /// Makes both types equal if they may be.
+    /// Unifies both types, unless one is a pointer and the other is not.
     pub fn unify_if_equal(&mut self, a: Ty, b: Ty) -> bool {
         let (a, b) = (self.shallow(a), self.shallow(b));
-        // A pointer must not become the type of what it points to.
+        // A pointer must not become the type of its pointee.
         let head = |t: &Self, ty: Ty| matches!(t.kinds[ty.0 as usize], Kind::Ptr { .. });
         head(self, a) == head(self, b) && self.unify(a, b)
     }
@@ -518,8 +518,8 @@ impl TypeTable {
         xs.iter().zip(ys).all(|(x, y)| self.unify_step(*x, *y))
     }
 
-    /// Two functions with different numbers of parameters may still be one while types are open: the two types, the
-    /// first of the first, that must be equal then.
+    /// Function types with different numbers of parameters may still be equal while they are open. Returns the two
+    /// types that must be equal then, the one from the first function first.
     pub fn match_arity(&mut self, p: &[Ty], r: Ty, q: &[Ty], s: Ty) -> Option<(Ty, Ty)> {
         let (r_never, s_never) = (self.is_never(r), self.is_never(s));
         if r_never && s_never {
@@ -546,7 +546,7 @@ impl TypeTable {
         None
     }
 
-    /// A tuple even of one.
+    /// A tuple type, even for one component.
     fn tuple_of(&mut self, parts: &[Ty]) -> Ty {
         self.mk(Kind::Tuple(parts.into()))
     }
@@ -556,7 +556,7 @@ impl TypeTable {
         self.has_var[ty.0 as usize]
     }
 
-    /// The type as a user writes it, `_` for what is open; long ones are cut.
+    /// The type as a user writes it, with `_` for open parts. Long types are cut off.
     pub fn show(&self, ty: Ty, names: &dyn Names) -> String {
         let mut out = String::new();
         self.write(ty, names, &mut out);
@@ -659,10 +659,10 @@ impl TypeTable {
     }
 }
 
-/// What two types must have in common so that one can be an instance of the other.
+/// The outermost constructor of a type. A type can be an instance of another only if their heads agree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Head {
-    /// A type parameter, a type that is open or an error: anything.
+    /// A type parameter, an open type or an error, which agree with every head.
     Any,
     Prim(Prim),
     Struct(StructId),
@@ -677,7 +677,7 @@ pub enum Head {
     Never,
 }
 
-/// What the things that types mention are called.
+/// The names of the items that types mention.
 pub trait Names {
     fn struct_name(&self, id: StructId) -> String;
     fn enum_name(&self, id: EnumId) -> String;

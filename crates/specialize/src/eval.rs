@@ -1,4 +1,4 @@
-//! The evaluator proper: what it has, and the loop over its work list. Each part has one subject, and a file of its own.
+//! The evaluator proper: its state, and the loop over its work list. Each part has one subject, and a file of its own.
 //!
 //! | | |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | what is asked about other calls | `history`, `hints`, `sharing` |
 //! | what it may take, what is told of it | `budget`, `explain` |
 //!
-//! Memory is no part of a memo key: a stub that is requested from several places knows what all of them know, a recursive
-//! one what it leaves alone, an escaped one nothing.
+//! Memory is not part of a memo key. A stub that is requested from several places knows the contents that all of them
+//! know. A recursive stub knows the contents that it does not write. An escaped stub knows nothing of memory.
 
 mod budget;
 mod call;
@@ -55,20 +55,20 @@ pub struct Evaluator<'a> {
     /// See `kept.rs`.
     writes_of: kept::WritesOf,
     run_calls: Vec<RunCall>,
-    /// The continuation being evaluated, and how.
+    /// The continuation being evaluated, and the mode of its evaluation.
     current: (Cont, Mode),
     segments: u32,
-    /// Bodies that a residual block had so far.
+    /// By residual block, the number of bodies that it has had so far.
     versions: SideTable<Cont, u32>,
     cache: Cache,
     computer: computed::Computer<'a>,
     plain: plain::Plain,
     reports: Vec<Diagnostic>,
-    /// What was decided, for those who ask.
+    /// The decisions so far, if a record is asked for.
     record: Option<Box<Explained>>,
 }
 
-/// What is found once and kept for speed.
+/// Data that is computed once and kept for speed.
 #[derive(Default)]
 struct Cache {
     codes: SideTable<Cont, Option<Rc<code::Code>>>,
@@ -76,12 +76,12 @@ struct Cache {
     literals: SideTable<Val, Option<Val>>,
     constants: memory::Constants,
     shapes: memory::Shapes,
-    /// Frames that nobody uses.
+    /// Frames that are not in use.
     frames: [Vec<plain::Value>; 2],
 }
 
 impl<'a> Evaluator<'a> {
-    /// `may_start_again`: there is another round for what is found.
+    /// `may_start_again` says that another round can use what this one finds, so that this one may end early.
     pub fn new(source: &'a World, facts: &'a Facts, hints: &'a Hints, options: Options, may_start_again: bool) -> Self {
         Evaluator {
             source,
@@ -127,8 +127,8 @@ impl<'a> Evaluator<'a> {
         View { dst: &self.dst, stubs: &self.stubs }
     }
 
-    /// Notes the kinds of calls that are the only ones of their callee, so that the next round unfolds them (`001` 4.6).
-    /// `n_uses` counts the residual uses of a continuation.
+    /// Notes calls that are the only ones of their callee, so that the next round unfolds them (`001` 4.6). `n_uses`
+    /// returns the number of residual uses of a continuation.
     pub fn note_single_calls(&mut self, n_uses: impl Fn(Cont) -> u32) {
         let takes_function = |&p: &Val| self.source.types.has_function(self.source.ty(p));
         let mut single: Vec<(Cont, CallKey)> = Vec::new();
@@ -159,12 +159,12 @@ impl<'a> Evaluator<'a> {
         self.stubs.of_val(&self.dst, v)
     }
 
-    /// The continuation that residual code must use where it means `c`.
+    /// The residual continuation to use in place of `c`, which may have been consumed.
     pub fn resolve(&self, c: Cont) -> Cont {
         self.stubs.resolve(c)
     }
 
-    /// Gives the memory back of what only evaluation needs.
+    /// Frees the memory that only evaluation needs.
     pub fn forget_code(&mut self) {
         self.cache = Cache::default();
         self.plain = plain::Plain::default();
@@ -181,7 +181,7 @@ impl<'a> Evaluator<'a> {
         loop {
             while let Some(s) = self.order.next() {
                 let Err(diverged) = self.decide(s) else { continue };
-                // The others may find more for the next round, which they need not find again.
+                // Other units may still find hints for the next round, which then need not find them again.
                 self.plain.clear();
                 self.budget.units[self.budget.unit].is_left = true;
                 self.budget.units[self.budget.unit].is_spent = !diverged.is_early;

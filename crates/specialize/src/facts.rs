@@ -1,4 +1,4 @@
-//! What the evaluator asks about the source graph, computed once.
+//! Facts about the source graph that the evaluator asks for, computed once.
 
 use crate::memory::Written;
 use nyala_base::{Id, Lists, SideTable, graph};
@@ -10,47 +10,50 @@ use std::cell::OnceCell;
 /// Facts about the continuations of a source graph.
 pub struct Facts {
     pub nest: Nest,
-    /// A cycle of references leads through the continuation and no binder of its free values (`docs/design/specializer.md`,
-    /// Recursive continuations).
+    /// Whether a cycle of references leads through the continuation, but through no binder of its free values
+    /// (`docs/design/specializer.md`, Recursive continuations).
     pub is_recursive: SideTable<Cont, bool>,
-    /// Position in postorder of the reference graph, arguments visited before callees: callers have the greater one.
+    /// Position in the postorder of the reference graph, arguments visited before callees: a caller has a greater
+    /// position than its callee.
     pub postorder: SideTable<Cont, u32>,
-    /// Parameters that are specialized because they are functions (`001` 4.3), a bit each.
+    /// Bit mask of the parameters that are specialized because they are functions (`001` 4.3).
     pub automatic: SideTable<Cont, u64>,
-    /// For the header of a loop whose condition depends on parameters of a function around it: that function. A call
-    /// of it by `@@` runs the loop as long as the condition is known (`001` 4.6.1).
+    /// For the header of a loop whose condition depends on parameters of an enclosing function: that function. A call
+    /// of the function by `@@` unrolls the loop as long as the condition is known (`001` 4.6.1).
     pub loop_of: SideTable<Cont, Option<Cont>>,
-    /// The innermost function around a continuation, itself included: what has a parameter that is a function.
+    /// The innermost function around a continuation, itself included. A function is a continuation with a parameter
+    /// that is or contains a function.
     pub function: SideTable<Cont, Option<Cont>>,
     /// Functions that are some loop's `loop_of`.
     pub has_loop: SideTable<Cont, bool>,
-    /// Continuations that may come to one with variables in memory; to one that may store an address of some.
+    /// Continuations from which one with local variables in memory can be reached.
     pub has_variables: SideTable<Cont, bool>,
     pub stores_variables: SideTable<Cont, bool>,
-    /// Functions that may come to an operation across lanes.
+    /// Functions from which an operation across lanes can be reached.
     pub exchanges: SideTable<Cont, bool>,
-    /// Continuations that may.
+    /// Continuations from which an operation across lanes can be reached.
     pub leads_to_exchange: SideTable<Cont, bool>,
-    /// See `eval/kept.rs`, which asks first.
+    /// Computed when `eval/kept.rs` first asks for it.
     pub written: OnceCell<SideTable<Cont, Written>>,
-    /// See `eval/computed.rs`, too.
+    /// Computed when `eval/computed.rs` first asks for it.
     pub traits: OnceCell<SideTable<Cont, Traits>>,
 }
 
-/// What stands in the way of computing calls of a continuation, and what speaks for it.
+/// Properties that speak for or against computing the calls of a continuation as a whole.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// It may come to something that the interpreter does not do, or not as the evaluator does.
+    /// An operation may be reached that the interpreter does not support, or that it does not treat as the evaluator
+    /// does.
     pub is_open: bool,
-    /// It may come to a call that filters leave.
+    /// A call that filters leave residual may be reached.
     pub is_partial: bool,
-    /// It may come to a recursive continuation.
+    /// A recursive continuation may be reached.
     pub has_loop: bool,
 }
 
 impl Facts {
     pub fn new(w: &World, roots: &[Cont]) -> Facts {
-        // A function that only a global has may be loaded, and called, from there.
+        // A function that is referenced only by a global may be loaded from there and called.
         let (nest, _) = Nest::of_program(w, roots);
         let mut facts = Facts {
             is_recursive: SideTable::default(),
@@ -82,10 +85,11 @@ impl Facts {
         facts
     }
 
-    /// Lanes that have parted meet where their ways do in the source. Where a join is specialized in a function it has
-    /// several copies, in which they would not; so none is in a program with operations across lanes. Nor does `@@` unroll
-    /// a loop that leads to one, as lanes may go on to different rounds. Two calls in which they would meet too early:
-    /// `Evaluator::ticket`.
+    /// Finds operations across lanes, and restricts specialization around them. Lanes that have diverged reconverge
+    /// where their paths join in the source. A join that is specialized in a function has several copies, in which
+    /// lanes would not meet. So no join is specialized in a program with operations across lanes, nor does `@@` unroll
+    /// a loop that leads to such an operation, as lanes may take part in different iterations. `Evaluator::ticket`
+    /// handles two calls in which lanes would meet too early.
     fn find_exchanges(&mut self, w: &World, referrers: &Lists<Cont, Cont>) {
         let mut work: Vec<Cont> = self.nest.conts.iter().copied().filter(|&k| exchanges(w, k)).collect();
         if work.is_empty() {
@@ -121,7 +125,7 @@ impl Facts {
                     Some(Op::Store) => &w.args(v)[2..],
                     _ => w.args(v),
                 };
-                // A function may have captured one, a parameter may be one.
+                // A function value may have captured the address of a variable, and a parameter may be such an address.
                 let may_be = |a: Val| match w.types.kind(w.ty(a)) {
                     TyKind::Prim(_) | TyKind::Vector(..) | TyKind::Mem => false,
                     TyKind::Ptr { .. } if w.is_op(v, Op::Store) => {
@@ -136,7 +140,7 @@ impl Facts {
                 }
             }
         }
-        // Whatever a function comes to may be unfolded in it.
+        // Any code that a function can reach may be unfolded in it.
         for (found, mut work) in [(&mut self.has_variables, has), (&mut self.stores_variables, stores)] {
             while let Some(k) = work.pop() {
                 if !std::mem::replace(&mut found[k], true) {
@@ -193,7 +197,8 @@ impl Facts {
                 continue;
             }
             let Some(cond) = loop_condition(w, header) else { continue };
-            // What the condition is computed from, and what the loop's parameters in it start as.
+            // The values that the condition is computed from, and the initial values of the loop's parameters among
+            // them.
             let mut depends = false;
             let mut seen: FxHashSet<Val> = FxHashSet::default();
             let mut work = vec![cond];
@@ -217,16 +222,17 @@ impl Facts {
         }
     }
 
-    /// Peels headers off strongly connected components, level by level: continuations whose binders all lie outside. They
-    /// are recursive: the component has a cycle through each, and none of its binders. One that is entered from outside
-    /// the component suffices, if there is one: blocks on the way round a loop are not recursive because its header is.
+    /// Finds recursive continuations by peeling headers off strongly connected components, level by level. A header is
+    /// a continuation whose binders all lie outside the component. It is recursive: the component has a cycle through
+    /// it, and contains none of its binders. If some headers are entered from outside the component, only these count:
+    /// the blocks of a loop's body are not recursive because the loop's header is.
     fn find_recursive(&mut self, refs: &Lists<Cont, Cont>) {
         let mut level: SideTable<Cont, u32> = SideTable::default();
         let mut sets: Vec<Vec<Cont>> = vec![self.nest.conts.clone()];
         let mut next_level = 0;
         let mut entered: SideTable<Cont, bool> = SideTable::default();
         let mut search = graph::Components::default();
-        // From 1, of the set under way.
+        // The number of each continuation's component in the current set, counted from 1.
         let mut component_of: SideTable<Cont, usize> = SideTable::default();
         while let Some(set) = sets.pop() {
             next_level += 1;
@@ -274,12 +280,13 @@ impl Facts {
     }
 }
 
-/// Whether a parameter is or contains a function.
+/// Whether a continuation is a function: some parameter is or contains a function.
 pub fn is_function(w: &World, k: Cont) -> bool {
     w.params(k).iter().any(|&p| w.types.has_function(w.ty(p)))
 }
 
-/// Numbers, and what is made of them.
+/// Whether a type is made of numbers and vectors only: primitive types, vectors, and arrays, structs and tuples of
+/// these.
 pub fn is_data(w: &World, ty: Ty) -> bool {
     // A type may have the same part in many places.
     let mut seen: FxHashSet<Ty> = FxHashSet::default();
@@ -310,13 +317,13 @@ fn exchanges(w: &World, k: Cont) -> bool {
     LaneOp::of_symbol(symbol).is_some_and(|(op, scope)| matches!(op.effect(scope), Effect::Convergent(_)))
 }
 
-/// The condition of the branch that a continuation's body is.
+/// The condition of the branch that ends a continuation. `None` if it does not end with a branch.
 pub fn loop_condition(w: &World, k: Cont) -> Option<Val> {
     let body = w.body(k)?;
     (w.node(body.callee) == Node::Builtin(nyala_ir::Builtin::Branch)).then(|| body.args[1])
 }
 
-/// What an address leads to.
+/// The node that an address is computed from.
 fn base_of(w: &World, v: Val) -> Node {
     let mut base = v;
     while let Some(Op::Lea | Op::Bitcast | Op::Extract) = w.as_op(base) {
@@ -325,7 +332,7 @@ fn base_of(w: &World, v: Val) -> Node {
     w.node(base)
 }
 
-/// Which values are computed from parameters of functions, asked so far.
+/// Memoizes which values are computed from parameters of functions.
 #[derive(Default)]
 struct OnFunction {
     known: SideTable<Val, Option<bool>>,

@@ -1,6 +1,7 @@
-//! The residual graph after evaluation, copied from its roots into a fresh world: `hlt` and `run` vanish, consumed
-//! stubs are replaced by those that stand in for them, nothing unreachable remains. Of local variables that are only
-//! written, as all are whose contents were known wherever they were read, neither the writes remain nor what was written.
+//! The residual graph after evaluation, copied from its roots into a fresh world. `hlt` and `run` vanish, consumed
+//! stubs are replaced by those that stand in for them, and nothing unreachable remains. Local variables that are only
+//! written lose their stores, and the values that only these stores used. A variable is only written if its contents
+//! were known wherever it was read.
 
 use crate::eval::Evaluator;
 use crate::memory;
@@ -9,19 +10,19 @@ use nyala_ir::{Cont, Global, Node, Op, Rule, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-/// What of the evaluated graph the residual program has.
+/// The parts of the evaluated graph that the residual program contains.
 #[derive(Default)]
 pub struct Reachable {
     /// Uses as a callee, uses as a value, by residual continuation.
     pub calls: SideTable<Cont, u32>,
     pub values: SideTable<Cont, u32>,
-    /// Addresses of local variables that are not just written.
+    /// Addresses of local variables that are used for more than stores to them.
     read: FxHashSet<Val>,
-    /// The addresses of these, by what makes them.
+    /// The addresses of the variables in `read`, by the `slot` operation that makes them.
     address: FxHashMap<Val, Val>,
 }
 
-/// Goes over all that is reachable without the writes to variables that nobody reads.
+/// Visits everything that is reachable from the roots, without the stores to variables that nobody reads.
 pub fn find_reachable(ev: &Evaluator, roots: &[Cont]) -> Reachable {
     let dst = &ev.dst;
     let mut found = Reachable::default();
@@ -84,14 +85,14 @@ impl Reachable {
     }
 }
 
-/// The local variable that a write is to.
+/// The address of the local variable that the store `v` writes to. `None` if `v` is no store, or writes elsewhere.
 fn written(dst: &World, v: Val) -> Option<Val> {
     let base = memory::base_of(dst, *dst.args(v).get(1).filter(|_| dst.is_op(v, Op::Store))?);
     let made = *dst.args(base).first().filter(|_| dst.is_op(base, Op::Extract))?;
     dst.is_op(made, Op::Slot).then_some(base)
 }
 
-/// The residual program.
+/// Copies the residual program into a fresh world.
 pub fn copy(ev: &mut Evaluator, roots: &[Cont], reachable: Reachable) -> World {
     ev.forget_code();
     let mut copy = Copy {
@@ -121,7 +122,7 @@ struct Copy<'a, 'b> {
     vals: SideTable<Val, Option<Val>>,
     conts: SideTable<Cont, Option<Cont>>,
     queue: Vec<Cont>,
-    /// Of `val`, empty between its calls.
+    /// The work stack of `val`, kept for its allocation; empty between calls of `val`.
     stack: Vec<(Val, bool)>,
 }
 
@@ -240,7 +241,8 @@ impl Copy<'_, '_> {
         self.vals[root].unwrap_or(Val(0))
     }
 
-    /// The memory that a write to a variable that nobody reads, or such a variable's making, begins with.
+    /// For a store to a variable that nobody reads, or the operation that makes such a variable: the memory that it
+    /// takes as operand, which replaces its result.
     fn without(&self, v: Val) -> Option<Val> {
         let dst = &self.ev.dst;
         let args = dst.args(v);

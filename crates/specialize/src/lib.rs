@@ -15,11 +15,11 @@
 //!   cont else(m.2) = pow(m.2, x, add(n, -1), |m.3, r| ret(m.3, mul(r, x)))
 //! ```
 //!
-//! Which parameters a call specializes: `eval/call.rs`. Run and halt: `eval/run.rs`, where a run goes on: [`postdom`]. What is
-//! known of memory: [`memory`]. When a recursion is taken for
-//! divergent and generalized: [`whistle`]. What cannot be decided on the way, a hint for the next round: whether a
-//! recursion's argument drifts, whether a function is called once only, or so often that its copies have to be shared
-//! (`eval/sharing.rs`). Two rounds as a rule, [`MAX_ROUNDS`] at most.
+//! Which parameters a call specializes is decided in `eval/call.rs`. `eval/run.rs` implements run and halt, and
+//! [`postdom`] finds where a run goes on. [`memory`] keeps the known contents of memory. [`whistle`] decides when a
+//! recursion is taken for divergent and generalized. A question that cannot be answered on the way becomes a hint for
+//! the next round: whether a recursion's argument drifts, whether a function is called only once, or so often that its
+//! copies have to be shared (`eval/sharing.rs`). Evaluation takes two rounds as a rule, and [`MAX_ROUNDS`] at most.
 //!
 //! Source: `001` 3 and 4, `002` 10 and 11.
 #![forbid(unsafe_code)]
@@ -39,10 +39,10 @@ use crate::whistle::Diverged;
 use nyala_base::{Diagnostic, Id, SideTable, Sink};
 use nyala_ir::{Builtin, Cont, Node, World};
 
-/// A further round only makes the residual program smaller.
+/// Upper limit on the number of rounds. A further round only makes the residual program smaller.
 pub const MAX_ROUNDS: usize = 8;
 
-/// Rounds in which a budget is spent; the one after the first can do with less.
+/// Upper limit on the rounds in which a budget is spent. The round after the first one can do with less.
 const MAX_FAILURES: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ impl Default for Options {
     }
 }
 
-/// What the evaluation took.
+/// Statistics of one evaluation.
 #[derive(Default)]
 pub struct Stats {
     pub rounds: usize,
@@ -69,11 +69,12 @@ pub struct Stats {
     pub reductions: u64,
     /// Values of the residual graph before clean-up, last round.
     pub nodes: usize,
-    /// Of the last round, if it was asked for.
+    /// The record of the last round, if [`Options::record`] is set.
     pub record: Option<Box<record::Record>>,
 }
 
-/// The residual program of all roots of `source`. It may not end ([`whistle::report`]).
+/// Evaluates `source` and returns the residual program of all its roots. Evaluation may be given up as divergent;
+/// [`whistle::report`] makes the error from that.
 pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(World, Stats), Box<Diverged>> {
     let roots = source.roots();
     let facts = facts::Facts::new(source, &roots);
@@ -89,7 +90,7 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
         stats.reductions += evaluator.reductions();
         stats.nodes = evaluator.nodes();
         if let Err(mut diverged) = outcome {
-            // What was found late may cost much less if it is known from the start.
+            // A function found late to have too many copies may cost much less if that is known from the start.
             if !diverged.is_early {
                 evaluator.note_shared_in_spent();
                 failures += 1;
@@ -98,7 +99,7 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
             evaluator.finish_record(&SideTable::default(), &SideTable::default(), &World::new());
             diverged.record = evaluator.take_record();
             let found = hints.absorb(noted);
-            // Given up for nothing new: not again.
+            // An evaluation that was given up without a new hint is not given up early again.
             may_start_again &= found;
             if stats.rounds < MAX_ROUNDS && failures < MAX_FAILURES && (found || diverged.is_early) {
                 continue;
@@ -125,7 +126,7 @@ pub fn specialize(source: &World, options: Options, sink: &mut Sink) -> Result<(
     }
 }
 
-/// What the program asserts statically and is not known to be true.
+/// Reports every static assertion that is left in the residual program, as failed or as not decided.
 fn report_static_asserts(residual: &World, sink: &mut Sink) {
     let mut found: Vec<Diagnostic> = Vec::new();
     for k in (0..residual.n_conts()).map(Cont::from_idx) {

@@ -1,17 +1,18 @@
-//! What is known of memory at one point of an evaluation.
+//! The contents of memory that are known at one point of an evaluation.
 //!
-//! Addresses start from a *base*: a slot, an allocation, a mutable global, which are *objects*, or any other pointer.
-//! Distinct objects do not overlap; other pointers may point into whatever has *escaped*. An object that this state has
-//! not seen being made counts as escaped.
+//! Addresses start from a *base*: an *object*, which is a slot, an allocation or a mutable global, or any other
+//! pointer. Distinct objects do not overlap. Other pointers may point into any object that has *escaped*. An object
+//! whose making this state has not seen counts as escaped.
 //!
-//! The contents of an object are known by *leaf*: its numbers, addresses, functions, vectors, whatever it nests them in,
-//! counted in order. They are kept in blocks that states share, so that a branch gives each side its own state for free,
-//! a table of a hundred thousand entries takes as much memory as its entries, and filling it is no work. What other
-//! pointers lead to is known by address.
+//! The contents of an object are known by *leaf*: the numbers, addresses, functions and vectors in it, counted in order
+//! through all nested aggregates. Leaves are kept in blocks that states share. So a branch gives each side its own
+//! state for free, and a table of a hundred thousand entries takes memory for its entries once and is filled in linear
+//! time. Contents behind other pointers are known by address.
 //!
-//! Writes to *private* objects, those made along this path whose address was not given away, are not written to the
-//! residual program at once: they are *pending*. Nobody but the path itself can tell, until an operation of the residual
-//! program reads the object, or a residual block ends ([`Memory::flush`]). Of several writes to one place the last remains.
+//! Writes to *private* objects are *pending*: they are not written to the residual program at once. An object is
+//! private if it was made along this path and its address was not given away, so nobody but the path itself can tell.
+//! Pending writes are made when an operation of the residual program reads the object, or when a residual block ends
+//! ([`Memory::flush`]). Of several writes to one place, only the last remains.
 
 mod leaves;
 mod pending;
@@ -33,24 +34,24 @@ pub use shapes::Shapes;
 
 type Map<K, V> = HashTrieMap<K, V, archery::RcK, FxBuildHasher>;
 
-/// Objects with more leaves are not looked into.
+/// Objects with more leaves are not tracked.
 pub const MAX_LEAVES: u64 = 1 << 23;
-/// More leaves of an object are not forgotten on their own.
+/// If a range of more leaves is written, [`Memory::without`] forgets the whole object.
 const MAX_FORGOTTEN: u64 = 1 << 14;
-/// Aggregates with more leaves are not put together.
+/// Aggregates with more leaves are not assembled into one value.
 const MAX_PARTS: u64 = 1024;
 
-/// Objects at hand (see [`Memory`]).
+/// Limit on the objects in [`Memory`]'s `open` list.
 const MAX_OPEN: usize = 16;
 
-/// Leaves of an object: the first, and how many.
+/// A range of leaves of an object: the first leaf, and the number of leaves.
 pub type Range = (u64, u64);
-/// All of an object, which may be given away.
+/// All leaves of an object, whose address may be given away as well.
 pub const WHOLE: Range = (0, u64::MAX);
-/// What is written, by objects or by the values that lead to them.
+/// The ranges that are written, by object or by the value whose address they are reached through.
 pub type Written = FxHashMap<Val, Vec<Range>>;
 
-/// A node in 64 bits: enums whose variants are alike in memory are passed in registers.
+/// A node in 64 bits. With it, all variants of an enum have one layout, so that the enum is passed in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wide(u64);
 
@@ -65,26 +66,27 @@ impl Wide {
 
 #[derive(Clone)]
 struct Object {
-    /// Made along this path, and its address not given away.
+    /// Whether the object was made along this path, and its address has not been given away.
     private: bool,
-    /// If not private, the contents were known at that time.
+    /// If the object is not private, the contents were known in this epoch.
     epoch: u32,
     leaves: Leaves,
-    /// Writes that the residual program does not have yet.
+    /// Writes that are not in the residual program yet.
     pending: Option<Rc<Pending>>,
 }
 
-/// See the module's header. A copy has nothing at hand.
+/// The known contents of memory; the module's header explains it. A clone has an empty `open` list.
 pub struct Memory {
-    /// But for those at hand.
+    /// All objects but those in `open`.
     objects: Map<Val, Object>,
-    /// Objects at hand, the last used one last: while a block is evaluated. States that are kept have none.
+    /// Objects in frequent use while a block is evaluated, the one used last at the end. It is empty in states that are
+    /// kept.
     open: Vec<(Val, Object)>,
     /// Objects with pending stores.
     with_pending: Vec<Val>,
-    /// Contents behind other pointers: forgotten by writes that may have changed them.
+    /// Contents behind other pointers, by address. A write that may change them removes them.
     entries: Map<Val, Val>,
-    /// Counts writes that may have changed whatever escaped.
+    /// Incremented by each write that may have changed any escaped object.
     epoch: u32,
 }
 
@@ -118,7 +120,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// A new slot or allocation `ptr`. What is in it is undefined; on the heap, that is left to be found out.
+    /// Adds the new slot or allocation `ptr`. The contents of a slot are undefined, those of an allocation unknown.
     pub fn make(&mut self, w: &World, ptr: Val) {
         let on_heap = w.args(ptr).first().is_some_and(|&made| w.is_op(made, Op::Alloc));
         let leaves = Leaves::new(if on_heap { Leaf::Unknown } else { Leaf::Undefined });
@@ -134,7 +136,7 @@ impl Memory {
         self.open.push((base, object));
     }
 
-    /// An object that this state has seen.
+    /// The object with that base, if this state has seen it. Moves it to the end of `open`.
     fn object(&mut self, base: Val) -> Option<&mut Object> {
         let at = self.open.iter().rposition(|o| o.0 == base);
         if at.is_none() {
@@ -146,14 +148,14 @@ impl Memory {
         Some(&mut self.open[at].1)
     }
 
-    /// Puts away what is at hand, so that the state can be kept.
+    /// Moves all objects out of `open`, so that the state can be kept.
     fn close(&mut self) {
         for (base, object) in self.open.drain(..) {
             self.objects.insert_mut(base, object);
         }
     }
 
-    /// The leaf of an object.
+    /// The contents of leaf `at` of an object.
     pub fn leaf(&mut self, base: Val, at: u64) -> Leaf {
         let epoch = self.epoch;
         match self.object(base) {
@@ -217,7 +219,7 @@ impl Memory {
         }
     }
 
-    /// Remembers what was read at `ptr`.
+    /// Notes that `val` was read at `ptr`.
     pub fn loaded(&mut self, w: &mut World, shapes: &mut Shapes, ptr: Val, val: Val) {
         let place = Place::of(w, shapes, ptr);
         if place.exact {
@@ -225,7 +227,7 @@ impl Memory {
         }
     }
 
-    /// `val` is written to `ptr`.
+    /// Notes that `val` is written to `ptr`.
     pub fn store(&mut self, w: &mut World, shapes: &mut Shapes, ptr: Val, val: Val) {
         let place = Place::of(w, shapes, ptr);
         self.wrote(w, place.base);
@@ -236,14 +238,14 @@ impl Memory {
         }
     }
 
-    /// Something unknown is written to `ptr`.
+    /// Notes that an unknown value is written to `ptr`.
     pub fn touch(&mut self, w: &mut World, shapes: &mut Shapes, ptr: Val) {
         let place = Place::of(w, shapes, ptr);
         self.wrote(w, place.base);
         self.forget(&place);
     }
 
-    /// Unknown code ran: whatever escaped may have changed.
+    /// Notes that unknown code ran, which may have changed any escaped object.
     pub fn clobber(&mut self) {
         self.epoch += 1;
         self.forget_entries();
@@ -255,7 +257,7 @@ impl Memory {
         }
     }
 
-    /// `base`, a slot, allocation or global, can be reached from elsewhere from now on.
+    /// Notes that `base`, a slot, allocation or global, can be reached from elsewhere from now on.
     pub fn escape(&mut self, base: Val) {
         let epoch = self.epoch;
         if let Some(object) = self.object(base).filter(|o| o.private) {
@@ -264,18 +266,18 @@ impl Memory {
         }
     }
 
-    /// Whether there may be anything that can escape.
+    /// Whether the state has any objects, private ones or not.
     pub fn has_objects(&self) -> bool {
         !self.objects.is_empty() || !self.open.is_empty()
     }
 
-    /// Whether there is anything that can escape.
+    /// Whether the state has private objects, which can still escape.
     pub fn has_private(&self) -> bool {
         let is_open = |base: Val| self.open.iter().any(|(b, _)| *b == base);
         self.open.iter().any(|(_, o)| o.private) || self.objects.iter().any(|(&base, o)| o.private && !is_open(base))
     }
 
-    /// What is known whichever of the states was there before.
+    /// The contents that are known in all states.
     pub fn merge(states: &[Memory]) -> Memory {
         let Some((first, others)) = states.split_first() else { return Memory::default() };
         if others.is_empty() {
@@ -305,7 +307,7 @@ impl Memory {
         merged
     }
 
-    /// What is known of variables that are not given away, but for what is written.
+    /// The known contents of private objects, except for the ranges in `written`.
     pub fn without(&self, written: &Written) -> Memory {
         let mut kept = Memory::default();
         let all = self.objects.iter().chain(self.open.iter().map(|(base, object)| (base, object)));
@@ -321,7 +323,7 @@ impl Memory {
         kept
     }
 
-    /// Whether all that `other` knows is known here.
+    /// Whether everything known in `other` is known here too.
     pub fn implies(&self, other: &Memory) -> bool {
         let object_of = |memory: &'_ Memory, base: &Val| -> Option<Object> {
             let open = memory.open.iter().find(|o| o.0 == *base).map(|o| &o.1);
@@ -336,7 +338,7 @@ impl Memory {
         }) && other.entries.iter().all(|(ptr, val)| self.entries.get(ptr) == Some(val))
     }
 
-    /// Whether anything is known at all.
+    /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.open.is_empty() && self.entries.is_empty()
     }
@@ -367,7 +369,7 @@ impl Memory {
         }
     }
 
-    /// The leaves of an object; unknown ones where what was known is out of date.
+    /// The leaves of an object. They are reset to unknown if they are from an earlier epoch.
     fn leaves(&mut self, base: Val) -> &mut Leaves {
         let epoch = self.epoch;
         if self.object(base).is_none() {
@@ -381,7 +383,7 @@ impl Memory {
         &mut object.leaves
     }
 
-    /// A write somewhere below `base` may have changed other things too.
+    /// Forgets the other contents that a write somewhere below `base` may have changed.
     fn wrote(&mut self, w: &World, base: Val) {
         if is_object(w, base) {
             if !self.is_private(base) {
@@ -393,14 +395,14 @@ impl Memory {
     }
 }
 
-/// The contents of a global that does not change.
+/// The contents of immutable globals, memoized.
 #[derive(Default)]
 pub struct Constants {
     leaves: SideTable<Val, Option<Leaves>>,
 }
 
 impl Constants {
-    /// `None`: `base` is something else.
+    /// Leaf `at` of the immutable global `base`. `None` if `base` is something else.
     pub fn leaf(&mut self, w: &mut World, shapes: &mut Shapes, base: Val, at: u64) -> Option<Leaf> {
         if self.leaves[base].is_none() {
             let Node::Global(g) = w.node(base) else { return None };

@@ -1,11 +1,11 @@
-//! Where evaluation goes on after a call that it cannot decide: the post-dominator, from a control-flow analysis of the
-//! code behind the call (`000` section 4, `002` 10.6).
+//! Finds where evaluation goes on after a call that it cannot decide: at the call's post-dominator, which a
+//! control-flow analysis of the code behind the call computes (`000` section 4, `002` 10.6).
 //!
-//! The analysis is *local*: it starts at the call, and follows continuations declared in what is evaluated, the *inside*
-//! ones, wherever parameters and captured values take them. Closures that the evaluator has made are nodes of their own;
-//! of the code behind them there is one node for each continuation, whatever its context. What was declared *outside*
-//! (`end`, a function that captures nothing, a parameter that nobody knows) is followed as [`Variant`] says. The
-//! post-dominator is used to say where evaluation resumes; should the analysis be wrong, code is specialized less or
+//! The analysis is *local*: it starts at the call, and follows continuations that are declared in the evaluated code,
+//! the *inside* ones, wherever parameters and captured values take them. Closures that the evaluator has made are nodes
+//! of their own. The code behind them has one node for each continuation, whatever its context. Functions declared
+//! *outside* (`end`, a function that captures nothing, an unknown parameter) are followed as [`Variant`] says. The
+//! post-dominator only says where evaluation resumes. Should the analysis be imprecise, code is specialized less or
 //! more, but never wrongly.
 //!
 //! ```text
@@ -21,10 +21,10 @@ use nyala_ir::{Builtin, Cont, Node, Op, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
-/// Continuations looked at; what lies behind them counts as outside.
+/// Limit on the visited continuations. Code behind that many counts as outside.
 const MAX_NODES: usize = 4096;
 
-/// What is made of calls to outside continuations (`002` Figure 10.2, a to c).
+/// How calls of outside continuations are modeled (`002` Figure 10.2, a to c).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Variant {
     /// They leave for good.
@@ -42,11 +42,11 @@ pub enum Fun {
     Code(Cont),
     /// A closure that [`Closures`] knows, by its number there.
     Closure(u32),
-    /// Declared outside; equal symbols are the same.
+    /// A function that is declared outside; equal symbols are the same function.
     Outside(Symbol),
 }
 
-/// What was declared outside.
+/// A function that is declared outside the evaluated code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Symbol {
     pub id: u32,
@@ -54,23 +54,23 @@ pub struct Symbol {
     pub takes_functions: bool,
 }
 
-/// A function of which nothing is known.
+/// A function about which nothing is known.
 pub const UNKNOWN: Fun = Fun::Outside(ANY);
 const ANY: Symbol = Symbol { id: u32::MAX, takes_functions: true };
 
-/// Closures that exist.
+/// The closures that exist when the analysis begins.
 pub trait Closures {
     fn source(&self, closure: u32) -> Cont;
     /// The functions in the value that a closure captured for its source's `idx`-th free value.
     fn captured(&self, closure: u32, idx: usize) -> Vec<Fun>;
 }
 
-/// A function value: a node, or one that stands for whatever an outside call may call.
+/// A function value: a node, or a placeholder for any function that an outside call may call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Value {
     Inside(usize),
     Outside(Symbol),
-    /// What an outside call, which is that node, passed on.
+    /// A function that the outside call at this node passed on.
     Context(usize),
 }
 
@@ -82,7 +82,7 @@ enum Key {
     Outside { symbol: Symbol, context: usize },
 }
 
-/// Symbols from here on are continuations of the source.
+/// Symbol numbers from here on are continuations of the source.
 const CODE: u32 = 1 << 31;
 
 const EXIT: usize = 0;
@@ -96,18 +96,18 @@ pub struct Analysis<'a> {
     keys: Vec<Key>,
     succs: Vec<Vec<usize>>,
     node_of: FxHashMap<Key, usize>,
-    /// Functions that values of the source may be, by node.
+    /// By node, the functions that values of the source may be there.
     env: Vec<FxHashMap<Val, Vec<Value>>>,
     seen: Vec<bool>,
     queued: Vec<bool>,
     queue: VecDeque<usize>,
-    /// Nothing comes after these.
+    /// Nodes without successors, as they end in `unreachable`.
     dead: Vec<usize>,
 }
 
 impl<'a> Analysis<'a> {
-    /// The analysis of a call of `callee`, or of a branch to `args` if it is none, from a program whose closures are
-    /// `closures`. An argument is all functions in it.
+    /// Analyzes a call of `callee` with `args`, or a branch to `args` if `callee` is `None`. `closures` are those of
+    /// the program being evaluated. Each argument is the list of all functions in it.
     pub fn new(
         w: &'a World,
         nest: &'a Nest,
@@ -144,7 +144,7 @@ impl<'a> Analysis<'a> {
         a
     }
 
-    /// The first continuation on every way from the start to the exit that `accept` accepts.
+    /// The first continuation accepted by `accept` that lies on all paths from the start to the exit.
     pub fn post_dominator(&self, accept: impl Fn(Fun) -> bool) -> Option<Fun> {
         let idom = graph::post_dominators(&self.succs, EXIT);
         let mut at = START;
@@ -161,7 +161,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// The edges, a line for each node that is reached, in order of discovery.
+    /// The edges as text, one line for each reachable node, in order of discovery.
     pub fn text(&self) -> String {
         let mut lines = String::new();
         let mut nodes = graph::postorder(&self.succs, START);
@@ -224,7 +224,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// A continuation of the source. Functions that capture nothing are outside, for the sake of their contexts.
+    /// The value of a source continuation. Functions that capture nothing count as outside, so that their calls have
+    /// contexts.
     fn code(&mut self, k: Cont) -> Value {
         if self.w.body(k).is_none() || self.nest.free(k).is_empty() && is_function(self.w, k) {
             return Value::Outside(Symbol { id: k.0 | CODE, takes_functions: is_function(self.w, k) });
@@ -285,7 +286,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Code that one closure only is made of is that closure.
+    /// If exactly one visited closure is made of some code, the node of the code is replaced by that of the closure.
     fn unify(&mut self) {
         let mut closures: FxHashMap<Cont, Vec<usize>> = FxHashMap::default();
         for (n, key) in self.keys.iter().enumerate() {
@@ -417,7 +418,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// The functions in a value, as seen from a node whose own values are known so far.
+    /// The functions in a value, as far as they are known at node `n`.
     fn functions(&mut self, n: usize, v: Val) -> Vec<Value> {
         let mut found = Vec::new();
         let mut seen: FxHashSet<Val> = FxHashSet::default();

@@ -1,61 +1,61 @@
-//! The record of every decision: what the evaluator did at each call, and why, counted as it goes. Nothing here decides
-//! anything, so that explaining cannot change what is explained; what fills it is `eval/explain.rs`.
+//! The record of every decision: the outcome of each call and the reason for it, counted on the way. Nothing here
+//! decides anything, so that explaining cannot change what is explained. `eval/explain.rs` fills the record.
 //!
-//! A *row* counts the calls of one call site (a continuation of the source has one body, hence one call) that had the
-//! same callee, outcome and reason, in code of one residual function. There are as many rows as program text and residual
-//! functions ask for, not as many as calls, and no more than [`MAX_ROWS`]. Residual code knows its row by the order in
-//! which values were made.
+//! A *row* counts the calls of one call site that had the same callee, outcome and reason, in code of one residual
+//! function. (A continuation of the source has one body, hence one call.) The number of rows depends on the size of the
+//! program and on the number of residual functions, not on the number of calls, and is at most [`MAX_ROWS`]. The row of
+//! residual code follows from the order in which values were made.
 
 use nyala_base::{SideTable, Span};
 use nyala_ir::{Cont, Node, Op, Val, World};
 use rustc_hash::FxHashMap;
 use std::time::Instant;
 
-/// Rows told apart by residual function; the others of a call site are counted together.
+/// Limit on the rows that are told apart by residual function. Beyond it, a call site has one row for all functions.
 const MAX_ROWS: usize = 200_000;
-/// Residual functions and loops told apart.
+/// Limit on the residual functions and loops that are told apart.
 const MAX_INSTANCES: usize = 20_000;
-/// Changes from row to row that are noted to know whose values are.
+/// Limit on the noted changes from row to row, which say to which row values belong.
 const MAX_MARKS: usize = 4_000_000;
-/// Examples of the values that a row's calls specialize in.
+/// Limit on the example values of specialized parameters that a row keeps.
 const MAX_EXAMPLES: usize = 4;
-/// Steps of the time line: when there are more, two become one.
+/// Limit on the steps of the time line. When it is reached, neighboring steps are merged in pairs.
 const MAX_STEPS: usize = 240;
 
 pub type RowId = u32;
 
-/// In place of a row: code of a function that no call led to.
+/// Flag bit in place of a row: code of a function that no recorded call led to.
 const OWN: RowId = 1 << 31;
 
-/// What became of a call, or of a branch.
+/// The outcome of a call or of a branch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Outcome {
     /// Evaluation went on in the callee's body.
     Unfolded,
-    /// The same, because of an `@` before the call.
+    /// Evaluation went on in the callee's body, because of an `@` before the call.
     Run,
     /// The interpreter did all of it (`eval/computed.rs`).
     Computed,
-    /// A call of a copy that knows some arguments.
+    /// Became a call of a copy that knows some arguments.
     Specialized,
-    /// A call of the callee as it is.
+    /// Became a call of the callee as it is.
     Residual,
-    /// The same, because of a `$` before the call.
+    /// Became a call of the callee as it is, because of a `$` before the call.
     Halted,
-    /// The arguments of a call that is under way: a jump back to it.
+    /// Became a jump back to a call in progress that has equal arguments.
     Knot,
-    /// Specialized in less than asked for, because the arguments would never repeat.
+    /// Specialized in fewer parameters than asked for, because the arguments would never repeat.
     Generalized,
     /// A branch whose condition was known.
     Decided,
-    /// One whose condition was not.
+    /// A branch whose condition was not known.
     Left,
 }
 
-/// Where something that was not known came from.
+/// The origin of an unknown value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Unknown {
-    /// A parameter of a continuation of the source that is residual.
+    /// A parameter of a source continuation that stays residual.
     Param(Cont, u32),
     /// The result of an operation.
     Op(Op, Span),
@@ -77,9 +77,10 @@ pub enum Why {
     Filter,
     /// Every parameter is specialized: its filter is true, or it is a function.
     Parameters,
-    /// The only call of the function that there is in the residual program.
+    /// It is the only call of the function in the residual program.
     OnlyCall,
-    /// The same of a call with a `$`: left, as asked for, and then put in its place.
+    /// It is the only call of the function, and has a `$`: it was left as asked for, and then replaced by the callee's
+    /// body.
     HaltedOnlyCall,
     /// A loop in a function called by `@@`, whose condition is known.
     KnownLoop,
@@ -89,39 +90,39 @@ pub enum Why {
     PlainLoop,
     /// `--no-pe`.
     NoAnnotations,
-    /// A function that lies outside the program.
+    /// The callee is a function outside of the program.
     External,
-    /// Which function it is was not known.
+    /// The callee was not known.
     UnknownCallee(Unknown),
-    /// The same arguments in a call under way.
+    /// A call in progress has equal arguments.
     Repeats,
     /// These parameters were different, and not known, in every call.
     Drift(u64, Unknown),
     /// There would be too many copies of the function.
     Shared,
-    /// The function has no filter, nor its parameters.
+    /// Neither the function nor its parameters have filters.
     NoFilter,
-    /// A filter is false, of the function (`None`) or of a parameter.
+    /// The filter of the function (`None`) or of a parameter is false.
     FalseFilter(Option<u32>),
-    /// A filter is not known.
+    /// The filter of the function (`None`) or of a parameter is not known.
     UnknownFilter(Option<u32>, Unknown),
-    /// The condition of a branch.
+    /// The condition of the branch is not known.
     Condition(Unknown),
-    /// Not told apart any more.
+    /// Several reasons that are no longer told apart.
     Various,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key {
-    /// The residual function or loop in whose code the call was; 0 is none in particular.
+    /// The residual function or loop in whose code the call was; 0 stands for any.
     pub instance: u32,
     /// The continuation that the call ends.
     pub site: Cont,
-    /// Of a branch that was decided the target; `None`: not a continuation of the program.
+    /// The callee, or the target of a decided branch. `None`: not a continuation of the program.
     pub callee: Option<Cont>,
     pub outcome: Outcome,
     pub why: Why,
-    /// The parameters specialized, a bit each.
+    /// Bit mask of the specialized parameters.
     pub mask: u64,
 }
 
@@ -140,9 +141,9 @@ pub type Example = Vec<(u32, Vec<Piece>)>;
 pub struct Row {
     pub key: Key,
     pub calls: u64,
-    /// Of calls that were computed: the calls and jumps within.
+    /// For computed calls, the number of calls and jumps within.
     pub steps: u64,
-    /// Residual continuations made for it: calls with the same values share one.
+    /// Residual continuations made for these calls; calls with equal values share one.
     pub made: u64,
     /// Operations and continuations of the residual program that the callee's own code left.
     pub nodes: u64,
@@ -155,23 +156,23 @@ pub struct Instance {
     /// The continuation of the source that it was made of.
     pub source: Cont,
     pub values: Example,
-    /// The one in whose code it was asked for first.
+    /// The instance in whose code this one was first requested.
     pub parent: u32,
-    /// The same in the residual program, unless nothing is left of it.
+    /// The continuation of the residual program. `None` if nothing is left of the instance.
     pub residual: Option<Cont>,
 }
 
-/// A stretch of the evaluation.
+/// A section of the time line of an evaluation.
 #[derive(Clone, Default, Debug)]
 pub struct Step {
-    /// Since the beginning, at the step's end.
+    /// Reductions from the start of the evaluation to the end of the step.
     pub reductions: u64,
     pub micros: u64,
-    /// How many of them were in which function.
+    /// The reductions of the step, by source function.
     pub by_function: Vec<(Cont, u64)>,
 }
 
-/// How much of the evaluation there is in a row.
+/// The row that counted the last call of a site, with the data by which another such call is recognized.
 #[derive(Clone, Copy, Default)]
 struct Recent {
     instance: u32,
@@ -182,32 +183,33 @@ struct Recent {
 
 pub struct Record {
     pub rows: Vec<Row>,
-    /// The first stands for none in particular.
+    /// The first instance stands for code of no particular function.
     pub instances: Vec<Instance>,
     pub steps: Vec<Step>,
     pub rounds: usize,
     pub reductions: u64,
     /// There were too many rows, residual functions or values to tell all of them apart.
     pub is_rough: bool,
-    /// By continuation of the residual program: where it is, from 1.
+    /// By continuation of the residual program, the number of its instance.
     pub instance_of: SideTable<Cont, u32>,
-    /// By function of the source: nodes of the residual program that no call led to, as those of an exported function.
+    /// By function of the source: nodes of the residual program to which no call led, as in the body of an exported
+    /// function.
     pub own_nodes: SideTable<Cont, u64>,
     index: FxHashMap<Key, RowId>,
     recent: SideTable<Cont, Recent>,
-    /// By function of the source: the row of the call that entered it last, from 1.
+    /// By function of the source: the row of the call that entered it last, counted from 1.
     entered_by: SideTable<Cont, RowId>,
-    /// The same of the code being evaluated.
+    /// The row of the code that is being evaluated, counted from 1, or [`OWN`] with a function.
     current: RowId,
     pub(crate) instance: u32,
-    /// Values from the first on were made in the row, from 1.
+    /// Pairs of a value number and a row: values from that number on were made in that row, counted from 1.
     marks: Vec<(u32, RowId)>,
     /// By continuation of the evaluator's graph.
     blocks: SideTable<Cont, Block>,
     counts: SideTable<Cont, u64>,
     touched: Vec<Cont>,
     start: Instant,
-    /// Reductions of a step.
+    /// The number of reductions in a step.
     step: u64,
 }
 
@@ -217,11 +219,11 @@ struct Block {
     source: Option<Cont>,
     instance: u32,
     row: RowId,
-    /// The row of the call that it ends with, from 1.
+    /// The row of the call that the continuation ends with, counted from 1.
     call: RowId,
-    /// The function in which it ends, and the row then.
+    /// The function in which evaluation of the continuation ended, and the row at that time.
     end: Option<(Cont, RowId)>,
-    /// Where the closure that it is came to be: an instance, from 1.
+    /// The instance in whose code the closure was made, counted from 1.
     made_in: u32,
 }
 
@@ -253,9 +255,9 @@ impl Default for Record {
 }
 
 impl Record {
-    // While it is filled.
+    // Called during evaluation.
 
-    /// Another body is entered: of `k`, in `function`.
+    /// Notes that the body of `k`, which belongs to `function`, is entered.
     pub(crate) fn enter(&mut self, function: Option<Cont>, k: Cont, reductions: u64, n_vals: usize) {
         let function = function.unwrap_or(k);
         self.add(function, 1);
@@ -269,7 +271,7 @@ impl Record {
         }
     }
 
-    /// Reductions in a function.
+    /// Counts reductions in a function.
     fn add(&mut self, function: Cont, n: u64) {
         let count = &mut self.counts[function];
         if *count == 0 {
@@ -278,7 +280,7 @@ impl Record {
         *count += n;
     }
 
-    /// Whose the code of a function is: the row, from 1, or its own.
+    /// The row to which the code of a function belongs, counted from 1, or [`OWN`] with the function.
     fn entered(&self, function: Cont) -> RowId {
         match self.entered_by[function] {
             0 => OWN | function.0,
@@ -320,18 +322,19 @@ impl Record {
         }
     }
 
-    /// A closure came to be, that will be the residual continuation `closure` if it has to be one.
+    /// Notes that a closure was made. `closure` is its residual continuation, which is built only if it is needed.
     pub(crate) fn make(&mut self, closure: Cont) {
         self.blocks[closure].made_in = self.instance + 1;
     }
 
-    /// The same closure once more.
+    /// Notes that `new` is another stub for the closure `old`.
     pub(crate) fn make_again(&mut self, old: Cont, new: Cont) {
         self.blocks[new].made_in = self.blocks[old].made_in;
     }
 
-    /// The residual continuation `block` is built next, for the closure `closure`, of `source` in `function`, as first asked
-    /// for by `from`: a residual function or loop of its own if `values` are given.
+    /// Notes that the residual continuation `block` is built next, for the closure `closure` of `source` in `function`.
+    /// `from` is the block that requested it first. If `values` are given, `block` is a residual function or loop of
+    /// its own.
     pub(crate) fn build(
         &mut self,
         (block, closure): (Cont, Cont),
@@ -347,7 +350,7 @@ impl Record {
             None if asked.end.is_some_and(|(f, _)| f == function) => asked.end.map_or(0, |e| e.1),
             None => self.entered(function),
         };
-        // What follows a loop is no part of it, though its end asks for it.
+        // The code after a loop is no part of the loop, although the loop's end requests it.
         let made_in = self.blocks[closure].made_in;
         let mut instance = made_in.checked_sub(1).unwrap_or(asked.instance);
         if let Some(values) = values {
@@ -368,17 +371,18 @@ impl Record {
         self.blocks[block].end = Some((function, self.current));
     }
 
-    /// Evaluation goes on in that residual continuation.
+    /// Notes that evaluation goes on in the residual continuation `block`.
     pub(crate) fn begin(&mut self, block: Cont) {
         self.instance = self.blocks[block].instance;
     }
 
-    /// What a residual continuation was made of.
+    /// The source continuation that a residual continuation was made of.
     pub(crate) fn source_of(&self, block: Cont) -> Option<Cont> {
         self.blocks[block].source
     }
 
-    /// A call, with a number that stands for its outcome and reason; `None` if it was not the last one seen at that site.
+    /// Counts a call, with a number that stands for its outcome and reason. `None` if the last call at that site was
+    /// not equal.
     pub(crate) fn again(&mut self, site: Cont, callee: Cont, class: u8) -> Option<RowId> {
         let recent = self.recent[site];
         let is_it = recent.instance == self.instance && recent.callee == callee.0 && recent.class == class;
@@ -409,12 +413,12 @@ impl Record {
         row
     }
 
-    /// The code of `callee` that comes next is the row's.
+    /// The code of `callee` that is evaluated next belongs to `row`.
     pub(crate) fn enter_by(&mut self, callee: Cont, row: RowId) {
         self.entered_by[callee] = row + 1;
     }
 
-    /// The call by which `callee`, a function, was entered last has been computed, in so many steps.
+    /// The call by which the function `callee` was entered last has been computed, in `steps` steps.
     pub(crate) fn compute(&mut self, callee: Cont, steps: u64) {
         self.add(callee, steps);
         let Some(row) = self.entered_by[callee].checked_sub(1) else { return };
@@ -439,7 +443,7 @@ impl Record {
         }
     }
 
-    /// The call that a residual continuation ends with.
+    /// Notes the row of the call that a residual continuation ends with.
     pub(crate) fn set_call(&mut self, block: Cont, row: RowId) {
         self.blocks[block].call = row + 1;
     }
@@ -459,9 +463,10 @@ impl Record {
         self.enter_by(callee, row);
     }
 
-    // When the evaluation is over.
+    // Called when the evaluation is over.
 
-    /// Whose what is left in the residual program is; `conts` and `vals` say what it was before.
+    /// Assigns the nodes of the residual program to rows. `conts` and `vals` map the evaluator's graph `old` to the
+    /// residual program `new`.
     pub(crate) fn finish(
         &mut self,
         conts: &SideTable<Cont, Option<Cont>>,

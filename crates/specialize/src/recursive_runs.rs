@@ -1,4 +1,4 @@
-//! Finds calls by `@` within the recursion of their callee, of which there may be no end (`000` section 3.3).
+//! Finds calls by `@` within the recursion of their callee, which may never end (`000` section 3.3).
 
 use crate::diagnostics::recursive_run;
 use crate::facts::is_function;
@@ -8,7 +8,7 @@ use nyala_ir::{Cont, Op, World};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// A warning for each, in order of discovery.
+/// Returns a warning for each such call, in order of discovery.
 pub fn recursive_runs(w: &World) -> Vec<Diagnostic> {
     let run_callee = |k: Cont| {
         let mut callee = w.body(k)?.callee;
@@ -43,7 +43,7 @@ pub fn recursive_runs(w: &World) -> Vec<Diagnostic> {
     found
 }
 
-/// A shortest way of references.
+/// A shortest path of references between two continuations, both ends included.
 fn path(nest: &Nest, from: Cont, to: Cont) -> Option<Vec<Cont>> {
     let mut came_from: FxHashMap<Cont, Cont> = FxHashMap::default();
     let mut queue = VecDeque::from([from]);

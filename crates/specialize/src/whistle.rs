@@ -1,5 +1,5 @@
-//! When a recursion is taken for divergent: comparison with its ancestors, hints for the next round, and the report
-//! for what nothing can stop (`docs/design/specializer.md`, Drift).
+//! Decides when a recursion is taken for divergent, by comparison with its ancestors. Also holds the hints for the next
+//! round, and makes the report for recursions that nothing can stop (`docs/design/specializer.md`, Drift).
 
 use crate::diagnostics::specialization_diverges;
 use crate::eval::View;
@@ -8,22 +8,22 @@ use nyala_base::{Diagnostic, FileId, SideTable, Span};
 use nyala_ir::{Cont, Node, Op, TyKind, Val, World, print};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Ancestors of the same continuation that a call is compared with.
+/// Limit on the ancestors of the same continuation with which a call is compared.
 pub const MAX_ANCESTORS: usize = 16;
-/// Records looked at to find them.
+/// Limit on the records that are searched for ancestors.
 pub const MAX_RECORDS: usize = 256;
-/// Now and then it is so many doublings of records that are looked at.
+/// Limit on how often the number of searched records is doubled, as it is now and then.
 pub const FARTHEST: u32 = 15;
 
-/// Calls that a report shows.
+/// The number of calls that a report shows.
 const SHOWN_CALLS: usize = 4;
-/// What ends soon has as many numbers among its arguments.
+/// Recursions that end soon have at most this many different numbers as one argument.
 pub const FEW_NUMBERS: usize = 6;
 
 /// A continuation and the parameters to specialize.
 pub type CallKey = (Cont, u64);
 
-/// What a specialized argument is, as far as that is the same from round to round.
+/// The kind of a specialized argument, as far as it is the same from round to round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Literal,
@@ -31,33 +31,34 @@ pub enum Kind {
     Other,
 }
 
-/// One for each argument; `Other` for those that are not specialized.
+/// The kinds of all arguments; `Other` for those that are not specialized.
 pub type Kinds = smallvec::SmallVec<[Kind; 6]>;
 
-/// Continuations of the source that a function value is made of: its own, and those of what it captures.
+/// The source continuations that a function value is made of: its own, and those of the closures it captures.
 pub type Sources = FxHashSet<Cont>;
 
-/// What earlier rounds found out. All of it is about the code of one *unit*: a root, or a function that captures nothing
-/// and is called with nothing specialized. What was found in one unit says nothing about the others.
+/// The findings of earlier rounds. Each is about the code of one *unit*: a root, or a function that captures nothing
+/// and is called with nothing specialized. A finding in one unit says nothing about the others.
 #[derive(Default, Clone, Debug)]
 pub struct Hints {
-    /// Parameters not to specialize in such calls, because they would be different each time.
+    /// Parameters not to specialize in such calls, because their arguments would be different each time.
     drift: FxHashMap<(Cont, CallKey), Vec<Drifting>>,
-    /// What is called once only.
+    /// Calls that are the only ones of their callee.
     inline: FxHashSet<(Cont, CallKey)>,
     /// Functions of which there were too many copies (`eval/sharing.rs`).
     shared: FxHashMap<(Cont, Cont), Sharing>,
-    /// Where lanes meet: one block for all that come there, so that it knows of none whence.
+    /// Continuations where lanes meet. Each is built as one block for all requests, which knows nothing about where
+    /// lanes come from.
     meetings: FxHashSet<(Cont, Cont)>,
 }
 
-/// Calls with parameters that drift: of arguments of these kinds. Functions that drift are others in the next round, when
-/// they capture less; they are made of no other sources, though.
+/// Parameters that drift in calls with arguments of these kinds. Arguments that are drifting functions are different
+/// closures in the next round, when they capture less, but they are made of no other sources.
 #[derive(Clone, Debug)]
 struct Drifting {
     kinds: Kinds,
     params: u64,
-    /// By parameter, for functions that drift.
+    /// By parameter, the sources of the functions that drift.
     sources: Vec<(usize, Sources)>,
 }
 
@@ -65,24 +66,24 @@ impl Drifting {
     fn is_function(&self, i: usize) -> bool {
         i < 64 && self.params >> i & 1 == 1 && matches!(self.kinds[i], Kind::Closure(_))
     }
-    /// Whether these are calls of the same kind, functions that drift aside.
+    /// Whether calls with arguments of `kinds` are meant, apart from functions that drift.
     fn is_like(&self, kinds: &Kinds) -> bool {
         let is_like = |(i, (a, b)): (usize, (&Kind, &Kind))| a == b || self.is_function(i);
         self.kinds.len() == kinds.len() && self.kinds.iter().zip(kinds).enumerate().all(is_like)
     }
 }
 
-/// What of a function is not specialized any more.
+/// Which parameters of a function are no longer specialized, so that calls share its copies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Sharing {
-    /// What is not known, and where it returns to.
+    /// Unknown arguments, and the return continuation.
     Returns,
-    /// Functions as well.
+    /// Other functions as well.
     Functions,
 }
 
 impl Hints {
-    /// Parameters that drift in a call; `sources` tells what an argument that is a function is made of.
+    /// The parameters that drift in a call. `sources` returns the sources of an argument that is a function.
     pub fn drift(&self, unit: Cont, key: CallKey, kinds: &Kinds, sources: impl Fn(usize) -> Sources) -> u64 {
         let noted = self.drift.get(&(unit, key)).into_iter().flatten().filter(|noted| noted.is_like(kinds));
         let is_related = |noted: &&Drifting| noted.sources.iter().all(|(i, of)| sources(*i).is_subset(of));
@@ -94,7 +95,7 @@ impl Hints {
     pub fn is_meeting(&self, unit: Cont, k: Cont) -> bool {
         !self.meetings.is_empty() && self.meetings.contains(&(unit, k))
     }
-    /// Continuations with calls that drift, or are shared, in some unit.
+    /// Continuations whose calls drift, or are shared, in some unit.
     pub fn drifting(&self) -> SideTable<Cont, bool> {
         let mut drifting = SideTable::default();
         self.drift.keys().for_each(|&(_, (k, _))| drifting[k] = true);
@@ -104,11 +105,11 @@ impl Hints {
     pub fn sharing(&self, unit: Cont, k: Cont) -> Option<Sharing> {
         self.shared.get(&(unit, k)).copied()
     }
-    /// Whether that is new.
+    /// Notes that copies are shared. Returns whether that is new.
     pub fn note_shared(&mut self, unit: Cont, k: Cont, sharing: Sharing) -> bool {
         self.shared.insert((unit, k), sharing) != Some(sharing)
     }
-    /// Continuations that were called once only with some parameters specialized, in some unit.
+    /// Continuations that were called only once with some parameters specialized, in some unit.
     pub fn inlining(&self) -> SideTable<Cont, bool> {
         let mut inlining = SideTable::default();
         self.inline.iter().for_each(|&(_, (k, _))| inlining[k] = true);
@@ -129,7 +130,7 @@ impl Hints {
         new.sources = (0..new.kinds.len()).filter(|&i| new.is_function(i)).map(|i| (i, sources(i))).collect();
         self.merge_drift(unit, key, new);
     }
-    /// False if nothing of it is new.
+    /// Adds parameters that drift. Returns false if nothing about them is new.
     fn merge_drift(&mut self, unit: Cont, key: CallKey, new: Drifting) -> bool {
         let noted = self.drift.entry((unit, key)).or_default();
         let same = noted.iter_mut().find(|old| old.params == new.params && old.is_like(&new.kinds));
@@ -149,7 +150,7 @@ impl Hints {
         self.inline.insert((unit, key));
     }
 
-    /// Takes over what is new; false if nothing is.
+    /// Adds the hints of `new`. Returns false if none of them is new.
     pub fn absorb(&mut self, new: Hints) -> bool {
         let mut changed = false;
         for ((unit, key), noted) in new.drift {
@@ -170,17 +171,17 @@ impl Hints {
     }
 }
 
-/// How a value of a recursive call relates to the one of an ancestor.
+/// How a value of a recursive call relates to the value of an ancestor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Change {
     Same,
-    /// Unknown and different each time, or grown around the old one: would never repeat.
+    /// Unknown and different each time, or grown around the old value: it would never repeat.
     Drift,
-    /// Another known value: may end.
+    /// Another known value: the recursion may end.
     Progress,
 }
 
-/// Compares a value with the ancestor's. Without `numbers`, those known in both are taken for the same.
+/// Compares a value with the ancestor's. Without `numbers`, two known numbers count as equal.
 pub fn compare(view: View, old: Val, new: Val, numbers: bool) -> Change {
     let mut worst = Change::Same;
     let mut work = vec![(old, new)];
@@ -202,7 +203,8 @@ pub fn compare(view: View, old: Val, new: Val, numbers: bool) -> Change {
                     Change::Same
                 }
             }
-            // What was known and is no more will not be again: unfolded once, then built as a function.
+            // A value that was known and no longer is will stay unknown: the call is unfolded once more, then built as
+            // a function.
             (Some(_), _) | (None, Some(_)) => Change::Progress,
             (None, None) if !numbers && view.dst.as_lit(old).is_some() && view.dst.as_lit(new).is_some() => {
                 Change::Same
@@ -232,7 +234,7 @@ pub fn compare(view: View, old: Val, new: Val, numbers: bool) -> Change {
 
 /// Whether closure `new` captures `old`, at any depth.
 pub fn contains(view: View, new: Val, old: Val) -> bool {
-    // What holds it is higher.
+    // A closure that captures `old` has a greater height.
     let height = view.height(old).unwrap_or(0);
     let mut work = vec![new];
     let mut seen = FxHashSet::default();
@@ -260,29 +262,30 @@ pub fn contains(view: View, new: Val, old: Val) -> bool {
 
 /// Why an evaluation was given up.
 pub struct Diverged {
-    /// What ran out.
+    /// The name of the budget that is spent.
     pub what: &'static str,
     pub limit: u64,
-    /// The continuation unfolded most often lately, if one is recursive, where, and its arguments, oldest first.
+    /// The recursive continuation unfolded most often lately, if there is one. `call` is where it was called; `chain`
+    /// has the arguments of its calls, oldest first.
     pub cont: Option<Cont>,
     pub call: Span,
-    /// The calls around it, as far as they are known, the innermost first: of several in one file only the first.
+    /// The known calls around it, the innermost first. Of several calls in one file, only the first is listed.
     pub around: Vec<Span>,
     pub chain: Vec<Vec<String>>,
-    /// Not because a budget is spent: another round will need less.
+    /// The evaluation was ended although no budget is spent, as another round will need less.
     pub is_early: bool,
     /// The budget of all units together is spent.
     pub is_total: bool,
-    /// What was decided until then, if it was asked for.
+    /// The record of the decisions until then, if it was asked for.
     pub record: Option<Box<Record>>,
 }
 
-/// Whether some argument is another known number in each call.
+/// Whether some argument is a different known number in each of at least three calls.
 pub fn counts(calls: &[&[String]]) -> bool {
     calls.len() > 2 && numbers(calls).0 == calls.len()
 }
 
-/// How many different known numbers the calls have for one of their arguments, at most, and for which.
+/// The argument with the most different known numbers in the calls: their count, and the argument's index.
 pub fn numbers(calls: &[&[String]]) -> (usize, usize) {
     let numbers = |i| calls.iter().filter_map(move |args| args.get(i)).filter(|a: &&String| is_number(a));
     let n_args = calls.iter().map(|args| args.len()).max().unwrap_or(0);
@@ -293,8 +296,8 @@ fn is_number(shown: &str) -> bool {
     shown.starts_with(|c: char| c.is_ascii_digit() || c == '-')
 }
 
-/// Those of the calls that are shown, the last ones. If an argument is a number now and then, and always another one: the
-/// last with such numbers.
+/// Selects the calls to show, usually the last ones. If the numbers of some argument keep changing but other calls lie
+/// between, selects the last calls with different such numbers.
 pub fn last_calls<'a>(calls: &[&'a [String]]) -> Vec<&'a [String]> {
     let last = &calls[calls.len().saturating_sub(SHOWN_CALLS)..];
     let (n, i) = numbers(calls);
@@ -308,8 +311,8 @@ pub fn last_calls<'a>(calls: &[&'a [String]]) -> Vec<&'a [String]> {
     shown
 }
 
-/// The error for an evaluation that was given up. It points at the innermost call that `is_library` does not say is in a
-/// library.
+/// The error for an evaluation that was given up. It points at the innermost call outside of libraries, which
+/// `is_library` recognizes by file.
 pub fn report(source: &World, d: &Diverged, is_library: impl Fn(FileId) -> bool) -> Diagnostic {
     let is_own = |span: &&Span| !span.is_none() && !is_library(span.file);
     let own = std::iter::once(&d.call).chain(&d.around).find(is_own).copied().unwrap_or(d.call);
@@ -351,7 +354,7 @@ fn mentions(w: &World, filter: Val, param: Val) -> bool {
     false
 }
 
-/// A value as a message shows it.
+/// The text of a value in messages.
 pub fn show(w: &World, v: Val) -> String {
     match w.node(v) {
         Node::Lit(bits) => print::literal(&w.types, w.ty(v), bits),

@@ -1,5 +1,5 @@
-//! The syntax tree: plain data, expressions and types in arenas so that no pass over it, not even dropping it, recurses
-//! deeper than [`MAX_DEPTH`]. Later phases keep what they find out in side tables.
+//! The syntax tree: plain data. Expressions and types lie in arenas, so that no pass over the tree, not even dropping
+//! it, recurses deeper than [`MAX_DEPTH`]. Later phases keep their results in side tables.
 
 use nyala_base::{FileId, Span};
 
@@ -12,28 +12,28 @@ nyala_base::define_id!(
     pub struct TypeId, "t"
 );
 
-/// How deep brackets, prefix operators, blocks and types may nest.
+/// Limit on the nesting of brackets, prefix operators, blocks and types.
 pub const MAX_NESTING: u32 = 256;
-/// How deep the tree may be, left-associative chains included.
+/// Limit on the depth of the tree, left-associative chains included.
 pub const MAX_DEPTH: u16 = 2000;
 
-/// What one file says.
+/// The contents of one file.
 #[derive(Debug, Clone, Default)]
 pub struct Module {
     pub file: Option<FileId>,
-    /// The module whose items these are: `["a", "m"]` for the file of `mod m;` in `mod a { … }`, `["std", "text"]` for
-    /// that library. A file given to the compiler has none: its items stand outside of modules.
+    /// The path of the module that contains these items: `["a", "m"]` for the file of `mod m;` in `mod a { … }`,
+    /// `["std", "text"]` for that library. It is empty for a file given to the compiler, whose items are in no module.
     pub path: Vec<Box<str>>,
-    /// It is a file of a library, or the prelude.
+    /// Whether the file belongs to a library or is the prelude.
     pub library: bool,
     pub items: Vec<Item>,
     pub exprs: Vec<Expr>,
     pub types: Vec<Type>,
-    /// The file has syntax errors outside of function bodies: what it defines may be incomplete.
+    /// Whether the file has syntax errors outside of function bodies, so that its definitions may be incomplete.
     pub broken: bool,
     /// Bodies of functions with syntax errors.
     pub broken_bodies: Vec<Span>,
-    /// Names may come from places that are not looked at (a `use`): an unknown name is no fault of its own.
+    /// Whether names may come from a `use` that is not resolved, so that unknown names are not reported.
     pub open_names: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// `_` binds nothing.
+    /// Whether this is `_`, which binds nothing.
     pub fn is_wildcard(&self) -> bool {
         &*self.text == "_"
     }
@@ -67,12 +67,12 @@ impl Name {
 /// `a::b::c[T, U]`, `S[T]::f`.
 #[derive(Debug, Clone)]
 pub struct Path {
-    /// It begins with `::`.
+    /// Whether it begins with `::`.
     pub root: bool,
     pub names: Vec<Name>,
-    /// Type arguments of names before the last, by their places.
+    /// The type arguments of names before the last, by the names' indices.
     pub inner_args: Vec<(u32, Vec<TypeId>)>,
-    /// Those of the last name.
+    /// The type arguments of the last name.
     pub type_args: Option<Vec<TypeId>>,
     pub span: Span,
 }
@@ -108,13 +108,13 @@ pub enum Filter {
 
 #[derive(Debug, Clone)]
 pub struct Fn {
-    /// `priv`, in an `impl`; elsewhere the item says it.
+    /// Whether it is marked `priv`, in an `impl`. Elsewhere the item has the mark.
     pub private: bool,
     pub name: Name,
     pub filter: Filter,
     /// `extern fn`: exported.
     pub exported: bool,
-    /// The symbol string before the name.
+    /// The string before the name that sets the symbol.
     pub symbol: Option<(String, Span)>,
     pub type_params: Vec<TypeParam>,
     pub params: Vec<Param>,
@@ -133,13 +133,13 @@ pub struct TypeParam {
 #[derive(Debug, Clone)]
 pub struct Param {
     pub filter: Filter,
-    /// `restrict` stands before it.
+    /// Whether it is marked `restrict`.
     pub restrict: bool,
     pub pattern: Pattern,
     pub span: Span,
 }
 
-/// What stands after `->`.
+/// The result type after `->`.
 #[derive(Debug, Clone, Copy)]
 pub enum Ret {
     Absent,
@@ -196,7 +196,7 @@ pub struct Trait {
     pub name: Name,
     pub type_params: Vec<TypeParam>,
     pub supers: Vec<TypeId>,
-    /// Those with a body are default methods.
+    /// The methods; those with a body are defaults.
     pub fns: Vec<Fn>,
 }
 
@@ -207,11 +207,11 @@ pub struct Impl {
     pub of: Option<TypeId>,
     pub ty: TypeId,
     pub fns: Vec<Fn>,
-    /// The head, up to the brace.
+    /// The place of the head, up to the brace.
     pub span: Span,
 }
 
-/// `mod m { … }`; without items `mod m;`, from a file.
+/// `mod m { … }`. Without items, it is `mod m;`, whose items are in a file.
 #[derive(Debug, Clone)]
 pub struct Mod {
     pub name: Name,
@@ -221,7 +221,7 @@ pub struct Mod {
 /// `use a::b::c;`, `use a::b as c;`, `use a::*;`
 #[derive(Debug, Clone)]
 pub struct Use {
-    /// It begins with `::`.
+    /// Whether it begins with `::`.
     pub root: bool,
     pub names: Vec<Name>,
     pub all: bool,
@@ -229,7 +229,7 @@ pub struct Use {
 }
 
 impl Use {
-    /// The name that it brings; that of the module if it brings all.
+    /// The name that it declares; for `use …::*`, the name of the module.
     pub fn name(&self) -> Option<&Name> {
         self.alias.as_ref().or(self.names.last())
     }
@@ -251,7 +251,7 @@ pub struct Pattern {
 
 #[derive(Debug, Clone)]
 pub enum PatternKind {
-    /// A parameter that is a mere type, or an error.
+    /// A parameter that consists of a type only, or an error.
     Unnamed,
     Name {
         mutable: bool,
@@ -260,7 +260,7 @@ pub enum PatternKind {
     Tuple(Vec<Pattern>),
     /// A literal, perhaps with a minus: a number, a char, a bool.
     Literal(ExprId),
-    /// `E::A`, `E::B(p, q)`; a name alone only if parts follow.
+    /// `E::A`, `E::B(p, q)`. A single name is one only if parts follow.
     Option {
         path: Path,
         parts: Option<Vec<Pattern>>,
@@ -304,13 +304,13 @@ pub struct Space {
 pub struct Expr {
     pub kind: ExprKind,
     pub span: Span,
-    /// Height of the tree below.
+    /// The height of the expression's tree.
     pub depth: u16,
 }
 
 #[derive(Debug, Clone)]
 pub enum ExprKind {
-    /// Reported already.
+    /// An error that has been reported.
     Error,
     Int {
         value: u128,
@@ -322,14 +322,14 @@ pub enum ExprKind {
     },
     Bool(bool),
     Char(u8),
-    /// The zero byte at the end included.
+    /// A string's bytes, including the zero byte at the end.
     Str(Vec<u8>),
     Path(Path),
     Struct {
         path: Path,
         fields: Vec<(Name, ExprId)>,
     },
-    /// `()` is the empty one; there is none with one element.
+    /// A tuple. `()` is the empty one; there are none with one element.
     Tuple(Vec<ExprId>),
     Array(Vec<ExprId>),
     Repeat(ExprId, ExprId),
@@ -409,7 +409,7 @@ pub struct Asm {
 pub struct Block {
     pub stmts: Vec<Stmt>,
     pub result: Option<ExprId>,
-    /// Whether `@fast` is around.
+    /// Whether it is inside of `@fast`.
     pub fast: bool,
 }
 
@@ -430,10 +430,10 @@ pub struct Lambda {
 
 #[derive(Debug, Clone)]
 pub struct For {
-    /// `with` instead of `for`.
+    /// Whether the keyword is `with` instead of `for`.
     pub with: bool,
     pub params: Vec<Param>,
-    /// The generator call, as a rule an [`ExprKind::Call`], perhaps below `@`, `$`, `@@`.
+    /// The call of the generator, usually an [`ExprKind::Call`], perhaps inside of `@`, `$`, `@@`.
     pub call: ExprId,
     pub filter: Filter,
     pub body: ExprId,
@@ -567,8 +567,8 @@ impl Suffix {
 }
 
 impl ExprKind {
-    /// Calls `f` with each direct subexpression, in source order; lengths of array types, items, and literals of
-    /// patterns excepted.
+    /// Calls `f` with each direct subexpression, in source order, except for lengths of array types, items, and
+    /// literals in patterns.
     pub fn each_child(&self, mut f: impl FnMut(ExprId)) {
         let filter = |filter: &Filter, f: &mut dyn FnMut(ExprId)| {
             if let Filter::When(e) = filter {

@@ -1,4 +1,4 @@
-//! Text to tokens, by hand; every byte sequence that is UTF-8 has a token list.
+//! Text to tokens, handwritten. Every UTF-8 text has a token list.
 
 use crate::diagnostics::{unknown_character, unterminated_char, unterminated_comment, unterminated_string};
 use nyala_base::{Diagnostic, FileId, Span};
@@ -6,7 +6,7 @@ use nyala_base::{Diagnostic, FileId, Span};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tok {
     Eof,
-    /// Reported already.
+    /// An error that has been reported.
     Bad,
     Ident,
     Int,
@@ -100,7 +100,7 @@ pub struct Token {
     pub tok: Tok,
     pub lo: u32,
     pub hi: u32,
-    /// The first token of its line.
+    /// Whether it is the first token of its line.
     pub newline: bool,
 }
 
@@ -148,7 +148,7 @@ impl Lexer<'_> {
         self.tokens.push(Token { tok: Tok::Eof, lo: end, hi: end, newline: true });
     }
 
-    /// Skips white space and comments; whether there was a line end.
+    /// Skips white space and comments. Returns whether they contain the end of a line.
     fn skip_blanks(&mut self) -> bool {
         let mut newline = false;
         loop {
@@ -265,7 +265,7 @@ impl Lexer<'_> {
         tok
     }
 
-    /// A run of characters that begin no token: one fault.
+    /// Skips a run of characters that begin no token, and reports it as one error.
     fn unknown(&mut self) -> Tok {
         let lo = self.pos;
         let known = |c: char| c.is_ascii_graphic() && !matches!(c, '#' | '\\' | '`') || c.is_ascii_whitespace();
@@ -328,7 +328,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The extent of a number; its value and whether it is well formed are [`crate::literals`]' matter.
+    /// Finds the extent of a number. [`crate::literals`] determines its value and checks its form.
     fn number(&mut self) -> Tok {
         if self.peek(0) == b'0' && matches!(self.peek(1), b'b' | b'o' | b'x') {
             self.pos += 2;
@@ -358,7 +358,8 @@ impl Lexer<'_> {
         if float { Tok::Float } else { Tok::Int }
     }
 
-    /// At the dot after digits: does it belong to the number? `1.` and `1.f` yes, `1..` and `1.max` no.
+    /// At the dot after digits: whether the dot belongs to the number. It does in `1.` and `1.f`, but not in `1..` and
+    /// `1.max`.
     fn fraction_follows(&self) -> bool {
         let mut i = 1;
         if self.peek(1) == b'.' {

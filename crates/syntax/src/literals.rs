@@ -1,11 +1,11 @@
-//! The values of literal tokens. An error's place is a byte range inside of the token.
+//! The values of literal tokens. The place of an error is a byte range within the token.
 
 use crate::ast::Suffix;
 use crate::diagnostics::{bad_char, bad_escape, bad_number};
 use nyala_base::{Diagnostic, Span};
 use std::ops::Range;
 
-/// What is wrong, once its place in the file is known.
+/// An error in a literal, which becomes a diagnostic once its place in the file is known.
 pub struct LiteralError {
     pub range: Range<usize>,
     pub what: Box<dyn FnOnce(Span) -> Diagnostic>,
@@ -17,7 +17,7 @@ fn fault(range: Range<usize>, what: impl FnOnce(Span) -> Diagnostic + 'static) -
 
 pub enum Number {
     Int(u128, Option<Suffix>),
-    /// Digits, point, exponent, ready for `str::parse`.
+    /// Digits, point and exponent, in the form that `str::parse` accepts.
     Float(String, Option<Suffix>),
 }
 
@@ -48,7 +48,7 @@ pub fn number(text: &str, float: bool) -> Result<Number, LiteralError> {
         _ => 10,
     };
     let digits_at = if radix == 10 { 0 } else { 2 };
-    // Where the digits end and the suffix begins.
+    // The position where the digits end and the suffix begins.
     let end = if float {
         let bytes = text.as_bytes();
         let mut i = 0;
@@ -107,7 +107,7 @@ pub fn number(text: &str, float: bool) -> Result<Number, LiteralError> {
     Ok(Number::Int(value, suffix))
 }
 
-/// At most 20 characters of `text`.
+/// The first 20 characters of `text`, followed by `…` if it is longer.
 pub fn cut(text: &str) -> String {
     let mut out: String = text.chars().take(20).collect();
     if out.len() < text.len() {

@@ -1,4 +1,4 @@
-//! The tree as S-expressions, one statement a line: what `nyala emit --stage ast` shows, and the tests compare.
+//! The tree as S-expressions, one statement per line: the output of `nyala emit --stage ast`, which the tests compare.
 //!
 //! ```text
 //! (fn pow @(?x) ((x i32)) i32
@@ -8,7 +8,7 @@
 use crate::ast::*;
 use std::fmt::Write;
 
-/// All items of a file; ends with a newline unless it is empty.
+/// The text of all items of a file, with a newline at the end unless it is empty.
 pub fn print(module: &Module) -> String {
     let mut p = Printer { module, out: String::new(), indent: 0, fast: false };
     for item in &module.items {
@@ -22,7 +22,7 @@ struct Printer<'a> {
     module: &'a Module,
     out: String,
     indent: usize,
-    /// Whether what is printed is under `@fast`.
+    /// Whether the current expression is inside of `@fast`.
     fast: bool,
 }
 
@@ -131,7 +131,7 @@ impl Printer<'_> {
         }
     }
 
-    /// With the closing parenthesis.
+    /// Prints functions and the closing parenthesis.
     fn functions(&mut self, fns: &[Fn]) {
         self.indent += 1;
         for f in fns {
@@ -246,7 +246,7 @@ impl Printer<'_> {
         }
     }
 
-    /// With the closing parenthesis.
+    /// Prints patterns and the closing parenthesis.
     fn patterns(&mut self, patterns: &[Pattern]) {
         for pattern in patterns {
             self.put(" ");

@@ -1,4 +1,4 @@
-//! What each construct parses to, how errors recover, and that bad input is harmless.
+//! Tests that each construct parses as expected, that the parser recovers from errors, and that bad input is harmless.
 
 use expect_test::{Expect, expect};
 use nyala_base::{Sink, Sources};

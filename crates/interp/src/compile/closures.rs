@@ -1,4 +1,4 @@
-//! Function values: what they are made of.
+//! Compiles the making of function values.
 
 use super::{Compiler, Result};
 use crate::code::{Entry, EntryIdx, Inst, Reg};
@@ -42,7 +42,7 @@ impl Compiler<'_, '_> {
         Ok(entry)
     }
 
-    /// Registers of what a function captures, needed ones computed.
+    /// The registers of the values that a function captures, which are computed now if need be.
     pub(super) fn captured_words(&mut self, c: Cont) -> Result<Vec<Reg>> {
         let captured = self.l.program.captured(c);
         let mut words = Vec::new();

@@ -1,4 +1,4 @@
-//! How a continuation ends: calls, branches, jumps, and what becomes of the frame.
+//! Compiles the ends of continuations: calls, branches and jumps, and how they treat the frame.
 
 use super::{Compiler, Result};
 use crate::code::{EntryIdx, Inst, Leave, NO_ENTRY, Reg};
@@ -11,7 +11,7 @@ impl Compiler<'_, '_> {
         let callee = self.strip(callee);
         match w.node(callee) {
             Node::Builtin(Builtin::Branch) => self.branch(args[1], args[2], args[3]),
-            // Both speak to partial evaluation.
+            // Both only concern the partial evaluator.
             Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => self.call(args[3], &args[..1]),
             Node::Builtin(Builtin::Limited) if self.w.as_lit(args[2]) == Some(1) => self.call(args[3], &args[..1]),
             Node::Builtin(Builtin::Limited) => {
@@ -23,7 +23,7 @@ impl Compiler<'_, '_> {
                 self.fail("control comes to a place that cannot be reached");
                 Ok(())
             }
-            // One range, and one thread: a call of the body.
+            // There is one thread, so the body is called once, with the whole range.
             Node::Builtin(Builtin::Parallel) => self.call(args[4], &[args[0], args[2], args[3], args[5]]),
             Node::Builtin(b @ (Builtin::Vectorize | Builtin::Launch)) => {
                 let body = b.args().body.ok_or_else(|| bug("a launch of no body"))?;
@@ -61,7 +61,8 @@ impl Compiler<'_, '_> {
         let (w, mut words) = (self.w, Vec::new());
         let mut work: Vec<Val> = args.iter().rev().map(|&a| self.strip(a)).collect();
         while let Some(a) = work.pop() {
-            // Of structs their parts, where these are; they are no more than a value may have.
+            // A struct that is not in registers is passed as its parts. There are no more of them than a value may
+            // have.
             let n = self.n_words(w.ty(a))?;
             let is_struct = matches!(w.as_op(a), Some(Op::Struct | Op::Tuple));
             if is_struct && !self.available.contains_key(&a) {
@@ -108,7 +109,8 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Without the last argument, if the call makes it: a continuation of this frame that nothing else needed before.
+    /// If the call itself makes its last argument, returns the other arguments and the entry point to make it from.
+    /// Such an argument is a continuation of this frame that nothing needed before.
     fn made_last<'a>(&mut self, c: Cont, args: &'a [Val]) -> Result<(&'a [Val], EntryIdx)> {
         let has_more = !self.l.program.captured(c).is_empty() || !self.l.program.frames(c).is_empty();
         if !has_more
@@ -127,7 +129,7 @@ impl Compiler<'_, '_> {
         self.leave_of(Some(callee), None, args)
     }
 
-    /// What becomes of the frame at a call with these arguments.
+    /// How a call with these arguments treats the frame.
     fn leave_of(&mut self, callee: Option<Val>, known: Option<Cont>, args: &[Val]) -> Result<Leave> {
         if known.is_some_and(|c| self.l.program.captures_own(self.f, c)) {
             return Ok(Leave::Stay);
@@ -142,7 +144,7 @@ impl Compiler<'_, '_> {
             (Some(v), _) => self.l.program.returns(self.w.ty(v)),
             _ => false,
         };
-        // Such as a join of calls: it was given the address to use it, other than a caller that goes on.
+        // A join of calls is an example: unlike a caller, it was given the address in order to use it.
         let is_block = callee.is_some_and(|v| matches!(self.w.node(v), Node::Cont(_)));
         if goes_on || is_block || known.is_some() {
             let derived = std::mem::take(&mut self.scope.derived);
@@ -187,7 +189,8 @@ impl Compiler<'_, '_> {
             match w.node(target) {
                 Node::Cont(c) if self.l.program.is_block_of(c, self.f) => self.fixups.push((at, which, c)),
                 _ => {
-                    // Something else: a piece of code that calls it. What it computes is not computed elsewhere.
+                    // Any other target gets a piece of code that calls it. Values computed there are not available
+                    // elsewhere.
                     self.label = self.code.insts.len();
                     self.set_target(at, which, self.label as u32);
                     let undo = self.undo.len();
@@ -206,7 +209,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// A branch on a comparison, its targets not known yet, and whether it is on the contrary.
+    /// A branch on a comparison, whose targets are not known yet, and whether its condition is negated.
     fn branch_of(&mut self, op: Op, x: Val, y: Val) -> Result<(Inst, bool)> {
         let prim = self.w.prim(x).unwrap_or(Prim::U64);
         let is_equality = matches!(op, Op::Eq | Op::Ne);
@@ -216,7 +219,7 @@ impl Compiler<'_, '_> {
         Ok(match (op, imm) {
             (Op::Eq | Op::Ne, Some(imm)) => (Inst::BranchEqImm { a, imm, then, els }, op == Op::Ne),
             (Op::Lt | Op::Ge, Some(imm)) => (Inst::BranchLtImm { a, imm, then, els }, op == Op::Ge),
-            // At most a number is less than the next.
+            // `x <= n` is the same as `x < n + 1`.
             (Op::Le | Op::Gt, Some(imm)) if imm < i32::MAX => {
                 (Inst::BranchLtImm { a, imm: imm + 1, then, els }, op == Op::Gt)
             }
@@ -232,7 +235,7 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// Moves arguments into a block's parameters and goes there.
+    /// Moves arguments into a block's parameters and jumps to the block.
     fn jump(&mut self, k: Cont, args: &[Val]) -> Result<()> {
         let words = self.words(args)?;
         let start = *self.block_params.get(&k).ok_or_else(|| bug("a jump to another function"))?;
@@ -243,10 +246,10 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Moves words, all at once, to registers from `start` on.
+    /// Moves words, as if simultaneously, to the registers from `start` on.
     fn move_words(&mut self, words: Vec<Reg>, start: Reg) {
         let end = start + words.len() as u32;
-        // A parameter that is read after it was written needs a detour.
+        // A parameter that would be read after it was overwritten requires temporary registers.
         let clash = words.iter().enumerate().any(|(i, &s)| s >= start && s < end && (s - start) < i as u32);
         let mut sources = words;
         if clash {

@@ -1,4 +1,4 @@
-//! What programs promise of addresses: where accesses are looked at.
+//! Compiles the checks of promises about addresses.
 
 use super::{Compiler, Result};
 use crate::code::Inst;
@@ -6,7 +6,7 @@ use crate::restricted::Access;
 use nyala_ir::{Op, Ty, Val};
 
 impl Compiler<'_, '_> {
-    /// Looks at what is promised of an address, by all parameters that it comes from.
+    /// Compiles a check of an access for each restricted parameter that the address comes from.
     pub(super) fn restricted(&mut self, address: Val, ty: Ty, write: bool) -> Result<()> {
         let w = self.w;
         let mut at = address;

@@ -1,4 +1,5 @@
-//! Foreign functions: allocation and what else the checked memory must know of is done here, all others are called.
+//! Foreign functions. Allocation, and everything else that concerns the checked memory, is done here; all others are
+//! called.
 
 use super::*;
 
@@ -15,7 +16,8 @@ impl Machine<'_> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Calls a foreign function with `self.words`; then they are its results for the continuation that is returned.
+    /// Calls a foreign function with the arguments in `self.words`. Afterwards they are its results, for the returned
+    /// continuation.
     pub(super) fn call_foreign(&mut self, foreign: u32) -> Result<Closure> {
         let foreign = self.l.foreigns[foreign as usize].clone();
         let ret = if foreign.returns { self.words.pop() } else { Some(POISON) };

@@ -1,4 +1,5 @@
-//! Which lane runs, and when they meet: apart from the loop, which only comes here when a lane begins, waits or ends.
+//! Decides which lane runs, and when lanes meet. Separate from the loop, which only comes here when a lane begins,
+//! waits or ends.
 
 use super::*;
 use crate::diagnostics::{broken_promise, diverged_lanes, division_by_zero};
@@ -7,14 +8,14 @@ use crate::lanes::{Grid, Lane, Waiting, result_of_single_lane};
 use nyala_base::diagnostics::jump_out_of_parallel;
 use nyala_ir::{LaneOp, WorkItem};
 
-/// So many lanes may run together.
+/// Limit on the lanes that run together.
 const MAX_LANES: u64 = 1 << 20;
-/// Calls by which lanes are told apart.
+/// Limit on the calls by which waiting lanes are told apart.
 const MAX_PATH: usize = 64;
 
 impl Machine<'_> {
-    /// Begins a loop of lanes: `self.words` are how many run together, what the caller promises of the bounds, the bounds,
-    /// the body, and where to go on.
+    /// Begins a loop of lanes. `self.words` are the number of lanes that run together, the alignment that the caller
+    /// promises for the bounds, the lower and the upper bound, the body, and the continuation.
     pub(super) fn begin_lanes(&mut self) -> Result<Closure> {
         let [n, align, at, hi, body, next] = self.words[..] else { return Err(bug("lanes of other arguments")) };
         if [n, align, at, hi].contains(&POISON) {
@@ -29,7 +30,7 @@ impl Machine<'_> {
         self.begin_group([Closure(body), Closure(next)], at as i64..hi as i64, n as u64, None)
     }
 
-    /// Begins a kernel: `self.words` are platform, device, grid and block, the body, and where to go on.
+    /// Begins a kernel. `self.words` are platform, device, grid and block sizes, the body, and the continuation.
     pub(super) fn begin_kernel(&mut self) -> Result<Closure> {
         let [_, _, ref numbers @ .., body, next] = self.words[..] else { return Err(bug("a launch of no body")) };
         let [gx, gy, gz, bx, by, bz] = *numbers else { return Err(bug("a launch of other numbers")) };
@@ -70,7 +71,7 @@ impl Machine<'_> {
         self.next_lane()
     }
 
-    /// A number of the work item that runs; outside of a kernel, of the only one.
+    /// A number of the current work item. Outside of a kernel there is only one.
     pub(super) fn work_item(&self, what: u64, axis: u64) -> Result<u64> {
         if what == POISON || axis == POISON {
             return Err(eval::uninitialized());
@@ -85,7 +86,8 @@ impl Machine<'_> {
         })
     }
 
-    /// A lane has come to the end that `closure` is, which another one has if a continuation of the body around was called.
+    /// Ends the current lane, which has called the end `closure`. If that is the end of an outer lane, a continuation
+    /// from around the body was called.
     pub(super) fn end_lane(&mut self, closure: Closure) -> Result<Closure> {
         if !closure.has_number(self.groups.len()) {
             let launch = self.groups.last().map_or(Span::NONE, |g| g.span);
@@ -95,7 +97,7 @@ impl Machine<'_> {
         self.next_lane()
     }
 
-    /// Nothing may end while lanes run: they were left.
+    /// Faults if lanes are running: they were left before their end.
     pub(super) fn check_no_lanes(&self) -> Result<()> {
         match self.groups.last() {
             Some(group) => Err(jump_out_of_parallel::left(group.span).into()),
@@ -109,7 +111,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Goes on with a lane that can run, or after all of them.
+    /// Goes on with a lane that can run, or after the loop if all have ended.
     pub(super) fn next_lane(&mut self) -> Result<Closure> {
         loop {
             self.step()?;
@@ -141,7 +143,7 @@ impl Machine<'_> {
             if self.heap.is_full() || n > MAX_LANES {
                 return Err(refused("so many lanes at once cannot be interpreted as yet"));
             }
-            // A kernel is not told its number, but asks for it.
+            // A kernel's body does not get its number as an argument, but asks for it.
             let is_kernel = group.grid.is_some();
             let lanes = (0..n).map(|i| {
                 let words = if is_kernel { vec![end.0] } else { vec![(group.at + i as i64) as u64, end.0] };
@@ -154,10 +156,11 @@ impl Machine<'_> {
         }
     }
 
-    /// What lanes do together or ask, with `self.words`; a lane that is alone is one of one.
+    /// Executes an operation across lanes or a query, with the arguments in `self.words`. A lane outside of a loop is
+    /// one of one.
     pub(super) fn lane_operation(&mut self, op: LaneOp, ret: Closure) -> Result<Closure> {
         let args = std::mem::take(&mut self.words);
-        // A value may be anything; what is done with it may not.
+        // A value that is only passed on may be uninitialized; one that decides something may not.
         let decides = match op {
             LaneOp::Get | LaneOp::Compact => args.get(1),
             _ => args.first(),
@@ -195,7 +198,7 @@ impl Machine<'_> {
         Ok(ret)
     }
 
-    /// The place of what is executed, behind it, and of the calls that led there, innermost first.
+    /// The place after the current instruction, and those of the calls that led there, innermost first.
     fn path(&self) -> Vec<u32> {
         let mut path = vec![self.pc as u32];
         let (mut func, mut frame) = (self.func, self.frame);
@@ -217,7 +220,7 @@ impl Machine<'_> {
         path
     }
 
-    /// Memory that all work items of the block have in common: each gets the same when it asks for the n-th time.
+    /// Memory that all work items of a block share: the n-th request of each gets the same memory.
     fn shared(&mut self, bytes: i64) -> Result<u64> {
         let Some(at) = self.groups.iter().rposition(|g| g.grid.is_some()) else { return self.allocate(bytes, 1) };
         let group = &mut self.groups[at];

@@ -1,25 +1,25 @@
-//! What most instructions do: something to the words of a frame, or to memory, or from one frame to another, without a look
-//! at the rest of the machine. One after the other, they run in a loop that has in registers what it needs.
+//! Executes most instructions: those that work on the words of a frame, on memory, or from one frame to another,
+//! without the rest of the machine. They run in a loop that keeps the state it needs in registers.
 
 use super::*;
 use nyala_ir::scalar::{eval_cast, eval_comparison};
 use nyala_ir::{Op, Prim};
 use std::cell::Cell;
 
-/// Where the program is.
+/// The current position in the program.
 struct At {
-    /// A reference to the current frame, of the first entry point.
+    /// A reference to the current frame, with entry point 0.
     own: Closure,
     pc: usize,
-    /// Steps that may be taken.
+    /// The steps that may still be taken.
     left: u64,
 }
 
-/// More words are copied elsewhere.
+/// Larger copies are left to the main loop.
 const MAX_COPIED: u32 = 16;
 
 impl Machine<'_> {
-    /// Runs up to an instruction of another kind, which is the next.
+    /// Runs up to an instruction of another kind, which is left as the next one.
     #[inline(never)]
     pub(super) fn simple(&mut self) -> Result<()> {
         let left = self.max_steps.saturating_sub(self.steps);
@@ -37,7 +37,7 @@ impl Machine<'_> {
     #[inline(always)]
     fn simple_from(&mut self, at: &mut At) -> Result<()> {
         let wrap = self.options.wrap;
-        // Whether no frame ends with another.
+        // Whether no frame ends together with another one.
         let is_plain = self.kept.is_empty();
         let Machine { heap, code, calls, l, max_steps, .. } = self;
         let Parts { words, records, free } = heap.parts();
@@ -58,7 +58,7 @@ impl Machine<'_> {
         macro_rules! i32_op {
             ($op:expr, $f:ident, $d:expr, $x:expr, $y:expr) => {{
                 let (x, y): (u64, u64) = ($x, $y);
-                // Uninitialized words are no `i32`; the sum of one is none either, but differences and products may be.
+                // An uninitialized word is no `i32`, and neither is its sum with one. Differences and products may be.
                 let r = x.$f(y);
                 let is_usual = r as i32 as i64 as u64 == r && ($op == Op::Add || x != POISON && y != POISON);
                 set!($d, if is_usual { r } else { eval::arith($op, Prim::I32, x, y, wrap)? })
@@ -95,7 +95,7 @@ impl Machine<'_> {
                 at.left = left;
             }};
         }
-        // Goes on in another frame; what is over is given back.
+        // Goes on in another frame, and releases the current one if it is over.
         macro_rules! go {
             ($own:expr, $frame:expr, $pc:expr, $leave:expr) => {{
                 if $leave == Leave::Free {
@@ -200,7 +200,7 @@ impl Machine<'_> {
                     }
                     go!(own, callee, call.start, leave);
                 }
-                // A continuation of another frame gets its arguments.
+                // A continuation of another frame gets its arguments in its parameters' registers.
                 Inst::CallValue { callee, list, leave: leave @ (Leave::Free | Leave::Forget) }
                     if leave == Leave::Forget || is_plain =>
                 {
@@ -249,7 +249,7 @@ impl Machine<'_> {
     }
 }
 
-/// Copies words of a frame to where another's parameters begin.
+/// Copies words of a frame to the parameters of another one.
 #[inline(always)]
 fn pass(frame: &[Cell<u64>], list: &[Reg], to: &[Cell<u64>]) {
     for (to, &r) in to[..list.len()].iter().zip(list) {
@@ -274,7 +274,7 @@ fn compare(op: Op, prim: Prim, a: u64, b: u64) -> Result<bool> {
     if prim.is_float() {
         return Ok(eval_comparison(op, prim, a, b));
     }
-    // Signed numbers are in the order of others once the sign is turned.
+    // With the sign bit flipped, signed numbers are ordered like unsigned ones.
     let turn = u64::from(prim.is_signed()) << 63;
     let (x, y) = (a ^ turn, b ^ turn);
     Ok(match op {

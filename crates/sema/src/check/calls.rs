@@ -12,7 +12,7 @@ impl<'a> Checker<'a, '_> {
         if self.p.types.is_never(callee_ty) {
             self.never_value(callee);
         }
-        // A generic function is one only where it is expected: `Option::Some(id)`.
+        // A generic function argument stays generic only where one is expected: `Option::Some(id)`.
         if let Some(expected) = expected.filter(|t| self.p.types.has_generic(*t))
             && let Kind::Fn(params, result) = self.p.types.kind(callee_ty)
             && params.len() == args.len()
@@ -51,7 +51,8 @@ impl<'a> Checker<'a, '_> {
         self.p.types.shallow(result)
     }
 
-    /// Functions of the program, whose bodies lowering puts in the call's place, and intrinsics without effect.
+    /// Whether a filter may call the function: functions of the program, whose bodies are substituted, and intrinsics
+    /// without effects.
     fn is_allowed_in_filter(&self, callee: ExprId) -> bool {
         use crate::intrinsics::Intrinsic::*;
         match self.p.resolved.get(&self.g(callee)) {
@@ -92,7 +93,7 @@ impl<'a> Checker<'a, '_> {
         Arg { e: self.g(e), ty, span: self.value_span(e), lit }
     }
 
-    /// Behind pointers, what is applied.
+    /// The type that remains after all pointers are followed.
     pub(super) fn through_pointers(&mut self, mut ty: Ty) -> Ty {
         while let Kind::Ptr { to, .. } = self.p.types.kind(ty) {
             ty = to;
@@ -100,7 +101,7 @@ impl<'a> Checker<'a, '_> {
         self.p.types.shallow(ty)
     }
 
-    /// What `n` arguments of a value of type `callee` should be, as far as known.
+    /// The expected types of `n` arguments of a value of type `callee`, as far as they are known.
     fn param_hints(&mut self, callee: Ty, n: usize) -> Vec<Ty> {
         let callee = self.through_pointers(callee);
         let Kind::Fn(params, result) = self.p.types.kind(callee) else { return Vec::new() };
@@ -114,7 +115,7 @@ impl<'a> Checker<'a, '_> {
         hints
     }
 
-    /// `callee(args)` is of type `result`.
+    /// Checks that `callee(args)` has type `result`.
     pub(super) fn apply(&mut self, e: GlobalExpr, span: Span, callee: Ty, args: Vec<Arg>, result: Ty) {
         let target = self.through_pointers(callee);
         let ty = match self.p.types.kind(target) {
@@ -176,14 +177,15 @@ impl<'a> Checker<'a, '_> {
                 TypeTable::ERROR
             }
         };
-        // `!` fits any type at the end of a body, also where only now it turns out to be `!`.
+        // At the end of a body `!` fits any type, even if the type turns out to be `!` only now.
         if self.p.types.is_never(ty) && self.p.types.as_var(result).is_none() && self.ends.contains(&e) {
             return;
         }
         self.unify(span, ty, result, NO_WHY);
     }
 
-    /// The array of the application `e` is indexed by something that is no literal: it needs an address.
+    /// Notes that the application `e` indexes an array with something other than a literal, which needs the array's
+    /// address.
     fn indexed(&mut self, e: GlobalExpr) {
         let (module, local) = self.locate(e);
         if let ExprKind::Call { callee, .. } = &self.p.modules[module][local].kind {
@@ -191,7 +193,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// What the application `e` applies.
+    /// The callee, or indexed array, of the application `e`.
     fn callee_expr(&self, e: GlobalExpr) -> Option<GlobalExpr> {
         let (module, local) = self.locate(e);
         match &self.p.modules[module][local].kind {
@@ -200,7 +202,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// Where what the application `e` applies stands.
+    /// The place of the callee of the application `e`.
     fn callee_span(&self, e: GlobalExpr) -> Option<Span> {
         let (module, local) = self.locate(e);
         match &self.p.modules[module][local].kind {
@@ -236,7 +238,7 @@ impl<'a> Checker<'a, '_> {
             return TypeTable::NEVER;
         }
         if let (true, [arg]) = (never, args) {
-            // A continuation takes its tuple as one, too.
+            // A continuation that takes several arguments also accepts them as one tuple.
             let to = self.p.types.tuple(params);
             let is_tuple = matches!(self.p.types.kind(arg.ty), Kind::Tuple(_) | Kind::Var(_) | Kind::Error);
             if is_tuple {
@@ -312,7 +314,7 @@ impl<'a> Checker<'a, '_> {
 
     // Functions.
 
-    /// Starts the body of a function: gives back the context to restore.
+    /// Starts the body of a function. Returns the context to restore.
     fn enter(&mut self, function: Option<FnId>) -> Context {
         self.n_owners += 1;
         self.owner_parents.insert(self.n_owners, self.ctx.owner);
@@ -370,7 +372,8 @@ impl<'a> Checker<'a, '_> {
         self.solve();
     }
 
-    /// The body of something with this result; the last parameter gets the value if there is no result.
+    /// Checks a body with this result type. If there is no result, the value goes to the last parameter, a
+    /// continuation.
     fn body(&mut self, e: ExprId, result: Ty, never: bool, last: Option<Ty>, return_local: Option<LocalId>, why: Why) {
         if !never {
             let ty = self.expr(e, Some(result));
@@ -403,7 +406,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// The calls whose value is that of the body `e`.
+    /// Notes the calls whose value is the value of the body `e`.
     fn note_ends(&mut self, e: ExprId) {
         let ast = self.ast();
         let mut work = vec![e];
@@ -449,7 +452,7 @@ impl<'a> Checker<'a, '_> {
         let n = lambda.params.len();
         let mut never = matches!(lambda.result, Ret::Never(_));
         let absent = matches!(lambda.result, Ret::Absent);
-        // Parameters and result as far as the context tells.
+        // The types of parameters and result, as far as the context determines them.
         let mut hints: Vec<Ty> = Vec::new();
         let mut result_hint = None;
         let mut expected = expected;
@@ -488,7 +491,7 @@ impl<'a> Checker<'a, '_> {
             if let Some(&hint) = hints.get(i)
                 && !self.p.types.unify(stated, hint)
             {
-                // A subtype may do; the whole decides.
+                // A subtype suffices, which the check of the whole type decides.
                 self.p.types.shallow(stated);
             }
             self.finals.push(Final::Value { ty: stated, span: param.span });
@@ -555,7 +558,7 @@ impl<'a> Checker<'a, '_> {
             }
             checked.push(self.arg(*arg, ty));
         }
-        // What generator and body give.
+        // The expected type of the body, and the generator's result type.
         let target = self.through_pointers(callee_ty);
         let mut mismatched = false;
         let (hint, result) = match self.p.types.kind(target) {
@@ -629,7 +632,7 @@ impl<'a> Checker<'a, '_> {
             info.return_local = (!never).then(|| self.implicit("break", span, cont));
         } else {
             let id = self.implicit("break", span, break_ty);
-            // It belongs to the function around the loop.
+            // The `break` belongs to the function around the loop.
             self.p.locals[id.0 as usize].owner = old.owner;
             info.break_local = Some(id);
             info.return_local = (!never).then(|| self.implicit("continue", span, cont));
@@ -644,7 +647,7 @@ impl<'a> Checker<'a, '_> {
         if poisoned {
             return TypeTable::ERROR;
         }
-        // The adjustment of the body as an argument is kept with the call, which has no value of its own.
+        // The call itself has no value, so that the adjustment of the body as an argument is kept with it.
         let (call_g, call_span) = (self.g(call), ast[call].span);
         checked.push(Arg { e: call_g, ty, span, lit: None });
         let call_result = self.var();

@@ -1,11 +1,11 @@
-//! Declarations: which items there are, what their types are.
+//! Declarations: the items of a program, and their types.
 
 use super::*;
 use crate::intrinsics;
 use nyala_syntax::ast::{ExprKind, ItemKind, Ret, TypeParam};
 
 impl<'a> Checker<'a, '_> {
-    /// Enters the items of all files, then their types.
+    /// Declares the items of all files, then determines their types.
     pub(super) fn collect_all(&mut self) {
         self.make_namespaces();
         for module in 0..self.p.modules.len() {
@@ -36,7 +36,7 @@ impl<'a> Checker<'a, '_> {
             }
         };
         if let Some(old) = old {
-            // Uses mean the first one.
+            // Uses refer to the first declaration.
             match self.scopes.last_mut() {
                 Some(scope) if !top_level => {
                     scope.insert(&name.text, old);
@@ -187,7 +187,7 @@ impl<'a> Checker<'a, '_> {
         ParamId(self.p.type_params.len() as u32 - 1)
     }
 
-    /// The type parameters that an item's types may mention: those around it, `Self` of a trait, its own.
+    /// The type parameters that an item's types may mention: those of enclosing items, `Self` of a trait, and its own.
     pub(super) fn declare_generics(&mut self, own: &'a [TypeParam], receiver: Option<Span>) -> Arc<[ParamId]> {
         if own.is_empty() && receiver.is_none() {
             return self.generics.clone();
@@ -211,7 +211,7 @@ impl<'a> Checker<'a, '_> {
         all.into()
     }
 
-    /// A scope with these type parameters, which are also those around what is declared in it.
+    /// Opens a scope with these type parameters. Items declared in it have them as enclosing ones.
     pub(super) fn enter_generics(&mut self, generics: &Arc<[ParamId]>, from: usize) -> Arc<[ParamId]> {
         let mut scope = FxHashMap::default();
         for &id in &generics[from..] {
@@ -229,12 +229,12 @@ impl<'a> Checker<'a, '_> {
         self.generics = old;
     }
 
-    /// The name of a type parameter as the source has it.
+    /// The name of a type parameter in the source.
     fn param_name(&self, id: ParamId) -> Option<&'a str> {
         self.param_names.get(&id).copied()
     }
 
-    /// The bounds of an item's own type parameters, from the place `first` in `generics`.
+    /// Sets the bounds of an item's own type parameters, which begin at index `first` of `generics`.
     pub(super) fn define_bounds(&mut self, own: &'a [TypeParam], generics: &[ParamId], first: usize) {
         for (param, id) in own.iter().zip(&generics[first..]) {
             let bounds: Vec<TraitRef> = param.bounds.iter().filter_map(|b| self.trait_ref(*b)).collect();
@@ -362,9 +362,9 @@ impl<'a> Checker<'a, '_> {
         self.leave_generics(old);
     }
 
-    /// Structs and enums that contain themselves by value.
+    /// Reports structs and enums that contain themselves by value.
     fn check_recursive_types(&mut self, first_struct: usize, first_enum: usize) {
-        /// Types inside of each other by value, type arguments changing on the way.
+        /// Limit on the nesting of types by value, where type arguments change on the way.
         const MAX_DEPTH: usize = 10_000;
         let mut starts = Vec::new();
         let params = |c: &mut Self, generics: &[ParamId]| -> Arc<[Ty]> {
@@ -416,7 +416,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// What a struct or enum is made of, and where that is declared.
+    /// The types of the parts of a struct or enum, and the places of their declarations.
     fn parts_of(&mut self, ty: Ty) -> Vec<(Span, Ty)> {
         match self.p.types.kind(ty) {
             Kind::Struct(id, args) => {
@@ -441,7 +441,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// What makes a type infinite becomes an error type.
+    /// Replaces the part that makes a type infinite by an error type.
     fn cut(&mut self, ty: Ty, part: Ty) {
         let generics = match self.p.types.kind(ty) {
             Kind::Struct(id, _) => self.p.structs[id.0 as usize].generics.clone(),
@@ -470,7 +470,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// Structs and enums that a value of this type contains.
+    /// The structs and enums that a value of this type contains.
     fn named_inside(&mut self, ty: Ty) -> Vec<Ty> {
         let mut out = Vec::new();
         let mut seen = FxHashSet::default();
@@ -530,10 +530,10 @@ impl<'a> Checker<'a, '_> {
         (info.ty, info.param_tys, info.result, info.never) = (ty, params, result, never);
     }
 
-    /// Whether an intrinsic that makes code of its own can be declared so.
+    /// Whether an intrinsic that has its own code generation may be declared with these types.
     fn fits_intrinsic(&mut self, intrinsic: &intrinsics::Intrinsic, params: &[Ty], result: Ty) -> bool {
         use crate::intrinsics::Intrinsic::*;
-        // Errors elsewhere are reported there.
+        // Errors in the types have been reported already.
         if result == TypeTable::ERROR || params.contains(&TypeTable::ERROR) {
             return true;
         }
@@ -573,7 +573,8 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// `fn f(x)`: the name of a parameter, where its type stands alone; this is reported once for its uses, too.
+    /// Reports a parameter without a type: in `fn f(x)`, the name stands where a type is expected. It is reported once,
+    /// together with its uses.
     fn lacks_type(&mut self, param: &'a ast::Param, function: FnId) -> bool {
         let (ast::PatternKind::Unnamed, Some(ty)) = (&param.pattern.kind, param.pattern.ty) else { return false };
         let ast::TypeKind::Path(ast::Path { names, type_args: None, root: false, .. }) = &self.ast()[ty].kind else {

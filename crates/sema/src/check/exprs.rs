@@ -4,7 +4,7 @@ use super::*;
 use nyala_syntax::ast::{BinaryOp, Block, ExprKind, Suffix, UnaryOp};
 
 impl<'a> Checker<'a, '_> {
-    /// The type of `e`, which is recorded. What is expected is a hint, and the caller makes sure of it.
+    /// Determines and records the type of `e`. `expected` is only a hint; the caller checks the result against it.
     pub(super) fn expr(&mut self, e: ExprId, expected: Option<Ty>) -> Ty {
         let ty = self.expr_inner(e, expected);
         let g = self.g(e);
@@ -13,7 +13,7 @@ impl<'a> Checker<'a, '_> {
         ty
     }
 
-    /// `e`, whose value goes where `to` is expected.
+    /// Checks `e`, whose value is converted to the expected type `to`.
     pub(super) fn expr_to(&mut self, e: ExprId, to: Ty, why: Why) -> Ty {
         let ty = self.expr(e, Some(to));
         let (g, span) = (self.g(e), self.value_span(e));
@@ -21,7 +21,7 @@ impl<'a> Checker<'a, '_> {
         ty
     }
 
-    /// Where a value comes from: of a block the place of its result.
+    /// The place where a value comes from. For a block, that of its result.
     pub(super) fn value_span(&self, mut e: ExprId) -> Span {
         while let ExprKind::Block(Block { result: Some(result), .. }) = &self.ast()[e].kind {
             e = *result;
@@ -69,7 +69,7 @@ impl<'a> Checker<'a, '_> {
                 for (i, part) in parts.iter().enumerate() {
                     let hint = hints.as_ref().map(|h| h[i]);
                     let ty = self.operand(*part, hint);
-                    // Parts adjust on their own, so that addresses can be taken.
+                    // Parts are converted one by one, so that their addresses can be taken.
                     tys.push(match hint {
                         Some(hint) if self.p.types.as_var(hint).is_none() => {
                             let (g, span) = (self.g(*part), self.ast()[*part].span);
@@ -128,7 +128,7 @@ impl<'a> Checker<'a, '_> {
                 self.p.types.make_number(ty);
                 self.finals.push(Final::Operand { op: "++", want: Want::Number, ty, span });
                 self.assignable(*place, span);
-                // Where nobody wants its value it has none: `if c { i++ }`.
+                // It has no value where none is expected: `if c { i++ }`.
                 if expected == Some(TypeTable::UNIT) { TypeTable::UNIT } else { ty }
             }
             ExprKind::Binary { op, op_span, lhs, rhs } => self.binary(*op, *op_span, *lhs, *rhs, expected),
@@ -151,7 +151,7 @@ impl<'a> Checker<'a, '_> {
             }
             ExprKind::Cast(inner, to) => {
                 let to = self.value_ty(*to);
-                // A literal too large for `i32` takes the type of the cast; others wrap.
+                // A literal that does not fit in `i32` takes the type of the cast. Others wrap.
                 let is_large =
                     |e: &ExprId| matches!(ast[*e].kind, ExprKind::Int { value, .. } if value > i32::MAX as u128);
                 let literal = match &ast[*inner].kind {
@@ -187,7 +187,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// What the type arguments of a struct or enum are that is cast to the same one, behind pointers too.
+    /// In a cast of a struct or enum to the same one, also behind pointers, unifies the type arguments.
     fn same_nominal(&mut self, from: Ty, to: Ty) {
         let (mut from, mut to) = (from, to);
         loop {
@@ -236,7 +236,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// What a path is worth. `called`: it is applied at once.
+    /// The type of a path's value. `called` says that it is applied at once.
     pub(super) fn path_expr(&mut self, e: ExprId, path: &'a ast::Path, called: bool, expected: Option<Ty>) -> Ty {
         let name = &path.names[path.names.len() - 1];
         let g = self.g(e);
@@ -301,7 +301,7 @@ impl<'a> Checker<'a, '_> {
         parts.into_iter().map(|p| self.p.types.instantiate(p, &generics, args)).collect()
     }
 
-    /// A value of a generic function type becomes that of an instance, unless a generic function is expected.
+    /// Instantiates a value of a generic function type, unless a generic function is expected.
     fn value_of(&mut self, g: GlobalExpr, ty: Ty, path: &'a ast::Path, expected: Option<Ty>, what: &'static str) -> Ty {
         let is_generic = matches!(self.p.types.kind(ty), Kind::Generic(..));
         if !is_generic {
@@ -319,7 +319,7 @@ impl<'a> Checker<'a, '_> {
         self.instantiate_value(g, ty, path.type_args.as_deref(), path.span)
     }
 
-    /// The function type that a value of generic type is here.
+    /// The function type of an instance of a generic value.
     pub(super) fn instantiate_value(
         &mut self,
         g: GlobalExpr,
@@ -379,7 +379,7 @@ impl<'a> Checker<'a, '_> {
             self.limitation(span, "variables of the function around an `impl` in its methods", hint);
             return TypeTable::ERROR;
         }
-        // A lambda in a function has the function's variables by itself: that is no capture by the function.
+        // A lambda in a function captures the function's variables by itself; that is no capture by the function.
         if outside
             && let Some(function) = self.ctx.function
             && self.owner_function(id) != Some(function)
@@ -440,7 +440,7 @@ impl<'a> Checker<'a, '_> {
         self.p.types.mk(Kind::Struct(id, args))
     }
 
-    /// The struct that a literal or pattern names, its type arguments open where they are left out.
+    /// The struct that a literal or pattern names. Omitted type arguments are open.
     pub(super) fn struct_of(&mut self, path: &'a ast::Path, expected: Option<Ty>) -> Option<(StructId, Arc<[Ty]>)> {
         let name = &path.names[path.names.len() - 1];
         let entity = match (&path.names[..], path.root) {
@@ -456,7 +456,7 @@ impl<'a> Checker<'a, '_> {
                 let ty = self.named_ty(entity, path.type_args.as_deref(), name, Arity::Open);
                 match self.p.types.kind(ty) {
                     Kind::Struct(id, args) => {
-                        // What the context says helps with literals.
+                        // The expected type arguments help with literals.
                         if let Some(Kind::Struct(other, wanted)) = expected.map(|t| self.p.types.kind(t))
                             && id == other
                         {
@@ -478,7 +478,7 @@ impl<'a> Checker<'a, '_> {
         None
     }
 
-    /// Some of the fields that are not given.
+    /// The names of some of the missing fields.
     pub(super) fn missing_fields(&self, id: StructId, given: &FxHashMap<u32, Span>) -> Vec<String> {
         let fields = self.p.structs[id.0 as usize].fields.iter().enumerate();
         fields.filter(|(i, _)| !given.contains_key(&(*i as u32))).map(|(_, f)| short(f.0)).take(5).collect()
@@ -492,7 +492,7 @@ impl<'a> Checker<'a, '_> {
         tys.into_iter().map(|t| self.p.types.instantiate(t, &generics, args)).collect()
     }
 
-    /// `priv` fields are seen in their struct's module only.
+    /// Reports access to a `priv` field outside of its struct's module.
     pub(super) fn check_field_access(&mut self, id: StructId, idx: u32, span: Span, from: NsId) {
         let info = &self.p.structs[id.0 as usize];
         if info.ast.fields[idx as usize].private && !self.is_inside(from, info.ns) {
@@ -522,7 +522,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// The type that all parts have: the first one's if none is expected.
+    /// The common type of all parts: that of the first part if none is expected.
     fn elements(&mut self, parts: &'a [ExprId], mut elem: Option<Ty>, what: &'static str, span: Span) -> Ty {
         for part in parts {
             match elem {
@@ -605,7 +605,7 @@ impl<'a> Checker<'a, '_> {
         let bool = self.prim(Prim::Bool);
         if matches!(op, BinaryOp::And | BinaryOp::Or) {
             self.operand_to(lhs, bool, Why(Some((op_span, "operands of this are `bool`"))));
-            // What comes second may never come.
+            // The right operand may not return.
             self.expr_to(rhs, bool, Why(Some((op_span, "operands of this are `bool`"))));
             return bool;
         }
@@ -640,7 +640,7 @@ impl<'a> Checker<'a, '_> {
         left
     }
 
-    /// What comparing two values of type `ty` gives: a `bool`, or one for each lane.
+    /// Checks a comparison of two values of type `ty`. Its result is a `bool`, or one for each lane.
     pub(super) fn compare(&mut self, span: Span, op: &'static str, ty: Ty, result: Ty) {
         let bool = self.prim(Prim::Bool);
         let compared = match self.p.types.kind(ty) {
@@ -712,7 +712,7 @@ impl<'a> Checker<'a, '_> {
         TypeTable::UNIT
     }
 
-    /// The operands of `op` have type `ty`.
+    /// Checks that the operands of `op` may have type `ty`.
     fn arithmetic(&mut self, op: BinaryOp, ty: Ty, span: Span) {
         use BinaryOp::*;
         let want = match op {
@@ -729,7 +729,7 @@ impl<'a> Checker<'a, '_> {
         self.finals.push(Final::Operand { op: op.text(), want, ty, span });
     }
 
-    /// Whether `()` is no value of this type.
+    /// Whether `()` is not a value of this type.
     fn needs_value(&mut self, ty: Ty) -> bool {
         let ty = self.p.types.shallow(ty);
         match self.p.types.kind(ty) {
@@ -797,7 +797,7 @@ impl<'a> Checker<'a, '_> {
             let ptr = |c: &mut Self, t| matches!(c.p.types.kind(t), Kind::Ptr { .. });
             ptr(c, ty) && ptr(c, to)
         };
-        // Of two pointers the one that can do less is the type of both.
+        // If both are pointers, the common type is that of the pointer that allows less.
         if pointers(self)
             && self.subtype(ty, to) == Fit::No
             && matches!(self.subtype(to, ty), Fit::Same | Fit::Adjusted)
@@ -842,7 +842,7 @@ impl<'a> Checker<'a, '_> {
 /// The common type of branches.
 pub(super) struct Common {
     pub ty: Option<Ty>,
-    /// The context says which.
+    /// Whether the context determines it.
     pub fixed: bool,
     pub all_never: bool,
     /// Branches with a value so far, and their types.

@@ -1,10 +1,11 @@
-//! The order in which bodies are checked, and what is decided when all types are known.
+//! The order in which bodies are checked, and the checks that are made when all types are known.
 
 use super::*;
 use nyala_syntax::ast::{ExprKind, Ret, UnaryOp};
 
 impl<'a> Checker<'a, '_> {
-    /// Checks all bodies. Statics and functions whose types are inferred come first, together, for the others see them.
+    /// Checks all bodies. Statics and functions with inferred types come first, as one unit, because other bodies use
+    /// their types.
     pub(super) fn check_all(&mut self) {
         let n_fns = self.p.fns.len();
         let n_statics = self.p.statics.len();
@@ -54,7 +55,7 @@ impl<'a> Checker<'a, '_> {
         self.solve();
     }
 
-    /// Statics whose initializers need each other.
+    /// Reports statics whose initializers need each other.
     fn check_static_cycles(&mut self) {
         // 1: on the path, 2: done.
         let mut state: FxHashMap<StaticId, u8> = FxHashMap::default();
@@ -64,7 +65,7 @@ impl<'a> Checker<'a, '_> {
         for &(from, to, _) in &all {
             users.entry(to).or_default().push(from);
         }
-        // What needs something computed is computed.
+        // A static whose initializer needs a computed one is computed as well.
         let is_computed = |&i: &usize| self.p.statics[i].computed;
         let mut work: Vec<StaticId> =
             (0..self.p.statics.len()).filter(is_computed).map(|i| StaticId(i as u32)).collect();
@@ -104,7 +105,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// An initializer is a constant, or computed from constants.
+    /// Checks that an initializer is a constant, or computed from constants.
     fn check_initializer(&mut self, of: StaticId, root: ExprId) {
         let ast = self.ast();
         let mut computed = false;
@@ -119,10 +120,10 @@ impl<'a> Checker<'a, '_> {
                 | ExprKind::Char(_)
                 | ExprKind::Str(_)
                 | ExprKind::DynArray(..) => None,
-                // The bodies of lambdas run later; what they may not use is found by their names.
+                // The bodies of lambdas run later. Names that they may not use are reported where they are resolved.
                 ExprKind::Lambda(_) => None,
                 ExprKind::Path(path) => match self.p.resolved.get(&self.g(e)) {
-                    // Reported where the name was found.
+                    // A local has been reported where the name was resolved.
                     Some(Entity::Local(_)) => None,
                     Some(Entity::Static(id)) if self.p.statics[id.0 as usize].ast.mutable => {
                         Some((path.span, "a `static mut` is no constant"))
@@ -134,7 +135,7 @@ impl<'a> Checker<'a, '_> {
                     _ => None,
                 },
                 ExprKind::AddrOf { place, .. } => {
-                    // The address of a static, and of its parts, is constant whatever is in it.
+                    // The address of a static, or of a part of it, is constant whatever the contents are.
                     let (base, indices) = self.part_of_variable(*place);
                     work.extend(indices);
                     let is_static = matches!(self.p.resolved.get(&self.g(base)), Some(Entity::Static(_)));
@@ -187,7 +188,7 @@ impl<'a> Checker<'a, '_> {
         self.p.statics[of.0 as usize].computed = computed;
     }
 
-    /// The place that `e` is a part of, no pointer in between, and the indices on the way.
+    /// The variable that the place `e` is a part of, without pointers in between, and the indices on the way.
     fn part_of_variable(&mut self, mut e: ExprId) -> (ExprId, Vec<ExprId>) {
         let mut indices = Vec::new();
         loop {
@@ -214,10 +215,10 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// The end of a unit of inference: defaults, then what is still open is an error.
+    /// Ends a unit of inference: applies defaults, then reports types that are still open.
     pub(super) fn finalize(&mut self) {
         self.solve();
-        // What waits in vain gets the simplest assumption, one after the other.
+        // Constraints that still wait get the simplest assumption, one after the other.
         let mut round = 0;
         while self.pending.iter().any(Option::is_some) && round < 3 {
             for i in 0..self.pending.len() {
@@ -267,7 +268,7 @@ impl<'a> Checker<'a, '_> {
                     self.ambiguous(span, base, "this");
                     self.p.types.unify(result, TypeTable::ERROR);
                 }
-                // Reported for the pointer on the way.
+                // The pointer on the way has been reported.
                 Some(Pending::Address { result, .. }) => self.p.types.poison(result),
                 Some(Pending::Method { base, name, result, .. }) => {
                     self.ambiguous(name.span, base, "the value of this method");
@@ -312,7 +313,7 @@ impl<'a> Checker<'a, '_> {
         for i in self.unit_locals..self.p.locals.len() {
             self.default_class(self.p.locals[i].ty);
         }
-        // Whatever else is a number by its class.
+        // All other open variables that must be numbers get default types.
         self.default_vars();
         self.solve();
     }
@@ -362,7 +363,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// A bound that nothing decided.
+    /// Settles a bound that is still undecided.
     fn last_bound(&mut self, span: Span, ty: Ty, of: TraitRef) {
         if self.p.types.has_open_var(ty) {
             return self.ambiguous(span, ty, "the type argument of this call");
@@ -523,9 +524,9 @@ impl<'a> Checker<'a, '_> {
         });
     }
 
-    /// Functions must not run before the variables they use exist.
+    /// Reports functions that may run before the variables they use exist.
     fn check_order(&mut self) {
-        // Who uses which nested function, for those used before they stand.
+        // The users of each nested function that is used before its declaration.
         let mut users: FxHashMap<FnId, Vec<(Option<FnId>, u32, Span)>> = FxHashMap::default();
         for (user, used, known, span) in std::mem::take(&mut self.nested_uses) {
             users.entry(used).or_default().push((user, known, span));
@@ -568,7 +569,7 @@ impl<'a> Checker<'a, '_> {
         self.function_of.get(self.p.local(local).owner as usize).copied().flatten()
     }
 
-    /// All types without variables.
+    /// Replaces the variables in all recorded types.
     pub(super) fn finish(mut self) -> Program<'a> {
         let p = &mut self.p;
         for ty in &mut p.expr_ty {

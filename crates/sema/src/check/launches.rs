@@ -1,30 +1,31 @@
-//! What bodies of `parallel` and `spawn` may not capture (`docs/design/language.md`, Launches): continuations from outside,
-//! because another thread cannot go on there, and a thread started by `spawn` no `mut` variable, because it may outlive it.
-//! Apart from the checker, because it needs all types and looks through functions: a parameter that a function hands to
-//! `parallel` is a body there as well. What hides behind a value is found after specialization, in `flat`.
+//! Checks captures of `parallel` and `spawn` bodies (`docs/design/language.md`, Launches). A body may not capture outer
+//! continuations, because another thread cannot go on there. A thread started by `spawn` may not capture a `mut`
+//! variable, because the thread may outlive it. Separate from the checker, because it needs all types and looks through
+//! functions: a parameter that a function passes to `parallel` is a body there as well. Captures that are hidden behind
+//! a value are found after specialization, in `flat`.
 
 use super::*;
 use crate::intrinsics::Intrinsic;
 use nyala_syntax::ast::{ExprKind, Param, PatternKind};
 
-/// Who runs a body.
+/// The construct that runs a body.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Launch {
     Loop,
     Thread,
 }
 
-/// Functions whose parameters become bodies are found round by round, along chains of calls no longer than this.
+/// Limit on the rounds that find functions whose parameters become bodies, and so on the length of the chains of calls.
 const MAX_ROUNDS: usize = 64;
 
-/// Where code runs that is looked at.
+/// The location of the code being checked.
 #[derive(Clone, Copy)]
 struct Place<'b, 'a> {
     module: usize,
     body: Option<&'b Body<'a>>,
 }
 
-/// A body under way.
+/// A body that encloses the code being checked.
 struct Body<'a> {
     launch: Launch,
     call: Span,
@@ -41,7 +42,7 @@ struct Launches<'p, 'a> {
     findings: Vec<(Span, Diagnostic)>,
 }
 
-/// Reports what bodies capture wrongly; `used` are the functions that the program uses.
+/// Reports captures that are not allowed. `used` are the functions that the program uses.
 pub(super) fn check_launches(p: &Program, used: &FxHashSet<FnId>, sink: &mut Sink) {
     let mut l = Launches { p, bodies: FxHashMap::default(), findings: Vec::new() };
     l.rounds(|f| f.module < p.n_libraries);
@@ -58,7 +59,7 @@ pub(super) fn check_launches(p: &Program, used: &FxHashSet<FnId>, sink: &mut Sin
 }
 
 impl<'p, 'a> Launches<'p, 'a> {
-    /// Walks through these functions until no more parameters are found to be bodies.
+    /// Walks through these functions until no more parameters turn out to be bodies.
     fn rounds(&mut self, of: impl Fn(&FnInfo) -> bool) {
         let p = self.p;
         for _ in 0..MAX_ROUNDS {
@@ -159,7 +160,7 @@ impl<'p, 'a> Launches<'p, 'a> {
         self.walk(e, Place { module: at.module, body: Some(&body) });
     }
 
-    /// What the parameter of a function at this position becomes.
+    /// The launch that the parameter of a function at this position becomes a body of, if it does.
     fn launch(&self, callee: ExprId, position: usize, at: Place) -> Option<Launch> {
         let Some(Entity::Fn(id)) = self.p.resolved.get(&self.p.global(at.module, callee)) else { return None };
         let info = &self.p.fns[id.0 as usize];
@@ -177,7 +178,7 @@ impl<'p, 'a> Launches<'p, 'a> {
         }
     }
 
-    /// A name is used; judged against all bodies around the use.
+    /// Checks the use of a name against all bodies around it.
     fn used(&mut self, e: GlobalExpr, span: Span, at: Place) {
         let Some(&Entity::Local(id)) = self.p.resolved.get(&e) else { return };
         let local = self.p.local(id);
@@ -187,7 +188,7 @@ impl<'p, 'a> Launches<'p, 'a> {
             at = body.outer;
             if contains(body.span) || body.params.iter().any(|p| contains(p.pattern.span)) || body.continues == Some(id)
             {
-                // Inside of this body, and so of those around it.
+                // The variable is declared inside of this body, and so of those around it.
                 return;
             }
             if let Some(Kind::Fn(_, result)) = self.p.types.known(local.ty) {

@@ -1,5 +1,5 @@
-//! Whether the arms of a `match` cover every value, and whether each is of use. The algorithm is Maranget's ("Warnings for
-//! pattern matching", JFP 2007): rows of patterns are taken apart column by column.
+//! Decides whether the arms of a `match` cover every value, and whether each arm is useful. The algorithm is Maranget's
+//! ("Warnings for pattern matching", JFP 2007): rows of patterns are specialized column by column.
 
 use super::*;
 use nyala_syntax::ast::{ExprKind, Pattern, PatternKind};
@@ -146,7 +146,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// All ways to make a value of type `ty`, if they are few.
+    /// All constructors of values of type `ty`, if they are few.
     fn ctors(&mut self, ty: Ty) -> Option<Vec<Ctor>> {
         match self.p.types.kind(ty) {
             Kind::Tuple(_) | Kind::Struct(..) => Some(vec![Ctor::Whole]),

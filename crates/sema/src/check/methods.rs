@@ -1,5 +1,5 @@
-//! Methods: which one `x.m`, `T::m`, `Trait::m` means, and how the receiver becomes its first argument. Inherent methods
-//! come before those of traits; pointers are followed one by one until there is one.
+//! Methods: resolves `x.m`, `T::m` and `Trait::m`, and makes the receiver the first argument. Inherent methods have
+//! precedence over those of traits. Pointers are followed one by one until a method is found.
 
 use super::*;
 use nyala_syntax::ast::{ExprKind, TypeId};
@@ -16,7 +16,7 @@ impl<'a> Checker<'a, '_> {
         out
     }
 
-    /// Methods of this name that values of type `ty` have, as it is.
+    /// The methods with this name that a type has, without following pointers.
     fn methods_of(&mut self, ty: Ty, name: &str) -> Vec<Method> {
         let head = self.p.types.head(ty);
         let mut inherent = self.inherent_of(name, head);
@@ -29,7 +29,7 @@ impl<'a> Checker<'a, '_> {
         of_traits.into_iter().map(|(id, f)| Method::Trait(id, f)).collect()
     }
 
-    /// Which access to its receiver a method that takes the receiver's address needs.
+    /// The access that a method needs to its receiver, if it takes the receiver's address.
     fn by_address(&mut self, method: Method) -> Option<Access> {
         let (this, f) = match method {
             Method::Inherent(id, f) => (self.p.impls[id.0 as usize].ty, f),
@@ -56,8 +56,8 @@ impl<'a> Checker<'a, '_> {
         impls.into_iter().any(|id| self.fits(id, ty, None))
     }
 
-    /// `x.m` at the field expression `e`, `x` of type `base`: the function that takes what follows the receiver is of type
-    /// `result`.
+    /// Resolves `x.m` at the field expression `e`, with `x` of type `base`. `result` is the type of the function that
+    /// takes the arguments after the receiver.
     pub(super) fn method(&mut self, e: GlobalExpr, base: Ty, name: Name, result: Ty, from: Asker) {
         let target = self.through_pointers(base);
         if let Kind::Struct(id, _) = self.p.types.kind(target)
@@ -97,7 +97,7 @@ impl<'a> Checker<'a, '_> {
             if found.iter().any(|m| self.by_address(*m).is_none()) {
                 break found;
             }
-            // The pointer itself is a receiver before its own address is: what it points to has the method.
+            // A pointer itself is tried as the receiver before its address: its pointee has the method.
             let mut inner = match self.p.types.kind(to) {
                 Kind::Var(var) if self.p.types.class(var) == Class::Any => Vec::new(),
                 _ => self.methods_of(to, &name.text),
@@ -149,7 +149,7 @@ impl<'a> Checker<'a, '_> {
         self.p.types.unify(result, bound);
     }
 
-    /// The receiver becomes the first argument: pointers are followed, its address is taken, as needed.
+    /// Makes the receiver the first argument: pointers are followed and its address is taken as needed.
     fn receive(&mut self, module: usize, receiver: ExprId, base: Ty, (ty, derefs): (Ty, u32), to: Ty, from: Asker) {
         let g = self.p.global(module, receiver);
         let span = self.p.modules[module][receiver].span;
@@ -174,7 +174,7 @@ impl<'a> Checker<'a, '_> {
                     }
                     return;
                 }
-                // The last pointer on the way is the address.
+                // The last of the followed pointers is the address.
                 let mut pointer = self.p.types.shallow(base);
                 for _ in 1..derefs {
                     if let Kind::Ptr { to, .. } = self.p.types.kind(pointer) {
@@ -200,7 +200,7 @@ impl<'a> Checker<'a, '_> {
         place
     }
 
-    /// The type of a method of `ty`, its type arguments kept with `g`.
+    /// The type of a method of `ty`. Its type arguments are recorded for `g`.
     fn method_instance(
         &mut self,
         g: GlobalExpr,
@@ -244,7 +244,7 @@ impl<'a> Checker<'a, '_> {
         info.ast.private && !self.is_inside(self.ns, info.ns)
     }
 
-    /// The type of a function for these arguments of what is around it, and for its own, given or open.
+    /// The type of a function, for these type arguments of enclosing items, and for its own, which are given or open.
     pub(super) fn fn_instance(
         &mut self,
         g: GlobalExpr,
@@ -313,7 +313,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// `Trait::name`, of a type that the arguments tell.
+    /// Resolves `Trait::name`, for a type that the arguments determine.
     pub(super) fn of_trait(&mut self, g: GlobalExpr, id: TraitId, name: &'a Name, path: &'a ast::Path) -> Ty {
         let this = self.var();
         let inner = path.inner_args.iter().find(|(i, _)| *i as usize + 2 == path.names.len());

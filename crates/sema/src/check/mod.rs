@@ -1,5 +1,6 @@
-//! Names and types. Inference is complete within a function whatever the order: what needs a type that is not known yet
-//! waits for its variable; when all is read, literals get their default types, and what is still open is an error.
+//! Names and types. Inference is complete within a function, whatever the order of the code. A constraint on a type
+//! that is not known yet waits for its variable. At the end of the function, literals get their default types, and
+//! types that are still open are errors.
 
 mod calls;
 mod collect;
@@ -26,7 +27,7 @@ use nyala_syntax::ast::{self, ExprId, Module, Name};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// Names and types of a program; `None` if `sink` has errors then.
+/// Checks names and types of a program. `None` if `sink` has errors then.
 pub fn check<'a>(input: &Input<'a>, sink: &mut Sink) -> Option<Program<'a>> {
     let input = *input;
     crate::on_big_stack(move || {
@@ -43,13 +44,13 @@ pub fn check<'a>(input: &Input<'a>, sink: &mut Sink) -> Option<Program<'a>> {
     })
 }
 
-/// Why a type is expected.
+/// The reason why a type is expected, for messages.
 #[derive(Clone, Copy)]
 struct Why(Option<(Span, &'static str)>);
 
 const NO_WHY: Why = Why(None);
 
-/// What waits for the type of a variable.
+/// A constraint that waits for the type of a variable.
 enum Pending {
     Coerce {
         e: GlobalExpr,
@@ -66,7 +67,7 @@ enum Pending {
         result: Ty,
         from: Asker,
     },
-    /// `x.m` that is called; the context is where it stands.
+    /// The method call `x.m(…)`. The context is that of the call.
     Method {
         e: GlobalExpr,
         base: Ty,
@@ -74,13 +75,13 @@ enum Pending {
         result: Ty,
         from: Asker,
     },
-    /// `ty` must meet this bound.
+    /// `ty` must meet the bound.
     Bound {
         span: Span,
         ty: Ty,
         of: TraitRef,
     },
-    /// The result of comparing two values of type `ty`.
+    /// The comparison of two values of type `ty`, which has a result.
     Compare {
         span: Span,
         op: &'static str,
@@ -99,7 +100,7 @@ enum Pending {
         base: Ty,
         result: Ty,
     },
-    /// The address of a place, whose address space is that of a pointer on the way.
+    /// The address of a place. Its address space is that of a pointer on the way to the place.
     Address {
         e: GlobalExpr,
         place: GlobalExpr,
@@ -109,14 +110,14 @@ enum Pending {
     },
 }
 
-/// Where code stands that asks for a name.
+/// The location of code that uses a name.
 #[derive(Clone, Copy)]
 struct Asker {
     ns: NsId,
     looped: Option<LoopId>,
 }
 
-/// Inherent methods of one name.
+/// The inherent methods with one name, by the head of their type.
 type MethodsByHead = FxHashMap<Head, Vec<(ImplId, FnId)>>;
 
 /// A function that `x.m` may mean.
@@ -126,10 +127,10 @@ enum Method {
     Trait(TraitId, FnId),
 }
 
-/// Whether a name stands with all its type arguments.
+/// Whether a name must be given all its type arguments.
 #[derive(Clone, Copy, PartialEq)]
 enum Arity {
-    /// What is left out is inferred.
+    /// Omitted arguments are inferred.
     Open,
     All,
 }
@@ -143,7 +144,7 @@ struct Arg {
     lit: Option<u128>,
 }
 
-/// What is checked when all types are known.
+/// A check that is made when all types are known.
 enum Final<'a> {
     Literal {
         value: u128,
@@ -192,14 +193,14 @@ enum Final<'a> {
         pattern: &'a ast::Pattern,
         ty: Ty,
     },
-    /// An array is indexed by something that is no literal.
+    /// An array is indexed with something other than a literal.
     IndexAddress {
         module: usize,
         e: ExprId,
     },
 }
 
-/// Which types an operator takes.
+/// The types that an operator accepts.
 #[derive(Clone, Copy, PartialEq)]
 enum Want {
     Number,
@@ -208,7 +209,7 @@ enum Want {
     Comparable,
     /// A number or `bool`.
     Lane,
-    /// What `asm` takes.
+    /// Types that `asm` accepts as operands.
     Register,
 }
 
@@ -231,7 +232,7 @@ struct Context {
 struct Checker<'a, 's> {
     p: Program<'a>,
     sink: &'s mut Sink,
-    /// That of the prelude is the first.
+    /// All modules; the prelude's is the first.
     namespaces: Vec<Namespace<'a>>,
     uses: Vec<names::Used<'a>>,
     library_roots: Vec<(&'a [Box<str>], NsId)>,
@@ -242,36 +243,36 @@ struct Checker<'a, 's> {
     ns: NsId,
     /// Modules whose names are being searched for, through `use …::*`.
     searching: Vec<NsId>,
-    /// Type parameters of the item that is being looked at and of those around it.
+    /// The type parameters of the current item and of those around it.
     generics: Arc<[ParamId]>,
-    /// Names of type parameters as the source has them.
+    /// The names of type parameters in the source.
     param_names: FxHashMap<ParamId, &'a str>,
-    /// Methods by name: of traits, and of impls without one by what these are for.
+    /// Methods by name: those of traits. The next table has those of impls without a trait, by the head of the type.
     trait_methods: FxHashMap<&'a str, Vec<(TraitId, FnId)>>,
     inherent_methods: FxHashMap<&'a str, MethodsByHead>,
-    /// Bounds that types in declarations must meet, looked at when all impls are known.
+    /// Bounds that types in declarations must meet, checked once all impls are known.
     deferred: Vec<(Span, Ty, TraitRef)>,
-    /// Items are being declared: not all impls are known.
+    /// Items are being declared, so that not all impls are known.
     collecting: bool,
     impl_at: FxHashMap<(nyala_base::FileId, u32), ImplId>,
-    /// In a method: bodies numbered from here are inside of it.
+    /// In a method, the number of its body: bodies with this number or a greater one are inside of it.
     method_floor: Option<u32>,
-    /// Which static's initializer needs the value of which, and where.
+    /// Triples of a static, another static that its initializer needs, and the place of that use.
     static_needs: Vec<(StaticId, StaticId, Span)>,
     declaring: Declared,
-    /// Functions that something else uses.
+    /// Functions that are used by other code.
     used_fns: FxHashSet<FnId>,
-    /// Bodies and the variables from outside that they use.
+    /// Pairs of a body and an outer variable that it uses.
     shared: Vec<(u32, LocalId)>,
-    /// The bodies around bodies, and those of lambdas and functions.
+    /// For each body, the body around it; then the bodies of lambdas and functions.
     owner_parents: FxHashMap<u32, u32>,
     lambda_owners: FxHashMap<GlobalExpr, u32>,
     fn_owners: FxHashMap<FnId, u32>,
-    /// How many impls are being looked through for a bound.
+    /// The nesting of searches for impls.
     bound_depth: u32,
-    /// How many were looked through for the bound that is asked for.
+    /// The number of impls tried for the current bound.
     bound_steps: u32,
-    /// Answers about types without variables, as long as no impl comes along; those that were required.
+    /// Memoized answers about types without variables, valid until an impl is added; and the bounds required so far.
     met: FxHashMap<(Ty, TraitRef), traits::Meets>,
     required: FxHashSet<(Ty, TraitRef)>,
     scopes: Vec<FxHashMap<&'a str, Entity>>,
@@ -289,22 +290,22 @@ struct Checker<'a, 's> {
     /// The named function around each body.
     function_of: Vec<Option<FnId>>,
     aliases: Vec<Alias<'a>>,
-    /// How many aliases are being looked through.
+    /// The number of aliases that are being expanded.
     alias_depth: u32,
-    /// Names may be missing through no fault of their users.
+    /// Names may be missing because of other errors.
     open_names: bool,
     reported_names: FxHashSet<(Option<FnId>, &'a str)>,
     n_suggestions: u32,
     /// `(user, nested function used, locals known then, place)`.
     nested_uses: Vec<(Option<FnId>, FnId, u32, Span)>,
     captures: Vec<(FnId, LocalId)>,
-    /// Calls at the end of bodies whose types were open.
+    /// Calls at the end of bodies whose types were still open.
     ends: FxHashSet<GlobalExpr>,
-    /// In the initializer of a static: bodies numbered from here are inside of it.
+    /// In the initializer of a static, the number of the first body in it.
     static_floor: Option<u32>,
-    /// In a filter: calls are out.
+    /// In a filter, where calls are not allowed.
     in_filter: bool,
-    /// Parameters in whose list types are being read, for `typeof`.
+    /// The parameters before the one whose type is being read, for `typeof`.
     params_so_far: Vec<(&'a ast::Pattern, Ty)>,
     /// Enclosing functions of nested ones.
     parents: FxHashMap<FnId, FnId>,
@@ -457,7 +458,7 @@ impl<'a, 's> Checker<'a, 's> {
         self.p.types.var(Class::Any)
     }
 
-    /// Enters a name into the innermost scope.
+    /// Adds a name to the innermost scope.
     fn bind(&mut self, name: &'a Name, entity: Entity) {
         if name.is_wildcard() {
             return;
@@ -486,7 +487,7 @@ impl<'a, 's> Checker<'a, 's> {
         LocalId(self.p.locals.len() as u32 - 1)
     }
 
-    /// A continuation that the user did not name: `return`, `break`, `continue`.
+    /// Adds a continuation with an implicit name: `return`, `break`, `continue`.
     fn implicit(&mut self, name: &'static str, span: Span, ty: Ty) -> LocalId {
         let id = self.new_local(name, span, ty, false);
         self.p.locals[id.0 as usize].declared = Declared::Implicit;
@@ -535,7 +536,7 @@ impl<'a, 's> Checker<'a, 's> {
             wrong.then_some(int)
         }) {
             diagnostic = diagnostic.hint(type_mismatch::FLOAT_LITERAL);
-            // The literal may stand far away; what else has its type is not to blame.
+            // The literal may be far away. Point at it, as the other code is not to blame.
             let literal = self.finals.iter().find_map(|f| match f {
                 Final::Literal { ty, span, .. } if self.p.types.shallow(*ty) == int => Some(*span),
                 _ => None,
@@ -548,7 +549,7 @@ impl<'a, 's> Checker<'a, 's> {
             diagnostic = diagnostic.hint(type_mismatch::INT_LITERAL);
         }
         self.report(diagnostic);
-        // What stays open because of this is no fault of its own.
+        // Types that stay open because of this error are not reported as well.
         for var in self.p.types.open_vars(from).into_iter().chain(self.p.types.open_vars(to)) {
             if self.p.types.class(var) == Class::Any {
                 let var = self.p.types.mk(Kind::Var(var));
@@ -565,7 +566,7 @@ impl<'a, 's> Checker<'a, 's> {
         same
     }
 
-    /// The value of `e`, of type `from`, goes where `to` is expected.
+    /// Converts the value of `e`, of type `from`, to the expected type `to`.
     fn coerce(&mut self, e: GlobalExpr, span: Span, from: Ty, to: Ty, why: Why) {
         let (from, to) = (self.p.types.shallow(from), self.p.types.shallow(to));
         if from == to {
@@ -579,7 +580,7 @@ impl<'a, 's> Checker<'a, 's> {
                 self.wait(var, Pending::Coerce { e, span, from, to, why });
                 return;
             }
-            // A literal is no pointer: its address is meant.
+            // A literal is no pointer, so its address is taken.
             if self.p.types.unify(from, pointee) {
                 self.take_address(e, to);
                 return;
@@ -603,7 +604,7 @@ impl<'a, 's> Checker<'a, 's> {
         }
     }
 
-    /// Where a pointer is expected, the address of `e` is meant.
+    /// Takes the address of `e`, as a pointer is expected.
     fn take_address(&mut self, e: GlobalExpr, to: Ty) {
         self.p.adjust.insert(e, Adjust { to, derefs: 0, address: true });
         let (module, local) = self.locate(e);
@@ -620,7 +621,7 @@ impl<'a, 's> Checker<'a, 's> {
         (module, ExprId(e - self.p.bases[module]))
     }
 
-    /// Whether `from` ≤ `to`; open types are made equal.
+    /// Whether `from` is a subtype of `to`. Open types are unified.
     fn subtype(&mut self, from: Ty, to: Ty) -> Fit {
         let (from, to) = (self.p.types.shallow(from), self.p.types.shallow(to));
         if from == to || self.p.types.is_error(from) || self.p.types.is_error(to) {
@@ -654,7 +655,7 @@ impl<'a, 's> Checker<'a, 's> {
                             Fit::No
                         }
                     }
-                    // What is only read may be less: `&&mut T` is a `&&T`.
+                    // If the inner pointer is only read, it may allow less: `&&mut T` is a `&&T`.
                     (Kind::Ptr { .. }, Kind::Ptr { .. }) if n == Access::Shared => match self.subtype_inside(a, b) {
                         Fit::Same => Fit::Same,
                         _ => Fit::No,
@@ -664,7 +665,7 @@ impl<'a, 's> Checker<'a, 's> {
                 }
             }
             (Kind::Tuple(xs), Kind::Tuple(ys)) if xs.len() == ys.len() => {
-                // The same types more than once need no second look: types of types would take exponential time.
+                // Equal pairs of types are compared once. Otherwise types nested in types would take exponential time.
                 let mut seen: FxHashSet<(Ty, Ty)> = FxHashSet::default();
                 let mut fit = Fit::Same;
                 for (&x, &y) in xs.iter().zip(ys.iter()).filter(|&(&x, &y)| seen.insert((x, y))) {
@@ -685,7 +686,7 @@ impl<'a, 's> Checker<'a, 's> {
                     fit = fit.and(self.subtype_inside(*y, *x));
                 }
                 if self.p.types.is_never(r) && !self.p.types.is_never(s) && self.p.types.as_var(s).is_none() {
-                    // It takes no return continuation and never returns.
+                    // A function without return continuation never returns.
                     return fit.and(Fit::Adjusted);
                 }
                 fit.and(self.subtype_inside(r, s))
@@ -708,7 +709,7 @@ impl<'a, 's> Checker<'a, 's> {
         }
     }
 
-    /// A generic function as one of another generic type with `n` parameters.
+    /// Whether a generic function type is a subtype of another one with `n` parameters.
     fn subtype_generic(&mut self, from: Ty, to: Ty, n: usize) -> Fit {
         let generics = self.skolems(n);
         let skolems: Vec<Ty> = generics.iter().map(|p| self.p.types.mk(Kind::Param(*p))).collect();
@@ -732,7 +733,7 @@ impl<'a, 's> Checker<'a, 's> {
         (0..n).map(|i| self.new_type_param(&name(i), Span::NONE)).collect()
     }
 
-    /// Inside of tuples, arrays and functions no address is taken.
+    /// Whether `from` is a subtype of `to` inside of a tuple, array or function, where no address is taken.
     fn subtype_inside(&mut self, from: Ty, to: Ty) -> Fit {
         if self.p.types.as_var(from).is_some() || self.p.types.as_var(to).is_some() {
             return if self.p.types.unify(from, to) { Fit::Same } else { Fit::No };
@@ -748,7 +749,7 @@ impl<'a, 's> Checker<'a, 's> {
         self.p.types.wait(var, self.pending_base + self.pending.len() as u32 - 1);
     }
 
-    /// Goes on with all that waited for types that are known now.
+    /// Retries the constraints whose types are known now.
     fn solve(&mut self) {
         while let Some(i) = self.p.types.ready.pop() {
             let pending = i.checked_sub(self.pending_base).and_then(|i| self.pending[i as usize].take());
@@ -772,7 +773,7 @@ impl<'a, 's> Checker<'a, 's> {
     }
 }
 
-/// How a value fits where a type is expected.
+/// How a value fits the expected type.
 #[derive(Clone, Copy, PartialEq)]
 enum Fit {
     Same,
@@ -792,14 +793,14 @@ impl Fit {
     }
 }
 
-/// The candidate most like `name`, if one is like it at all.
+/// The candidate most similar to `name`. `None` if none is similar.
 pub fn closest<'b>(name: &str, candidates: impl Iterator<Item = &'b str>) -> Option<&'b str> {
     let limit = if name.len() <= 2 { 0 } else { 1 + name.len() / 5 };
     let near = candidates.filter(|c| c.len().abs_diff(name.len()) <= limit && c.len() < 60 && *c != name);
     near.map(|c| (distance(name, c), c)).filter(|(d, _)| *d <= limit).min().map(|(_, c)| c)
 }
 
-/// Edit distance, neighboring letters swapped counting as one.
+/// The edit distance; swapping neighboring letters counts as one edit.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut before: Vec<usize> = Vec::new();

@@ -1,8 +1,8 @@
 //! Names: scopes, modules, `use`, paths.
 //!
-//! A name alone is looked for in the blocks around it, in its module, among what the module uses, in the modules around
-//! it, and in the prelude. What a module defines itself wins over what it uses, silently; so does a program over the
-//! prelude.
+//! A single name is looked up in the blocks around it, in its module, among the module's `use` items, in the enclosing
+//! modules, and in the prelude. A module's own definition silently wins over a used one, and a program's over the
+//! prelude's.
 
 use super::collect::primitive;
 use super::*;
@@ -14,7 +14,7 @@ pub(super) struct Namespace<'a> {
     /// The program, library or prelude that it belongs to.
     pub root: NsId,
     pub names: FxHashMap<&'a str, Named>,
-    /// `use a::b;` by the name it brings, as an index of the checker's.
+    /// `use a::b;` by the name it brings, as an index into the checker's `uses`.
     uses: FxHashMap<&'a str, usize>,
     /// `use a::*;`
     globs: Vec<usize>,
@@ -32,12 +32,12 @@ pub(super) struct Named {
     pub private: bool,
 }
 
-/// A `use` of a module; resolved when somebody asks.
+/// A `use` item of a module, which is resolved on demand.
 pub(super) struct Used<'a> {
     ast: &'a Use,
     ns: NsId,
     state: UseState,
-    /// Something means what it brings.
+    /// Some name resolves to the item that it brings.
     needed: bool,
 }
 
@@ -48,11 +48,11 @@ enum UseState {
     Done(Entity),
 }
 
-/// What a path means.
+/// The meaning of a path.
 #[derive(Clone, Copy)]
 pub(super) enum Found<'a> {
     Entity(Entity),
-    /// Something of a type: a method by its name.
+    /// A member of a type: a method by its name.
     Of(Ty, &'a Name),
     OfTrait(TraitId, &'a Name),
 }
@@ -125,21 +125,21 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// All `use` items of modules, so that faults in them are found though nobody needs them.
+    /// Resolves all `use` items of modules, so that errors in unused ones are reported too.
     pub(super) fn check_uses(&mut self) {
         for at in 0..self.uses.len() {
             self.used(at);
         }
     }
 
-    /// `use a::b;` whose name nobody means.
+    /// Finds `use a::b;` items whose name is not used.
     pub(super) fn unused_uses(&self, found: &mut Vec<Diagnostic>) {
         for name in self.uses.iter().filter(|u| !u.needed).filter_map(|u| u.ast.name()) {
             found.push(unused_name::import(name.span, &short(&name.text)));
         }
     }
 
-    /// What a `use` brings: of `use …::*` the module or enum whose names it brings.
+    /// The item that a `use` brings. For `use …::*`, the module or enum whose names it brings.
     fn used(&mut self, at: usize) -> Option<Entity> {
         let Used { ast, ns, state, .. } = self.uses[at];
         match state {
@@ -181,7 +181,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// `use` in a block: its names are the block's.
+    /// Declares the names of a `use` in a block.
     pub(super) fn local_use(&mut self, used: &'a Use) {
         let entity = self.use_path_here(used);
         if !used.all {
@@ -212,7 +212,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// What a module calls `name`, by itself or by `use`.
+    /// The item with this name in a module, defined there or brought by `use`.
     pub(super) fn member(&mut self, ns: NsId, name: &'a str) -> Option<Named> {
         if let Some(&named) = self.namespaces[ns.0 as usize].names.get(name) {
             return Some(named);
@@ -272,14 +272,13 @@ impl<'a> Checker<'a, '_> {
         self.namespaces[0].names.get(name).map(|n| n.entity)
     }
 
-    /// Whether names that are missing at `span` may be so through no fault of their users.
+    /// Whether names used at `span` may be missing because of other errors.
     pub(super) fn names_open(&self, span: Span) -> bool {
         let is_inside = |body: &Span| body.file == span.file && body.lo <= span.lo && span.hi <= body.hi;
         self.open_names || self.p.modules.iter().any(|m| m.broken_bodies.iter().any(is_inside))
     }
 
-    /// What `name` means, which should be a type's if `as_type`, else a value's; an error is reported once per function
-    /// and name.
+    /// Resolves `name` to a type if `as_type`, else to a value. An error is reported once per function and name.
     pub(super) fn resolve(&mut self, name: &'a Name, as_type: bool) -> Entity {
         if let Some(entity) = self.lookup(&name.text) {
             return entity;
@@ -324,7 +323,7 @@ impl<'a> Checker<'a, '_> {
 
     // Paths.
 
-    /// What a path means.
+    /// Resolves a path.
     pub(super) fn find(&mut self, path: &'a Path, as_type: bool) -> Found<'a> {
         if path.names.len() == 1 && !path.root {
             return Found::Entity(self.resolve(&path.names[0], as_type));
@@ -363,8 +362,7 @@ impl<'a> Checker<'a, '_> {
         before.or(path.type_args.as_deref())
     }
 
-    /// Follows names as far as they are modules, enums and their options; gives what is reached and the number of names
-    /// used up.
+    /// Follows names through modules, enums and their options. Returns the item reached, and the number of names used.
     fn walk(&mut self, names: &'a [Name], root: bool, is_use: bool) -> Option<(Entity, usize)> {
         let first = &names[0];
         let mut at = 1;
@@ -439,7 +437,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// The library that the path begins with, and how many names are its own.
+    /// The library that a path begins with, and the number of names in the library's own path.
     fn library(&self, names: &[Name]) -> Option<(NsId, usize)> {
         let fits = |path: &[Box<str>]| path.len() <= names.len() && path.iter().zip(names).all(|(a, b)| **a == *b.text);
         let fitting = self.library_roots.iter().filter(|(path, _)| fits(path));

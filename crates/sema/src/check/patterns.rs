@@ -5,7 +5,7 @@ use super::*;
 use nyala_syntax::ast::{Arm, ExprKind, Param, Path, Pattern, PatternKind};
 
 impl<'a> Checker<'a, '_> {
-    /// The type that a pattern states, open where it states none.
+    /// The type that a pattern states; open if it states none.
     pub(super) fn pattern_ty(&mut self, pattern: &'a Pattern) -> Ty {
         let stated = pattern.ty.map(|ty| self.value_ty(ty));
         let own = match &pattern.kind {
@@ -31,7 +31,7 @@ impl<'a> Checker<'a, '_> {
         own
     }
 
-    /// A name alone that `use` makes an option without parts.
+    /// The option without parts that a single name means because of a `use`, if it does.
     fn option_alone(&mut self, mutable: bool, typed: bool, name: &'a Name) -> Option<(EnumId, u32)> {
         if mutable || typed || name.is_wildcard() {
             return None;
@@ -145,7 +145,7 @@ impl<'a> Checker<'a, '_> {
         self.p.types.mk(Kind::Struct(id, args))
     }
 
-    /// Enters the names of a pattern, which is given a value of type `ty`.
+    /// Declares the names of a pattern that matches a value of type `ty`.
     pub(super) fn bind_pattern(&mut self, pattern: &'a Pattern, ty: Ty) {
         match &pattern.kind {
             PatternKind::Unnamed | PatternKind::Literal(_) => {}
@@ -155,7 +155,7 @@ impl<'a> Checker<'a, '_> {
                 }
                 self.warn_shadowed(name);
                 let id = self.new_local(&name.text, name.span, ty, *mutable);
-                // Even `_` is looked up by the lowering.
+                // Lowering looks up even `_`.
                 self.p.declared.insert((name.span.file, name.span.lo), Entity::Local(id));
                 self.bind(name, Entity::Local(id));
             }
@@ -196,7 +196,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// Enters parameters; two of one name are an error.
+    /// Declares parameters. Two with one name are an error.
     pub(super) fn bind_params(&mut self, params: &'a [Param], tys: &[Ty]) {
         self.declaring = Declared::Parameter;
         for (param, ty) in params.iter().zip(tys) {
@@ -207,7 +207,7 @@ impl<'a> Checker<'a, '_> {
         self.check_names(params.iter().map(|p| &p.pattern));
     }
 
-    /// No two names in patterns that bind at once are the same.
+    /// Reports equal names in patterns that are bound together.
     pub(super) fn check_names(&mut self, patterns: impl Iterator<Item = &'a Pattern>) {
         let mut work: Vec<&'a Pattern> = patterns.collect();
         if let [Pattern { kind: PatternKind::Name { .. } | PatternKind::Unnamed, .. }] = work[..] {
@@ -234,7 +234,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// A pattern outside of `match` must fit every value.
+    /// Reports a pattern outside of `match` that does not match every value.
     pub(super) fn irrefutable(&mut self, pattern: &'a Pattern, ty: Ty) {
         if !matches!(pattern.kind, PatternKind::Name { .. } | PatternKind::Unnamed) {
             self.finals.push(Final::Irrefutable { pattern, ty, module: self.module });

@@ -3,7 +3,7 @@
 use super::*;
 use nyala_syntax::ast::{ExprKind, UnaryOp};
 
-/// Where a place begins.
+/// The start of a place.
 enum Root {
     /// A variable, reached without a pointer.
     Local(LocalId),
@@ -13,7 +13,7 @@ enum Root {
         mutable: bool,
         span: Span,
     },
-    /// A value without place.
+    /// A value that is not in a place.
     Value,
     Error,
 }
@@ -46,7 +46,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// The address of `place`, of type `to`, is of type `result`.
+    /// Checks that the address of `place`, of type `to`, has type `result`.
     pub(super) fn address(&mut self, e: GlobalExpr, place: GlobalExpr, access: Access, to: Ty, result: Ty) {
         match self.space_of(place) {
             Ok(space) => {
@@ -59,8 +59,8 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// The address space of a place: that of the last pointer on the way. As long as it is open whether that is one,
-    /// the variable that decides it.
+    /// The address space of a place: that of the last pointer on the way to it. If it is still open whether there is a
+    /// pointer, returns the variable that decides it.
     pub(super) fn space_of(&mut self, place: GlobalExpr) -> Result<u8, u32> {
         let (module, mut e) = self.locate(place);
         loop {
@@ -89,7 +89,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// `place` is assigned or changed by what stands at `span`.
+    /// Checks that `place` may be assigned or changed by the code at `span`.
     pub(super) fn assignable(&mut self, place: ExprId, span: Span) {
         self.need_place(place, Need::Assign, span);
     }
@@ -137,7 +137,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// If `base` is a pointer, what is reached through it begins there.
+    /// The root of places that are reached through `base`, if that is a pointer.
     fn through(&mut self, base: ExprId) -> Option<Root> {
         let g = self.g(base);
         match self.p.types.kind(self.p.expr_ty[g as usize]) {
@@ -191,7 +191,7 @@ impl<'a> Checker<'a, '_> {
         if !local.mutable && need != Need::Address {
             let (name, declared) = (short(&local.name), local.span);
             self.report(immutable::variable(span, &name, declared));
-            // One fault, one error.
+            // Avoids another error for the same variable.
             self.p.locals[id.0 as usize].mutable = true;
             return;
         }
@@ -212,7 +212,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// Whether an index on the way is no literal: then the variable lives in memory.
+    /// Whether an index on the way is not a literal, so that the variable must live in memory.
     fn has_dynamic_index(&self, mut e: ExprId) -> bool {
         loop {
             match &self.ast()[e].kind {

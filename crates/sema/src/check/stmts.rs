@@ -21,7 +21,7 @@ impl<'a> Checker<'a, '_> {
         self.collecting = old;
         self.finish_impls(first_trait, first_impl);
         self.check_deferred();
-        // The place of what never ends.
+        // The place of a statement that never ends.
         let mut ended: Option<Span> = None;
         let mut reported = false;
         for stmt in &block.stmts {
@@ -147,7 +147,7 @@ impl<'a> Checker<'a, '_> {
         let first = self.p.locals.len();
         self.bind_pattern(pattern, ty);
         if init.is_none() {
-            // What it is comes later.
+            // The value is assigned later.
             self.p.locals[first..].iter_mut().for_each(|l| l.changed = true);
         }
         self.irrefutable(pattern, ty);

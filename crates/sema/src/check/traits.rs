@@ -1,23 +1,23 @@
 //! Traits, impls, bounds.
 //!
-//! A bound is met by what the type parameter's own bounds say (super-traits included) or by an impl. One that mentions
-//! open types waits until only one impl is left, which then says what they are. Which impl a call means is decided again,
-//! for the types of each instance, by the lowering.
+//! A bound is met by the type parameter's own bounds, super-traits included, or by an impl. A bound that mentions open
+//! types waits until only one impl is left, which then determines them. Lowering selects the impl of a call again, for
+//! the types of each instance.
 
 use super::*;
 use nyala_syntax::ast::{TypeId, TypeKind};
 
-/// Impls that need each other's bounds at most so deep.
+/// Limit on the nesting of impls that need each other's bounds.
 const MAX_BOUNDS: u32 = 64;
 
-/// Impls that are looked through at most for one bound.
+/// Limit on the impls that are tried for one bound.
 const MAX_STEPS: u32 = 50_000;
 
 /// Whether a type meets a bound.
 #[derive(Clone, PartialEq)]
 pub(super) enum Meets {
     No,
-    /// Open types decide, or several impls do.
+    /// It depends on open types, or several impls apply.
     Open,
     /// A bound of the type parameter.
     Given(TraitRef),
@@ -148,7 +148,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// What an impl is made for must determine its type parameters.
+    /// Checks that the type that an impl is for determines the impl's type parameters.
     fn check_impl_params(&mut self, id: ImplId) {
         let info = &self.p.impls[id.0 as usize];
         let (generics, n_outer, ty, of) = (info.generics.clone(), info.n_outer, info.ty, info.of.clone());
@@ -191,8 +191,8 @@ impl<'a> Checker<'a, '_> {
         out
     }
 
-    /// Traits and impls from these numbers on, all of which are known now: what impls give and miss, whether two are the
-    /// same, and which traits are above each other.
+    /// Checks traits and impls from these numbers on, all of which are known now: the methods that impls define and
+    /// lack, overlapping impls, and super-traits.
     pub(super) fn finish_impls(&mut self, first_trait: usize, first: usize) {
         let n = self.p.impls.len();
         for id in first..n {
@@ -209,7 +209,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// All traits above `of`, for a value of type `ty`, itself included.
+    /// The bound `of` and those of all its super-traits, for a value of type `ty`.
     pub(super) fn with_supers(&mut self, ty: Ty, of: &TraitRef) -> Vec<TraitRef> {
         let mut out = vec![of.clone()];
         let mut next = 0;
@@ -279,7 +279,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// An impl that also has the methods of super-traits is one of them too, where there is no other.
+    /// Makes an impl that also has the methods of super-traits an impl of these, where no other impl exists.
     fn give_supers(&mut self, id: ImplId) {
         let info = &self.p.impls[id.0 as usize];
         let (ty, Some(of)) = (info.ty, info.of.clone()) else { return };
@@ -317,7 +317,7 @@ impl<'a> Checker<'a, '_> {
         impls.into_iter().any(|id| self.fits(id, ty, Some(of)))
     }
 
-    /// Whether the impl may be one for `ty`.
+    /// Whether the impl may apply to `ty`.
     pub(super) fn fits(&mut self, id: ImplId, ty: Ty, of: Option<&TraitRef>) -> bool {
         let info = &self.p.impls[id.0 as usize];
         let (generics, n_outer, own_ty, own_of) = (info.generics.clone(), info.n_outer, info.ty, info.of.clone());
@@ -331,7 +331,7 @@ impl<'a> Checker<'a, '_> {
         {
             return false;
         }
-        // What is known of its parameters must meet their bounds.
+        // The arguments of the impl's parameters that are known must meet their bounds.
         if self.bound_is_endless() {
             return true;
         }
@@ -347,7 +347,7 @@ impl<'a> Checker<'a, '_> {
             .collect();
         let mut ok = true;
         for (i, param) in generics.iter().enumerate().skip(n_outer) {
-            // Of what is open nothing is known; looking for impls that it might have would find ever larger types.
+            // An open type is skipped: searching the impls that it might have would produce ever larger types.
             if matches!(self.p.types.kind(args[i]), Kind::Var(v) if matches!(self.p.types.class(v), Class::Any)) {
                 continue;
             }
@@ -427,7 +427,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// Two impls for the same types, two methods of one name for one type.
+    /// Reports two impls for the same types, and two methods of one name for one type.
     fn check_overlap(&mut self, id: ImplId) {
         let info = &self.p.impls[id.0 as usize];
         let (ty, of, span) = (info.ty, info.of.clone(), info.ast.span);
@@ -460,7 +460,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// Whether there are types that both impls are for.
+    /// Whether both impls apply to some type.
     fn may_overlap(&mut self, a: ImplId, b: ImplId) -> bool {
         let info = &self.p.impls[a.0 as usize];
         let (generics, n_outer, ty, of) = (info.generics.clone(), info.n_outer, info.ty, info.of.clone());
@@ -513,14 +513,14 @@ impl<'a> Checker<'a, '_> {
         Some(TraitRef { id, args: args.into() })
     }
 
-    /// Bounds that declarations ask for.
+    /// Checks the bounds that declarations require.
     pub(super) fn check_deferred(&mut self) {
         for (span, ty, of) in std::mem::take(&mut self.deferred) {
             self.require(span, ty, of);
         }
     }
 
-    /// `ty` must meet the bound: looked at when all impls are known.
+    /// Requires that `ty` meets the bound, which is checked once all impls are known.
     pub(super) fn require_later(&mut self, span: Span, ty: Ty, of: TraitRef) {
         if self.collecting {
             self.deferred.push((span, ty, of));
@@ -529,7 +529,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// `ty` must meet the bound; open types in it may be determined by that.
+    /// Requires that `ty` meets the bound, which may determine open types in it.
     pub(super) fn require(&mut self, span: Span, ty: Ty, of: TraitRef) {
         let ty = self.p.types.shallow(ty);
         if self.bound_is_endless() {
@@ -573,7 +573,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// The impl is the one that meets the bound.
+    /// Unifies the types of the impl that meets the bound.
     fn take_impl(&mut self, span: Span, id: ImplId, ty: Ty, of: &TraitRef) {
         let info = &self.p.impls[id.0 as usize];
         let (generics, own_ty, own_of) = (info.generics.clone(), info.ty, info.of.clone());
@@ -598,7 +598,7 @@ impl<'a> Checker<'a, '_> {
         generics.iter().enumerate().map(|(i, p)| arg(self, i, *p)).collect()
     }
 
-    /// The arguments must meet the bounds of the parameters that they are not themselves.
+    /// Requires that the arguments meet the bounds of their parameters. A parameter that is its own argument does.
     pub(super) fn require_bounds(&mut self, span: Span, generics: &[ParamId], args: &[Ty]) {
         for (param, &arg) in generics.iter().zip(args) {
             if self.p.types.kind(arg) == Kind::Param(*param) {
@@ -630,7 +630,7 @@ impl<'a> Checker<'a, '_> {
         matches!(self.p.types.kind(ty), Kind::Param(p) if self.p.type_params[p.0 as usize].broken)
     }
 
-    /// Whether operators of this kind are there for the type parameter.
+    /// Whether the type parameter has operators of this kind.
     pub(super) fn has_lang(&mut self, param: ParamId, wanted: &[Lang]) -> bool {
         if self.p.type_params[param.0 as usize].broken {
             return true;
@@ -639,7 +639,7 @@ impl<'a> Checker<'a, '_> {
         bounds.iter().any(|b| self.p.traits[b.id.0 as usize].lang.is_some_and(|l| wanted.contains(&l)))
     }
 
-    /// Whether `ty` meets the bound, as far as known. Nothing gets a type by asking.
+    /// Whether `ty` meets the bound, as far as known. Does not bind any variable.
     pub(super) fn meets(&mut self, ty: Ty, of: &TraitRef) -> Meets {
         let ty = self.p.types.shallow(ty);
         let kind = self.p.types.kind(ty);
@@ -687,7 +687,7 @@ impl<'a> Checker<'a, '_> {
         met
     }
 
-    /// Another impl may change the answers.
+    /// Clears the memoized answers, which a new impl may change.
     fn forget_bounds(&mut self) {
         self.met.clear();
         self.required.clear();
@@ -697,7 +697,7 @@ impl<'a> Checker<'a, '_> {
         !self.p.types.has_open_var(ty) && !of.args.iter().any(|a| self.p.types.has_open_var(*a))
     }
 
-    /// Whether looking for impls has gone on for too long.
+    /// Whether the search for impls has taken too long.
     fn bound_is_endless(&mut self) -> bool {
         if self.bound_depth == 0 {
             self.bound_steps = 0;
@@ -726,7 +726,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// At the end of a unit: a bound that only one impl can meet says what is open in it.
+    /// At the end of a unit: if only one impl can meet the bound, it determines the open types.
     pub(super) fn settle_bound(&mut self, span: Span, ty: Ty, of: TraitRef) {
         match self.meets(ty, &of) {
             Meets::By(id) => self.take_impl(span, id, ty, &of),

@@ -4,9 +4,9 @@ use super::collect::primitive;
 use super::*;
 use nyala_syntax::ast::{Path, PatternKind, Ret, TypeId, TypeKind};
 
-/// So many aliases may follow each other.
+/// Limit on the length of chains of aliases.
 const MAX_CHAIN: u32 = 10_000;
-/// Lanes of a `simd` type.
+/// Limit on the lanes of a `simd` type.
 const MAX_LANES: u64 = 64;
 
 /// Address spaces by their words (`docs/design/anydsl.md`, Address spaces).
@@ -79,7 +79,7 @@ impl<'a> Checker<'a, '_> {
                 }
             }
             TypeKind::Typeof(e) => {
-                // Parameters before this one are known by their types only.
+                // Earlier parameters are known by their types only.
                 self.scopes.push(FxHashMap::default());
                 for (pattern, ty) in self.params_so_far.clone() {
                     if let PatternKind::Name { name, .. } = &pattern.kind {
@@ -173,7 +173,7 @@ impl<'a> Checker<'a, '_> {
         (!hidden && !path.root).then_some(prim)
     }
 
-    /// The type that `entity` is with these type arguments.
+    /// The type that `entity` means with these type arguments.
     pub(super) fn named_ty(&mut self, entity: Entity, args: Option<&'a [TypeId]>, name: &'a Name, arity: Arity) -> Ty {
         let what = match entity {
             Entity::Error => {
@@ -220,7 +220,8 @@ impl<'a> Checker<'a, '_> {
         TypeTable::ERROR
     }
 
-    /// Arguments for all of `generics`: those around the item are themselves; its own are given, or open.
+    /// Arguments for all of `generics`. Those of enclosing items stand for themselves; the item's own are given or
+    /// open.
     pub(super) fn type_args(
         &mut self,
         generics: &[ParamId],

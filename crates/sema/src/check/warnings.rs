@@ -1,12 +1,12 @@
-//! What is no fault but looks like one: names that nobody uses, names hidden by others, filters that say nothing. Also here,
-//! because it asks the same: which functions outlive a variable they share.
+//! Warnings about code that is legal but suspicious: unused names, names hidden by others, filters without effect. Also
+//! here, because it needs the same data: which functions outlive a variable that they share.
 
 use super::*;
 use nyala_base::FileId;
 use nyala_syntax::ast::{BinaryOp, Block, ExprKind, Stmt, UnaryOp};
 
 impl<'a> Checker<'a, '_> {
-    /// Of the program's own files, in the order of the source.
+    /// Reports warnings for the program's own files, in source order.
     pub(super) fn warn(&mut self) {
         let first = self.p.n_libraries;
         let mut found = Vec::new();
@@ -23,8 +23,8 @@ impl<'a> Checker<'a, '_> {
         self.sink.diagnostics.extend(found);
     }
 
-    /// Given several files, those that the program merely uses: all but the one with `main`, or without it those without
-    /// an exported function.
+    /// If several files are given, those that the program merely uses: all but the one with `main`. Without `main`,
+    /// those without an exported function.
     fn merely_used(&self) -> FxHashSet<FileId> {
         let given = |i: &usize| self.p.modules[*i].path.is_empty();
         let given: Vec<usize> = (self.p.n_libraries..self.p.modules.len()).filter(given).collect();
@@ -59,7 +59,8 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// Nested and private ones; all of a program with `main` that is one file: others could be used by other files.
+    /// Finds unused functions: nested and private ones, and all functions of a single-file program with `main`. Other
+    /// functions may be used by other files.
     fn unused_functions(&mut self, one_file: bool, found: &mut Vec<Diagnostic>) {
         let has_main = one_file && self.p.fns.iter().any(|f| self.p.is_main(f));
         for (i, f) in self.p.fns.iter().enumerate() {
@@ -77,10 +78,10 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// Function values that leave the function of a variable in them: they get a copy of one that is not `mut` and whose
-    /// address is taken.
+    /// Finds function values that leave the function whose variables they use. They get copies of those variables that
+    /// are not `mut` and whose address is taken.
     fn escapes(&mut self) {
-        // What each body has from bodies around it, and those.
+        // The outer variables that each body uses, and the bodies around.
         let mut shared: FxHashMap<u32, Vec<LocalId>> = FxHashMap::default();
         let mut around: FxHashSet<u32> = FxHashSet::default();
         for &(owner, local) in &self.shared {
@@ -213,7 +214,7 @@ impl<'a> Checker<'a, '_> {
         out
     }
 
-    /// A name that hides another of the same function, but not one that goes on with its own.
+    /// Warns about a name that hides another one of the same function, unless a body rebinds its own parameter.
     pub(super) fn warn_shadowed(&mut self, name: &'a Name) {
         if self.module < self.p.n_libraries || name.is_wildcard() {
             return;
@@ -226,7 +227,7 @@ impl<'a> Checker<'a, '_> {
         });
         if let Some((i, id)) = hidden
             && self.p.local(id).declared != Declared::Implicit
-            // The body goes on with its own parameter.
+            // A body may rebind its own parameter.
             && !(i + 1 == n && self.p.local(id).declared == Declared::Parameter)
         {
             let first = self.p.local(id).span;
@@ -234,7 +235,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// A filter without any name, or with a `?` whose answer is no.
+    /// Warns about a filter without any name, or with a `?` that is always false.
     pub(super) fn warn_filter(&mut self, filter: ExprId) {
         if self.module < self.p.n_libraries {
             return;
@@ -264,7 +265,7 @@ impl<'a> Checker<'a, '_> {
                 self.report(never_known::warning(span, why));
                 return;
             }
-            // What is computed from it is unknown as well, unless it need not be looked at, as in `0 * $x`.
+            // Values computed from it are unknown as well, unless the operand does not matter, as in `0 * $x`.
             match &ast[e].kind {
                 ExprKind::Binary { op: BinaryOp::Add | BinaryOp::Sub, lhs, rhs, .. } => work.extend([*rhs, *lhs]),
                 ExprKind::Unary(UnaryOp::Plus | UnaryOp::Neg | UnaryOp::Not, inner) => work.push(*inner),

@@ -1,10 +1,10 @@
-//! `assert` and `panic`: the program's own faults, with the place in the source. Apart from the other intrinsics, because
-//! they show the source's text.
+//! `assert` and `panic`: failures of the program itself, with the place in the source. Separate from the other
+//! intrinsics, because they show the source's text.
 
 use super::*;
 
 impl Lowerer<'_, '_, '_> {
-    /// `assert(cond)`, whose text is the condition as written.
+    /// `assert(cond)`, whose message is the condition's source text.
     pub(super) fn assert(&mut self, args: &[ExprId], span: Span) -> Val {
         let [cond, ..] = args else { return self.w.unit() };
         let at = self.ast()[*cond].span;
@@ -39,7 +39,7 @@ impl Lowerer<'_, '_, '_> {
         }
     }
 
-    /// The address of a text in memory, a zero byte at its end.
+    /// The address of a zero-terminated text in memory.
     fn text(&mut self, text: &str) -> Val {
         let u8 = self.w.types.prim(ir::Prim::U8);
         let bytes: Vec<Val> = text.bytes().chain([0]).map(|b| self.w.lit(u8, b.into())).collect();

@@ -5,7 +5,7 @@ use crate::intrinsics::{Intrinsic, Test};
 use nyala_syntax::ast::{ExprKind, For, UnaryOp};
 
 impl<'a> Lowerer<'_, 'a, '_> {
-    /// A call; its result goes to `ret` if it fits there as it is, and then there is no value.
+    /// Lowers a call. If its result fits `ret` as it is, the result goes there and the call has no value here.
     pub(super) fn call(&mut self, e: ExprId, ret: Option<Val>, mark: Option<Op>) -> Val {
         let ast = self.ast();
         let ty = self.ty_of(e);
@@ -44,7 +44,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             return self.call_with(f, vals, result, ret);
         }
         if result == TypeTable::NEVER && vals.len() == 1 && params.len() != 1 {
-            // A tuple for its parts.
+            // A tuple is passed as its parts.
             let Some(&arg) = args.first() else { return self.undef(ty) };
             let arg_ty = self.adjusted_ty(arg);
             let parts = self.split_parts(vals[0], arg_ty);
@@ -55,7 +55,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.undef(ty)
     }
 
-    /// A call in a filter: the body with the arguments in place of the parameters, which must be an expression there.
+    /// Lowers a call in a filter: the body, which must be an expression there, with the parameters replaced by the
+    /// arguments.
     fn call_in_filter(&mut self, id: FnId, type_args: Arc<[Ty]>, args: &[ExprId], span: Span) -> Val {
         const MAX_CALLS: u32 = 1000;
         let p = self.p;
@@ -97,7 +98,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         val
     }
 
-    /// Calls `f` and goes on with the result, or leaves that to `ret`.
+    /// Calls `f`. The result goes to `ret` if that is given; otherwise, code goes on with it.
     pub(super) fn call_with(&mut self, f: Val, mut args: Vec<Val>, result: Ty, ret: Option<Val>) -> Val {
         let ret_ty = self.ret_ty(result);
         if let Some(ret) = ret
@@ -115,7 +116,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.join_parts(&parts, result)
     }
 
-    /// What is called, behind pointers, its type, and the receiver of a method.
+    /// The callee behind all pointers, its type, and the receiver of a method.
     fn callee(&mut self, callee: ExprId) -> (Val, Ty, Option<Val>) {
         let span = self.ast()[callee].span;
         if let ExprKind::Field { base, .. } = &self.ast()[callee].kind
@@ -142,7 +143,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         (val, ty, None)
     }
 
-    /// Calls that are no calls: intrinsics, `break` and `continue` of a `while`.
+    /// Lowers applications that are not calls: intrinsics, and `break` and `continue` of a `while`.
     fn special_call(&mut self, e: ExprId, callee: ExprId, args: &[ExprId], span: Span) -> Option<Val> {
         let p = self.p;
         match *p.resolved.get(&self.g(callee))? {
@@ -182,7 +183,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 };
                 let type_args = self.args_of(self.g(callee));
                 let ty = match self.kind(p.fns[id.0 as usize].ty) {
-                    // Called with its continuation, too.
+                    // It may be called with its return continuation as well.
                     Kind::Fn(_, result) if vals.len() == n + 1 => {
                         self.types.instantiate(result, &p.fns[id.0 as usize].generics, &type_args)
                     }
@@ -206,7 +207,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             return self.w.undef(ir_ty);
         }
         match (intrinsic, vals) {
-            // Whether zero is left out: it has a result here in any case.
+            // The flag says that zero is excluded. Here zero has a result in any case.
             (Intrinsic::Math(op @ (Op::Clz | Op::Ctz)), [x, flag]) if self.w.prim(*flag) == Some(ir::Prim::Bool) => {
                 self.intrinsic(&Intrinsic::Math(*op), &[*x], ty, type_args, span)
             }
@@ -269,7 +270,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     ir::Prim::F16 => self.w.lit_prim(bits, 0x7c00),
                     _ => self.w.lit_prim(bits, f64::INFINITY.to_bits()),
                 };
-                // Who asks does not assume the answer.
+                // A test of a property must not be folded by assuming it.
                 let fast = self.w.set_fast(false);
                 let size = self.w.op(Op::Abs, &[*x]);
                 let holds = match test {
@@ -333,10 +334,10 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.w.op_ty(Op::Bitcast, to, &[val])
     }
 
-    /// Calls a builtin that speaks to partial evaluation, with a text and a value.
+    /// Calls a builtin for the partial evaluator, with a text and a value.
     fn at_compile_time(&mut self, builtin: Builtin, args: &[ExprId], span: Span) -> Val {
         let [text, value, ..] = args else { return self.w.unit() };
-        // The text itself where it is a literal.
+        // A literal is passed as the text itself.
         let text = match self.ast()[*text].kind {
             ExprKind::Str(_) => self.raw(*text),
             _ => self.value(*text),
@@ -452,7 +453,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 }
 
-/// What marks the callee of a call with `@@`, `@` or `$`.
+/// The operation that marks the callee of a call with `@@`, `@` or `$`.
 pub(super) fn call_mark(op: UnaryOp) -> Option<Op> {
     match op {
         UnaryOp::Unfold => Some(Op::Unfold),

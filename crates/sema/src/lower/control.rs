@@ -1,13 +1,13 @@
-//! Blocks, branches, loops, and what stands in tail position.
+//! Blocks, branches, loops, and expressions in tail position.
 
 use super::*;
 use nyala_syntax::ast::{BinaryOp, Block, ExprKind, ItemKind, Stmt, UnaryOp};
 
-/// Statements after which a new block begins. Values that they compute bit by bit from the results of many calls become its
-/// parameters: or each continuation would capture all of these results.
+/// The number of statements after which a new block begins. Values that they accumulate from the results of many calls
+/// become parameters of the block. Otherwise, each continuation would capture all of these results.
 const STRETCH: usize = 64;
 
-/// The open end of a branch: where it got to, with which values.
+/// The open end of a branch: the current continuation, and the values there.
 pub(super) struct End {
     cur: Cur,
     value: Val,
@@ -15,7 +15,7 @@ pub(super) struct End {
 }
 
 impl<'a> Lowerer<'_, 'a, '_> {
-    /// `e` in tail position: its value goes to `ret`.
+    /// Lowers `e` in tail position: its value goes to `ret`.
     pub(super) fn tail(&mut self, e: ExprId, ret: Option<Val>) {
         if !self.alive() {
             return;
@@ -86,7 +86,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         }
     }
 
-    /// Whether the values of all branches are what `ret` takes: those of a statement need not be.
+    /// Whether `ret` takes the values of all branches. In a statement it may not.
     fn arms_fit(&mut self, arms: &[(ExprId, ExprId)], otherwise: Option<ExprId>, ret: Val) -> bool {
         let bodies: Vec<ExprId> = arms.iter().map(|a| a.1).chain(otherwise).collect();
         self.bodies_fit(&bodies, ret)
@@ -100,7 +100,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         })
     }
 
-    /// Ends with `()` for `ret`.
+    /// Ends with a call of `ret` with `()`.
     fn give_unit(&mut self, ret: Val) {
         if takes_unit(&self.w, ret) {
             self.end(ret, &[]);
@@ -110,7 +110,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         }
     }
 
-    /// Ends with the value of `e` for `ret`.
+    /// Ends with a call of `ret` with the value of `e`.
     fn give(&mut self, e: ExprId, val: Val, ret: Val) {
         if !self.alive() {
             return;
@@ -208,7 +208,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         }
     }
 
-    /// The variables assigned since `mark` that were there before, with their values now.
+    /// The variables assigned since `mark` that existed before, with their current values.
     fn changes(&self, mark: usize) -> Vec<(LocalId, Val)> {
         let mut seen = rustc_hash::FxHashSet::default();
         let mut out = Vec::new();
@@ -229,7 +229,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         }
     }
 
-    /// Goes on behind the branches that `ends` are the ends of, which began with the variables as they are now.
+    /// Goes on after branches with the open ends `ends`. The current variables are those from before the branches.
     pub(super) fn join(&mut self, mut ends: Vec<End>, ty: Ty) -> Val {
         if ends.len() == 1
             && let Some(end) = ends.pop()
@@ -327,7 +327,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.join(ends, ty)
     }
 
-    /// `a && b`, `a || b`: the second is computed only if it matters, unless it costs nothing and cannot fail.
+    /// Lowers `a && b` or `a || b`. The second operand is computed only if it matters, unless it is cheap and cannot
+    /// fail.
     pub(super) fn short_circuit(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId) -> Val {
         let a = self.value(lhs);
         if !self.alive() || self.mode != Mode::Code || self.is_total(rhs) {
@@ -373,7 +374,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let is_used = |l: Option<LocalId>| l.is_some_and(|l| p.local(l).used);
         let exit = is_used(looped.break_local).then(|| self.w.declare("break", cn, &names));
         self.jump_with(header, &vars);
-        // An instance of a nested function may come in between.
+        // An instance of a nested function may be lowered in between.
         let state = LoopState { header: Some(header), exit, vars: vars.clone() };
         let outer = std::mem::replace(&mut self.loops[id.0 as usize], state);
         if looped.first_class {
@@ -416,7 +417,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.w.undef(ty)
     }
 
-    /// Goes on in a block of its own, which takes these variables.
+    /// Goes on in a new block, with these variables as parameters.
     fn new_block(&mut self, vars: &[LocalId]) {
         let p = self.p;
         let mut tys = vec![self.w.types.mem()];

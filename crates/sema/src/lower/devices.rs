@@ -16,12 +16,12 @@ use ir::lanes::PLATFORMS;
 use ir::{LaneOp, Scope, WorkItem};
 
 impl Lowerer<'_, '_, '_> {
-    /// Says that nobody executes what follows.
+    /// Marks the code that follows as executed by no engine.
     pub(super) fn limit(&mut self, what: &str, span: Span) {
         self.limit_because(&format!("the intrinsic `{}` is not supported yet", short(what)), false, span);
     }
 
-    /// Says that what follows is executed by the interpreter only, or by nobody, and why.
+    /// Marks the code that follows as executed by the interpreter only, or by no engine, and says why.
     pub(super) fn limit_because(&mut self, text: &str, interpreted: bool, span: Span) {
         if self.mem(span).is_none() {
             return;
@@ -34,13 +34,13 @@ impl Lowerer<'_, '_, '_> {
         self.launch(Builtin::Limited, &[text, interpreted]);
     }
 
-    /// What nobody knows: a value in place of one that nothing computes.
+    /// A value that partial evaluation does not know, in place of one that is never computed.
     pub(super) fn unknown(&mut self, ty: ir::Ty) -> Val {
         let val = self.w.undef(ty);
         self.w.op(Op::Hlt, &[val])
     }
 
-    /// `body` with a counter from `lo` below `hi`.
+    /// A loop of `body`, with a counter from `lo` to below `hi`.
     pub(super) fn counted(&mut self, lo: Val, hi: Val, body: &mut dyn FnMut(&mut Self, Val)) {
         let index = self.w.ty(lo);
         let mem = self.w.types.mem();
@@ -115,7 +115,7 @@ impl Lowerer<'_, '_, '_> {
         unit
     }
 
-    /// A function without parameters around code.
+    /// Makes a function without parameters whose body is the code.
     fn kernel(&mut self, code: &mut dyn FnMut(&mut Self)) -> Val {
         let mem = self.w.types.mem();
         let ret_ty = self.w.types.cn(&[mem]);
@@ -130,7 +130,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.cont_val(kernel)
     }
 
-    /// The work item's number, `axis` given by the name or as an argument.
+    /// A number of the work item. The axis is part of the name or an argument.
     pub(super) fn index(&mut self, what: Index, axis: Option<u64>, vals: &[Val], ty: ir::Ty, span: Span) -> Val {
         let i32 = self.w.types.i32();
         let axis = match (axis, vals.first()) {
@@ -167,7 +167,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.op_ty(Op::WorkItem, i32, &[mem, what, axis])
     }
 
-    /// `reserve_shared[T](n)`: memory that the work items of a block have in common.
+    /// `reserve_shared[T](n)`: memory that the work items of a block share.
     pub(super) fn reserve_shared(&mut self, n: Val, ptr_ty: ir::Ty, span: Span) -> Val {
         if self.mem(span).is_none() {
             return self.w.undef(ptr_ty);

@@ -1,15 +1,15 @@
 //! Structs, enums, patterns and `match`.
 //!
-//! An enum is a struct of the number of its option and the parts: those of different options share a field where they have
-//! the same type, so that `enum E { A(i32), B(i32, f32) }` is `struct { tag: i32, i32, f32 }`. Partial evaluation so knows
-//! option and parts on their own.
+//! An enum is a struct of the option's number and the parts. Parts of different options share a field where they have
+//! one type, so that `enum E { A(i32), B(i32, f32) }` is `struct { tag: i32, i32, f32 }`. So partial evaluation knows
+//! option and parts separately.
 
 use super::control::End;
 use super::*;
 use nyala_syntax::ast::Arm;
 
 impl Lowerer<'_, '_, '_> {
-    /// The struct of the graph that a struct or enum is.
+    /// Declares the struct of the graph for a struct or enum.
     pub(super) fn declare_aggregate(&mut self, ty: Ty) -> ir::Ty {
         let p = self.p;
         let (name, has_args) = match self.kind(ty) {
@@ -39,7 +39,8 @@ impl Lowerer<'_, '_, '_> {
             self.tys.resize(ty.0 as usize + 1, None);
         }
         self.tys[ty.0 as usize] = Some(t);
-        // Types that name each other make long chains: one after the other, not one inside the other.
+        // Types that mention each other form long chains. Their fields are set one type after the other, not
+        // recursively.
         self.fields_missing.push((ty, ir_id));
         if self.fields_missing.len() == 1 {
             let mut next = 0;
@@ -94,7 +95,7 @@ impl Lowerer<'_, '_, '_> {
         parts.iter().map(|t| self.types.instantiate(*t, &info.generics, args)).collect()
     }
 
-    /// The fields that the parts of the enum's `i`th option are in.
+    /// The fields that hold the parts of the enum's option `i`.
     fn places(&mut self, ty: Ty, i: u32) -> Vec<u64> {
         self.ir_ty(ty);
         self.layouts.get(&ty).and_then(|l| l.get(i as usize)).cloned().unwrap_or_default()
@@ -120,7 +121,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.op_ty(Op::Struct, ir_ty, &vals)
     }
 
-    /// The function that makes an option of its parts.
+    /// The function that makes an option from its parts.
     pub(super) fn option_fn(&mut self, fn_ty: Ty, i: u32) -> Val {
         let ir_ty = self.ir_ty(fn_ty);
         let Kind::Fn(params, result) = self.kind(fn_ty) else { return self.w.undef(ir_ty) };
@@ -139,7 +140,8 @@ impl Lowerer<'_, '_, '_> {
         self.p.patterns.get(&(pattern.span.file, pattern.span.lo, pattern.span.hi)).copied()
     }
 
-    /// The names of a pattern begin, with the parts of `val`, which it fits. In filters variables are values only.
+    /// Declares the names of a pattern, with the parts of `val`, which matches it. In filters, variables are always
+    /// values.
     pub(super) fn bind_pattern(&mut self, pattern: &Pattern, ty: Ty, val: Val, in_filter: bool) {
         match &pattern.kind {
             PatternKind::Unnamed | PatternKind::Literal(_) => {}
@@ -162,7 +164,7 @@ impl Lowerer<'_, '_, '_> {
         }
     }
 
-    /// The parts of a pattern, with what they are given.
+    /// The parts of a pattern, with the values that they are matched against.
     fn take_apart<'q>(&mut self, pattern: &'q Pattern, ty: Ty, val: Val) -> Vec<(&'q Pattern, Ty, Val)> {
         let p = self.p;
         let mut out = Vec::new();
@@ -193,7 +195,7 @@ impl Lowerer<'_, '_, '_> {
         out
     }
 
-    /// Goes on where `val` fits the pattern, and to `otherwise` where it does not; whether it may not.
+    /// Goes on if `val` matches the pattern, and goes to `otherwise` if not. Returns whether it may not match.
     fn test_pattern(&mut self, pattern: &Pattern, ty: Ty, val: Val, otherwise: Cont) -> bool {
         let mut may_fail = false;
         let cond = match &pattern.kind {
@@ -222,7 +224,7 @@ impl Lowerer<'_, '_, '_> {
         may_fail
     }
 
-    /// Lowers the arms of a `match`, each by `body`, which leaves its end open or goes on somewhere else itself.
+    /// Lowers the arms of a `match`, each with `body`, which leaves its end open or calls another continuation itself.
     pub(super) fn match_arms(
         &mut self,
         e: ExprId,

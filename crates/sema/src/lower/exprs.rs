@@ -6,7 +6,7 @@ use nyala_ir::scalar::float_bits;
 use nyala_syntax::ast::{BinaryOp, ExprKind, Lambda, UnaryOp};
 
 impl<'a> Lowerer<'_, 'a, '_> {
-    /// The value of `e`, as what it is used for; anything if it has none.
+    /// The value of `e`, converted to the type it is used at. An arbitrary value if it has none.
     pub(super) fn value(&mut self, e: ExprId) -> Val {
         let from = self.ty_of(e);
         if !self.alive() {
@@ -30,7 +30,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         }
     }
 
-    /// The value of `e`; of a generic function, other than by its name, the instance that is meant, and its type.
+    /// The value of `e`. For a generic function that is not named directly, the selected instance, and its type.
     fn instance(&mut self, e: ExprId) -> (Val, Option<Ty>) {
         let val = self.raw(e);
         let p = self.p;
@@ -49,7 +49,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         Some(Adjust { to: self.mono(adjust.to), ..adjust })
     }
 
-    /// What is behind so many pointers, and its type.
+    /// The value behind `derefs` pointers, and its type.
     fn follow(&mut self, mut val: Val, mut ty: Ty, derefs: u32, e: ExprId) -> (Val, Ty) {
         let span = self.ast()[e].span;
         for _ in 0..derefs {
@@ -130,7 +130,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         self.w.cont_val(wrapper)
     }
 
-    /// The value of `e` by itself.
+    /// The value of `e` before any conversion.
     pub(super) fn raw(&mut self, e: ExprId) -> Val {
         let ast = self.ast();
         let node = &ast[e];
@@ -417,7 +417,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             BinaryOp::Rem => Op::Rem,
         };
         let b = if self.w.ty(a) != self.w.ty(b) {
-            // Pointers of which one is to an indefinite array.
+            // One of the pointers points to an indefinite array.
             let ty = self.w.ty(a);
             self.w.op_ty(Op::Bitcast, ty, &[b])
         } else {
@@ -449,7 +449,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         }
     }
 
-    /// Whether `e` is computed without memory, effects and faults, and is small.
+    /// Whether `e` is small and needs no memory, has no effects and cannot fault.
     pub(super) fn is_total(&mut self, e: ExprId) -> bool {
         let mut work = vec![e];
         let mut steps = 0;

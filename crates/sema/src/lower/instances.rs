@@ -1,18 +1,18 @@
-//! Instances: functions with types for their type parameters, made when somebody needs them, and which impl a method of a
-//! trait is for given types.
+//! Instances: functions with types for their type parameters, made on demand. Also selects the impl of a trait's method
+//! for given types.
 //!
 //! A generic function as a value (`f: fn[A](A) -> A`) is the tuple of its instances for all types that values of this
-//! generic type are used with anywhere in the program. When lowering meets a use that the tuple lacks, it notes that and
-//! everything is lowered again ([`Demands`]).
+//! generic type are used with anywhere in the program. If lowering meets a use that the tuple lacks, it notes that use,
+//! and everything is lowered again ([`Demands`]).
 
 use super::*;
 use crate::types::TraitRef;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Instances of one function inside of each other.
+/// Limit on the instances of one function that need each other.
 const MAX_NESTED: usize = 64;
 
-/// Instances of all generic functions and types.
+/// Limit on the instances of all generic functions and types.
 const MAX_INSTANCES: usize = 100_000;
 
 /// The types that values of each generic function type are used with.
@@ -20,23 +20,23 @@ pub(super) type Demands = FxHashMap<Ty, Vec<Arc<[Ty]>>>;
 
 #[derive(Default)]
 pub(super) struct Instances {
-    /// Functions of modules, to be lowered one after the other.
+    /// Functions of modules that are still to be lowered.
     queue: Vec<InstanceKey>,
-    /// Who needed each instance first.
+    /// The instance that first needed each instance.
     parents: FxHashMap<InstanceKey, Option<InstanceKey>>,
     current: Option<InstanceKey>,
     /// Instances of nested functions whose definition has not been reached.
     waiting: FxHashMap<FnId, Vec<InstanceKey>>,
-    /// Nested functions whose definition has been reached, with what is around them.
+    /// Nested functions whose definition has been reached, with the type arguments of the enclosing functions.
     reached: FxHashSet<InstanceKey>,
-    /// The arguments of impls for types, `None` where they are none for them.
+    /// The arguments of impls for types; `None` if the impl does not apply to the type.
     args_of_impls: FxHashMap<(ImplId, Ty), Option<Vec<Ty>>>,
-    /// How many of generic functions and types there are.
+    /// The number of instances of generic functions and types.
     made: usize,
 }
 
 impl Lowerer<'_, '_, '_> {
-    /// The type in this instance.
+    /// The type, with the type parameters replaced as in the current instance.
     pub(super) fn mono(&mut self, ty: Ty) -> Ty {
         if !self.types.has_param(ty) {
             return ty;
@@ -124,7 +124,7 @@ impl Lowerer<'_, '_, '_> {
         std::mem::replace(&mut self.env, new)
     }
 
-    /// Whether too many instances of the same function needed each other.
+    /// Whether too many instances of one function needed each other.
     fn is_endless(&self, key: &InstanceKey) -> bool {
         let mut n = 0;
         let mut at = self.instances.current.as_ref();
@@ -138,7 +138,7 @@ impl Lowerer<'_, '_, '_> {
         false
     }
 
-    /// Counts one more instance; whether the program may not have it. That is reported once.
+    /// Counts one more instance. Returns whether there are too many, which is reported once.
     pub(super) fn too_many_instances(&mut self, ty: Ty, span: Span) -> bool {
         self.instances.made += 1;
         if self.instances.made == MAX_INSTANCES + 1 {
@@ -159,7 +159,7 @@ impl Lowerer<'_, '_, '_> {
         }
     }
 
-    /// The definition of a nested function: from here on what it captures is there.
+    /// Notes that the definition of a nested function is reached: from here on, the values it captures exist.
     pub(super) fn reach(&mut self, id: FnId) {
         let p = self.p;
         let info = &p.fns[id.0 as usize];
@@ -182,7 +182,7 @@ impl Lowerer<'_, '_, '_> {
         }
     }
 
-    /// What a type parameter is in this instance.
+    /// The type argument of a type parameter in the current instance.
     fn param_arg(&self, param: ParamId) -> Ty {
         let place = self.env.params.iter().position(|p| *p == param);
         place.and_then(|i| self.env.args.get(i)).copied().unwrap_or(TypeTable::ERROR)
@@ -208,7 +208,7 @@ impl Lowerer<'_, '_, '_> {
             return_local: info.return_local,
             body,
         };
-        // Its body's blocks know whether `@fast` is around.
+        // The blocks of the body set their own `@fast` state.
         let old_fast = self.w.set_fast(false);
         self.lower_def(def);
         self.w.set_fast(old_fast);
@@ -234,7 +234,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.types.tuple(&parts)
     }
 
-    /// A generic function as one for these types.
+    /// The instance of a generic function value for these types.
     pub(super) fn instance_of(&mut self, val: Val, ty: Ty, args: &[Ty]) -> (Val, Ty) {
         let (_, instance) = self.types.open(ty, args);
         let known = self.demands.entry(ty).or_default();
@@ -264,7 +264,8 @@ impl Lowerer<'_, '_, '_> {
         self.w.op(Op::Tuple, &parts)
     }
 
-    /// What `instance` makes for each of the types that a value of generic type is used with, `generics` being these.
+    /// Collects the results of `instance` for each of the types that a value of generic type is used with; they replace
+    /// `generics`.
     pub(super) fn for_each_instance(
         &mut self,
         ty: Ty,
@@ -282,7 +283,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.op(Op::Tuple, &parts)
     }
 
-    /// A generic function as one of another generic type.
+    /// Converts a generic function value to another generic type.
     pub(super) fn convert_generic(&mut self, val: Val, from: Ty, to: Ty) -> Val {
         let Kind::Generic(bounds, _) = self.kind(from) else { return val };
         let holes: Vec<ParamId> = (0..bounds.len()).map(|i| ParamId(u32::MAX - i as u32)).collect();
@@ -302,7 +303,7 @@ impl Lowerer<'_, '_, '_> {
 
     // Methods of traits.
 
-    /// The function that a method of a trait is for these types; any other is itself.
+    /// The function that implements a trait's method for these types. Any other function is returned as it is.
     pub(super) fn implementation(&mut self, id: FnId, args: Arc<[Ty]>) -> InstanceKey {
         let p = self.p;
         let info = &p.fns[id.0 as usize];
@@ -317,7 +318,7 @@ impl Lowerer<'_, '_, '_> {
         }
     }
 
-    /// The impl of a trait for a type without parameters, and what the impl's parameters are.
+    /// The impl of a trait for a type without parameters, and the arguments of the impl's parameters.
     fn select(&mut self, of: TraitId, ty: Ty, args: &[Ty], depth: usize) -> Option<(ImplId, Vec<Ty>)> {
         if depth > MAX_NESTED {
             return None;
@@ -348,10 +349,10 @@ impl Lowerer<'_, '_, '_> {
         generics.iter().map(|p| holes.get(p).copied().unwrap_or_else(|| self.param_arg(*p))).collect()
     }
 
-    /// Whether the bounds of an impl's parameters are met; those that only bounds determine are filled in.
+    /// Whether the bounds of an impl's parameters are met. Determines those parameters that only occur in bounds.
     fn fill(&mut self, generics: &[ParamId], first: usize, holes: &mut FxHashMap<ParamId, Ty>, depth: usize) -> bool {
         let p = self.p;
-        // Parameters may be determined in any order: one more each round.
+        // Parameters may depend on each other in any order: each round determines at least one more.
         for _ in first..=generics.len() {
             for param in &generics[first..] {
                 let ty = holes[param];
@@ -371,8 +372,7 @@ impl Lowerer<'_, '_, '_> {
         false
     }
 
-    /// The arguments of an impl's parameters where it is one for `ty`. Types are made of the same parts again and again:
-    /// what was found is kept.
+    /// The arguments of an impl's parameters, if it applies to `ty`. Memoized, since types share parts.
     fn args_for(&mut self, id: ImplId, ty: Ty, depth: usize) -> Option<Vec<Ty>> {
         if let Some(known) = self.instances.args_of_impls.get(&(id, ty)) {
             return known.clone();
@@ -386,7 +386,7 @@ impl Lowerer<'_, '_, '_> {
         args
     }
 
-    /// Whether `ty` has an impl for the bound, in which holes are filled.
+    /// Whether `ty` has an impl for the bound. Determines the holes in the bound.
     fn meets(&mut self, ty: Ty, bound: &TraitRef, holes: &mut FxHashMap<ParamId, Ty>, depth: usize) -> bool {
         let p = self.p;
         if p.traits[bound.id.0 as usize].lang.is_some() {
@@ -414,7 +414,7 @@ impl Lowerer<'_, '_, '_> {
     }
 }
 
-/// A nested function with the types of what is around it.
+/// The key of the instance of a nested function's enclosing items.
 fn around(info: &FnInfo, key: &InstanceKey) -> InstanceKey {
     (key.0, key.1[..info.n_outer].into())
 }

@@ -1,5 +1,5 @@
-//! Lanes: the iterations of one `vectorize`, the work items of one block, which may exchange values (`rv_…`) and wait for
-//! each other (barriers).
+//! Lanes: the iterations of one `vectorize`, or the work items of one block, which may exchange values (`rv_…`) and
+//! wait for each other (barriers).
 //!
 //! ```text
 //! vectorize(l, a, b, body)     vectorize(m, l, 0, a, b, lane, k)
@@ -33,7 +33,8 @@ impl Lowerer<'_, '_, '_> {
         unit
     }
 
-    /// `body` for `numbers[2] .. numbers[3]`, `numbers[0]` of these at once; `numbers[1]` is what divides the bounds, or 0.
+    /// A loop of `body` from `numbers[2]` to below `numbers[3]`, with `numbers[0]` iterations at a time. `numbers[1]`
+    /// is a divisor of the bounds, or 0.
     pub(super) fn lanes(&mut self, numbers: [Val; 4], span: Span, body: &mut dyn FnMut(&mut Self, Val)) {
         if self.mem(span).is_none() {
             return;
@@ -85,7 +86,7 @@ impl Lowerer<'_, '_, '_> {
             (Lane::Load, [place, of, ..]) => {
                 let place = self.lane_value(Scope::Subgroup, *place, *of);
                 let value = self.load(place, span);
-                // Whose variable it is must not end before.
+                // The lane that owns the variable must not end before the access.
                 self.lane_op(LaneOp::Barrier, Scope::Subgroup, &[], None);
                 value
             }
@@ -131,7 +132,7 @@ impl Lowerer<'_, '_, '_> {
         }
     }
 
-    /// The value that another lane has.
+    /// The value of `val` in another lane.
     fn lane_value(&mut self, scope: Scope, val: Val, of: Val) -> Val {
         let i32 = self.w.types.i32();
         let (of, ty) = (self.convert_int(of, i32), self.w.ty(val));

@@ -1,4 +1,4 @@
-//! Instructions of x86-64, made of operations that the graph has: what the families of [`crate::machine`] compute.
+//! Lowers instructions of x86-64 to operations of the graph, by the families of [`crate::machine`].
 //!
 //! `llvm.x86.avx.cmp.ps.256(a, b, 1)` is `bitcast(select(lt(a, b), splat(-1), splat(0)))`.
 
@@ -13,9 +13,9 @@ impl Lowerer<'_, '_, '_> {
                 return self.w.undef(ty);
             }
         }
-        // An instruction rounds and compares as it does, also where floats are fast.
+        // The instruction's rounding and comparisons are exact, also under `@fast`.
         let fast = self.w.set_fast(false);
-        // LLVM's integers have no signs: here all have.
+        // LLVM's integers have no signedness. Here all of them are signed.
         let immediate: Vec<usize> = of.immediates().collect();
         let signed: Vec<Val> =
             vals.iter().enumerate().map(|(i, &v)| if immediate.contains(&i) { v } else { self.as_signed(v) }).collect();
@@ -32,13 +32,13 @@ impl Lowerer<'_, '_, '_> {
         }
     }
 
-    /// An operand that is part of the instruction: an error where partial evaluation does not know it. Without it, as in the
-    /// interpreter, any operand will do.
+    /// Checks an immediate operand: an error if partial evaluation does not know it. Without partial evaluation, as in
+    /// the interpreter, any operand is allowed.
     fn immediate(&mut self, name: &str, i: usize, val: Val, span: Span) {
         if self.w.as_lit(val).is_some() || self.mem(span).is_none() {
             return;
         }
-        // Nothing is known where nobody evaluates partially, not even this.
+        // Without partial evaluation nothing is known, not even a literal.
         let literal = self.w.lit_bool(true);
         let (known, is_evaluated) = (self.w.op(Op::Known, &[val]), self.w.op(Op::Known, &[literal]));
         let known = self.w.op(Op::Eq, &[known, is_evaluated]);
@@ -142,7 +142,7 @@ impl Lowerer<'_, '_, '_> {
             }
             Family::PermuteWithin => {
                 let within = 128 / self.lane_bits(of);
-                // Of doubles the second bit counts.
+                // For doubles, the second bit counts.
                 let index = self.index_in(vals[1], within - 1, u64::from(within == 2), |k| k / within * within);
                 self.w.op(Op::Shuffle, &[a, a, index])
             }
@@ -214,14 +214,14 @@ impl Lowerer<'_, '_, '_> {
         self.w.lit(ty, bits)
     }
 
-    /// Which lanes are negative.
+    /// The sign bits of the lanes, as bools.
     fn signs(&mut self, val: Val) -> Val {
         let int = self.as_int(val);
         let zero = self.w.lit(self.w.ty(int), 0);
         self.w.op(Op::Lt, &[int, zero])
     }
 
-    /// Bools, as many as lanes; their values do not matter.
+    /// A vector of bools with as many lanes as `ty`, of any value.
     fn truths(&mut self, ty: ir::Ty) -> Val {
         let ty = self.w.types.like(ty, ir::Prim::Bool);
         self.w.lit(ty, 0)
@@ -232,7 +232,7 @@ impl Lowerer<'_, '_, '_> {
         if self.w.ty(bools) == ty { bools } else { self.w.op_ty(Op::Bits, ty, &[bools]) }
     }
 
-    /// A mask as bools, as many as `like` has.
+    /// Converts a mask to bools, with as many lanes as `like`.
     fn bools(&mut self, mask: Val, like: Val) -> Val {
         let ty = self.w.ty(like);
         if self.w.ty(mask) == ty {
@@ -249,7 +249,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.op_ty(Op::Array, ty, &lanes)
     }
 
-    /// Lanes of ones where it holds.
+    /// Converts bools to lanes whose bits are all ones where the bool is true.
     fn as_lanes(&mut self, holds: Val, ty: ir::Ty) -> Val {
         let int = self.int_like(ty);
         let (ones, zero) = (self.w.lit(int, u64::MAX), self.w.lit(int, 0));
@@ -263,7 +263,8 @@ impl Lowerer<'_, '_, '_> {
         self.w.insert(rest, 0, lane)
     }
 
-    /// Those lanes of two vectors, one after the other; asked with the lane, how many one has, and how many are in 128 bits.
+    /// Selects lanes of two concatenated vectors. `lane` gets the lane's number, the number of lanes, and the number in
+    /// 128 bits.
     fn picked(&mut self, a: Val, b: Val, lane: impl Fn(u64, u64, u64) -> u64) -> Val {
         let ty = self.w.ty(a);
         let (n, within) = (self.lanes_of(ty), 128 / self.lane_bits(ty));
@@ -290,7 +291,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.op(Op::Select, &[first, a, b])
     }
 
-    /// The comparison of this number, of the first `n`; the upper half only differs in what NaN signals.
+    /// Selects one of `n` comparisons by its number. The upper half only differs in how NaN signals.
     fn compared(&mut self, a: Val, b: Val, which: Val, n: u64) -> Val {
         let which_ty = self.w.ty(which);
         let mask = self.w.lit(which_ty, n.min(16) - 1);
@@ -309,7 +310,7 @@ impl Lowerer<'_, '_, '_> {
 
     fn comparison(&mut self, a: Val, b: Val, which: u64) -> Val {
         let op = |l: &mut Self, op| l.w.op(op, &[a, b]);
-        // Which of the second half are those of the first, turned around.
+        // The second group of predicates are those of the first, negated or swapped.
         match which {
             0 => op(self, Op::Eq),
             1 => op(self, Op::Lt),
@@ -346,7 +347,8 @@ impl Lowerer<'_, '_, '_> {
         }
     }
 
-    /// To an integer: 0 the nearest, 1 down, 2 up, 3 toward zero; from 4 on as is usual, which is the nearest.
+    /// Rounds to an integer: 0 to the nearest, 1 down, 2 up, 3 toward zero; from 4 on in the current mode, which is to
+    /// the nearest.
     fn rounded_by(&mut self, x: Val, how: Val) -> Val {
         let how_ty = self.w.ty(how);
         let mask = self.w.lit(how_ty, 7);
@@ -367,7 +369,8 @@ impl Lowerer<'_, '_, '_> {
         found
     }
 
-    /// To the nearest integer, the even one of two: where there are no halves, sums round so.
+    /// Rounds to the nearest integer, ties to even. Adding a number so large that there are no fractions rounds that
+    /// way.
     fn nearest(&mut self, x: Val) -> Val {
         let ty = self.w.ty(x);
         let whole = match self.w.types.lane_prim(ty) {
@@ -382,7 +385,8 @@ impl Lowerer<'_, '_, '_> {
         self.w.op(Op::Select, &[is_small, rounded, x])
     }
 
-    /// What tests look at: all bits, of floats the signs; as bools that are not all false if there is a one.
+    /// The bits that a test examines: all bits, or the sign bits of floats. The result is bools that are all false if
+    /// all bits are zero.
     fn tested(&mut self, val: Val) -> Val {
         match self.w.lane_prim(val) {
             Some(prim) if prim.is_float() => self.signs(val),
@@ -419,7 +423,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.types.prim(prim)
     }
 
-    /// Shifted right, zeros coming in, by a count that may exceed the width.
+    /// Shifts right, with zeros coming in, by a count that may exceed the width.
     fn shifted_out(&mut self, val: Val, count: Val) -> Val {
         let (ty, unsigned) = (self.w.ty(val), self.w.ty(count));
         let bits = self.w.op_ty(Op::Cast, unsigned, &[val]);
@@ -430,7 +434,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.op_ty(Op::Cast, ty, &[moved])
     }
 
-    /// The lowest bits, all if the count exceeds the width.
+    /// Keeps the lowest `count` bits; all of them if the count exceeds the width.
     fn lowest_bits(&mut self, val: Val, count: Val) -> Val {
         let (ty, unsigned) = (self.w.ty(val), self.w.ty(count));
         let (one, width) = (self.w.lit(unsigned, 1), self.w.lit(unsigned, self.lane_bits(ty)));

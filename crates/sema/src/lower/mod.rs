@@ -1,7 +1,8 @@
-//! A checked program as a graph, in continuation-passing style.
+//! Lowers a checked program to the graph, in continuation-passing style.
 //!
-//! Mutable variables that no function captures and no `&` takes are values: a join or loop header takes as parameters
-//! those that differ. All others live in slots. A call in tail position passes the return continuation on as it is.
+//! Mutable variables that no function captures and whose address is not taken are values: a join or loop header has
+//! parameters for those that differ. All others live in slots. A call in tail position passes the return continuation
+//! on unchanged.
 
 mod asserts;
 mod calls;
@@ -50,19 +51,20 @@ pub fn lower(program: &Program, sources: &Sources, spaces: Spaces, wrap: bool, s
     })
 }
 
-/// Rounds of lowering, each of which has found more types that generic functions as values are used with.
+/// Limit on the rounds of lowering. Each round but the first has found more types that generic function values are used
+/// with.
 const MAX_ROUNDS: usize = 64;
-/// So many statics may have initializers that need each other.
+/// Limit on the chain of statics whose initializers need each other.
 const MAX_CHAIN: u32 = 10_000;
 
-/// Where a variable is.
+/// The storage of a variable.
 #[derive(Clone, Copy, Default)]
 struct Var {
     val: Option<Val>,
     ptr: Option<Val>,
 }
 
-/// The continuation that code goes to, and the memory there.
+/// The continuation that is being built, and its current memory.
 #[derive(Clone, Copy)]
 struct Cur {
     k: Cont,
@@ -78,9 +80,9 @@ struct LoopState {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
-    /// Inside of a function.
+    /// In a function's body.
     Code,
-    /// The initializer of a static.
+    /// In the initializer of a static.
     Constant,
     Filter,
 }
@@ -92,21 +94,21 @@ enum InitState {
     Done,
 }
 
-/// A function and the types that its type parameters are.
+/// A function and the types of its type parameters.
 type InstanceKey = (FnId, Arc<[Ty]>);
 
-/// Type parameters and what they are.
+/// Type parameters and their types.
 #[derive(Clone, Default)]
 struct Env {
     params: Arc<[ParamId]>,
     args: Arc<[Ty]>,
-    /// Types with these in place of the parameters.
+    /// Memoized types, with the parameters replaced.
     memo: rustc_hash::FxHashMap<Ty, Ty>,
 }
 
 struct Lowerer<'p, 'a, 's> {
     p: &'p Program<'a>,
-    /// For texts that show the source.
+    /// The sources, for messages that show their text.
     sources: &'p Sources,
     w: World,
     sink: &'s mut Sink,
@@ -115,32 +117,32 @@ struct Lowerer<'p, 'a, 's> {
     cur: Option<Cur>,
     /// The program's types, and those of its instances.
     types: TypeTable,
-    /// What the type parameters are in the instance that is being lowered.
+    /// The type arguments of the instance that is being lowered.
     env: Env,
     tys: Vec<Option<ir::Ty>>,
-    /// How many structs of each name there are: names are unique in the graph.
+    /// The number of structs with each name, as names are unique in the graph.
     struct_names: rustc_hash::FxHashMap<String, u32>,
     /// Structs and enums declared in the graph that have no fields there yet.
     fields_missing: Vec<(Ty, ir::StructId)>,
-    /// Generic types reported as endless.
+    /// Generic types that have been reported as endless.
     deep_types: rustc_hash::FxHashSet<String>,
-    /// In which fields of its struct the parts of an enum's options are.
+    /// For each enum type, by option, the struct fields that hold the option's parts.
     layouts: rustc_hash::FxHashMap<Ty, Arc<[Vec<u64>]>>,
-    /// How many initializers of statics are under way.
+    /// The number of nested initializers of statics.
     init_depth: u32,
-    /// How many calls the filter being lowered has had.
+    /// The number of calls in the filter that is being lowered.
     filter_calls: u32,
     fn_vals: rustc_hash::FxHashMap<InstanceKey, Val>,
     instances: instances::Instances,
     demands: instances::Demands,
-    /// A generic function value was used with types that it has no instance for yet.
+    /// A generic function value was used with types for which it has no instance yet.
     missed_instance: bool,
     /// Signed arithmetic is modulo 2ⁿ.
     wrap: bool,
     globals: Vec<Option<Global>>,
     inits: Vec<InitState>,
     vars: Vec<Var>,
-    /// What variables were before, for going back.
+    /// The earlier states of variables, for undoing changes.
     log: Vec<(LocalId, Var)>,
     in_memory: Vec<bool>,
     loops: Vec<LoopState>,
@@ -203,13 +205,13 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
-        // A function may be called in several filters, each of which meets its faults.
+        // A function may be called in several filters, each of which would report its errors.
         if self.mode != Mode::Filter || !self.sink.diagnostics.contains(&diagnostic) {
             self.sink.push(diagnostic);
         }
     }
 
-    /// Lowers the roots and all they reach.
+    /// Lowers the roots and everything reachable from them.
     fn run(&mut self) {
         let mut symbols = rustc_hash::FxHashMap::default();
         for id in 0..self.p.fns.len() {
@@ -229,7 +231,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
                 self.w.cont_mut(k).linkage = Linkage::Exported(symbol).into();
             }
         }
-        // Faults in statics are found though nobody uses them.
+        // Lower unused statics too, so that errors in them are reported.
         for id in 0..self.p.statics.len() {
             let info = &self.p.statics[id];
             if info.module >= self.p.n_libraries && !info.generic {
@@ -295,7 +297,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.w.types.cn(&tys)
     }
 
-    /// What a return continuation takes for a result of type `ty`.
+    /// The types that a return continuation takes for a result of type `ty`.
     fn parts(&self, ty: Ty) -> Vec<Ty> {
         match self.kind(ty) {
             Kind::Tuple(parts) => parts.to_vec(),
@@ -304,7 +306,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         }
     }
 
-    /// The value of type `ty` from what a return continuation got.
+    /// The value of type `ty` that is made of a return continuation's arguments.
     fn join_parts(&mut self, vals: &[Val], ty: Ty) -> Val {
         match self.kind(ty) {
             Kind::Tuple(_) => self.w.op(Op::Tuple, vals),
@@ -330,7 +332,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
 
     // Code.
 
-    /// Whether code is being made that can run.
+    /// Whether the code being lowered can be reached.
     fn alive(&self) -> bool {
         self.cur.is_some() || self.mode != Mode::Code
     }
@@ -341,13 +343,13 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.w.declare(name, ty, &["m"])
     }
 
-    /// Code goes to `k` from now on.
+    /// Makes `k` the current continuation.
     fn go_on_in(&mut self, k: Cont) {
         let mem = self.w.param(k, 0);
         self.cur = Some(Cur { k, mem });
     }
 
-    /// Ends the current continuation with a call; `args` without `mem`.
+    /// Ends the current continuation with a call. `args` are without `mem`.
     fn end(&mut self, callee: Val, args: &[Val]) {
         let Some(cur) = self.cur.take() else { return };
         let mut all = Vec::with_capacity(args.len() + 1);
@@ -372,7 +374,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.end(callee, &[cond, then, otherwise]);
     }
 
-    /// The memory, where there is one; otherwise what needs it is an error.
+    /// The current memory. Where there is none, reports an error for the code that needs it.
     fn mem(&mut self, span: Span) -> Option<Val> {
         match self.mode {
             Mode::Code => self.cur.map(|c| c.mem),
@@ -409,7 +411,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         }
     }
 
-    /// The variable `id` begins, with this value.
+    /// Declares the variable `id` with this value.
     fn bind(&mut self, id: LocalId, val: Val) {
         let local = self.p.local(id);
         if !self.in_memory[id.0 as usize] {
@@ -421,7 +423,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.set_var(id, Var { val, ptr: Some(ptr) });
     }
 
-    /// The address of a new slot with this value in it.
+    /// The address of a new slot that contains this value.
     fn slot(&mut self, val: Val) -> Val {
         let Some(cur) = self.cur else {
             let ty = self.w.ty(val);
@@ -487,7 +489,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             }
             Some(k)
         } else {
-            // The value, if there is one, goes to the last parameter.
+            // The value, if there is one, is passed to the last parameter.
             match (def.param_tys.last().map(|t| self.kind(*t)), vals.last()) {
                 (Some(Kind::Fn(_, r)), Some(&k)) if r == TypeTable::NEVER => Some(k),
                 _ => None,
@@ -498,7 +500,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         (self.cur, self.mode) = old;
     }
 
-    /// Where a parameter is restricted, addresses are told apart by the parameters that they come from.
+    /// For restricted parameters, marks addresses by the parameter that they come from.
     fn restrict(&mut self, def: &Def, vals: &mut [Val]) {
         let is_address: Vec<bool> = vals.iter().map(|&v| self.w.types.pointee(self.w.ty(v)).is_some()).collect();
         let restricted = || def.params.iter().zip(&is_address).enumerate().filter(|(_, (p, _))| p.restrict);
@@ -594,7 +596,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.w.global_val(global)
     }
 
-    /// Lowers the initializer unless that is under way.
+    /// Lowers an initializer, unless that is already in progress.
     fn init(&mut self, id: StaticId, global: Global) {
         if self.inits[id.0 as usize] != InitState::Fresh {
             return;
@@ -628,7 +630,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.inits[id.0 as usize] = InitState::Done;
     }
 
-    /// A function that returns what an initializer computes.
+    /// Makes a function that returns the value of an initializer.
     fn computed(&mut self, ty: Ty, init: ExprId) -> Val {
         self.mode = Mode::Code;
         let (mem, ty) = (self.w.types.mem(), self.ir_ty(ty));
@@ -689,7 +691,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
     }
 }
 
-/// What defines a continuation in the source.
+/// The definition of a continuation in the source.
 struct Def<'d> {
     k: Cont,
     ty: Ty,

@@ -1,4 +1,4 @@
-//! Places: addresses where there are any, parts of values where a variable is one.
+//! Places: addresses where they exist, parts of values where a variable is a value.
 
 use super::*;
 use nyala_syntax::ast::{ExprKind, UnaryOp};
@@ -12,7 +12,7 @@ pub(super) enum Place {
     },
 }
 
-/// What an expression is made of when it is read.
+/// The source of an expression's value.
 enum Source {
     Ptr(Val),
     Val(Val),
@@ -21,7 +21,7 @@ enum Source {
 impl Lowerer<'_, '_, '_> {
     pub(super) fn load(&mut self, ptr: Val, span: Span) -> Val {
         if self.mode != Mode::Code {
-            // What an immutable static begins with is a constant.
+            // The initial value of an immutable static is a constant.
             let undef_mem = self.w.types.mem();
             let mem = self.w.undef(undef_mem);
             let val = self.w.op(Op::Load, &[mem, ptr]);
@@ -42,7 +42,7 @@ impl Lowerer<'_, '_, '_> {
         }
     }
 
-    /// The index and the length if an address is beyond the end of an array.
+    /// The index and the length, if an address is beyond the end of an array.
     fn beyond_end(&self, ptr: Val) -> Option<(i64, u64)> {
         let &[array, idx] = self.w.args(ptr) else { return None };
         let n = self.w.types.n_parts(self.w.types.pointee(self.w.ty(array))?)?;
@@ -55,7 +55,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.op(Op::Lea, &[ptr, idx])
     }
 
-    /// The pointer that `e`, of pointer type, is, with further pointers followed.
+    /// The value of `e`, which is a pointer. If it points to a pointer, that one is followed, and so on.
     fn pointer(&mut self, e: ExprId) -> Val {
         let span = self.ast()[e].span;
         let mut ptr = self.value(e);
@@ -72,7 +72,7 @@ impl Lowerer<'_, '_, '_> {
         matches!(self.kind(ty), Kind::Ptr { .. })
     }
 
-    /// `addressed`: an address is preferred to a value.
+    /// The source of `e`'s value. With `addressed`, an address is preferred to a value.
     fn source(&mut self, e: ExprId, addressed: bool) -> Source {
         let span = self.ast()[e].span;
         match &self.ast()[e].kind {
@@ -155,7 +155,7 @@ impl Lowerer<'_, '_, '_> {
         }
     }
 
-    /// As [`Self::source`], but of an expression that may be adjusted.
+    /// Like [`Self::source`], for an expression that may be converted.
     fn source_of(&mut self, e: ExprId, addressed: bool) -> Source {
         if self.p.adjust.contains_key(&self.g(e)) || !self.alive() {
             return Source::Val(self.value(e));
@@ -213,7 +213,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.as_lit(val).is_none()
     }
 
-    /// A place that is assigned.
+    /// The place of the target of an assignment.
     pub(super) fn place(&mut self, e: ExprId) -> Place {
         let span = self.ast()[e].span;
         match &self.ast()[e].kind {
@@ -292,7 +292,7 @@ impl Lowerer<'_, '_, '_> {
             }
             Place::Part { local, path } => {
                 let Some(old) = self.vars[local.0 as usize].val else { return };
-                // The aggregates on the way down, then what they are with the part replaced.
+                // Collect the aggregates on the way down, then rebuild them with the part replaced.
                 let mut aggs = vec![old];
                 for &idx in path.iter().take(path.len().saturating_sub(1)) {
                     let agg = aggs[aggs.len() - 1];

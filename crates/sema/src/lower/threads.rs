@@ -1,6 +1,6 @@
-//! `parallel`, `spawn` and `sync` (`001` 5.1; `docs/design/targets.md`, Launches on the CPU). Apart from the other intrinsics,
-//! because they make functions: the runtime calls a parallel body for ranges, so the loop over one range is made here, where
-//! it can be optimized together with the body.
+//! `parallel`, `spawn` and `sync` (`001` 5.1; `docs/design/targets.md`, Launches on the CPU). Separate from the other
+//! intrinsics, because they make functions. The runtime calls a parallel body for ranges, so the loop over one range is
+//! made here, where it can be optimized together with the body.
 //!
 //! ```text
 //! parallel(n, a, b, body)      parallel(m, n, a, b, range, k)
@@ -14,13 +14,13 @@
 use super::*;
 
 impl Lowerer<'_, '_, '_> {
-    /// Iterations `bounds[1] .. bounds[2]` of `body` on `bounds[0]` threads.
+    /// Runs the iterations `bounds[1] .. bounds[2]` of `body` on `bounds[0]` threads.
     pub(super) fn parallel(&mut self, bounds: [Val; 3], body: Val, span: Span) -> Val {
         self.ranges(bounds, span, &mut |l, i| l.call_body(body, &[i]));
         self.w.unit()
     }
 
-    /// A parallel loop around code.
+    /// Makes a parallel loop around code.
     pub(super) fn ranges(&mut self, bounds: [Val; 3], span: Span, body: &mut dyn FnMut(&mut Self, Val)) {
         if self.mem(span).is_none() {
             return;
@@ -46,7 +46,7 @@ impl Lowerer<'_, '_, '_> {
         self.launch(Builtin::Parallel, &[n, from, to, range]);
     }
 
-    /// Starts a thread; its handle.
+    /// Starts a thread. Returns its handle.
     pub(super) fn spawn(&mut self, body: Val, span: Span) -> Val {
         let i32 = self.w.types.i32();
         if self.mem(span).is_none() {
@@ -65,7 +65,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.unit()
     }
 
-    /// Calls a builtin whose last argument is where to go on.
+    /// Calls a builtin whose last argument is the continuation to go on with.
     pub(super) fn launch(&mut self, builtin: Builtin, args: &[Val]) {
         let next = self.block("k");
         let callee = self.w.builtin(builtin);
@@ -75,7 +75,7 @@ impl Lowerer<'_, '_, '_> {
         self.go_on_in(next);
     }
 
-    /// Calls a function of the runtime; its result, or `()`.
+    /// Calls a function of the runtime. Returns its result, or `()` if it has none.
     pub(super) fn call_symbol(&mut self, symbol: &str, args: &[Val], result: Option<ir::Ty>) -> Val {
         let mem = self.w.types.mem();
         let mut tys = vec![mem];

@@ -1,4 +1,4 @@
-//! `simd` values, `~e`, atomic operations, `asm`: what is an operation of the graph, or nearly.
+//! Constructs that are one operation of the graph, or nearly: `simd` values, `~e`, atomic operations, `asm`.
 
 use super::*;
 use crate::intrinsics::Intrinsic;
@@ -23,7 +23,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.op_ty(Op::Array, ty, &parts)
     }
 
-    /// A number of this type, or a vector of it in every lane.
+    /// A number of this type. For a vector type, the number in every lane.
     pub(super) fn number(&mut self, ty: ir::Ty, n: i32) -> Val {
         let bits = match self.w.types.lane_prim(ty) {
             Some(prim) if prim.is_float() => float_bits(prim, n.into()),
@@ -42,8 +42,8 @@ impl Lowerer<'_, '_, '_> {
         self.arithmetic(Op::Sub, zero, val)
     }
 
-    /// An operation that may overflow if its operands are signed: not where wrapping is asked for, then it is done without
-    /// sign.
+    /// An arithmetic operation, which may overflow if its operands are signed. If wrapping is asked for, it is computed
+    /// on unsigned operands instead.
     pub(super) fn arithmetic(&mut self, op: Op, a: Val, b: Val) -> Val {
         let ty = self.w.ty(a);
         let signed = self.w.types.lane_prim(ty).filter(|p| p.is_signed());
@@ -65,7 +65,7 @@ impl Lowerer<'_, '_, '_> {
         self.w.op_ty(Op::Cast, ty, &[result])
     }
 
-    /// `~e`, `~[n: T]`: memory of the heap, of type `ty`.
+    /// `~e`, `~[n: T]`: allocates on the heap. `ty` is the type of the result.
     pub(super) fn own(&mut self, inner: ExprId, ty: Ty, e: ExprId) -> Val {
         let span = self.ast()[e].span;
         let ptr_ty = self.ir_ty(ty);
@@ -101,10 +101,10 @@ impl Lowerer<'_, '_, '_> {
         ptr
     }
 
-    /// Atomic operations; what their declaration has besides the operands (the scope) is left out.
+    /// Lowers an atomic operation. Arguments beyond its operands, such as the scope, are dropped.
     pub(super) fn atomic(&mut self, op: Op, vals: &[Val], ty: ir::Ty, span: Span) -> Val {
         let n = op.arity() as usize - 1;
-        // The scope may be left out.
+        // The declaration may omit the scope.
         let (Some(mem), true) = (self.mem(span), vals.len() + 1 >= n) else { return self.w.undef(ty) };
         let mut args = vec![mem];
         args.extend(vals.iter().take(n));
@@ -130,7 +130,7 @@ impl Lowerer<'_, '_, '_> {
         val
     }
 
-    /// Stores past the caches, prefetches, promised alignments.
+    /// Lowers stores that bypass the caches, prefetches, and promised alignments.
     pub(super) fn memory_hint(&mut self, intrinsic: &Intrinsic, vals: &[Val], ty: ir::Ty, span: Span) -> Val {
         let made = match (intrinsic, vals) {
             (Intrinsic::AssumeAligned, [ptr, n]) => {
@@ -170,8 +170,9 @@ impl Lowerer<'_, '_, '_> {
         self.w.unit()
     }
 
-    /// `asm("…" : outs : ins : clobbers : options)`: a call of a continuation that the assembly is. Inputs and addresses of
-    /// operands in memory are arguments, outputs in registers results, which are stored to their places afterwards.
+    /// `asm("…" : outs : ins : clobbers : options)`: a call of a continuation that stands for the assembly. Inputs and
+    /// addresses of operands in memory are its arguments. Outputs in registers are its results, which are then stored
+    /// to their places.
     pub(super) fn asm(&mut self, asm: &Asm, span: Span) -> Val {
         let unit = self.w.unit();
         let mut constraints: Vec<String> = Vec::new();

@@ -1,16 +1,16 @@
-//! Types with something else in place of parts: variables that have a type, type parameters, the parameters of generic
-//! function types; and whether one type may be another with such a replacement.
+//! Substitution in types: of variables that have a type, of type parameters, and of the parameters of generic function
+//! types. Also decides whether a substitution can make one type equal to another.
 
 use super::*;
 
 impl TypeTable {
-    /// The type with all variables replaced that have one.
+    /// The type with all bound variables replaced.
     pub fn resolve(&mut self, ty: Ty) -> Ty {
         let mut memo = FxHashMap::default();
         self.map(ty, &mut memo, &|t, ty| !t.has_var[ty.0 as usize], &|_, _| None)
     }
 
-    /// The type with `args` for the type parameters `params`.
+    /// The type with the type parameters `params` replaced by `args`.
     pub fn instantiate(&mut self, ty: Ty, params: &[ParamId], args: &[Ty]) -> Ty {
         if params.is_empty() || !self.has_param(ty) {
             return ty;
@@ -23,7 +23,7 @@ impl TypeTable {
         })
     }
 
-    /// The generic function type over `params`, with these bounds, of a function type that contains them.
+    /// The generic function type over `params`, with these bounds, from a function type that contains the parameters.
     pub fn generic(&mut self, params: &[ParamId], bounds: &[Vec<TraitRef>], ty: Ty) -> Ty {
         let of_bounds = bounds.iter().flatten().flat_map(|b| b.args.iter());
         let level = of_bounds.chain([&ty]).map(|t| self.levels[t.0 as usize]).max().unwrap_or(0).saturating_add(1);
@@ -41,7 +41,8 @@ impl TypeTable {
         bounds.iter().map(|b| of(self, b)).collect()
     }
 
-    /// The function type that the generic type `ty` is for these arguments, and the bounds of each.
+    /// The function type that results from applying the generic type `ty` to these arguments, and the bounds of each
+    /// argument.
     pub fn open(&mut self, ty: Ty, args: &[Ty]) -> (Vec<Vec<TraitRef>>, Ty) {
         let Kind::Generic(bounds, body) = self.kind(ty) else { return (Vec::new(), ty) };
         let level = self.levels[self.shallow(ty).0 as usize];
@@ -77,7 +78,8 @@ impl TypeTable {
         false
     }
 
-    /// The type with parts replaced: `done` says of which types nothing is, `f` what a kind becomes.
+    /// The type with parts replaced. `done` says in which types nothing is to be replaced; `f` returns the replacement
+    /// of a kind, if it has one.
     fn map(
         &mut self,
         ty: Ty,
@@ -153,7 +155,8 @@ impl TypeTable {
         new
     }
 
-    /// The generic type of parts in which its parameters have this level, which may not be the right one any more.
+    /// The generic type made of parts in which its parameters have the level `old`, which may no longer be the right
+    /// one.
     fn relevel(&mut self, old: u8, bounds: Vec<Arc<[TraitRef]>>, body: Ty) -> Ty {
         let args = bounds.iter().flat_map(|b| b.iter()).flat_map(|b| b.args.iter());
         let new = args.chain([&body]).map(|t| self.levels[t.0 as usize]).max().unwrap_or(0).saturating_add(1);
@@ -198,8 +201,8 @@ impl TypeTable {
         out
     }
 
-    /// Whether `ty` may be an instance of `pattern`, in which `holes` stand for any types. Variables of `ty` may get types
-    /// that fit; nothing is bound.
+    /// Whether `ty` may be an instance of `pattern`, in which `holes` stand for any types. Variables in `ty` may stand
+    /// for any types that fit, but are not bound.
     pub fn may_match(&mut self, pattern: Ty, ty: Ty, holes: &mut FxHashMap<ParamId, Ty>) -> bool {
         let (pattern, ty) = (self.shallow(pattern), self.shallow(ty));
         if ty == TypeTable::ERROR || pattern == TypeTable::ERROR {

@@ -1,9 +1,9 @@
 //! Budgets, and the units that they belong to. A unit is the code of a root, or of a function that captures nothing and
-//! is called with nothing specialized. Budgets, and what one round tells the next, belong to units: what becomes of a
-//! function does not depend on how many others there are. A budget of all units together only ends with a diagnostic.
+//! is called with nothing specialized. Budgets and hints belong to units, so that the result for one function does not
+//! depend on how many others there are. Spending the budget of all units together only leads to a diagnostic.
 //!
-//! A unit that is left, because its budget is spent or because it found enough for another round, leaves the others alone:
-//! they are evaluated to their ends, and may find more for the next round.
+//! A unit is abandoned when its budget is spent, or when it has found enough for another round. The other units are
+//! still evaluated to their ends, and may find more for the next round.
 
 use super::{Evaluator, memory};
 use crate::facts::is_function;
@@ -13,44 +13,45 @@ use nyala_ir::{Cont, Val};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Bodies entered, in one unit ([`Budget::unit`]).
+/// Limit on the bodies entered in one unit ([`Budget::unit`]).
 const MAX_REDUCTIONS: u64 = 50_000_000;
-/// Nodes of the residual graph, in one unit.
+/// Limit on the nodes of the residual graph in one unit.
 const MAX_NODES: u64 = 20_000_000;
-/// All units together may have this many times what one may have.
+/// The limit of all units together, as a multiple of that of one unit.
 const MAX_UNITS: f64 = 1.5;
-/// Blocks made of one continuation, in one unit.
+/// Limit on the blocks made of one continuation in one unit.
 const MAX_BLOCKS_PER_CONT: u64 = 250_000;
-/// Bytes of the operands of nodes, and of what is known of memory, all units together: large arrays are few nodes.
+/// Limit on the bytes of operands of nodes and of known contents of memory, for all units together. Large arrays have
+/// many bytes and few nodes.
 const MAX_BYTES: u64 = 1 << 30;
-/// A round in which a recursion was found to drift is only gone through for what else it finds: a unit is left once it has
-/// this many times the nodes that it had when it found something last, but for small ones.
+/// Once a recursion was found to drift, a round only goes on for what else it may find. A unit is then abandoned when
+/// its nodes have grown by this factor since its last finding, unless it is small.
 const MAX_GROWTH: u64 = 4;
 const MIN_GROWN: u64 = 5_000;
 
-/// Unfolds of recursive continuations kept for the report of a divergence.
+/// The number of unfolded recursive calls that are kept for the report of a divergence.
 const CHAIN: usize = 1024;
 
 /// A call for the report of a divergence, and its arguments.
 type Link = (Cont, Span, Vec<String>);
 
-/// What the evaluation of a unit took so far, in this round.
+/// The resources that the evaluation of a unit has used in this round.
 #[derive(Clone, Default)]
 pub(super) struct Unit {
     pub nodes: u64,
     pub reductions: u64,
-    /// The most that one continuation has.
+    /// The largest number of blocks that one continuation has.
     pub blocks: u64,
-    /// Nodes at which to look for functions with too many copies.
+    /// The number of nodes at which to search for functions with too many copies.
     pub next_look: u64,
-    /// Nodes when a recursion was last found to drift.
+    /// The number of nodes when a recursion was last found to drift.
     pub last_found: Option<u64>,
-    /// It is not evaluated any further; if because a budget is spent.
+    /// It is not evaluated any further. If a budget is the reason, `is_spent` is set too.
     pub is_left: bool,
     pub is_spent: bool,
 }
 
-/// What the evaluation took, and may take.
+/// The resources that the evaluation has used, and its limits.
 pub(super) struct Budget {
     /// Multiplies all limits.
     scale: f64,
@@ -59,25 +60,25 @@ pub(super) struct Budget {
     /// The root, or the function that captures nothing and has nothing specialized, whose code is evaluated.
     pub unit: Cont,
     pub units: SideTable<Cont, Unit>,
-    /// Nodes and reductions that were there when it was told last what the unit has.
+    /// The totals of nodes and reductions when the unit's counts were last updated.
     counted: (u64, u64),
     /// Blocks of each continuation in each unit.
     blocks: FxHashMap<(Cont, Cont), u64>,
     /// See [`MAX_BYTES`].
     pub max_bytes: u64,
-    /// There is another round for what is found.
+    /// Whether there is another round that can use new hints.
     pub may_start_again: bool,
-    /// A budget will soon be spent: calls are noted for the report.
+    /// Whether a budget will soon be spent: from then on, calls are noted for the report.
     pub near_end: bool,
-    /// The last of them.
+    /// The last calls noted.
     chain: VecDeque<Link>,
 }
 
-/// A limit that was passed.
+/// A limit that was exceeded.
 struct Spent {
     what: &'static str,
     limit: u64,
-    /// The limit of all units together.
+    /// Whether it is the limit of all units together.
     is_total: bool,
 }
 
@@ -105,7 +106,7 @@ impl Budget {
         self.scaled(MAX_REDUCTIONS).saturating_sub(self.units[self.unit].reductions)
     }
 
-    /// Adds what was made since the last time to what the unit has, now that the graph has this size.
+    /// Adds the work since the last update to the unit's counts. `size` is the present size of the graph.
     fn count(&mut self, size: u64) {
         let unit = &mut self.units[self.unit];
         unit.nodes += size.saturating_sub(self.counted.0);
@@ -133,7 +134,7 @@ impl Budget {
         self.units[unit].blocks = self.units[unit].blocks.max(*n_blocks);
     }
 
-    /// Of the last calls before a budget is spent; describing all of them would cost too much.
+    /// Notes a call shortly before a budget is spent. Describing all calls would cost too much.
     pub fn note_call(&mut self, k: Cont, args: Vec<String>, origin: Span) {
         if self.chain.len() == CHAIN {
             self.chain.pop_front();
@@ -141,7 +142,7 @@ impl Budget {
         self.chain.push_back((k, origin, args));
     }
 
-    /// The first limit that was passed, by a graph of this size with so many bytes.
+    /// The first limit that is exceeded by a graph of `size` nodes with `bytes` bytes.
     fn spent(&self, size: u64, bytes: u64) -> Option<Spent> {
         let unit = &self.units[self.unit];
         let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
@@ -162,7 +163,7 @@ impl Budget {
     fn is_nearly_spent(&self, size: u64, bytes: u64) -> bool {
         let unit = &self.units[self.unit];
         let (max_reductions, max_nodes) = (self.scaled(MAX_REDUCTIONS), self.scaled(MAX_NODES));
-        // A part of small budgets only: what is shown for the report takes longer than to evaluate it.
+        // For small budgets, the margin is only a part of them: describing calls takes longer than evaluating them.
         let is_near = |spent: u64, max: u64, margin: u64| spent + margin.min(max / 4) > max;
         is_near(unit.reductions, max_reductions, 4096)
             || is_near(unit.nodes, max_nodes, 40_000)
@@ -172,7 +173,7 @@ impl Budget {
             || is_near(bytes, self.max_bytes, self.max_bytes)
     }
 
-    /// Whether to look for functions with too many copies: now and then.
+    /// Whether to search for functions with too many copies, which is done at growing intervals.
     fn is_time_to_look(&mut self) -> bool {
         let first = self.scaled(MAX_NODES) / 100;
         let unit = &mut self.units[self.unit];
@@ -184,13 +185,13 @@ impl Budget {
     }
 }
 
-/// What all units together may have, where one may have `max`.
+/// The limit of all units together, where that of one unit is `max`.
 fn of_all(max: u64) -> u64 {
     (max as f64 * MAX_UNITS) as u64
 }
 
 impl Evaluator<'_> {
-    /// The unit in which a function is evaluated that is called from the present one.
+    /// The unit in which a function is evaluated that is called from the current unit.
     pub(super) fn unit_of(&self, k: Cont, mask: u64, captures_nothing: bool) -> Cont {
         match mask == 0 && captures_nothing && is_function(self.source, k) {
             true => k,
@@ -235,7 +236,7 @@ impl Evaluator<'_> {
             calls.push(args);
             *last = *span;
         }
-        // The one that counts, if there is one; or that has the most numbers.
+        // Prefer a continuation with a counting argument, then the one with the most numbers.
         let rank = |k: Cont, calls: &[&[String]]| {
             let counts = whistle::counts(&whistle::last_calls(calls));
             let (numbers, _) = whistle::numbers(calls);

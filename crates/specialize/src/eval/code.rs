@@ -1,5 +1,5 @@
-//! Continuations of the source as the evaluator runs them: operations in order, operands by number. Made when one is
-//! entered first.
+//! Continuations of the source in the form in which the evaluator runs them: operations in order, operands by number.
+//! The code of a continuation is made when it is first entered.
 
 use super::call::Rules;
 use super::computed::Computable;
@@ -11,30 +11,30 @@ use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// Structs and tuples with more parts are nodes of the residual graph.
+/// Structs and tuples with more parts are always nodes of the residual graph.
 pub(super) const MAX_PARTS: usize = 64;
-/// Values in a frame that the targets of a branch share.
+/// Limit on the values of a frame that the targets of a branch share.
 const MAX_SHARED: usize = 64;
 
-/// A *frame* has the values of the free values, then of the parameters, then of the operations.
+/// The code of a continuation. Its *frame* holds the free values, then the parameters, then the results of operations.
 pub(super) struct Code {
     pub cont: Cont,
     pub n_free: usize,
     pub rules: Rules,
     pub insts: Vec<Inst>,
-    /// Types by place in the frame.
+    /// Types by slot of the frame.
     pub tys: Vec<Ty>,
     pub callee: Operand,
-    /// Calls of what is decided here, without a look at values.
+    /// The kind of the call, as far as it can be determined without values.
     pub target: Target,
     pub args: Vec<Operand>,
     pub arg_tys: Vec<Ty>,
     pub origin: Span,
-    /// The targets of a branch as code that goes on in the branch's own frame, on false and on true.
+    /// The code of a branch's targets, for false and for true, which goes on in the branch's own frame.
     pub targets: [OnceCell<Option<Rc<Code>>>; 2],
-    /// The call may be computed as a whole.
+    /// Set if the call may be computed as a whole.
     pub computable: Option<Box<Computable>>,
-    /// Places of values, for the targets of a branch.
+    /// The slots of values, for the targets of a branch.
     pub slots: FxHashMap<Val, u32>,
 }
 
@@ -43,13 +43,13 @@ pub(super) struct Inst {
     pub source: Val,
     pub args: Vec<Operand>,
     pub kind: InstKind,
-    /// The operands of what is computed from one or two numbers.
+    /// The operands of an operation that computes with one or two numbers.
     pub numbers: [Number; 2],
 }
 
 #[derive(Clone, Copy)]
 pub(super) enum Number {
-    /// If what is there is one.
+    /// A slot, which may or may not hold a number.
     Slot(u32),
     Lit(u64),
     No,
@@ -57,25 +57,25 @@ pub(super) enum Number {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum InstKind {
-    /// On numbers of one type.
+    /// Arithmetic on numbers of one type.
     Arith(Prim),
     Compare(Prim),
     Cast(Prim, Prim),
     Divide(Op, Prim),
     Select,
     Known,
-    /// A struct or tuple.
+    /// Makes a struct or tuple.
     Parts(Ty),
-    /// A part of one, by a literal index.
+    /// Extracts a part of a struct or tuple, at a literal index.
     Part(u32),
     WithPart(u32),
-    /// Whatever is at an address stands for an element of so many leaves, with the number of elements.
+    /// Computes the address of an array element. Has the number of leaves of an element, and the number of elements.
     Element(u32, u64),
-    /// The part of a struct that begins at that leaf.
+    /// Computes the address of a struct's part, which begins at that leaf.
     Field(u32),
-    /// `&[T * n]` as `&[T]`.
+    /// Casts `&[T * n]` to `&[T]`.
     Elements,
-    /// Of a struct of so many parts; of a number or address if there are none.
+    /// Loads a struct with that many parts. 0 parts stand for a number or an address.
     Load(u32),
     Store(u32),
     Other,
@@ -83,17 +83,17 @@ pub(super) enum InstKind {
 
 #[derive(Clone)]
 pub(super) enum Operand {
-    /// A place of the frame.
+    /// A slot of the frame.
     Slot(u32),
     Const(Value, Ty),
-    /// A closure of values in the frame.
+    /// A closure that captures these slots of the frame.
     Closure(Cont, Rc<[u32]>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     Branch,
-    /// The callee as it is, or by `@@`.
+    /// A call of the callee, plain or by `@@`.
     Call {
         unfold: bool,
     },
@@ -102,7 +102,7 @@ pub(super) enum Target {
 }
 
 impl Evaluator<'_> {
-    /// The code of a continuation with a body.
+    /// The code of a continuation. `None` if it has no body.
     pub(super) fn code(&mut self, k: Cont) -> Option<Rc<Code>> {
         if let Some(code) = &self.cache.codes[k] {
             return Some(code.clone());
@@ -112,7 +112,8 @@ impl Evaluator<'_> {
         Some(code)
     }
 
-    /// The code of a branch's target in the frame of the branch, if it is called here only and the frame is small.
+    /// The code of a branch's target that goes on in the frame of the branch. `None` unless the target is simple and
+    /// the frame is small.
     pub(super) fn target_code(&mut self, code: &Code, bit: usize) -> Option<Rc<Code>> {
         let made = code.targets[bit].get_or_init(|| {
             let Operand::Closure(k, _) = code.args[3 - bit] else { return None };
@@ -123,7 +124,7 @@ impl Evaluator<'_> {
         made.clone()
     }
 
-    /// In a frame of its own, or behind what is in the frame of `around`.
+    /// Compiles a continuation, in a frame of its own, or in one that extends the frame of `around`.
     fn compile(&mut self, k: Cont, around: Option<&Code>) -> Option<Code> {
         let source = self.source;
         let body = source.body(k)?;
@@ -147,7 +148,7 @@ impl Evaluator<'_> {
         }
         let mut callee = body.callee;
         let mut target = Target::Call { unfold: false };
-        // Where several continuations use it, `unfold` itself may be what is captured.
+        // If several continuations use the `unfold`, its result itself may be what they capture.
         while let (true, Some(&inner)) = (source.is_op(callee, Op::Unfold), source.args(callee).first())
             && (compiler.slots.contains_key(&inner) || !matches!(source.node(inner), Node::Param(..) | Node::Op(_)))
         {
@@ -187,13 +188,13 @@ impl Evaluator<'_> {
         })
     }
 
-    /// The operand for a value; operations without a place get one.
+    /// The operand for a value. Operations that have no slot yet are compiled first.
     fn operand(&mut self, c: &mut Compiler, root: Val) -> Operand {
         let source = self.source;
         let mut stack = std::mem::take(&mut c.stack);
         stack.push((root, false));
         while let Some((v, ready)) = stack.pop() {
-            // What has no operands is a constant.
+            // An operation without operands is a constant.
             let is_open = !c.slots.contains_key(&v) && !source.args(v).is_empty();
             let Some(op) = source.as_op(v).filter(|_| is_open) else { continue };
             if !ready {
@@ -214,7 +215,7 @@ impl Evaluator<'_> {
                 Op::Select => Some(InstKind::Select),
                 Op::Known => Some(InstKind::Known),
                 Op::Load => self.contents(source.ty(v)).map(InstKind::Load),
-                // Those past the caches are never pending.
+                // Stores that bypass the caches are never pending.
                 Op::Store if source.is_fast(v) => None,
                 Op::Store => self.contents(source.ty(source.args(v)[2])).map(InstKind::Store),
                 _ => self.structure(op, v),
@@ -224,7 +225,7 @@ impl Evaluator<'_> {
                 Some(Operand::Const(Value::Lit(bits), _)) => Number::Lit(*bits),
                 _ => Number::No,
             };
-            // Memory comes before what is divided.
+            // For divisions, the first operand is memory.
             let first = matches!(kind, Some(InstKind::Divide(..))) as usize;
             let numbers = [number(first), number(first + 1)];
             c.insts.push(Inst { op, source: v, args, kind: kind.unwrap_or(InstKind::Other), numbers });
@@ -234,7 +235,8 @@ impl Evaluator<'_> {
         self.simple_operand(c, root)
     }
 
-    /// Parts of a struct of few numbers and addresses, none of one of these. `None`: values of other types are nodes.
+    /// The number of parts of a struct that has few parts, all of them numbers or addresses; 0 for a number or an
+    /// address. `None`: values of other types are nodes.
     fn contents(&self, ty: Ty) -> Option<u32> {
         let types = &self.source.types;
         let is_flat = |ty: Ty| matches!(types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. });
@@ -248,7 +250,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Of operations on structs, tuples and addresses.
+    /// The kind of an operation on structs, tuples and addresses.
     fn structure(&mut self, op: Op, v: Val) -> Option<InstKind> {
         let source = self.source;
         let args = source.args(v);
@@ -312,7 +314,7 @@ struct Compiler {
     slots: FxHashMap<Val, u32>,
     tys: Vec<Ty>,
     insts: Vec<Inst>,
-    /// Of `operand`, empty between its calls.
+    /// The work stack of `operand`, kept for its allocation; empty between its calls.
     stack: Vec<(Val, bool)>,
 }
 

@@ -1,17 +1,17 @@
-//! Calls that are *computed*: of functions with loops or recursion, when all that goes in is numbers and nothing in them
-//! is left to decide. The interpreter runs such a call, confined, several times as fast as the machine of the evaluator
-//! could, and what it returns goes on as numbers.
+//! Calls that are *computed* as a whole: calls of functions with loops or recursion whose inputs are known numbers, and
+//! in which nothing is left to decide. The interpreter runs such a call, confined, several times as fast as the
+//! evaluator's own machine could. Its results go on as numbers.
 //!
-//! It is the same number either way, or no number: at whatever undefined behavior the interpreter stops for, and when
-//! the budget is spent, the evaluator goes through the call itself, as if nothing had been tried. A function takes part
+//! The result is the same either way. If the interpreter stops at undefined behavior, or when its budget is spent, the
+//! evaluator goes through the call itself, as if nothing had been tried. A function takes part
 //!
-//! - if it captures nothing, its only parameter with functions is its return continuation, and numbers, or structs and
-//!   arrays of numbers, are all that goes in and comes out; addresses of constants may go in, too;
-//! - if nothing it may come to is seen from outside (foreign functions, globals that change, the heap, atomics), asks
-//!   what the interpreter does not know (`?`, `$`, `static_assert`, `pe_info`), takes addresses for numbers, or would not
-//!   fold (`sin`);
-//! - if, outside of a call by `@`, all functions it may come to have filters that hold when their arguments are known,
-//!   and all loops are recursions of these: where the annotations leave a call, it stays.
+//! - if it captures nothing, its only parameter with functions is its return continuation, and its arguments and
+//!   results are numbers, or structs and arrays of numbers; arguments may also be addresses of constants;
+//! - if no operation that it may reach has effects seen from outside (foreign functions, globals that change, the heap,
+//!   atomics), asks what the interpreter does not know (`?`, `$`, `static_assert`, `pe_info`), uses addresses as
+//!   numbers, or would not fold (`sin`);
+//! - if, outside of a call by `@`, all functions that it may reach have filters that hold when their arguments are
+//!   known, and all loops are recursions of these: a call that the annotations leave residual stays.
 
 use super::Evaluator;
 use super::call::Rules;
@@ -24,22 +24,23 @@ use nyala_interp::{Machine, UNINITIALIZED};
 use nyala_ir::{Builtin, Cont, Linkage, Node, Op, Ty, TyKind, Val, World};
 use std::rc::Rc;
 
-/// Functions whose calls were given up before no more is tried.
+/// The number of functions whose computation may fail before no further call is tried.
 const MAX_FAILURES: u32 = 16;
-/// Words of arguments: they are gone through at each call, in vain if one is not known.
+/// Limit on the words of arguments. They are visited at each call, in vain if one of them is not known.
 const MAX_WORDS: usize = 256;
-/// Constants looked at in one body.
+/// Limit on the constants that are checked in one body.
 const MAX_CONSTANTS: usize = 64;
 
-/// Overflow wraps, as where constants are folded.
+/// In the interpreter, overflow wraps as it does in constant folding.
 static CONFINED: nyala_interp::Options =
     nyala_interp::Options { libraries: Vec::new(), max_steps: None, wrap: true, confined: true, residual: false };
 
 /// How calls of a function are computed.
 pub(super) struct Computable {
-    /// Also outside of a call by `@`.
+    /// Calls are also computed outside of a call by `@`.
     by_filters: bool,
-    /// Behind its parameters the results; calls the return continuation with them.
+    /// Code whose frame has the function's parameters, then the results. It calls the return continuation with the
+    /// results.
     code: Rc<Code>,
     results: Box<[Ty]>,
 }
@@ -47,7 +48,7 @@ pub(super) struct Computable {
 #[derive(Default)]
 pub(super) struct Computer<'a> {
     machine: Option<Machine<'a>>,
-    /// Calls of it were given up.
+    /// Whether the computation of a call of the function was given up.
     has_failed: SideTable<Cont, bool>,
     failures: u32,
     words: Vec<u64>,
@@ -64,7 +65,7 @@ impl Traits {
 }
 
 impl Evaluator<'_> {
-    /// How calls of a function are computed, if ever.
+    /// How calls of a function are computed. `None` if they never are.
     pub(super) fn computable(&mut self, k: Cont, rules: &Rules) -> Option<Box<Computable>> {
         let source = self.source;
         let params = source.params(k);
@@ -106,7 +107,8 @@ impl Evaluator<'_> {
         Some(Box::new(Computable { by_filters: !traits.is_partial, code: Rc::new(code), results }))
     }
 
-    /// Computes a call whose frame has the arguments; the code that goes on with the results, now in the frame too.
+    /// Computes a call whose arguments are in the frame. Returns the code that goes on with the results, which are then
+    /// in the frame too.
     pub(super) fn compute_call(&mut self, code: &Code, frame: &mut Vec<Value>, mode: Mode) -> Option<Rc<Code>> {
         let computable = code.computable.as_ref()?;
         let is_asked = computable.by_filters || matches!(mode, Mode::Run(_));
@@ -121,13 +123,13 @@ impl Evaluator<'_> {
         words.clear();
         let data = 1..frame.len() - 1;
         let is_known = frame[data.clone()].iter().zip(&code.tys[data]).all(|(&v, &ty)| {
-            // An address that is a number is the program's, not the interpreter's.
+            // An address that is a number refers to the program's memory, not to the interpreter's.
             let is_number = matches!(v, Value::Lit(bits) if bits != 0);
             !(is_number && self.source.types.pointee(ty).is_some()) && self.push_words(v, &mut machine, &mut words)
         });
         let results = if is_known { self.compute_words(code.cont, &mut machine, &words) } else { None };
         self.computer.words = words;
-        // After a fault it is of no further use.
+        // A machine that has stopped with a fault is not used again.
         if !self.computer.has_failed[code.cont] {
             self.computer.machine = Some(machine);
         }
@@ -143,7 +145,8 @@ impl Evaluator<'_> {
         Some(computable.code.clone())
     }
 
-    /// The words of a number, of the address of a constant, or of a struct or array of these.
+    /// Appends the words of a number, of the address of a constant, or of a struct or array of these. Returns false for
+    /// other values.
     fn push_words(&mut self, v: Value, machine: &mut Machine, words: &mut Vec<u64>) -> bool {
         match v {
             _ if words.len() > MAX_WORDS => return false,
@@ -158,7 +161,7 @@ impl Evaluator<'_> {
                 let Some(address) = machine.address(g, p.at(), n) else { return false };
                 words.push(address);
             }
-            // Structs are as deep as their types.
+            // The recursion is as deep as the type.
             Value::Parts(c) => {
                 for i in 0..self.plain.parts(c).len() {
                     if !self.push_words(self.plain.parts(c)[i], machine, words) {
@@ -179,9 +182,9 @@ impl Evaluator<'_> {
         true
     }
 
-    /// The results of a call, if it has some.
+    /// Runs a call in the interpreter. Returns the words of its results, if all of them are defined.
     fn compute_words(&mut self, k: Cont, machine: &mut Machine, args: &[u64]) -> Option<Vec<u64>> {
-        // Whoever often tries in vain has ever less time for it.
+        // Each failure halves the time that later attempts may take.
         machine.limit_steps(self.budget.reductions_left() >> self.computer.failures);
         match machine.run(k, args) {
             Ok(results) if !results.contains(&UNINITIALIZED) => {
@@ -220,7 +223,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// What holds of a continuation or of one that it may come to.
+/// The traits of every continuation: its own, and those of the continuations that it may reach.
 fn find_traits(w: &World, facts: &Facts) -> SideTable<Cont, Traits> {
     let mut traits: SideTable<Cont, Traits> = SideTable::default();
     let referrers = facts.nest.referrers();
@@ -246,7 +249,7 @@ fn own_traits(w: &World, facts: &Facts, k: Cont) -> Traits {
     Traits { is_open: is_open(w, facts, k), is_partial, has_loop: is_recursive }
 }
 
-/// Whether calls with known arguments are unfolded because the filters say so.
+/// Whether the filters unfold every call whose arguments are known.
 fn holds_when_known(w: &World, facts: &Facts, k: Cont) -> bool {
     let filter = &w.cont(k).filter;
     let all = filter.all.is_some_and(|f| is_true_when_known(w, f));
@@ -258,7 +261,8 @@ fn holds_when_known(w: &World, facts: &Facts, k: Cont) -> bool {
     all || (n > 1 && n < 64 && mask == (1 << n) - 1)
 }
 
-/// Filters are as deep as their source, which is limited.
+/// Whether a filter is true when all arguments are known. The recursion is as deep as the filter in the source, which
+/// is limited.
 fn is_true_when_known(w: &World, f: Val) -> bool {
     match w.node(f) {
         Node::Lit(bits) => bits == 1,
@@ -269,7 +273,7 @@ fn is_true_when_known(w: &World, f: Val) -> bool {
     }
 }
 
-/// Whether the interpreter does not do what a body says, or not as the evaluator does.
+/// Whether the interpreter cannot execute a body, or not as the evaluator does.
 fn is_open(w: &World, facts: &Facts, k: Cont) -> bool {
     let Some(body) = w.body(k) else { return true };
     if matches!(*w.cont(k).linkage, Linkage::Foreign(_) | Linkage::Asm(_)) {
@@ -283,7 +287,7 @@ fn is_open(w: &World, facts: &Facts, k: Cont) -> bool {
         }
         work.extend(w.args(v));
     }
-    // What no continuation owns: constants.
+    // Values that no continuation owns are constants.
     let mut n = 0;
     while let Some(v) = work.pop() {
         match w.node(v) {

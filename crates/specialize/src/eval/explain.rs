@@ -1,5 +1,6 @@
-//! What fills the [record](crate::record): called where the evaluator has decided something, and only if somebody asked.
-//! Makes no nodes that the evaluator has not made, so that the residual program is the same with and without a record.
+//! Fills the [record](crate::record). The evaluator calls this where it has decided something, and only if a record is
+//! asked for. It makes no nodes that the evaluator has not made, so that the residual program is equal with and without
+//! a record.
 
 use super::Evaluator;
 use super::plain::Value;
@@ -10,13 +11,13 @@ use crate::whistle;
 use nyala_base::SideTable;
 use nyala_ir::{Cont, Effect, Node, Op, Val, World};
 
-/// Values looked at to find out what is not known of one.
+/// Limit on the values that are searched for an unknown part of a value.
 const MAX_LOOKED_AT: usize = 100;
-/// Parts of an example, at most so deep and so many.
+/// Limits on the depth and the number of the parts in an example.
 const MAX_DEPTH: usize = 3;
 const MAX_PARTS: usize = 8;
 
-/// What stands before a call.
+/// The annotation before a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
     Plain,
@@ -25,7 +26,7 @@ pub(super) enum Mark {
     Halt,
 }
 
-/// What led to a decision about a call.
+/// The facts that led to a decision about a call.
 #[derive(Clone, Copy)]
 pub(super) struct Reasons {
     pub mark: Mark,
@@ -33,14 +34,14 @@ pub(super) struct Reasons {
     pub forced: bool,
     /// The filters want it unfolded.
     pub asked: bool,
-    /// The header of a loop that is run.
+    /// The callee is the header of a loop that is unrolled.
     pub known_loop: bool,
     pub drift: u64,
     pub knot: bool,
     pub shared: bool,
 }
 
-/// Numbers for outcomes and reasons that come again and again ([`Record::again`]).
+/// Numbers for frequent combinations of outcome and reason ([`Record::again`]).
 const UNFOLD: u8 = 1;
 const FORCED: u8 = 2;
 const ASKED: u8 = 3;
@@ -53,7 +54,7 @@ impl Evaluator<'_> {
         self.record.take()
     }
 
-    /// The residual program is there: `conts` and `vals` say what of it was what before.
+    /// Completes the record once the residual program `new` exists. `conts` and `vals` map the evaluator's graph to it.
     pub fn finish_record(
         &mut self,
         conts: &SideTable<Cont, Option<Cont>>,
@@ -65,12 +66,12 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Calls of blocks are not told of.
+    /// Whether calls of `k` are recorded: functions and recursive continuations, not other blocks.
     fn is_told(&self, k: Cont) -> bool {
         self.facts.function[k] == Some(k) || self.facts.is_recursive[k]
     }
 
-    /// A body is entered.
+    /// Records that a body is entered.
     #[cold]
     pub(super) fn explain_step(&mut self, k: Cont) {
         let (function, n_vals) = (self.facts.function[k], self.dst.n_vals());
@@ -79,7 +80,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A call is unfolded, without more ado.
+    /// Records that a call is unfolded without a closer look.
     #[cold]
     pub(super) fn explain_entered(&mut self, k: Cont, class: u8) {
         if !self.is_told(k) {
@@ -113,7 +114,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The call of a function whose body is entered is computed as a whole.
+    /// Records that the call of the function whose body was just entered is computed as a whole.
     #[cold]
     pub(super) fn explain_computed(&mut self, k: Cont, steps: u64) {
         if let Some(record) = &mut self.record {
@@ -126,7 +127,7 @@ impl Evaluator<'_> {
         self.explain_entered(k, LOOP);
     }
 
-    /// The same of a call that was looked at closely.
+    /// Records that a call is unfolded after a closer look.
     pub(super) fn explain_unfolded(&mut self, k: Cont, reasons: Reasons) {
         if !matches!(reasons.mark, Mark::Run | Mark::Halt) {
             let class = match reasons.known_loop {
@@ -145,7 +146,7 @@ impl Evaluator<'_> {
         record.enter_by(k, row);
     }
 
-    /// A call becomes one of a stub; `is_new`: it was made for it.
+    /// Records that a call becomes a call of a stub. `is_new` says that the stub was made for it.
     pub(super) fn explain_residual(
         &mut self,
         site: &Site,
@@ -193,7 +194,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A call of what is no function of the program.
+    /// Records a call whose callee is not a known function of the program.
     pub(super) fn explain_unknown(&mut self, callee: Val, mark: Mark) {
         let ty = self.dst.ty(callee);
         let params = self.dst.types.cn_params(ty);
@@ -211,7 +212,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What the text calls, if it names that.
+    /// The callee in the source, if the source calls a continuation by name.
     fn source_callee(&self) -> Option<Cont> {
         let mut callee = self.source.body(self.current.0)?.callee;
         while let Some(Op::Unfold | Op::Run | Op::Hlt) = self.source.as_op(callee) {
@@ -239,7 +240,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The residual continuation `block` will be built for a stub.
+    /// Records that the residual continuation `block` will be built for a stub.
     pub(super) fn explain_block(&mut self, block: Cont, s: StubId, from: Option<Cont>, fixed: &[Option<Val>]) {
         let Stub { source: k, cont: closure, .. } = self.stubs[s];
         let mut values = None;
@@ -289,7 +290,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What in a filter that does not hold was not known. Filters are as deep as their source, which is limited.
+    /// The unknown value because of which a filter does not hold. The recursion is as deep as the filter in the source,
+    /// which is limited.
     fn blame(&mut self, f: Val, args: &[Val]) -> Option<Unknown> {
         match self.source.node(f) {
             Node::Param(_, i) => {
@@ -306,7 +308,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What in the condition of a loop was not known as it was entered with these values.
+    /// The unknown value in the condition of a loop that was entered with these captured values and arguments.
     fn unknown_condition(&self, header: Cont, free: &[Val], args: &[Val]) -> Unknown {
         let source = self.source;
         let mut work: Vec<Val> = loop_condition(source, header).into_iter().collect();
@@ -327,7 +329,7 @@ impl Evaluator<'_> {
         Unknown::Nowhere
     }
 
-    /// Where the first part of a value that is not known came from.
+    /// The origin of the first unknown part of a value.
     fn unknown_in(&self, v: Val) -> Unknown {
         let mut v = v;
         for _ in 0..MAX_LOOKED_AT {
@@ -350,7 +352,7 @@ impl Evaluator<'_> {
         Unknown::Nowhere
     }
 
-    /// Which parameter of the source a residual one is: some are gone.
+    /// The index of the source parameter that a residual parameter stands for. Residual continuations may have fewer.
     fn source_param(&self, c: Cont, i: usize) -> u32 {
         self.dst.cont(c).names.place(i).unwrap_or(i) as u32
     }

@@ -1,4 +1,4 @@
-//! What the evaluator asks of hints from earlier rounds, and notes for the next one ([`Hints`]).
+//! Looks up hints of earlier rounds for the evaluator, and notes hints for the next one ([`Hints`]).
 
 use super::Evaluator;
 use crate::whistle::{self, CallKey, Hints, Kind, Kinds};
@@ -6,16 +6,16 @@ use nyala_base::SideTable;
 use nyala_ir::{Cont, Val};
 use rustc_hash::FxHashSet;
 
-/// Values looked at to tell what a function value is made of.
+/// Limit on the values that are searched for the sources of a function value.
 const MAX_SOURCES: usize = 1000;
 
-/// Hints of earlier rounds, and those of this one for the next.
+/// The hints of earlier rounds, and those that this round notes for the next.
 pub(super) struct Advice<'a> {
     pub earlier: &'a Hints,
     pub noted: Hints,
-    /// Continuations with calls that drift, as was found now or in earlier rounds, or that are shared.
+    /// Continuations whose calls drift or are shared, as found in this round or in earlier ones.
     pub drifts: SideTable<Cont, bool>,
-    /// Continuations with calls that were the only ones in earlier rounds.
+    /// Continuations that were called only once with some parameters specialized, in earlier rounds.
     pub inlines: SideTable<Cont, bool>,
 }
 
@@ -26,12 +26,13 @@ impl Advice<'_> {
 }
 
 impl Evaluator<'_> {
-    /// Whether earlier rounds found that this is the only such call in the unit; if the callee is a unit, of all.
+    /// Whether earlier rounds found that this is the only such call in the unit, or in the program if the callee is a
+    /// unit.
     pub(super) fn is_inline(&self, k: Cont, mask: u64) -> bool {
         self.hints.earlier.is_inline(self.unit_of(k, mask, self.facts.nest.free(k).is_empty()), (k, mask))
     }
 
-    /// Parameters that earlier calls of that kind in the unit were found to drift in.
+    /// The parameters that drifted in earlier calls of that kind in the unit.
     pub(super) fn hinted_drift(&self, key: CallKey, args: &[Val]) -> u64 {
         if !self.hints.drifts[key.0] {
             return 0;
@@ -49,7 +50,7 @@ impl Evaluator<'_> {
         self.hints.noted = noted;
     }
 
-    /// What kinds of values the specialized arguments are: the same from round to round.
+    /// The kinds of the specialized arguments, which are comparable from round to round.
     pub(super) fn kinds(&self, mask: u64, args: &[Val]) -> Kinds {
         let kind = |(i, &a): (usize, &Val)| match self.stub_of_val(a) {
             _ if i >= 64 || mask >> i & 1 == 0 => Kind::Other,
@@ -60,7 +61,7 @@ impl Evaluator<'_> {
         args.iter().enumerate().map(kind).collect()
     }
 
-    /// What a function value is made of.
+    /// The source continuations that a function value is made of.
     pub(super) fn sources(&self, v: Val) -> whistle::Sources {
         let mut sources = whistle::Sources::default();
         let mut seen: FxHashSet<Val> = FxHashSet::default();

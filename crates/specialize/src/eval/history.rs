@@ -1,19 +1,21 @@
-//! What happened on the way to where evaluation is: loops entered by `@@`, earlier calls of recursive continuations.
+//! The history of the current path: functions with loops that were entered, by `@@` or not, and earlier calls of
+//! recursive continuations.
 //!
-//! **Why evaluation ends.** Budgets (`budget.rs`) end it in any case; this is why they are not spent. The source has finitely
-//! many continuations. A way without end comes to one of them again and again, and never with values that it had before, since
-//! the stub for those is known. Its calls are on the path as records, and each looks back at some of them: one in `2^n` over
-//! `2^(n + 1)` records, so that calls of any period meet. Numbers may differ from call to call where a filter asks for them:
-//! the program counts. Any other difference is *drift*. It makes a parameter general in the next round, for the calls of that
-//! continuation with arguments of these kinds in that unit. There are finitely many of those, and none is made general twice.
+//! **Why evaluation ends.** Budgets (`budget.rs`) end it in any case; this is why they are usually not spent. The
+//! source has finitely many continuations. An infinite path reaches one of them again and again, and never with values
+//! that it had before, since their stub is memoized. Its calls are on the path as records, and each is compared with
+//! earlier ones: one in `2^n` looks back over `2^(n + 1)` records, so that calls of any period meet. Numbers may differ
+//! from call to call where a filter asks for them: the program counts. Any other difference is *drift*. It makes a
+//! parameter general in the next round, for the calls of that continuation with arguments of these kinds in that unit.
+//! There are finitely many such combinations, and none is made general twice.
 //!
-//! Two rules take records off the path, and leave what this needs:
+//! Two rules remove records from the path, and keep those that the argument above needs:
 //!
-//! - A block that is built again is no deeper recursion ([`Evaluator::before_first_build`]). Its values are those of the first
-//!   time; it assumes less of memory than then, which comes to an end.
-//! - A call that was left by any exit is over ([`Evaluator::note_returned`]). Only records that are younger than the exit's
-//!   stub are taken. A way that leaves by one stub without end has come to known code; if each time it is another stub, the
-//!   code around, which makes them, recurs, and has records that are older.
+//! - A block that is built again is no deeper recursion ([`Evaluator::before_first_build`]). Its values are those of
+//!   the first build. It assumes less of memory than before, which can happen only finitely often.
+//! - A call that was left by any exit is over ([`Evaluator::note_returned`]). Only records that are younger than the
+//!   exit's stub are removed. A path that leaves by one stub again and again has reached memoized code. If it is
+//!   another stub each time, the code that makes these stubs recurs, and has older records.
 
 use super::state::{Past, Site, State, StubId};
 use super::{Evaluator, View};
@@ -26,31 +28,31 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Values that are searched for continuations by which a call may be left.
+/// Limit on the values that are searched for continuations by which a call may be left.
 const MAX_SEARCHED: usize = 1000;
 
-/// One unfold or residual function, for comparison with later ones.
+/// The record of one unfolded call or one residual function, for comparison with later calls.
 struct Record {
     cont: Cont,
     free: Rc<[Val]>,
-    /// By parameter; `mem` included, not compared.
+    /// The arguments by parameter, `mem` included, which is not compared.
     args: Box<[Val]>,
     segment: u32,
-    /// Parameters that drift were left out.
+    /// Drifting parameters were left out of the specialization.
     is_general: bool,
-    /// Records before it on the way.
+    /// The number of earlier records on its path.
     depth: u32,
     next: Option<u32>,
 }
 
-/// The records from `first` to `last`, as far as they are on the way, are of calls that have returned.
+/// States that the records from `first` to `last` that are on the path belong to calls that have returned.
 struct Returned {
     first: u32,
     last: u32,
     next: Option<u32>,
 }
 
-/// A function with loops was entered, by `@@` or otherwise.
+/// States that a function with loops was entered, by `@@` or otherwise.
 struct Entered {
     cont: Cont,
     unfold: bool,
@@ -60,7 +62,7 @@ struct Entered {
 /// A recursive continuation, its free values, its arguments without `mem`.
 type Knot = (Cont, Rc<[Val]>, Box<[Val]>);
 
-/// What happened on all ways. A [`Past`] says what of it was on one.
+/// The history of all paths. A [`Past`] selects that of one path.
 #[derive(Default)]
 pub(super) struct History {
     records: Vec<Record>,
@@ -76,7 +78,7 @@ impl History {
         self.records.len() as u32
     }
 
-    /// Whether the continuation has a record in the segment under way.
+    /// Whether the continuation has a record in the current segment.
     #[inline]
     pub fn is_recorded(&self, k: Cont, site: &Site) -> bool {
         self.last_segment[k] == site.segment
@@ -88,12 +90,12 @@ impl History {
         self.records.len() as u32 - 1
     }
 
-    /// Records before one that comes behind `last`.
+    /// The number of records on the path that ends with the record `last`.
     fn depth(&self, last: Option<u32>) -> u32 {
         last.map_or(0, |i| self.records[i as usize].depth + 1)
     }
 
-    /// Records on the way, the newest first.
+    /// The records on a path, the newest first.
     fn path(&self, mut at: Option<u32>) -> impl Iterator<Item = (u32, &Record)> {
         std::iter::from_fn(move || {
             let i = at?;
@@ -103,13 +105,14 @@ impl History {
         })
     }
 
-    /// Of the newest `n` records those of a continuation: all, or within what was generalized last.
+    /// The records of a continuation among the newest `n` records. Without `all`, only those since the last generalized
+    /// call.
     fn ancestors(&self, k: Cont, site: &Site, all: bool, n: usize) -> impl Iterator<Item = (u32, &Record)> {
         let path = self.path(site.past.records).take(n).take_while(move |(_, r)| all || !r.is_general);
         path.filter(move |(_, r)| r.cont == k && r.segment != site.segment)
     }
 
-    /// The record before one of the way, if it is on the way.
+    /// The predecessor of a record on a path. `None` if the record is not on the path.
     fn before(&self, record: u32, way: Option<u32>) -> Option<Option<u32>> {
         let newest_first = self.path(way).take_while(|&(i, _)| i >= record);
         newest_first.last().filter(|&(i, _)| i == record).map(|(_, r)| r.next)
@@ -119,7 +122,7 @@ impl History {
         self.ancestors(k, site, true, whistle::MAX_RECORDS).any(|(_, r)| *r.free == *free && r.args[1..] == args[1..])
     }
 
-    /// The records from `first` to the last one on the way are of calls that have returned.
+    /// Notes that the records from `first` to the last one on the path belong to calls that have returned.
     fn end_calls(&mut self, first: u32, past: &mut Past) {
         let Some(last) = past.records else { return };
         let mut next = past.returned;
@@ -153,7 +156,7 @@ impl History {
         }
     }
 
-    /// Whether `@@` entered a function when it was entered last.
+    /// Whether a function was entered by `@@` when it was entered last.
     fn is_unfolded(&self, function: Cont, past: &Past) -> bool {
         let mut at = past.entered;
         for _ in 0..whistle::MAX_RECORDS {
@@ -167,7 +170,7 @@ impl History {
         false
     }
 
-    /// Gives the memory back of what only evaluation needs.
+    /// Frees the memory that only evaluation needs.
     pub fn forget(&mut self) {
         (self.knots, self.records) = (FxHashSet::default(), Vec::new());
     }
@@ -182,7 +185,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether `k` is the header of a loop in a function that `@@` entered last.
+    /// Whether `k` is the header of a loop in a function that was entered by `@@` last.
     pub(super) fn is_unfolded_loop(&self, k: Cont, site: &Site) -> bool {
         let function = self.facts.loop_of[k].filter(|_| self.options.annotations);
         function.is_some_and(|function| self.history.is_unfolded(function, &site.past))
@@ -210,12 +213,13 @@ impl Evaluator<'_> {
         first.is_some_and(|stub| stub.state != State::New || stub.queued)
     }
 
-    /// Parameters of `mask` that change without end, as far as the ancestors tell. A function that was generalized is built
-    /// once: what is in it comes again only if that function drifts further, which is found there; so others are not compared
-    /// with what is around it. Parameters of `unasked` are specialized only because functions are in them.
+    /// The parameters in `mask` that change without end, judging by the ancestors. A generalized function is built
+    /// once. Calls in it recur only if that function drifts further, which is found at its own calls; so calls in it
+    /// are not compared with those around it. Parameters in `unasked` are specialized only because they contain
+    /// functions.
     pub(super) fn drift(&self, k: Cont, (mask, unasked): (u64, u64), free: &[Val], args: &[Val], site: &Site) -> u64 {
-        // Known numbers may come again after many calls. Every other record on the way looks back over four records, every
-        // fourth one over eight, and so on: some dozens for each call, whatever the period.
+        // Known numbers may recur after many calls. Every other record on the path looks back over four records, every
+        // fourth one over eight, and so on. That is some dozens of comparisons for each call, whatever the period.
         let depth = self.history.depth(site.past.records);
         let far = 2usize << depth.trailing_zeros().min(whistle::FARTHEST);
         let n_records = far.max(whistle::MAX_RECORDS);
@@ -225,7 +229,7 @@ impl Evaluator<'_> {
         };
         let ancestors = self.history.ancestors(k, site, self.hints.drifts[k], n_records).enumerate();
         let view = self.view();
-        // Parameters of which nothing but numbers beside functions has changed since all of the near ancestors.
+        // Parameters in which only numbers beside functions have changed since all of the near ancestors.
         let (mut counting, mut n_counting) = (unasked, 0);
         let is_near = |n: usize| n < whistle::MAX_ANCESTORS;
         for (n, (i, record)) in ancestors.take_while(|&(n, _)| is_near(n) || n < far) {
@@ -238,14 +242,15 @@ impl Evaluator<'_> {
             for i in (0..args.len().min(64)).filter(|&i| mask >> i & 1 == 1) {
                 let mut change = whistle::compare(view, record.args[i], args[i], true);
                 if change == Change::Progress && unasked >> i & 1 == 1 {
-                    // Nobody asked for the numbers.
+                    // No filter asks for the numbers.
                     change = whistle::compare(view, record.args[i], args[i], false);
                     counts |= u64::from(change == Change::Same) << i;
                 }
                 match change {
                     Change::Same => {}
                     Change::Drift => drift |= 1 << i,
-                    // What is left to do after the call grows, other than a function that a step inward passes on.
+                    // The return continuation has grown around the old one, so that ever more is left to do after the
+                    // call. A step inward, which passes another function on, does not count.
                     Change::Progress
                         if !progress
                             && i + 1 == args.len()
@@ -268,8 +273,8 @@ impl Evaluator<'_> {
         if n_counting == whistle::MAX_ANCESTORS { counting } else { 0 }
     }
 
-    /// Where the path to a block of `s` begins if it has been built before on the same path: a block that is built again,
-    /// because what was assumed of memory did not hold, is no deeper recursion.
+    /// Where the path to a block of `s` begins if a block of `s` has been built before on that path. A block that is
+    /// built again, because its assumptions about memory did not hold, is no deeper recursion.
     pub(super) fn before_first_build(&self, s: StubId, path: Option<u32>) -> Option<u32> {
         let stub = &self.stubs[s];
         let first = self.stubs.first(stub.source, stub.mask, &stub.vals);
@@ -278,7 +283,7 @@ impl Evaluator<'_> {
         built.next().unwrap_or(path)
     }
 
-    /// Marks the continuations that a call which is given `v` may leave by.
+    /// Marks the continuations by which a call with `v` among its arguments may leave.
     fn mark_exits(&mut self, v: Val) {
         let mut work: SmallVec<[Val; 16]> = SmallVec::from_slice(&[v]);
         let mut n_seen = 0;
@@ -298,7 +303,7 @@ impl Evaluator<'_> {
             }
             work.extend_from_slice(&self.stubs[s].vals);
             if !is_function(self.source, self.stubs[s].source) {
-                // Requests are made of what stands in for it.
+                // Requests go to the stub that stands in for it.
                 let mut at = Some(s);
                 while let Some(s) = at {
                     self.stubs[s].is_exit = true;
@@ -308,8 +313,9 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Evaluation goes on at a stub. If that is a continuation that earlier calls were given, those since the first of them
-    /// are over, by whichever exit they were left: that calls follow one another is no recursion; what they are in may be.
+    /// Notes that evaluation goes on at a stub. If earlier calls were given that stub as a continuation, the calls
+    /// since the first of them are over, by whichever exit they were left. Calls that follow one another are no
+    /// recursion, although the code around them may be one.
     #[inline(never)]
     pub(super) fn note_returned(&mut self, s: StubId, past: &mut Past) {
         if !self.stubs[s].is_exit {
@@ -327,7 +333,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether a call was given a continuation, at any depth.
+    /// Whether a call was given the continuation `reached`, at any depth.
     fn may_leave_by(&self, call: &Record, reached: Cont, height: u32) -> bool {
         let mut work: SmallVec<[Val; 16]> = call.free.iter().chain(call.args.iter()).copied().collect();
         let mut seen: FxHashSet<Val> = FxHashSet::default();
@@ -341,7 +347,7 @@ impl Evaluator<'_> {
             if self.resolve(self.stubs[s].cont) == reached {
                 return true;
             }
-            // What holds it is higher.
+            // A stub that captures `reached` has a greater height.
             if self.stubs[s].rank.1 > height && seen.len() < MAX_SEARCHED && seen.insert(v) {
                 work.extend_from_slice(&self.stubs[s].vals);
             }
@@ -349,11 +355,12 @@ impl Evaluator<'_> {
         false
     }
 
-    /// The calls around the last one of a recursive continuation, the innermost first, of several in one file only the first:
-    /// where what it returns to was passed on, where the functions were that it gets, and so on with what these captured.
+    /// The calls around the last call of a recursive continuation, the innermost first. Of several in one file, only
+    /// the first is listed. They are the places where its return continuation and its function arguments were passed
+    /// on, then the same for the functions that these captured.
     pub(super) fn calls_around(&self, k: Cont) -> Vec<Span> {
         let Some(record) = self.history.records.iter().rev().find(|r| r.cont == k) else { return Vec::new() };
-        // Where a continuation of the source is an argument.
+        // By continuation of the source, a call that passes it as an argument.
         let mut passed: SideTable<Cont, Span> = SideTable::with_default(Span::NONE);
         for &k in &self.facts.nest.conts {
             let Some(body) = self.source.body(k) else { continue };

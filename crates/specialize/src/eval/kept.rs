@@ -1,9 +1,9 @@
-//! What a loop, or the body of a parallel one, knows of memory: the contents of variables that are not given away, and that
-//! no code reached from there writes. A table filled before a loop is so known in it, and of a struct all but the fields
-//! that the loop writes.
+//! The contents of memory that a loop or the body of a parallel loop knows: those of variables that are not given away,
+//! and that no code reachable from there writes. So a table that is filled before a loop is known in the loop, and of a
+//! struct, all fields that the loop does not write.
 //!
-//! The code decides what is worth assuming; whether it holds is asked at each jump to the block that was built with an
-//! assumption ([`Evaluator::target`]). Where it does not, another block is built.
+//! An assumption is chosen from the code alone. Whether it holds is checked at each jump to the block that was built
+//! with it ([`Evaluator::target`]). Where it does not hold, another block is built.
 
 use super::Evaluator;
 use super::state::StubId;
@@ -14,17 +14,17 @@ use nyala_ir::{Cont, Node, Op, TyKind, Val, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// Blocks of one loop with different assumptions.
+/// Limit on the blocks of one loop with different assumptions.
 const MAX_ASSUMPTIONS: usize = 4;
-/// Objects that code reached from a closure may write, and those of all closures of a unit, each with all inside it; where
-/// there are more, nothing is known.
+/// Limits on the objects that code reachable from one closure may write, and on their sum over all closures of a unit.
+/// Beyond them, nothing is assumed to be known.
 const MAX_OBJECTS: usize = 1000;
 const MAX_OBJECTS_OF_UNIT: usize = 1 << 20;
-/// Ranges told apart in one object.
+/// Limit on the ranges that are told apart in one object.
 const MAX_RANGES: usize = 8;
 
 impl Evaluator<'_> {
-    /// The block to jump to for a stub with this memory; the stub, if it is to be requested.
+    /// The block to jump to for a stub with this memory, and the stub to request if the block is not built yet.
     pub(super) fn target(&mut self, s: StubId, memory: &Memory) -> (Cont, Option<StubId>) {
         for s in self.stubs.line(s) {
             if let Some((assumed, block)) = self.stubs[s].assumed.as_deref()
@@ -37,7 +37,7 @@ impl Evaluator<'_> {
         (self.stubs[s].cont, Some(s))
     }
 
-    /// Of `memory`, what code reached from a stub leaves alone.
+    /// The part of `memory` that code reachable from a stub does not write or give away.
     pub(super) fn kept(&mut self, s: StubId, memory: &Memory) -> Memory {
         if memory.is_empty() {
             return Memory::default();
@@ -48,7 +48,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// How many blocks there are of the stub that this one stands in for.
+    /// Whether another block with assumptions may be built for the stub that this one stands in for.
     pub(super) fn may_assume(&self, s: StubId) -> bool {
         let stub = &self.stubs[s];
         let first = self.stubs.first(stub.source, stub.mask, &stub.vals);
@@ -57,9 +57,9 @@ impl Evaluator<'_> {
         n < MAX_ASSUMPTIONS
     }
 
-    /// What of objects code reached from a closure may write or give away. `None`: too much.
+    /// The ranges of objects that code reachable from a closure may write or give away. `None` if there are too many.
     ///
-    /// Closures have those made before them: each is answered for once.
+    /// A closure is made after those it captures, so the result of each is computed once and memoized.
     fn writes(&mut self, s: StubId) -> Option<Rc<Written>> {
         let mut work = vec![s];
         while let Some(&s) = work.last() {
@@ -86,7 +86,7 @@ impl Evaluator<'_> {
                 };
             }
             let all = all.map(|all| union(all, own.into_iter())).filter(|all| all.len() <= MAX_OBJECTS);
-            // What is shared with a closure inside takes no room.
+            // A set that is shared with a captured closure takes no memory of its own.
             let n_objects = &mut self.writes_of.n_objects[self.stubs[s].unit];
             *n_objects += all.as_ref().filter(|all| Rc::strong_count(all) == 1).map_or(0, |all| all.len());
             let all = all.filter(|_| *n_objects <= MAX_OBJECTS_OF_UNIT);
@@ -95,14 +95,14 @@ impl Evaluator<'_> {
         self.writes_of.all[&s].clone()
     }
 
-    /// Of the code of one closure, and the closures in it.
+    /// The writes in the code of one closure, and the closures that it captures.
     fn own_writes_of(&mut self, s: StubId) -> (Vec<(Val, Range)>, Vec<StubId>) {
         let (facts, mut written, mut found) = (self.facts, Vec::new(), Vec::new());
         let (source, vals) = (self.stubs[s].source, self.stubs[s].vals.clone());
         let roots = &facts.written.get_or_init(|| all_writes(self.source, facts))[source];
         let free = facts.nest.free(source);
         for (i, &v) in vals.iter().enumerate() {
-            // Behind the captured values come the specialized parameters.
+            // After the captured values come the specialized parameters.
             let ranges = free.get(i).map_or(Some(&[WHOLE][..]), |f| roots.get(f).map(|ranges| &ranges[..]));
             let top = v;
             let mut parts = vec![v];
@@ -137,11 +137,11 @@ impl Evaluator<'_> {
     }
 }
 
-/// What [`Evaluator::writes`] found.
+/// The memoized results of [`Evaluator::writes`].
 #[derive(Default)]
 pub(super) struct WritesOf {
     all: FxHashMap<StubId, Option<Rc<Written>>>,
-    /// By unit.
+    /// By unit, the number of objects in all these sets.
     n_objects: SideTable<Cont, usize>,
 }
 
@@ -159,10 +159,11 @@ fn covers(ranges: &[Range], range: Range) -> bool {
     ranges.iter().any(|&r| r.0 <= range.0 && end(range) <= end(r))
 }
 
-/// For each continuation the free values through which it, or what it refers to, may write, or give an address away.
+/// For each continuation, the free values through which it, or a continuation that it refers to, may write or give an
+/// address away.
 ///
-/// Values go up from what writes through them to all that refers to it, as far as they are free there, and where they are
-/// computed on to what they are computed from.
+/// Written values propagate from a continuation to all that refer to it, as long as they are free there. A continuation
+/// that computes such a value gets the values that it is computed from instead.
 fn all_writes(w: &World, facts: &Facts) -> SideTable<Cont, Written> {
     let mut shapes = Shapes::default();
     let referrers = facts.nest.referrers();
@@ -190,7 +191,7 @@ fn all_writes(w: &World, facts: &Facts) -> SideTable<Cont, Written> {
     written
 }
 
-/// Adds a range, or all where there are too many; what was added, if it is new.
+/// Adds a range, or the whole object if it has too many ranges. Returns the added range, if it is new.
 fn add(written: &mut Written, v: Val, range: Range) -> Option<Range> {
     let ranges = written.entry(v).or_default();
     if covers(ranges, range) {
@@ -204,7 +205,8 @@ fn add(written: &mut Written, v: Val, range: Range) -> Option<Range> {
     Some(range)
 }
 
-/// The range of what the first operand leads to, for one of what the result leads to.
+/// Maps a range of the object that the result of an operation points to, to the range of the object that its first
+/// operand points to.
 fn around(w: &World, shapes: &mut Shapes, op: Op, args: &[Val], (start, n): Range) -> Range {
     if (start, n) == WHOLE {
         return WHOLE;
@@ -217,13 +219,13 @@ fn around(w: &World, shapes: &mut Shapes, op: Op, args: &[Val], (start, n): Rang
                 None => (0, shapes.leaves(w, ty)),
             }
         }
-        // Of a variable, its address.
+        // Extracts the address of a new variable.
         (Op::Extract, ..) if matches!(w.as_op(args[0]), Some(Op::Slot | Op::Alloc)) => (start, n),
         _ => WHOLE,
     }
 }
 
-/// What a continuation itself writes to or gives away.
+/// Calls `add` for each value through which a continuation itself writes or gives an address away.
 fn own_writes(w: &World, facts: &Facts, shapes: &mut Shapes, k: Cont, mut add: impl FnMut(Val, Range)) {
     let holds_address = |v: Val| !matches!(w.types.kind(w.ty(v)), TyKind::Prim(_) | TyKind::Mem | TyKind::Cn(_));
     for &v in facts.nest.ops(k) {

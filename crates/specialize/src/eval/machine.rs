@@ -1,5 +1,6 @@
-//! The loop of the evaluator, on frames of values that are no nodes of the residual graph until they have to be
-//! ([`plain`](super::plain)). Calls that are unfolded in any case go on here; the arguments of others become nodes.
+//! The evaluator's main loop. It works on frames of values that become nodes of the residual graph only when they have
+//! to ([`plain`](super::plain)). Calls that are unfolded in any case go on here; the arguments of other calls become
+//! nodes.
 
 use super::call::{Callee, Decision};
 use super::code::{Code, Inst, InstKind, Number, Operand, Target};
@@ -60,7 +61,8 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// Goes from body to body as long as calls are unfolded in any case. The last one, its operations computed.
+    /// Goes from body to body as long as calls are unfolded in any case. Returns the code of the last body, whose
+    /// operations have been computed.
     fn unfold(
         &mut self,
         mut code: Rc<Code>,
@@ -73,7 +75,7 @@ impl Evaluator<'_> {
             if self.record.is_some() {
                 self.explain_step(code.cont);
             }
-            // A few more arrays may be too much.
+            // If memory is already large, a few more arrays may exceed the budget.
             let is_large = self.bytes() > self.budget.max_bytes / 2;
             if self.budget.reductions.is_multiple_of(1024) || self.budget.reductions < 1024 || is_large {
                 self.check_budget()?;
@@ -134,7 +136,7 @@ impl Evaluator<'_> {
             let decision = self.decide_in_frame(callee, &next, (frame, &ahead[next.n_free..]), unfold, site);
             match decision {
                 Some(Decision::Enter(mode)) => site.past.mode = mode,
-                // The header of a loop in a function called by `@@`: entered if its condition is known.
+                // The header of a loop in a function called by `@@` is entered if its condition is known.
                 Some(Decision::Look(mode)) => {
                     if !self.is_condition_known(&next, ahead, site) {
                         return Ok(code);
@@ -162,8 +164,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The operations of a frame that are not computed yet. False: to compute one, writes would have to be made that are
-    /// pending, and it is only a look.
+    /// Computes the operations of a frame that are not computed yet. With `is_look`, returns false if an operation
+    /// would need pending stores to be made first.
     fn compute_all(&mut self, code: &Code, frame: &mut Vec<Value>, site: &mut Site, is_look: bool) -> bool {
         let first = frame.len() - (code.tys.len() - code.insts.len());
         for inst in &code.insts[first..] {
@@ -205,7 +207,7 @@ impl Evaluator<'_> {
         true
     }
 
-    /// An operation on known structs, addresses and memory, without nodes.
+    /// Computes an operation on known structs, addresses and memory, without making nodes.
     fn structured(&mut self, inst: &Inst, code: &Code, frame: &[Value], site: &mut Site) -> Option<Value> {
         let arg = |at: usize| match &inst.args[at] {
             Operand::Slot(slot) => Some(frame[*slot as usize]),
@@ -226,7 +228,7 @@ impl Evaluator<'_> {
                 _ => None,
             },
             InstKind::Parts(ty) => {
-                // Closures are made before.
+                // Operands that are closures are made first.
                 let parts: SmallVec<[Value; 8]> = inst.args.iter().map(|a| self.get(a, frame)).collect();
                 Some(self.parts(ty, &parts))
             }
@@ -284,13 +286,13 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether an object has that many leaves.
+    /// Whether an object has at least `n` leaves.
     fn is_within(&mut self, base: Val, n: u64) -> bool {
         let Some(ty) = self.dst.types.pointee(self.dst.ty(base)) else { return false };
         matches!(self.dst.types.kind(ty), TyKind::IndefArray(_)) || n <= self.cache.shapes.leaves(&self.dst, ty)
     }
 
-    /// What is in memory at a place, a struct of that many parts or none, if all of it is known.
+    /// The contents at a place, if all of them are known: a struct of `n_parts` parts, or a single leaf if that is 0.
     fn known_contents(&mut self, p: Place, n_parts: u32, ty: Ty, site: &mut Site) -> Option<Value> {
         if n_parts == 0 {
             return self.known_leaf(p.base(), p.at(), ty, site);
@@ -313,7 +315,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Writes to a private object, a struct of that many parts or none. False: it has to be done in another way.
+    /// Writes `val` to a private object: a struct of `n_parts` parts, or a single leaf if that is 0. Returns false if
+    /// the store has to be made in another way.
     fn store(&mut self, p: Place, n_parts: u32, val: Value, ty: Ty, inst: &Inst, site: &mut Site) -> bool {
         let (base, mut new) = (p.base(), false);
         for i in 0..n_parts.max(1) {
@@ -345,7 +348,7 @@ impl Evaluator<'_> {
         true
     }
 
-    /// Whether a load cannot be computed before pending stores are made.
+    /// Whether an instruction is a load that needs pending stores to be made first.
     fn would_flush(&mut self, inst: &Inst, frame: &[Value], site: &mut Site) -> bool {
         if inst.op != Op::Load {
             return false;
@@ -357,7 +360,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// An operation of the residual graph.
+    /// Computes an operation on nodes of the residual graph.
     fn step(&mut self, inst: &Inst, code: &Code, frame: &mut [Value], site: &mut Site) -> Value {
         let mut args: SmallVec<[Val; 4]> = SmallVec::new();
         for a in &inst.args {
@@ -368,7 +371,7 @@ impl Evaluator<'_> {
         self.dst.set_origin(self.source.origin(inst.source));
         let mem = args.first().copied();
         let v = self.compute(inst.op, inst.source, &mut args, site);
-        // Memory after pending stores is what the rest of the body goes on with.
+        // If pending stores were made, the rest of the body continues with the memory after them.
         if let (Some(&now), Some(Operand::Slot(slot))) = (args.first(), inst.args.first())
             && mem != Some(now)
         {
@@ -377,7 +380,7 @@ impl Evaluator<'_> {
         self.value_of(v)
     }
 
-    /// The value of an operand; a closure is made.
+    /// The value of an operand. A closure is made here.
     #[inline]
     fn get(&mut self, operand: &Operand, frame: &[Value]) -> Value {
         match operand {
@@ -387,7 +390,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether a run need not look at closures of `k` that the code being evaluated makes.
+    /// Whether closures of `k` that the code being evaluated makes may stay unmade, as no run has to look at them.
     pub(super) fn is_run_own(&self, k: Cont) -> bool {
         let (by, mode) = self.current;
         match mode {
@@ -435,7 +438,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Computes the operations of a loop's header, if they only compute or read; whether the branch at its end is known.
+    /// Computes the operations of a loop's header, if they only compute or read. Returns whether the condition of the
+    /// branch at its end is known.
     fn is_condition_known(&mut self, header: &Code, frame: &mut Vec<Value>, site: &mut Site) -> bool {
         let reads = |inst: &Inst| inst.op.effect() == Effect::Total || inst.op == Op::Load;
         if header.target != Target::Branch || !header.insts.iter().all(reads) {

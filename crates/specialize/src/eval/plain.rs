@@ -1,5 +1,5 @@
-//! What the machine computes with: numbers, closures, structs and addresses that are no nodes of the residual graph, until
-//! they have to be.
+//! The values that the machine computes with: numbers, closures, structs and addresses, which become nodes of the
+//! residual graph only when they have to.
 
 use super::{Diverged, Evaluator};
 use crate::memory;
@@ -7,31 +7,31 @@ use nyala_ir::{Cont, Node, Op, Ty, TyKind, Val};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
-/// Bytes of closures at which dead ones are freed first.
+/// The number of bytes of closures at which dead ones are freed for the first time.
 const MIN_BYTES: usize = 1 << 20;
-/// Bytes of living closures.
+/// Limit on the bytes of live closures.
 const MAX_BYTES: usize = 512 << 20;
 
-/// All variants are alike in memory, so that they are passed in registers.
+/// A value of the machine. All variants have one layout, so that values are passed in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Value {
-    /// The bits of a literal; its type is that of the place where it is.
+    /// The bits of a literal, whose type is that of its slot in the frame.
     Lit(u64),
-    /// A node of the residual graph; no literal.
+    /// A node of the residual graph that is not a literal.
     Node(memory::Wide),
-    /// Of [`Plain`]: a closure.
+    /// A closure in [`Plain`].
     Closure(Idx),
-    /// Of [`Plain`]: a struct or tuple.
+    /// A struct or tuple in [`Plain`].
     Parts(Idx),
-    /// The address of a leaf of an object. What is there is told by its type.
+    /// The address of a leaf of an object. The type of the address tells how many leaves are meant.
     Place(Place),
 }
 
-/// Of a value in [`Plain`].
+/// The index of a value in [`Plain`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Idx(u64);
 
-/// A node, and a number of 32 bits.
+/// The base of an object, a node, and the number of a leaf, 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place(u64);
 
@@ -54,20 +54,20 @@ impl Value {
     pub fn node(v: Val) -> Value {
         Value::Node(memory::Wide::new(v))
     }
-    /// `at` has 32 bits.
+    /// The place of leaf `at`, which must fit in 32 bits.
     pub fn place(base: Val, at: u64) -> Value {
         Value::Place(Place(u64::from(base.0) | at << 32))
     }
 }
 
-/// Closures that are no stubs yet, structs that are no nodes.
+/// The closures that are not stubs yet, and the structs that are not nodes yet.
 #[derive(Default)]
 pub(super) struct Plain {
     pub all: Vec<PlainValue>,
     parts: Vec<Value>,
-    /// Bytes at which dead ones are freed next.
+    /// The number of bytes at which dead values are freed next.
     limit: usize,
-    /// Where the living ones go next.
+    /// The buffers into which live values are moved next.
     spare: (Vec<PlainValue>, Vec<Value>),
 }
 
@@ -96,7 +96,8 @@ pub(super) enum Kind {
 #[derive(Clone, Copy)]
 pub(super) struct PlainValue {
     pub kind: Kind,
-    /// What a closure captures, in the order of the source's free values; parts.
+    /// The start of the values that a closure captures, in the order of the source's free values, or of a struct's
+    /// parts.
     start: u32,
     n: u32,
     pub rank: (u32, u32),
@@ -164,7 +165,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The same without a look at where an address leads.
+    /// The machine's value for a node, without resolving addresses to places.
     pub(super) fn simple_value(&self, v: Val) -> Value {
         match self.dst.node(v) {
             Node::Lit(bits) => Value::Lit(bits),
@@ -186,7 +187,7 @@ impl Evaluator<'_> {
         true
     }
 
-    /// The node for a value; closures become stubs, with what they capture.
+    /// The node for a value. Closures become stubs, and so do the closures that they capture.
     pub(super) fn node_of(&mut self, v: Value, ty: Ty) -> Val {
         let root = match v {
             Value::Closure(c) | Value::Parts(c) => c,
@@ -234,7 +235,7 @@ impl Evaluator<'_> {
         self.plain.all[root.idx()].node.unwrap_or(Val(0))
     }
 
-    /// The same of what has no parts that are to be made first.
+    /// The node for a value whose parts, if any, have already become nodes.
     fn simple_node(&mut self, v: Value, ty: Ty) -> Val {
         match v {
             Value::Lit(bits) => self.dst.lit(ty, bits),
@@ -251,7 +252,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Frees closures and structs that the frame does not reach.
+    /// Frees the closures and structs that cannot be reached from the frame. Fails if too many bytes are live.
     pub(super) fn collect(&mut self, frame: &mut [Value]) -> Result<(), Box<Diverged>> {
         if self.plain.bytes() < self.plain.limit.max(MIN_BYTES) {
             return Ok(());

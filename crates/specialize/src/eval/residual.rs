@@ -1,5 +1,5 @@
-//! How residual blocks end: calls of builtins, of stubs, of code that is not known; what such a call may change, and the
-//! requests that it makes. What globals of the residual program have.
+//! How residual blocks end: calls of builtins, of stubs and of unknown code, the effects of such calls on known memory,
+//! and the requests that they make. Also copies globals to the residual program.
 
 use super::Evaluator;
 use super::state::{Entry, NO_PAST, Request, RequestKind, Site, State, StubId};
@@ -25,15 +25,15 @@ impl Evaluator<'_> {
                 self.report_info(args[1], args[2]);
                 return self.call(site, args[3], vec![args[0]], Span::NONE);
             }
-            // What is not found true stays, and is reported if it is still there at the end.
+            // An assertion that is not known to be true stays, and is reported if it is still there at the end.
             Builtin::StaticAssert => {
                 if self.options.annotations && self.dst.as_lit(args[1]) == Some(1) {
                     return self.call(site, args[3], vec![args[0]], Span::NONE);
                 }
                 self.residual_call(site, callee, &args, None);
             }
-            // The bodies are built where they stand. While a parallel loop runs, nobody else does; a kernel has variables
-            // as they are when it is launched.
+            // Bodies are built in place. While a parallel loop runs, no other code does. A kernel has variables as they
+            // are when it is launched.
             Builtin::Parallel | Builtin::Vectorize | Builtin::Spawn | Builtin::Launch | Builtin::Limited => {
                 self.skip(site, postdom::UNKNOWN, &args);
                 let body = b.args().body.filter(|_| b != Builtin::Spawn);
@@ -66,7 +66,7 @@ impl Evaluator<'_> {
         None
     }
 
-    /// Ends the block with a call of a stub, `args` what remains of the arguments.
+    /// Ends the block with a call of a stub. `args` are the arguments that are not specialized.
     pub(super) fn request_call(&mut self, site: &mut Site, s: StubId, mut args: Vec<Val>) {
         let vals = self.stubs[s].vals.clone();
         self.flush_all(site, &mut args, &vals);
@@ -89,15 +89,15 @@ impl Evaluator<'_> {
                 self.escape(v, site, true);
             }
             self.residual_call(site, target, &args, None);
-            // Should the callee be inlined here after all, the arguments have not escaped.
+            // If the callee is inlined here later, the arguments will not have escaped.
             if let Some(s) = request {
                 self.request(site, s, RequestKind::Jump { args }, before);
             }
         }
     }
 
-    /// Ends the block with a call of residual code, after which whatever escaped may have changed. During the call, only
-    /// the argument `body` runs, if there is one.
+    /// Ends the block with a call of residual code, which may change any escaped object. During the call, only the
+    /// argument `body` runs, if there is one.
     pub(super) fn residual_call(&mut self, site: &mut Site, callee: Val, args: &[Val], body: Option<usize>) {
         let mut resolved = args.to_vec();
         self.flush_all(site, &mut resolved, &[callee]);
@@ -150,7 +150,7 @@ impl Evaluator<'_> {
 
     // Requests.
 
-    /// Makes a request go to `block`, which stands for the stub `stub` with some parameters fixed.
+    /// Directs a request to `block`, which is built for the stub `stub` with some parameters fixed.
     pub(super) fn connect(&mut self, request: Request, block: Cont, stub: Cont, fixed: &[Option<Val>]) {
         if self.versions[request.block] != request.version {
             return;
@@ -165,7 +165,7 @@ impl Evaluator<'_> {
         });
     }
 
-    /// Sets a residual block's body; requests that an earlier one made are void.
+    /// Sets the body of a residual block. Requests made by an earlier body become void.
     pub(super) fn define(&mut self, block: Cont, callee: Val, args: &[Val]) {
         self.versions[block] += 1;
         self.dst.define(block, callee, args);
@@ -175,7 +175,7 @@ impl Evaluator<'_> {
         if self.stubs[s].state == State::New {
             let request = Request { block: site.block, version: self.versions[site.block], kind, memory };
             let requests = &mut self.stubs[s].requests;
-            // Most have one.
+            // Most stubs have one request.
             if requests.is_empty() {
                 requests.reserve_exact(1);
             }
@@ -201,7 +201,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Functions in globals that residual code still loads must exist. True if there were new ones.
+    /// Requests the functions in globals that residual code still loads. Returns whether there were new ones.
     pub(super) fn escape_globals(&mut self) -> bool {
         let has_function = |g: usize| self.dst.types.has_function(self.dst.global(nyala_ir::Global(g as u32)).ty);
         if !(0..self.dst.n_globals()).any(has_function) {

@@ -1,11 +1,11 @@
-//! Calls by `@` and `$`: what is run, where a run ends, where it goes on after what cannot be decided (`000` section 3.3, `002`
-//! 10.4).
+//! Calls by `@` and `$`: which code is run, where a run ends, and where it goes on after a call or branch that cannot
+//! be decided (`000` section 3.3, `002` 10.4).
 //!
-//! Such a call is in one of three [`Mode`]s at any time. While control is known, all calls of known functions unfold:
-//! *run*. At a branch or callee that is not known, what lies between it and its post-dominator is *skipped*: evaluated as
-//! its filters say, without unfolding for the sake of the run. The post-dominator is run again, its parameters unknown.
-//! A continuation from outside, the one that the call returns to above all, ends the run. Modes steer what is unfolded,
-//! never what is computed.
+//! The code of such a call is in one of three [`Mode`]s at any time. While control is known, all calls of known
+//! functions unfold: *run*. At an unknown branch or callee, the code up to the post-dominator is *skipped*: evaluated
+//! as its filters say, without unfolding for the sake of the run. The post-dominator is run again, its parameters
+//! unknown. A continuation from outside, first of all the return continuation of the call, ends the run. Modes
+//! determine what is unfolded, never what is computed.
 
 use super::Evaluator;
 use super::state::{Mode, RunCall, Site, StubId};
@@ -15,7 +15,8 @@ use nyala_ir::{Cont, Node, Val};
 use rustc_hash::FxHashSet;
 
 impl Evaluator<'_> {
-    /// The mode in the callee of a call by `@`, from code in `outer`; its return continuation goes on as that code.
+    /// The mode in the callee of a call by `@`, made by code in mode `outer`. Its return continuation goes on in
+    /// `outer`.
     pub(super) fn start_run(&mut self, outer: Mode, args: &[Val]) -> Mode {
         if !self.options.annotations {
             return outer;
@@ -27,7 +28,7 @@ impl Evaluator<'_> {
         Mode::Run(self.run_calls.len() as u32 - 1)
     }
 
-    /// The mode in a closure that code in `mode` calls or hands on.
+    /// The mode in a closure that code in `mode` calls or passes on.
     pub(super) fn mode_in(&self, s: StubId, mut mode: Mode) -> Mode {
         if let Some(resume) = self.stubs[s].resume {
             return resume;
@@ -49,13 +50,14 @@ impl Evaluator<'_> {
         mode
     }
 
-    /// Whether a closure was there before the run began. A function comes back, a continuation does not.
+    /// Whether a closure was made before the run began. A function that captures nothing returns, a continuation does
+    /// not.
     fn is_outside(&self, s: StubId, run: u32) -> bool {
         let stub = &self.stubs[s];
         stub.made < self.run_calls[run as usize].start && !self.facts.nest.free(stub.source).is_empty()
     }
 
-    /// The code being evaluated made a closure, or made the same one again.
+    /// Notes that the code being evaluated made a closure, or made it once more.
     pub(super) fn note_made(&mut self, s: StubId, when: u64) {
         let (by, mode) = self.current;
         if mode == Mode::Filters {
@@ -72,14 +74,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// In a run, what follows is skipped up to the post-dominator of a call that cannot be decided.
+    /// Ends a run at a call that cannot be decided: the code up to the call's post-dominator is skipped.
     pub(super) fn skip(&mut self, site: &mut Site, callee: Fun, args: &[Val]) {
         if let Mode::Run(run) = site.past.mode {
             self.skip_to_post_dominator(run, site, Some(callee), args);
         }
     }
 
-    /// The same of a branch.
+    /// Ends a run at a branch that cannot be decided: the code up to the branch's post-dominator is skipped.
     pub(super) fn skip_branch(&mut self, site: &mut Site, targets: &[Val]) {
         if let Mode::Run(run) = site.past.mode {
             self.skip_to_post_dominator(run, site, None, targets);

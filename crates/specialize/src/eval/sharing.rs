@@ -1,7 +1,8 @@
 //! Functions of which there would be too many copies. Filters, and the rule that functions are specialized, may ask for
-//! more copies than a budget has room for, without any recursion: a chain of ten functions that call the next one four
-//! times each is a million. Copies that do not differ in known values are worth little, so that they are shared in the
-//! next round: what is not known, and where the function returns to, stay parameters; if that is not enough, functions too.
+//! more copies than a budget has room for, even without recursion: a chain of ten functions that call the next one four
+//! times each has a million copies. Copies that do not differ in known values are worth little, so they are shared in
+//! the next round. Unknown arguments and the return continuation then stay parameters; if that is not enough, functions
+//! do too.
 
 use super::state::{State, Stub};
 use super::{Evaluator, memory};
@@ -11,19 +12,19 @@ use nyala_base::SideTable;
 use nyala_ir::{Cont, Node, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Copies of a function that are too many once a budget is spent.
+/// The number of copies of a function that is too many once a budget is spent.
 const MAX_COPIES: u64 = 32;
-/// Copies of a function without filter that are too many before.
+/// The number of copies of a function without filter that is too many even before that.
 const MAX_UNASKED: u64 = 1000;
-/// So many copies for each set of known values are too many.
+/// The number of copies for each set of known values that is too many.
 const MAX_ALIKE: u64 = 8;
 
-/// What tells a copy from others: its known numbers, and what the functions are made of that it is specialized in.
+/// The data that tells copies apart: known numbers, and the sources of the functions that a copy is specialized in.
 type Known = Vec<(Option<u64>, Vec<Cont>)>;
 
 impl Evaluator<'_> {
-    /// Parameters that are not specialized because there were too many copies. What is unfolded by force is so as long
-    /// as possible.
+    /// The parameters that are not specialized because there were too many copies. A call that is unfolded by force
+    /// (`forced`) stays unfolded unless functions have to be shared too.
     pub(super) fn shared(&self, k: Cont, args: &[Val], forced: bool) -> u64 {
         let Some(sharing) =
             self.hints.earlier.sharing(self.budget.unit, k).filter(|&s| !forced || s == Sharing::Functions)
@@ -33,7 +34,7 @@ impl Evaluator<'_> {
         let params = self.source.params(k);
         let is_variable = |v| !matches!(self.dst.node(memory::base_of(&self.dst, v)), Node::Global(_));
         let is_shared = |&i: &usize| match self.source.types.has_function(self.source.ty(params[i])) {
-            // Each copy of a caller has its own variables.
+            // Each copy of a caller has variables of its own, so their addresses differ.
             _ if self.source.types.pointee(self.source.ty(params[i])).is_some() && is_variable(args[i]) => true,
             true => sharing == Sharing::Functions || i + 1 == params.len() && is_return(self.source, params[i]),
             false => !self.is_known(args[i]),
@@ -52,8 +53,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Notes functions with many copies in one unit that do not differ in known values; with `early`, those that nobody
-    /// asked for. Whether there are new ones.
+    /// Notes functions of one unit with many copies that do not differ in known values. With `early`, only those
+    /// without a filter. Returns whether any of them is new.
     pub(super) fn note_shared(&mut self, unit: Cont, early: bool) -> bool {
         let mut n_copies: SideTable<Cont, u64> = SideTable::default();
         let built = || self.stubs.iter().filter(|s| s.unit == unit && s.state != State::New);
@@ -75,7 +76,8 @@ impl Evaluator<'_> {
         let mut noted = Vec::new();
         for (k, Copies { n, known, numbers }) in copies {
             let Some(function) = self.facts.function[k] else { continue };
-            // Copies that are specialized in other functions would remain.
+            // Sharing helps only if few sets of values remain.
+            // Copies that are specialized in other functions would stay.
             let (returns_help, functions_help) =
                 (n >= MAX_ALIKE * known.len() as u64, n >= MAX_ALIKE * numbers.len() as u64);
             let sharing = match self.hints.earlier.sharing(unit, function) {

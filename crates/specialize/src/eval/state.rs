@@ -1,5 +1,5 @@
-//! Closures and the code under evaluation, as data: stubs and their table, requests, blocks, modes. Separate from what decides
-//! about them; nothing here needs more of the evaluator than it is given.
+//! Closures and the code under evaluation, as data: stubs and their table, requests, blocks, modes. Separate from the
+//! code that decides about them. Functions here use only their arguments, no other parts of the evaluator.
 
 use crate::memory::Memory;
 use hashbrown::HashTable;
@@ -15,87 +15,87 @@ pub(super) type StubId = usize;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// Not built; may have been requested.
+    /// Not built yet; it may have been requested.
     New,
     /// Built in full generality: any residual code may use it.
     Built,
-    /// Inlined, or built for just the requests there were. Whoever asks again gets a fresh one ([`Stub::alias`]).
+    /// Inlined, or built only for the requests made so far. A later request gets a fresh stub ([`Stub::alias`]).
     Consumed,
 }
 
-/// A continuation of the source with what it captures and the parameters it is specialized in.
+/// A continuation of the source, with the values it captures and those of the parameters it is specialized in.
 pub struct Stub {
     pub(super) source: Cont,
-    /// Parameters specialized, a bit each.
+    /// Bit mask of the specialized parameters.
     pub(super) mask: u64,
-    /// Values of the source's free values, then of the specialized parameters.
+    /// The values of the source's free values, then those of the specialized parameters.
     pub(super) vals: Rc<[Val]>,
     /// The residual continuation.
     pub(super) cont: Cont,
     pub(super) state: State,
-    /// Residual code uses it as a value.
+    /// Whether residual code uses it as a value.
     pub(super) escaped: bool,
     pub(super) queued: bool,
     pub(super) requests: Vec<Request>,
-    /// What its first request came from.
+    /// The history of the path to its first request.
     pub(super) past: Past,
-    /// The mode to evaluate it in wherever it is called.
+    /// The mode in which to evaluate it, wherever it is called from.
     pub(super) resume: Option<Mode>,
-    /// When it was made, in reductions; by the code that a call by `@` runs, made last.
+    /// The time when it was made, in reductions. For a stub made by code that a call by `@` runs, the last such time.
     pub(super) made: u64,
-    /// Stands in for it once it is consumed.
+    /// The stub that stands in for it once it is consumed.
     pub(super) alias: Option<StubId>,
-    /// If it was built for requests that know something of memory: what, and the block.
+    /// If it was built for requests with known contents of memory: the contents it assumes, and its block.
     pub(super) assumed: Option<Box<(Memory, Cont)>>,
     pub(super) rank: (u32, u32),
-    /// A call that has a record may leave by it: it is a continuation among the values that the call was given.
+    /// A recorded call may leave by it: it is a continuation among the values that the call was given.
     pub(super) is_exit: bool,
-    /// What it captures was searched for such continuations.
+    /// Whether its captured values were searched for such continuations.
     pub(super) has_exits_marked: bool,
-    /// Records that were there when it was made first.
+    /// The number of records when a stub with these values was first made.
     pub(super) n_records: u32,
-    /// The record of its block, once that is begun.
+    /// The record of its block, once evaluation of the block has begun.
     pub(super) record: Option<u32>,
     /// The unit it is evaluated in.
     pub(super) unit: Cont,
-    /// It may capture the address of an object.
+    /// Whether it may capture the address of an object.
     pub(super) holds_address: bool,
-    /// Inlined where its only call was.
+    /// Whether it was inlined at its only call.
     pub(super) was_called: bool,
-    /// Parameters that drift were left out.
+    /// Drifting parameters were left out of the specialization.
     pub(super) is_general: bool,
 }
 
-/// A place of residual code that goes on at a stub.
+/// A place in residual code where control continues at a stub.
 pub(super) struct Request {
     pub block: Cont,
-    /// Which of the bodies that the block had so far.
+    /// The number of bodies that the block had at that time.
     pub version: u32,
     pub kind: RequestKind,
     pub memory: Memory,
 }
 
 pub(super) enum RequestKind {
-    /// The block ends with a call of it; `args` has the current `mem` and the remaining arguments.
+    /// The block ends with a call of the stub. `args` has the current `mem` and the remaining arguments.
     Jump { args: Vec<Val> },
-    /// The block's body has it among its arguments.
+    /// The block's body has the stub among its arguments.
     Arg,
 }
 
 /// The residual block under construction.
 pub(super) struct Site {
     pub block: Cont,
-    /// From one residual terminator to the next.
+    /// The number of the segment, which reaches from one residual terminator to the next.
     pub segment: u32,
     pub past: Past,
     pub memory: Memory,
 }
 
-/// What happened on the way to some code.
+/// The history of the path to some code.
 #[derive(Clone, Copy)]
 pub(super) struct Past {
     pub records: Option<u32>,
-    /// What of these has returned.
+    /// The list of those records whose calls have returned.
     pub returned: Option<u32>,
     pub entered: Option<u32>,
     pub mode: Mode,
@@ -110,20 +110,20 @@ pub(super) enum Mode {
     Filters,
     /// Within the call by `@` with that index: all known callees are unfolded.
     Run(u32),
-    /// The same, but behind a call that could not be decided, up to its post-dominator, if that is code of which there
-    /// is no closure yet: as filters say.
+    /// Within a call by `@`, but after a call that could not be decided: as filters say, up to the post-dominator, if
+    /// that is code of which no closure exists yet.
     Skip(u32, Option<Cont>),
 }
 
 /// A call by `@`.
 pub(super) struct RunCall {
-    /// Continuations made before are outside, and end it.
+    /// Continuations made before that time are outside, and end the run.
     pub start: u64,
-    /// The mode there.
+    /// The mode in those continuations.
     pub outer: Mode,
 }
 
-/// What to evaluate next: a continuation of the source, its free values, its arguments.
+/// The continuation to evaluate next, with its free values and its arguments.
 pub(super) struct Entry {
     pub cont: Cont,
     pub free: Rc<[Val]>,
@@ -142,7 +142,8 @@ fn hash_of(source: Cont, mask: u64, vals: &[Val]) -> u32 {
     (hash ^ (hash >> 32)) as u32
 }
 
-/// Stand-ins for what calls return to, by the calling continuation and what they stand for, and what each stands for.
+/// Tickets: stand-ins for return continuations, by the calling continuation and the stub that a ticket stands for; and
+/// the inverse map.
 #[derive(Default)]
 pub(super) struct Tickets {
     pub by: FxHashMap<(Cont, StubId), StubId>,
@@ -204,7 +205,7 @@ impl Stubs {
         }
     }
 
-    /// The first stub that was made of these.
+    /// The first stub of this source, mask and values.
     pub fn first(&self, source: Cont, mask: u64, vals: &[Val]) -> Option<StubId> {
         let half = hash_of(source, mask, vals);
         let is_it = |stub: &Stub| stub.source == source && stub.mask == mask && *stub.vals == *vals;
@@ -212,25 +213,25 @@ impl Stubs {
         Some(found.0 as usize)
     }
 
-    /// From now on this is the first one of its source, mask and values.
+    /// Registers `s` as the first stub of its source, mask and values.
     pub fn note_first(&mut self, s: StubId) {
         let Stub { source, mask, vals, .. } = &self.all[s];
         let half = hash_of(*source, *mask, vals);
         self.memo.insert_unique(spread(half), (s as u32, half), |&(_, h)| spread(h));
     }
 
-    /// A stub, what stands in for it, what stands in for that.
+    /// A stub, the stub that stands in for it, the one that stands in for that, and so on.
     pub fn line(&self, s: StubId) -> impl Iterator<Item = StubId> {
         std::iter::successors(Some(s), |&s| self.all[s].alias)
     }
 
-    /// The continuation that residual code must use where it means `c`.
+    /// The residual continuation to use in place of `c`, which may have been consumed.
     pub fn resolve(&self, c: Cont) -> Cont {
         self.of_cont(c).and_then(|s| self.line(s).last()).map_or(c, |s| self.all[s].cont)
     }
 }
 
-/// The residual graph, and what closures in it are made of.
+/// The residual graph, and the sources of the closures in it.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub dst: &'a World,
@@ -247,7 +248,7 @@ impl<'a> View<'a> {
         self.stub(v).map(|stub| (stub.source, &*stub.vals))
     }
 
-    /// For a closure, how deep stubs are held in it.
+    /// For a closure, its height: how deeply stubs are nested in it.
     pub fn height(self, v: Val) -> Option<u32> {
         self.stub(v).map(|stub| stub.rank.1)
     }

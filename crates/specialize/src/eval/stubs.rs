@@ -1,4 +1,4 @@
-//! Stubs: made on demand and once, requested by residual code, and decided about in an order that keeps residual programs
+//! Stubs: made on demand and memoized, requested by residual code, and built in an order that keeps residual programs
 //! linear (`docs/design/specializer.md`, Order of the work list).
 
 use super::memory;
@@ -12,16 +12,17 @@ use smallvec::SmallVec;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-/// The work list, and what its order is made of.
+/// The work list, and the data that determines its order.
 #[derive(Default)]
 pub(super) struct Order {
     queue: BinaryHeap<(Rank, StubId)>,
-    /// Birth of residual parameters, and of what was computed from them; with the nesting of held stubs.
+    /// By residual value: the birth of the youngest parameter in it, and its height, which is the nesting of stubs in
+    /// it.
     ranks: SideTable<Val, Option<(u32, u32)>>,
     births: u32,
 }
 
-/// Birth, height, position in the postorder of the source.
+/// Birth, height, and position in the source's postorder; the greatest rank is next.
 type Rank = (u32, u32, u32);
 
 impl Order {
@@ -38,12 +39,12 @@ impl Order {
         self.queue.peek().is_none_or(|&(top, _)| rank > top)
     }
 
-    /// A residual parameter was made, with others of one birth.
+    /// Gives a new residual parameter the current birth, which it shares with others.
     fn bear(&mut self, v: Val) {
         self.ranks[v] = Some((self.births, 0));
     }
 
-    /// Birth of the youngest residual parameter in a value, and how deep stubs are held in it.
+    /// The birth of the youngest residual parameter in a value, and the value's height.
     fn rank(&mut self, View { dst, stubs }: View, v: Val) -> (u32, u32) {
         if let Some(rank) = self.ranks[v] {
             return rank;
@@ -70,11 +71,12 @@ impl Order {
 impl Evaluator<'_> {
     // Stubs.
 
-    /// What a call of a function with operations across lanes returns to, told from that of other calls, which return to
-    /// the same: in code that such calls have in common lanes would meet that have not in the source.
+    /// Returns a *ticket*: a stand-in for the return continuation of a call of a function with operations across lanes.
+    /// It differs from the tickets of other calls with that return continuation. If such calls shared code, lanes would
+    /// meet in it that do not meet in the source.
     pub(super) fn ticket(&mut self, ret: StubId) -> Val {
         let call = self.current.0;
-        // A function that calls itself last has as many as there are calls of it.
+        // A function that calls itself in tail position has one ticket for each such call.
         let mut at = ret;
         while let Some(&(of, stands_for)) = self.stubs.tickets.of.get(&at) {
             if of == call {
@@ -151,14 +153,14 @@ impl Evaluator<'_> {
         })
     }
 
-    /// The stub that a new request of `s` must use.
+    /// The stub that a new request of `first` must use.
     pub(super) fn live(&mut self, first: StubId) -> StubId {
         let mut s = first;
         while self.stubs[s].state == State::Consumed {
             s = match self.stubs[s].alias {
                 Some(alias) => alias,
                 None => {
-                    // Lanes that come here would not meet those that did before.
+                    // Lanes that come here later would not meet those that came before.
                     if self.facts.leads_to_exchange[self.stubs[s].source] {
                         self.hints.noted.note_meeting(self.stubs[s].unit, self.stubs[s].source);
                     }
@@ -168,7 +170,7 @@ impl Evaluator<'_> {
                 }
             };
         }
-        // The next one to ask has a short way, with the blocks with assumptions on it.
+        // Shortens the chain of stand-ins for the next request, but keeps the blocks with assumptions in it.
         let mut at = first;
         while at != s
             && let Some(next) = self.stubs[at].alias
@@ -181,7 +183,7 @@ impl Evaluator<'_> {
         s
     }
 
-    /// A fresh one of the same.
+    /// A fresh stub with the same source, mask and values.
     fn again(&mut self, s: StubId) -> StubId {
         let Stub { source, mask, unit, resume, made, is_exit, has_exits_marked, n_records, is_general, .. } =
             self.stubs[s];
@@ -219,15 +221,15 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Residual code uses the stub as a value.
+    /// Notes that residual code uses the stub as a value.
     pub(super) fn escape_stub(&mut self, s: StubId, past: Past) {
         let s = self.live(s);
         self.stubs[s].escaped = true;
         self.enqueue(s, past);
     }
 
-    /// Residual code gets `v`: closures in it are needed, objects whose address it has may change. With `addresses_only`
-    /// code that is built anyway gets it, so that only the latter counts.
+    /// Notes that residual code gets `v`. The closures in it must be built, and objects whose address it has may
+    /// change. With `addresses_only`, the code that gets `v` is evaluated anyway, so that only addresses matter.
     pub(super) fn escape(&mut self, v: Val, site: &mut Site, addresses_only: bool) {
         if self.dst.types.as_prim(self.dst.ty(v)).is_some() {
             return;
@@ -247,7 +249,7 @@ impl Evaluator<'_> {
                     let live = self.live(s);
                     !self.stubs[live].escaped
                 };
-                // What it captures has escaped with it.
+                // If the stub has escaped before, its captured values have escaped with it.
                 if is_new || has_private && self.stubs[s].holds_address {
                     work.extend(self.stubs[s].vals.iter());
                 }
@@ -274,7 +276,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether [`Evaluator::escape`] may come to an address.
+    /// Whether [`Evaluator::escape`] may find an address in `v`.
     fn may_hold_address(&self, v: Val) -> bool {
         let mut work: SmallVec<[Val; 16]> = SmallVec::from_slice(&[v]);
         let mut n_seen = 0;
@@ -291,9 +293,9 @@ impl Evaluator<'_> {
         false
     }
 
-    /// Whether a recursive call is given an address of a variable of the caller's. Each call of a function has variables of
-    /// its own, while a loop has one set of them: specialized in where it returns to, the call would be a jump back. An
-    /// address that is stored may come from there.
+    /// Whether a recursive call may get the address of a variable of the caller. Each call of a function has variables
+    /// of its own, while a loop has one set of them. If the call were specialized in its return continuation, it would
+    /// become a jump back. A stored address may be one of such a variable.
     pub(super) fn needs_frame(&self, k: Cont, mask: u64, free: &[Val], args: &[Val]) -> bool {
         let Some(last) = args.len().checked_sub(1).filter(|last| *last < 64 && mask >> last & 1 == 1) else {
             return false;
@@ -307,7 +309,7 @@ impl Evaluator<'_> {
         if self.facts.stores_variables[k] {
             return true;
         }
-        // What is older came in from outside.
+        // Values older than the function's own parameters came in from outside.
         let first = self.dst.params(self.stubs[s].cont).first();
         let is_own_param = |c: Cont| {
             let stub = self.stubs.of_cont(c).map(|s| &self.stubs[s]);
@@ -367,7 +369,7 @@ impl Evaluator<'_> {
             let site = Site { block, segment: self.segments, past: self.stubs[s].past, memory };
             return self.evaluate(site, Entry { cont: k, free, args });
         }
-        // Arguments that all requests agree on, memory that all of them know.
+        // Find arguments on which all requests agree, and contents of memory that all of them know.
         let kept: Vec<usize> = self.unmasked(k, self.stubs[s].mask).collect();
         let mut fixed: Vec<Option<Val>> = vec![None; kept.len()];
         let mut memory = Memory::default();
@@ -383,7 +385,8 @@ impl Evaluator<'_> {
                 }
             }
         }
-        // A function that stays a parameter may write what its closure captured, and come back; a continuation does not.
+        // A function that stays a parameter may write what its closure captured, and return. A continuation does not
+        // return.
         let comes_back = |ty| match self.source.types.cn_params(ty) {
             Some(params) => params.iter().any(|&p| self.source.types.has_function(p)),
             None => self.source.types.has_function(ty),
@@ -409,7 +412,7 @@ impl Evaluator<'_> {
                 .collect();
             let ty = self.dst.types.cn(&tys);
             let block = self.dst.reserve(ty);
-            // A callee that is inlined late may ask again for what it returns to.
+            // A callee that is inlined late may request its return continuation once more.
             if general || fixed.iter().all(Option::is_none) && self.may_assume(s) {
                 self.stubs[s].assumed = Some(Box::new((memory.clone(), block)));
             }
@@ -456,8 +459,8 @@ impl Evaluator<'_> {
         self.evaluate(site, Entry { cont: k, free, args })
     }
 
-    /// What a block knows of memory if a request of it is made with such parameters: to what addresses that are no longer
-    /// seen as such lead is not private. Where functions are parameters nothing is known.
+    /// The contents of memory that a block knows from a request, if arguments that are not `fixed` become parameters.
+    /// Objects whose addresses are passed as parameters are no longer private there.
     fn memory_with_params(&self, request: &Request, fixed: &[Option<Val>]) -> Memory {
         let mut memory = request.memory.clone();
         let RequestKind::Jump { args } = &request.kind else { return memory };
@@ -485,7 +488,7 @@ impl Evaluator<'_> {
         memory
     }
 
-    /// All arguments of a stub's source: specialized ones from the stub, the others from `remaining`.
+    /// All arguments of a stub's source: the specialized ones from the stub, the others from `remaining`.
     pub(super) fn all_args(&self, s: StubId, remaining: &[Val]) -> Vec<Val> {
         let stub = &self.stubs[s];
         let mut masked = stub.vals[self.facts.nest.free(stub.source).len()..].iter();

@@ -1,4 +1,4 @@
-//! Residual values of source values and operations, with what operations do to what is known of memory.
+//! Residual values of source values and operations, and the effects of operations on the known contents of memory.
 
 use super::Evaluator;
 use super::state::Site;
@@ -7,10 +7,10 @@ use nyala_ir::{Cont, Node, Op, Rule, TyKind, Val};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
-/// Fewer pending stores are made without asking whether anybody reads them.
+/// Fewer pending stores are made without a search for those that nobody can read.
 const MIN_PENDING: usize = 64;
 
-/// Of the memory orders the last that says nothing of other locations.
+/// The strongest memory order that guarantees nothing about other locations.
 const RELAXED: u64 = 2;
 
 impl Evaluator<'_> {
@@ -37,7 +37,7 @@ impl Evaluator<'_> {
         x
     }
 
-    /// A continuation that captures nothing.
+    /// The value of a continuation that captures nothing.
     fn closed(&mut self, c: Cont) -> Val {
         let data = self.source.cont(c);
         if data.linkage.is_external() {
@@ -50,7 +50,7 @@ impl Evaluator<'_> {
         self.dst.cont_val(self.stubs[s].cont)
     }
 
-    /// What an operation gives. If pending stores are made before it, `args` begins with the memory behind them.
+    /// The result of an operation. If pending stores are made before it, `args` then begins with the memory after them.
     pub(super) fn compute(&mut self, op: Op, v: Val, args: &mut [Val], site: &mut Site) -> Val {
         match op {
             Op::Load => {
@@ -89,14 +89,14 @@ impl Evaluator<'_> {
                 } else {
                     self.flush(site, args, (op == Op::AtomicLoad).then_some(1));
                 }
-                // What other threads wrote before becomes visible.
+                // The writes of other threads become visible.
                 let order = args[op.literal_operands()].iter().map(|&o| self.dst.as_lit(o));
                 if order.into_iter().any(|o| o.is_none_or(|o| o > RELAXED)) {
                     site.memory.clobber();
                 }
                 self.make(op, v, args)
             }
-            // Objects are told apart anyway, and what is known of them is worth more.
+            // The evaluator tells objects apart anyway, and `restrict` would hide what it knows of their contents.
             Op::Restrict if memory::is_object(&self.dst, memory::base_of(&self.dst, args[0])) => args[0],
             Op::Aligned | Op::Restrict => {
                 self.escape(args[0], site, false);
@@ -121,8 +121,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Makes all pending stores before a block ends: those to objects whose address the rest of the program can have from
-    /// `args` and `others`.
+    /// Makes the pending stores before a block ends. Stores to objects whose address the rest of the program cannot
+    /// reach from `args` and `others` may be dropped.
     pub(super) fn flush_all(&mut self, site: &mut Site, args: &mut [Val], others: &[Val]) {
         let n_pending = site.memory.n_pending();
         if n_pending >= MIN_PENDING
@@ -133,7 +133,7 @@ impl Evaluator<'_> {
         self.flush(site, args, None);
     }
 
-    /// The values that these are made from, but for memory. `None`: more than `limit`.
+    /// The values that `work` is computed from, memory excluded. `None` if there are more than `limit`.
     fn reached(&self, mut work: Vec<Val>, limit: usize) -> Option<FxHashSet<Val>> {
         let mut seen: FxHashSet<Val> = FxHashSet::default();
         while let Some(v) = work.pop() {
@@ -151,13 +151,14 @@ impl Evaluator<'_> {
         Some(seen)
     }
 
-    /// Makes the pending stores that an operation with these arguments would see at the address `at` among them, or all.
+    /// Makes the pending stores that an operation with these arguments would see at the address `args[at]`, or all of
+    /// them.
     pub(super) fn flush(&mut self, site: &mut Site, args: &mut [Val], at: Option<usize>) {
         let base = at.map(|at| memory::base_of(&self.dst, args[at]));
         args[0] = site.memory.flush(&mut self.dst, &mut self.cache.shapes, args[0], base);
     }
 
-    /// Operation `op` of source value `v` on residual operands.
+    /// Makes operation `op` of the source value `v` on residual operands.
     pub(super) fn make(&mut self, op: Op, v: Val, args: &[Val]) -> Val {
         match op {
             Op::Known => {

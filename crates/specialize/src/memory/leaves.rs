@@ -1,17 +1,17 @@
 //! The contents of an object by leaf, and values as leaves. Separate from what a state says about objects: contents are
-//! shared between states, block by block, and only counted here.
+//! shared between states, block by block, and their memory is counted here.
 
 use super::{Shapes, Wide};
 use nyala_ir::{Node, Op, Ty, TyKind, Val, World};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Leaves that states share, or do not.
+/// The number of leaves in a block, the unit of sharing between states.
 const BLOCK: usize = 64;
-/// Aggregates with more leaves are not taken apart if they are no constants.
+/// Aggregates with more leaves are not split into parts unless they are constants.
 const MAX_UNKNOWN_PARTS: u64 = 64;
 
-/// What is known of a leaf.
+/// The known contents of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leaf {
     Unknown,
@@ -19,7 +19,7 @@ pub enum Leaf {
     Undefined,
     /// The bits of a literal.
     Lit(u64),
-    /// A node; no literal.
+    /// A node that is not a literal.
     Val(Wide),
 }
 
@@ -35,12 +35,12 @@ thread_local! {
     static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Bytes of the contents that states of this thread know.
+/// The number of bytes of known contents, over all states of this thread.
 pub fn bytes() -> usize {
     BYTES.get()
 }
 
-/// What is counted in [`bytes`].
+/// A number of bytes that is included in [`bytes`] as long as it lives.
 #[derive(Default)]
 pub(super) struct Counted(usize);
 
@@ -89,7 +89,7 @@ struct Blocks {
 #[derive(Clone)]
 pub(super) struct Leaves {
     blocks: Rc<Blocks>,
-    /// What stands behind the blocks.
+    /// The contents of all leaves after those in blocks.
     rest: Leaf,
 }
 
@@ -133,7 +133,7 @@ impl Leaves {
         }
     }
 
-    /// Whether `other` has all that is known here.
+    /// Whether everything known here is known in `other` too.
     pub fn is_within(&self, other: &Leaves) -> bool {
         let within = |a: Leaf, b: Leaf| a == b || a == Leaf::Unknown;
         if Rc::ptr_eq(&self.blocks, &other.blocks) {
@@ -147,7 +147,7 @@ impl Leaves {
             })
     }
 
-    /// What both have.
+    /// The leaves that are equal in both; the others are unknown.
     pub fn merge(&self, other: &Leaves) -> Leaves {
         if Rc::ptr_eq(&self.blocks, &other.blocks) && self.rest == other.rest {
             return self.clone();
@@ -171,7 +171,7 @@ impl Leaves {
     }
 }
 
-/// Writes the leaves of a value.
+/// Writes the leaves of `val`, from leaf `start` on.
 pub(super) fn write(w: &mut World, shapes: &mut Shapes, leaves: &mut Leaves, start: u64, val: Val) {
     let mut work = vec![(start, val)];
     while let Some((at, val)) = work.pop() {
@@ -198,7 +198,7 @@ pub(super) fn write(w: &mut World, shapes: &mut Shapes, leaves: &mut Leaves, sta
                     work.extend((0..elems).map(|i| (at + i * step, elem)));
                 }
             }
-            // The part is written after the rest.
+            // The base is written first, then the part over it.
             Node::Op(Op::Insert) if w.as_lit(w.args(val)[1]).is_some() => {
                 let (base, part) = (w.args(val)[0], w.args(val)[2]);
                 let idx = w.as_lit(w.args(val)[1]).unwrap_or(0);
@@ -220,7 +220,7 @@ pub(super) fn write(w: &mut World, shapes: &mut Shapes, leaves: &mut Leaves, sta
     }
 }
 
-/// The value of a type that has these leaves. Types are as deep as their source, which is limited.
+/// The value of type `ty` with these leaves. The recursion is as deep as the type, whose nesting the compiler limits.
 pub(super) fn assemble(w: &mut World, ty: Ty, leaves: &mut impl Iterator<Item = Leaf>) -> Val {
     let parts = match w.types.kind(ty) {
         TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..) => w.types.n_parts(ty).unwrap_or(0),

@@ -1,5 +1,6 @@
-//! Writes to private objects that the residual program does not have yet: noted, forgotten where nobody can read them, made
-//! before somebody does. Separate because they say nothing of what is known, only of what is still to be written.
+//! Writes to private objects that are not in the residual program yet. They are noted, forgotten where nobody can read
+//! them, and made before somebody does. Separate because they say nothing of what is known, only of what is still to be
+//! written.
 
 use super::leaves::{Counted, assemble};
 use super::{Memory, Shapes, address};
@@ -11,12 +12,12 @@ use std::rc::Rc;
 #[derive(Clone, Default)]
 pub(super) struct Pending {
     writes: Vec<Write>,
-    /// The leaves that they are to, a bit each.
+    /// Bit set of the leaves that are written.
     leaves: Vec<u64>,
     bytes: Counted,
 }
 
-/// To leaf `at` and those behind it, of a value of that type.
+/// A write of a value of type `ty` to `n` leaves, from leaf `at` on.
 #[derive(Clone, Copy)]
 struct Write {
     at: u32,
@@ -26,7 +27,7 @@ struct Write {
 }
 
 impl Pending {
-    /// Whether any of the leaves is not in the set yet; all are then.
+    /// Adds leaves to the set. Returns whether any of them is new.
     fn add(&mut self, at: usize, n: usize) -> bool {
         if self.leaves.len() * 64 < at + n {
             self.bytes.add(((at + n).div_ceil(64) - self.leaves.len()) * size_of::<u64>());
@@ -42,7 +43,7 @@ impl Pending {
 }
 
 impl Memory {
-    /// A value of type `ty`, leaves from `at` on, was written to a private object: the store is pending.
+    /// Notes a pending store of a value of type `ty` to a private object, to `n` leaves from `at` on.
     pub fn add_pending(&mut self, base: Val, (at, n): (u64, u64), ty: Ty, origin: Span) {
         let Some(object) = self.object(base) else { return };
         let first = object.pending.is_none();
@@ -55,7 +56,7 @@ impl Memory {
         }
     }
 
-    /// How many stores are pending.
+    /// The number of pending stores.
     pub fn n_pending(&mut self) -> usize {
         let with_pending = std::mem::take(&mut self.with_pending);
         let n = with_pending
@@ -66,8 +67,8 @@ impl Memory {
         n
     }
 
-    /// Forgets private objects with pending stores, but for those in `used`: the rest of the program has no address
-    /// that leads there.
+    /// Forgets private objects with pending stores, except for those in `used`. The rest of the program has no address
+    /// of the forgotten ones.
     pub fn forget_unused(&mut self, used: &FxHashSet<Val>) {
         for object in std::mem::take(&mut self.with_pending) {
             if used.contains(&object) || !self.is_private(object) {
@@ -78,7 +79,7 @@ impl Memory {
         }
     }
 
-    /// Whether stores are pending that the residual program would see at `base`, or anywhere.
+    /// Whether there are pending stores that residual code would see at `base`, or anywhere if that is `None`.
     pub fn has_pending(&mut self, base: Option<Val>) -> bool {
         let with_pending = std::mem::take(&mut self.with_pending);
         let has_pending = with_pending.iter().any(|&o| base.is_none_or(|base| o == base) || !self.is_private(o));
@@ -86,7 +87,8 @@ impl Memory {
         has_pending
     }
 
-    /// Makes the pending stores, those that would be seen at `base`, or all of them; the memory behind them.
+    /// Makes the pending stores that would be seen at `base`, or all of them if that is `None`. Returns the memory
+    /// after them.
     pub fn flush(&mut self, w: &mut World, shapes: &mut Shapes, mut mem: Val, base: Option<Val>) -> Val {
         let origin = w.current_origin();
         for object in std::mem::take(&mut self.with_pending) {
@@ -98,7 +100,7 @@ impl Memory {
             else {
                 continue;
             };
-            // Later ones may have written all of what earlier ones did.
+            // Later writes may have overwritten all leaves of earlier ones.
             let mut seen = Pending::default();
             let mut writes = pending.writes.clone();
             writes.reverse();

@@ -1,22 +1,23 @@
-//! Where addresses lead: from what base, to which leaves. Separate because only the graph tells, no state of memory.
+//! Resolves addresses to a base and a range of leaves. Separate because it depends only on the graph, on no state of
+//! memory.
 
 use super::{MAX_LEAVES, Shapes};
 use nyala_ir::{Node, Op, Ty, TyKind, Val, World, fold};
 
-/// Where an address leads.
+/// The location that an address points to.
 pub(super) struct Place {
     pub base: Val,
-    /// The address that stands for all of the place.
+    /// The canonical address of the location.
     pub at: Val,
-    /// First leaf and number of leaves; all leaves of the object if there is none.
+    /// The first leaf and the number of leaves. `None` stands for all leaves of the object.
     pub range: Option<(u64, u64)>,
-    /// Whether all indices on the way are literals; if not, the range is that of the innermost known aggregate.
+    /// Whether all indices on the way are literals. If not, the range is that of the innermost aggregate that is known.
     pub exact: bool,
 }
 
 impl Place {
-    /// A place may have several addresses, `&[T * n]` as `&[T]` or in another space: it is known by the one that is made
-    /// without bitcasts.
+    /// Resolves an address. One location may have several addresses, for example `&[T * n]` cast to `&[T]` or to
+    /// another address space. The one without bitcasts is canonical.
     pub fn of(w: &mut World, shapes: &mut Shapes, ptr: Val) -> Place {
         let (mut base, mut exact, mut casts) = (ptr, true, false);
         let mut path = Vec::new();
@@ -33,7 +34,7 @@ impl Place {
                     let start = w.as_lit(idx).zip(outer_ty).and_then(|(i, ty)| shapes.part_start(w, ty, i));
                     match (start, outer_ty) {
                         (Some(start), _) => range = range.map(|(at, n)| (at + start, n)),
-                        // Somewhere in the aggregate around it.
+                        // The index is unknown: some leaf of the aggregate around.
                         (None, Some(ty)) if w.types.n_parts(ty).is_some() => range = Some((0, shapes.leaves(w, ty))),
                         (None, _) => range = None,
                     }
@@ -42,7 +43,7 @@ impl Place {
                     base = outer;
                 }
                 Node::Op(Op::Bitcast) if w.types.pointee(w.ty(w.args(base)[0])).is_some() => {
-                    // Behind the end of an array of known length is something else.
+                    // A cast may lead beyond the end of an array of known length, into something else.
                     let from = w.types.pointee(w.ty(w.args(base)[0]));
                     let sized = from.filter(|&ty| !matches!(w.types.kind(ty), TyKind::IndefArray(_)));
                     let is_inside = match (sized, range) {
@@ -66,7 +67,7 @@ impl Place {
     }
 }
 
-/// Slots, allocations and globals are objects of their own.
+/// Whether `base` is an object: a slot, an allocation or a global.
 pub fn is_object(w: &World, base: Val) -> bool {
     match w.node(base) {
         Node::Global(_) => true,
@@ -87,8 +88,8 @@ pub fn base_of(w: &World, ptr: Val) -> Val {
     }
 }
 
-/// The address of the value of type `ty` whose leaves in an object begin at `at`; for `[T]` that of a `[T * n]`. Types are
-/// as deep as their source, which is limited.
+/// The address of the value of type `ty` whose first leaf in an object is `at`. For `[T]`, it is the address of a `[T *
+/// n]`. The loop is as deep as the type, whose nesting the compiler limits.
 pub fn address(w: &mut World, shapes: &mut Shapes, base: Val, mut at: u64, ty: Ty) -> Val {
     let mut ptr = base;
     while let Some(outer) = w.types.pointee(w.ty(ptr)).filter(|&outer| outer != ty) {
@@ -112,9 +113,9 @@ pub fn address(w: &mut World, shapes: &mut Shapes, base: Val, mut at: u64, ty: T
     ptr
 }
 
-/// Where an address leads that is known: the object, the first leaf.
+/// The object and the first leaf that an address points to, if both are known.
 pub fn known_place(w: &mut World, shapes: &mut Shapes, mut ptr: Val) -> Option<(Val, u64)> {
-    // The elements of an array are where the array is.
+    // An array of known length and the same array without one have one location.
     let space = |v: Val| match w.types.kind(w.ty(v)) {
         TyKind::Ptr { pointee, space } => Some((*space, matches!(w.types.kind(*pointee), TyKind::IndefArray(_)))),
         _ => None,

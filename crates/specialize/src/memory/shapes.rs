@@ -1,18 +1,18 @@
-//! How many leaves values have, and which of them parts have.
+//! The number of leaves of values, and the positions of parts among them.
 
 use super::MAX_LEAVES;
 use nyala_base::SideTable;
 use nyala_ir::{Ty, TyKind, World};
 
-/// The numbers of leaves of types.
+/// The memoized numbers of leaves of types.
 #[derive(Default)]
 pub struct Shapes {
-    /// One more than the number; 0 where not asked for yet.
+    /// The number of leaves plus 1; 0 if it has not been computed yet.
     leaves: SideTable<Ty, u64>,
 }
 
 impl Shapes {
-    /// Leaves of a value of a type; of an array of unknown length those of an element.
+    /// The number of leaves of a value of type `ty`. For an array of unknown length, that of one element.
     pub fn leaves(&mut self, w: &World, ty: Ty) -> u64 {
         if self.leaves[ty] != 0 {
             return self.leaves[ty] - 1;
@@ -32,7 +32,7 @@ impl Shapes {
         n
     }
 
-    /// The first leaf of part `idx`, counted from the aggregate's first. `None`: there is no such part.
+    /// The position of the first leaf of part `idx` in an aggregate. `None` if there is no such part.
     pub fn part_start(&mut self, w: &World, ty: Ty, idx: u64) -> Option<u64> {
         match w.types.kind(ty) {
             TyKind::Tuple(_) | TyKind::Struct(_) => {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::literals::{self, LiteralError, Number};
 
-/// Binding strength and operator of a token, if it is a binary operator.
+/// The precedence and operator of a token, if it is a binary operator.
 fn binary_op(tok: Tok) -> Option<(u8, BinaryOp)> {
     Some(match tok {
         Tok::OrOr => (1, BinaryOp::Or),
@@ -182,7 +182,7 @@ impl Parser<'_> {
         self.mk(ExprKind::Unary(op, e), self.span_from(start))
     }
 
-    /// At `@fast`, and this behind it?
+    /// Whether the next tokens are `@fast` and `behind`.
     pub(super) fn at_fast(&self, behind: Tok) -> bool {
         self.at(Tok::At)
             && self.peek_at(1) == Tok::Ident
@@ -197,7 +197,7 @@ impl Parser<'_> {
         self.fast(true, |p| p.bracketed(|p| p.block()))
     }
 
-    /// What `parse` reads is under `@fast`, if that is here or around.
+    /// Runs `parse`, whose result is inside of `@fast` if `here`, or if the surrounding code is.
     pub(super) fn fast<T>(&mut self, here: bool, parse: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
         let old = self.fast;
         self.fast |= here;
@@ -237,7 +237,7 @@ impl Parser<'_> {
                     ExprKind::IncDec { inc: false, prefix: false, place: e }
                 }
                 Tok::LBracket => {
-                    // `(f)[i32](x)`; the arguments of paths and methods are read with their names.
+                    // `(f)[i32](x)`. Type arguments of paths and methods are read together with their names.
                     match (self.type_args()?, &mut self.module.exprs[e.0 as usize].kind) {
                         (
                             args,
@@ -259,7 +259,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A value with type arguments, by way of a variable.
+    /// Applies type arguments to a value, by means of a variable.
     fn with_type_args(&mut self, e: ExprId, args: Option<Vec<TypeId>>, span: Span) -> R<ExprId> {
         let name = Name { text: "_callee".into(), span };
         let kind = PatternKind::Name { mutable: false, name: name.clone() };
@@ -281,7 +281,7 @@ impl Parser<'_> {
         ExprKind::Error
     }
 
-    /// One or more adjacent strings, without the zero byte.
+    /// Reads one or more adjacent strings. The result has no zero byte at the end.
     pub(super) fn string_bytes(&mut self) -> R<Vec<u8>> {
         let mut bytes = Vec::new();
         while self.at(Tok::Str) {
@@ -397,7 +397,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What stands in parentheses behind a constraint.
+    /// Reads the operand in parentheses after a constraint.
     fn asm_operand(&mut self) -> R<ExprId> {
         let open = self.pos;
         self.expect(Tok::LParen, "`(` and the operand")?;
@@ -417,7 +417,7 @@ impl Parser<'_> {
         self.mk(ExprKind::Match { scrutinee, arms }, self.span_from(start))
     }
 
-    /// Up to the `}`, which is read too.
+    /// Reads the arms up to the closing `}`, which is read too.
     fn arms(&mut self, open: usize) -> R<Vec<Arm>> {
         let mut arms = Vec::new();
         while !self.at(Tok::RBrace) && !self.at(Tok::Eof) {
@@ -434,7 +434,7 @@ impl Parser<'_> {
         Ok(arms)
     }
 
-    /// The value of an arm, and whether the next one may follow without comma.
+    /// Reads the value of an arm. Also returns whether the next arm may follow without a comma.
     fn arm_body(&mut self) -> R<(ExprId, bool)> {
         if !self.at_block_like() {
             return Ok((self.expr()?, false));
@@ -447,7 +447,7 @@ impl Parser<'_> {
         Ok((self.expr_rest(start, e)?, false))
     }
 
-    /// Behind the `}` of an arm's value: does the next pattern follow, or more of the value?
+    /// After the `}` of an arm's value: whether the next arm's pattern follows, and not more of the value.
     fn arm_follows(&self) -> bool {
         let behind = match self.peek() {
             Tok::LParen if self.matching[self.pos] != NO_MATCH => self.matching[self.pos] as usize + 1,
@@ -459,7 +459,7 @@ impl Parser<'_> {
         matches!(self.tokens.get(behind).map(|t| t.tok), Some(Tok::FatArrow | Tok::If | Tok::Colon))
     }
 
-    /// What may follow an operand.
+    /// Reads the operators that may follow the operand `e`.
     fn expr_rest(&mut self, start: usize, e: ExprId) -> R<ExprId> {
         self.nested(|p| {
             let e = p.postfix(start, e)?;
@@ -469,7 +469,7 @@ impl Parser<'_> {
         })
     }
 
-    /// At what ends with its `}` as a statement.
+    /// Whether an expression begins here that, as a statement, ends with its `}`.
     fn at_block_like(&self) -> bool {
         self.at_fast(Tok::LBrace)
             || matches!(self.peek(), Tok::If | Tok::While | Tok::For | Tok::With | Tok::Match | Tok::LBrace)
@@ -485,7 +485,7 @@ impl Parser<'_> {
     fn path_expr(&mut self) -> R<ExprId> {
         let start = self.pos;
         let path = self.path()?;
-        // `loop` is no keyword, but no struct is called so either.
+        // `loop` is not a keyword, but no struct has that name.
         if self.at(Tok::LBrace)
             && matches!(&path.names[..], [name] if &*name.text == "loop")
             && self.peek_at(2) != Tok::Colon
@@ -506,7 +506,7 @@ impl Parser<'_> {
         self.mk(ExprKind::Path(path), self.span_from(start))
     }
 
-    /// At the `{` behind a name in a head: are there fields, and not arms (`n: i32 => …`)?
+    /// At the `{` after a name in a head: whether fields follow, and not arms (`n: i32 => …`).
     fn fields_follow(&self) -> bool {
         if self.peek_at(1) != Tok::Ident || self.peek_at(2) != Tok::Colon || self.matching[self.pos] == NO_MATCH {
             return self.peek_at(1) == Tok::Ident && self.peek_at(2) == Tok::Colon;
@@ -553,7 +553,7 @@ impl Parser<'_> {
         })
     }
 
-    /// At the `|` or `||`.
+    /// Reads a lambda, from its `|` or `||` on.
     fn lambda(&mut self, start: usize, filter: Filter) -> R<ExprId> {
         self.nested(|p| {
             let mut params = Vec::new();
@@ -563,7 +563,7 @@ impl Parser<'_> {
                 params = p.list(open, Tok::Or, "`,` or `|`", |p| p.param(false))?;
             }
             let result = p.ret()?;
-            // `twice(||)`: without a body it gives the empty tuple.
+            // `twice(||)`: a lambda without a body returns `()`.
             let body = match p.peek() {
                 Tok::RParen | Tok::Comma if matches!(result, Ret::Absent) => {
                     p.mk(ExprKind::Tuple(Vec::new()), p.span_from(start))?
@@ -601,7 +601,7 @@ impl Parser<'_> {
         self.mk(ExprKind::If { arms, otherwise }, self.span_from(start))
     }
 
-    /// A block, or an expression in its place.
+    /// Reads a block, or an expression in place of one.
     fn body(&mut self) -> R<ExprId> {
         match self.peek() {
             Tok::LBrace => self.nested(|p| p.bracketed(|p| p.block())),
@@ -638,14 +638,14 @@ impl Parser<'_> {
         self.mk(ExprKind::For(Box::new(looped)), self.span_from(start))
     }
 
-    /// Does an `in` follow before anything that cannot stand between `for` and it?
+    /// Whether an `in` follows, with only tokens before it that are valid between `for` and `in`.
     fn in_follows(&self) -> bool {
         let mut i = self.pos;
         loop {
             match self.tokens[i].tok {
                 Tok::In => return true,
                 Tok::LParen | Tok::LBracket if self.matching[i] != NO_MATCH => i = self.matching[i] as usize + 1,
-                // The fields of a pattern; otherwise the body, and no `in` behind it means this loop.
+                // These are the fields of a pattern, or else the body, after which no `in` belongs to this loop.
                 Tok::LBrace if self.matching[i] != NO_MATCH => {
                     i = self.matching[i] as usize + 1;
                     if !matches!(self.tokens[i].tok, Tok::Comma | Tok::Colon | Tok::In) {
@@ -660,7 +660,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `{ … }`; errors inside give up one statement each.
+    /// Reads `{ … }`. An error inside skips one statement.
     pub(super) fn block(&mut self) -> R<ExprId> {
         self.blocks += 1;
         let result = self.block_inner();
@@ -695,7 +695,7 @@ impl Parser<'_> {
                     if self.pos == start && !matches!(self.peek(), Tok::RBrace | Tok::Eof) {
                         self.bump();
                     }
-                    // What the statement would have been is open.
+                    // The type of the lost statement is unknown.
                     let span = self.span_from(start);
                     let e = self.mk(ExprKind::Error, span)?;
                     if self.at(Tok::RBrace) {
@@ -710,7 +710,7 @@ impl Parser<'_> {
         self.mk(ExprKind::Block(Block { stmts, result, fast: self.fast }), self.span_from(open))
     }
 
-    /// One statement; the expression if it is the block's result.
+    /// Reads one statement. Returns an expression if that is the block's result.
     fn stmt(&mut self, stmts: &mut Vec<Stmt>) -> R<Option<ExprId>> {
         let start = self.pos;
         if self.at_item() {
@@ -723,7 +723,7 @@ impl Parser<'_> {
             let init = if self.eat(Tok::Eq) { Some(self.expr()?) } else { None };
             let span = self.span_from(start);
             let ended = self.semi("`let`");
-            // What follows may belong to the value.
+            // The tokens that follow may belong to the value.
             let init = if ended.is_err() { Some(self.mk(ExprKind::Error, span)?) } else { init };
             stmts.push(Stmt::Let { pattern, init, span });
             return ended.map(|()| None);
@@ -740,7 +740,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         if self.at_item() {
-            // The result may stand before functions that it uses.
+            // Functions that the result uses may follow it.
             while self.at_item() || self.at(Tok::Semi) {
                 if !self.eat(Tok::Semi) {
                     let item = self.nested(|p| p.item())?;
@@ -753,7 +753,7 @@ impl Parser<'_> {
             let result = self.module[e].span;
             return Err(self.report(unexpected_token::after_result(self.span(), &self.found(), result)));
         }
-        // Without its `;` it may be something else than it looks like.
+        // Without its `;`, the expression may not be what it looks like.
         self.semi("the expression")?;
         stmts.push(Stmt::Expr(e));
         Ok(None)

@@ -16,7 +16,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Items up to a `}` or the end.
+    /// Reads items up to a `}` or the end of the file.
     fn items(&mut self) -> Vec<Item> {
         let mut items = Vec::new();
         let nesting = self.nesting;
@@ -40,7 +40,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Recovery between items: up to the next word that begins one.
+    /// Recovers after an error: skips to the next keyword that begins an item.
     fn sync_item(&mut self, start: usize) {
         self.sync(start);
         if self.pos == start && !self.at(Tok::RBrace) {
@@ -66,7 +66,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `use` is no keyword, but two words in a row are nothing else.
+    /// Whether a `use` item begins here. `use` is not a keyword, but no other construct has two words in a row.
     fn at_use(&self) -> bool {
         self.at(Tok::Ident)
             && matches!(self.peek_at(1), Tok::Ident | Tok::ColonColon)
@@ -92,7 +92,7 @@ impl Parser<'_> {
         Ok(Item { kind, private, span: self.span_from(start) })
     }
 
-    /// `pub`, `priv` or nothing; whether it is `priv`.
+    /// Reads `pub`, `priv` or nothing. Returns whether it is `priv`.
     fn visibility(&mut self) -> bool {
         let private = self.at(Tok::Priv);
         if matches!(self.peek(), Tok::Pub | Tok::Priv) {
@@ -123,7 +123,7 @@ impl Parser<'_> {
     fn mod_item(&mut self) -> R<ItemKind> {
         self.bump();
         let name = self.name("a name")?;
-        // Modules of functions have no place beside the file.
+        // Modules in functions cannot be in files of their own.
         if self.blocks == 0 && self.eat(Tok::Semi) {
             return Ok(ItemKind::Mod(Mod { name, items: None }));
         }
@@ -201,7 +201,7 @@ impl Parser<'_> {
         Ok(ItemKind::Extern(ExternBlock { convention, fns }))
     }
 
-    /// Functions with or without body up to the `}`; errors give up one each.
+    /// Reads functions, with or without bodies, up to the `}`. An error skips one function.
     fn functions(&mut self, open: usize) -> R<Vec<Fn>> {
         let nesting = self.nesting;
         let mut fns = Vec::new();
@@ -328,9 +328,10 @@ impl Parser<'_> {
         Ok(ItemKind::Alias(Alias { name, type_params, ty }))
     }
 
-    /// The `;` behind something. Where it is missing at the end of a line, the fault is reported and nothing lost.
+    /// Reads the `;` after something. If it is missing at the end of a line, the error is reported, and parsing goes on
+    /// as if it were there.
     pub(super) fn semi(&mut self, after: &str) -> R<()> {
-        // At the end of the file, inside a block, it is the brace that misses.
+        // At the end of the file, inside of a block, the missing brace is reported instead.
         if self.eat(Tok::Semi) || self.at(Tok::Eof) && self.nesting > 0 {
             return Ok(());
         }
@@ -345,7 +346,7 @@ impl Parser<'_> {
 
     /// `@`, `@(e)` or nothing.
     pub(super) fn filter(&mut self) -> R<Filter> {
-        // A loop's body may be `@fast { … }`.
+        // `@fast { … }` is not a filter, but may be a loop's body.
         if !self.at(Tok::At) || self.at_fast(Tok::LBrace) {
             return Ok(Filter::Never);
         }
@@ -361,7 +362,7 @@ impl Parser<'_> {
         Ok(Filter::When(e))
     }
 
-    /// A parameter. In functions (`typed`) a type may stand alone, in lambdas and loops a name.
+    /// Reads a parameter. A single word is a type in functions (`typed`), and a name in lambdas and loops.
     pub(super) fn param(&mut self, typed: bool) -> R<Param> {
         let start = self.pos;
         let mut filter = Filter::Never;
@@ -382,7 +383,7 @@ impl Parser<'_> {
         } else if self.at(Tok::At) {
             filter = self.filter()?;
         }
-        // A name of its own unless another one follows.
+        // `restrict` is a name unless another name follows.
         let restrict = self.at(Tok::Ident)
             && self.text_of(self.tokens[self.pos]) == "restrict"
             && matches!(self.peek_at(1), Tok::Ident | Tok::Mut);
@@ -405,7 +406,7 @@ impl Parser<'_> {
         Ok(Param { filter, restrict, pattern, span: self.span_from(start) })
     }
 
-    /// `self`, `&self`, `&mut self` without a type.
+    /// Whether `self`, `&self` or `&mut self` without a type follows.
     fn at_bare_receiver(&self) -> bool {
         let mut ahead = usize::from(self.at(Tok::And));
         ahead += usize::from(self.peek_at(ahead) == Tok::Mut);
@@ -414,7 +415,7 @@ impl Parser<'_> {
             && self.text_of(self.tokens[self.pos + ahead]) == "self"
     }
 
-    /// Of a function's parameter: does a pattern with its type begin here, and not a mere type?
+    /// Whether a function's parameter begins with a pattern and its type here, and is not just a type.
     fn pattern_follows(&self) -> bool {
         match self.peek() {
             Tok::Mut => true,

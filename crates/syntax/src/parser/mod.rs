@@ -1,4 +1,5 @@
-//! Recursive descent with recovery: an error gives up the statement or item it is in, and the next one goes on.
+//! Recursive descent with recovery: an error skips the statement or item that contains it, and parsing goes on after
+//! that.
 
 mod exprs;
 mod items;
@@ -10,13 +11,13 @@ use crate::diagnostics::*;
 use crate::lexer::{Tok, Token, lex};
 use nyala_base::{Diagnostic, FileId, Sink, Span};
 
-/// What `text` says. Total: whatever is wrong goes to `sink`, and stands as an error node in the tree if anywhere.
+/// Parses the file `text`. Always returns a module: errors go to `sink`, and may leave error nodes in the tree.
 pub fn parse(file: FileId, text: &str, sink: &mut Sink) -> Module {
     let module = Module { file: Some(file), ..Module::default() };
     run(file, text, module, sink, |p| p.module()).0
 }
 
-/// One expression, from a text of its own, added to the expressions of `module`.
+/// Parses one expression from a text of its own, and adds it to the expressions of `module`.
 pub fn parse_expr(file: FileId, text: &str, module: &mut Module, sink: &mut Sink) -> Option<ExprId> {
     let was_broken = module.broken;
     let (parsed, expr) = run(file, text, std::mem::take(module), sink, |p| {
@@ -32,7 +33,7 @@ pub fn parse_expr(file: FileId, text: &str, module: &mut Module, sink: &mut Sink
     expr
 }
 
-/// The bodies of functions that stand in no other function.
+/// The bodies of functions that are not nested in other functions.
 fn bodies(module: &Module) -> Vec<Span> {
     let mut out = Vec::new();
     let mut work: Vec<&Item> = module.items.iter().collect();
@@ -61,7 +62,7 @@ fn run<T>(
     let mut errors = Vec::new();
     let tokens = lex(file, text, &mut errors);
     let matching = match_brackets(&tokens);
-    // The rest of the file is lost, closing brackets with it.
+    // The rest of the file is lost, including closing brackets.
     let unclosed = errors.iter().any(|d| matches!(d.code, "unterminated-string" | "unterminated-comment"));
     let lexical: Vec<u32> = errors.iter().map(|d| d.primary.span.lo).collect();
     let mut parser = Parser {
@@ -87,7 +88,7 @@ fn run<T>(
     module.broken = false;
     for error in errors.iter() {
         let at = error.primary.span;
-        // What a bracket that is not closed belongs to ends anywhere.
+        // An unclosed bracket may belong to a construct that ends anywhere.
         let whole = matches!(error.code, "unclosed-delimiter" | "unterminated-string" | "unterminated-comment");
         match bodies.iter().find(|b| b.lo < at.lo && at.hi <= b.hi) {
             Some(body) if !whole => module.broken_bodies.push(*body),
@@ -103,10 +104,10 @@ fn run<T>(
     (module, result)
 }
 
-/// So many errors per file are reported.
+/// Limit on the errors that are reported for one file.
 const MAX_ERRORS: usize = 100;
 
-/// An error was reported; only [`Parser::report`] makes it.
+/// Proof that an error was reported; only [`Parser::report`] makes it.
 struct Reported(());
 
 type R<T> = Result<T, Reported>;
@@ -115,22 +116,22 @@ struct Parser<'a> {
     file: FileId,
     text: &'a str,
     tokens: Vec<Token>,
-    /// For each opening bracket its closing one.
+    /// For each opening bracket, the index of its closing one.
     matching: Vec<u32>,
     pos: usize,
     nesting: u32,
-    /// How many blocks are around.
+    /// The number of blocks around the current token.
     blocks: u32,
-    /// Whether `@fast` is around.
+    /// Whether the current token is inside of `@fast`.
     fast: bool,
-    /// In the head of an `if`, `for`, … a `{` after a name begins the body.
+    /// Whether this is the head of an `if`, `for`, …, in which a `{` after a name begins the body.
     no_struct: bool,
     /// The token at which the last error was reported.
     last_error: usize,
-    /// An unclosed bracket was reported: whatever misses at the end of the file comes from it.
+    /// An unclosed bracket was reported, so that tokens missing at the end of the file are not reported again.
     unclosed: bool,
     errors: Vec<Diagnostic>,
-    /// Where the lexer has reported something.
+    /// The places where the lexer has reported errors.
     lexical: Vec<u32>,
     module: Module,
 }
@@ -140,7 +141,7 @@ const NO_MATCH: u32 = u32::MAX;
 fn match_brackets(tokens: &[Token]) -> Vec<u32> {
     let mut matching = vec![NO_MATCH; tokens.len()];
     let mut open: Vec<(Tok, usize)> = Vec::new();
-    // How many of `open` are braces: an unmatched `}` closes nothing.
+    // The number of open brackets of each kind: an unmatched closing bracket closes nothing.
     let mut counts = [0usize; 3];
     let kind = |tok| match tok {
         Tok::LParen | Tok::RParen => Some(0),
@@ -158,7 +159,7 @@ fn match_brackets(tokens: &[Token]) -> Vec<u32> {
         if counts[k] == 0 {
             continue;
         }
-        // A `)` or `]` never closes what stands outside of a brace.
+        // A `)` or `]` never closes a bracket outside of the innermost brace.
         if k != 2 && open.last().is_some_and(|(t, _)| *t == Tok::LBrace) {
             continue;
         }
@@ -218,13 +219,13 @@ impl Parser<'_> {
         &self.text[token.lo as usize..token.hi as usize]
     }
 
-    /// From the start of token `start` to the end of the last token read.
+    /// The span from the start of token `start` to the end of the last token read.
     fn span_from(&self, start: usize) -> Span {
         let last = self.pos.max(start + 1) - 1;
         Span { file: self.file, lo: self.tokens[start].lo, hi: self.tokens[last].hi }
     }
 
-    /// The place just behind the last token.
+    /// The empty span just after the last token read.
     fn behind(&self) -> Span {
         let hi = self.tokens[self.pos.max(1) - 1].hi;
         Span { file: self.file, lo: hi, hi }
@@ -267,7 +268,7 @@ impl Parser<'_> {
         if self.at(tok) { Ok(self.bump()) } else { Err(self.unexpected(expected)) }
     }
 
-    /// The closing bracket of the opening one at token `open`.
+    /// Reads the closing bracket that matches the opening one at token `open`.
     fn close(&mut self, tok: Tok, expected: &str, open: usize) -> R<()> {
         if self.eat(tok) {
             return Ok(());
@@ -289,11 +290,11 @@ impl Parser<'_> {
         Err(self.report(unexpected_token::in_brackets(self.span(), &self.found(), expected, opener)))
     }
 
-    /// Runs `f` one level deeper.
+    /// Runs `f` one nesting level deeper.
     fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
         if self.nesting >= MAX_NESTING {
             let reported = self.report(nesting_too_deep::brackets(self.span(), MAX_NESTING));
-            // Brackets that are not closed behind this place were perhaps never meant to be.
+            // Brackets opened after this place may stay unclosed because parsing stops here.
             self.unclosed = true;
             return Err(reported);
         }
@@ -303,7 +304,7 @@ impl Parser<'_> {
         result
     }
 
-    /// Runs `f` inside of brackets, where the rule for heads is off.
+    /// Runs `f` inside of brackets, where `no_struct` does not apply.
     fn bracketed<T>(&mut self, f: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
         let old = std::mem::replace(&mut self.no_struct, false);
         let result = f(self);
@@ -311,7 +312,7 @@ impl Parser<'_> {
         result
     }
 
-    /// A comma-separated list up to `end`, which is read too; `open` is the opening token.
+    /// Reads a comma-separated list up to `end`, which is read too. `open` is the opening token.
     fn list<T>(&mut self, open: usize, end: Tok, what: &str, mut f: impl FnMut(&mut Self) -> R<T>) -> R<Vec<T>> {
         self.bracketed(|p| {
             let mut out = Vec::new();
@@ -346,8 +347,8 @@ impl Parser<'_> {
         Ok(Name { text: self.text_of(token).into(), span: self.span_of(token) })
     }
 
-    /// After an error in what began at token `start`: goes on behind its `;` or block, or before whatever closes the
-    /// surrounding one.
+    /// Recovers after an error in a construct that began at token `start`: skips past its `;` or block, or to the
+    /// bracket that closes the surrounding construct.
     fn sync(&mut self, start: usize) {
         let mut i = start;
         loop {
@@ -373,7 +374,7 @@ impl Parser<'_> {
     }
 }
 
-/// Words that begin a statement or item wherever they stand first in a line.
+/// Whether a token begins a statement or item wherever it is the first of its line.
 fn begins_item(tok: Tok) -> bool {
     use Tok::*;
     matches!(tok, Fn | Extern | Static | Struct | Enum | Type | Trait | Impl | Mod | Pub | Priv | Let)

@@ -1,4 +1,4 @@
-//! Patterns: what `match`, `let` and parameters take values apart with.
+//! Patterns, with which `match`, `let` and parameters destructure values.
 
 use super::*;
 

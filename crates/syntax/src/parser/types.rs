@@ -62,7 +62,7 @@ impl Parser<'_> {
                 let open = self.pos;
                 self.expect(Tok::LParen, "`(` and parameter types")?;
                 let params = self.list(open, Tok::RParen, "`,` or `)`", |p| {
-                    // A name before the type says nothing.
+                    // A name before the type has no meaning.
                     if p.at(Tok::Ident) && p.peek_at(1) == Tok::Colon {
                         p.bump();
                         p.bump();
@@ -84,7 +84,7 @@ impl Parser<'_> {
         Ok(self.mk_type(kind, self.span_from(start)))
     }
 
-    /// Behind the `&`.
+    /// Reads a pointer type, from after the `&` on.
     fn pointer(&mut self) -> R<TypeKind> {
         let mutable = self.eat(Tok::Mut);
         let mut space = None;
@@ -118,7 +118,7 @@ impl Parser<'_> {
         Ok(TypeKind::Pointer { mutable, space, to })
     }
 
-    /// What stands after `->`, if it does.
+    /// Reads `->` and the result type, if they follow.
     pub(super) fn ret(&mut self) -> R<Ret> {
         if !self.eat(Tok::Arrow) {
             return Ok(Ret::Absent);
@@ -145,7 +145,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Traits with `separators` between them.
+    /// Reads traits that are separated by `separators`.
     pub(super) fn bounds(&mut self, separators: &[Tok]) -> R<Vec<TypeId>> {
         let mut bounds = vec![self.ty()?];
         while separators.contains(&self.peek()) {
@@ -155,7 +155,7 @@ impl Parser<'_> {
         Ok(bounds)
     }
 
-    /// `[T, U]` if it stands here.
+    /// Reads `[T, U]`, if it follows.
     pub(super) fn type_args(&mut self) -> R<Option<Vec<TypeId>>> {
         let open = self.pos;
         if !self.eat(Tok::LBracket) {
