@@ -51,7 +51,7 @@ use function::Counter;
 use nyala_base::{Id, Span};
 use nyala_ir::{Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use threads::run_with_threads;
 use variables::{Variables, is_made_before};
@@ -89,7 +89,7 @@ struct Program {
     environment: Func,
     layouts: FxHashMap<Vec<u64>, GlobalId>,
     variables: Rc<Variables>,
-    in_frames: FxHashSet<(Func, Value)>,
+    in_frames: BTreeSet<(Func, Value)>,
 }
 
 /// Makes environments reference-counted, in all functions.
@@ -152,7 +152,7 @@ pub fn count_environments(module: &mut Module) {
         environment,
         layouts: FxHashMap::default(),
         variables: Rc::default(),
-        in_frames: FxHashSet::default(),
+        in_frames: BTreeSet::new(),
     };
     program.in_frames = program.find_in_frames(module);
     program.variables = Rc::new(variables::find(&program, module));
@@ -192,7 +192,7 @@ fn environments_made(function: &Function) -> Vec<(Func, Option<(Value, InstOp)>)
     if made.is_empty() {
         return Vec::new();
     }
-    let makers: FxHashMap<Value, &Inst> = insts().filter_map(|inst| Some((inst.result?, inst))).collect();
+    let makers = makers(function);
     let made = made.into_iter().filter(|&(_, environment)| function.as_const(environment).is_none());
     let memory = |environment| memory_of(&makers, environment).map(|memory| (memory, makers[&memory].op));
     made.map(|(code, environment)| (code, memory(environment))).collect()
@@ -239,7 +239,7 @@ pub fn records_on_heap(module: &mut Module) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();
     for function in &module.funcs {
         let insts = || function.blocks.iter().flat_map(|b| &b.insts);
-        let makers: FxHashMap<Value, &Inst> = insts().filter_map(|inst| Some((inst.result?, inst))).collect();
+        let makers = makers(function);
         let is_made = |memory: Value| matches!(makers[&memory].op, InstOp::Call(_));
         let addresses = insts().filter(|inst| {
             inst.op == InstOp::Op(Op::Bitcast) && inst.result.is_some_and(|result| function.ty(result) == record)
@@ -259,7 +259,7 @@ pub(crate) fn record_ptr(types: &mut Types) -> Ty {
 /// Memory on the heap of a function that is an environment or a record; true for records.
 fn environments(function: &Function, pair: Ty, record: Ty) -> BTreeMap<Value, bool> {
     let insts = || function.blocks.iter().flat_map(|b| &b.insts);
-    let makers: FxHashMap<Value, &Inst> = insts().filter_map(|inst| Some((inst.result?, inst))).collect();
+    let makers = makers(function);
     let mut found: BTreeMap<Value, bool> = BTreeMap::new();
     for inst in insts() {
         let Some(ty) = inst.result.map(|result| function.ty(result)) else { continue };
@@ -305,6 +305,11 @@ fn functions_in(init: &Init) -> Vec<Func> {
         }
     }
     found
+}
+
+/// Instructions by their results.
+fn makers(function: &Function) -> FxHashMap<Value, &Inst> {
+    function.blocks.iter().flat_map(|b| &b.insts).filter_map(|inst| Some((inst.result?, inst))).collect()
 }
 
 /// The memory that an address points into.
@@ -376,9 +381,9 @@ impl Program {
     fn addresses_of_variables(&mut self, module: &Module, func: Func) -> FxHashSet<Value> {
         let function = module.func(func);
         let insts = || function.blocks.iter().flat_map(|b| &b.insts);
-        let makers: FxHashMap<Value, &Inst> = insts().filter_map(|inst| Some((inst.result?, inst))).collect();
+        let makers = makers(function);
         // Environments are excluded: all their uses are known.
-        let in_frame = self.in_frames.iter().filter(|frame| frame.0 == func);
+        let in_frame = self.in_frames.range((func, Value(0))..=(func, Value(u32::MAX)));
         let environments: FxHashSet<Value> = in_frame.filter_map(|frame| memory_of(&makers, frame.1)).collect();
         let made = insts().filter(|inst| inst.op == InstOp::Op(Op::Slot)).filter_map(|inst| inst.result);
         let holds_functions = |v: &Value| {
@@ -401,8 +406,8 @@ impl Program {
 
     /// Environments that can lie in the frames of the functions that make them: nothing refers to them when these
     /// functions end, nor when the next one is made.
-    fn find_in_frames(&self, module: &Module) -> FxHashSet<(Func, Value)> {
-        let mut found = FxHashSet::default();
+    fn find_in_frames(&self, module: &Module) -> BTreeSet<(Func, Value)> {
+        let mut found = BTreeSet::new();
         let mut escapes = Escapes::of_environments(module, self.codes.clone());
         for (i, function) in module.funcs.iter().enumerate() {
             let func = Func::from_idx(i);

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 pub struct ReadError {
     /// The line, from 1.
     pub line: usize,
-    /// What was found and what was expected.
+    /// The reason: the text found, and the text expected.
     pub message: String,
 }
 

@@ -260,7 +260,7 @@ pub struct Step {
 
 /// A report, and the residual program that it is of.
 pub struct Explained {
-    /// What is said.
+    /// The report, ready to be shown.
     pub report: Report,
     /// The residual program.
     pub residual: World,

@@ -128,7 +128,7 @@ pub struct Session {
     pub options: Options,
     /// Texts of all files read.
     pub sources: Sources,
-    /// What is reported.
+    /// Diagnostics reported so far.
     pub sink: Sink,
     /// What passes took, in the order in which they ran.
     pub timings: Vec<Timing>,

@@ -19,7 +19,10 @@ pub(super) fn run_with_threads(module: &Module) -> FxHashSet<Func> {
             match module.func(callee).symbol() {
                 Some("nyala_spawn") => return all().collect(),
                 Some("nyala_parallel") => {
-                    work.extend(inst.args.iter().filter_map(|a| function_of(&function.values[a.idx()].def)));
+                    match inst.args.iter().find_map(|a| function_of(&function.values[a.idx()].def)) {
+                        Some(body) => work.push(body),
+                        None => return all().collect(),
+                    }
                 }
                 _ => {}
             }

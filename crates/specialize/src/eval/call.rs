@@ -47,7 +47,7 @@ pub(super) struct Rules {
 /// A closure that is called.
 #[derive(Clone, Copy)]
 pub(super) enum Callee<'a> {
-    /// Of values in the frame, never made.
+    /// A closure whose captured values are in the frame; it has no node and no stub yet.
     Made(Cont, &'a [u32]),
     Plain(Cont, Idx),
     Stub(StubId),
@@ -83,7 +83,7 @@ pub(super) struct Call<'a> {
     /// The caller's.
     pub frame: &'a [Value],
     pub args: &'a [Value],
-    /// The same as nodes, once they are made.
+    /// Captured values and arguments as nodes, once they are made.
     pub nodes: Option<Nodes<'a>>,
     pub marks: Marks,
     /// That of the callee's body.
@@ -109,7 +109,7 @@ impl Nodes<'_> {
 pub(super) enum Decision {
     /// Goes on in the callee's body.
     Enter(Mode),
-    /// The same, if the condition at its end is known. Only of calls whose arguments are in a frame.
+    /// Goes on in the callee's body if the condition at its end is known. Only for calls whose arguments are in a frame.
     Look(Mode),
     /// The block ends with a call of the stub.
     Leave(StubId),
@@ -360,7 +360,7 @@ impl Evaluator<'_> {
         Some((automatic, automatic == all && all != 0))
     }
 
-    /// The same of a callee with filters.
+    /// [`Evaluator::requested`] for a callee with filters.
     fn filtered(&mut self, k: Cont, rules: &Rules, args: &[Value], are_nodes: bool) -> Option<(u64, bool)> {
         let filter = &self.source.cont(k).filter;
         if let Some(f) = filter.all
