@@ -295,7 +295,7 @@ pub(crate) fn uncounted(b: &mut FunctionBuilder, ty: Ty) -> Value {
     memory
 }
 
-fn functions_in(init: &Init) -> Vec<Func> {
+pub(crate) fn functions_in(init: &Init) -> Vec<Func> {
     let (mut found, mut work) = (Vec::new(), vec![init]);
     while let Some(init) = work.pop() {
         match init {

@@ -166,7 +166,7 @@ pub struct Inst {
     pub op: InstOp,
     /// Operands; for calls of code addresses, the address first.
     pub args: Args,
-    /// The result; `None` for stores, fences and `vectorize` only.
+    /// The result; `None` for stores, fences, `vectorize` and `launch` only.
     pub result: Option<Value>,
     /// Where the operation is in the source; [`Span::NONE`] if nowhere.
     pub span: Span,
@@ -191,7 +191,14 @@ pub enum InstOp {
     /// time, as lanes of vectors. If the second number is not 0, it divides both bounds, and the first one divides
     /// their difference. The vectorizer removes it before code is generated.
     Vectorize(Func, u32, u32),
+    /// `launch(device, grid.x, grid.y, grid.z, block.x, block.y, block.z, free…)` runs `kernel(free…)` once for each
+    /// work item of a grid, on the platform with this index in [`PLATFORMS`](nyala_ir::lanes::PLATFORMS). The grid
+    /// counts work items. [`lower_launches`](crate::lower_launches) removes it before code is generated.
+    Launch(Func, u32),
 }
+
+/// How many operands of [`InstOp::Launch`] come before those that the kernel takes.
+pub const N_LAUNCH: usize = 7;
 
 /// The target of a jump, with the arguments for its parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -304,7 +311,7 @@ impl Inst {
         match self.op {
             InstOp::Op(op) => op.effect() != Effect::Write || matches!(op, Op::Slot | Op::Alloc | Op::Scope),
             InstOp::Vector(op) => op.effect() != Effect::Write,
-            InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) => false,
+            InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) | InstOp::Launch(..) => false,
         }
     }
 }
@@ -608,6 +615,12 @@ impl<'m> FunctionBuilder<'m> {
     /// divides both bounds, and `lanes` divides their difference.
     pub fn vectorize(&mut self, body: Func, lanes: u32, align: u32, args: &[Value]) {
         self.push(InstOp::Vectorize(body, lanes, align), args, None);
+    }
+
+    /// Launches a kernel on a platform: `args` are the device, three extents of the grid, three of a block, and what the
+    /// kernel takes.
+    pub fn launch(&mut self, kernel: Func, platform: u32, args: &[Value]) {
+        self.push(InstOp::Launch(kernel, platform), args, None);
     }
 
     /// Makes a local variable; its contents are undefined each time this is executed.

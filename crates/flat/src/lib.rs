@@ -26,6 +26,7 @@ pub mod analysis;
 pub mod counts;
 mod data;
 pub mod escape;
+mod kernels;
 mod print;
 pub mod promote;
 mod read;
@@ -37,6 +38,7 @@ mod verify;
 
 pub use counts::{count_environments, environments_by_code, records_on_heap};
 pub use data::*;
+pub use kernels::lower_launches;
 pub use print::{print, print_functions};
 pub use promote::{promote_slots, promote_slots_of};
 pub use read::{ReadError, read};

@@ -4,6 +4,7 @@
 use crate::data::*;
 use crate::vector::VectorOp;
 use nyala_base::Id;
+use nyala_ir::lanes::PLATFORMS;
 use nyala_ir::scalar::float_value;
 use nyala_ir::{Op, Prim, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -297,6 +298,10 @@ impl Printer<'_> {
             InstOp::Vectorize(f, lanes, align) => {
                 let align = if align == 0 { String::new() } else { format!(", {align}") };
                 writeln!(out, "vectorize[{lanes}{align}] {}({})", self.funcs[f.idx()], self.values(&inst.args))
+            }
+            InstOp::Launch(f, platform) => {
+                let platform = PLATFORMS.get(platform as usize).unwrap_or(&"?");
+                writeln!(out, "launch[{platform}] {}({})", self.funcs[f.idx()], self.values(&inst.args))
             }
             InstOp::Call(f) => writeln!(out, "call {}({})", self.funcs[f.idx()], self.values(&inst.args)),
             InstOp::CallIndirect => match inst.args.split_first() {

@@ -3,6 +3,7 @@
 use crate::data::*;
 use crate::vector::VectorOp;
 use nyala_base::{Id, Span};
+use nyala_ir::lanes::PLATFORMS;
 use nyala_ir::scalar::float_bits;
 use nyala_ir::types::MAX_LANES;
 use nyala_ir::{AsmInfo, Op, Prim, Ty, TyKind, Types};
@@ -653,6 +654,15 @@ impl Reader {
                 let align = if self.accept(',') { self.small_number("what divides the bounds follows")? } else { 0 };
                 self.expect(']')?;
                 InstOp::Vectorize(self.func_name()?, lanes, align)
+            }
+            "launch" => {
+                self.expect('[')?;
+                let name = self.word()?;
+                let Some(platform) = PLATFORMS.iter().position(|&p| p == name) else {
+                    return self.fail(format!("unknown platform `{name}`"));
+                };
+                self.expect(']')?;
+                InstOp::Launch(self.func_name()?, platform as u32)
             }
             _ => match (Op::from_name(&word), VectorOp::from_name(&word)) {
                 (Some(op), _) => InstOp::Op(op),

@@ -539,7 +539,7 @@ fn conts_in_globals(w: &World, globals: &[nyala_ir::Global]) -> Vec<Cont> {
 }
 
 /// Loads the values in an environment.
-fn load_env(b: &mut FunctionBuilder, env: Value, tys: &[Ty]) -> Vec<Value> {
+pub(crate) fn load_env(b: &mut FunctionBuilder, env: Value, tys: &[Ty]) -> Vec<Value> {
     if tys.is_empty() {
         return Vec::new();
     }
@@ -556,7 +556,7 @@ fn load_env(b: &mut FunctionBuilder, env: Value, tys: &[Ty]) -> Vec<Value> {
 }
 
 /// Stores values into an environment.
-fn store_env(b: &mut FunctionBuilder, record: Value, values: &[Value], tys: &[Ty]) {
+pub(crate) fn store_env(b: &mut FunctionBuilder, record: Value, values: &[Value], tys: &[Ty]) {
     for (i, &value) in values.iter().enumerate() {
         let idx = b.literal(Prim::I64, i as u64);
         let ptr_ty = b.types.ptr(tys[i]);

@@ -4,6 +4,7 @@ use crate::analysis::Cfg;
 use crate::data::*;
 use crate::vector::VectorOp;
 use nyala_base::Id;
+use nyala_ir::lanes::PLATFORMS;
 use nyala_ir::types::MAX_LANES;
 use nyala_ir::{Effect, Op, Prim, Ty, TyKind, Types};
 
@@ -168,6 +169,20 @@ fn verify_inst(v: &mut Verifier, inst: &Inst) {
             v.check(!body.is_foreign() && body.rets.is_empty(), "the body of `vectorize` has blocks and no results");
             v.check(lanes <= MAX_LANES, "`vectorize` has 1 to 64 lanes, or 0 if nobody knows how many");
             v.check(inst.result.is_none(), "`vectorize` has no result");
+        }
+        InstOp::Launch(kernel, platform) => {
+            let Some(kernel) = v.module.funcs.get(kernel.idx()) else {
+                return v.check(false, "a kernel is a function of the module");
+            };
+            let args: Vec<Ty> = inst.args.iter().map(|&a| v.function.ty(a)).collect();
+            let fits = args.len() >= N_LAUNCH && {
+                let (numbers, free) = args.split_at(N_LAUNCH);
+                numbers.iter().all(|&t| v.types().as_prim(t) == Some(Prim::I32)) && free == kernel.params
+            };
+            v.check(fits, "`launch` has seven `i32`, then what its kernel takes");
+            v.check(!kernel.is_foreign() && kernel.rets.is_empty(), "a kernel has blocks and no results");
+            v.check((platform as usize) < PLATFORMS.len(), "`launch` has a known platform");
+            v.check(inst.result.is_none(), "`launch` has no result");
         }
     }
 }

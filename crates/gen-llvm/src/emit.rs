@@ -78,7 +78,7 @@ fn jumping_groups(module: &Module) -> Vec<Option<u32>> {
     for (i, f) in module.funcs.iter().enumerate() {
         for block in &f.blocks {
             refs[i].extend(block.insts.iter().filter_map(|inst| match inst.op {
-                InstOp::Call(g) | InstOp::Vectorize(g, ..) => Some(g.idx()),
+                InstOp::Call(g) | InstOp::Vectorize(g, ..) | InstOp::Launch(g, _) => Some(g.idx()),
                 InstOp::Op(_) | InstOp::Vector(_) | InstOp::CallIndirect => None,
             }));
             if let Terminator::TailCall { callee, .. } = &block.term {

@@ -127,7 +127,7 @@ impl Finder<'_> {
             // In flat code these have no `mem` operand.
             InstOp::Op(op) => op.writes().map(|(at, written)| (self.derived[args[at - 1].idx()], args[written - 1])),
             InstOp::Vector(op) => op.written().map(|written| (self.derived[args[0].idx()], args[written])),
-            InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) => None,
+            InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) | InstOp::Launch(..) => None,
         };
         if let Some((own, written)) = written
             && self.derived[written.idx()]
@@ -165,7 +165,7 @@ impl Finder<'_> {
                     self.mark(r);
                 }
             }
-            InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) => {
+            InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) | InstOp::Launch(..) => {
                 if any {
                     // The callee may store one slot's address in another slot, and may return it.
                     self.changed |= !self.in_slots;

@@ -603,6 +603,7 @@ impl FunctionEmitter<'_, '_> {
             (InstOp::Op(op), result) => crate::ops::emit_op(self, b, op, inst, result),
             (InstOp::Vector(op), result) => crate::vectors::emit_vector_op(self, op, inst, result),
             (InstOp::Vectorize(..), _) => Err(bug("`vectorize` in machine code")),
+            (InstOp::Launch(..), _) => Err(bug("`launch` in machine code")),
             (InstOp::Call(_) | InstOp::CallIndirect, None) => Err(bug("a call without a result")),
         }
     }

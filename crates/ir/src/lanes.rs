@@ -113,6 +113,25 @@ impl WorkItem {
 pub const PLATFORMS: [&str; 9] =
     ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls", "fibers"];
 
+/// The number of each of [`PLATFORMS`] for the functions of the runtime (`docs/design/anydsl.md`, Functions of the
+/// runtime). Kernels for `hls` run on OpenCL's platform; those of `fibers` on the CPU, which is 0.
+pub const PLATFORM_NUMBERS: [u32; 9] = [1, 1, 2, 2, 5, 3, 4, 2, 0];
+
+/// Functions of the runtime that take devices, with the positions of these arguments. Where the host stands for all
+/// devices, each of these arguments is 0.
+pub const DEVICE_ARGS: [(&str, &[usize]); 10] = [
+    ("anydsl_alloc", &[0]),
+    ("anydsl_alloc_host", &[0]),
+    ("anydsl_alloc_unified", &[0]),
+    ("anydsl_copy", &[0, 3]),
+    ("anydsl_device_check_feature_support", &[0]),
+    ("anydsl_device_name", &[0]),
+    ("anydsl_get_device_ptr", &[0]),
+    ("anydsl_release", &[0]),
+    ("anydsl_release_host", &[0]),
+    ("anydsl_synchronize", &[0]),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;

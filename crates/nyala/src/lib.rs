@@ -73,6 +73,8 @@ pub struct Options {
     pub library_folders: Vec<PathBuf>,
     /// Where native code is kept between runs.
     pub cache: Option<cache::Cache>,
+    /// The host stands for all devices: kernels run on its CPU (`--device host`).
+    pub on_host: bool,
     /// Signed arithmetic is modulo 2ⁿ (`--wrap`); else it must not overflow.
     pub wrap: bool,
     /// Codes of warnings that are not reported (`--allow`).
@@ -99,6 +101,7 @@ impl Default for Options {
             tuned: None,
             library_folders: Vec::new(),
             cache: None,
+            on_host: false,
             wrap: false,
             allow: Vec::new(),
             deny: Vec::new(),

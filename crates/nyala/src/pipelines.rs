@@ -48,6 +48,12 @@ pub const FLAT: &[FlatPass] = &[
         },
     },
     FlatPass {
+        name: "lower-launches",
+        about: "kernels become functions for blocks of work items on the host",
+        min_level: 0,
+        run: |module, options| nyala_flat::lower_launches(module, options.on_host),
+    },
+    FlatPass {
         name: "vectorize",
         about: "bodies of `vectorize` become vector code",
         min_level: 0,

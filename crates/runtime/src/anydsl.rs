@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_void};
 use std::sync::OnceLock;
 
-const PLATFORMS: [&str; 6] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Level Zero"];
+pub(crate) const PLATFORMS: [&str; 6] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Level Zero"];
 
 /// Whether the device is the CPU.
 pub fn is_cpu(device: i32) -> bool {
@@ -213,7 +213,7 @@ pub extern "C" fn anydsl_get_nano_time() -> i64 {
 /// Microseconds that kernels have run on devices so far.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_get_kernel_time() -> i64 {
-    0
+    crate::launch::kernel_time() / 1000
 }
 
 // Random numbers.

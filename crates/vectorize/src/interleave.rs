@@ -425,7 +425,7 @@ pub fn may_write(inst: &Inst) -> bool {
     match inst.op {
         InstOp::Op(op) => op.effect() == Effect::Write,
         InstOp::Vector(op) => op.effect() == Effect::Write,
-        InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) => true,
+        InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) | InstOp::Launch(..) => true,
     }
 }
 

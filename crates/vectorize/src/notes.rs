@@ -223,6 +223,7 @@ impl Builder<'_> {
         match inst.op {
             InstOp::Call(f) => self.module.func(f).name.clone(),
             InstOp::Vectorize(..) => "vectorize".into(),
+            InstOp::Launch(..) => "launch".into(),
             InstOp::Op(op) => op.name().into(),
             _ => String::new(),
         }

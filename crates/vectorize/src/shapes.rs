@@ -313,7 +313,7 @@ impl Shapes {
                 Op::Select if args[0] == Uniform => Shape::join(Some(args[1]), Some(args[2])).unwrap_or(Varying),
                 _ => Varying,
             },
-            InstOp::Vector(_) | InstOp::Vectorize(..) | InstOp::CallIndirect => Varying,
+            InstOp::Vector(_) | InstOp::Vectorize(..) | InstOp::Launch(..) | InstOp::CallIndirect => Varying,
             InstOp::Call(func) => match callees.lane_operation(func) {
                 Some(LaneOp::Any | LaneOp::All | LaneOp::Count | LaneOp::Ballot | LaneOp::Width) => Uniform,
                 Some(LaneOp::Barrier) => Uniform,

@@ -49,7 +49,7 @@ impl Callees for Versions {
 impl Versions {
     pub fn new(module: &Module, explain: bool) -> Versions {
         let lane_ops = module.funcs.iter().map(|f| match &f.linkage {
-            // Shared memory has been reported as a limitation before.
+            // The lowering of launches has reported shared memory that is left.
             Linkage::Foreign(symbol) => LaneOp::of_symbol(symbol).map(|(op, _)| op).filter(|op| *op != LaneOp::Shared),
             _ => None,
         });
@@ -190,7 +190,7 @@ fn find_pure(module: &Module) -> Vec<bool> {
                 InstOp::Op(op) => pure[i] &= op.effect() != Effect::Write,
                 InstOp::Vector(op) => pure[i] &= op.effect() != Effect::Write,
                 InstOp::Call(f) => callers[f.idx()].push(i),
-                InstOp::CallIndirect | InstOp::Vectorize(..) => pure[i] = false,
+                InstOp::CallIndirect | InstOp::Vectorize(..) | InstOp::Launch(..) => pure[i] = false,
             }
         }
         for block in &function.blocks {

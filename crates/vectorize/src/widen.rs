@@ -358,7 +358,7 @@ impl Builder<'_> {
                 _ => false,
             },
             InstOp::Call(f) => self.versions.lane_operation(f).is_none(),
-            InstOp::CallIndirect | InstOp::Vectorize(..) | InstOp::Vector(_) => true,
+            InstOp::CallIndirect | InstOp::Vectorize(..) | InstOp::Launch(..) | InstOp::Vector(_) => true,
         }
     }
 

@@ -9,6 +9,7 @@
 //! | `//! flat f loop: "load" <= 9` | the same in the deepest loop with most instructions of the function |
 //! | `//! explain f: "only call" == 1` | the same in what `nyala explain --fn f` says |
 //! | `//! pe-budget 0.01` | for the whole file: the budget of partial evaluation, as the option says it |
+//! | `//! device host` | for the whole file: kernels run on the host |
 //! | `//! deny CODE` | for the whole file: warnings of this code are errors, as the option says it |
 //! | `//! tune NAME: 8, 16` | nothing is checked: values for `nyala tune` |
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
@@ -133,12 +134,12 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     let output: Vec<&str> = output.map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
     let code = directives.iter().find_map(|l| l.strip_prefix("//=")).and_then(|c| c.trim().parse().ok());
     if !output.is_empty() || code.is_some() {
-        check_output(path, &output, code.unwrap_or(0), &mut faults);
+        check_output(path, &text, &output, code.unwrap_or(0), &mut faults);
     }
     let mut checks_something = !suite.tests.is_empty() || !output.is_empty() || code.is_some();
     let rules = directives.iter().filter_map(|l| l.strip_prefix("//!")).map(str::trim);
     // Candidates are for `nyala tune`.
-    for rule in rules.filter(|r| !["pe-budget ", "deny ", "tune "].iter().any(|w| r.starts_with(w))) {
+    for rule in rules.filter(|r| !["pe-budget ", "deny ", "device ", "tune "].iter().any(|w| r.starts_with(w))) {
         checks_something = true;
         if let Err(e) = check_rule(path, &text, rule) {
             faults.push(e);
@@ -172,11 +173,17 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     faults
 }
 
+/// Whether a test's kernels run on the host.
+fn is_on_host(text: &str) -> bool {
+    text.lines().any(|l| l.trim() == "//! device host")
+}
+
 pub fn session(path: &Path, text: &str) -> Session {
     let budget = text.lines().find_map(|l| l.strip_prefix("//! pe-budget ")).and_then(|n| n.trim().parse().ok());
     let pe_budget = budget.unwrap_or(Options::default().pe_budget);
     let deny = text.lines().filter_map(|l| l.strip_prefix("//! deny ")).map(|code| code.trim().into()).collect();
-    let mut session = Session::new(Options { verify: true, pe_budget, deny, ..Options::default() });
+    let on_host = is_on_host(text);
+    let mut session = Session::new(Options { verify: true, on_host, pe_budget, deny, ..Options::default() });
     session.add_file(path.display().to_string(), text);
     for other in files_of_library(path) {
         let text = std::fs::read_to_string(&other).unwrap_or_default();
@@ -296,10 +303,11 @@ pub fn nyala() -> PathBuf {
     beside.unwrap_or_else(|| "nyala".into())
 }
 
-fn check_output(path: &Path, expected: &[&str], code: i32, faults: &mut Vec<String>) {
+fn check_output(path: &Path, text: &str, expected: &[&str], code: i32, faults: &mut Vec<String>) {
+    let device: &[&str] = if is_on_host(text) { &["--device", "host"] } else { &[] };
     for testing::Engine { name: engine, args, .. } in testing::ENGINES {
         let mut command = Command::new(nyala());
-        command.arg("run").args(*args).arg(path).current_dir(root());
+        command.arg("run").args(*args).args(device).arg(path).current_dir(root());
         match output_within(&mut command, TIME_LIMIT) {
             Ok((status, stdout, stderr)) => {
                 let lines: Vec<&str> = stdout.lines().collect();

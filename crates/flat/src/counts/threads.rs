@@ -48,7 +48,9 @@ pub(super) fn run_with_threads(module: &Module) -> FxHashSet<Func> {
         for block in &function.blocks {
             for inst in &block.insts {
                 match inst.op {
-                    InstOp::Call(callee) | InstOp::Vectorize(callee, ..) => work.push(callee),
+                    InstOp::Call(callee) | InstOp::Vectorize(callee, ..) | InstOp::Launch(callee, _) => {
+                        work.push(callee)
+                    }
                     InstOp::CallIndirect => work.append(&mut values),
                     _ => {}
                 }

@@ -245,7 +245,7 @@ fn address_taken(module: &Module) -> FxHashSet<Func> {
             _ => None,
         }));
         found.extend(function.blocks.iter().flat_map(|b| &b.insts).filter_map(|inst| match inst.op {
-            InstOp::Vectorize(body, ..) => Some(body),
+            InstOp::Vectorize(body, ..) | InstOp::Launch(body, _) => Some(body),
             _ => None,
         }));
     }

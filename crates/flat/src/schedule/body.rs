@@ -5,9 +5,8 @@ use super::{Building, Scheduler, Variable, store_env, tuple_part, unpack, variab
 use crate::analysis::{Cfg, loop_depths};
 use crate::data::*;
 use nyala_base::{Id, Span};
-use nyala_ir::lanes::PLATFORMS;
 use nyala_ir::scalar::{ATOMICS, ORDERS, eval_atomic, scope_of_name};
-use nyala_ir::{Builtin, Cont, Effect, LaneOp, Linkage, Node, Op, Ty, Val};
+use nyala_ir::{Builtin, Cont, Effect, Node, Op, Ty, Val};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The help for limitations of native code.
@@ -328,10 +327,6 @@ impl Scheduler<'_> {
             Op::Hlt | Op::Unfold | Op::Run => return Some(args[0]),
             // Does nothing on a CPU.
             Op::Pipeline => return None,
-            Op::WorkItem => {
-                let message = "numbers of work items are not supported yet, but by the interpreter";
-                self.limitation(span, message, INTERPRETED);
-            }
             Op::Store => {
                 let mut fb = self.builder(b, block, span);
                 fb.fast = w.is_fast(v);
@@ -519,18 +514,13 @@ impl Scheduler<'_> {
                 self.limitation(body.origin, &w.text(body.args[1]), hint);
                 Terminator::Jump(self.edge_to(b, body.args[3], Vec::new(), body.origin))
             }
-            Node::Builtin(Builtin::Launch) => {
-                let platform = w.as_lit(body.args[1]).and_then(|i| PLATFORMS.get(i as usize)).unwrap_or(&"launch");
-                let message = format!("the intrinsic `{platform}` is not supported yet, but by the interpreter");
-                self.limitation(body.origin, &message, INTERPRETED);
-                Terminator::Jump(self.edge_to(b, body.args[10], Vec::new(), body.origin))
-            }
             Node::Builtin(Builtin::PeInfo | Builtin::StaticAssert) => {
                 Terminator::Jump(self.edge_to(b, body.args[3], Vec::new(), body.origin))
             }
             Node::Builtin(Builtin::Parallel) => self.launch_parallel(b, block, body),
             Node::Builtin(Builtin::Vectorize) => self.launch_lanes(b, block, body),
             Node::Builtin(Builtin::Spawn) => self.launch_thread(b, block, body),
+            Node::Builtin(Builtin::Launch) => self.launch_kernel(b, block, body),
             Node::Builtin(Builtin::Branch) => {
                 let cond = self.value(b, block, body.args[1]);
                 let then = self.edge_to(b, body.args[2], Vec::new(), body.origin);
@@ -588,14 +578,6 @@ impl Scheduler<'_> {
             Callee::Func(f) => fb.call(f, &args, &rets),
             Callee::Indirect(code) => fb.call_indirect(code, &args, &rets),
         };
-        if let Some(k) = known
-            && let Linkage::Foreign(symbol) = &*w.cont(k).linkage
-            && let Some((LaneOp::Shared, _)) = LaneOp::of_symbol(symbol)
-        {
-            let message = "the intrinsic `reserve_shared` is not supported yet, but by the interpreter";
-            self.limitation(body.origin, message, INTERPRETED);
-        }
-        let mut fb = self.builder(b, block, body.origin);
         let results = unpack(&mut fb, result, &rets);
         match (group, ret) {
             (Some(group), _) => self.after_call(b, c, block, (group, results), own.len(), body.origin),

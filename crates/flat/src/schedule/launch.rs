@@ -82,6 +82,21 @@ impl Scheduler<'_> {
         Terminator::Jump(self.edge_to(b, body.args[3], Vec::new(), body.origin))
     }
 
+    /// Launches a kernel. [`lower_launches`](crate::lower_launches) gives it to its device.
+    pub(super) fn launch_kernel(&mut self, b: &mut Building, block: Block, body: nyala_ir::Body) -> Terminator {
+        let next = Terminator::Jump(self.edge_to(b, body.args[10], Vec::new(), body.origin));
+        let Some(k) = self.launched(body, body.args[9], body.args[10], false) else { return next };
+        let Some(platform) = self.w.as_lit(body.args[1]) else { return next };
+        let mut kernel = self.func(k);
+        if self.groups.of(k).is_some() {
+            kernel = self.wrap(k, kernel, Linkage::Internal, &[]);
+        }
+        let mut args: Vec<Value> = body.args[2..9].iter().map(|&a| self.value(b, block, a)).collect();
+        args.extend(self.free_values(b, block, k));
+        self.builder(b, block, body.origin).launch(kernel, platform as u32, &args);
+        next
+    }
+
     fn call_runtime(&mut self, b: &Building, block: Block, symbol: &'static str, args: &[Value], span: Span) {
         let tys: Vec<Ty> = args.iter().map(|&a| self.module.func(b.func).ty(a)).collect();
         let func = self.runtime_func(symbol, &tys);
@@ -93,7 +108,7 @@ impl Scheduler<'_> {
         let Some(k) = self.w.as_cont(body) else {
             self.limitation(
                 launch.origin,
-                "the body of this `parallel`, `spawn` or `vectorize` is known at run time only",
+                "the body of this `parallel`, `spawn`, `vectorize` or kernel is known at run time only",
                 "let the function around it be specialized with `@`, or wrap the body: `|| body()`",
             );
             return None;

@@ -48,6 +48,9 @@ pub struct Input {
     /// rule. Vectors of `vectorize` and `simd` use all that registers have
     #[arg(long, value_name = "BITS", value_parser = parse_width)]
     prefer_vector_width: Option<u32>,
+    /// Run kernels on this device, whatever platform they are launched on: `host` is the CPU
+    #[arg(long, value_name = "NAME", value_parser = ["host"])]
+    device: Option<String>,
     /// Replace the initializer of a top-level static
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_define)]
     defines: Vec<(String, String)>,
@@ -91,6 +94,9 @@ impl Input {
         }
         if self.wrap {
             args.push("--wrap".into());
+        }
+        if let Some(device) = &self.device {
+            args.extend(["--device".into(), device.into()]);
         }
         if !self.cpu.is_empty() {
             args.extend(["--cpu".into(), self.cpu.join(",").into()]);
@@ -196,6 +202,7 @@ pub fn with_session_of(
         more_cpus: input.cpu.iter().skip(1).cloned().collect(),
         defines: input.defines.clone(),
         tuned: input.files.first().filter(|_| !input.no_tune).map(|f| nyala::tuning::file_of(f)),
+        on_host: input.device.is_some(),
         wrap: input.wrap,
         allow: input.allow.clone(),
         deny: input.deny.clone(),

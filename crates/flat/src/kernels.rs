@@ -1,0 +1,315 @@
+//! Kernels on the host: `launch` instructions become calls of the runtime, and their kernels become functions that run
+//! whole blocks of work items on a CPU. Separate from other lowering, because it is a back end for one more machine:
+//! the host as a device.
+//!
+//! A block is one call on one thread. The work items of a block wait for each other at *barriers*, which are all
+//! operations of [`LaneOp`] with the scope of a block. A kernel is cut there into *phases* ([`phases`]): a phase begins
+//! at the kernel's entry, after a barrier, or after a branch that decides which barrier comes next, and ends at the next
+//! of these, or at the return. Work items that are in one phase all end it at the same place, so each phase is a loop
+//! over the work items of the block, a `vectorize` with as many lanes as a register has ([`block`]):
+//!
+//! ```text
+//! kernel(a, n)                       kernel.block(a, n, …)
+//!   t = work_item(thread, x)           s = shared.slot; x = slot [f32 * 64]
+//!   s = nyala_block_shared(256)        vectorize[8] phase.0(0, 64, a, n, s, x)
+//!   x = load(a + t)                    vectorize[8] phase.1(0, 64, a, n, s, x)
+//!   store(s + t, x)                  phase.0(i, a, n, s, x)
+//!   nyala_block_barrier()              v = load(a + i); store(s + i, v); store(x + i, v)
+//!   y = load(s + 63 - t)             phase.1(i, a, n, s, x)
+//!   store(a + t, x + y)                y = load(s + 63 - i); v = load(x + i); store(a + i, v + y)
+//! ```
+//!
+//! Between phases,
+//!
+//! - a value that all work items have in common is computed once for the block, and passed to the phases that use it;
+//! - a value that is cheap to compute from these and from the number of the work item is computed again (`t`);
+//! - any other value lies in an array with one element for each work item (`x`), and so do variables with an address.
+//!
+//! A branch between phases is taken by the whole block. Where its condition is not common to the work items for certain,
+//! all of them compute it, and the runtime ends the program if they disagree.
+//!
+//! Functions that ask for the work item, or that lead to a barrier, are inlined into their kernel first; so they can't be
+//! recursive. A kernel that exchanges values within a subgroup runs with 32 lanes, whatever a register has.
+//!
+//! The algorithm is that of work-group functions for OpenCL on CPUs (Karrenberg and Hack, *Improving Performance of
+//! OpenCL on CPUs*, CC 2012; Jääskeläinen and others, *pocl*, IJPP 2015), with control dependence in place of a barrier
+//! at each branch and loop.
+
+mod block;
+mod inline;
+mod phases;
+
+use crate::data::*;
+use crate::schedule::store_env;
+use nyala_base::diagnostics::limitation;
+use nyala_base::{Diagnostic, Id, Span};
+use nyala_ir::lanes::{DEVICE_ARGS, PLATFORM_NUMBERS, PLATFORMS};
+use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, WorkItem};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Lanes of a subgroup on the host.
+const SUBGROUP: u32 = 32;
+
+/// Takes all launches out of a module. If `on_host`, each runs on the host, whatever its platform; otherwise those of
+/// devices end the program with a message that names the platform.
+pub fn lower_launches(module: &mut Module, on_host: bool) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    if on_host {
+        stand_for_devices(module);
+    }
+    let kernels = kernels(module);
+    if !kernels.is_empty() {
+        let mut made = FxHashMap::default();
+        for func in 0..module.funcs.len() {
+            lower_function(module, Func::from_idx(func), on_host, &mut made, &mut diagnostics);
+        }
+        drop_unused(module, &kernels);
+    }
+    for func in 0..module.funcs.len() {
+        if asks_for_work_item(&module.funcs[func]) {
+            let (types, function) = (&mut module.types, &mut module.funcs[func]);
+            inline::answer(types, function, &|_, _| None);
+        }
+        let insts = module.funcs[func].blocks.iter().flat_map(|b| &b.insts);
+        let is_shared = |inst: &&Inst| matches!(lane_op(module, inst), Some((LaneOp::Shared, _)));
+        let refuse_shared = |inst: &Inst| {
+            let message = "`reserve_shared` outside of a kernel is not supported";
+            *refuse(inst.span, message, "call it in the body of a launch, or use `alloc`")
+        };
+        diagnostics.extend(insts.filter(is_shared).map(refuse_shared));
+    }
+    diagnostics
+}
+
+/// Lets functions of the runtime mean the host, whatever device they are called with.
+fn stand_for_devices(module: &mut Module) {
+    let positions = |f: &Function| DEVICE_ARGS.iter().find(|(name, _)| f.is_foreign() && f.symbol() == Some(name));
+    let taking: FxHashMap<Func, &[usize]> =
+        module.funcs.iter().enumerate().filter_map(|(i, f)| Some((Func::from_idx(i), positions(f)?.1))).collect();
+    for function in module.funcs.iter_mut().filter(|_| !taking.is_empty()) {
+        for b in 0..function.blocks.len() {
+            for i in 0..function.blocks[b].insts.len() {
+                let InstOp::Call(callee) = function.blocks[b].insts[i].op else { continue };
+                for &at in taking.get(&callee).copied().unwrap_or(&[]) {
+                    let Some(&arg) = function.blocks[b].insts[i].args.get(at) else { continue };
+                    let zero = function.constant(Const::Bits(0), function.ty(arg));
+                    function.blocks[b].insts[i].args[at] = zero;
+                }
+            }
+        }
+    }
+}
+
+/// The functions that are launched.
+fn kernels(module: &Module) -> FxHashSet<Func> {
+    let insts = module.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.insts);
+    let kernel = |inst: &Inst| match inst.op {
+        InstOp::Launch(kernel, _) => Some(kernel),
+        _ => None,
+    };
+    insts.filter_map(kernel).collect()
+}
+
+fn asks_for_work_item(function: &Function) -> bool {
+    function.blocks.iter().flat_map(|b| &b.insts).any(|inst| inst.op == InstOp::Op(Op::WorkItem))
+}
+
+/// What a kernel is compiled for: launches with the same ones share code.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    kernel: Func,
+    /// The extents of a block, where they are known.
+    sizes: [Option<u32>; 3],
+}
+
+fn lower_function(
+    module: &mut Module,
+    func: Func,
+    on_host: bool,
+    made: &mut FxHashMap<Key, Option<Func>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for b in 0..module.funcs[func.idx()].blocks.len() {
+        let is_launch = |inst: &Inst| matches!(inst.op, InstOp::Launch(..));
+        while let Some(at) = module.funcs[func.idx()].blocks[b].insts.iter().position(is_launch) {
+            let mut rest = module.funcs[func.idx()].blocks[b].insts.split_off(at);
+            let inst = rest.remove(0);
+            let InstOp::Launch(kernel, platform) = inst.op else { return };
+            let is_here = on_host || PLATFORMS.get(platform as usize) == Some(&"fibers");
+            let function = &module.funcs[func.idx()];
+            let size = |i: usize| function.as_bits(inst.args[4 + i]).map(|bits| bits as u32);
+            let key = Key { kernel, sizes: [size(0), size(1), size(2)] };
+            let code = is_here.then(|| match made.get(&key) {
+                Some(&code) => code,
+                None => {
+                    let code = block::compile(module, &key, inst.span, diagnostics);
+                    *made.entry(key).or_insert(code)
+                }
+            });
+            call_runtime(module, func, b, &inst, code);
+            module.funcs[func.idx()].blocks[b].insts.append(&mut rest);
+        }
+    }
+}
+
+/// Appends the call that launches a kernel to a block. `code`: `None` if its device is missing.
+fn call_runtime(module: &mut Module, func: Func, b: usize, inst: &Inst, code: Option<Option<Func>>) {
+    let InstOp::Launch(kernel, platform) = inst.op else { return };
+    let (i32, unit) = (module.types.i32(), module.types.unit());
+    let (env_ptr, code_ty) = (module.types.ptr(unit), module.types.code());
+    let name = name_of(module, kernel);
+    let symbol = if code.is_some() { "nyala_launch" } else { "nyala_launch_missing" };
+    let params: &[Ty] = if code.is_some() { &[i32, code_ty, env_ptr, env_ptr] } else { &[i32, i32, env_ptr] };
+    let runtime = runtime_func(module, symbol, params);
+    let tys: Vec<Ty> = inst.args[1..].iter().map(|&a| module.func(func).ty(a)).collect();
+    let mut fb = FunctionBuilder::new(module, func);
+    fb.switch_to(Block::from_idx(b));
+    fb.span = inst.span;
+    let number = PLATFORM_NUMBERS.get(platform as usize).copied().unwrap_or_default();
+    let name = text(&mut fb, name);
+    let mut args = Vec::new();
+    if let Some(code) = code {
+        let Some(code) = code else { return };
+        // `fibers` is given a number of threads instead of a device.
+        args.push(if number == 0 { inst.args[0] } else { fb.literal(Prim::I32, 0) });
+        let env_ty = fb.types.tuple(&tys);
+        let env = fb.slot(env_ty, "launch");
+        store_env(&mut fb, env, &inst.args[1..], &tys);
+        let env = fb.op(Op::Bitcast, &[env], env_ptr);
+        let code = fb.function.constant(Const::CFunc(code), code_ty);
+        args.extend([code, env]);
+    } else {
+        args.extend([fb.literal(Prim::I32, number.into()), inst.args[0]]);
+    }
+    args.push(name);
+    fb.call(runtime, &args, &[]);
+}
+
+/// A function of the runtime without results.
+fn runtime_func(module: &mut Module, symbol: &str, params: &[Ty]) -> Func {
+    match module.funcs.iter().position(|f| f.is_foreign() && f.symbol() == Some(symbol)) {
+        Some(found) => Func::from_idx(found),
+        None => module.declare(symbol, Linkage::Foreign(symbol.into()), params, &[]),
+    }
+}
+
+/// A global with a kernel's name, for messages of the runtime.
+fn name_of(module: &mut Module, kernel: Func) -> (GlobalId, Ty) {
+    let bytes: Vec<u8> = module.func(kernel).name.bytes().chain([0]).collect();
+    let u8 = module.types.prim(Prim::U8);
+    let ty = module.types.array(u8, bytes.len() as u64);
+    let init = Init::Bytes(bytes);
+    let found = module.globals.iter().position(|g| !g.mutable && g.ty == ty && g.init == init);
+    let id = match found {
+        Some(found) => GlobalId::from_idx(found),
+        None => module.add_global(Global { name: "kernel".into(), ty, mutable: false, space: 0, init }),
+    };
+    (id, ty)
+}
+
+/// The address of a text, as the runtime takes it.
+fn text(fb: &mut FunctionBuilder, (global, ty): (GlobalId, Ty)) -> Value {
+    let at = fb.global_addr(global, ty);
+    let unit = fb.types.unit();
+    let ptr = fb.types.ptr(unit);
+    fb.op(Op::Bitcast, &[at], ptr)
+}
+
+/// Empties functions that only launches used: what they ask of work items means nothing elsewhere.
+fn drop_unused(module: &mut Module, kernels: &FxHashSet<Func>) {
+    let address = |v: &ValueData| match v.def {
+        Def::Const(Const::Func(f) | Const::CFunc(f)) => Some(f),
+        _ => None,
+    };
+    let is_outside = |f: &Func| matches!(module.func(*f).linkage, Linkage::Exported(_) | Linkage::Callback);
+    let mut work: Vec<Func> = (0..module.funcs.len()).map(Func::from_idx).filter(is_outside).collect();
+    work.extend(module.globals.iter().flat_map(|g| crate::counts::functions_in(&g.init)));
+    let mut used: FxHashSet<Func> = FxHashSet::default();
+    while let Some(func) = work.pop() {
+        if !used.insert(func) {
+            continue;
+        }
+        let function = module.func(func);
+        work.extend(function.values.iter().filter_map(address));
+        for block in &function.blocks {
+            work.extend(block.insts.iter().filter_map(called));
+            if let Terminator::TailCall { callee: Callee::Func(f), .. } = block.term {
+                work.push(f);
+            }
+        }
+    }
+    let mut only_kernels: Vec<Func> = kernels.iter().copied().collect();
+    let mut seen: FxHashSet<Func> = FxHashSet::default();
+    while let Some(func) = only_kernels.pop() {
+        if used.contains(&func) || !seen.insert(func) {
+            continue;
+        }
+        let function = &mut module.funcs[func.idx()];
+        for block in &function.blocks {
+            only_kernels.extend(block.insts.iter().filter_map(called));
+            if let Terminator::TailCall { callee: Callee::Func(f), .. } = block.term {
+                only_kernels.push(f);
+            }
+        }
+        if !function.is_foreign() {
+            function.blocks.truncate(1);
+            function.blocks[0].insts.clear();
+            function.blocks[0].term = Terminator::Unreachable;
+        }
+    }
+}
+
+/// The function that an instruction runs.
+fn called(inst: &Inst) -> Option<Func> {
+    match inst.op {
+        InstOp::Call(f) | InstOp::Vectorize(f, ..) | InstOp::Launch(f, _) => Some(f),
+        InstOp::Op(_) | InstOp::Vector(_) | InstOp::CallIndirect => None,
+    }
+}
+
+/// The operation of work items or lanes that an instruction calls, and its scope.
+fn lane_op(module: &Module, inst: &Inst) -> Option<(LaneOp, Scope)> {
+    match inst.op {
+        InstOp::Call(f) => LaneOp::of_symbol(module.funcs.get(f.idx()).filter(|f| f.is_foreign())?.symbol()?),
+        _ => None,
+    }
+}
+
+/// A kernel before it is cut: one function that asks for nothing, but takes the numbers of its work item.
+struct Kernel {
+    /// Its parameters are its own, the nine numbers of its grid, the addresses of shared memory and of variables, and
+    /// the three numbers of the work item in its block.
+    function: Function,
+    /// By axis: the number of blocks, the extent of a block, the number of the block.
+    grid: [[Value; 3]; 3],
+    /// By axis, the number of the work item in its block.
+    thread: [Value; 3],
+    /// Addresses that are made once for each block, with the type of what lies there.
+    shared: Vec<(Value, Ty)>,
+    /// Those of `shared` that have one element for each work item.
+    per_item: FxHashSet<Value>,
+    /// Where the launch is in the source.
+    span: Span,
+    /// Whether it exchanges values within a subgroup.
+    has_subgroups: bool,
+}
+
+impl Kernel {
+    /// The number of work items of a block on an axis, if it is known.
+    fn size(&self, axis: usize) -> Option<u64> {
+        self.function.as_bits(self.grid[1][axis])
+    }
+
+    fn numbers(&self, what: WorkItem) -> [Value; 3] {
+        match what {
+            WorkItem::Thread => self.thread,
+            WorkItem::Blocks => self.grid[0],
+            WorkItem::BlockSize => self.grid[1],
+            WorkItem::Block => self.grid[2],
+        }
+    }
+}
+
+fn refuse(span: Span, message: &str, hint: &str) -> Box<Diagnostic> {
+    Box::new(limitation::error(span, message, hint))
+}
