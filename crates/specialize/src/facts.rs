@@ -87,9 +87,9 @@ impl Facts {
 
     /// Finds operations across lanes, and restricts specialization around them. Lanes that have diverged reconverge
     /// where their paths join in the source. A join that is specialized in a function has several copies, in which
-    /// lanes would not meet. So no join is specialized in a program with operations across lanes, nor does `@@` unroll
-    /// a loop that leads to such an operation, as lanes may take part in different iterations. `Evaluator::ticket`
-    /// handles two calls in which lanes would meet too early.
+    /// lanes would not meet. So no join is specialized in a program with operations across lanes. Nor does `@@` unroll
+    /// a loop that leads to such an operation, if it goes on in several places: lanes may take part in different
+    /// iterations then. `Evaluator::ticket` handles two calls in which lanes would meet too early.
     fn find_exchanges(&mut self, w: &World, referrers: &Lists<Cont, Cont>) {
         let mut work: Vec<Cont> = self.nest.conts.iter().copied().filter(|&k| exchanges(w, k)).collect();
         if work.is_empty() {
@@ -102,7 +102,7 @@ impl Facts {
         }
         for &k in &self.nest.conts {
             self.exchanges[k] = self.leads_to_exchange[k] && is_function(w, k) && w.body(k).is_some();
-            if self.leads_to_exchange[k] {
+            if self.leads_to_exchange[k] && self.goes_on_in_several_places(&referrers[k], k) {
                 self.loop_of[k] = None;
             }
             let returns = w.params(k).last().is_some_and(|&p| is_return(w, p));
@@ -110,6 +110,18 @@ impl Facts {
                 self.automatic[k] = 0;
             }
         }
+    }
+
+    /// Whether a loop goes on in several places, among those that refer to its header.
+    fn goes_on_in_several_places(&self, referrers: &[Cont], header: Cont) -> bool {
+        let is_inside = |&&k: &&Cont| {
+            let mut around = Some(k);
+            while around.is_some_and(|k| k != header) {
+                around = around.and_then(|k| self.nest.parent(k));
+            }
+            around.is_some()
+        };
+        referrers.iter().filter(is_inside).count() > 1
     }
 
     fn find_variables(&mut self, w: &World, referrers: &Lists<Cont, Cont>) {
