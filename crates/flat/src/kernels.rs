@@ -47,9 +47,6 @@ use nyala_ir::lanes::{DEVICE_ARGS, PLATFORM_NUMBERS, PLATFORMS};
 use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Lanes of a subgroup on the host.
-const SUBGROUP: u32 = 32;
-
 /// Takes all launches out of a module. If `on_host`, each runs on the host, whatever its platform; otherwise those of
 /// devices end the program with a message that names the platform.
 pub fn lower_launches(module: &mut Module, on_host: bool) -> Vec<Diagnostic> {

@@ -8,7 +8,7 @@ use crate::leaves::{Layouts, Leaf};
 use crate::scope::Program;
 use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
-use nyala_ir::{Cont, Global, LaneOp, Linkage, Node, Op, Prim, Ty, TyKind, Val, World, layout};
+use nyala_ir::{Cont, Global, LaneOp, Linkage, Node, Op, Prim, Scope, Ty, TyKind, Val, World, layout};
 use nyala_runtime::{CheckedMemory, FfiType, Library, find_symbol};
 use rustc_hash::FxHashMap;
 
@@ -33,7 +33,7 @@ pub enum ForeignKind {
     /// Allocates, with a size and an alignment as arguments.
     AlignedAlloc,
     /// An operation across lanes, or a query of the lane.
-    Lanes(LaneOp),
+    Lanes(LaneOp, Scope),
 }
 
 #[derive(Clone, Debug)]
@@ -185,7 +185,7 @@ impl<'w> Linker<'w> {
             "nyala_sync" => ForeignKind::Sync(nyala_runtime::nyala_sync as *const () as usize),
             "anydsl_aligned_malloc" => ForeignKind::AlignedAlloc,
             "anydsl_aligned_free" => ForeignKind::Free,
-            _ if let Some((op, _)) = LaneOp::of_symbol(symbol) => ForeignKind::Lanes(op),
+            _ if let Some((op, scope)) = LaneOp::of_symbol(symbol) => ForeignKind::Lanes(op, scope),
             _ => match find_symbol(symbol, self.libraries) {
                 Some(address) => match symbol.as_str() {
                     "anydsl_alloc" | "anydsl_alloc_host" | "anydsl_alloc_unified" => ForeignKind::DeviceAlloc(address),

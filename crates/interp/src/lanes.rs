@@ -4,12 +4,15 @@
 use crate::code::POISON;
 use crate::heap::Closure;
 use nyala_base::Span;
-use nyala_ir::{LaneOp, WorkItem};
+use nyala_ir::lanes::SUBGROUP;
+use nyala_ir::{LaneOp, Scope, WorkItem};
+use std::ops::Range;
 
 /// A lane that waits at an operation across lanes.
 #[derive(Clone, Debug)]
 pub struct Waiting {
     pub op: LaneOp,
+    pub scope: Scope,
     pub args: Vec<u64>,
     pub ret: Closure,
     /// The place in the code, and those of the calls that led there; at most the innermost ones.
@@ -128,15 +131,44 @@ impl Group {
         None
     }
 
-    /// Lets all waiting lanes go on with the results of their operation. If two of them wait at different operations,
-    /// or reached one by different calls, returns an error with their numbers and the places where their paths differ.
+    /// The number of a lane in its subgroup: the work items of a block are several subgroups.
+    pub fn in_subgroup(&self, lane: usize) -> usize {
+        if self.grid.is_some() { lane % SUBGROUP as usize } else { lane }
+    }
+
+    /// The number of lanes of a subgroup.
+    pub fn subgroup_width(&self) -> u64 {
+        if self.grid.is_some() { SUBGROUP.into() } else { self.width }
+    }
+
+    /// Lets waiting lanes go on with the results of their operation: those of subgroups that wait for themselves only,
+    /// or else all. If two of them wait at different operations, or reached one by different calls, returns an error
+    /// with their numbers and the places where their paths differ.
     pub fn meet(&mut self) -> Result<(), [(usize, u32); 2]> {
-        let waits: Vec<(usize, Waiting)> = self
-            .lanes
-            .iter()
-            .enumerate()
-            .filter_map(|(i, lane)| match &lane.state {
-                State::Waiting(w) => Some((i, w.clone())),
+        let n = self.lanes.len();
+        let mut met = false;
+        if self.grid.is_some() {
+            for first in (0..n).step_by(SUBGROUP as usize) {
+                let lanes = first..n.min(first + SUBGROUP as usize);
+                let waits = lanes.clone().find_map(|i| match &self.lanes[i].state {
+                    State::Waiting(w) => Some(w.scope),
+                    _ => None,
+                });
+                if waits == Some(Scope::Subgroup) {
+                    self.meet_in(lanes, SUBGROUP.into())?;
+                    met = true;
+                }
+            }
+        }
+        if met { Ok(()) } else { self.meet_in(0..n, self.width) }
+    }
+
+    /// Lets the waiting ones of these lanes go on; the numbers of lanes begin with the first of them.
+    fn meet_in(&mut self, lanes: Range<usize>, width: u64) -> Result<(), [(usize, u32); 2]> {
+        let start = lanes.start;
+        let waits: Vec<(usize, Waiting)> = lanes
+            .filter_map(|i| match &self.lanes[i].state {
+                State::Waiting(w) => Some((i - start, w.clone())),
                 _ => None,
             })
             .collect();
@@ -145,10 +177,10 @@ impl Group {
         {
             let mut ways = w.path.iter().rev().zip(o.path.iter().rev());
             let (a, b) = ways.clone().find(|(a, b)| a != b).or(ways.next_back()).unwrap_or((&0, &0));
-            return Err([(*first, *a), (*other, *b)]);
+            return Err([(start + first, *a), (start + other, *b)]);
         }
-        for ((i, w), result) in waits.iter().zip(results(&waits, self.width)) {
-            self.lanes[*i].state = State::Ready(w.ret, result.into_iter().collect());
+        for ((i, w), result) in waits.iter().zip(results(&waits, width)) {
+            self.lanes[start + i].state = State::Ready(w.ret, result.into_iter().collect());
         }
         self.current = 0;
         Ok(())

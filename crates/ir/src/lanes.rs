@@ -107,6 +107,9 @@ impl WorkItem {
     }
 }
 
+/// Lanes of a subgroup of a kernel that runs on the host.
+pub const SUBGROUP: u32 = 32;
+
 /// Names of the intrinsics that start kernels, indexed by the platform number of
 /// [`Builtin::Launch`](crate::Builtin::Launch) (`docs/design/anydsl.md`, Launches on devices). `fibers` is not a
 /// device: its blocks are tasks on the CPU.

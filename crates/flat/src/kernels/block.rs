@@ -1,12 +1,13 @@
 //! The functions that run a kernel on the host: one for each phase, one that runs a block, one that runs a range of blocks.
 
 use super::phases::{Barrier, End, Phases, linear};
-use super::{Kernel, Key, SUBGROUP, inline, name_of, runtime_func, text};
+use super::{Kernel, Key, inline, name_of, runtime_func, text};
 use crate::data::*;
 use crate::promote::promote_slots_of;
 use crate::schedule::load_env;
 use crate::simplify::simplify_function;
 use nyala_base::{Diagnostic, Id, Span};
+use nyala_ir::lanes::SUBGROUP;
 use nyala_ir::{LaneOp, Op, Prim, Ty, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 

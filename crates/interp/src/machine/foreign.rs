@@ -27,8 +27,8 @@ impl Machine<'_> {
                 return Err(undefined_call::other_type(&foreign.name).into());
             }
         };
-        if let ForeignKind::Lanes(op) = foreign.kind {
-            return self.lane_operation(op, ret);
+        if let ForeignKind::Lanes(op, scope) = foreign.kind {
+            return self.lane_operation(op, scope, ret);
         }
         if self.options.confined {
             let text = format!("foreign function `{}` in the initializer of a static", foreign.name);
@@ -86,7 +86,7 @@ impl Machine<'_> {
                 let text = args.last().map_or(Ok(String::new()), |a| self.text(a.1 as usize))?;
                 return Err(panic::error(text).into());
             }
-            ForeignKind::Lanes(_) => 0,
+            ForeignKind::Lanes(..) => 0,
             ForeignKind::Sync(_) if !nyala_runtime::is_thread(first as i32) => {
                 return Err(invalid_handle::error(first as i32).into());
             }

@@ -6,7 +6,7 @@ use crate::diagnostics::{broken_promise, diverged_lanes, division_by_zero};
 use crate::externals::LANE_END;
 use crate::lanes::{Grid, Lane, Waiting, result_of_single_lane};
 use nyala_base::diagnostics::jump_out_of_parallel;
-use nyala_ir::{LaneOp, WorkItem};
+use nyala_ir::{LaneOp, Scope, WorkItem};
 
 /// Limit on the lanes that run together.
 const MAX_LANES: u64 = 1 << 20;
@@ -158,7 +158,7 @@ impl Machine<'_> {
 
     /// Executes an operation across lanes or a query, with the arguments in `self.words`. A lane outside of a loop is
     /// one of one.
-    pub(super) fn lane_operation(&mut self, op: LaneOp, ret: Closure) -> Result<Closure> {
+    pub(super) fn lane_operation(&mut self, op: LaneOp, scope: Scope, ret: Closure) -> Result<Closure> {
         let args = std::mem::take(&mut self.words);
         // A value that is only passed on may be uninitialized; one that decides something may not.
         let decides = match op {
@@ -172,13 +172,13 @@ impl Machine<'_> {
         let in_block = self.groups.iter().any(|g| g.grid.is_some());
         let group = self.groups.last_mut();
         let result = match op {
-            LaneOp::Id => group.map_or(0, |g| g.current as u64),
-            LaneOp::Width => group.map_or(1, |g| g.width),
+            LaneOp::Id => group.map_or(0, |g| g.in_subgroup(g.current) as u64),
+            LaneOp::Width => group.map_or(1, |g| g.subgroup_width()),
             LaneOp::Shared => self.shared(first as i64)?,
             _ => {
                 let path = self.path();
                 let group = self.groups.last_mut();
-                let waiting = Waiting { op, args, ret, path };
+                let waiting = Waiting { op, scope, args, ret, path };
                 match group {
                     Some(group) if op == LaneOp::Barrier && in_block && group.grid.is_none() => {
                         return Err(refused("a barrier in a `vectorize` of a kernel cannot be interpreted as yet"));
