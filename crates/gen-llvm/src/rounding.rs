@@ -46,7 +46,7 @@ pub(crate) fn call(f: &mut FunctionEmitter, op: Op, prim: Prim, values: &[String
         return call_math(f, &symbol, prim, None, values, " #2");
     }
     let has_intrinsic = match op {
-        Op::Expm1 | Op::Log1p | Op::Cbrt => false,
+        Op::Expm1 | Op::Log1p | Op::Cbrt | Op::Erf => false,
         Op::Pow => !is_replaced(prim, values),
         _ => true,
     };

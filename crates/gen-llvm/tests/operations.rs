@@ -51,6 +51,7 @@ const LIBRARY: &[Op] = &[
     Op::Log10,
     Op::Log1p,
     Op::Cbrt,
+    Op::Erf,
     Op::Pow,
     Op::Atan2,
     Op::Rcp,

@@ -6,9 +6,9 @@ use nyala_ir::Target;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI, TAU};
 use std::fmt::Debug;
 
-const UNARY: [&str; 17] = [
+const UNARY: [&str; 18] = [
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1", "log", "log2",
-    "log10", "log1p", "cbrt",
+    "log10", "log1p", "cbrt", "erf",
 ];
 const BINARY: [&str; 2] = ["pow", "atan2"];
 

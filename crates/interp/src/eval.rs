@@ -6,6 +6,7 @@ use crate::fault::{Fault, limitation};
 use crate::leaves::Leaf;
 use nyala_ir::scalar::{ATOMICS, eval_arith, eval_atomic, eval_exact_math, half_bits, half_value};
 use nyala_ir::{Op, Prim};
+use nyala_runtime::ErrorFunction;
 
 /// Arithmetic of any type; faults where the language leaves the result undefined.
 pub fn arith(op: Op, prim: Prim, a: u64, b: u64, wrap: bool) -> Result<u64, Box<Fault>> {
@@ -86,6 +87,7 @@ pub fn math(op: Op, prim: Prim, args: [u64; 3]) -> u64 {
                 Op::Log10 => $x.log10(),
                 Op::Log1p => $x.ln_1p(),
                 Op::Cbrt => $x.cbrt(),
+                Op::Erf => $x.error_function(),
                 Op::Pow if $y == 2.0 => $x * $x,
                 Op::Pow => $x.powf($y),
                 Op::Atan2 => $x.atan2($y),

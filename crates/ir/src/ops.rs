@@ -163,6 +163,7 @@ ops! {
     Log10 "log10" 1 Same(0), Total, "Decimal logarithm.";
     Log1p "log1p" 1 Same(0), Total, "Logarithm of one more.";
     Cbrt "cbrt" 1 Same(0), Total, "Cube root.";
+    Erf "erf" 1 Same(0), Total, "Error function.";
     Pow "pow" 2 Same(0), Total, "Power; a square is the rounded product.";
     Atan2 "atan2" 2 Same(0), Total, "Angle of a vector.";
 }
@@ -198,6 +199,7 @@ macro_rules! unary_math {
             | $crate::Op::Log10
             | $crate::Op::Log1p
             | $crate::Op::Cbrt
+            | $crate::Op::Erf
     };
 }
 

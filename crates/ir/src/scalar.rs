@@ -199,8 +199,25 @@ pub fn eval_cast(from: Prim, to: Prim, bits: u64) -> u64 {
 }
 
 /// Names of the operations of `atomic`, indexed by LLVM's number.
-pub const ATOMICS: [&str; 13] =
-    ["xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin", "fadd", "fsub"];
+pub const ATOMICS: [&str; 17] = [
+    "xchg",
+    "add",
+    "sub",
+    "and",
+    "nand",
+    "or",
+    "xor",
+    "max",
+    "min",
+    "umax",
+    "umin",
+    "fadd",
+    "fsub",
+    "fmax",
+    "fmin",
+    "uinc_wrap",
+    "udec_wrap",
+];
 
 /// Scopes of atomic operations, from all threads and devices down to the executing thread. Each has the names of LLVM,
 /// CUDA and OpenCL, the canonical one first.
@@ -242,6 +259,8 @@ pub fn eval_atomic(op: u64, prim: Option<Prim>, old: u64, v: u64) -> Option<u64>
         return match op {
             11 => arith(Op::Add),
             12 => arith(Op::Sub),
+            13 => eval_exact_math(Op::Fmax, prim, &[old, v]),
+            14 => eval_exact_math(Op::Fmin, prim, &[old, v]),
             _ => None,
         };
     }
@@ -263,6 +282,11 @@ pub fn eval_atomic(op: u64, prim: Option<Prim>, old: u64, v: u64) -> Option<u64>
         8 => pick(signed(old) <= signed(v)),
         9 => pick(unsigned(old) > unsigned(v)),
         10 => pick(unsigned(old) <= unsigned(v)),
+        // CUDA's `atomicInc` and `atomicDec`.
+        15 if unsigned(old) >= unsigned(v) => Some(0),
+        15 => Some(prim.normalize(unsigned(old) + 1)),
+        16 if unsigned(old) == 0 || unsigned(old) > unsigned(v) => Some(v),
+        16 => Some(prim.normalize(unsigned(old) - 1)),
         _ => None,
     }
 }

@@ -244,6 +244,27 @@ pub(crate) fn math_symbols() -> Vec<(&'static str, usize)> {
     }
 }
 
+/// The error function, which Rust's floats do not have.
+pub trait ErrorFunction {
+    /// The C library's `erf` or `erff`.
+    fn error_function(self) -> Self;
+}
+
+macro_rules! error_functions {
+    ($($ty:ident: $f:ident;)*) => {
+        $(impl ErrorFunction for $ty {
+            fn error_function(self) -> $ty {
+                unsafe extern "C" {
+                    fn $f(_: $ty) -> $ty;
+                }
+                // SAFETY: it takes any number.
+                unsafe { $f(self) }
+            }
+        })*
+    };
+}
+error_functions!(f32: erff; f64: erf;);
+
 #[cfg(test)]
 mod tests {
     use super::*;

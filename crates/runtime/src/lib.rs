@@ -35,7 +35,7 @@ pub use files::{
     nyala_file_append, nyala_file_error, nyala_file_exists, nyala_file_read, nyala_file_remove, nyala_file_size,
     nyala_file_write, nyala_stdin_line, nyala_stdin_read,
 };
-pub use foreign::{FfiType, Library, call_checked, call_foreign, find_symbol};
+pub use foreign::{ErrorFunction, FfiType, Library, call_checked, call_foreign, find_symbol};
 pub use halves::HalfArg;
 pub use image::{nyala_image_error, nyala_image_load, nyala_image_save};
 pub use launch::{nyala_diverged, nyala_launch, nyala_launch_missing};

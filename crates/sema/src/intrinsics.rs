@@ -1,5 +1,6 @@
 //! The functions of `extern "thorin"` and `extern "device"` blocks, by the names of the intrinsics.
 
+use crate::device_names::{self, DeviceFn};
 use crate::machine::{self, Instruction};
 use nyala_ir::lanes::PLATFORMS;
 use nyala_ir::{LaneOp, Op, Scope, WorkItem};
@@ -37,6 +38,8 @@ pub enum Intrinsic {
     Parallel,
     Spawn,
     Sync,
+    /// A function of a device's library that is more than one operation.
+    Device(DeviceFn),
     /// An instruction of the processor.
     Machine(Instruction),
     /// `a * b + c`, rounded twice.
@@ -147,17 +150,25 @@ pub enum Index {
 
 /// Indices of CUDA, NVVM, OpenCL and AMDGPU, by prefixes of their names. The axis follows in the name, unless it is an
 /// argument.
-const INDICES: [(&str, Index); 22] = [
+const INDICES: [(&str, Index); 30] = [
     ("threadIdx.", Index::Own(WorkItem::Thread)),
     ("blockIdx.", Index::Own(WorkItem::Block)),
     ("blockDim.", Index::Own(WorkItem::BlockSize)),
     ("gridDim.", Index::Own(WorkItem::Blocks)),
+    ("threadIdx_", Index::Own(WorkItem::Thread)),
+    ("blockIdx_", Index::Own(WorkItem::Block)),
+    ("blockDim_", Index::Own(WorkItem::BlockSize)),
+    ("gridDim_", Index::Own(WorkItem::Blocks)),
     ("llvm.nvvm.read.ptx.sreg.tid.", Index::Own(WorkItem::Thread)),
     ("llvm.nvvm.read.ptx.sreg.ctaid.", Index::Own(WorkItem::Block)),
     ("llvm.nvvm.read.ptx.sreg.ntid.", Index::Own(WorkItem::BlockSize)),
     ("llvm.nvvm.read.ptx.sreg.nctaid.", Index::Own(WorkItem::Blocks)),
     ("llvm.amdgcn.workitem.id.", Index::Own(WorkItem::Thread)),
     ("llvm.amdgcn.workgroup.id.", Index::Own(WorkItem::Block)),
+    ("anydsl.amdpal.workitem.id.", Index::Own(WorkItem::Thread)),
+    ("anydsl.amdpal.workgroup.id.", Index::Own(WorkItem::Block)),
+    ("anydsl.amdpal.workgroup.size.", Index::Own(WorkItem::BlockSize)),
+    ("anydsl.amdpal.nblk.", Index::Own(WorkItem::Blocks)),
     ("get_local_id", Index::Own(WorkItem::Thread)),
     ("get_group_id", Index::Own(WorkItem::Block)),
     ("get_local_size", Index::Own(WorkItem::BlockSize)),
@@ -202,9 +213,6 @@ pub fn find(name: &str) -> Intrinsic {
         "prefetch_write" => Intrinsic::Prefetch(Some((1, 3))),
         "llvm.prefetch" | "llvm.prefetch.p0" | "llvm.prefetch.p0i8" => Intrinsic::Prefetch(None),
         "assume_aligned" => Intrinsic::AssumeAligned,
-        "isnan" => Intrinsic::Test(Test::Nan),
-        "isinf" => Intrinsic::Test(Test::Infinite),
-        "isfinite" => Intrinsic::Test(Test::Finite),
         "vectorize" => Intrinsic::Vectorize,
         "pipeline" => Intrinsic::Pipeline,
         "reserve_shared" => Intrinsic::ReserveShared,
@@ -231,7 +239,8 @@ pub fn find(name: &str) -> Intrinsic {
             }
             let machine = machine::find(name).map(Intrinsic::Machine);
             let known = machine.or_else(|| math(name).map(Intrinsic::Math));
-            let known = known.or_else(|| index(name)).or_else(|| lane(name));
+            let known = known.or_else(|| index(name)).or_else(|| lane(name)).or_else(|| device_names::find(name));
+            let known = known.or_else(|| library(name));
             known.unwrap_or_else(|| Intrinsic::Unsupported(name.into()))
         }
     }
@@ -289,4 +298,33 @@ fn math(name: &str) -> Option<Op> {
         "maxnum" => Op::Fmax,
         _ => return Op::from_name(base).filter(|&op| op.is_math() && !op.is_approximate() && op != Op::Abs),
     })
+}
+
+/// Functions on floats by the names of the libraries of C, CUDA (`expf`, `__nv_expf`) and AMD (`__ocml_exp_f32`).
+fn library(name: &str) -> Option<Intrinsic> {
+    let ocml = || name.strip_prefix("__ocml_")?.rsplit_once('_').filter(|(_, ty)| matches!(*ty, "f32" | "f64"));
+    let base =
+        name.strip_prefix("__nv_").or_else(|| name.strip_prefix("anydsl_")).or_else(|| Some(ocml()?.0)).unwrap_or(name);
+    let of = |base: &str| {
+        Some(match base {
+            "isnan" => Intrinsic::Test(Test::Nan),
+            "isinf" => Intrinsic::Test(Test::Infinite),
+            "isfinite" | "finite" => Intrinsic::Test(Test::Finite),
+            "mad" => Intrinsic::MulAdd,
+            "fmod" => Intrinsic::Math(Op::Rem),
+            "powr" => Intrinsic::Math(Op::Pow),
+            _ => Intrinsic::Math(math(base)?),
+        })
+    };
+    // The last letter is the type: `isinfd`, `sinf`.
+    let without_type = || base.strip_suffix(['f', 'd']);
+    let integer = || {
+        let base = base.strip_prefix("__")?.trim_end_matches('l');
+        Some(Intrinsic::Math(match base {
+            "clz" => Op::Clz,
+            "popc" => Op::Popcount,
+            _ => return None,
+        }))
+    };
+    of(base).or_else(|| of(without_type()?)).or_else(integer)
 }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod device_names;
 pub mod diagnostics;
 mod header;
 mod intrinsics;

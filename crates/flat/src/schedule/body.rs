@@ -386,7 +386,7 @@ impl Scheduler<'_> {
                 let works = eval_atomic(number, w.types.as_prim(ty), 0, 0).is_some();
                 (!works).then(|| match ATOMICS.get(number as usize) {
                     Some(op) => format!("`atomic` operation {number}, `{op}`, on `{}`", w.types.display(ty)),
-                    None => format!("`atomic` operation {number}: they are 0 to 12"),
+                    None => format!("`atomic` operation {number}: they are 0 to 16"),
                 })
             }
             _ => None,

@@ -279,7 +279,8 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     Test::Finite => self.w.op(Op::Lt, &[size, infinite]),
                 };
                 self.w.set_fast(fast);
-                holds
+                // C's functions give an `i32`.
+                if self.is_int(ir_ty) { self.w.op_ty(Op::Cast, ir_ty, &[holds]) } else { holds }
             }
             (Intrinsic::Shuffle, [a, b, idx, ..]) => match self.w.result_ty(Op::Shuffle, None, &[*a, *b, *idx]) {
                 Ok(ty) if ty == ir_ty => self.w.op(Op::Shuffle, &[*a, *b, *idx]),
@@ -309,6 +310,14 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 let product = self.w.op(Op::Mul, &[*a, *b]);
                 self.w.op(Op::Add, &[product, *c])
             }
+            (Intrinsic::Device(f), _) => match self.device_function(*f, vals, ir_ty, span) {
+                Some(val) => val,
+                None => {
+                    let message = "this function of a device, declared with these types, is not supported yet";
+                    self.report(limitation::error(span, message, "declare it with the types of the device's library"));
+                    self.w.undef(ir_ty)
+                }
+            },
             (Intrinsic::Machine(instruction), _) => self.instruction(*instruction, vals, ir_ty, span),
             _ => self.w.undef(ir_ty),
         }

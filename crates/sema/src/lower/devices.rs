@@ -154,7 +154,7 @@ impl Lowerer<'_, '_, '_> {
         self.convert_int(val, ty)
     }
 
-    fn work_item(&mut self, what: WorkItem, axis: u64, span: Span) -> Val {
+    pub(super) fn work_item(&mut self, what: WorkItem, axis: u64, span: Span) -> Val {
         let i32 = self.w.types.i32();
         let axis = self.w.lit(i32, axis);
         self.work_item_on(what, axis, span)

@@ -133,7 +133,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// The value of `val` in another lane.
-    fn lane_value(&mut self, scope: Scope, val: Val, of: Val) -> Val {
+    pub(super) fn lane_value(&mut self, scope: Scope, val: Val, of: Val) -> Val {
         let i32 = self.w.types.i32();
         let (of, ty) = (self.convert_int(of, i32), self.w.ty(val));
         self.lane_op(LaneOp::Get, scope, &[val, of], Some(ty))

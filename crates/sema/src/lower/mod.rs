@@ -7,6 +7,7 @@
 mod asserts;
 mod calls;
 mod control;
+mod device_functions;
 mod devices;
 mod enums;
 mod exprs;
@@ -14,6 +15,7 @@ mod instances;
 mod lanes;
 mod machine;
 mod places;
+mod rounding;
 mod threads;
 mod vectors;
 
