@@ -35,7 +35,23 @@ pub struct Module {
     pub globals: Vec<Global>,
     /// Functions, by [`Func`].
     pub funcs: Vec<Function>,
+    /// Kernels for other devices than the host, by platform.
+    pub devices: Vec<DeviceModule>,
     target: Target,
+}
+
+/// The kernels that a program launches on one platform. The driver compiles them, and puts the code where the host finds
+/// it ([`Module::set_bytes`]).
+#[derive(Clone, Debug)]
+pub struct DeviceModule {
+    /// Index of the platform in [`PLATFORMS`](nyala_ir::lanes::PLATFORMS).
+    pub platform: u32,
+    /// Kernels, and all that they call and use.
+    pub module: Module,
+    /// The global of the host's module that holds the code.
+    pub code: GlobalId,
+    /// Each launch: the global of the host's module that names its place in the source, the place, the kernel.
+    pub launches: Vec<(GlobalId, Span, Func)>,
 }
 
 /// A variable with an address that exists for the whole run of the program.
@@ -81,6 +97,8 @@ pub enum Linkage {
     Callback,
     /// Code outside calls it by this symbol, with C's convention.
     Exported(String),
+    /// The host launches it by this symbol: a kernel. The numbers are the extents of a block, 0 where they are not known.
+    Kernel(String, [u32; 3]),
     /// Has no body; defined elsewhere under this symbol, with C's convention.
     Foreign(String),
     /// Has no body; calls of it are this assembly.
@@ -350,6 +368,18 @@ impl Module {
         GlobalId::from_idx(self.globals.len() - 1)
     }
 
+    /// Sets the contents of a global that holds bytes: their number as a `u64` of eight bytes, the lowest first, then the
+    /// bytes, then a zero byte.
+    pub fn set_bytes(&mut self, global: GlobalId, bytes: &[u8]) {
+        let mut contents = (bytes.len() as u64).to_le_bytes().to_vec();
+        contents.extend(bytes);
+        contents.push(0);
+        let u8 = self.types.prim(Prim::U8);
+        let ty = self.types.array(u8, contents.len() as u64);
+        let global = &mut self.globals[global.idx()];
+        (global.ty, global.init) = (ty, Init::Bytes(contents));
+    }
+
     /// The function that is exported under this symbol, if there is one.
     pub fn exported(&self, symbol: &str) -> Option<Func> {
         let matches = |f: &Function| matches!(&f.linkage, Linkage::Exported(s) if s == symbol);
@@ -384,7 +414,7 @@ impl Function {
     /// The linker's name of the function, if it has one.
     pub fn symbol(&self) -> Option<&str> {
         match &self.linkage {
-            Linkage::Exported(symbol) | Linkage::Foreign(symbol) => Some(symbol),
+            Linkage::Exported(symbol) | Linkage::Foreign(symbol) | Linkage::Kernel(symbol, _) => Some(symbol),
             Linkage::Internal | Linkage::Callback | Linkage::Asm(_) => None,
         }
     }

@@ -36,8 +36,11 @@
 //! at each branch and loop.
 
 mod block;
+mod captures;
 mod inline;
 mod phases;
+pub mod spaces;
+mod split;
 
 use crate::data::*;
 use crate::schedule::store_env;
@@ -46,22 +49,36 @@ use nyala_base::{Diagnostic, Id, Span};
 use nyala_ir::lanes::{DEVICE_ARGS, PLATFORM_NUMBERS, PLATFORMS};
 use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
+use split::Split;
 
-/// Takes all launches out of a module. If `on_host`, each runs on the host, whatever its platform; otherwise those of
-/// devices end the program with a message that names the platform.
-pub fn lower_launches(module: &mut Module, on_host: bool) -> Vec<Diagnostic> {
-    let mut diagnostics = Vec::new();
-    if on_host {
+/// Extents of a grid and of a block, three each, which come before what a kernel takes.
+const N_SIZES: usize = 6;
+
+/// Where kernels run.
+pub enum Devices<'a> {
+    /// On the host, whatever their platform.
+    Host,
+    /// On their platform, if it is one of these, as indices of [`PLATFORMS`]: their kernels are in [`Module::devices`] then.
+    /// A launch on another platform ends the program with a message.
+    Platforms(&'a [u32]),
+}
+
+/// Takes all launches out of a module.
+pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic> {
+    let mut lowering =
+        Lowering { devices, made: FxHashMap::default(), split: Split::default(), diagnostics: Vec::new() };
+    if matches!(devices, Devices::Host) {
         stand_for_devices(module);
     }
     let kernels = kernels(module);
     if !kernels.is_empty() {
-        let mut made = FxHashMap::default();
         for func in 0..module.funcs.len() {
-            lower_function(module, Func::from_idx(func), on_host, &mut made, &mut diagnostics);
+            lowering.function(module, Func::from_idx(func));
         }
+        lowering.split.finish(module, &mut lowering.diagnostics);
         drop_unused(module, &kernels);
     }
+    let mut diagnostics = lowering.diagnostics;
     for func in 0..module.funcs.len() {
         if asks_for_work_item(&module.funcs[func]) {
             let (types, function) = (&mut module.types, &mut module.funcs[func]);
@@ -119,32 +136,54 @@ struct Key {
     sizes: [Option<u32>; 3],
 }
 
-fn lower_function(
-    module: &mut Module,
-    func: Func,
-    on_host: bool,
-    made: &mut FxHashMap<Key, Option<Func>>,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
-    for b in 0..module.funcs[func.idx()].blocks.len() {
-        let is_launch = |inst: &Inst| matches!(inst.op, InstOp::Launch(..));
-        while let Some(at) = module.funcs[func.idx()].blocks[b].insts.iter().position(is_launch) {
-            let mut rest = module.funcs[func.idx()].blocks[b].insts.split_off(at);
-            let inst = rest.remove(0);
-            let InstOp::Launch(kernel, platform) = inst.op else { return };
-            let is_here = on_host || PLATFORMS.get(platform as usize) == Some(&"fibers");
-            let function = &module.funcs[func.idx()];
-            let size = |i: usize| function.as_bits(inst.args[4 + i]).map(|bits| bits as u32);
-            let key = Key { kernel, sizes: [size(0), size(1), size(2)] };
-            let code = is_here.then(|| match made.get(&key) {
-                Some(&code) => code,
-                None => {
-                    let code = block::compile(module, &key, inst.span, diagnostics);
-                    *made.entry(key).or_insert(code)
+struct Lowering<'a> {
+    devices: &'a Devices<'a>,
+    /// Code of kernels on the host.
+    made: FxHashMap<Key, Option<Func>>,
+    split: Split,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Lowering<'_> {
+    fn function(&mut self, module: &mut Module, func: Func) {
+        let Lowering { devices, made, split, diagnostics } = self;
+        for b in 0..module.funcs[func.idx()].blocks.len() {
+            let is_launch = |inst: &Inst| matches!(inst.op, InstOp::Launch(..));
+            while let Some(at) = module.funcs[func.idx()].blocks[b].insts.iter().position(is_launch) {
+                let mut rest = module.funcs[func.idx()].blocks[b].insts.split_off(at);
+                let inst = rest.remove(0);
+                let InstOp::Launch(kernel, platform) = inst.op else { return };
+                let is_fibers = PLATFORMS.get(platform as usize) == Some(&"fibers");
+                let on_device = match devices {
+                    Devices::Platforms(platforms) => platforms.contains(&platform) && !is_fibers,
+                    Devices::Host => false,
+                };
+                let is_here = matches!(devices, Devices::Host) || is_fibers;
+                let before = diagnostics.len();
+                // Fibers are threads of the host: they work on its variables.
+                let copied = match is_fibers {
+                    true => Vec::new(),
+                    false => captures::captures(module, func, &inst, !on_device, diagnostics),
+                };
+                match () {
+                    () if diagnostics.len() > before => {}
+                    () if on_device => split.launch(module, (func, b), &inst, &copied, diagnostics),
+                    () => {
+                        let function = &module.funcs[func.idx()];
+                        let size = |i: usize| function.as_bits(inst.args[4 + i]).map(|bits| bits as u32);
+                        let key = Key { kernel, sizes: [size(0), size(1), size(2)] };
+                        let code = is_here.then(|| match made.get(&key) {
+                            Some(&code) => code,
+                            None => {
+                                let code = block::compile(module, &key, inst.span, diagnostics);
+                                *made.entry(key).or_insert(code)
+                            }
+                        });
+                        call_runtime(module, func, b, &inst, code);
+                    }
                 }
-            });
-            call_runtime(module, func, b, &inst, code);
-            module.funcs[func.idx()].blocks[b].insts.append(&mut rest);
+                module.funcs[func.idx()].blocks[b].insts.append(&mut rest);
+            }
         }
     }
 }

@@ -38,7 +38,8 @@ mod verify;
 
 pub use counts::{count_environments, environments_by_code, records_on_heap};
 pub use data::*;
-pub use kernels::lower_launches;
+pub use kernels::spaces::infer_spaces;
+pub use kernels::{Devices, lower_launches};
 pub use print::{print, print_functions};
 pub use promote::{promote_slots, promote_slots_of};
 pub use read::{ReadError, read};

@@ -197,10 +197,14 @@ impl Printer<'_> {
             Linkage::Internal => ("func", None),
             Linkage::Callback => ("callback", None),
             Linkage::Exported(s) => ("export", Some(s)),
+            Linkage::Kernel(s, _) => ("kernel", Some(s)),
             Linkage::Foreign(s) => ("foreign", Some(s)),
             Linkage::Asm(_) => ("asm", None),
         };
         let _ = write!(out, "{keyword} ");
+        if let Linkage::Kernel(_, [x, y, z]) = &function.linkage {
+            let _ = write!(out, "[{x}, {y}, {z}] ");
+        }
         if let Linkage::Asm(info) = &function.linkage {
             for text in [&info.template, &info.constraints] {
                 print_bytes(text.as_bytes(), out);

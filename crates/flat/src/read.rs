@@ -223,7 +223,7 @@ impl Reader {
                         self.at += 1;
                     }
                 }
-                keyword @ ("func" | "callback" | "export" | "foreign" | "asm") => {
+                keyword @ ("func" | "callback" | "export" | "kernel" | "foreign" | "asm") => {
                     let func = self.signature(keyword)?;
                     if !matches!(keyword, "foreign" | "asm") {
                         self.expect('{')?;
@@ -353,6 +353,13 @@ impl Reader {
     }
 
     fn signature(&mut self, keyword: &str) -> Result<Func> {
+        let block = match keyword {
+            "kernel" => {
+                self.expect('[')?;
+                self.list(']', |s| s.small_number("an extent of a block is a number"))?
+            }
+            _ => Vec::new(),
+        };
         let symbol = self.text();
         let asm = (keyword == "asm").then(|| AsmInfo {
             template: symbol.clone().unwrap_or_default(),
@@ -371,6 +378,7 @@ impl Reader {
         let linkage = match keyword {
             "asm" => Linkage::Asm(asm.unwrap_or_default()),
             "export" => Linkage::Exported(symbol),
+            "kernel" => Linkage::Kernel(symbol, [0, 1, 2].map(|i| block.get(i).copied().unwrap_or(0))),
             "foreign" => Linkage::Foreign(symbol),
             "callback" => Linkage::Callback,
             _ => Linkage::Internal,

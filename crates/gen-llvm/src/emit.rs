@@ -290,7 +290,7 @@ impl Emitter<'_> {
                     let is_outside = self.versions.len() == 1 && function.linkage != Linkage::Callback;
                     self.emit_entry(if is_outside { "" } else { "internal " }, &symbol, func)?;
                 }
-                Linkage::Internal | Linkage::Foreign(_) | Linkage::Asm(_) => {}
+                Linkage::Internal | Linkage::Kernel(..) | Linkage::Foreign(_) | Linkage::Asm(_) => {}
             }
         }
         Ok(())
@@ -366,7 +366,9 @@ impl Emitter<'_> {
                 Ok(quote(symbol))
             }
             Linkage::Exported(_) | Linkage::Callback => Ok(quote(&self.versions[self.version].entries[func.idx()])),
-            Linkage::Internal | Linkage::Asm(_) => Err(bug(format!("`{}` has no C symbol", function.name))),
+            Linkage::Internal | Linkage::Kernel(..) | Linkage::Asm(_) => {
+                Err(bug(format!("`{}` has no C symbol", function.name)))
+            }
         }
     }
 

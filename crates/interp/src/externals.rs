@@ -8,6 +8,7 @@ use crate::leaves::{Layouts, Leaf};
 use crate::scope::Program;
 use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
+use nyala_ir::lanes::DEVICE_ARGS;
 use nyala_ir::{Cont, Global, LaneOp, Linkage, Node, Op, Prim, Scope, Ty, TyKind, Val, World, layout};
 use nyala_runtime::{CheckedMemory, FfiType, Library, find_symbol};
 use rustc_hash::FxHashMap;
@@ -25,8 +26,7 @@ pub enum ForeignKind {
     /// Ends the program with a message.
     Panic,
     Sync(usize),
-    /// Like the plain ones, but the first argument is a device number. These functions also accept devices other than
-    /// the CPU.
+    /// Like the plain ones, with a device as first argument.
     DeviceAlloc(usize),
     DeviceFree(usize),
     DeviceCopy(usize),
@@ -41,6 +41,8 @@ pub struct Foreign {
     pub name: String,
     pub kind: ForeignKind,
     pub args: Vec<FfiType>,
+    /// Which arguments are devices: the interpreter is all of them.
+    pub devices: &'static [usize],
     pub ret: FfiType,
     /// Whether its type is not `-> !`.
     pub returns: bool,
@@ -199,7 +201,8 @@ impl<'w> Linker<'w> {
                 }
             },
         };
-        self.foreigns.push(Foreign { name: symbol.clone(), kind, args: arg_tys, ret, returns });
+        let devices = DEVICE_ARGS.iter().find(|(name, _)| name == symbol).map_or(&[][..], |(_, positions)| positions);
+        self.foreigns.push(Foreign { name: symbol.clone(), kind, args: arg_tys, devices, ret, returns });
         let f = self.foreigns.len() as u32 - 1;
         self.foreign_idx.insert(k, f);
         Ok(f)

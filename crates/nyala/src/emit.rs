@@ -51,6 +51,11 @@ pub(crate) fn asm(s: &mut Session, _: Option<&str>) -> Result<String, Reported> 
     llvm.asm_text().map_err(|d| s.report(*d))
 }
 
+/// The code of kernels for OpenCL.
+pub(crate) fn opencl(_: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    Ok(nyala_flat::print(module, &|_| true).into_bytes())
+}
+
 fn flat_module(s: &mut Session) -> Result<Module, Reported> {
     let world = s.graph()?;
     let residual = s.residual(&world)?;

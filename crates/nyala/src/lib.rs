@@ -11,6 +11,7 @@
 pub mod build;
 pub mod cache;
 mod closures;
+mod devices;
 pub mod diagnostics;
 mod emit;
 pub mod explain;
@@ -433,6 +434,13 @@ impl Session {
 
     /// The same, and of each function which one of the residual program it was made of.
     fn flat_with_sources(&mut self, residual: &World) -> Result<(nyala_flat::Module, Vec<Option<Cont>>), Reported> {
+        let (mut module, sources) = self.flat_passes(residual)?;
+        self.compile_devices(&mut module)?;
+        Ok((module, sources))
+    }
+
+    /// Flat SSA after all passes, with the modules of devices, which are not compiled yet.
+    fn flat_passes(&mut self, residual: &World) -> Result<(nyala_flat::Module, Vec<Option<Cont>>), Reported> {
         let size = |m: &nyala_flat::Module| pipelines::flat_size(m);
         let scheduled = self.time(
             "schedule",
@@ -457,6 +465,7 @@ impl Session {
             module = self.checked(Some(module))?;
             self.verify_flat(pass.name, &module)?;
         }
+        self.prepare_devices(&mut module)?;
         Ok((module, sources))
     }
 

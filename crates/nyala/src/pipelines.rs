@@ -1,8 +1,8 @@
 //! What happens to a program, as tables.
 
-use crate::{Options, Reported, Session, emit, run};
+use crate::{Options, Reported, Session, devices, emit, run};
 use nyala_base::Diagnostic;
-use nyala_flat::Module;
+use nyala_flat::{Devices, Module};
 use nyala_ir::World;
 
 /// A pass over flat SSA.
@@ -51,7 +51,10 @@ pub const FLAT: &[FlatPass] = &[
         name: "lower-launches",
         about: "kernels become functions for blocks of work items on the host",
         min_level: 0,
-        run: |module, options| nyala_flat::lower_launches(module, options.on_host),
+        run: |module, options| match options.on_host {
+            true => nyala_flat::lower_launches(module, &Devices::Host),
+            false => nyala_flat::lower_launches(module, &Devices::Platforms(&devices::platforms())),
+        },
     },
     FlatPass {
         name: "vectorize",
@@ -80,6 +83,7 @@ const FRONT: &[Stage] = &[
     Stage { name: "graph", about: "the graph before partial evaluation", text: emit::graph },
     Stage { name: "residual", about: "the graph after partial evaluation", text: emit::residual },
     Stage { name: "flat", about: "flat SSA", text: emit::flat },
+    Stage { name: "device", about: "flat SSA of the kernels for devices", text: Session::device_text },
 ];
 
 /// Stages that are planned.
@@ -134,6 +138,26 @@ pub const LLVM: BackEnd = BackEnd {
 
 /// All back ends.
 pub const BACK_ENDS: &[BackEnd] = &[INTERP, LLVM];
+
+/// What makes code for the kernels of a platform.
+pub struct DeviceBackEnd {
+    /// The intrinsic that launches them, of [`PLATFORMS`](nyala_ir::lanes::PLATFORMS).
+    pub platform: &'static str,
+    /// What it makes, in a line.
+    pub makes: &'static str,
+    /// The address space in which immutable statics lie.
+    pub statics: u8,
+    /// The code of a module, as the runtime takes it.
+    pub code: fn(&mut Session, &Module) -> Result<Vec<u8>, Reported>,
+}
+
+/// The platforms that code is made for.
+pub const DEVICES: &[DeviceBackEnd] = &[DeviceBackEnd {
+    platform: "opencl",
+    makes: "OpenCL C, which the driver compiles when a kernel is launched first",
+    statics: 4,
+    code: emit::opencl,
+}];
 
 /// Stages of `nyala emit`, those of back ends last.
 pub fn stages() -> impl Iterator<Item = &'static Stage> {

@@ -1,88 +1,71 @@
-//! The functions that AnyDSL's Impala programs import, under their names, for the CPU.
+//! The functions that AnyDSL's Impala programs import, under their names. Devices are those of
+//! [`platforms`](crate::platforms).
 //!
-//! A device is a number, `platform | device << 4`; platform 0 is the CPU, which has one device. Requests to a missing
-//! device are reported on standard error: functions with a result then return null or zero, others end the process
+//! Requests to a missing device, and those that it refuses, are reported on standard error: functions with a result then return null or zero, others end the process
 //! (exit code 1). Random numbers are those of C++'s `mt19937`, so that a seed gives the same numbers as elsewhere;
 //! numbers are printed as C++ prints them.
 
 use crate::memory::{MAX_ALIGN, aligned, nyala_free};
+use crate::platforms::{Device, Error, Memory, kernel_time, overview};
 use crate::print::{nyala_flush, nyala_print_char, nyala_print_string, put};
 use crate::system::{nyala_exit, nyala_time_ns};
 use crate::threads::{nyala_parallel, nyala_spawn, nyala_spawn_handle, nyala_sync};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_void};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
-pub(crate) const PLATFORMS: [&str; 6] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Level Zero"];
-
-/// Whether the device is the CPU.
-pub fn is_cpu(device: i32) -> bool {
-    device == 0
-}
-
-/// The message for a missing device; `None` for the CPU.
-fn missing(device: i32) -> Option<String> {
-    let (platform, number) = (device & 15, device >> 4);
-    match PLATFORMS.get(platform as usize) {
-        _ if is_cpu(device) => None,
-        Some(name) if platform == 0 => Some(format!("platform 0, {name}, has no device {number}, only device 0")),
-        Some(name) => Some(format!("platform {platform}, {name}, is not there (device {number} of it was asked for)")),
-        None => Some(format!("there is no platform {platform} (device {number} of it was asked for)")),
-    }
-}
-
-/// Reports a missing device. Returns whether the device exists.
-fn check(function: &str, device: i32) -> bool {
-    let Some(message) = missing(device) else { return true };
+/// Reports what a function could not do.
+fn report(function: &str, message: &str) {
     nyala_flush();
     eprintln!("{function}: {message}");
-    false
 }
 
-fn check_or_exit(function: &str, device: i32) {
-    if !check(function, device) {
+/// The result; a failure is reported, and ends the process.
+fn or_exit<T>(function: &str, result: Result<T, Error>) -> T {
+    result.unwrap_or_else(|message| {
+        report(function, &message);
         nyala_exit(1)
-    }
+    })
+}
+
+/// The result; a failure is reported.
+fn or_report<T>(function: &str, result: Result<T, Error>) -> Option<T> {
+    result.map_err(|message| report(function, &message)).ok()
 }
 
 /// Prints the available devices.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_info() {
-    put(format!("platform 0, {}: device 0, {}\n", PLATFORMS[0], cpu_name().to_string_lossy()).as_bytes());
-    for (i, name) in PLATFORMS.iter().enumerate().skip(1) {
-        put(format!("platform {i}, {name}: not there\n").as_bytes());
+    for line in overview() {
+        put(format!("{line}\n").as_bytes());
     }
 }
 
-fn cpu_name() -> &'static CString {
-    static NAME: OnceLock<CString> = OnceLock::new();
-    NAME.get_or_init(|| {
-        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let name = info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(": ").map(|t| t.1.trim()));
-        CString::new(name.unwrap_or(std::env::consts::ARCH)).unwrap_or_default()
-    })
-}
-
-/// The device's name; empty for a missing device.
+/// The device's name; empty for a missing device. It stays where it is until the process ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_device_name(device: i32) -> *const c_char {
-    if check("anydsl_device_name", device) { cpu_name().as_ptr() } else { c"".as_ptr() }
+    static NAMES: Mutex<BTreeMap<i32, CString>> = Mutex::new(BTreeMap::new());
+    let name = Device::find(device).and_then(|d| d.platform.device_name(d.number));
+    let Some(name) = or_report("anydsl_device_name", name) else { return c"".as_ptr() };
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    names.entry(device).or_insert_with(|| CString::new(name).unwrap_or_default()).as_ptr()
 }
 
-/// Whether the device has a feature with this name; the CPU has none.
+/// Whether the device has a feature with this name; none has any.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_device_check_feature_support(device: i32, _feature: *const c_char) -> bool {
-    check("anydsl_device_check_feature_support", device);
+    or_report("anydsl_device_check_feature_support", Device::find(device));
     false
 }
 
 macro_rules! allocations {
-    ($($(#[$doc:meta])* $name:ident),*) => {
+    ($($(#[$doc:meta])* $name:ident $memory:ident),*) => {
         $(
             $(#[$doc])*
             #[unsafe(no_mangle)]
             pub extern "C" fn $name(device: i32, size: i64) -> *mut c_void {
-                allocate(stringify!($name), device, size)
+                allocate(stringify!($name), device, size, Memory::$memory)
             }
         )*
     };
@@ -90,29 +73,25 @@ macro_rules! allocations {
 
 allocations!(
     /// Allocates memory of the device, undefined; null if there is none.
-    anydsl_alloc,
+    anydsl_alloc Device,
     /// Allocates memory of the host that the device can access.
-    anydsl_alloc_host,
+    anydsl_alloc_host Host,
     /// Allocates memory that both host and device can access.
-    anydsl_alloc_unified
+    anydsl_alloc_unified Unified
 );
 
-fn allocate(function: &str, device: i32, size: i64) -> *mut c_void {
-    if !check(function, device) {
-        return std::ptr::null_mut();
-    }
-    let pointer = aligned(size, 64);
-    if pointer.is_null() {
-        nyala_flush();
-        eprintln!("{function}: cannot allocate {size} bytes");
-    }
-    pointer.cast()
+fn allocate(function: &str, device: i32, size: i64, memory: Memory) -> *mut c_void {
+    let made = Device::find(device).and_then(|d| {
+        let size = usize::try_from(size).map_err(|_| format!("cannot allocate {size} bytes"))?;
+        d.platform.alloc(d.number, size, memory)
+    });
+    or_report(function, made).unwrap_or(std::ptr::null_mut())
 }
 
 /// The device's address of memory that the host can also access.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_get_device_ptr(device: i32, pointer: *mut c_void) -> *mut c_void {
-    if check("anydsl_get_device_ptr", device) { pointer } else { std::ptr::null_mut() }
+    or_report("anydsl_get_device_ptr", Device::find(device)).map_or(std::ptr::null_mut(), |_| pointer)
 }
 
 /// Frees memory of the device; null is allowed.
@@ -121,9 +100,9 @@ pub extern "C" fn anydsl_get_device_ptr(device: i32, pointer: *mut c_void) -> *m
 /// `pointer` is null or was returned by [`anydsl_alloc`] or [`anydsl_alloc_unified`] and not released since.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_release(device: i32, pointer: *mut c_void) {
-    check_or_exit("anydsl_release", device);
     // SAFETY: the caller's promise.
-    unsafe { nyala_free(pointer.cast()) }
+    let result = Device::find(device).and_then(|d| unsafe { d.platform.release(d.number, pointer) });
+    or_exit("anydsl_release", result);
 }
 
 /// Frees memory of [`anydsl_alloc_host`]; null is allowed.
@@ -132,9 +111,9 @@ pub unsafe extern "C" fn anydsl_release(device: i32, pointer: *mut c_void) {
 /// As for [`anydsl_release`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_release_host(device: i32, pointer: *mut c_void) {
-    check_or_exit("anydsl_release_host", device);
     // SAFETY: the caller's promise.
-    unsafe { nyala_free(pointer.cast()) }
+    let result = Device::find(device).and_then(|d| unsafe { d.platform.release(d.number, pointer) });
+    or_exit("anydsl_release_host", result);
 }
 
 /// Copies `size` bytes; offsets are in bytes. Ranges may overlap.
@@ -151,26 +130,26 @@ pub unsafe extern "C" fn anydsl_copy(
     to_offset: i64,
     size: i64,
 ) {
-    check_or_exit("anydsl_copy", from_device);
-    check_or_exit("anydsl_copy", to_device);
-    let Ok(size) = usize::try_from(size) else {
-        nyala_flush();
-        eprintln!("anydsl_copy: {size} bytes");
-        nyala_exit(1)
-    };
-    if size > 0 {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let from = from.cast::<u8>().offset(from_offset as isize);
-            to.cast::<u8>().offset(to_offset as isize).copy_from(from, size);
+    let copy = || {
+        let (from_device, to_device) = (Device::find(from_device)?, Device::find(to_device)?);
+        let size = usize::try_from(size).map_err(|_| format!("{size} bytes"))?;
+        if size == 0 {
+            return Ok(());
         }
-    }
+        let (from, to) = (
+            from.cast::<u8>().wrapping_offset(from_offset as isize),
+            to.cast::<u8>().wrapping_offset(to_offset as isize),
+        );
+        // SAFETY: the caller's promise.
+        unsafe { from_device.copy(from.cast(), to_device, to.cast(), size) }
+    };
+    or_exit("anydsl_copy", copy());
 }
 
 /// Waits until the device has finished all its work.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_synchronize(device: i32) {
-    check_or_exit("anydsl_synchronize", device);
+    or_exit("anydsl_synchronize", Device::find(device).and_then(|d| d.platform.synchronize(d.number)));
 }
 
 /// Allocates memory aligned to a power of two; null if there is none.
@@ -213,7 +192,7 @@ pub extern "C" fn anydsl_get_nano_time() -> i64 {
 /// Microseconds that kernels have run on devices so far.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_get_kernel_time() -> i64 {
-    crate::launch::kernel_time() / 1000
+    kernel_time() / 1000
 }
 
 // Random numbers.
@@ -488,10 +467,11 @@ mod tests {
 
     #[test]
     fn other_devices_are_not_there() {
-        assert!(missing(0).is_none());
-        assert_eq!(missing(1).as_deref(), Some("platform 1, CUDA, is not there (device 0 of it was asked for)"));
-        assert_eq!(missing(2 << 4).as_deref(), Some("platform 0, CPU, has no device 2, only device 0"));
-        assert_eq!(missing(9).as_deref(), Some("there is no platform 9 (device 0 of it was asked for)"));
+        let missing = |device| Device::find(device).err().unwrap_or_default();
+        assert_eq!(missing(0), "");
+        assert!(missing(1).starts_with("platform 1, CUDA, is not there (device 0 of it was asked for): "));
+        assert_eq!(missing(2 << 4), "platform 0, CPU, has no device 2, only device 0");
+        assert_eq!(missing(9), "there is no platform 9 (device 0 of it was asked for)");
         assert!(anydsl_alloc(1, 10).is_null() && anydsl_alloc(0, -1).is_null());
         assert!(anydsl_aligned_malloc(10, 3).is_null());
         let p = anydsl_aligned_malloc(10, 256);

@@ -1,26 +1,111 @@
 //! Launches of kernels on the host. Compiled code has one function for a range of blocks; the blocks run in parallel, each
 //! on one thread (`flat`, `kernels.rs`).
 
-use crate::anydsl::PLATFORMS;
+use crate::platforms::{Arg, Device, Error, Launch, NAMES, add_kernel_time};
 use crate::print::nyala_flush;
 use crate::system::{fail, nyala_exit, nyala_time_ns};
 use crate::threads::{LoopBody, nyala_parallel};
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::atomic::{AtomicI64, Ordering};
-
-/// Nanoseconds that kernels have run so far.
-static KERNEL_TIME: AtomicI64 = AtomicI64::new(0);
-
-/// Nanoseconds that kernels have run so far, on all devices.
-pub(crate) fn kernel_time() -> i64 {
-    KERNEL_TIME.load(Ordering::Relaxed)
-}
 
 /// # Safety
 /// `name` is null or points to bytes that end with a zero byte.
 unsafe fn text<'a>(name: *const c_char) -> std::borrow::Cow<'a, str> {
     // SAFETY: the caller's promise.
     if name.is_null() { "".into() } else { unsafe { CStr::from_ptr(name) }.to_string_lossy() }
+}
+
+/// The numbers of blocks on the three axes, as many as hold all work items. `numbers`: the work items of the grid, and those
+/// of a block.
+fn blocks(numbers: [i32; 6], kernel: &str) -> Result<[i32; 3], Error> {
+    let mut blocks = [0; 3];
+    for axis in 0..3 {
+        let (items, size) = (i64::from(numbers[axis]), i64::from(numbers[axis + 3]));
+        if size <= 0 {
+            let axis = ["x", "y", "z"][axis];
+            return Err(format!("kernel `{kernel}` is launched with {size} work items in a block, on axis {axis}"));
+        }
+        blocks[axis] = ((items.max(0) + size - 1) / size) as i32;
+    }
+    Ok(blocks)
+}
+
+/// What a program knows of a launch (`flat`, `kernels/split.rs`). Texts are their length as eight bytes, then their bytes.
+#[repr(C)]
+pub struct Kernel {
+    code: *const u8,
+    name: *const u8,
+    place: *const u8,
+    /// Of each argument its offset in the environment, its size in bytes, and its kind: 0 for a number, 1 for an address, 2
+    /// for an aggregate.
+    table: *const [u32; 3],
+    n_args: u64,
+}
+
+/// # Safety
+/// `text` is a text of the program.
+unsafe fn bytes(text: *const u8) -> &'static [u8] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let length = text.cast::<u64>().read_unaligned();
+        std::slice::from_raw_parts(text.add(8), length as usize)
+    }
+}
+
+/// Launches a kernel on a device of a platform, and returns at once. `env` begins with six `i32`, the work items of the grid
+/// and of a block; the kernel's arguments follow. Ends the process with code 1 if the device is missing or refuses.
+///
+/// # Safety
+/// `kernel` and `env` are what the compiler made for the launch.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_launch_device(platform: i32, device: i32, kernel: *const Kernel, env: *const c_void) {
+    // SAFETY: the caller's promise.
+    let (name, place) = unsafe { (bytes((*kernel).name), bytes((*kernel).place)) };
+    let name = String::from_utf8_lossy(name);
+    // SAFETY: the caller's promise.
+    if let Err(message) = unsafe { launch(platform, device, kernel, &name, env) } {
+        nyala_flush();
+        eprintln!("{}: kernel `{name}`: {message}", String::from_utf8_lossy(place));
+        nyala_exit(1)
+    }
+}
+
+/// # Safety
+/// As for [`nyala_launch_device`].
+unsafe fn launch(
+    platform: i32,
+    device: i32,
+    kernel: *const Kernel,
+    name: &str,
+    env: *const c_void,
+) -> Result<(), Error> {
+    let device = Device::find(platform | device << 4)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let numbers = env.cast::<[i32; 6]>().read();
+        let blocks = blocks(numbers, name)?;
+        if blocks.contains(&0) {
+            return Ok(());
+        }
+        let table = match (*kernel).n_args {
+            0 => &[][..],
+            n => std::slice::from_raw_parts((*kernel).table, n as usize),
+        };
+        let arg = |&[offset, size, kind]: &[u32; 3]| {
+            let at = env.cast::<u8>().add(offset as usize);
+            match kind {
+                1 => Arg::Address(at.cast::<*mut c_void>().read_unaligned()),
+                _ => Arg::Value(std::slice::from_raw_parts(at, size as usize)),
+            }
+        };
+        let launch = Launch {
+            code: bytes((*kernel).code),
+            kernel: name,
+            blocks: blocks.map(|n| n as usize),
+            block: [numbers[3], numbers[4], numbers[5]].map(|n| n as usize),
+            args: table.iter().map(arg).collect(),
+        };
+        device.platform.launch(device.number, &launch)
+    }
 }
 
 /// Runs a kernel and returns when it has ended. `env` begins with six `i32`: the work items of the grid on three axes,
@@ -32,25 +117,15 @@ unsafe fn text<'a>(name: *const c_char) -> std::borrow::Cow<'a, str> {
 pub unsafe extern "C" fn nyala_launch(n: i32, body: LoopBody, env: *mut c_void, name: *const c_char) {
     // SAFETY: the caller's promise.
     let numbers = unsafe { &mut *env.cast::<[i32; 6]>() };
-    let mut all: i64 = 1;
-    for axis in 0..3 {
-        let (items, size) = (i64::from(numbers[axis]), i64::from(numbers[axis + 3]));
-        if size <= 0 {
-            // SAFETY: the caller's promise.
-            let name = unsafe { text(name) };
-            fail(&format!(
-                "kernel `{name}` is launched with {size} work items in a block, on axis {}",
-                ["x", "y", "z"][axis]
-            ))
-        }
-        let blocks = (items.max(0) + size - 1) / size;
-        numbers[axis] = blocks as i32;
-        all = all.saturating_mul(blocks);
-    }
+    // SAFETY: the caller's promise.
+    let name = unsafe { text(name) };
+    let blocks = blocks(*numbers, &name).unwrap_or_else(|message| fail(&message));
+    numbers[..3].copy_from_slice(&blocks);
+    let all = blocks.iter().map(|&n| i64::from(n)).fold(1, i64::saturating_mul);
     let before = nyala_time_ns();
     // SAFETY: the caller's promise.
     unsafe { nyala_parallel(n, 0, all, body, env) };
-    KERNEL_TIME.fetch_add(nyala_time_ns() - before, Ordering::Relaxed);
+    add_kernel_time(nyala_time_ns() - before);
 }
 
 /// Ends the process with code 1: a kernel is launched on a device for which no code was made.
@@ -62,7 +137,7 @@ pub unsafe extern "C" fn nyala_launch_missing(platform: i32, device: i32, name: 
     nyala_flush();
     // SAFETY: the caller's promise.
     let name = unsafe { text(name) };
-    let platform_name = PLATFORMS.get(platform as usize).unwrap_or(&"unknown");
+    let platform_name = NAMES.get(platform as usize).unwrap_or(&"unknown");
     eprintln!(
         "kernel `{name}`: platform {platform}, {platform_name}, is not there (device {device} of it was asked for); compile with `--device host` to run it on this machine's CPU"
     );

@@ -17,6 +17,7 @@ mod halves;
 mod image;
 mod launch;
 mod memory;
+mod platforms;
 mod print;
 mod stack;
 mod system;
@@ -24,7 +25,6 @@ mod text;
 mod threads;
 
 pub use allocator::Remapping;
-pub use anydsl::is_cpu;
 pub use approximate::Approximation;
 pub use checked::{CheckedMemory, MemoryFault};
 pub use environments::{
@@ -38,8 +38,9 @@ pub use files::{
 pub use foreign::{ErrorFunction, FfiType, Library, call_checked, call_foreign, find_symbol};
 pub use halves::HalfArg;
 pub use image::{nyala_image_error, nyala_image_load, nyala_image_save};
-pub use launch::{nyala_diverged, nyala_launch, nyala_launch_missing};
+pub use launch::{Kernel, nyala_diverged, nyala_launch, nyala_launch_device, nyala_launch_missing};
 pub use memory::{nyala_alloc, nyala_alloc_aligned_array, nyala_alloc_array, nyala_free};
+pub use platforms::N_PLATFORMS;
 pub use print::*;
 pub use stack::{STACK, call_on_large_stack, nyala_start};
 pub use system::{
@@ -65,7 +66,7 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             nyala_env nyala_environment nyala_exit
             nyala_file_append nyala_file_error nyala_file_exists nyala_file_read nyala_file_remove
             nyala_file_size nyala_file_write nyala_flush nyala_format_f64 nyala_free nyala_image_error
-            nyala_diverged nyala_image_load nyala_image_save nyala_launch nyala_launch_missing nyala_num_threads nyala_panic nyala_panic_at nyala_parallel
+            nyala_diverged nyala_image_load nyala_image_save nyala_launch nyala_launch_device nyala_launch_missing nyala_num_threads nyala_panic nyala_panic_at nyala_parallel
             nyala_parse_f32 nyala_parse_f64 nyala_print_bool nyala_print_bytes nyala_print_char
             nyala_print_f16 nyala_print_f32 nyala_print_f64 nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8
             nyala_print_string nyala_print_u16 nyala_print_u32 nyala_print_u64 nyala_print_u8

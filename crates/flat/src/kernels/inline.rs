@@ -15,7 +15,11 @@ const MAX_KERNEL: usize = 1 << 20;
 pub(super) fn prepare(module: &mut Module, key: &Key, span: Span, diagnostics: &mut Vec<Diagnostic>) -> Option<Kernel> {
     let mut function = module.func(key.kernel).clone();
     let before = diagnostics.len();
-    inline_calls(module, key.kernel, &mut function, span, diagnostics)?;
+    let asks = |module: &Module, inst: &Inst| match lane_op(module, inst) {
+        Some((op, scope)) => scope == Scope::Block || op == LaneOp::Shared,
+        None => inst.op == InstOp::Op(Op::WorkItem),
+    };
+    inline_where(module, key.kernel, &mut function, span, &asks, diagnostics)?;
     fresh_entry(&mut function);
     let i32 = module.types.i32();
     let param = |function: &mut Function, ty: Ty, name: &str| {
@@ -99,7 +103,7 @@ fn shared_memory(types: &mut Types, function: &Function, inst: &Inst) -> Result<
 }
 
 /// Puts a block before the entry that nobody jumps to, so that a loop can begin with the kernel.
-fn fresh_entry(function: &mut Function) {
+pub(super) fn fresh_entry(function: &mut Function) {
     let old = &mut function.blocks[0];
     let params = std::mem::take(&mut old.params);
     let moved = std::mem::replace(
@@ -184,19 +188,15 @@ pub(super) fn answer(types: &mut Types, function: &mut Function, number: &dyn Fn
     replace(function, &renamed);
 }
 
-/// The functions of a module that have to be part of their kernel.
-fn inlined(module: &Module) -> FxHashSet<Func> {
+/// The functions of a module that lead to an instruction for which `asks` holds.
+fn inlined(module: &Module, asks: &dyn Fn(&Module, &Inst) -> bool) -> FxHashSet<Func> {
     let mut callers: FxHashMap<Func, Vec<Func>> = FxHashMap::default();
     let mut work = Vec::new();
     for (i, function) in module.funcs.iter().enumerate() {
         let func = Func::from_idx(i);
         for block in &function.blocks {
             for inst in &block.insts {
-                let asks = match lane_op(module, inst) {
-                    Some((op, scope)) => scope == Scope::Block || op == LaneOp::Shared,
-                    None => inst.op == InstOp::Op(Op::WorkItem),
-                };
-                if asks {
+                if asks(module, inst) {
                     work.push(func);
                 }
                 if let InstOp::Call(callee) = inst.op {
@@ -217,15 +217,17 @@ fn inlined(module: &Module) -> FxHashSet<Func> {
     found
 }
 
-/// Inlines the calls that have to be. `None` if they are recursive, or too many; that is in `diagnostics`.
-fn inline_calls(
+/// Inlines the calls that lead to an instruction for which `asks` holds. `None` if they are recursive, or too many; that
+/// is in `diagnostics`.
+pub(super) fn inline_where(
     module: &mut Module,
     kernel: Func,
     function: &mut Function,
     span: Span,
+    asks: &dyn Fn(&Module, &Inst) -> bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<()> {
-    let inlined = inlined(module);
+    let inlined = inlined(module, asks);
     if let Some(func) = recursive(module, kernel, &inlined) {
         let message = format!(
             "`{}`, which a kernel calls, asks for its work item or waits, and is recursive: this is not supported yet",

@@ -2,6 +2,7 @@
 //! called.
 
 use super::*;
+use nyala_runtime::N_PLATFORMS;
 
 impl Machine<'_> {
     /// The text at an address, up to its zero byte.
@@ -35,7 +36,7 @@ impl Machine<'_> {
             let hint = "assign a `static mut` when the program runs";
             return Err(nyala_base::diagnostics::limitation::error(Span::NONE, text, hint).into());
         }
-        let args: Vec<(FfiType, u64)> = foreign.args.iter().copied().zip(self.words.iter().copied()).collect();
+        let mut args: Vec<(FfiType, u64)> = foreign.args.iter().copied().zip(self.words.iter().copied()).collect();
         if let Some(i) = args.iter().position(|a| a.1 == POISON) {
             let text = format!("argument {} of foreign function `{}` is uninitialized", i + 1, foreign.name);
             return Err(uninitialized_read::error(text).into());
@@ -45,18 +46,26 @@ impl Machine<'_> {
             _ => matches!(foreign.kind, ForeignKind::DeviceCopy(_)),
         };
         self.may_be_copied |= is_copy && args.iter().any(|a| self.l.memory.owns(a.1 as usize));
-        let first = self.words.first().copied().unwrap_or(0);
+        for &i in foreign.devices {
+            // What is no platform is an error of the runtime's.
+            if let Some(arg) = args.get_mut(i)
+                && arg.1 as i32 & 15 < N_PLATFORMS
+            {
+                arg.1 = 0;
+            }
+        }
+        let args = args;
+        let first = args.first().map_or(0, |a| a.1);
         self.words.clear();
-        let on_cpu = nyala_runtime::is_cpu(first as i32);
         let arg = |i: usize| args.get(i).map_or(0, |a| a.1);
         let result = match foreign.kind {
-            ForeignKind::DeviceAlloc(_) if on_cpu => self.allocate(arg(1) as i64, 1)?,
-            ForeignKind::DeviceFree(_) if on_cpu && arg(1) == 0 => 0,
-            ForeignKind::DeviceFree(_) if on_cpu && self.l.memory.owns(arg(1) as usize) => {
+            ForeignKind::DeviceAlloc(_) if first == 0 => self.allocate(arg(1) as i64, 1)?,
+            ForeignKind::DeviceFree(_) if first == 0 && arg(1) == 0 => 0,
+            ForeignKind::DeviceFree(_) if first == 0 && self.l.memory.owns(arg(1) as usize) => {
                 self.l.memory.free(arg(1) as usize).map_err(memory_fault)?;
                 0
             }
-            ForeignKind::DeviceCopy(_) if on_cpu && nyala_runtime::is_cpu(arg(3) as i32) && arg(6) as i64 >= 0 => {
+            ForeignKind::DeviceCopy(_) if first == 0 && arg(3) == 0 && arg(6) as i64 >= 0 => {
                 let (from, to) = (arg(1).wrapping_add(arg(2)), arg(4).wrapping_add(arg(5)));
                 self.l.memory.copy(from as usize, to as usize, arg(6) as usize).map_err(memory_fault)?;
                 0

@@ -1,0 +1,541 @@
+//! Kernels for devices other than the host: each platform gets a module of its own, with the kernels that are launched on
+//! it and all that they call and use. A launch becomes a call of the runtime. Separate from the host's kernels, which stay
+//! in the program.
+//!
+//! ```text
+//! launch "opencl"(0, n, 1, 1, 64, 1, 1, a, p)          with a: &[f32], p: struct { x: f32, on: bool }
+//!
+//! host:    global kernel = { code, "main_kernel", "blur.impala:7:5", 3, table }
+//!          global table = [24, 8, 1,  32, 4, 0,  36, 1, 0]              offset, size, kind of each argument
+//!          env = slot (i32, i32, i32, i32, i32, i32, &[f32], f32, bool)
+//!          call nyala_launch_device(2, 0, kernel, env)
+//! device:  kernel(64, 1, 1) "main_kernel" main_kernel(&[f32], f32, bool)
+//! ```
+//!
+//! - Aggregates that a kernel takes are passed as their parts, so that no device needs to know their layout; large ones
+//!   without addresses are passed as they are.
+//! - A variable of the host that a kernel captures is copied: the kernel has a variable of its own, with the value at the
+//!   launch ([`captures`](super::captures)).
+//! - Launches of one kernel with blocks of the same known size share it.
+//! - The device module is laid out like the host's: addresses in memory have eight bytes.
+
+use super::inline::{fresh_entry, inline_where};
+use super::{Key, N_SIZES, called, lane_op, refuse, runtime_func, text};
+use crate::data::*;
+use crate::promote::promote_slots_of;
+use crate::schedule::store_env;
+use crate::simplify::simplify_function;
+use nyala_base::graph::Components;
+use nyala_base::{Diagnostic, Id, Span};
+use nyala_ir::lanes::{PLATFORM_NUMBERS, PLATFORMS};
+use nyala_ir::{LaneOp, Op, Prim, Ty, TyKind, Types, layout};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// An aggregate of more parts is passed as it is.
+const MAX_PARTS: usize = 16;
+
+/// How the runtime passes an argument.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Number = 0,
+    Address = 1,
+    Aggregate = 2,
+}
+
+/// The kernels for devices that are made so far, in the host's module.
+#[derive(Default)]
+pub(super) struct Split {
+    made: FxHashMap<(Key, u32, Vec<bool>), Option<Func>>,
+    /// For each platform, the global with its code.
+    codes: FxHashMap<u32, GlobalId>,
+    /// Launches by platform: the global that names the place, the place, the kernel.
+    launches: FxHashMap<u32, Vec<(GlobalId, Span, Func)>>,
+    symbols: FxHashSet<String>,
+}
+
+impl Split {
+    /// Appends the call that launches a kernel on its device to block `b` of the host function `func`.
+    pub(super) fn launch(
+        &mut self,
+        module: &mut Module,
+        (func, b): (Func, usize),
+        inst: &Inst,
+        copied: &[bool],
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        let InstOp::Launch(kernel, platform) = inst.op else { return };
+        let size = |i: usize| module.func(func).as_bits(inst.args[4 + i]).map(|bits| bits as u32);
+        let key = Key { kernel, sizes: [size(0), size(1), size(2)] };
+        let shape = (key.clone(), platform, copied.to_vec());
+        let made = match self.made.get(&shape) {
+            Some(&made) => made,
+            None => {
+                let host = module.func(func).name.clone();
+                let made = self.make_kernel(module, &key, copied, &host, inst.span, diagnostics);
+                self.made.insert(shape, made);
+                made
+            }
+        };
+        let Some(made) = made else { return };
+        let code = match self.codes.get(&platform) {
+            Some(&code) => code,
+            None => {
+                let name = PLATFORMS.get(platform as usize).unwrap_or(&"device");
+                let code = bytes(module, &format!("code.{name}"), &[]);
+                self.codes.insert(platform, code);
+                code
+            }
+        };
+        let place = bytes(module, "place", &[]);
+        self.launches.entry(platform).or_default().push((place, inst.span, made));
+        call_runtime(module, (func, b), inst, copied, (made, code, place));
+    }
+
+    /// A copy of a kernel that takes leaves only. `None` if it is not supported; the reasons are in `diagnostics`.
+    fn make_kernel(
+        &mut self,
+        module: &mut Module,
+        key: &Key,
+        copied: &[bool],
+        host: &str,
+        span: Span,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Func> {
+        let mut function = module.func(key.kernel).clone();
+        // Memory of a block belongs to the kernel in most languages of devices.
+        let reserves = |module: &Module, inst: &Inst| lane_op(module, inst).is_some_and(|(op, _)| op == LaneOp::Shared);
+        inline_where(module, key.kernel, &mut function, span, &reserves, diagnostics)?;
+        fresh_entry(&mut function);
+        let params = std::mem::take(&mut function.blocks[0].params);
+        let mut insts = Vec::new();
+        let mut leaves = Vec::new();
+        for (&param, &is_copied) in params.iter().zip(copied) {
+            let name = function.name(param).to_string();
+            let ty = function.ty(param);
+            let value_ty = if is_copied { module.types.pointee(ty)? } else { ty };
+            if module.types.has_function(value_ty) {
+                let message = "a kernel takes a function that is chosen at run time";
+                let hint =
+                    "let the kernel be specialized for the function: with `@`, or with a `match` around the launch";
+                diagnostics.push(*refuse(span, message, hint));
+                return None;
+            }
+            let made = assemble(&module.types, &mut function, value_ty, &name, &mut leaves, &mut insts, MAX_PARTS);
+            let mut push = |op: Op, args: &[Value], result: Option<Value>| {
+                insts.push(Inst { op: InstOp::Op(op), args: Args::from_slice(args), result, span, fast: false });
+            };
+            if is_copied {
+                push(Op::Slot, &[], Some(param));
+                push(Op::Store, &[param, made], None);
+            } else {
+                renames(&mut function, param, made);
+            }
+        }
+        function.params = leaves.iter().map(|&v| function.ty(v)).collect();
+        function.blocks[0].params = leaves;
+        insts.append(&mut function.blocks[0].insts);
+        function.blocks[0].insts = insts;
+        let own = &module.func(key.kernel).name;
+        let base = if own == "kernel" { format!("{host}_kernel") } else { own.clone() };
+        let base: String = base.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let numbered = (2..).map(|n| format!("{base}_{n}"));
+        let symbol = std::iter::once(base.clone()).chain(numbered).find(|s| !self.symbols.contains(s))?;
+        self.symbols.insert(symbol.clone());
+        function.name = symbol.clone();
+        function.linkage = Linkage::Kernel(symbol, key.sizes.map(|size| size.unwrap_or(0)));
+        promote_slots_of(&mut module.types, &mut function);
+        simplify_function(&module.types, &mut function);
+        module.funcs.push(function);
+        Some(Func::from_idx(module.funcs.len() - 1))
+    }
+
+    /// Moves the kernels into modules of their own.
+    pub(super) fn finish(self, module: &mut Module, diagnostics: &mut Vec<Diagnostic>) {
+        let mut platforms: Vec<u32> = self.codes.keys().copied().collect();
+        platforms.sort_unstable();
+        for platform in platforms {
+            let launches = self.launches.get(&platform).cloned().unwrap_or_default();
+            let mut device = Module::new(module.types.clone());
+            device.set_target(module.target().clone());
+            let mut mover = Mover {
+                from: module,
+                to: &mut device,
+                funcs: FxHashMap::default(),
+                globals: FxHashMap::default(),
+                work: Vec::new(),
+            };
+            let launches: Vec<_> =
+                launches.into_iter().map(|(global, span, f)| (global, span, mover.func(f))).collect();
+            mover.run();
+            check(&device, &launches, PLATFORMS[platform as usize], diagnostics);
+            module.devices.push(DeviceModule { platform, module: device, code: self.codes[&platform], launches });
+        }
+        for func in self.made.into_values().flatten() {
+            let function = &mut module.funcs[func.idx()];
+            function.linkage = Linkage::Internal;
+            function.blocks.truncate(1);
+            function.blocks[0].insts.clear();
+            function.blocks[0].term = Terminator::Unreachable;
+        }
+    }
+}
+
+/// Replaces a value of a function by another.
+fn renames(function: &mut Function, from: Value, to: Value) {
+    let new = |v: Value| if v == from { to } else { v };
+    for block in &mut function.blocks {
+        block.insts.iter_mut().flat_map(|i| &mut i.args).for_each(|a| *a = new(*a));
+        block.term.map_uses(new);
+    }
+}
+
+/// The parts of an aggregate that are passed one by one; empty if it is passed as it is.
+fn parts(types: &Types, ty: Ty, max: usize) -> Option<Vec<Ty>> {
+    if !matches!(types.kind(ty), TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..)) {
+        return None;
+    }
+    let n = types.n_parts(ty)?;
+    let is_small = (n as usize) <= max || has_address(types, ty);
+    is_small.then(|| (0..n).filter_map(|i| types.part(ty, i)).collect())
+}
+
+/// Whether a value of the type holds addresses.
+fn has_address(types: &Types, ty: Ty) -> bool {
+    let (mut work, mut seen) = (vec![ty], FxHashSet::default());
+    while let Some(ty) = work.pop() {
+        if !seen.insert(ty) {
+            continue;
+        }
+        match types.kind(ty) {
+            TyKind::Ptr { .. } | TyKind::Code | TyKind::Cn(_) => return true,
+            TyKind::Array(elem, _) => work.push(*elem),
+            TyKind::Tuple(_) | TyKind::Struct(_) => {
+                work.extend((0..types.n_parts(ty).unwrap_or(0)).filter_map(|i| types.part(ty, i)));
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The value of a type, made of new parameters.
+fn assemble(
+    types: &Types,
+    function: &mut Function,
+    ty: Ty,
+    name: &str,
+    leaves: &mut Vec<Value>,
+    insts: &mut Vec<Inst>,
+    max: usize,
+) -> Value {
+    let Some(parts) = parts(types, ty, max) else {
+        let leaf = function.new_value(ty, name);
+        leaves.push(leaf);
+        return leaf;
+    };
+    let field = |i: usize| match types.kind(ty) {
+        TyKind::Struct(id) => types.struct_data(*id).fields.get(i).map(|f| f.0.clone()).unwrap_or_default(),
+        _ => i.to_string(),
+    };
+    let args: Args = parts
+        .iter()
+        .enumerate()
+        .map(|(i, &part)| {
+            let name = if name.is_empty() { String::new() } else { format!("{name}_{}", field(i)) };
+            assemble(types, function, part, &name, leaves, insts, max)
+        })
+        .collect();
+    let op = match types.kind(ty) {
+        TyKind::Struct(_) => Op::Struct,
+        TyKind::Array(..) => Op::Array,
+        _ => Op::Tuple,
+    };
+    let result = function.new_value(ty, name);
+    insts.push(Inst { op: InstOp::Op(op), args, result: Some(result), span: Span::NONE, fast: false });
+    result
+}
+
+/// The leaves of a value, in the order of [`assemble`].
+fn take_apart(fb: &mut FunctionBuilder, value: Value, leaves: &mut Vec<Value>) {
+    let ty = fb.function.ty(value);
+    let Some(parts) = parts(fb.types, ty, MAX_PARTS) else { return leaves.push(value) };
+    for (i, part) in parts.into_iter().enumerate() {
+        let idx = fb.literal(Prim::I64, i as u64);
+        let part = fb.op(Op::Extract, &[value, idx], part);
+        take_apart(fb, part, leaves);
+    }
+}
+
+/// A global of bytes, in the form of [`Module::set_bytes`].
+fn bytes(module: &mut Module, name: &str, contents: &[u8]) -> GlobalId {
+    let ty = module.types.unit();
+    let global = module.add_global(Global { name: name.into(), ty, mutable: false, space: 0, init: Init::Zero });
+    module.set_bytes(global, contents);
+    global
+}
+
+fn call_runtime(
+    module: &mut Module,
+    (func, b): (Func, usize),
+    inst: &Inst,
+    copied: &[bool],
+    (kernel, code, place): (Func, GlobalId, GlobalId),
+) {
+    let InstOp::Launch(_, platform) = inst.op else { return };
+    let (i32, unit) = (module.types.i32(), module.types.unit());
+    let env_ptr = module.types.ptr(unit);
+    let runtime = runtime_func(module, "nyala_launch_device", &[i32, i32, env_ptr, env_ptr]);
+    let mut fb = FunctionBuilder::new(module, func);
+    fb.switch_to(Block::from_idx(b));
+    fb.span = inst.span;
+    let mut values = inst.args[1..N_LAUNCH].to_vec();
+    for (&arg, &is_copied) in inst.args[N_LAUNCH..].iter().zip(copied) {
+        let value = if is_copied { fb.load(arg).unwrap_or(arg) } else { arg };
+        take_apart(&mut fb, value, &mut values);
+    }
+    let tys: Vec<Ty> = values.iter().map(|&v| fb.function.ty(v)).collect();
+    let env_ty = fb.types.tuple(&tys);
+    let env = fb.slot(env_ty, "launch");
+    store_env(&mut fb, env, &values, &tys);
+    let env = fb.op(Op::Bitcast, &[env], env_ptr);
+    let descriptor = descriptor(module, env_ty, &tys, (kernel, code, place));
+    let mut fb = FunctionBuilder::new(module, func);
+    fb.switch_to(Block::from_idx(b));
+    fb.span = inst.span;
+    let descriptor = text(&mut fb, descriptor);
+    let number = PLATFORM_NUMBERS.get(platform as usize).copied().unwrap_or_default();
+    let number = fb.literal(Prim::I32, number.into());
+    fb.call(runtime, &[number, inst.args[0], descriptor, env], &[]);
+}
+
+/// What the runtime knows of a launch: code, name, place, number of arguments, and of each its offset in the environment,
+/// size and kind.
+fn descriptor(
+    module: &mut Module,
+    env_ty: Ty,
+    tys: &[Ty],
+    (kernel, code, place): (Func, GlobalId, GlobalId),
+) -> (GlobalId, Ty) {
+    let symbol = module.func(kernel).symbol().unwrap_or_default().to_string();
+    let name = bytes(module, "name", symbol.as_bytes());
+    let types = &module.types;
+    let mut table = Vec::new();
+    for (i, &ty) in tys.iter().enumerate().skip(N_SIZES) {
+        let kind = match types.kind(ty) {
+            TyKind::Ptr { .. } => Kind::Address,
+            TyKind::Prim(_) | TyKind::Vector(..) => Kind::Number,
+            _ => Kind::Aggregate,
+        };
+        let offset = layout::offset(types, env_ty, i as u64).unwrap_or(0);
+        let size = layout::size_align(types, ty).map_or(0, |s| s.0);
+        table.extend([offset, size, kind as u64].map(Init::Bits));
+    }
+    let (u32, u64, unit) = (types.prim(Prim::U32), types.prim(Prim::U64), types.unit());
+    let n_args = (table.len() / 3) as u64;
+    let table_ty = module.types.array(u32, table.len() as u64);
+    let table = Global { name: "table".into(), ty: table_ty, mutable: false, space: 0, init: Init::Parts(table) };
+    let table = module.add_global(table);
+    let ptr = module.types.ptr(unit);
+    let ty = module.types.tuple(&[ptr, ptr, ptr, ptr, u64]);
+    let addresses = [code, name, place, table].map(|g| Init::Global(g, 0));
+    let init = Init::Parts(addresses.into_iter().chain([Init::Bits(n_args)]).collect());
+    (module.add_global(Global { name: "kernel".into(), ty, mutable: false, space: 0, init }), ty)
+}
+
+/// Copies functions and globals into another module, with all that they use.
+struct Mover<'a> {
+    from: &'a Module,
+    to: &'a mut Module,
+    funcs: FxHashMap<Func, Func>,
+    globals: FxHashMap<GlobalId, GlobalId>,
+    /// Functions that are to be copied.
+    work: Vec<Func>,
+}
+
+impl Mover<'_> {
+    fn func(&mut self, func: Func) -> Func {
+        if let Some(&moved) = self.funcs.get(&func) {
+            return moved;
+        }
+        let old = self.from.func(func);
+        let mut new = Function::new(&old.name, old.linkage.clone(), &old.params, &old.rets);
+        new.span = old.span;
+        if matches!(new.linkage, Linkage::Exported(_) | Linkage::Callback) {
+            new.linkage = Linkage::Internal;
+        }
+        self.to.funcs.push(new);
+        let moved = Func::from_idx(self.to.funcs.len() - 1);
+        self.funcs.insert(func, moved);
+        self.work.push(func);
+        moved
+    }
+
+    fn global(&mut self, global: GlobalId) -> GlobalId {
+        let mut work = vec![global];
+        while let Some(global) = work.pop() {
+            if self.globals.contains_key(&global) {
+                continue;
+            }
+            self.globals.insert(global, self.to.add_global(self.from.globals[global.idx()].clone()));
+            work.extend(globals_in(&self.from.globals[global.idx()].init));
+        }
+        self.globals[&global]
+    }
+
+    fn run(&mut self) {
+        while let Some(func) = self.work.pop() {
+            let mut function = self.from.func(func).clone();
+            for block in &mut function.blocks {
+                for inst in &mut block.insts {
+                    match &mut inst.op {
+                        InstOp::Call(f) | InstOp::Vectorize(f, ..) | InstOp::Launch(f, _) => *f = self.func(*f),
+                        InstOp::Op(_) | InstOp::Vector(_) | InstOp::CallIndirect => {}
+                    }
+                }
+                if let Terminator::TailCall { callee: Callee::Func(f), .. } = &mut block.term {
+                    *f = self.func(*f);
+                }
+            }
+            // Constants change their functions and globals, and so their hashes.
+            let mut moved = Function::new(&function.name, function.linkage.clone(), &function.params, &function.rets);
+            moved.span = function.span;
+            let mut values = Vec::with_capacity(function.values.len());
+            for (i, value) in function.values.iter().enumerate() {
+                values.push(match value.def {
+                    Def::Local => moved.new_value(value.ty, function.name(Value::from_idx(i))),
+                    Def::Const(constant) => {
+                        let constant = match constant {
+                            Const::Func(f) => Const::Func(self.func(f)),
+                            Const::CFunc(f) => Const::CFunc(self.func(f)),
+                            Const::Global(g) => Const::Global(self.global(g)),
+                            Const::Bits(_) | Const::Undef => constant,
+                        };
+                        moved.constant(constant, value.ty)
+                    }
+                });
+            }
+            let new = |v: Value| values[v.idx()];
+            for block in &mut function.blocks {
+                block.params.iter_mut().for_each(|p| *p = new(*p));
+                for inst in &mut block.insts {
+                    inst.args.iter_mut().for_each(|a| *a = new(*a));
+                    inst.result = inst.result.map(new);
+                }
+                block.term.map_uses(new);
+            }
+            moved.blocks = function.blocks;
+            let to = self.funcs[&func];
+            moved.linkage = self.to.func(to).linkage.clone();
+            self.to.funcs[to.idx()] = moved;
+        }
+        // Addresses in the contents of globals.
+        let globals: Vec<GlobalId> = self.globals.values().copied().collect();
+        for global in globals {
+            let mut init = std::mem::replace(&mut self.to.globals[global.idx()].init, Init::Zero);
+            let mut work = vec![&mut init];
+            while let Some(init) = work.pop() {
+                match init {
+                    Init::Parts(parts) => work.extend(parts),
+                    Init::Global(g, _) => *g = self.globals[g],
+                    // A device has no addresses of the host's functions: `check` reports it.
+                    Init::Func(_) | Init::Zero | Init::Undef | Init::Bits(_) | Init::Bytes(_) => {}
+                }
+            }
+            self.to.globals[global.idx()].init = init;
+        }
+    }
+}
+
+/// The globals whose addresses stand in the contents of another.
+fn globals_in(init: &Init) -> Vec<GlobalId> {
+    let (mut found, mut work) = (Vec::new(), vec![init]);
+    while let Some(init) = work.pop() {
+        match init {
+            Init::Parts(parts) => work.extend(parts),
+            Init::Global(g, _) => found.push(*g),
+            Init::Func(_) | Init::Zero | Init::Undef | Init::Bits(_) | Init::Bytes(_) => {}
+        }
+    }
+    found
+}
+
+/// Reports what no device can do.
+fn check(device: &Module, launches: &[(GlobalId, Span, Func)], platform: &str, diagnostics: &mut Vec<Diagnostic>) {
+    let mut report = |span: Span, function: &Function, message: String, hint: &str| {
+        let place = [span, function.span, launches.first().map_or(Span::NONE, |l| l.1)];
+        let place = place.into_iter().find(|s| *s != Span::NONE).unwrap_or(Span::NONE);
+        diagnostics.push(*refuse(place, &message, hint));
+    };
+    let in_kernel = |what: &str| format!("a kernel for `{platform}` {what}");
+    for function in &device.funcs {
+        // Each thing once for a function.
+        let mut seen = FxHashSet::default();
+        for block in &function.blocks {
+            for inst in &block.insts {
+                let (message, hint) = match inst.op {
+                    InstOp::CallIndirect => (
+                        in_kernel("calls a function that is chosen at run time"),
+                        "let the function around the call be specialized with `@`, or write a `match`",
+                    ),
+                    InstOp::Op(Op::Alloc) => (
+                        in_kernel("allocates memory on the heap"),
+                        "allocate it before the launch, and pass it to the kernel",
+                    ),
+                    InstOp::Launch(..) => (
+                        "a kernel that is launched by a kernel is not supported yet".into(),
+                        "launch it from the host, after this kernel",
+                    ),
+                    _ => continue,
+                };
+                if seen.insert(message.clone()) {
+                    report(inst.span, function, message, hint);
+                }
+            }
+            if let Terminator::TailCall { callee: Callee::Indirect(_), .. } = block.term {
+                let message = in_kernel("calls a function that is chosen at run time");
+                if seen.insert(message.clone()) {
+                    let hint = "let the function around the call be specialized with `@`, or write a `match`";
+                    report(block.insts.last().map_or(Span::NONE, |i| i.span), function, message, hint);
+                }
+            }
+        }
+        for value in &function.values {
+            let Def::Const(Const::Global(global)) = value.def else { continue };
+            let global = &device.globals[global.idx()];
+            if global.mutable && seen.insert(global.name.clone()) {
+                let message = in_kernel(&format!("uses `static mut {}`, which lies in the host's memory", global.name));
+                report(Span::NONE, function, message, "allocate device memory, and pass its address to the kernel");
+            }
+        }
+    }
+    if let Some(func) = recursive(device) {
+        let function = device.func(func);
+        let message = in_kernel(&format!("calls `{}`, which is recursive", function.name));
+        report(Span::NONE, function, message, "write a loop; a call in tail position of the function itself is one");
+    }
+}
+
+/// A function that calls itself, by others or directly, but for calls of itself in tail position.
+fn recursive(device: &Module) -> Option<Func> {
+    let successors: Vec<Vec<usize>> = device
+        .funcs
+        .iter()
+        .enumerate()
+        .map(|(i, function)| {
+            let mut found: Vec<usize> =
+                function.blocks.iter().flat_map(|b| &b.insts).filter_map(called).map(Func::idx).collect();
+            for block in &function.blocks {
+                if let Terminator::TailCall { callee: Callee::Func(f), .. } = block.term
+                    && f.idx() != i
+                {
+                    found.push(f.idx());
+                }
+            }
+            found
+        })
+        .collect();
+    let nodes: Vec<usize> = (0..successors.len()).collect();
+    let components = Components::default().find(&nodes, |f, i| successors[f].get(i).copied(), |_| true);
+    let is_cycle = |c: &&Vec<usize>| c.len() > 1 || c.iter().any(|&f| successors[f].contains(&f));
+    components.iter().find(is_cycle).and_then(|c| c.first()).map(|&f| Func::from_idx(f))
+}

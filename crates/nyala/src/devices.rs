@@ -1,0 +1,69 @@
+//! Kernels of a program, from the modules that `lower-launches` makes of them to the code that the program carries.
+//! Separate from the host's pipeline, since each platform has a compiler of its own
+//! ([`DEVICES`](crate::pipelines::DEVICES)).
+
+use crate::pipelines::{DEVICES, DeviceBackEnd};
+use crate::{Reported, Session};
+use nyala_flat::{DeviceModule, Module};
+use nyala_ir::lanes::PLATFORMS;
+
+/// The platforms that code can be made for, as indices of [`PLATFORMS`].
+pub(crate) fn platforms() -> Vec<u32> {
+    let index = |d: &DeviceBackEnd| PLATFORMS.iter().position(|p| *p == d.platform);
+    DEVICES.iter().filter_map(index).map(|i| i as u32).collect()
+}
+
+fn back_end(device: &DeviceModule) -> Option<&'static DeviceBackEnd> {
+    let name = PLATFORMS.get(device.platform as usize)?;
+    DEVICES.iter().find(|d| d.platform == *name)
+}
+
+impl Session {
+    /// Gives each device module what its back end needs: the address spaces of all addresses.
+    pub(crate) fn prepare_devices(&mut self, module: &mut Module) -> Result<(), Reported> {
+        for device in &mut module.devices {
+            let Some(back_end) = back_end(device) else { continue };
+            let found = nyala_flat::infer_spaces(&mut device.module, back_end.statics);
+            self.sink.diagnostics.extend(found);
+            // What has two spaces is left as it was.
+            if !self.sink.has_errors() {
+                nyala_flat::simplify_branches(&mut device.module);
+                self.verify_flat("infer-spaces", &device.module)?;
+            }
+        }
+        self.checked(Some(()))
+    }
+
+    /// Compiles the device modules of a program, and puts their code into its globals.
+    pub(crate) fn compile_devices(&mut self, module: &mut Module) -> Result<(), Reported> {
+        for device in std::mem::take(&mut module.devices) {
+            let Some(back_end) = back_end(&device) else { continue };
+            let code =
+                self.time("device", |s| (back_end.code)(s, &device.module), |code| code.as_ref().map_or(0, Vec::len))?;
+            module.set_bytes(device.code, &code);
+            for &(global, span, _) in &device.launches {
+                let place = self.sources.place(span);
+                module.set_bytes(global, place.as_bytes());
+            }
+            module.devices.push(device);
+        }
+        Ok(())
+    }
+
+    /// The device modules of a program as text, one after the other.
+    pub(crate) fn device_text(&mut self, function: Option<&str>) -> Result<String, Reported> {
+        let world = self.graph()?;
+        let residual = self.residual(&world)?;
+        let (module, _) = self.flat_passes(&residual)?;
+        let mut text = String::new();
+        for device in &module.devices {
+            let platform = PLATFORMS.get(device.platform as usize).unwrap_or(&"device");
+            text.push_str(&format!("; {platform}\n"));
+            text.push_str(&nyala_flat::print(&device.module, &|f| function.is_none_or(|name| f.name == name)));
+        }
+        if text.is_empty() {
+            text.push_str("; no kernel for a device: with `--device host` kernels are functions of the program, see `--stage flat`\n");
+        }
+        Ok(text)
+    }
+}

@@ -1,0 +1,378 @@
+//! OpenCL. The library is opened when a program first asks for the platform. Kernels are OpenCL C, which the driver
+//! compiles when the first kernel of a module is launched.
+//!
+//! Memory is shared virtual memory where the device has it, so that an address may point into the middle of an
+//! allocation, and may lie in memory itself. Elsewhere it is buffers: a program gets addresses that stand for places in
+//! them, and an address in the middle has to be aligned as the device wants it. `NYALA_OPENCL_SVM=0` asks for buffers.
+
+use super::{Arg, Error, Launch, Memory, Platform, add_kernel_time};
+use cl3::command_queue as queue;
+use cl3::device as cl_device;
+use cl3::types::{cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_kernel, cl_mem, cl_program};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{CString, c_void};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// All devices of all OpenCL platforms, in the order in which the library lists them.
+pub(crate) struct OpenCl;
+
+/// Events of launches that are kept until somebody waits; then the oldest are waited for.
+const MAX_EVENTS: usize = 1024;
+
+/// Where the addresses begin that stand for buffers: nothing of the process lies there.
+const BUFFERS: usize = 1 << 56;
+
+struct Device {
+    id: cl_device_id,
+    context: cl_context,
+    queue: cl_command_queue,
+    has_svm: bool,
+    /// Alignment that sub-buffers must have.
+    alignment: usize,
+    /// Allocations: address, size, and the buffer, if it is none of shared virtual memory.
+    memory: BTreeMap<usize, (usize, Option<cl_mem>)>,
+    /// The first address that stands for no buffer yet.
+    next: usize,
+    /// Programs by the address of their text, with their kernels.
+    programs: HashMap<usize, (cl_program, HashMap<String, cl_kernel>)>,
+    events: Vec<cl_event>,
+    /// Sub-buffers of kernels that may be running.
+    parts: Vec<cl_mem>,
+}
+
+// SAFETY: objects of OpenCL may be used from any thread; kernels, whose arguments may not be set from two at once, are used
+// under the lock of their device.
+unsafe impl Send for Device {}
+
+fn text(what: &str, code: cl_int) -> Error {
+    format!("{what}: {}", cl3::error_codes::error_text(code))
+}
+
+/// A number as a driver gives it: its bytes, the lowest first. 0 if it gives none.
+fn number(bytes: Result<Vec<u8>, cl_int>) -> u64 {
+    let bytes = bytes.unwrap_or_default();
+    bytes.iter().take(8).rev().fold(0, |n, &byte| n << 8 | u64::from(byte))
+}
+
+/// A text as a driver gives it, with a zero byte at its end.
+fn words(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).trim_end_matches('\0').trim().into()
+}
+
+fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
+    static DEVICES: OnceLock<Result<Vec<Mutex<Device>>, Error>> = OnceLock::new();
+    DEVICES.get_or_init(|| {
+        let missing = |code: cl_int| match code {
+            cl3::error_codes::CL_PLATFORM_NOT_FOUND_KHR => "no driver of a device is installed".into(),
+            cl3::error_codes::DLOPEN_RUNTIME_LOAD_FAILED => {
+                "the library libOpenCL.so.1 is not installed, or cannot be loaded".into()
+            }
+            _ => text("clGetPlatformIDs", code),
+        };
+        let mut found = Vec::new();
+        for platform in cl3::platform::get_platform_ids().map_err(missing)? {
+            let ids = cl_device::get_device_ids(platform, cl_device::CL_DEVICE_TYPE_ALL).unwrap_or_default();
+            // A device that does not work is none.
+            found.extend(ids.into_iter().filter_map(|id| Device::new(id).ok()).map(Mutex::new));
+        }
+        if found.is_empty() { Err("no driver has a device".into()) } else { Ok(found) }
+    })
+}
+
+fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
+    let devices = devices().as_ref().map_err(Clone::clone)?;
+    let device = devices.get(number).ok_or_else(|| format!("there is no device {number}"))?;
+    Ok(device.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Device {
+    fn new(id: cl_device_id) -> Result<Device, Error> {
+        let context = cl3::context::create_context(&[id], std::ptr::null(), None, std::ptr::null_mut())
+            .map_err(|e| text("clCreateContext", e))?;
+        let properties = [queue::CL_QUEUE_PROPERTIES as u64, queue::CL_QUEUE_PROFILING_ENABLE, 0];
+        // SAFETY: the device is the context's, the list ends with 0. OpenCL 1.2 has the older function only.
+        let made = unsafe {
+            queue::create_command_queue_with_properties(context, id, properties.as_ptr())
+                .or_else(|_| queue::create_command_queue(context, id, queue::CL_QUEUE_PROFILING_ENABLE))
+        };
+        let number = |what| number(cl_device::get_device_data(id, what));
+        let svm = number(cl_device::CL_DEVICE_SVM_CAPABILITIES);
+        let is_wanted = std::env::var_os("NYALA_OPENCL_SVM").is_none_or(|v| v != "0");
+        Ok(Device {
+            id,
+            context,
+            queue: made.map_err(|e| text("clCreateCommandQueue", e))?,
+            has_svm: is_wanted && svm & cl_device::CL_DEVICE_SVM_COARSE_GRAIN_BUFFER != 0,
+            // The device says it in bits.
+            alignment: (number(cl_device::CL_DEVICE_MEM_BASE_ADDR_ALIGN) as usize / 8).max(1),
+            memory: BTreeMap::new(),
+            next: BUFFERS,
+            programs: HashMap::new(),
+            events: Vec::new(),
+            parts: Vec::new(),
+        })
+    }
+
+    /// The allocation in which an address lies: its buffer, if it is one, and the distance from its begin.
+    fn find(&self, address: usize, size: usize) -> Result<(Option<cl_mem>, usize), Error> {
+        let (begin, (length, buffer)) = self
+            .memory
+            .range(..=address)
+            .next_back()
+            .filter(|(begin, (length, _))| address - **begin < (*length).max(1))
+            .ok_or_else(|| {
+                format!(
+                    "{address:#x} is no address of this device: it is the host's, another device's, or was released"
+                )
+            })?;
+        let at = address - begin;
+        if size > length - at {
+            return Err(format!("{size} bytes from byte {at} on do not fit an allocation of {length} bytes"));
+        }
+        Ok((*buffer, at))
+    }
+
+    fn kernel(&mut self, code: &'static [u8], name: &str) -> Result<cl_kernel, Error> {
+        let key = code.as_ptr() as usize;
+        if let Some((_, kernels)) = self.programs.get(&key)
+            && let Some(&kernel) = kernels.get(name)
+        {
+            return Ok(kernel);
+        }
+        let program = match self.programs.get(&key) {
+            Some((program, _)) => *program,
+            None => {
+                let source = std::str::from_utf8(code).map_err(|_| "its code is no text".to_string())?;
+                let program = cl3::program::create_program_with_source(self.context, &[source])
+                    .map_err(|e| text("clCreateProgramWithSource", e))?;
+                let options = c"-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
+                let fewer = c"-cl-std=CL1.2";
+                let build =
+                    |options| cl3::program::build_program(program, &[self.id], options, None, std::ptr::null_mut());
+                // Not every device rounds division correctly.
+                if build(options).is_err() {
+                    build(fewer).map_err(|e| {
+                        let log =
+                            cl3::program::get_program_build_info(program, self.id, cl3::program::CL_PROGRAM_BUILD_LOG);
+                        let log = log.map(String::from).unwrap_or_default();
+                        format!("{}\n{}", text("the driver cannot compile its code", e), log.trim_end())
+                    })?;
+                }
+                self.programs.insert(key, (program, HashMap::new()));
+                program
+            }
+        };
+        let symbol = CString::new(name).map_err(|_| "its name has a zero byte".to_string())?;
+        let kernel = cl3::kernel::create_kernel(program, &symbol).map_err(|e| text("clCreateKernel", e))?;
+        if let Some((_, kernels)) = self.programs.get_mut(&key) {
+            kernels.insert(name.into(), kernel);
+        }
+        Ok(kernel)
+    }
+
+    /// Sets an argument that is an address.
+    ///
+    /// # Safety
+    /// The kernel has such an argument.
+    unsafe fn set_address(&mut self, kernel: cl_kernel, index: u32, pointer: *mut c_void) -> Result<(), Error> {
+        let failed = |e| text(&format!("argument {index}"), e);
+        // SAFETY: the caller's promise; sizes and offsets lie in the buffer.
+        unsafe {
+            if pointer.is_null() {
+                let null: cl_mem = std::ptr::null_mut();
+                return cl3::kernel::set_kernel_arg(kernel, index, size_of::<cl_mem>(), (&raw const null).cast())
+                    .map_err(failed);
+            }
+            let (buffer, at) = self.find(pointer as usize, 0).map_err(|e| format!("argument {index}: {e}"))?;
+            let Some(buffer) = buffer else {
+                return cl3::kernel::set_kernel_arg_svm_pointer(kernel, index, pointer).map_err(failed);
+            };
+            let part = match at {
+                0 => buffer,
+                at if !at.is_multiple_of(self.alignment) => {
+                    let n = self.alignment;
+                    return Err(format!(
+                        "argument {index} is byte {at} of a buffer; on this device it has to be a multiple of {n}"
+                    ));
+                }
+                at => {
+                    let size = self.memory.range(..=pointer as usize).next_back().map_or(0, |(_, m)| m.0);
+                    let region = [at, size - at];
+                    let part = cl3::memory::create_sub_buffer(
+                        buffer,
+                        0,
+                        cl3::memory::CL_BUFFER_CREATE_TYPE_REGION,
+                        region.as_ptr().cast(),
+                    );
+                    let part = part.map_err(failed)?;
+                    self.parts.push(part);
+                    part
+                }
+            };
+            cl3::kernel::set_kernel_arg(kernel, index, size_of::<cl_mem>(), (&raw const part).cast()).map_err(failed)
+        }
+    }
+
+    /// Waits for everything, and adds up what kernels took.
+    fn finish(&mut self) -> Result<(), Error> {
+        let result = queue::finish(self.queue).map_err(|e| text("clFinish", e));
+        let mut failed = None;
+        for event in self.events.drain(..) {
+            let time = |what| number(cl3::event::get_event_profiling_data(event, what));
+            let (start, end) =
+                (time(cl3::event::CL_PROFILING_COMMAND_START), time(cl3::event::CL_PROFILING_COMMAND_END));
+            add_kernel_time(end.saturating_sub(start) as i64);
+            let status = cl3::event::get_event_data(event, cl3::event::CL_EVENT_COMMAND_EXECUTION_STATUS);
+            let status = number(status) as i32;
+            if status < 0 {
+                failed = Some(text("a kernel failed", status));
+            }
+            // SAFETY: nobody uses the event afterwards; it has ended.
+            let _ = unsafe { cl3::event::release_event(event) };
+        }
+        for part in self.parts.drain(..) {
+            // SAFETY: the kernels that used it have ended.
+            let _ = unsafe { cl3::memory::release_mem_object(part) };
+        }
+        failed.map_or(result, Err)
+    }
+}
+
+fn drop_event(event: cl_event) {
+    // SAFETY: the event is ours, and has ended.
+    let _ = unsafe { cl3::event::release_event(event) };
+}
+
+impl Platform for OpenCl {
+    fn n_devices(&self) -> Result<usize, Error> {
+        devices().as_ref().map(Vec::len).map_err(Clone::clone)
+    }
+
+    fn device_name(&self, number: usize) -> Result<String, Error> {
+        let device = device(number)?;
+        let name = cl_device::get_device_data(device.id, cl_device::CL_DEVICE_NAME);
+        name.map(words).map_err(|e| text("clGetDeviceInfo", e))
+    }
+
+    fn alloc(&self, number: usize, size: usize, _: Memory) -> Result<*mut c_void, Error> {
+        let mut device = device(number)?;
+        let bytes = size.max(1);
+        let failed = |e| text(&format!("cannot allocate {size} bytes"), e);
+        if device.has_svm {
+            // SAFETY: the flags are valid, 0 stands for the greatest alignment.
+            let pointer = unsafe { cl3::memory::svm_alloc(device.context, cl3::memory::CL_MEM_READ_WRITE, bytes, 0) };
+            // The function does not say what is wrong.
+            let pointer = pointer.map_err(|_| format!("cannot allocate {size} bytes"))?;
+            device.memory.insert(pointer as usize, (size, None));
+            return Ok(pointer);
+        }
+        let flags = cl3::memory::CL_MEM_READ_WRITE;
+        // SAFETY: the flags need no memory of the host.
+        let buffer = unsafe { cl3::memory::create_buffer(device.context, flags, bytes, std::ptr::null_mut()) };
+        let buffer = buffer.map_err(failed)?;
+        let address = device.next;
+        // A gap keeps the end of one from being the begin of the next.
+        device.next = (address + bytes + 4096).next_multiple_of(4096);
+        device.memory.insert(address, (size, Some(buffer)));
+        Ok(address as *mut c_void)
+    }
+
+    unsafe fn release(&self, number: usize, pointer: *mut c_void) -> Result<(), Error> {
+        if pointer.is_null() {
+            return Ok(());
+        }
+        let mut device = device(number)?;
+        // Kernels may still use it.
+        device.finish()?;
+        let (_, buffer) = device
+            .memory
+            .remove(&(pointer as usize))
+            .ok_or_else(|| format!("{pointer:p} is no allocation of this device, or was released before"))?;
+        // SAFETY: it was allocated here, and is used by nobody.
+        let result = unsafe {
+            match buffer {
+                None => cl3::memory::svm_free(device.context, pointer),
+                Some(buffer) => cl3::memory::release_mem_object(buffer),
+            }
+        };
+        result.map_err(|e| text("cannot release it", e))
+    }
+
+    unsafe fn write(&self, number: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
+        let device = device(number)?;
+        let (buffer, at) = device.find(to as usize, size)?;
+        // SAFETY: the range lies in the allocation, that of the host is the caller's promise; the call waits.
+        let event = unsafe {
+            match buffer {
+                None => queue::enqueue_svm_mem_cpy(device.queue, 1, to, from, size, 0, std::ptr::null()),
+                Some(buffer) => {
+                    queue::enqueue_write_buffer(device.queue, buffer, 1, at, size, from, 0, std::ptr::null())
+                }
+            }
+        };
+        event.map(drop_event).map_err(|e| text("cannot copy to the device", e))
+    }
+
+    unsafe fn read(&self, number: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
+        let mut device = device(number)?;
+        // Tells of kernels that have failed.
+        device.finish()?;
+        let (buffer, at) = device.find(from as usize, size)?;
+        // SAFETY: as above.
+        let event = unsafe {
+            match buffer {
+                None => queue::enqueue_svm_mem_cpy(device.queue, 1, to, from, size, 0, std::ptr::null()),
+                Some(buffer) => queue::enqueue_read_buffer(device.queue, buffer, 1, at, size, to, 0, std::ptr::null()),
+            }
+        };
+        event.map(drop_event).map_err(|e| text("cannot copy from the device", e))
+    }
+
+    unsafe fn launch(&self, number: usize, launch: &Launch) -> Result<(), Error> {
+        let mut device = device(number)?;
+        let kernel = device.kernel(launch.code, launch.kernel)?;
+        for (i, arg) in launch.args.iter().enumerate() {
+            let index = i as u32;
+            // SAFETY: the caller's promise.
+            unsafe {
+                match arg {
+                    Arg::Value(bytes) => cl3::kernel::set_kernel_arg(kernel, index, bytes.len(), bytes.as_ptr().cast())
+                        .map_err(|e| text(&format!("argument {index}"), e))?,
+                    Arg::Address(pointer) => device.set_address(kernel, index, *pointer)?,
+                }
+            }
+        }
+        if device.events.len() >= MAX_EVENTS {
+            device.finish()?;
+        }
+        if device.has_svm {
+            // Kernels may follow addresses in memory to any allocation.
+            let all: Vec<usize> = device.memory.keys().copied().collect();
+            let what = cl3::kernel::CL_KERNEL_EXEC_INFO_SVM_PTRS;
+            // SAFETY: these are allocations of the context. Devices on which this means nothing may refuse it.
+            let _ =
+                unsafe { cl3::kernel::set_kernel_exec_info(kernel, what, size_of_val(&all[..]), all.as_ptr().cast()) };
+        }
+        let items = [0, 1, 2].map(|axis| launch.blocks[axis] * launch.block[axis]);
+        // SAFETY: three extents each.
+        let event = unsafe {
+            queue::enqueue_nd_range_kernel(
+                device.queue,
+                kernel,
+                3,
+                std::ptr::null(),
+                items.as_ptr(),
+                launch.block.as_ptr(),
+                0,
+                std::ptr::null(),
+            )
+        };
+        let [x, y, z] = launch.block;
+        device.events.push(event.map_err(|e| text(&format!("blocks of {x} by {y} by {z} work items"), e))?);
+        queue::flush(device.queue).map_err(|e| text("clFlush", e))
+    }
+
+    fn synchronize(&self, number: usize) -> Result<(), Error> {
+        device(number)?.finish()
+    }
+}
