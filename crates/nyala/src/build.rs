@@ -182,7 +182,7 @@ impl Session {
     }
 }
 
-fn temporary_folder() -> Result<tempfile::TempDir, Box<Diagnostic>> {
+pub(crate) fn temporary_folder() -> Result<tempfile::TempDir, Box<Diagnostic>> {
     let folder = tempfile::Builder::new().prefix("nyala-build-").tempdir();
     folder.map_err(|e| Box::new(cannot_write::temporary(e)))
 }
@@ -238,7 +238,7 @@ struct Linker<'a> {
 }
 
 /// A tool: what the environment names, perhaps with arguments, or the usual one.
-fn tool(variable: &str, usual: &str) -> Command {
+pub(crate) fn tool(variable: &str, usual: &str) -> Command {
     let named = std::env::var_os(variable).filter(|v| !v.is_empty()).unwrap_or_else(|| usual.into());
     let words: Vec<OsString> = match named.to_str() {
         Some(text) if !Path::new(&named).exists() => text.split_whitespace().map(OsString::from).collect(),

@@ -2,7 +2,7 @@
 //! Separate from the host's pipeline, since each platform has a compiler of its own
 //! ([`DEVICES`](crate::pipelines::DEVICES)).
 
-use crate::pipelines::{DEVICES, DeviceBackEnd};
+use crate::pipelines::{DEVICES, DeviceBackEnd, LLVM};
 use crate::{Reported, Session};
 use nyala_flat::{DeviceModule, Module};
 use nyala_ir::lanes::PLATFORMS;
@@ -54,7 +54,7 @@ impl Session {
     pub(crate) fn device_text(&mut self, function: Option<&str>) -> Result<String, Reported> {
         let world = self.graph()?;
         let residual = self.residual(&world)?;
-        let (module, _) = self.flat_passes(&residual)?;
+        let (module, _) = self.flat_passes(&residual, &LLVM)?;
         let mut text = String::new();
         for device in &module.devices {
             let platform = PLATFORMS.get(device.platform as usize).unwrap_or(&"device");

@@ -45,6 +45,13 @@ pub(crate) fn llvm(s: &mut Session, _: Option<&str>) -> Result<String, Reported>
     Ok(s.llvm(&module)?.ir_text())
 }
 
+pub(crate) fn c(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+    let world = s.graph()?;
+    let residual = s.residual(&world)?;
+    let module = s.flat_for(&residual, &crate::pipelines::C)?;
+    s.c_text(&module)
+}
+
 pub(crate) fn asm(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
     let module = flat_module(s)?;
     let llvm = s.llvm(&module)?;

@@ -11,6 +11,7 @@
 pub mod build;
 pub mod cache;
 mod closures;
+pub mod compiled_c;
 mod devices;
 pub mod diagnostics;
 mod emit;
@@ -415,7 +416,16 @@ impl Session {
 
     /// The flat module of a residual program, after the passes of its pipeline.
     pub fn flat(&mut self, residual: &World) -> Result<nyala_flat::Module, Reported> {
-        Ok(self.flat_with_sources(residual)?.0)
+        self.flat_for(residual, &pipelines::LLVM)
+    }
+
+    /// The same, for a back end.
+    pub fn flat_for(
+        &mut self,
+        residual: &World,
+        back_end: &pipelines::BackEnd,
+    ) -> Result<nyala_flat::Module, Reported> {
+        Ok(self.flat_with_sources(residual, back_end)?.0)
     }
 
     /// What the vectorizer makes of a residual program, note by note.
@@ -433,14 +443,22 @@ impl Session {
     }
 
     /// The same, and of each function which one of the residual program it was made of.
-    fn flat_with_sources(&mut self, residual: &World) -> Result<(nyala_flat::Module, Vec<Option<Cont>>), Reported> {
-        let (mut module, sources) = self.flat_passes(residual)?;
+    fn flat_with_sources(
+        &mut self,
+        residual: &World,
+        back_end: &pipelines::BackEnd,
+    ) -> Result<(nyala_flat::Module, Vec<Option<Cont>>), Reported> {
+        let (mut module, sources) = self.flat_passes(residual, back_end)?;
         self.compile_devices(&mut module)?;
         Ok((module, sources))
     }
 
     /// Flat SSA after all passes, with the modules of devices, which are not compiled yet.
-    fn flat_passes(&mut self, residual: &World) -> Result<(nyala_flat::Module, Vec<Option<Cont>>), Reported> {
+    fn flat_passes(
+        &mut self,
+        residual: &World,
+        back_end: &pipelines::BackEnd,
+    ) -> Result<(nyala_flat::Module, Vec<Option<Cont>>), Reported> {
         let size = |m: &nyala_flat::Module| pipelines::flat_size(m);
         let scheduled = self.time(
             "schedule",
@@ -451,7 +469,7 @@ impl Session {
         module.set_target(self.target());
         self.verify_flat("schedule", &module)?;
         let level = self.options.opt_level;
-        for pass in pipelines::FLAT.iter().filter(|p| level >= p.min_level) {
+        for pass in pipelines::flat_passes(back_end).filter(|p| level >= p.min_level) {
             module = self.time(
                 pass.name,
                 |s| {
@@ -472,7 +490,7 @@ impl Session {
     /// The bytes of machine code that each function of the residual program became, those of functions that were inlined
     /// into all their callers 0, and of all code together. What cannot be compiled is reported.
     pub fn code_sizes(&mut self, residual: &World) -> Result<(Vec<(Cont, u64)>, u64), Reported> {
-        let (module, sources) = self.flat_with_sources(residual)?;
+        let (module, sources) = self.flat_with_sources(residual, &pipelines::LLVM)?;
         let emitted = self.emit_llvm(&module, None)?;
         let object = self.object(&emitted)?;
         let file = object::File::parse(&*object).map_err(|e| {

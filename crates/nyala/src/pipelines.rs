@@ -87,7 +87,7 @@ const FRONT: &[Stage] = &[
 ];
 
 /// Stages that are planned.
-pub const LATER: &[&str] = &["cff", "vector", "c", "cuda", "opencl", "hls", "spirv", "ptx", "amdgpu"];
+pub const LATER: &[&str] = &["cff", "vector", "cuda", "opencl", "hls", "spirv", "ptx", "amdgpu"];
 
 /// What a back end makes its results of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,6 +109,8 @@ pub struct BackEnd {
     pub makes: &'static str,
     /// What it starts from.
     pub takes: Form,
+    /// Names of the [passes](FLAT) that it does without.
+    pub without: &'static [&'static str],
     /// The stages that only this back end has.
     pub stages: &'static [Stage],
     /// Makes a program ready to run, given its graph before partial evaluation.
@@ -120,6 +122,7 @@ pub const INTERP: BackEnd = BackEnd {
     name: "interp",
     makes: "results, with every access checked",
     takes: Form::Graph,
+    without: &[],
     stages: &[],
     ready: run::ready_interpreted,
 };
@@ -129,6 +132,7 @@ pub const LLVM: BackEnd = BackEnd {
     name: "llvm",
     makes: "machine code, in memory and as objects",
     takes: Form::Flat,
+    without: &[],
     stages: &[
         Stage { name: "llvm", about: "LLVM's text form, optimized", text: emit::llvm },
         Stage { name: "asm", about: "assembly", text: emit::asm },
@@ -136,8 +140,23 @@ pub const LLVM: BackEnd = BackEnd {
     ready: run::ready_compiled,
 };
 
+/// C, for the system's compiler. The loops of `vectorize` stay what they are.
+pub const C: BackEnd = BackEnd {
+    name: "c",
+    makes: "C text",
+    takes: Form::Flat,
+    without: &["vectorize"],
+    stages: &[Stage { name: "c", about: "C text", text: emit::c }],
+    ready: run::ready_by_c,
+};
+
 /// All back ends.
-pub const BACK_ENDS: &[BackEnd] = &[INTERP, LLVM];
+pub const BACK_ENDS: &[BackEnd] = &[INTERP, LLVM, C];
+
+/// The passes over flat SSA before a back end, in order.
+pub fn flat_passes(back_end: &BackEnd) -> impl Iterator<Item = &'static FlatPass> {
+    FLAT.iter().filter(|p| !back_end.without.contains(&p.name))
+}
 
 /// What makes code for the kernels of a platform.
 pub struct DeviceBackEnd {

@@ -29,6 +29,14 @@ pub(crate) fn ready_compiled<'w>(s: &mut Session, world: &'w World) -> Result<Re
     Ok(Box::new(move |s, name| s.call_bool(&loaded, name)))
 }
 
+/// Makes a program ready to run as native code that the system's C compiler made.
+pub(crate) fn ready_by_c<'w>(s: &mut Session, world: &'w World) -> Result<Ready<'w>, Reported> {
+    let residual = s.residual(world)?;
+    let module = s.flat_for(&residual, &crate::pipelines::C)?;
+    let loaded = s.load_by_c(&module, &[])?;
+    Ok(Box::new(move |s, name| s.call_bool(&loaded, name)))
+}
+
 impl Session {
     /// Compiles a flat module to native code in memory.
     pub fn load(&mut self, module: &Module, libraries: &[PathBuf]) -> Result<Loaded, Reported> {
@@ -39,11 +47,16 @@ impl Session {
         // With lines, for reports of the program's own faults.
         let emitted = self.emit_llvm(module, Some(""))?;
         let object = self.object(&emitted)?;
+        self.load_object(&object, libraries)
+    }
+
+    /// Links an object in memory.
+    pub(crate) fn load_object(&mut self, object: &[u8], libraries: &[PathBuf]) -> Result<Loaded, Reported> {
         let jit = self.time(
             "load",
             |_| -> Result<Jit, Box<Diagnostic>> {
                 let jit = Jit::new(libraries)?;
-                jit.add_object(&object)?;
+                jit.add_object(object)?;
                 Ok(jit)
             },
             |_| 0,

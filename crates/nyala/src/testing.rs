@@ -6,7 +6,7 @@
 //! fn test_sort() -> () { assert(…) }     comes to its end; one of type `fn() -> bool` gives `true`
 //! ```
 
-use crate::pipelines::{BackEnd, INTERP, LLVM};
+use crate::pipelines::{BackEnd, C, INTERP, LLVM};
 use crate::{Options, Reported, Session};
 use nyala_base::{Diagnostic, Sink, Sources};
 use nyala_syntax::ast::{self, Filter, ItemKind, Ret, TypeKind};
@@ -43,6 +43,7 @@ pub const ENGINES: &[Engine] = &[
     compiled("no-pe -O3", &["--no-pe", "-O3"], false, 3),
     compiled("-O0", &["-O0"], true, 0),
     compiled("-O3", &["-O3"], true, 3),
+    Engine { name: "c", args: &["--engine", "c"], back_end: &C, partial_evaluation: true, opt_level: 3 },
 ];
 
 impl Engine {

@@ -33,6 +33,8 @@ enum Engine {
     Jit,
     /// The checking interpreter, on the program before partial evaluation
     Interp,
+    /// C text, compiled by the system's C compiler
+    C,
 }
 
 impl Run {
@@ -52,8 +54,15 @@ impl Run {
                 return ended(s, code);
             }
             let residual = s.residual(&world)?;
-            let module = s.flat(&residual)?;
-            let loaded = s.load(&module, &self.load)?;
+            let (module, loaded) = if self.engine == Engine::C {
+                let module = s.flat_for(&residual, &nyala::pipelines::C)?;
+                let loaded = s.load_by_c(&module, &self.load)?;
+                (module, loaded)
+            } else {
+                let module = s.flat(&residual)?;
+                let loaded = s.load(&module, &self.load)?;
+                (module, loaded)
+            };
             // What the compiler has to say comes before what the program says.
             show(s, &self.input);
             s.sink.diagnostics.clear();

@@ -1,0 +1,225 @@
+//! Members of the C family, as data: how each spells types, literals, qualifiers and functions, and what it lacks. The
+//! emitter is the same for all of them, and asks the table.
+
+use nyala_ir::{Op, Prim, WorkItem};
+
+/// A language of the C family.
+#[derive(Clone, Debug)]
+pub struct Dialect {
+    /// What messages call it.
+    pub name: &'static str,
+    /// Lines before everything else.
+    pub prologue: &'static str,
+    /// Names of the primitive types.
+    pub prims: &'static [(Prim, &'static str)],
+    /// Ends of integer literals, by type; none where a plain literal has the right type.
+    pub suffixes: &'static [(Prim, &'static str)],
+    /// Ends of floating-point literals, by type.
+    pub float_suffixes: &'static [(Prim, &'static str)],
+    /// The integer that holds an address.
+    pub address: &'static str,
+    /// Qualifiers of pointers and globals, by address space.
+    pub spaces: &'static [(u8, &'static str)],
+    /// What begins the definition of a function that only this file calls.
+    pub internal: &'static str,
+    /// The same for a small function that is to be inlined.
+    pub inline: &'static str,
+    /// What begins the definition of a kernel; empty if there are none.
+    pub kernel: &'static str,
+    /// Expressions for the numbers of a work item, on each axis.
+    pub work_items: &'static [(WorkItem, [&'static str; 3])],
+    /// The statement where the work items of a block wait for each other; empty if there is none.
+    pub barrier: &'static str,
+    /// The qualifier of a pointer that no other one overlaps; empty if there is none.
+    pub restrict: &'static str,
+    /// Names of math functions in single and in double precision; an operation that is missing is a limitation.
+    pub math: &'static [(Op, [&'static str; 2])],
+    /// How the bits of a value are read as another type.
+    pub bits: Bits,
+    /// A value of a struct or union from its parts, around the list in braces.
+    pub compound: Compound,
+    /// The attribute of a type through which any memory may be accessed; empty if all types may.
+    pub may_alias: &'static str,
+    /// The address of nothing.
+    pub null: &'static str,
+    /// Infinity in single and in double precision.
+    pub infinity: [&'static str; 2],
+    /// The statement that is never executed.
+    pub unreachable: &'static str,
+    /// The definition of the function NAME that stops the program because an integer was divided by zero.
+    pub division_fault: &'static str,
+    /// What follows a declared name that may be unused.
+    pub unused: &'static str,
+    /// Words that are no names: keywords, and functions that the compiler knows. In lower case.
+    pub reserved: &'static [&'static str],
+    /// What the language has.
+    pub has: Features,
+}
+
+/// What a language of the C family may have or lack.
+#[derive(Clone, Copy, Debug)]
+pub struct Features {
+    /// Pointers to functions.
+    pub function_pointers: bool,
+    /// `goto`.
+    pub goto: bool,
+    /// Recursive functions.
+    pub recursion: bool,
+    /// Integers of 64 bits.
+    pub long: bool,
+    /// Floats of 64 bits.
+    pub double: bool,
+    /// Floats of 16 bits.
+    pub half: bool,
+    /// GCC's `__atomic_…` functions.
+    pub atomics: bool,
+    /// Jumps past the declaration of a variable with a value, which C++ forbids.
+    pub jumps_past_declarations: bool,
+    /// Names of symbols that differ from the function's name, by `__asm__`.
+    pub symbols: bool,
+}
+
+/// How the bits of a value are read as another type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bits {
+    /// By `memcpy`.
+    Memcpy,
+    /// By the members of a union.
+    Union,
+    /// By functions `as_TYPE`.
+    AsType,
+}
+
+/// How a value of a struct is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compound {
+    /// C: `(T){a, b}`.
+    Literal,
+    /// C++: `T{a, b}`.
+    Braces,
+}
+
+impl Dialect {
+    /// The name of a primitive type. `None` if the language has no such type.
+    pub fn prim(&self, prim: Prim) -> Option<&'static str> {
+        let missing = match prim {
+            Prim::F16 => !self.has.half,
+            Prim::F64 => !self.has.double,
+            Prim::I64 | Prim::U64 => !self.has.long,
+            _ => false,
+        };
+        if missing {
+            return None;
+        }
+        self.prims.iter().find(|p| p.0 == prim).map(|p| p.1)
+    }
+
+    /// The qualifier of an address space, followed by a space; empty if it has none.
+    pub fn space(&self, space: u8) -> String {
+        self.spaces.iter().find(|s| s.0 == space).map_or(String::new(), |s| format!("{} ", s.1))
+    }
+
+    /// Whether variables may be declared where a jump passes by.
+    pub fn late_declarations(&self) -> bool {
+        self.has.jumps_past_declarations
+    }
+
+    /// The end of a literal.
+    pub fn suffix(&self, prim: Prim) -> &'static str {
+        let all = self.suffixes.iter().chain(self.float_suffixes);
+        all.clone().find(|s| s.0 == prim).map_or("", |s| s.1)
+    }
+
+    /// The name of a math function on numbers of single or double precision.
+    pub fn math(&self, op: Op, prim: Prim) -> Option<&'static str> {
+        let names = self.math.iter().find(|m| m.0 == op)?;
+        Some(names.1[(prim == Prim::F64) as usize])
+    }
+}
+
+/// C11 with the extensions that GCC and Clang share.
+pub const C: Dialect = Dialect {
+    name: "C",
+    prologue: "\
+#include <math.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+",
+    prims: &[
+        (Prim::Bool, "bool"),
+        (Prim::I8, "int8_t"),
+        (Prim::I16, "int16_t"),
+        (Prim::I32, "int"),
+        (Prim::I64, "int64_t"),
+        (Prim::U8, "uint8_t"),
+        (Prim::U16, "uint16_t"),
+        (Prim::U32, "unsigned"),
+        (Prim::U64, "uint64_t"),
+        (Prim::F16, "_Float16"),
+        (Prim::F32, "float"),
+        (Prim::F64, "double"),
+    ],
+    suffixes: &[(Prim::U32, "u"), (Prim::I64, "ll"), (Prim::U64, "ull")],
+    float_suffixes: &[(Prim::F32, "f"), (Prim::F16, "f")],
+    address: "uintptr_t",
+    spaces: &[],
+    internal: "static ",
+    inline: "static inline ",
+    kernel: "",
+    work_items: &[],
+    barrier: "",
+    restrict: "restrict",
+    math: &[
+        (Op::Sqrt, ["sqrtf", "sqrt"]),
+        (Op::Abs, ["fabsf", "fabs"]),
+        (Op::Floor, ["floorf", "floor"]),
+        (Op::Ceil, ["ceilf", "ceil"]),
+        (Op::Trunc, ["truncf", "trunc"]),
+        (Op::Round, ["roundf", "round"]),
+        (Op::Fma, ["fmaf", "fma"]),
+        (Op::Copysign, ["copysignf", "copysign"]),
+        (Op::Rem, ["fmodf", "fmod"]),
+        (Op::Sin, ["sinf", "sin"]),
+        (Op::Cos, ["cosf", "cos"]),
+        (Op::Tan, ["tanf", "tan"]),
+        (Op::Asin, ["asinf", "asin"]),
+        (Op::Acos, ["acosf", "acos"]),
+        (Op::Atan, ["atanf", "atan"]),
+        (Op::Sinh, ["sinhf", "sinh"]),
+        (Op::Cosh, ["coshf", "cosh"]),
+        (Op::Tanh, ["tanhf", "tanh"]),
+        (Op::Exp, ["expf", "exp"]),
+        (Op::Exp2, ["exp2f", "exp2"]),
+        (Op::Expm1, ["expm1f", "expm1"]),
+        (Op::Log, ["logf", "log"]),
+        (Op::Log2, ["log2f", "log2"]),
+        (Op::Log10, ["log10f", "log10"]),
+        (Op::Log1p, ["log1pf", "log1p"]),
+        (Op::Cbrt, ["cbrtf", "cbrt"]),
+        (Op::Pow, ["powf", "pow"]),
+        (Op::Atan2, ["atan2f", "atan2"]),
+    ],
+    bits: Bits::Memcpy,
+    compound: Compound::Literal,
+    may_alias: "__attribute__((may_alias))",
+    null: "NULL",
+    infinity: ["INFINITY", "(double)INFINITY"],
+    unreachable: "__builtin_unreachable()",
+    division_fault: "void NAME(void) {\n    raise(SIGFPE);\n    abort();\n}",
+    unused: " __attribute__((unused))",
+    reserved: crate::names::RESERVED,
+    has: Features {
+        function_pointers: true,
+        goto: true,
+        recursion: true,
+        long: true,
+        double: true,
+        half: true,
+        atomics: true,
+        jumps_past_declarations: true,
+        symbols: true,
+    },
+};

@@ -1,0 +1,361 @@
+//! A module as C text: names, globals, declarations, and the helper functions that the text needs. Functions are written
+//! first; what they turn out to need stands before them.
+
+use crate::dialect::{Compound, Dialect};
+use crate::expr::{Expr, Form, Prec};
+use crate::function::emit_body;
+use crate::names::Names;
+use crate::types::CTypes;
+use crate::{Result, aliasing, bug, calls, globals};
+use nyala_base::{Diagnostic, Id, Span};
+use nyala_base::diagnostics::duplicate_symbol;
+use nyala_flat::{Const, Func, Function, GlobalId, Linkage, Module};
+use nyala_ir::{Prim, Ty, TyKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt::Write;
+
+/// State of the emission of one module.
+pub(crate) struct Emitter<'m> {
+    pub module: &'m Module,
+    pub dialect: &'m Dialect,
+    pub types: CTypes<'m>,
+    /// Names of the file: types, functions, globals.
+    pub names: Names,
+    pub funcs: Vec<String>,
+    pub globals: Vec<String>,
+    /// The types of the tuples that functions with several results return.
+    results: FxHashMap<Vec<Ty>, Ty>,
+    helpers: FxHashSet<String>,
+    helper_text: String,
+    /// Declarations of foreign functions, by name.
+    foreign: FxHashSet<String>,
+    foreign_text: String,
+    /// Functions whose lanes are several: bodies of `vectorize`, and what they call.
+    pub in_lanes: Vec<bool>,
+}
+
+/// Writes a module, in which calls in tail position are no recursion any more.
+pub(crate) fn emit(module: &Module, results: FxHashMap<Vec<Ty>, Ty>, dialect: &Dialect) -> Result<String> {
+    let aliasing = aliasing::reinterprets(module);
+    let mut names = Names::without(dialect.reserved.iter().map(|s| s.to_string()));
+    let (funcs, symbols) = function_names(module, dialect, &mut names)?;
+    let globals = module.globals.iter().map(|g| names.pick(&g.name, "global")).collect();
+    let mut e = Emitter {
+        module,
+        dialect,
+        types: CTypes::new(&module.types, dialect, aliasing),
+        names,
+        funcs,
+        globals,
+        results,
+        helpers: FxHashSet::default(),
+        helper_text: String::new(),
+        foreign: FxHashSet::default(),
+        foreign_text: String::new(),
+        in_lanes: calls::in_lanes(module),
+    };
+    let used = used_functions(module);
+    let (mut prototypes, mut bodies) = (String::new(), String::new());
+    for i in (0..module.funcs.len()).filter(|&i| !module.funcs[i].is_foreign() && used[i]) {
+        let mut params = Vec::new();
+        let body = emit_body(&mut e, Func::from_idx(i), &mut params)?;
+        let head = e.head(Func::from_idx(i), &params)?;
+        let _ = writeln!(prototypes, "{head}{};", symbols[i]);
+        let _ = write!(bodies, "\n{head} {{\n{body}}}\n");
+    }
+    let (declared, defined) = globals::emit(&mut e, &used)?;
+    let mut out = format!("{}\n", dialect.prologue);
+    out.push_str(&e.types.text());
+    for part in [&e.foreign_text, &e.helper_text, &declared, &prototypes, &defined] {
+        if !part.is_empty() {
+            out.push_str(part);
+            if !part.ends_with("\n\n") {
+                out.push('\n');
+            }
+        }
+    }
+    let text = out.trim_end().to_string() + "\n" + &bodies;
+    Ok(text)
+}
+
+/// Names of functions and, for those whose symbol cannot be their name, what says it.
+fn function_names(module: &Module, dialect: &Dialect, names: &mut Names) -> Result<(Vec<String>, Vec<String>)> {
+    let mut exported: FxHashMap<&str, Span> = FxHashMap::default();
+    let mut symbols = vec![String::new(); module.funcs.len()];
+    let mut picked = vec![String::new(); module.funcs.len()];
+    // The names of exported functions are fixed.
+    for (i, f) in module.funcs.iter().enumerate() {
+        let Linkage::Exported(symbol) = &f.linkage else { continue };
+        if let Some(first) = exported.insert(symbol, f.span) {
+            return Err(Box::new(duplicate_symbol::error(f.span, symbol, first)));
+        }
+        let is_plain = is_identifier(symbol) && (names.reserve(symbol) || is_main(symbol, f));
+        if is_plain {
+            picked[i] = symbol.clone();
+            continue;
+        }
+        picked[i] = names.pick(symbol, "exported");
+        symbols[i] = symbol_attribute(dialect, symbol, f.span)?;
+    }
+    for (i, f) in module.funcs.iter().enumerate() {
+        if matches!(f.linkage, Linkage::Internal | Linkage::Callback) {
+            picked[i] = names.pick(&f.name, "function");
+        }
+    }
+    for (i, f) in module.funcs.iter().enumerate() {
+        if let Linkage::Foreign(symbol) = &f.linkage {
+            if is_identifier(symbol) && (names.reserve(symbol) || is_known_math(dialect, f, symbol, &module.types)) {
+                picked[i] = symbol.clone();
+                continue;
+            }
+            picked[i] = names.pick(symbol, "foreign");
+            symbols[i] = symbol_attribute(dialect, symbol, f.span)?;
+        }
+    }
+    Ok((picked, symbols))
+}
+
+/// Whether it is a `main` of a type that C's may have.
+fn is_main(symbol: &str, f: &Function) -> bool {
+    symbol == "main" && f.params.is_empty() && f.rets.len() == 1
+}
+
+pub(crate) fn is_identifier(symbol: &str) -> bool {
+    symbol.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Whether a header declares the function in the same way.
+fn is_known_math(dialect: &Dialect, f: &Function, symbol: &str, types: &nyala_ir::Types) -> bool {
+    let is = |ty: &Ty, prim: Prim| types.as_prim(*ty) == Some(prim);
+    let of = |prim| f.rets.len() == 1 && f.rets.iter().chain(&f.params).all(|ty| is(ty, prim));
+    dialect.math.iter().any(|(op, names)| {
+        let n = f.params.len();
+        let arity = if *op == nyala_ir::Op::Rem { 2 } else { op.arity() };
+        arity == n as i32 && (names[0] == symbol && of(Prim::F32) || names[1] == symbol && of(Prim::F64))
+    })
+}
+
+/// What gives a function another symbol than its name.
+fn symbol_attribute(dialect: &Dialect, symbol: &str, span: Span) -> Result<String> {
+    if !dialect.has.symbols {
+        let message = format!("the symbol `{symbol}` cannot be a name in {}", dialect.name);
+        return Err(crate::limitation(span, message));
+    }
+    Ok(format!(" __asm__({})", globals::quoted(symbol.as_bytes())))
+}
+
+/// Functions that are exported, or that these refer to.
+fn used_functions(module: &Module) -> Vec<bool> {
+    let mut used = vec![false; module.funcs.len()];
+    let exported = |f: &Function| matches!(f.linkage, Linkage::Exported(_));
+    let all = (0..module.funcs.len()).map(Func::from_idx);
+    let mut work: Vec<Func> = all.filter(|f| exported(module.func(*f))).collect();
+    let mut globals = vec![false; module.globals.len()];
+    // Without an export everything is of use.
+    if work.is_empty() {
+        work.extend((0..module.funcs.len()).map(Func::from_idx));
+    }
+    while let Some(f) = work.pop() {
+        if std::mem::replace(&mut used[f.idx()], true) {
+            continue;
+        }
+        calls::references(module, module.func(f), &mut globals, &mut work);
+    }
+    used
+}
+
+impl<'m> Emitter<'m> {
+    /// The beginning of a function's definition and of its declaration.
+    fn head(&mut self, func: Func, params: &[String]) -> Result<String> {
+        let function = self.module.func(func);
+        let linkage = match &function.linkage {
+            Linkage::Exported(_) => "",
+            _ => self.dialect.internal,
+        };
+        let ret = self.returned(&function.rets)?;
+        let params = if params.is_empty() { "void".to_string() } else { params.join(", ") };
+        Ok(format!("{linkage}{ret}{}({params})", self.funcs[func.idx()]))
+    }
+
+    /// The type that a function with these results returns, as it stands before the function's name.
+    pub fn returned(&mut self, rets: &[Ty]) -> Result<String> {
+        let ty = self.result_ty(rets)?;
+        self.types.declared(ty, &mut self.names)
+    }
+
+    /// The only result, or the tuple of several.
+    pub fn result_ty(&self, rets: &[Ty]) -> Result<Ty> {
+        match rets {
+            [ty] => Ok(*ty),
+            _ => self.results.get(rets).copied().ok_or_else(|| bug("results without a type")),
+        }
+    }
+
+    /// Names for the variables of a function.
+    pub fn local_names(&self) -> Names {
+        self.names.clone()
+    }
+
+    /// The name of a helper function that the text needs; `text` writes its definition.
+    pub fn helper(&mut self, name: String, text: impl FnOnce(&mut Self, &str) -> Result<String>) -> Result<String> {
+        if self.helpers.insert(name.clone()) {
+            let text = text(self, &name)?;
+            let _ = writeln!(self.helper_text, "{}{text}\n", self.dialect.inline);
+        }
+        Ok(name)
+    }
+
+    /// Declares a function of the runtime.
+    pub fn runtime(&mut self, name: &str, declaration: &str) {
+        let is_foreign = |f: &Function| matches!(&f.linkage, Linkage::Foreign(s) if s == name);
+        if !self.module.funcs.iter().any(is_foreign) && self.foreign.insert(name.to_string()) {
+            let _ = writeln!(self.foreign_text, "{declaration};");
+        }
+    }
+
+    /// The name of a function, which is declared.
+    pub fn func_name(&mut self, func: Func) -> Result<String> {
+        let function = self.module.func(func);
+        let name = self.funcs[func.idx()].clone();
+        let Linkage::Foreign(symbol) = &function.linkage else { return Ok(name) };
+        if is_known_math(self.dialect, function, symbol, &self.module.types) && name == *symbol {
+            return Ok(name);
+        }
+        if self.foreign.insert(name.clone()) {
+            let ret = self.returned(&function.rets)?;
+            let mut params = Vec::new();
+            for &ty in function.params.iter().filter(|ty| !self.module.types.n_parts(**ty).is_some_and(|n| n == 0)) {
+                params.push(self.types.name(ty, &mut self.names)?);
+            }
+            let params = if params.is_empty() { "void".to_string() } else { params.join(", ") };
+            let other = if name == *symbol { String::new() } else { symbol_attribute(self.dialect, symbol, function.span)? };
+            let _ = writeln!(self.foreign_text, "{ret}{name}({params}){other};");
+        }
+        Ok(name)
+    }
+
+    /// An expression as a value of its type. Literals get their suffix if `with_suffix`.
+    pub fn rendered(&mut self, e: Expr, with_suffix: bool) -> Result<Expr> {
+        match e.form.clone() {
+            Form::Value => Ok(e),
+            Form::Place => Ok(Expr { text: format!("&{}", e.at(Prec::Unary)), prec: Prec::Unary, form: Form::Value, ..e }),
+            Form::ArrayPlace => {
+                let text = format!("{}.{}", e.at(Prec::Postfix), crate::types::ELEMENTS);
+                Ok(Expr { text, prec: Prec::Postfix, form: Form::Value, ..e })
+            }
+            Form::Unsigned(prim) => {
+                let ty = self.types.prim(prim)?;
+                Ok(Expr { text: format!("({ty})({})", e.text), prec: Prec::Unary, form: Form::Value, ..e })
+            }
+            Form::Literal(prim) => {
+                let suffix = if with_suffix { self.dialect.suffix(prim) } else { "" };
+                Ok(Expr { text: e.text.clone() + suffix, form: Form::Value, ..e })
+            }
+            Form::Braces(ty) => {
+                let text = match self.dialect.compound {
+                    Compound::Literal => format!("({ty}){}", e.text),
+                    Compound::Braces => format!("{ty}{}", e.text),
+                };
+                Ok(Expr { text, prec: Prec::Postfix, form: Form::Value, ..e })
+            }
+        }
+    }
+
+    /// A constant of a type.
+    pub fn constant(&mut self, constant: Const, ty: Ty) -> Result<Expr> {
+        match constant {
+            Const::Bits(bits) => match self.module.types.as_prim(ty) {
+                Some(prim) => self.literal(prim, bits),
+                None if bits == 0 => Ok(Expr::atom(self.dialect.null)),
+                None => {
+                    let (ty, address) = (self.types.name(ty, &mut self.names)?, self.dialect.address);
+                    Ok(Expr::new(format!("({ty})({address}){bits:#x}"), Prec::Unary))
+                }
+            },
+            Const::Undef => match self.module.types.kind(ty) {
+                TyKind::Prim(prim) => self.literal(*prim, 0),
+                TyKind::Ptr { .. } | TyKind::Code => Ok(Expr::atom(self.dialect.null)),
+                _ if self.types.is_void(ty) => Ok(Expr::atom("0")),
+                _ => {
+                    let name = self.types.name(ty, &mut self.names)?;
+                    Ok(Expr::atom("{0}").form(Form::Braces(name)))
+                }
+            },
+            Const::Func(func) | Const::CFunc(func) => {
+                let code = self.module.types.kind(ty).clone();
+                debug_assert!(code == TyKind::Code);
+                self.types.name(ty, &mut self.names)?;
+                Ok(Expr::new(format!("(code){}", self.func_name(func)?), Prec::Unary))
+            }
+            Const::Global(global) => Ok(self.global(global)),
+        }
+    }
+
+    fn global(&self, id: GlobalId) -> Expr {
+        let name = Expr::atom(self.globals[id.idx()].clone());
+        let ty = self.module.globals[id.idx()].ty;
+        match self.module.types.kind(ty) {
+            _ if self.types.is_void(ty) => Expr::atom(self.dialect.null),
+            TyKind::Array(..) => name,
+            _ => name.form(Form::Place),
+        }
+    }
+
+    /// A literal of a primitive type.
+    pub fn literal(&mut self, prim: Prim, bits: u64) -> Result<Expr> {
+        let integer = |text: String| {
+            let prec = if text.starts_with('-') { Prec::Unary } else { Prec::Postfix };
+            Ok(Expr::new(text, prec).form(Form::Literal(prim)))
+        };
+        match prim {
+            Prim::Bool => Ok(Expr::atom(if bits != 0 { "true" } else { "false" })),
+            Prim::F16 | Prim::F32 | Prim::F64 => self.float(prim, bits),
+            Prim::I32 if bits as i32 == i32::MIN => Ok(Expr::atom("(-2147483647 - 1)")),
+            Prim::I64 if bits as i64 == i64::MIN => {
+                let suffix = self.dialect.suffix(Prim::I64);
+                Ok(Expr::atom(format!("(-9223372036854775807{suffix} - 1)")))
+            }
+            Prim::U64 if bits > i64::MAX as u64 => Ok(Expr::atom(format!("{bits}{}", self.dialect.suffix(prim)))),
+            p if p.is_signed() => integer((bits as i64).to_string()),
+            _ => integer(bits.to_string()),
+        }
+    }
+
+    fn float(&mut self, prim: Prim, bits: u64) -> Result<Expr> {
+        let x = nyala_ir::scalar::float_value(prim, bits);
+        let suffix = self.dialect.suffix(prim);
+        let text = match prim {
+            _ if x.is_nan() || x.is_infinite() => {
+                let unsigned = match prim {
+                    Prim::F16 => Prim::U16,
+                    Prim::F32 => Prim::U32,
+                    _ => Prim::U64,
+                };
+                if x.is_infinite() && prim != Prim::F16 {
+                    let sign = if x < 0.0 { "-" } else { "" };
+                    let prec = if x < 0.0 { Prec::Unary } else { Prec::Postfix };
+                    return Ok(Expr::new(format!("{sign}{}", self.dialect.infinity[(prim == Prim::F64) as usize]), prec));
+                }
+                let read = crate::ops::casts::reader(self, self.module.types.prim(unsigned), self.module.types.prim(prim))?;
+                return Ok(Expr::atom(format!("{read}({bits:#x}{})", self.dialect.suffix(unsigned))));
+            }
+            Prim::F32 => format!("{:?}{suffix}", f32::from_bits(bits as u32)),
+            Prim::F64 => format!("{x:?}"),
+            _ => {
+                let name = self.types.prim(prim)?;
+                return Ok(Expr::new(format!("({name}){:?}{suffix}", x as f32), Prec::Unary));
+            }
+        };
+        let prec = if text.starts_with('-') { Prec::Unary } else { Prec::Postfix };
+        Ok(Expr::new(text, prec))
+    }
+}
+
+/// The first finding as the error.
+impl Emitter<'_> {
+    /// A limitation of the dialect.
+    pub fn lacks(&self, span: Span, what: &str) -> Box<Diagnostic> {
+        crate::limitation(span, format!("{what} cannot be written in {} yet", self.dialect.name))
+    }
+}

@@ -1,0 +1,149 @@
+//! Globals with their initializers.
+
+use crate::emit::Emitter;
+use crate::expr::Expr;
+use crate::{Result, bug, limitation};
+use nyala_base::{Id, Span};
+use nyala_flat::{GlobalId, Init};
+use nyala_ir::{Prim, Ty, TyKind};
+use rustc_hash::FxHashSet;
+use std::fmt::Write;
+
+/// Writes the globals that used functions refer to: their declarations, which come before functions, and definitions.
+/// Only what refers to functions, or to other globals, needs both.
+pub(crate) fn emit(e: &mut Emitter, used: &[bool]) -> Result<(String, String)> {
+    let module = e.module;
+    let mut marked = vec![false; module.globals.len()];
+    let mut ignored = Vec::new();
+    for (_, function) in module.funcs.iter().enumerate().filter(|(i, _)| used[*i]) {
+        crate::calls::references(module, function, &mut marked, &mut ignored);
+    }
+    let (mut declared, mut defined) = (String::new(), String::new());
+    let mut done = FxHashSet::default();
+    for (i, global) in module.globals.iter().enumerate().filter(|(i, _)| marked[*i]) {
+        if e.types.is_void(global.ty) || !done.insert(i) {
+            continue;
+        }
+        let id = GlobalId::from_idx(i);
+        let name = e.globals[id.idx()].clone();
+        let space = e.dialect.space(global.space);
+        let head = match module.types.kind(global.ty) {
+            TyKind::Array(elem, n) => {
+                format!("{}{space}{}{name}[{n}]", e.dialect.internal, e.types.declared(*elem, &mut e.names)?)
+            }
+            _ => format!("{}{space}{}{name}", e.dialect.internal, e.types.declared(global.ty, &mut e.names)?),
+        };
+        match &global.init {
+            Init::Zero | Init::Undef => {
+                let _ = writeln!(declared, "{head};");
+            }
+            init => {
+                let text = initial(e, init, global.ty, true)?;
+                // What names other globals or functions comes after their declarations.
+                if refers(init) {
+                    let _ = writeln!(declared, "{head};");
+                    let _ = writeln!(defined, "{head} = {text};");
+                } else {
+                    let _ = writeln!(declared, "{head} = {text};");
+                }
+            }
+        }
+    }
+    Ok((declared, defined))
+}
+
+/// Whether an initializer names a global or a function.
+fn refers(init: &Init) -> bool {
+    match init {
+        Init::Global(..) | Init::Func(_) => true,
+        Init::Parts(parts) => parts.iter().any(refers),
+        Init::Zero | Init::Undef | Init::Bits(_) | Init::Bytes(_) => false,
+    }
+}
+
+/// An initializer; that of an array that is a global itself has no struct around it.
+fn initial(e: &mut Emitter, init: &Init, ty: Ty, is_outermost: bool) -> Result<String> {
+    let types = &e.module.types;
+    let wrong = || bug(format!("an initializer that does not fit the type `{}`", types.display(ty)));
+    let braces = |list: String| if is_outermost { format!("{{{list}}}") } else { format!("{{{{{list}}}}}") };
+    Ok(match init {
+        Init::Zero | Init::Undef => match types.kind(ty) {
+            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => "0".into(),
+            _ => "{0}".into(),
+        },
+        Init::Bits(bits) => {
+            let literal = e.constant(nyala_flat::Const::Bits(*bits), ty)?;
+            e.rendered(literal, true)?.text
+        }
+        Init::Bytes(bytes) => {
+            let elem = types.part(ty, 0).and_then(|t| types.as_prim(t));
+            // A text with its last zero; other bytes are numbers.
+            let is_text = elem == Some(Prim::U8)
+                && bytes.last() == Some(&0)
+                && bytes[..bytes.len() - 1].iter().all(|b| matches!(b, 9 | 10 | 32..=126));
+            if is_text {
+                let text = quoted(&bytes[..bytes.len() - 1]);
+                return Ok(if is_outermost { text } else { format!("{{{text}}}") });
+            }
+            let elem = elem.ok_or_else(wrong)?;
+            let list: Vec<String> = bytes
+                .iter()
+                .map(|&b| if elem == Prim::I8 { (b as i8).to_string() } else { b.to_string() })
+                .collect();
+            braces(list.join(", "))
+        }
+        Init::Parts(parts) => {
+            let mut list = Vec::new();
+            for (i, part) in parts.iter().enumerate() {
+                let part_ty = types.part(ty, i as u64).ok_or_else(wrong)?;
+                if !e.types.is_void(part_ty) {
+                    list.push(initial(e, part, part_ty, false)?);
+                }
+            }
+            let is_wrapped = matches!(types.kind(ty), TyKind::Array(..) | TyKind::Vector(..));
+            let is_plain = is_outermost && matches!(types.kind(ty), TyKind::Array(..));
+            if is_wrapped && !is_plain { format!("{{{{{}}}}}", list.join(", ")) } else { format!("{{{}}}", list.join(", ")) }
+        }
+        Init::Global(global, offset) => {
+            let address = e.constant(nyala_flat::Const::Global(*global), ty)?;
+            let address = e.rendered(address, true)?;
+            let name = e.types.name(ty, &mut e.names)?;
+            match offset {
+                0 => format!("({name}){}", address.text),
+                _ => format!("({name})((char *){} + {offset})", address.at(crate::expr::Prec::Unary)),
+            }
+        }
+        Init::Func(func) => {
+            let name = e.func_name(*func)?;
+            let code = Expr::atom(format!("(code){name}"));
+            match types.kind(ty) {
+                TyKind::Cn(_) => format!("{{{}, 0}}", code.text),
+                TyKind::Code => code.text,
+                _ => return Err(limitation(Span::NONE, "a function of this type in a static")),
+            }
+        }
+    })
+}
+
+/// A string literal.
+pub(crate) fn quoted(bytes: &[u8]) -> String {
+    let mut out = String::from("\"");
+    for &b in bytes {
+        match b {
+            b'\n' => out.push_str("\\n"),
+            b'\t' => out.push_str("\\t"),
+            b'"' | b'\\' => {
+                out.push('\\');
+                out.push(b as char);
+            }
+            // Two question marks may begin a trigraph.
+            b'?' if out.ends_with('?') => out.push_str("\\?"),
+            32..=126 => out.push(b as char),
+            _ => {
+                let _ = write!(out, "\\{b:03o}");
+            }
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,47 @@
+//! Flat SSA to text of the C family, with structured control flow: C, later OpenCL C, CUDA and HLS C++.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod aliasing;
+mod calls;
+mod dialect;
+mod emit;
+mod expr;
+mod flow;
+mod function;
+mod globals;
+mod names;
+mod nodes;
+mod ops;
+mod print;
+mod tail;
+mod types;
+
+pub use dialect::{Bits, C, Compound, Dialect, Features};
+
+use nyala_base::diagnostics::{bug as bugs, limitation as limitations};
+use nyala_base::{Diagnostic, Span};
+use nyala_flat::Module;
+
+pub(crate) type Result<T> = std::result::Result<T, Box<Diagnostic>>;
+
+/// Writes a module in a dialect.
+///
+/// # Errors
+/// A `limitation`: what the dialect lacks, or is not done yet.
+pub fn emit(module: &Module, dialect: &Dialect) -> std::result::Result<String, Box<Diagnostic>> {
+    let mut module = module.clone();
+    tail::make_loops(&mut module)?;
+    let results = tail::result_types(&mut module);
+    emit::emit(&module, results, dialect)
+}
+
+/// A fault of this compiler, not of its user.
+pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Diagnostic> {
+    Box::new(bugs::error(Span::NONE, format!("in writing C: {message}")))
+}
+
+/// Something known that is not done yet.
+pub(crate) fn limitation(span: Span, message: impl Into<String>) -> Box<Diagnostic> {
+    Box::new(limitations::error(span, message, "compile the program to machine code: `nyala build`"))
+}

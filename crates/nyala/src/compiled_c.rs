@@ -1,0 +1,67 @@
+//! Programs as C text that the system's C compiler compiles, for running them in memory. Separate from running, since it
+//! writes files and starts a process.
+
+use crate::build::{temporary_folder, tool};
+use crate::diagnostics::{cannot_write, no_linker};
+use crate::run::Loaded;
+use crate::{Reported, Session};
+use nyala_base::diagnostics::bug;
+use nyala_base::{Diagnostic, Span};
+use nyala_flat::Module;
+use std::path::{Path, PathBuf};
+
+/// How C text is compiled. Without contraction floats have the same results everywhere; and of the functions whose
+/// results the C library decides, compilers must not compute any themselves.
+pub const FLAGS: &[&str] = &[
+    "-std=gnu11",
+    "-O1",
+    "-Wall",
+    "-Werror",
+    "-ffp-contract=off",
+    "-fPIC",
+    "-fno-builtin-sin",
+    "-fno-builtin-sinf",
+];
+
+impl Session {
+    /// The C text of a module.
+    pub fn c_text(&mut self, module: &Module) -> Result<String, Reported> {
+        let text = self.time("emit-c", |_| nyala_gen_c::emit(module, &nyala_gen_c::C), |t| t.as_ref().map_or(0, String::len));
+        text.map_err(|d| self.report(*d))
+    }
+
+    /// Compiles a flat module to native code in memory, by the system's C compiler.
+    pub fn load_by_c(&mut self, module: &Module, libraries: &[PathBuf]) -> Result<Loaded, Reported> {
+        let text = self.c_text(module)?;
+        let object = self.time("cc", |_| compile(&text), |o| o.as_ref().map_or(0, Vec::len));
+        let object = object.map_err(|d| self.report(*d))?;
+        self.load_object(&object, libraries)
+    }
+}
+
+/// Whether there is a C compiler.
+pub fn has_compiler() -> bool {
+    tool("CC", "cc").arg("--version").output().is_ok_and(|o| o.status.success())
+}
+
+/// The object of a C text.
+fn compile(text: &str) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let folder = temporary_folder()?;
+    let (source, object) = (folder.path().join("program.c"), folder.path().join("program.o"));
+    std::fs::write(&source, text).map_err(|e| Box::new(cannot_write::temporary(e)))?;
+    let mut cc = tool("CC", "cc");
+    cc.args(FLAGS).arg("-c").arg(&source).arg("-o").arg(&object);
+    let name = cc.get_program().to_string_lossy().into_owned();
+    let output = cc.output().map_err(|e| Box::new(no_linker::error(&name, "CC", e)))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).replace(&format!("{}/", folder.path().display()), "");
+        let said: Vec<&str> = said.lines().take(20).collect();
+        let message = format!("`{name}` does not accept the C text:\n{}", said.join("\n"));
+        return Err(Box::new(bug::error(Span::NONE, message)));
+    }
+    read(&object)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Box<Diagnostic>> {
+    std::fs::read(path).map_err(|e| Box::new(cannot_write::temporary(e)))
+}
