@@ -74,9 +74,12 @@ pub(crate) fn call(f: &mut FunctionEmitter, inst: &Inst) -> Result<()> {
     };
     if let Callee::Func(func) = callee
         && let Linkage::Foreign(symbol) = &f.e.module.func(func).linkage
-        && let Some((op, _)) = LaneOp::of_symbol(symbol)
+        && let Some((op, scope)) = LaneOp::of_symbol(symbol)
     {
-        return lane_operation(f, op, inst, result);
+        return match f.e.dialect.kernel {
+            "" => lane_operation(f, op, inst, result),
+            _ => crate::opencl::lanes(f, (op, scope), inst, result),
+        };
     }
     let ty = f.ty(result);
     let e = called(f, callee, args, ty)?;

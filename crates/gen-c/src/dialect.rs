@@ -71,12 +71,23 @@ pub struct Features {
     pub double: bool,
     /// Floats of 16 bits.
     pub half: bool,
-    /// GCC's `__atomic_…` functions.
-    pub atomics: bool,
+    /// What atomic operations are made of.
+    pub atomics: Atomics,
+    /// GCC's `__builtin_…` functions, and C's `memcpy`.
+    pub builtins: bool,
     /// Jumps past the declaration of a variable with a value, which C++ forbids.
     pub jumps_past_declarations: bool,
     /// Names of symbols that differ from the function's name, by `__asm__`.
     pub symbols: bool,
+}
+
+/// Functions for atomic operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Atomics {
+    /// GCC's `__atomic_…`.
+    Gcc,
+    /// OpenCL's `atomic_…` and `atom_…`.
+    OpenCl,
 }
 
 /// How the bits of a value are read as another type.
@@ -116,7 +127,8 @@ impl Dialect {
 
     /// The qualifier of an address space, followed by a space; empty if it has none.
     pub fn space(&self, space: u8) -> String {
-        self.spaces.iter().find(|s| s.0 == space).map_or(String::new(), |s| format!("{} ", s.1))
+        let word = self.spaces.iter().find(|s| s.0 == space).map_or("", |s| s.1);
+        if word.is_empty() { String::new() } else { format!("{word} ") }
     }
 
     /// Whether variables may be declared where a jump passes by.
@@ -199,6 +211,7 @@ pub const C: Dialect = Dialect {
         (Op::Log10, ["log10f", "log10"]),
         (Op::Log1p, ["log1pf", "log1p"]),
         (Op::Cbrt, ["cbrtf", "cbrt"]),
+        (Op::Erf, ["erff", "erf"]),
         (Op::Pow, ["powf", "pow"]),
         (Op::Atan2, ["atan2f", "atan2"]),
     ],
@@ -218,7 +231,8 @@ pub const C: Dialect = Dialect {
         long: true,
         double: true,
         half: true,
-        atomics: true,
+        atomics: Atomics::Gcc,
+        builtins: true,
         jumps_past_declarations: true,
         symbols: true,
     },

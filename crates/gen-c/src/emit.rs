@@ -1,14 +1,14 @@
 //! A module as C text: names, globals, declarations, and the helper functions that the text needs. Functions are written
 //! first; what they turn out to need stands before them.
 
-use crate::dialect::{Compound, Dialect};
+use crate::dialect::{Atomics, Compound, Dialect};
 use crate::expr::{Expr, Form, Prec};
 use crate::function::emit_body;
 use crate::names::Names;
 use crate::types::CTypes;
 use crate::{Result, aliasing, bug, calls, globals};
-use nyala_base::{Diagnostic, Id, Span};
 use nyala_base::diagnostics::duplicate_symbol;
+use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::{Const, Func, Function, GlobalId, Linkage, Module};
 use nyala_ir::{Prim, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -32,10 +32,12 @@ pub(crate) struct Emitter<'m> {
     foreign_text: String,
     /// Functions whose lanes are several: bodies of `vectorize`, and what they call.
     pub in_lanes: Vec<bool>,
+    /// Signed arithmetic is modulo 2ⁿ.
+    pub wrap: bool,
 }
 
 /// Writes a module, in which calls in tail position are no recursion any more.
-pub(crate) fn emit(module: &Module, results: FxHashMap<Vec<Ty>, Ty>, dialect: &Dialect) -> Result<String> {
+pub(crate) fn emit(module: &Module, results: FxHashMap<Vec<Ty>, Ty>, dialect: &Dialect, wrap: bool) -> Result<String> {
     let aliasing = aliasing::reinterprets(module);
     let mut names = Names::without(dialect.reserved.iter().map(|s| s.to_string()));
     let (funcs, symbols) = function_names(module, dialect, &mut names)?;
@@ -53,6 +55,7 @@ pub(crate) fn emit(module: &Module, results: FxHashMap<Vec<Ty>, Ty>, dialect: &D
         foreign: FxHashSet::default(),
         foreign_text: String::new(),
         in_lanes: calls::in_lanes(module),
+        wrap,
     };
     let used = used_functions(module);
     let (mut prototypes, mut bodies) = (String::new(), String::new());
@@ -60,11 +63,13 @@ pub(crate) fn emit(module: &Module, results: FxHashMap<Vec<Ty>, Ty>, dialect: &D
         let mut params = Vec::new();
         let body = emit_body(&mut e, Func::from_idx(i), &mut params)?;
         let head = e.head(Func::from_idx(i), &params)?;
-        let _ = writeln!(prototypes, "{head}{};", symbols[i]);
+        if !matches!(module.funcs[i].linkage, Linkage::Kernel(..)) {
+            let _ = writeln!(prototypes, "{head}{};", symbols[i]);
+        }
         let _ = write!(bodies, "\n{head} {{\n{body}}}\n");
     }
     let (declared, defined) = globals::emit(&mut e, &used)?;
-    let mut out = format!("{}\n", dialect.prologue);
+    let mut out = String::from("\n");
     out.push_str(&e.types.text());
     for part in [&e.foreign_text, &e.helper_text, &declared, &prototypes, &defined] {
         if !part.is_empty() {
@@ -74,8 +79,11 @@ pub(crate) fn emit(module: &Module, results: FxHashMap<Vec<Ty>, Ty>, dialect: &D
             }
         }
     }
-    let text = out.trim_end().to_string() + "\n" + &bodies;
-    Ok(text)
+    let text = format!("{}\n{bodies}", out.trim_end());
+    let extensions =
+        if dialect.has.atomics == Atomics::OpenCl { crate::opencl::extensions(&text) } else { String::new() };
+    let text = if text.trim_start().is_empty() { String::new() } else { text };
+    Ok(format!("{extensions}{}{text}", dialect.prologue))
 }
 
 /// Names of functions and, for those whose symbol cannot be their name, what says it.
@@ -85,7 +93,7 @@ fn function_names(module: &Module, dialect: &Dialect, names: &mut Names) -> Resu
     let mut picked = vec![String::new(); module.funcs.len()];
     // The names of exported functions are fixed.
     for (i, f) in module.funcs.iter().enumerate() {
-        let Linkage::Exported(symbol) = &f.linkage else { continue };
+        let (Linkage::Exported(symbol) | Linkage::Kernel(symbol, _)) = &f.linkage else { continue };
         if let Some(first) = exported.insert(symbol, f.span) {
             return Err(Box::new(duplicate_symbol::error(f.span, symbol, first)));
         }
@@ -148,7 +156,7 @@ fn symbol_attribute(dialect: &Dialect, symbol: &str, span: Span) -> Result<Strin
 /// Functions that are exported, or that these refer to.
 fn used_functions(module: &Module) -> Vec<bool> {
     let mut used = vec![false; module.funcs.len()];
-    let exported = |f: &Function| matches!(f.linkage, Linkage::Exported(_));
+    let exported = |f: &Function| matches!(f.linkage, Linkage::Exported(_) | Linkage::Kernel(..));
     let all = (0..module.funcs.len()).map(Func::from_idx);
     let mut work: Vec<Func> = all.filter(|f| exported(module.func(*f))).collect();
     let mut globals = vec![false; module.globals.len()];
@@ -171,6 +179,14 @@ impl<'m> Emitter<'m> {
         let function = self.module.func(func);
         let linkage = match &function.linkage {
             Linkage::Exported(_) => "",
+            Linkage::Kernel(_, [0, ..] | [_, 0, _] | [.., 0]) => self.dialect.kernel,
+            Linkage::Kernel(symbol, [x, y, z]) => {
+                let params = params.join(", ");
+                let kernel = self.dialect.kernel;
+                return Ok(format!(
+                    "{kernel}__attribute__((reqd_work_group_size({x}, {y}, {z})))\nvoid {symbol}({params})"
+                ));
+            }
             _ => self.dialect.internal,
         };
         let ret = self.returned(&function.rets)?;
@@ -229,7 +245,8 @@ impl<'m> Emitter<'m> {
                 params.push(self.types.name(ty, &mut self.names)?);
             }
             let params = if params.is_empty() { "void".to_string() } else { params.join(", ") };
-            let other = if name == *symbol { String::new() } else { symbol_attribute(self.dialect, symbol, function.span)? };
+            let other =
+                if name == *symbol { String::new() } else { symbol_attribute(self.dialect, symbol, function.span)? };
             let _ = writeln!(self.foreign_text, "{ret}{name}({params}){other};");
         }
         Ok(name)
@@ -239,7 +256,9 @@ impl<'m> Emitter<'m> {
     pub fn rendered(&mut self, e: Expr, with_suffix: bool) -> Result<Expr> {
         match e.form.clone() {
             Form::Value => Ok(e),
-            Form::Place => Ok(Expr { text: format!("&{}", e.at(Prec::Unary)), prec: Prec::Unary, form: Form::Value, ..e }),
+            Form::Place => {
+                Ok(Expr { text: format!("&{}", e.at(Prec::Unary)), prec: Prec::Unary, form: Form::Value, ..e })
+            }
             Form::ArrayPlace => {
                 let text = format!("{}.{}", e.at(Prec::Postfix), crate::types::ELEMENTS);
                 Ok(Expr { text, prec: Prec::Postfix, form: Form::Value, ..e })
@@ -335,9 +354,13 @@ impl<'m> Emitter<'m> {
                 if x.is_infinite() && prim != Prim::F16 {
                     let sign = if x < 0.0 { "-" } else { "" };
                     let prec = if x < 0.0 { Prec::Unary } else { Prec::Postfix };
-                    return Ok(Expr::new(format!("{sign}{}", self.dialect.infinity[(prim == Prim::F64) as usize]), prec));
+                    return Ok(Expr::new(
+                        format!("{sign}{}", self.dialect.infinity[(prim == Prim::F64) as usize]),
+                        prec,
+                    ));
                 }
-                let read = crate::ops::casts::reader(self, self.module.types.prim(unsigned), self.module.types.prim(prim))?;
+                let read =
+                    crate::ops::casts::reader(self, self.module.types.prim(unsigned), self.module.types.prim(prim))?;
                 return Ok(Expr::atom(format!("{read}({bits:#x}{})", self.dialect.suffix(unsigned))));
             }
             Prim::F32 => format!("{:?}{suffix}", f32::from_bits(bits as u32)),

@@ -541,9 +541,8 @@ impl<'m> FunctionEmitter<'_, 'm> {
     fn assign_at_once(&mut self, mut moves: Vec<(u32, Expr, bool)>) -> Result<()> {
         moves.sort_by_key(|m| m.2);
         while !moves.is_empty() {
-            let is_read = |var: u32, but: usize| {
-                moves.iter().enumerate().any(|(i, m)| i != but && m.1.vars.contains(&var))
-            };
+            let is_read =
+                |var: u32, but: usize| moves.iter().enumerate().any(|(i, m)| i != but && m.1.vars.contains(&var));
             match (0..moves.len()).find(|&i| !is_read(moves[i].0, i)) {
                 Some(i) => {
                     let (var, value, _) = moves.remove(i);
@@ -655,6 +654,26 @@ impl<'m> FunctionEmitter<'_, 'm> {
         }
     }
 
+    /// A free name in the function.
+    pub fn local_name(&mut self, wanted: &str) -> String {
+        self.names.pick(wanted, "local")
+    }
+
+    /// A declaration at the start of the function.
+    pub fn declare(&mut self, text: String) {
+        self.slots.push_str(&format!("    {text}\n"));
+    }
+
+    /// The expression of a value that is there from the start.
+    pub fn set(&mut self, v: Value, e: Expr) {
+        self.exprs[v.idx()] = Some(e);
+    }
+
+    /// Makes all pending values variables that read memory or have to be evaluated once.
+    pub fn flush_all(&mut self) -> Result<()> {
+        self.flush(true)
+    }
+
     // --- Slots --------------------------------------------------------------------------------------------------
 
     /// A local variable with an address.
@@ -692,7 +711,9 @@ fn is_cheap(op: InstOp) -> bool {
             matches!(op, Op::Lea | Op::Bitcast | Op::Restrict | Op::Aligned | Op::Scope | Op::Extract)
                 && op.effect() != Effect::Partial
         }
-        InstOp::Vector(_) | InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) | InstOp::Launch(..) => false,
+        InstOp::Vector(_) | InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) | InstOp::Launch(..) => {
+            false
+        }
     }
 }
 

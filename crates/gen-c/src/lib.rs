@@ -12,12 +12,14 @@ mod function;
 mod globals;
 mod names;
 mod nodes;
+mod opencl;
 mod ops;
 mod print;
 mod tail;
 mod types;
 
-pub use dialect::{Bits, C, Compound, Dialect, Features};
+pub use dialect::{Atomics, Bits, C, Compound, Dialect, Features};
+pub use opencl::OPENCL;
 
 use nyala_base::diagnostics::{bug as bugs, limitation as limitations};
 use nyala_base::{Diagnostic, Span};
@@ -25,15 +27,15 @@ use nyala_flat::Module;
 
 pub(crate) type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
-/// Writes a module in a dialect.
+/// Writes a module in a dialect. `wrap`: signed arithmetic is modulo 2ⁿ; otherwise it does not overflow.
 ///
 /// # Errors
 /// A `limitation`: what the dialect lacks, or is not done yet.
-pub fn emit(module: &Module, dialect: &Dialect) -> std::result::Result<String, Box<Diagnostic>> {
+pub fn emit(module: &Module, dialect: &Dialect, wrap: bool) -> std::result::Result<String, Box<Diagnostic>> {
     let mut module = module.clone();
     tail::make_loops(&mut module)?;
     let results = tail::result_types(&mut module);
-    emit::emit(&module, results, dialect)
+    emit::emit(&module, results, dialect, wrap)
 }
 
 /// A fault of this compiler, not of its user.

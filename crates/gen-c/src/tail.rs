@@ -2,8 +2,8 @@
 //! them.
 
 use crate::Result;
-use nyala_flat::{Callee, Const, Def, Edge, Func, Module, Terminator, BlockData, Block};
 use nyala_base::Id;
+use nyala_flat::{Block, BlockData, Callee, Const, Def, Edge, Func, Module, Terminator};
 use nyala_ir::Ty;
 use rustc_hash::FxHashMap;
 

@@ -7,6 +7,10 @@ use crate::{Reported, Session};
 use nyala_flat::{DeviceModule, Module};
 use nyala_ir::lanes::PLATFORMS;
 
+/// In place of the text of a program without kernels.
+const NO_KERNEL: &str =
+    "// No kernel for a device: with `--device host` kernels are functions of the program, see `--stage flat`.\n";
+
 /// The platforms that code can be made for, as indices of [`PLATFORMS`].
 pub(crate) fn platforms() -> Vec<u32> {
     let index = |d: &DeviceBackEnd| PLATFORMS.iter().position(|p| *p == d.platform);
@@ -50,6 +54,19 @@ impl Session {
         Ok(())
     }
 
+    /// The code of a program's kernels for a platform, as text.
+    pub(crate) fn device_code(&mut self, platform: &str) -> Result<String, Reported> {
+        let world = self.graph()?;
+        let residual = self.residual(&world)?;
+        let (module, _) = self.flat_passes(&residual, &LLVM)?;
+        for device in &module.devices {
+            if let Some(back_end) = back_end(device).filter(|b| b.platform == platform) {
+                return Ok(String::from_utf8_lossy(&(back_end.code)(self, &device.module)?).into_owned());
+            }
+        }
+        Ok(NO_KERNEL.into())
+    }
+
     /// The device modules of a program as text, one after the other.
     pub(crate) fn device_text(&mut self, function: Option<&str>) -> Result<String, Reported> {
         let world = self.graph()?;
@@ -62,7 +79,7 @@ impl Session {
             text.push_str(&nyala_flat::print(&device.module, &|f| function.is_none_or(|name| f.name == name)));
         }
         if text.is_empty() {
-            text.push_str("; no kernel for a device: with `--device host` kernels are functions of the program, see `--stage flat`\n");
+            text.push_str(NO_KERNEL);
         }
         Ok(text)
     }

@@ -59,8 +59,14 @@ pub(crate) fn asm(s: &mut Session, _: Option<&str>) -> Result<String, Reported> 
 }
 
 /// The code of kernels for OpenCL.
-pub(crate) fn opencl(_: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
-    Ok(nyala_flat::print(module, &|_| true).into_bytes())
+pub(crate) fn opencl(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    let text = nyala_gen_c::emit(module, &nyala_gen_c::OPENCL, s.options.wrap);
+    text.map(String::into_bytes).map_err(|d| s.report(*d))
+}
+
+/// The kernels for OpenCL as OpenCL C.
+pub(crate) fn opencl_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+    s.device_code("opencl")
 }
 
 fn flat_module(s: &mut Session) -> Result<Module, Reported> {

@@ -84,10 +84,11 @@ const FRONT: &[Stage] = &[
     Stage { name: "residual", about: "the graph after partial evaluation", text: emit::residual },
     Stage { name: "flat", about: "flat SSA", text: emit::flat },
     Stage { name: "device", about: "flat SSA of the kernels for devices", text: Session::device_text },
+    Stage { name: "opencl", about: "OpenCL C of the kernels for OpenCL", text: emit::opencl_text },
 ];
 
 /// Stages that are planned.
-pub const LATER: &[&str] = &["cff", "vector", "cuda", "opencl", "hls", "spirv", "ptx", "amdgpu"];
+pub const LATER: &[&str] = &["cff", "vector", "cuda", "hls", "spirv", "ptx", "amdgpu"];
 
 /// What a back end makes its results of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -27,9 +27,6 @@ fn order(f: &FunctionEmitter, op: Op, order: Value, is_failure: bool) -> Result<
 }
 
 pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
-    if !f.e.dialect.has.atomics {
-        return Err(f.limitation("an atomic operation".into()));
-    }
     let args = &inst.args;
     if op == Op::Fence {
         let order = order(f, op, args[0], false)?;

@@ -84,7 +84,10 @@ pub(crate) fn alloc(f: &mut FunctionEmitter, result: Value, n: Value, op: InstOp
     let n = f.converted(n)?;
     f.flush(true)?;
     let (name, more) = if align > 64 {
-        f.e.runtime("nyala_alloc_aligned_array", "void *nyala_alloc_aligned_array(int64_t n, int64_t size, int64_t align)");
+        f.e.runtime(
+            "nyala_alloc_aligned_array",
+            "void *nyala_alloc_aligned_array(int64_t n, int64_t size, int64_t align)",
+        );
         ("nyala_alloc_aligned_array", format!(", {align}"))
     } else {
         f.e.runtime("nyala_alloc_array", "void *nyala_alloc_array(int64_t n, int64_t size)");
@@ -109,7 +112,7 @@ pub(crate) fn prefetch(f: &mut FunctionEmitter, args: &[Value]) -> Result<()> {
     let number = |i: usize, most: u64, default| f.function.as_bits(args[i]).filter(|&n| n <= most).unwrap_or(default);
     let (write, locality) = (number(1, 1, 0), number(2, 3, 3));
     let address = f.value(args[0])?;
-    if f.e.dialect.has.atomics {
+    if f.e.dialect.has.builtins {
         f.flush(true)?;
         f.statement(format!("__builtin_prefetch({}, {write}, {locality})", address.text), &[&address]);
     }

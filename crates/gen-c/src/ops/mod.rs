@@ -8,6 +8,7 @@ pub(crate) mod math;
 mod memory;
 pub(crate) mod numbers;
 
+use crate::dialect::Atomics;
 use crate::emit::Emitter;
 use crate::expr::{Expr, Prec, binary};
 use crate::function::FunctionEmitter;
@@ -22,7 +23,10 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         Op::Store => return memory::store(f, args),
         Op::Slot | Op::Alloc => {}
         Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
-            return atomics::emit(f, op, inst);
+            return match f.e.dialect.has.atomics {
+                Atomics::Gcc => atomics::emit(f, op, inst),
+                Atomics::OpenCl => crate::opencl::atomic(f, op, inst),
+            };
         }
         Op::Prefetch => return memory::prefetch(f, args),
         Op::Pipeline => return Ok(()),
@@ -115,6 +119,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         | Op::Log10
         | Op::Log1p
         | Op::Cbrt
+        | Op::Erf
         | Op::Pow
         | Op::Atan2 => {
             if in_lanes {

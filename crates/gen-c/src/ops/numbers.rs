@@ -27,7 +27,11 @@ fn unsigned_operand(e: &mut Emitter, prim: Prim, x: &Expr) -> (Expr, bool) {
             let value: i128 = x.text.parse().unwrap_or(0);
             let bits = value as u64;
             let bits = if prim.bits() == 64 { bits } else { bits & ((1 << prim.bits()) - 1) };
-            (Expr { text: format!("{bits}{}", e.dialect.suffix(to)), prec: Prec::Postfix, ..x.clone() }.form(Form::Value), true)
+            (
+                Expr { text: format!("{bits}{}", e.dialect.suffix(to)), prec: Prec::Postfix, ..x.clone() }
+                    .form(Form::Value),
+                true,
+            )
         }
         _ => (x.clone(), false),
     }
@@ -81,6 +85,10 @@ pub(crate) fn arithmetic(e: &mut Emitter, op: Op, prim: Prim, a: &Expr, b: &Expr
         let ty = e.types.prim(prim)?;
         return Ok(cast(ty, &binary(&x, text, &y, prec)));
     }
+    if !e.wrap {
+        let (a, b) = (e.rendered(a.clone(), false)?, e.rendered(b, false)?);
+        return Ok(binary(&a, text, &b, prec));
+    }
     let (a, b) = unsigned_pair(e, prim, a, &b)?;
     Ok(binary(&a, text, &b, prec).form(Form::Unsigned(prim)))
 }
@@ -103,6 +111,10 @@ fn division(e: &mut Emitter, op: Op, prim: Prim, a: &Expr, b: &Expr) -> Result<E
         return Ok(cast(half, &apply(&name, &[&cast(single, a), &cast(single, b)])));
     }
     let (a, divisor) = (e.rendered(a.clone(), true)?, e.rendered(b.clone(), true)?);
+    if prim.is_int() && prim.bits() >= 32 && e.dialect.division_fault.is_empty() {
+        // Devices do not stop at a division by zero.
+        return Ok(binary(&a, if is_quotient { "/" } else { "%" }, &divisor, Prec::Product));
+    }
     if prim.is_float() {
         if is_quotient {
             return Ok(binary(&a, "/", &divisor, Prec::Product));
@@ -164,7 +176,8 @@ pub(crate) fn shift(e: &mut Emitter, op: Op, prim: Prim, a: &Expr, by: &Expr) ->
     let by = match by.form {
         Form::Literal(_) => {
             let amount: i128 = by.text.parse().unwrap_or(0);
-            Expr { text: (amount as u64 & u64::from(most)).to_string(), prec: Prec::Postfix, ..by.clone() }.form(Form::Value)
+            Expr { text: (amount as u64 & u64::from(most)).to_string(), prec: Prec::Postfix, ..by.clone() }
+                .form(Form::Value)
         }
         _ => {
             let by = e.rendered(by.clone(), true)?;
@@ -215,6 +228,10 @@ pub(crate) fn count(e: &mut Emitter, op: Op, prim: Prim, x: &Expr) -> Result<Exp
         let bits = prim.bits();
         let (suffix, wide) = if bits == 64 { ("ll", 64) } else { ("", 32) };
         let counted = match op {
+            Op::Popcount if !e.dialect.has.builtins => "popcount(u)".to_string(),
+            Op::Clz if !e.dialect.has.builtins => "clz(u)".into(),
+            // The zeros below the lowest one become ones, all others zeros.
+            _ if !e.dialect.has.builtins => format!("popcount(({narrow})(~u & (u - 1)))"),
             Op::Popcount => format!("__builtin_popcount{suffix}(u)"),
             Op::Clz if bits < 32 => format!("u == 0 ? {bits} : __builtin_clz(u) - {}", wide - bits),
             Op::Clz => format!("u == 0 ? {bits} : __builtin_clz{suffix}(u)"),
