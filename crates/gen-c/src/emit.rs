@@ -79,7 +79,10 @@ pub(crate) fn emit(module: &Module, results: FxHashMap<Vec<Ty>, Ty>, dialect: &D
             }
         }
     }
-    let text = format!("{}\n{bodies}", out.trim_end());
+    let text = match out.trim_end() {
+        "" => bodies,
+        out => format!("{out}\n{bodies}"),
+    };
     let extensions =
         if dialect.has.atomics == Atomics::OpenCl { crate::opencl::extensions(&text) } else { String::new() };
     let text = if text.trim_start().is_empty() { String::new() } else { text };

@@ -184,10 +184,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
             }
         }
         let mut nodes = tidy(self.lists.pop().unwrap_or_default());
-        // The end of a function that returns nothing.
-        if matches!(nodes.last(), Some(Node::Exit { text, .. }) if text == "return") {
-            nodes.pop();
-        }
+        drop_last_return(&mut nodes);
         let early = self.flow.is_irregular || (!self.labels.is_empty() && !self.e.dialect.late_declarations());
         Ok(std::mem::take(&mut self.slots) + &print::body(&nodes, &self.vars, early))
     }
@@ -236,7 +233,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
     }
 
     /// The instruction that defines a value.
-    fn definition(&self, v: Value) -> Option<&'m Inst> {
+    pub fn definition(&self, v: Value) -> Option<&'m Inst> {
         let (b, i) = self.defs[v.idx()]?;
         Some(&self.function.blocks[b].insts[i])
     }
@@ -701,6 +698,23 @@ impl<'m> FunctionEmitter<'_, 'm> {
         self.slots.push_str(&format!("    {text}\n"));
         self.exprs[v.idx()] = Some(e);
         Ok(())
+    }
+}
+
+/// Removes a `return` without a value where the function ends anyway.
+fn drop_last_return(nodes: &mut Vec<Node>) {
+    while matches!(nodes.last(), Some(Node::Exit { text, .. }) if text == "return") {
+        nodes.pop();
+    }
+    match nodes.last_mut() {
+        Some(Node::If { then, els, .. }) => {
+            let is_return = |nodes: &[Node]| matches!(nodes, [Node::Exit { text, .. }] if text == "return");
+            // An empty branch would be odd.
+            for side in [then, els].into_iter().filter(|side| !is_return(side)) {
+                drop_last_return(side);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -45,5 +45,9 @@ pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Diagnostic> {
 
 /// Something known that is not done yet.
 pub(crate) fn limitation(span: Span, message: impl Into<String>) -> Box<Diagnostic> {
-    Box::new(limitations::error(span, message, "compile the program to machine code: `nyala build`"))
+    Box::new(limitations::error(
+        span,
+        message,
+        "do without it, or make machine code: `nyala build`; for kernels, `--device host`",
+    ))
 }

@@ -8,7 +8,7 @@ use crate::dialect::{Atomics, Bits, Compound, Dialect, Features};
 use crate::expr::{Expr, Prec, apply};
 use crate::function::FunctionEmitter;
 use crate::{Result, bug};
-use nyala_flat::{Inst, Value};
+use nyala_flat::{Inst, InstOp, Linkage, Value};
 use nyala_ir::scalar::{ATOMICS, ORDERS};
 use nyala_ir::{LaneOp, Op, Prim, Scope, TyKind, WorkItem, layout};
 
@@ -307,6 +307,31 @@ pub(crate) fn extensions(text: &str) -> String {
     lines
 }
 
+/// The number of the work item in the grid, where a value is computed from those of its block and its place in that.
+pub(crate) fn global_id(f: &FunctionEmitter, value: Value) -> Option<Expr> {
+    const IDS: [&str; 3] = ["(int)get_global_id(0)", "(int)get_global_id(1)", "(int)get_global_id(2)"];
+    if f.e.dialect.kernel.is_empty() {
+        return None;
+    }
+    let operands = |v: Value, op: Op| f.definition(v).filter(|inst| inst.op == InstOp::Op(op)).map(|inst| &inst.args);
+    let number = |v: Value| {
+        let args = operands(v, Op::WorkItem)?;
+        let what = WorkItem::ALL.get(f.function.as_bits(args[0])? as usize)?;
+        Some((*what, f.function.as_bits(args[1])?))
+    };
+    let sum = operands(value, Op::Add)?;
+    let (WorkItem::Thread, axis) = number(sum[1])? else { return None };
+    let product = operands(sum[0], Op::Mul)?;
+    let is_block = number(product[0]) == Some((WorkItem::Block, axis));
+    let is_size = match f.function.as_bits(product[1]) {
+        Some(bits) => {
+            matches!(f.function.linkage, Linkage::Kernel(_, sizes) if u64::from(sizes[axis as usize]) == bits)
+        }
+        None => number(product[1]) == Some((WorkItem::BlockSize, axis)),
+    };
+    (is_block && is_size).then(|| Expr::atom(IDS[axis as usize]))
+}
+
 /// Memory of the block, which only a kernel has.
 pub(crate) fn shared(f: &mut FunctionEmitter, inst: &Inst, result: Value) -> Result<()> {
     let TyKind::Ptr { pointee, .. } = *f.e.module.types.kind(f.ty(result)) else { return Err(bug("no address")) };
@@ -441,11 +466,15 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()>
     f.flush_all()?;
     let e = Expr { must: true, ..e };
     let Some(result) = inst.result else { return Err(bug("an atomic operation without a result")) };
-    if f.n_uses(result) == 0 && !is_ordered {
-        f.statement(e.text.clone(), &[&e]);
-        return Ok(());
+    // An atomic operation is one statement: what it gives is often not used.
+    match f.n_uses(result) {
+        0 => {
+            let plain = e.text.strip_prefix(&format!("({name})")).filter(|rest| rest.starts_with(prefix));
+            let text = plain.unwrap_or(&e.text).to_string();
+            f.statement(text, &[&e]);
+        }
+        _ => f.define(result, e, inst.op)?,
     }
-    f.define(result, e, inst.op)?;
     if is_ordered {
         f.flush_all()?;
         f.statement(FENCE.into(), &[]);

@@ -231,6 +231,14 @@ fn fold_cast(w: &mut World, ty: Ty, a: Val) -> Option<Val> {
     if w.node(a) == Node::Undef {
         return Some(w.undef(ty));
     }
+    // An integer that was widened, or kept its width, on the way to an integer of its own width.
+    if w.is_op(a, Op::Cast) && from.is_int() && to.is_int() {
+        let inner = w.args(a)[0];
+        let first = w.lane_prim(inner)?;
+        if first.is_int() && first.bits() == to.bits() && from.bits() >= first.bits() {
+            return Some(w.op_ty(Op::Cast, ty, &[inner]));
+        }
+    }
     let bits = w.as_uniform(a)?;
     Some(w.lit(ty, eval_cast(from, to, bits)))
 }

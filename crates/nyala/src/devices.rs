@@ -1,6 +1,6 @@
 //! Kernels of a program, from the modules that `lower-launches` makes of them to the code that the program carries.
 //! Separate from the host's pipeline, since each platform has a compiler of its own
-//! ([`DEVICES`](crate::pipelines::DEVICES)).
+//! ([`DEVICES`]).
 
 use crate::pipelines::{DEVICES, DeviceBackEnd, LLVM};
 use crate::{Reported, Session};

@@ -181,7 +181,7 @@ impl Device {
 }
 
 /// What there is on each platform, a line for each: its number and name, then its devices, or why there are none.
-pub(crate) fn overview() -> Vec<String> {
+pub fn overview() -> Vec<String> {
     let mut lines = Vec::new();
     for (i, name) in NAMES.iter().enumerate() {
         let Some(platform) = by_number(i) else { continue };

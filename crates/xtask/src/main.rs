@@ -5,6 +5,7 @@ mod bad_input;
 mod bench;
 mod closures;
 mod demo;
+mod devices;
 mod evaluate;
 mod pages;
 mod plots;
@@ -39,6 +40,9 @@ enum Task {
         /// Only the quick part
         #[arg(long)]
         quick: bool,
+        /// Only the conformance list of devices: interpreter, host, and each device that is there
+        #[arg(long, conflicts_with_all = ["quick", "filter"])]
+        devices: bool,
         /// Only text tests whose path contains this
         filter: Option<String>,
     },
@@ -122,7 +126,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let ok = match cli.task {
         Task::Demo => demo::run(),
-        Task::Test { quick, filter } => test(quick, filter.as_deref()),
+        Task::Test { devices: true, .. } => test_devices(),
+        Task::Test { quick, filter, .. } => test(quick, filter.as_deref()),
         Task::Bless { .. } if std::env::var_os("CI").is_some() => Err("expected outputs are not accepted in CI".into()),
         Task::Bless { filter } => texts_and_pages(filter.as_deref(), true, true).map(|t| t.failed == 0),
         Task::Fuzz { front: true, child, note, seed, file, seconds, programs, .. } => {
@@ -164,8 +169,26 @@ fn main() -> ExitCode {
     }
 }
 
+/// The command under test, and the helpers that text tests start.
+fn build_command() -> Result<(), String> {
+    let packages = ["--package", "nyala", "--package", "nyala-runtime"];
+    sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet"]).args(packages))
+}
+
+fn test_devices() -> Result<bool, String> {
+    build_command()?;
+    eprintln!("conformance of devices");
+    let tally = devices::run(false)?;
+    println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
+    Ok(tally.failed == 0)
+}
+
 /// Text tests, and pages that are made from the sources.
 fn texts_and_pages(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, String> {
+    if filter == Some("devices") && bless {
+        build_command()?;
+        return devices::run(true);
+    }
     if filter == Some("closures") {
         return Ok(closures::run(bless));
     }
@@ -192,15 +215,7 @@ pub fn sh(command: &mut Command) -> Result<(), String> {
 
 fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
     let mut tally = Tally::default();
-    // The command under test, and the helpers that text tests start.
-    sh(Command::new("cargo").current_dir(root()).args([
-        "build",
-        "--quiet",
-        "--package",
-        "nyala",
-        "--package",
-        "nyala-runtime",
-    ]))?;
+    build_command()?;
     if filter.is_none() {
         eprintln!("unit tests");
         tally.add(unit_tests(quick)?);

@@ -109,6 +109,7 @@ fn shown(program: Option<&Program>, what: &str, words: &[&str]) -> Result<String
     s.add_file(&program.name, &program.text);
     let text = match (what, words) {
         ("residual" | "flat", [function]) => nyala::emit(&mut s, what, Some(function)),
+        ("opencl", []) => nyala::emit(&mut s, what, None),
         ("flat", [function, "loop"]) => nyala::emit_deepest_loop(&mut s, function),
         ("explain", [] | [_]) => {
             let explained = nyala::explain::explain(&mut s);

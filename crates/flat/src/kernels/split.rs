@@ -19,7 +19,7 @@
 //! - Launches of one kernel with blocks of the same known size share it.
 //! - The device module is laid out like the host's: addresses in memory have eight bytes.
 
-use super::inline::{fresh_entry, inline_where};
+use super::inline::{answer, fresh_entry, inline_where};
 use super::{Key, N_SIZES, called, lane_op, refuse, runtime_func, text};
 use crate::data::*;
 use crate::promote::promote_slots_of;
@@ -28,7 +28,7 @@ use crate::simplify::simplify_function;
 use nyala_base::graph::Components;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_ir::lanes::{PLATFORM_NUMBERS, PLATFORMS};
-use nyala_ir::{LaneOp, Op, Prim, Ty, TyKind, Types, layout};
+use nyala_ir::{LaneOp, Op, Prim, Ty, TyKind, Types, WorkItem, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An aggregate of more parts is passed as it is.
@@ -70,8 +70,10 @@ impl Split {
         let made = match self.made.get(&shape) {
             Some(&made) => made,
             None => {
-                let host = module.func(func).name.clone();
-                let made = self.make_kernel(module, &key, copied, &host, inst.span, diagnostics);
+                let host = module.func(func);
+                let names = inst.args[N_LAUNCH..].iter().map(|&a| name_of_value(host, a)).collect();
+                let host = host.name.clone();
+                let made = self.make_kernel(module, &key, copied, (&host, names), inst.span, diagnostics);
                 self.made.insert(shape, made);
                 made
             }
@@ -97,7 +99,7 @@ impl Split {
         module: &mut Module,
         key: &Key,
         copied: &[bool],
-        host: &str,
+        (host, names): (&str, Vec<String>),
         span: Span,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Func> {
@@ -109,8 +111,15 @@ impl Split {
         let params = std::mem::take(&mut function.blocks[0].params);
         let mut insts = Vec::new();
         let mut leaves = Vec::new();
+        let mut names = names.into_iter();
         for (&param, &is_copied) in params.iter().zip(copied) {
-            let name = function.name(param).to_string();
+            let name = match function.name(param) {
+                "" => names.next().unwrap_or_default(),
+                name => {
+                    names.next();
+                    name.to_string()
+                }
+            };
             let ty = function.ty(param);
             let value_ty = if is_copied { module.types.pointee(ty)? } else { ty };
             if module.types.has_function(value_ty) {
@@ -167,6 +176,9 @@ impl Split {
             let launches: Vec<_> =
                 launches.into_iter().map(|(global, span, f)| (global, span, mover.func(f))).collect();
             mover.run();
+            for function in device.funcs.iter_mut().filter(|f| !f.is_foreign()) {
+                ask_at_entry(&mut device.types, function);
+            }
             check(&device, &launches, PLATFORMS[platform as usize], diagnostics);
             module.devices.push(DeviceModule { platform, module: device, code: self.codes[&platform], launches });
         }
@@ -178,6 +190,76 @@ impl Split {
             function.blocks[0].term = Terminator::Unreachable;
         }
     }
+}
+
+/// The source's name of a value, or of the address that it is derived from.
+fn name_of_value(function: &Function, value: Value) -> String {
+    let mut value = value;
+    for inst in function.blocks.iter().rev().flat_map(|b| b.insts.iter().rev()) {
+        if inst.result == Some(value)
+            && function.name(value).is_empty()
+            && matches!(inst.op, InstOp::Op(Op::Bitcast | Op::Restrict | Op::Aligned))
+        {
+            value = inst.args[0];
+        }
+    }
+    function.name(value).to_string()
+}
+
+/// Lets a function ask for the numbers of its work item once, at its entry. Extents of a block that are known are
+/// literals; an axis that is known at run time only chooses among the three.
+fn ask_at_entry(types: &mut Types, function: &mut Function) {
+    let asks = function.blocks.iter().flat_map(|b| &b.insts).any(|inst| inst.op == InstOp::Op(Op::WorkItem));
+    if !asks {
+        return;
+    }
+    let sizes = match &function.linkage {
+        Linkage::Kernel(_, sizes) => *sizes,
+        _ => [0; 3],
+    };
+    let i32 = types.i32();
+    let mut insts = Vec::new();
+    let numbers = WorkItem::ALL.map(|what| {
+        [0, 1, 2].map(|axis: usize| {
+            if what == WorkItem::BlockSize && sizes[axis] > 0 {
+                return function.constant(Const::Bits(sizes[axis].into()), i32);
+            }
+            let args = [what.number(), axis as u64].map(|n| function.constant(Const::Bits(n), i32));
+            let result = function.new_value(i32, "");
+            let args = Args::from_slice(&args);
+            let op = InstOp::Op(Op::WorkItem);
+            insts.push(Inst { op, args, result: Some(result), span: Span::NONE, fast: false });
+            result
+        })
+    });
+    answer(types, function, &|what, axis| Some(numbers[what.number() as usize][axis]));
+    let entry = &mut function.blocks[0].insts;
+    entry.splice(0..0, insts);
+    simplify_function(types, function);
+    name_places(function);
+}
+
+/// Names the place of the work item in the grid x, y, z, unless the program does.
+fn name_places(function: &mut Function) {
+    let insts = function.blocks.iter().flat_map(|b| &b.insts);
+    let definitions: FxHashMap<Value, &Inst> = insts.clone().filter_map(|inst| Some((inst.result?, inst))).collect();
+    let axis = |v: Value, what: WorkItem| {
+        let inst = definitions.get(&v).filter(|inst| inst.op == InstOp::Op(Op::WorkItem))?;
+        let axis = function.as_bits(inst.args[1])?;
+        (function.as_bits(inst.args[0]) == Some(what.number())).then_some(axis as usize)
+    };
+    let mut names = Vec::new();
+    for inst in insts.filter(|inst| inst.op == InstOp::Op(Op::Add)) {
+        let (Some(result), Some(product)) = (inst.result, definitions.get(&inst.args[0])) else { continue };
+        let is_product = product.op == InstOp::Op(Op::Mul);
+        if let (true, Some(a)) = (is_product, axis(inst.args[1], WorkItem::Thread))
+            && axis(product.args[0], WorkItem::Block) == Some(a)
+            && function.name(result).is_empty()
+        {
+            names.push((result, ["x", "y", "z"][a.min(2)]));
+        }
+    }
+    names.into_iter().for_each(|(v, name)| function.set_name(v, name));
 }
 
 /// Replaces a value of a function by another.
@@ -197,6 +279,16 @@ fn parts(types: &Types, ty: Ty, max: usize) -> Option<Vec<Ty>> {
     let n = types.n_parts(ty)?;
     let is_small = (n as usize) <= max || has_address(types, ty);
     is_small.then(|| (0..n).filter_map(|i| types.part(ty, i)).collect())
+}
+
+/// Bools and halves are passed as integers, since not every device has such arguments; and the operation that makes the
+/// value of the integer.
+fn passed_as(types: &Types, ty: Ty) -> Option<(Prim, Op)> {
+    match types.as_prim(ty)? {
+        Prim::Bool => Some((Prim::U8, Op::Ne)),
+        Prim::F16 => Some((Prim::U16, Op::Bitcast)),
+        _ => None,
+    }
 }
 
 /// Whether a value of the type holds addresses.
@@ -229,9 +321,17 @@ fn assemble(
     max: usize,
 ) -> Value {
     let Some(parts) = parts(types, ty, max) else {
-        let leaf = function.new_value(ty, name);
+        let passed = passed_as(types, ty);
+        let leaf = function.new_value(passed.map_or(ty, |(prim, _)| types.prim(prim)), name);
         leaves.push(leaf);
-        return leaf;
+        let Some((_, op)) = passed else { return leaf };
+        let mut args = Args::from_slice(&[leaf]);
+        if op == Op::Ne {
+            args.push(function.constant(Const::Bits(0), types.prim(Prim::U8)));
+        }
+        let result = function.new_value(ty, name);
+        insts.push(Inst { op: InstOp::Op(op), args, result: Some(result), span: Span::NONE, fast: false });
+        return result;
     };
     let field = |i: usize| match types.kind(ty) {
         TyKind::Struct(id) => types.struct_data(*id).fields.get(i).map(|f| f.0.clone()).unwrap_or_default(),
@@ -258,7 +358,19 @@ fn assemble(
 /// The leaves of a value, in the order of [`assemble`].
 fn take_apart(fb: &mut FunctionBuilder, value: Value, leaves: &mut Vec<Value>) {
     let ty = fb.function.ty(value);
-    let Some(parts) = parts(fb.types, ty, MAX_PARTS) else { return leaves.push(value) };
+    let Some(parts) = parts(fb.types, ty, MAX_PARTS) else {
+        return leaves.push(match passed_as(fb.types, ty) {
+            Some((prim, Op::Ne)) => {
+                let ty = fb.types.prim(prim);
+                fb.op(Op::Cast, &[value], ty)
+            }
+            Some((prim, _)) => {
+                let ty = fb.types.prim(prim);
+                fb.op(Op::Bitcast, &[value], ty)
+            }
+            None => value,
+        });
+    };
     for (i, part) in parts.into_iter().enumerate() {
         let idx = fb.literal(Prim::I64, i as u64);
         let part = fb.op(Op::Extract, &[value, idx], part);
@@ -485,6 +597,20 @@ fn check(device: &Module, launches: &[(GlobalId, Span, Func)], platform: &str, d
                         "a kernel that is launched by a kernel is not supported yet".into(),
                         "launch it from the host, after this kernel",
                     ),
+                    InstOp::Call(callee) if device.func(callee).is_foreign() && lane_op(device, inst).is_none() => {
+                        let callee = device.func(callee);
+                        match callee.symbol() {
+                            Some("nyala_panic" | "nyala_panic_at") => (
+                                in_kernel("may panic"),
+                                "leave the `assert` or `panic` to runs with `--device host`, or write a mark to memory",
+                            ),
+                            Some(symbol) => (
+                                in_kernel(&format!("calls the function `{symbol}`, which is the host's")),
+                                "call it before or after the kernel, or write it in Impala",
+                            ),
+                            None => (in_kernel("has inline assembly of the host"), "write it in Impala"),
+                        }
+                    }
                     _ => continue,
                 };
                 if seen.insert(message.clone()) {

@@ -40,6 +40,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
     let is_vector = |v: Value| f.e.module.types.as_vector(f.ty(v)).is_some();
     let in_lanes = is_vector(result) || args.iter().any(|&a| is_vector(a));
     let e = match op {
+        Op::Add if let Some(id) = crate::opencl::global_id(f, result) => id,
         Op::Slot => {
             let pointee = f.pointee(result)?;
             return f.slot(result, pointee);

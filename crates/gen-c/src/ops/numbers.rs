@@ -111,10 +111,6 @@ fn division(e: &mut Emitter, op: Op, prim: Prim, a: &Expr, b: &Expr) -> Result<E
         return Ok(cast(half, &apply(&name, &[&cast(single, a), &cast(single, b)])));
     }
     let (a, divisor) = (e.rendered(a.clone(), true)?, e.rendered(b.clone(), true)?);
-    if prim.is_int() && prim.bits() >= 32 && e.dialect.division_fault.is_empty() {
-        // Devices do not stop at a division by zero.
-        return Ok(binary(&a, if is_quotient { "/" } else { "%" }, &divisor, Prec::Product));
-    }
     if prim.is_float() {
         if is_quotient {
             return Ok(binary(&a, "/", &divisor, Prec::Product));
@@ -126,6 +122,8 @@ fn division(e: &mut Emitter, op: Op, prim: Prim, a: &Expr, b: &Expr) -> Result<E
         Form::Literal(_) => !matches!(b.text.as_str(), "0" | "-1"),
         _ => matches!(op, Op::Div | Op::Rem),
     };
+    // Devices do not stop at a division by zero.
+    let is_harmless = is_harmless || e.dialect.division_fault.is_empty();
     let text = if is_quotient { "/" } else { "%" };
     if is_harmless {
         let quotient = binary(&a, text, &divisor, Prec::Product);

@@ -24,8 +24,7 @@ const TARGETS: &[&str] = &[
 ];
 
 /// What is looked for of devices: what it is, and the driver's library.
-const DRIVERS: &[(&str, &str)] =
-    &[("NVIDIA GPUs", "libcuda.so.1"), ("OpenCL devices", "libOpenCL.so.1"), ("Vulkan devices", "libvulkan.so.1")];
+const DRIVERS: &[(&str, &str)] = &[("NVIDIA GPUs", "libcuda.so.1"), ("Vulkan devices", "libvulkan.so.1")];
 
 enum State {
     Works,
@@ -82,6 +81,17 @@ impl Doctor {
         }
         let libraries = nyala::libraries::embedded().collect::<Vec<_>>().join(", ");
         line(State::Works, "libraries", &libraries);
+        for line_of_platform in nyala_runtime::device_overview().iter().skip(1) {
+            let (_, text) = line_of_platform.split_once(", ").unwrap_or_default();
+            let (platform, about) = text.split_once(": ").unwrap_or((text, ""));
+            match about.strip_prefix("not there: ") {
+                Some(why) if platform == "OpenCL" => {
+                    line(State::Missing, platform, &format!("{why}; PoCL has a device on the CPU"))
+                }
+                Some(_) => {}
+                None => line(State::Works, platform, about),
+            }
+        }
         for (what, driver) in DRIVERS {
             let found = nyala_runtime::Library::open(Path::new(driver)).is_ok();
             let driver = if found { format!("{driver} is there") } else { format!("{driver} is not there") };

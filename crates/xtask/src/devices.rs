@@ -1,0 +1,232 @@
+//! The conformance list of devices: programs in `tests/device/conformance`, each instantiated with the names of each
+//! platform in `tests/device/platforms`, on every engine and device there is. `./x test --devices` runs it,
+//! `./x bless devices` writes its table into `docs/devices.md`.
+//!
+//! A program prints a line for each thing that it tries, `name: ok`. A cell of the table is what a column's runs say of that
+//! line: `ok`, `fails`, or a number that stands for what the platform lacks, as the compiler says it.
+
+use crate::texts::{TIME_LIMIT, nyala, output_within};
+use crate::{Tally, root, sh};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A column of the table: its runs, each with the names of one platform.
+struct Column {
+    name: &'static str,
+    runs: &'static [(&'static str, &'static [&'static str])],
+    /// The platform of the runtime that has to be there, as `anydsl_info` shows it.
+    needs: Option<&'static str>,
+}
+
+const HOST: &[&str] = &["--device", "host"];
+const HOST_PLAIN: &[&str] = &["--device", "host", "--no-pe", "-O0"];
+const INTERP: &[&str] = &["--engine", "interp"];
+
+const COLUMNS: &[Column] = &[
+    Column {
+        name: "interpreter",
+        runs: &[("cuda", INTERP), ("nvvm", INTERP), ("opencl", INTERP), ("amdgpu_pal", INTERP)],
+        needs: None,
+    },
+    Column {
+        name: "host",
+        runs: &[("cuda", HOST), ("nvvm", HOST), ("opencl", HOST), ("amdgpu_pal", HOST), ("opencl", HOST_PLAIN)],
+        needs: None,
+    },
+    Column { name: "OpenCL C", runs: &[("opencl", &[]), ("opencl", &["-O0"])], needs: Some("OpenCL") },
+];
+
+/// What a column says of a line.
+#[derive(Clone, PartialEq, Eq)]
+enum Cell {
+    Ok,
+    Fails,
+    /// The compiler's message.
+    Lacks(String),
+    NotRun,
+}
+
+/// A program's file name, the line that it prints, and a cell for each column.
+type Row = (String, String, Vec<Cell>);
+
+fn folder() -> PathBuf {
+    root().join("tests/device")
+}
+
+fn page() -> PathBuf {
+    root().join("docs/devices.md")
+}
+
+/// Brings what the list needs, where the machine lets us.
+fn install() {
+    let has = || nyala_runtime::device_overview().iter().any(|l| l.contains(", OpenCL: device"));
+    if has() || nyala_runtime::user() != 0 || std::env::var_os("CI").is_none() {
+        return;
+    }
+    eprintln!("installing PoCL, a device of OpenCL on the CPU");
+    let apt = |args: &[&str]| {
+        sh(Command::new("apt-get")
+            .args(args)
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .stdout(std::process::Stdio::null()))
+    };
+    let installed = apt(&["update", "-qq"]).and_then(|()| {
+        apt(&["install", "-y", "-qq", "--no-install-recommends", "pocl-opencl-icd", "ocl-icd-libopencl1"])
+    });
+    if let Err(why) = installed {
+        eprintln!("not installed: {why}");
+    }
+}
+
+/// Whether the platform that a column needs is there. Asked in a process of its own, which sees what was just installed.
+fn is_there(needs: Option<&str>) -> bool {
+    let Some(needs) = needs else { return true };
+    let output = Command::new(nyala()).arg("doctor").output();
+    output
+        .is_ok_and(|o| String::from_utf8_lossy(&o.stdout).lines().any(|l| l.starts_with("works") && l.contains(needs)))
+}
+
+/// Runs the list; writes its table if `bless`.
+pub fn run(bless: bool) -> Result<Tally, String> {
+    install();
+    let mut programs: Vec<PathBuf> = std::fs::read_dir(folder().join("conformance"))
+        .map_err(|e| format!("tests/device/conformance: {e}"))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "impala"))
+        .collect();
+    programs.sort();
+    let mut tally = Tally::default();
+    let there: Vec<bool> = COLUMNS.iter().map(|c| is_there(c.needs)).collect();
+    for (column, _) in COLUMNS.iter().zip(&there).filter(|(_, there)| !**there) {
+        println!("skipped: {}, since no device of {} is there", column.name, column.needs.unwrap_or_default());
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    for program in &programs {
+        let stem = program.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        // The interpreter defines which lines there are.
+        let lines = names(program, &mut tally)?;
+        let mut of_program: Vec<Row> = lines.into_iter().map(|l| (stem.clone(), l, Vec::new())).collect();
+        for (column, &is_there) in COLUMNS.iter().zip(&there) {
+            let cells = match is_there {
+                true => cells(column, program, &of_program, &mut tally),
+                false => {
+                    tally.skipped += of_program.len();
+                    vec![Cell::NotRun; of_program.len()]
+                }
+            };
+            of_program.iter_mut().zip(cells).for_each(|(row, cell)| row.2.push(cell));
+        }
+        rows.extend(of_program);
+    }
+    let is_complete = there.iter().all(|there| *there);
+    table(&rows, is_complete, bless, &mut tally)?;
+    Ok(tally)
+}
+
+fn command(platform: &str, args: &[&str], program: &Path) -> Command {
+    let mut command = Command::new(nyala());
+    let platform = folder().join("platforms").join(format!("{platform}.impala"));
+    command.current_dir(root()).arg("run").args(args).args([&platform, &folder().join("common.impala")]).arg(program);
+    command
+}
+
+/// The lines of a program without their ends.
+fn names(program: &Path, tally: &mut Tally) -> Result<Vec<String>, String> {
+    let (_, output, errors) = output_within(&mut command("opencl", INTERP, program), TIME_LIMIT)?;
+    let names: Vec<String> = output.lines().filter_map(|l| Some(l.rsplit_once(": ")?.0.to_string())).collect();
+    if names.is_empty() {
+        println!("FAILED {}: it prints nothing\n{errors}", program.display());
+        tally.failed += 1;
+    }
+    Ok(names)
+}
+
+fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Vec<Cell> {
+    let mut cells = vec![Cell::Ok; rows.len()];
+    for (platform, args) in column.runs {
+        let shown = format!(
+            "{} on {}, {platform} {}",
+            program.file_stem().unwrap_or_default().display(),
+            column.name,
+            args.join(" ")
+        );
+        let (status, output, errors) = match output_within(&mut command(platform, args, program), TIME_LIMIT) {
+            Ok(ran) => ran,
+            Err(why) => (None, String::new(), why),
+        };
+        let lacks = errors.lines().find_map(|l| l.strip_prefix("error[limitation]: "));
+        let printed: BTreeMap<&str, &str> = output.lines().filter_map(|l| l.rsplit_once(": ")).collect();
+        for (row, cell) in rows.iter().zip(&mut cells) {
+            let found = match (printed.get(row.1.as_str()), lacks) {
+                (Some(&"ok"), _) if status == Some(0) => Cell::Ok,
+                (None, Some(why)) => Cell::Lacks(why.to_string()),
+                (said, _) => {
+                    let said = said.map_or(format!("not printed\n{errors}"), |s| s.to_string());
+                    println!("FAILED {shown}: {}: {said}", row.1);
+                    Cell::Fails
+                }
+            };
+            match found {
+                Cell::Ok => tally.passed += 1,
+                Cell::Fails => tally.failed += 1,
+                Cell::Lacks(_) | Cell::NotRun => tally.skipped += 1,
+            }
+            if found != Cell::Ok && *cell != Cell::Fails {
+                *cell = found;
+            }
+        }
+    }
+    cells
+}
+
+const BEGIN: &str = "<!-- conformance -->\n";
+const END: &str = "<!-- end -->\n";
+
+/// Compares the table with that of the page, or writes it. Columns that were not run are not compared.
+fn table(rows: &[Row], is_complete: bool, bless: bool, tally: &mut Tally) -> Result<(), String> {
+    let mut reasons: Vec<String> = Vec::new();
+    let mut text = String::from("\n| program | what |");
+    COLUMNS.iter().for_each(|c| text.push_str(&format!(" {} |", c.name)));
+    text.push_str("\n|---|---|");
+    COLUMNS.iter().for_each(|_| text.push_str("---|"));
+    text.push('\n');
+    for (program, line, cells) in rows {
+        text.push_str(&format!("| {program} | {line} |"));
+        for cell in cells {
+            let shown = match cell {
+                Cell::Ok => "ok".to_string(),
+                Cell::Fails => "fails".into(),
+                Cell::NotRun => "not run".into(),
+                Cell::Lacks(why) => {
+                    let at = reasons.iter().position(|r| r == why).unwrap_or_else(|| {
+                        reasons.push(why.clone());
+                        reasons.len() - 1
+                    });
+                    format!("({})", at + 1)
+                }
+            };
+            text.push_str(&format!(" {shown} |"));
+        }
+        text.push('\n');
+    }
+    text.push('\n');
+    for (i, reason) in reasons.iter().enumerate() {
+        text.push_str(&format!("{}. {reason}\n", i + 1));
+    }
+    let old = std::fs::read_to_string(page()).map_err(|e| format!("docs/devices.md: {e}"))?;
+    let parts = old.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?)));
+    let (before, (found, after)) = parts.ok_or("docs/devices.md has no place for the table")?;
+    match () {
+        () if found == text => {}
+        () if bless && is_complete => {
+            std::fs::write(page(), format!("{before}{BEGIN}{text}{END}{after}")).map_err(|e| e.to_string())?;
+        }
+        () if !is_complete => println!("skipped: the table of docs/devices.md, since not all columns ran"),
+        () => {
+            println!("FAILED docs/devices.md: its table is not what the run says (`./x bless devices` writes it)");
+            tally.failed += 1;
+        }
+    }
+    Ok(())
+}
