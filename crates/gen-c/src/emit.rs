@@ -279,7 +279,7 @@ impl<'m> Emitter<'m> {
                 _ if self.types.is_void(ty) => Ok(Expr::atom("0")),
                 _ => {
                     let name = self.types.name(ty, &mut self.names)?;
-                    Ok(Expr::atom("{0}").form(Form::Braces(name)))
+                    Ok(Expr::atom("{}").form(Form::Braces(name)))
                 }
             },
             Const::Func(func) | Const::CFunc(func) => {

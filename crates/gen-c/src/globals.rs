@@ -69,7 +69,7 @@ fn initial(e: &mut Emitter, init: &Init, ty: Ty, is_outermost: bool) -> Result<S
     Ok(match init {
         Init::Zero | Init::Undef => match types.kind(ty) {
             TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => "0".into(),
-            _ => "{0}".into(),
+            _ => "{}".into(),
         },
         Init::Bits(bits) => {
             let literal = e.constant(nyala_flat::Const::Bits(*bits), ty)?;
