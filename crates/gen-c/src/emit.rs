@@ -7,8 +7,8 @@ use crate::function::emit_body;
 use crate::names::Names;
 use crate::types::CTypes;
 use crate::{Result, aliasing, bug, calls, globals};
-use nyala_base::{Diagnostic, Id, Span};
 use nyala_base::diagnostics::duplicate_symbol;
+use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::{Const, Func, Function, GlobalId, Linkage, Module};
 use nyala_ir::{Prim, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -229,7 +229,8 @@ impl<'m> Emitter<'m> {
                 params.push(self.types.name(ty, &mut self.names)?);
             }
             let params = if params.is_empty() { "void".to_string() } else { params.join(", ") };
-            let other = if name == *symbol { String::new() } else { symbol_attribute(self.dialect, symbol, function.span)? };
+            let other =
+                if name == *symbol { String::new() } else { symbol_attribute(self.dialect, symbol, function.span)? };
             let _ = writeln!(self.foreign_text, "{ret}{name}({params}){other};");
         }
         Ok(name)
@@ -239,7 +240,9 @@ impl<'m> Emitter<'m> {
     pub fn rendered(&mut self, e: Expr, with_suffix: bool) -> Result<Expr> {
         match e.form.clone() {
             Form::Value => Ok(e),
-            Form::Place => Ok(Expr { text: format!("&{}", e.at(Prec::Unary)), prec: Prec::Unary, form: Form::Value, ..e }),
+            Form::Place => {
+                Ok(Expr { text: format!("&{}", e.at(Prec::Unary)), prec: Prec::Unary, form: Form::Value, ..e })
+            }
             Form::ArrayPlace => {
                 let text = format!("{}.{}", e.at(Prec::Postfix), crate::types::ELEMENTS);
                 Ok(Expr { text, prec: Prec::Postfix, form: Form::Value, ..e })
@@ -335,9 +338,13 @@ impl<'m> Emitter<'m> {
                 if x.is_infinite() && prim != Prim::F16 {
                     let sign = if x < 0.0 { "-" } else { "" };
                     let prec = if x < 0.0 { Prec::Unary } else { Prec::Postfix };
-                    return Ok(Expr::new(format!("{sign}{}", self.dialect.infinity[(prim == Prim::F64) as usize]), prec));
+                    return Ok(Expr::new(
+                        format!("{sign}{}", self.dialect.infinity[(prim == Prim::F64) as usize]),
+                        prec,
+                    ));
                 }
-                let read = crate::ops::casts::reader(self, self.module.types.prim(unsigned), self.module.types.prim(prim))?;
+                let read =
+                    crate::ops::casts::reader(self, self.module.types.prim(unsigned), self.module.types.prim(prim))?;
                 return Ok(Expr::atom(format!("{read}({bits:#x}{})", self.dialect.suffix(unsigned))));
             }
             Prim::F32 => format!("{:?}{suffix}", f32::from_bits(bits as u32)),

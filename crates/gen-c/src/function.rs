@@ -481,7 +481,12 @@ impl<'m> FunctionEmitter<'_, 'm> {
                 }
                 InstOp::Call(_) | InstOp::CallIndirect => calls::call(self, inst)?,
                 InstOp::Vectorize(body, ..) => calls::vectorize(self, body, &inst.args)?,
-                InstOp::Vector(op) => return Err(self.limitation(format!("the operation `{}` of vectors", op.name()))),
+                InstOp::Vector(op) => {
+                    let is_unused = inst.result.is_some_and(|r| self.n_uses(r) == 0);
+                    if !(is_unused && inst.is_droppable()) {
+                        ops::vectors::emit(self, op, inst)?;
+                    }
+                }
                 InstOp::Launch(..) => return Err(bug("`launch` in C")),
             }
         }
@@ -541,9 +546,8 @@ impl<'m> FunctionEmitter<'_, 'm> {
     fn assign_at_once(&mut self, mut moves: Vec<(u32, Expr, bool)>) -> Result<()> {
         moves.sort_by_key(|m| m.2);
         while !moves.is_empty() {
-            let is_read = |var: u32, but: usize| {
-                moves.iter().enumerate().any(|(i, m)| i != but && m.1.vars.contains(&var))
-            };
+            let is_read =
+                |var: u32, but: usize| moves.iter().enumerate().any(|(i, m)| i != but && m.1.vars.contains(&var));
             match (0..moves.len()).find(|&i| !is_read(moves[i].0, i)) {
                 Some(i) => {
                     let (var, value, _) = moves.remove(i);
@@ -692,7 +696,9 @@ fn is_cheap(op: InstOp) -> bool {
             matches!(op, Op::Lea | Op::Bitcast | Op::Restrict | Op::Aligned | Op::Scope | Op::Extract)
                 && op.effect() != Effect::Partial
         }
-        InstOp::Vector(_) | InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) | InstOp::Launch(..) => false,
+        InstOp::Vector(_) | InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) | InstOp::Launch(..) => {
+            false
+        }
     }
 }
 

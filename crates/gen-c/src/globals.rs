@@ -86,10 +86,8 @@ fn initial(e: &mut Emitter, init: &Init, ty: Ty, is_outermost: bool) -> Result<S
                 return Ok(if is_outermost { text } else { format!("{{{text}}}") });
             }
             let elem = elem.ok_or_else(wrong)?;
-            let list: Vec<String> = bytes
-                .iter()
-                .map(|&b| if elem == Prim::I8 { (b as i8).to_string() } else { b.to_string() })
-                .collect();
+            let list: Vec<String> =
+                bytes.iter().map(|&b| if elem == Prim::I8 { (b as i8).to_string() } else { b.to_string() }).collect();
             braces(list.join(", "))
         }
         Init::Parts(parts) => {
@@ -102,7 +100,11 @@ fn initial(e: &mut Emitter, init: &Init, ty: Ty, is_outermost: bool) -> Result<S
             }
             let is_wrapped = matches!(types.kind(ty), TyKind::Array(..) | TyKind::Vector(..));
             let is_plain = is_outermost && matches!(types.kind(ty), TyKind::Array(..));
-            if is_wrapped && !is_plain { format!("{{{{{}}}}}", list.join(", ")) } else { format!("{{{}}}", list.join(", ")) }
+            if is_wrapped && !is_plain {
+                format!("{{{{{}}}}}", list.join(", "))
+            } else {
+                format!("{{{}}}", list.join(", "))
+            }
         }
         Init::Global(global, offset) => {
             let address = e.constant(nyala_flat::Const::Global(*global), ty)?;

@@ -161,7 +161,8 @@ struct Merged<'m> {
 fn merge(module: &mut Module, members: &[usize], jumps: &[Vec<bool>], taken: &[bool]) -> Result<()> {
     let olds: Vec<Function> = members.iter().map(|&m| module.funcs[m].clone()).collect();
     if olds.iter().map(|f| f.blocks.len()).sum::<usize>() > MAX_BLOCKS {
-        let message = format!("`{}` and others end by calls of each other, and are too large for one function", olds[0].name);
+        let message =
+            format!("`{}` and others end by calls of each other, and are too large for one function", olds[0].name);
         return Err(limitation(olds[0].span, message));
     }
     let i32 = module.types.i32();
@@ -309,7 +310,12 @@ impl Merged<'_> {
             let then = self.jump(k, &args);
             let next = Block::from_idx(self.function.blocks.len());
             let last = Terminator::TailCall { callee, args: args.clone() };
-            self.function.blocks.push(BlockData { name: "other".into(), params: Vec::new(), insts: Vec::new(), term: last });
+            self.function.blocks.push(BlockData {
+                name: "other".into(),
+                params: Vec::new(),
+                insts: Vec::new(),
+                term: last,
+            });
             let block = &mut self.function.blocks[at];
             block.insts.push(test);
             block.term = Terminator::Branch { cond, then, els: Edge { block: next, args: Vec::new() } };

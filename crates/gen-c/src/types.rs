@@ -66,9 +66,9 @@ impl<'m> CTypes<'m> {
 
     /// The name of a primitive type.
     pub fn prim(&self, prim: Prim) -> Result<&'static str> {
-        self.dialect.prim(prim).ok_or_else(|| {
-            limitation(Span::NONE, format!("{} has no type `{}`", self.dialect.name, prim.name()))
-        })
+        self.dialect
+            .prim(prim)
+            .ok_or_else(|| limitation(Span::NONE, format!("{} has no type `{}`", self.dialect.name, prim.name())))
     }
 
     /// The name of a type of values, `void` if they vanish.
@@ -245,7 +245,8 @@ impl<'m> CTypes<'m> {
                     let declared = self.declared(part, names)?;
                     // A part without size may have moved this one.
                     let moved = at != end.next_multiple_of(part_align);
-                    let aligned = if moved { format!(" {}", alignment(1 << at.trailing_zeros().min(6))) } else { String::new() };
+                    let aligned =
+                        if moved { format!(" {}", alignment(1 << at.trailing_zeros().min(6))) } else { String::new() };
                     let _ = writeln!(body, "    {declared}{member}{aligned};");
                     natural = natural.max(part_align);
                     end = at + part_size;

@@ -12,21 +12,14 @@ use std::path::{Path, PathBuf};
 
 /// How C text is compiled. Without contraction floats have the same results everywhere; and of the functions whose
 /// results the C library decides, compilers must not compute any themselves.
-pub const FLAGS: &[&str] = &[
-    "-std=gnu11",
-    "-O1",
-    "-Wall",
-    "-Werror",
-    "-ffp-contract=off",
-    "-fPIC",
-    "-fno-builtin-sin",
-    "-fno-builtin-sinf",
-];
+pub const FLAGS: &[&str] =
+    &["-std=gnu11", "-O1", "-Wall", "-Werror", "-ffp-contract=off", "-fPIC", "-fno-builtin-sin", "-fno-builtin-sinf"];
 
 impl Session {
     /// The C text of a module.
     pub fn c_text(&mut self, module: &Module) -> Result<String, Reported> {
-        let text = self.time("emit-c", |_| nyala_gen_c::emit(module, &nyala_gen_c::C), |t| t.as_ref().map_or(0, String::len));
+        let text =
+            self.time("emit-c", |_| nyala_gen_c::emit(module, &nyala_gen_c::C), |t| t.as_ref().map_or(0, String::len));
         text.map_err(|d| self.report(*d))
     }
 

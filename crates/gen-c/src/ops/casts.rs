@@ -1,10 +1,10 @@
 //! Conversions of numbers, and values read as other types of the same size.
 
+use crate::Result;
 use crate::dialect::Bits;
 use crate::emit::Emitter;
 use crate::expr::{Expr, Form, apply, cast as convert};
 use crate::function::FunctionEmitter;
-use crate::Result;
 use nyala_flat::Value;
 use nyala_ir::{Prim, Ty, TyKind};
 

@@ -1,11 +1,11 @@
 //! Memory: loads, stores, allocation, prefetches.
 
 use super::aggregates::{is_packed, place};
+use crate::Result;
 use crate::expr::{Expr, Form, apply};
 use crate::function::FunctionEmitter;
 use crate::nodes::Node;
 use crate::print::initializer;
-use crate::Result;
 use nyala_flat::{InstOp, Value};
 use nyala_ir::{Ty, TyKind, layout};
 
@@ -84,7 +84,10 @@ pub(crate) fn alloc(f: &mut FunctionEmitter, result: Value, n: Value, op: InstOp
     let n = f.converted(n)?;
     f.flush(true)?;
     let (name, more) = if align > 64 {
-        f.e.runtime("nyala_alloc_aligned_array", "void *nyala_alloc_aligned_array(int64_t n, int64_t size, int64_t align)");
+        f.e.runtime(
+            "nyala_alloc_aligned_array",
+            "void *nyala_alloc_aligned_array(int64_t n, int64_t size, int64_t align)",
+        );
         ("nyala_alloc_aligned_array", format!(", {align}"))
     } else {
         f.e.runtime("nyala_alloc_array", "void *nyala_alloc_array(int64_t n, int64_t size)");

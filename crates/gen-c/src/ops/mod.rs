@@ -7,6 +7,7 @@ mod lanes;
 pub(crate) mod math;
 mod memory;
 pub(crate) mod numbers;
+pub(crate) mod vectors;
 
 use crate::emit::Emitter;
 use crate::expr::{Expr, Prec, binary};

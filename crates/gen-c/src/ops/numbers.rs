@@ -27,7 +27,11 @@ fn unsigned_operand(e: &mut Emitter, prim: Prim, x: &Expr) -> (Expr, bool) {
             let value: i128 = x.text.parse().unwrap_or(0);
             let bits = value as u64;
             let bits = if prim.bits() == 64 { bits } else { bits & ((1 << prim.bits()) - 1) };
-            (Expr { text: format!("{bits}{}", e.dialect.suffix(to)), prec: Prec::Postfix, ..x.clone() }.form(Form::Value), true)
+            (
+                Expr { text: format!("{bits}{}", e.dialect.suffix(to)), prec: Prec::Postfix, ..x.clone() }
+                    .form(Form::Value),
+                true,
+            )
         }
         _ => (x.clone(), false),
     }
@@ -164,7 +168,8 @@ pub(crate) fn shift(e: &mut Emitter, op: Op, prim: Prim, a: &Expr, by: &Expr) ->
     let by = match by.form {
         Form::Literal(_) => {
             let amount: i128 = by.text.parse().unwrap_or(0);
-            Expr { text: (amount as u64 & u64::from(most)).to_string(), prec: Prec::Postfix, ..by.clone() }.form(Form::Value)
+            Expr { text: (amount as u64 & u64::from(most)).to_string(), prec: Prec::Postfix, ..by.clone() }
+                .form(Form::Value)
         }
         _ => {
             let by = e.rendered(by.clone(), true)?;
