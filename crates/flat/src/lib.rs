@@ -26,6 +26,7 @@ pub mod analysis;
 pub mod counts;
 mod data;
 pub mod escape;
+pub mod frames;
 mod kernels;
 mod print;
 pub mod promote;

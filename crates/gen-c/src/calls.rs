@@ -65,6 +65,20 @@ pub(crate) fn in_lanes(module: &Module) -> Vec<bool> {
     found
 }
 
+/// Whether a function that several lanes may execute at once has operations across lanes.
+pub(crate) fn lanes_meet(module: &Module) -> bool {
+    let is_lane_operation = |f: Func| match &module.func(f).linkage {
+        Linkage::Foreign(symbol) => LaneOp::of_symbol(symbol).is_some(),
+        _ => false,
+    };
+    let in_lanes = in_lanes(module);
+    let functions = module.funcs.iter().zip(in_lanes).filter(|f| f.1).map(|f| f.0);
+    functions.flat_map(|f| &f.blocks).any(|b| {
+        let in_insts = b.insts.iter().any(|i| matches!(i.op, InstOp::Call(f) if is_lane_operation(f)));
+        in_insts || matches!(b.term, Terminator::TailCall { callee: Callee::Func(f), .. } if is_lane_operation(f))
+    })
+}
+
 /// A call.
 pub(crate) fn call(f: &mut FunctionEmitter, inst: &Inst) -> Result<()> {
     let Some(result) = inst.result else { return Err(bug("a call without a result")) };

@@ -12,6 +12,7 @@ use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::{Const, Func, Function, GlobalId, Linkage, Module};
 use nyala_ir::{Prim, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// State of the emission of one module.
@@ -30,6 +31,9 @@ pub(crate) struct Emitter<'m> {
     /// Declarations of foreign functions, by name.
     foreign: FxHashSet<String>,
     foreign_text: String,
+    /// Functions and globals that the text refers to, and that are not written yet.
+    wanted: Vec<Func>,
+    wanted_globals: Vec<GlobalId>,
     /// Functions whose lanes are several: bodies of `vectorize`, and what they call.
     pub in_lanes: Vec<bool>,
     /// Signed arithmetic is modulo 2ⁿ.
@@ -54,21 +58,46 @@ pub(crate) fn emit(module: &Module, results: FxHashMap<Vec<Ty>, Ty>, dialect: &D
         helper_text: String::new(),
         foreign: FxHashSet::default(),
         foreign_text: String::new(),
+        wanted: Vec::new(),
+        wanted_globals: Vec::new(),
         in_lanes: calls::in_lanes(module),
         wrap,
     };
-    let used = used_functions(module);
+    // What is exported, and what that refers to; without an export everything is of use.
+    let exported = |f: &Function| matches!(f.linkage, Linkage::Exported(_) | Linkage::Kernel(..));
+    let has_export = module.funcs.iter().any(exported);
+    let all = module.funcs.iter().enumerate().filter(|(_, f)| !f.is_foreign() && (!has_export || exported(f)));
+    e.wanted = all.map(|(i, _)| Func::from_idx(i)).collect();
+    let (mut functions, mut statics) = (BTreeMap::new(), BTreeMap::new());
+    loop {
+        if let Some(func) = e.wanted.pop() {
+            if module.func(func).is_foreign() || functions.contains_key(&func) {
+                continue;
+            }
+            let mut params = Vec::new();
+            let body = emit_body(&mut e, func, &mut params)?;
+            functions.insert(func, (e.head(func, &params)?, body));
+        } else if let Some(global) = e.wanted_globals.pop() {
+            if !statics.contains_key(&global) {
+                let text = globals::emit(&mut e, global)?;
+                statics.insert(global, text);
+            }
+        } else {
+            break;
+        }
+    }
     let (mut prototypes, mut bodies) = (String::new(), String::new());
-    for i in (0..module.funcs.len()).filter(|&i| !module.funcs[i].is_foreign() && used[i]) {
-        let mut params = Vec::new();
-        let body = emit_body(&mut e, Func::from_idx(i), &mut params)?;
-        let head = e.head(Func::from_idx(i), &params)?;
-        if !matches!(module.funcs[i].linkage, Linkage::Kernel(..)) {
-            let _ = writeln!(prototypes, "{head}{};", symbols[i]);
+    for (func, (head, body)) in functions {
+        if !matches!(module.func(func).linkage, Linkage::Kernel(..)) {
+            let _ = writeln!(prototypes, "{head}{};", symbols[func.idx()]);
         }
         let _ = write!(bodies, "\n{head} {{\n{body}}}\n");
     }
-    let (declared, defined) = globals::emit(&mut e, &used)?;
+    let (mut declared, mut defined) = (String::new(), String::new());
+    for (first, second) in statics.into_values() {
+        declared.push_str(&first);
+        defined.push_str(&second);
+    }
     let mut out = String::from("\n");
     out.push_str(&e.types.text());
     for part in [&e.foreign_text, &e.helper_text, &declared, &prototypes, &defined] {
@@ -156,26 +185,6 @@ fn symbol_attribute(dialect: &Dialect, symbol: &str, span: Span) -> Result<Strin
     Ok(format!(" __asm__({})", globals::quoted(symbol.as_bytes())))
 }
 
-/// Functions that are exported, or that these refer to.
-fn used_functions(module: &Module) -> Vec<bool> {
-    let mut used = vec![false; module.funcs.len()];
-    let exported = |f: &Function| matches!(f.linkage, Linkage::Exported(_) | Linkage::Kernel(..));
-    let all = (0..module.funcs.len()).map(Func::from_idx);
-    let mut work: Vec<Func> = all.filter(|f| exported(module.func(*f))).collect();
-    let mut globals = vec![false; module.globals.len()];
-    // Without an export everything is of use.
-    if work.is_empty() {
-        work.extend((0..module.funcs.len()).map(Func::from_idx));
-    }
-    while let Some(f) = work.pop() {
-        if std::mem::replace(&mut used[f.idx()], true) {
-            continue;
-        }
-        calls::references(module, module.func(f), &mut globals, &mut work);
-    }
-    used
-}
-
 impl<'m> Emitter<'m> {
     /// The beginning of a function's definition and of its declaration.
     fn head(&mut self, func: Func, params: &[String]) -> Result<String> {
@@ -237,7 +246,10 @@ impl<'m> Emitter<'m> {
     pub fn func_name(&mut self, func: Func) -> Result<String> {
         let function = self.module.func(func);
         let name = self.funcs[func.idx()].clone();
-        let Linkage::Foreign(symbol) = &function.linkage else { return Ok(name) };
+        let Linkage::Foreign(symbol) = &function.linkage else {
+            self.wanted.push(func);
+            return Ok(name);
+        };
         if is_known_math(self.dialect, function, symbol, &self.module.types) && name == *symbol {
             return Ok(name);
         }
@@ -301,7 +313,7 @@ impl<'m> Emitter<'m> {
                 _ if self.types.is_void(ty) => Ok(Expr::atom("0")),
                 _ => {
                     let name = self.types.name(ty, &mut self.names)?;
-                    Ok(Expr::atom("{0}").form(Form::Braces(name)))
+                    Ok(Expr::atom("{}").form(Form::Braces(name)))
                 }
             },
             Const::Func(func) | Const::CFunc(func) => {
@@ -314,7 +326,8 @@ impl<'m> Emitter<'m> {
         }
     }
 
-    fn global(&self, id: GlobalId) -> Expr {
+    fn global(&mut self, id: GlobalId) -> Expr {
+        self.wanted_globals.push(id);
         let name = Expr::atom(self.globals[id.idx()].clone());
         let ty = self.module.globals[id.idx()].ty;
         match self.module.types.kind(ty) {

@@ -44,6 +44,9 @@ pub(crate) enum Token {
 /// Branches and loops are nested no deeper than this; what is deeper stands behind the end of the function.
 const MAX_DEPTH: usize = 40;
 
+/// A branch nested deeper than this gets no `else` if nothing comes after both sides: its first side then jumps.
+const MAX_ELSE: usize = 8;
+
 /// What is known of the blocks of a function.
 pub(crate) struct Flow {
     pub tokens: Vec<Token>,
@@ -212,7 +215,9 @@ impl Flow {
             Edge(usize, usize, usize),
             Token(Token),
         }
+        // Blocks that stand behind the end, the next one last.
         let mut late: Vec<usize> = Vec::new();
+        let mut written = vec![false; function.blocks.len()];
         let mut work = vec![Work::Block(0, 0)];
         loop {
             let Some(next) = work.pop() else {
@@ -244,7 +249,13 @@ impl Flow {
                         false => self.tokens.push(Token::Jump(to)),
                     }
                 }
+                // Its dominator stands behind the end, so it does, too.
+                Work::Block(b, _) if b != 0 && !written[self.cfg.idom[b].idx()] => {
+                    self.is_irregular = true;
+                    late.insert(0, b);
+                }
                 Work::Block(b, depth) => {
+                    written[b] = true;
                     let mut inner = depth;
                     // What comes last is pushed first.
                     work.extend(self.after_loop[b].iter().rev().map(|&m| Work::Block(m, depth)));
@@ -261,7 +272,8 @@ impl Flow {
                             self.tokens.push(Token::If(b));
                             // A branch that ends the function needs no `else` after it.
                             let to = then.block.idx();
-                            let leaves = self.returns[to]
+                            let leaves = depth > MAX_ELSE && self.after[b].is_empty()
+                                || self.returns[to]
                                 || self.inline[to] && function.blocks[to].term.edges().next().is_none();
                             if leaves {
                                 work.push(Work::Edge(b, 1, inner));

@@ -203,33 +203,79 @@ impl<'m> FunctionEmitter<'_, 'm> {
 
     // --- Facts about values -------------------------------------------------------------------------------------
 
-    fn count_uses(&mut self) {
+    /// Whether the n-th argument of an edge is written: not what a `for` does between rounds.
+    fn is_moved(&self, from: usize, to: usize, at: usize) -> bool {
+        !self.flow.is_back_edge(from, to) || self.steps.get(&to).is_none_or(|s| s.0 != at)
+    }
+
+    /// For each value whether something that happens depends on it.
+    fn live(&self) -> Vec<bool> {
         let function = self.function;
-        let returns = &self.flow.returns;
-        let uses = &mut self.uses;
+        let mut place = vec![None; function.values.len()];
+        let mut work: Vec<Value> = Vec::new();
+        for &b in &self.flow.cfg.rpo {
+            let block = function.block(b);
+            block.params.iter().enumerate().for_each(|(i, p)| place[p.idx()] = Some((b, i)));
+            for inst in block.insts.iter().filter(|i| !i.is_droppable()) {
+                work.extend(&inst.args);
+            }
+            match &block.term {
+                Terminator::Jump(_) => {}
+                Terminator::Branch { cond, .. } => work.push(*cond),
+                term => term.for_each_use(|v| work.push(v)),
+            }
+        }
+        let mut live = vec![false; function.values.len()];
+        while let Some(v) = work.pop() {
+            if std::mem::replace(&mut live[v.idx()], true) {
+                continue;
+            }
+            if let Some(inst) = self.definition(v) {
+                work.extend(&inst.args);
+            }
+            let Some((b, i)) = place[v.idx()] else { continue };
+            for p in &self.flow.cfg.preds[b.idx()] {
+                for edge in function.block(*p).term.edges().filter(|e| e.block == b) {
+                    if self.is_moved(p.idx(), b.idx(), i) {
+                        work.push(edge.args[i]);
+                    }
+                }
+            }
+        }
+        live
+    }
+
+    fn count_uses(&mut self) {
+        let live = self.live();
+        let function = self.function;
+        let mut uses = std::mem::take(&mut self.uses);
         for b in self.flow.cfg.rpo.iter().map(|b| b.idx()) {
             let mut used = |v: Value, times: u32| {
                 let u = &mut uses[v.idx()];
                 *u = Use { block: b, n: u.n + times };
             };
             let block = &function.blocks[b];
-            block.insts.iter().flat_map(|i| &i.args).for_each(|&v| used(v, 1));
+            let happens = |i: &&Inst| !i.is_droppable() || i.result.is_some_and(|r| live[r.idx()]);
+            block.insts.iter().filter(happens).flat_map(|i| &i.args).for_each(|&v| used(v, 1));
             match &block.term {
-                Terminator::Return(results) if returns[b] => results.iter().for_each(|&v| used(v, 2)),
+                Terminator::Return(results) if self.flow.returns[b] => results.iter().for_each(|&v| used(v, 2)),
                 Terminator::Jump(_) | Terminator::Branch { .. } => {
                     if let Terminator::Branch { cond, .. } = &block.term {
                         used(*cond, 1);
                     }
                     for edge in block.term.edges() {
-                        let to = edge.block.idx();
-                        let step = self.steps.get(&to).filter(|_| self.flow.is_back_edge(b, to)).map(|s| s.0);
-                        let args = edge.args.iter().enumerate().filter(|(i, _)| step != Some(*i));
-                        args.for_each(|(_, &v)| used(v, 1));
+                        let params = &function.block(edge.block).params;
+                        for (i, (param, &arg)) in params.iter().zip(&edge.args).enumerate() {
+                            if live[param.idx()] && self.is_moved(b, edge.block.idx(), i) {
+                                used(arg, 1);
+                            }
+                        }
                     }
                 }
                 term => term.for_each_use(|v| used(v, 1)),
             }
         }
+        self.uses = uses;
     }
 
     /// The instruction that defines a value.
@@ -478,7 +524,12 @@ impl<'m> FunctionEmitter<'_, 'm> {
                 }
                 InstOp::Call(_) | InstOp::CallIndirect => calls::call(self, inst)?,
                 InstOp::Vectorize(body, ..) => calls::vectorize(self, body, &inst.args)?,
-                InstOp::Vector(op) => return Err(self.limitation(format!("the operation `{}` of vectors", op.name()))),
+                InstOp::Vector(op) => {
+                    let is_unused = inst.result.is_some_and(|r| self.n_uses(r) == 0);
+                    if !(is_unused && inst.is_droppable()) {
+                        ops::vectors::emit(self, op, inst)?;
+                    }
+                }
                 InstOp::Launch(..) => return Err(bug("`launch` in C")),
             }
         }

@@ -6,50 +6,30 @@ use crate::{Result, bug, limitation};
 use nyala_base::{Id, Span};
 use nyala_flat::{GlobalId, Init};
 use nyala_ir::{Prim, Ty, TyKind};
-use rustc_hash::FxHashSet;
 use std::fmt::Write;
 
-/// Writes the globals that used functions refer to: their declarations, which come before functions, and definitions.
-/// Only what refers to functions, or to other globals, needs both.
-pub(crate) fn emit(e: &mut Emitter, used: &[bool]) -> Result<(String, String)> {
+/// Writes a global: its declaration, which comes before functions, and its definition. Only one whose initializer names
+/// functions, or other globals, has both.
+pub(crate) fn emit(e: &mut Emitter, id: GlobalId) -> Result<(String, String)> {
     let module = e.module;
-    let mut marked = vec![false; module.globals.len()];
-    let mut ignored = Vec::new();
-    for (_, function) in module.funcs.iter().enumerate().filter(|(i, _)| used[*i]) {
-        crate::calls::references(module, function, &mut marked, &mut ignored);
+    let global = &module.globals[id.idx()];
+    if e.types.is_void(global.ty) {
+        return Ok((String::new(), String::new()));
     }
-    let (mut declared, mut defined) = (String::new(), String::new());
-    let mut done = FxHashSet::default();
-    for (i, global) in module.globals.iter().enumerate().filter(|(i, _)| marked[*i]) {
-        if e.types.is_void(global.ty) || !done.insert(i) {
-            continue;
+    let name = e.globals[id.idx()].clone();
+    let space = e.dialect.space(global.space);
+    let head = match module.types.kind(global.ty) {
+        TyKind::Array(elem, n) => {
+            format!("{}{space}{}{name}[{n}]", e.dialect.internal, e.types.declared(*elem, &mut e.names)?)
         }
-        let id = GlobalId::from_idx(i);
-        let name = e.globals[id.idx()].clone();
-        let space = e.dialect.space(global.space);
-        let head = match module.types.kind(global.ty) {
-            TyKind::Array(elem, n) => {
-                format!("{}{space}{}{name}[{n}]", e.dialect.internal, e.types.declared(*elem, &mut e.names)?)
-            }
-            _ => format!("{}{space}{}{name}", e.dialect.internal, e.types.declared(global.ty, &mut e.names)?),
-        };
-        match &global.init {
-            Init::Zero | Init::Undef => {
-                let _ = writeln!(declared, "{head};");
-            }
-            init => {
-                let text = initial(e, init, global.ty, true)?;
-                // What names other globals or functions comes after their declarations.
-                if refers(init) {
-                    let _ = writeln!(declared, "{head};");
-                    let _ = writeln!(defined, "{head} = {text};");
-                } else {
-                    let _ = writeln!(declared, "{head} = {text};");
-                }
-            }
-        }
+        _ => format!("{}{space}{}{name}", e.dialect.internal, e.types.declared(global.ty, &mut e.names)?),
+    };
+    if matches!(global.init, Init::Zero | Init::Undef) {
+        return Ok((format!("{head};\n"), String::new()));
     }
-    Ok((declared, defined))
+    let text = initial(e, &global.init, global.ty, true)?;
+    let definition = format!("{head} = {text};\n");
+    if refers(&global.init) { Ok((format!("{head};\n"), definition)) } else { Ok((definition, String::new())) }
 }
 
 /// Whether an initializer names a global or a function.
@@ -69,7 +49,7 @@ fn initial(e: &mut Emitter, init: &Init, ty: Ty, is_outermost: bool) -> Result<S
     Ok(match init {
         Init::Zero | Init::Undef => match types.kind(ty) {
             TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => "0".into(),
-            _ => "{0}".into(),
+            _ => "{}".into(),
         },
         Init::Bits(bits) => {
             let literal = e.constant(nyala_flat::Const::Bits(*bits), ty)?;

@@ -38,6 +38,12 @@ pub fn emit(module: &Module, dialect: &Dialect, wrap: bool) -> std::result::Resu
     emit::emit(&module, results, dialect, wrap)
 }
 
+/// Whether lanes of a `vectorize` exchange values, so that its iterations cannot run one after the other: such modules
+/// have to be vectorized first.
+pub fn lanes_meet(module: &Module) -> bool {
+    calls::lanes_meet(module)
+}
+
 /// A fault of this compiler, not of its user.
 pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Diagnostic> {
     Box::new(bugs::error(Span::NONE, format!("in writing C: {message}")))

@@ -64,11 +64,6 @@ impl<'m> CTypes<'m> {
         layout::size_align(self.types, ty).is_some_and(|(size, _)| size == 0)
     }
 
-    /// Whether it is an array, in C a struct around one.
-    pub fn is_array(&self, ty: Ty) -> bool {
-        matches!(self.types.kind(ty), TyKind::Array(..))
-    }
-
     /// The name of a primitive type.
     pub fn prim(&self, prim: Prim) -> Result<&'static str> {
         self.dialect

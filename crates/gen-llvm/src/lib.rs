@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! wishes, refusals     options  diagnostics
-//! facts                types  versions  frames  lifetimes  origins
+//! facts                types  versions  lifetimes  origins
 //! text, one state      emit  function  ops  comparisons  instructions  polynomials  rounding  libmvec  vectors
 //!                      abi  aliases  assembly
 //! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
@@ -23,7 +23,6 @@ mod comparisons;
 pub mod diagnostics;
 mod divisions;
 mod emit;
-mod frames;
 mod function;
 mod instructions;
 mod jit;

@@ -10,10 +10,18 @@ use nyala_base::{Diagnostic, Span};
 use nyala_flat::Module;
 use std::path::{Path, PathBuf};
 
-/// How C text is compiled. Without contraction floats have the same results everywhere; and of the functions whose
-/// results the C library decides, compilers must not compute any themselves.
-pub const FLAGS: &[&str] =
-    &["-std=gnu11", "-O1", "-Wall", "-Werror", "-ffp-contract=off", "-fPIC", "-fno-builtin-sin", "-fno-builtin-sinf"];
+/// How C text is compiled, apart from optimization. Without contraction floats have the same results everywhere.
+pub const FLAGS: &[&str] = &["-std=gnu11", "-Wall", "-Werror", "-ffp-contract=off", "-fPIC"];
+
+/// Texts that are longer, in bytes, are compiled without optimization: it may take a minute for functions with thousands
+/// of operations on vectors.
+const MAX_OPTIMIZED: usize = 200_000;
+
+/// Options that keep the compiler from computing functions whose results the C library decides.
+fn library_decides() -> impl Iterator<Item = String> {
+    let inexact = nyala_gen_c::C.math.iter().filter(|m| !m.0.is_exact_math() && m.0 != nyala_ir::Op::Rem);
+    inexact.flat_map(|m| m.1).map(|name| format!("-fno-builtin-{name}"))
+}
 
 impl Session {
     /// The C text of a module.
@@ -47,7 +55,13 @@ fn compile(text: &str) -> Result<Vec<u8>, Box<Diagnostic>> {
     let (source, object) = (folder.path().join("program.c"), folder.path().join("program.o"));
     std::fs::write(&source, text).map_err(|e| Box::new(cannot_write::temporary(e)))?;
     let mut cc = tool("CC", "cc");
-    cc.args(FLAGS).arg("-c").arg(&source).arg("-o").arg(&object);
+    cc.args(FLAGS)
+        .args(library_decides())
+        .arg(if text.len() > MAX_OPTIMIZED { "-O0" } else { "-O1" })
+        .arg("-c")
+        .arg(&source)
+        .arg("-o")
+        .arg(&object);
     let name = cc.get_program().to_string_lossy().into_owned();
     let output = cc.output().map_err(|e| Box::new(no_linker::error(&name, "CC", e)))?;
     if !output.status.success() {

@@ -469,7 +469,10 @@ impl Session {
         module.set_target(self.target());
         self.verify_flat("schedule", &module)?;
         let level = self.options.opt_level;
-        for pass in pipelines::flat_passes(back_end).filter(|p| level >= p.min_level) {
+        for pass in pipelines::FLAT.iter().filter(|p| level >= p.min_level) {
+            if !back_end.takes_pass(pass, &module) {
+                continue;
+            }
             module = self.time(
                 pass.name,
                 |s| {

@@ -102,6 +102,14 @@ pub enum Form {
 /// A program that is ready to run: calls an exported function of type `fn() -> bool` by its name.
 pub type Ready<'w> = Box<dyn Fn(&mut Session, &str) -> Result<bool, Reported> + 'w>;
 
+/// A program of the system that a back end uses.
+pub struct Need {
+    /// The program, with its article.
+    pub what: &'static str,
+    /// Whether it can be started.
+    pub is_there: fn() -> bool,
+}
+
 /// What makes something of a program that can run.
 pub struct BackEnd {
     /// What `--engine` and tests call it.
@@ -110,8 +118,10 @@ pub struct BackEnd {
     pub makes: &'static str,
     /// What it starts from.
     pub takes: Form,
-    /// Names of the [passes](FLAT) that it does without.
-    pub without: &'static [&'static str],
+    /// What it needs besides this program.
+    pub needs: Option<Need>,
+    /// Names of the [passes](FLAT) that it does without, and for which modules.
+    pub without: &'static [(&'static str, fn(&Module) -> bool)],
     /// The stages that only this back end has.
     pub stages: &'static [Stage],
     /// Makes a program ready to run, given its graph before partial evaluation.
@@ -123,6 +133,7 @@ pub const INTERP: BackEnd = BackEnd {
     name: "interp",
     makes: "results, with every access checked",
     takes: Form::Graph,
+    needs: None,
     without: &[],
     stages: &[],
     ready: run::ready_interpreted,
@@ -133,6 +144,7 @@ pub const LLVM: BackEnd = BackEnd {
     name: "llvm",
     makes: "machine code, in memory and as objects",
     takes: Form::Flat,
+    needs: None,
     without: &[],
     stages: &[
         Stage { name: "llvm", about: "LLVM's text form, optimized", text: emit::llvm },
@@ -141,12 +153,13 @@ pub const LLVM: BackEnd = BackEnd {
     ready: run::ready_compiled,
 };
 
-/// C, for the system's compiler. The loops of `vectorize` stay what they are.
+/// C, for the system's compiler. The loops of `vectorize` stay loops, unless their lanes exchange values.
 pub const C: BackEnd = BackEnd {
     name: "c",
     makes: "C text",
     takes: Form::Flat,
-    without: &["vectorize"],
+    needs: Some(Need { what: "a C compiler", is_there: crate::compiled_c::has_compiler }),
+    without: &[("vectorize", |module| !nyala_gen_c::lanes_meet(module))],
     stages: &[Stage { name: "c", about: "C text", text: emit::c }],
     ready: run::ready_by_c,
 };
@@ -154,9 +167,11 @@ pub const C: BackEnd = BackEnd {
 /// All back ends.
 pub const BACK_ENDS: &[BackEnd] = &[INTERP, LLVM, C];
 
-/// The passes over flat SSA before a back end, in order.
-pub fn flat_passes(back_end: &BackEnd) -> impl Iterator<Item = &'static FlatPass> {
-    FLAT.iter().filter(|p| !back_end.without.contains(&p.name))
+impl BackEnd {
+    /// Whether a module goes through a pass over flat SSA.
+    pub fn takes_pass(&self, pass: &FlatPass, module: &Module) -> bool {
+        !self.without.iter().any(|(name, holds)| *name == pass.name && holds(module))
+    }
 }
 
 /// What makes code for the kernels of a platform.

@@ -115,9 +115,37 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
             let kept = without_faults(&program, &queries);
             let Ok(world) = nyala_ir::read::read(&kept) else { return faults.push("cannot leave faults out".into()) };
             for engine in testing::ENGINES.iter().filter(|e| e.back_end.takes == Form::Flat) {
-                for cpu in std::iter::once(None).chain(OTHER_CPUS.iter().map(|&c| Some(c))) {
+                let other_cpus = if engine.back_end.needs.is_some() { &[] } else { OTHER_CPUS };
+                for cpu in std::iter::once(None).chain(other_cpus.iter().map(|&c| Some(c))) {
                     compiled(&world, &queries, engine, cpu, faults);
                 }
+            }
+        }
+    }
+}
+
+/// The queries under an engine that starts other programs.
+fn by_other_programs(
+    s: &mut Session,
+    world: &World,
+    queries: &[Query],
+    engine: &testing::Engine,
+    faults: &mut Vec<String>,
+) {
+    if !crate::texts::is_there(engine) {
+        return;
+    }
+    let call = match (engine.back_end.ready)(s, world) {
+        Ok(call) => call,
+        Err(_) if crate::texts::is_limitation(s) => return,
+        Err(_) => return faults.push(format!("{}: {}", engine.name, s.render(false))),
+    };
+    for query in queries.iter().filter(|q| q.result.is_some()) {
+        for how in ["known", "unknown"] {
+            match call(s, &format!("{}_{how}", query.name)) {
+                Ok(true) => {}
+                Ok(false) => faults.push(format!("{}: {} is wrong ({how})", engine.name, query.text)),
+                Err(_) => faults.push(format!("{}: {} ({how}): {}", engine.name, query.text, s.render(false))),
             }
         }
     }
@@ -226,6 +254,9 @@ fn interpret(world: &World, queries: &[Query], what: &str, faults: &mut Vec<Stri
 fn compiled(world: &World, queries: &[Query], engine: &testing::Engine, cpu: Option<&str>, faults: &mut Vec<String>) {
     let name = format!("{}{}", engine.name, cpu.map_or(String::new(), |c| format!(" for {c}")));
     let mut s = session(engine.partial_evaluation, engine.opt_level, cpu);
+    if engine.back_end.needs.is_some() {
+        return by_other_programs(&mut s, world, queries, engine, faults);
+    }
     let made = s.residual(world).and_then(|residual| s.flat(&residual));
     let loaded = made.and_then(|module| {
         // The text of flat SSA reads back, too.

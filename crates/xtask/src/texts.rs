@@ -70,10 +70,11 @@ pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, Stri
     for (time, name) in times.iter().take(SLOWEST) {
         println!("{:6.1} s {name}", time.as_secs_f64());
     }
+    let skipped = show_skipped();
     Ok(Tally {
         passed: conclusion.num_passed as usize,
         failed: conclusion.num_failed as usize,
-        skipped: conclusion.num_ignored as usize,
+        skipped: conclusion.num_ignored as usize + skipped,
     })
 }
 
@@ -263,10 +264,10 @@ fn check_tests(path: &Path, text: &str, suite: &testing::Suite, quick: bool, fau
     let mut engines: Vec<(testing::Engine, Option<&str>)> = testing::ENGINES.iter().map(|e| (*e, None)).collect();
     // What becomes of lanes differs by processor.
     if !quick && path.starts_with(root().join("tests/run/vectorize")) {
-        let optimized = engines[engines.len() - 1].0;
+        let optimized = *testing::ENGINES.iter().find(|e| e.name == "-O3").expect("the optimizing engine");
         engines.extend(older_cpus().iter().map(|&cpu| (optimized, Some(cpu))));
     }
-    for (engine, cpu) in engines {
+    for (engine, cpu) in engines.into_iter().filter(|(e, _)| is_there(e)) {
         let mut s = session(path, text);
         s.options.cpu = cpu.map(String::from);
         s.add_file(path.display().to_string(), suite.entries.clone());
@@ -276,10 +277,58 @@ fn check_tests(path: &Path, text: &str, suite: &testing::Suite, quick: bool, fau
                 faults.push(format!("{name}: line {}: `{}`: {why}", suite.tests[i].line, suite.tests[i].name));
             }
         });
-        if ran.is_err() {
+        if ran.is_err() && engine.back_end.needs.is_some() && is_limitation(&s) {
+            skip(engine.name, path, first_error(&s));
+        } else if ran.is_err() {
             faults.push(format!("{name}: {}", s.render(false)));
         }
     }
+}
+
+/// Programs that an engine could not run, each with the reason: a limitation of its back end.
+static SKIPPED: Mutex<Vec<(&'static str, String, String)>> = Mutex::new(Vec::new());
+
+fn skip(engine: &'static str, path: &Path, reason: String) {
+    let name = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+    let mut skipped = SKIPPED.lock().unwrap_or_else(|e| e.into_inner());
+    if !skipped.iter().any(|s| s.0 == engine && s.1 == name) {
+        skipped.push((engine, name, reason));
+    }
+}
+
+/// Shows what engines could not run; how many programs that are.
+fn show_skipped() -> usize {
+    let mut skipped = std::mem::take(&mut *SKIPPED.lock().unwrap_or_else(|e| e.into_inner()));
+    skipped.sort();
+    for (engine, name, reason) in &skipped {
+        println!("skipped under {engine}: {name}: {reason}");
+    }
+    for engine in testing::ENGINES.iter().filter(|e| !is_there(e)) {
+        let what = engine.back_end.needs.as_ref().map_or("", |n| n.what);
+        println!("skipped: everything under {}, since {what} is missing", engine.name);
+    }
+    skipped.len() + testing::ENGINES.iter().filter(|e| !is_there(e)).count()
+}
+
+/// Whether the programs of the system that an engine needs are there.
+pub fn is_there(engine: &testing::Engine) -> bool {
+    static FOUND: std::sync::OnceLock<Vec<(&str, bool)>> = std::sync::OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let is_there = |e: &testing::Engine| e.back_end.needs.as_ref().is_none_or(|n| (n.is_there)());
+        testing::ENGINES.iter().map(|e| (e.name, is_there(e))).collect()
+    });
+    found.iter().any(|f| f.0 == engine.name && f.1)
+}
+
+/// Whether all errors are limitations of the compiler.
+pub fn is_limitation(s: &Session) -> bool {
+    let mut errors = s.sink.diagnostics.iter().filter(|d| d.severity == Severity::Error);
+    s.sink.has_errors() && errors.all(|d| d.code == "limitation")
+}
+
+fn first_error(s: &Session) -> String {
+    let error = s.sink.diagnostics.iter().find(|d| d.severity == Severity::Error);
+    error.map_or(String::new(), |d| d.message.clone())
 }
 
 /// Processors with narrower vectors, whose code this one runs: SSE4.2, AVX2.
@@ -305,10 +354,14 @@ pub fn nyala() -> PathBuf {
 
 fn check_output(path: &Path, text: &str, expected: &[&str], code: i32, faults: &mut Vec<String>) {
     let device: &[&str] = if is_on_host(text) { &["--device", "host"] } else { &[] };
-    for testing::Engine { name: engine, args, .. } in testing::ENGINES {
+    for testing::Engine { name: engine, args, back_end, .. } in testing::ENGINES.iter().filter(|e| is_there(e)) {
         let mut command = Command::new(nyala());
         command.arg("run").args(*args).args(device).arg(path).current_dir(root());
         match output_within(&mut command, TIME_LIMIT) {
+            Ok((Some(1), _, stderr)) if back_end.needs.is_some() && stderr.contains("error[limitation]") => {
+                let reason = stderr.lines().find_map(|l| l.strip_prefix("error[limitation]: ")).unwrap_or_default();
+                skip(engine, path, reason.to_string());
+            }
             Ok((status, stdout, stderr)) => {
                 let lines: Vec<&str> = stdout.lines().collect();
                 if lines != expected {

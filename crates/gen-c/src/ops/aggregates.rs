@@ -14,7 +14,7 @@ pub(crate) fn braces(f: &mut FunctionEmitter, ty: Ty, parts: &[Expr]) -> Result<
     let refs: Vec<&Expr> = parts.iter().collect();
     // Braces in braces need no type.
     let texts: Vec<&str> = parts.iter().map(|p| p.text.as_str()).collect();
-    let list = if texts.is_empty() { "0".to_string() } else { texts.join(", ") };
+    let list = texts.join(", ");
     let is_wrapped = matches!(f.e.module.types.kind(ty), TyKind::Array(..) | TyKind::Vector(..));
     let text = if is_wrapped && !texts.is_empty() { format!("{{{{{list}}}}}") } else { format!("{{{list}}}") };
     Ok(Expr::atom(text).form(Form::Braces(name)).of(&refs))
@@ -44,9 +44,9 @@ pub(crate) fn build(f: &mut FunctionEmitter, ty: Ty, args: &[Value]) -> Result<E
 pub(crate) fn splat(f: &mut FunctionEmitter, ty: Ty, arg: Value) -> Result<Expr> {
     let n = f.e.module.types.n_parts(ty).unwrap_or(0);
     let elem = part(f, arg)?;
-    if matches!(elem.text.as_str(), "0" | "{0}" | "0.0" | "0.0f" | "false") {
+    if matches!(elem.text.as_str(), "0" | "{}" | "0.0" | "0.0f" | "false") {
         let name = f.type_name(ty)?;
-        return Ok(Expr::atom("{0}").form(Form::Braces(name)));
+        return Ok(Expr::atom("{}").form(Form::Braces(name)));
     }
     if n <= 4 && elem.vars.is_empty() && !elem.must && !elem.reads {
         return braces(f, ty, &vec![elem; n as usize]);
@@ -139,7 +139,7 @@ pub(crate) fn insert(f: &mut FunctionEmitter, result: Value, args: &[Value]) -> 
 /// The address of a part of what an address leads to.
 pub(crate) fn lea(f: &mut FunctionEmitter, args: &[Value]) -> Result<Expr> {
     let pointee = f.pointee(args[0])?;
-    let base = f.raw(args[0])?;
+    let base = f.address(args[0])?;
     let types = &f.e.module.types;
     let form = |ty: Ty| if matches!(types.kind(ty), TyKind::Array(..)) { Form::ArrayPlace } else { Form::Place };
     match types.kind(pointee).clone() {
@@ -188,7 +188,7 @@ pub(crate) fn lea(f: &mut FunctionEmitter, args: &[Value]) -> Result<Expr> {
 
 /// The place that an address leads to, as an expression of what is there.
 pub(crate) fn place(f: &mut FunctionEmitter, ptr: Value, ty: Ty) -> Result<Expr> {
-    let e = f.raw(ptr)?;
+    let e = f.address(ptr)?;
     Ok(match e.form {
         Form::Place | Form::ArrayPlace => e.form(Form::Value),
         _ => {

@@ -1,11 +1,11 @@
 //! Memory: loads, stores, allocation, prefetches.
 
 use super::aggregates::{is_packed, place};
+use crate::Result;
 use crate::expr::{Expr, Form, apply};
 use crate::function::FunctionEmitter;
 use crate::nodes::Node;
 use crate::print::initializer;
-use crate::{Result, bug};
 use nyala_flat::{InstOp, Value};
 use nyala_ir::{Ty, TyKind, layout};
 
@@ -96,16 +96,9 @@ pub(crate) fn alloc(f: &mut FunctionEmitter, result: Value, n: Value, op: InstOp
     if f.e.dialect.spaces.len() > 1 {
         return Err(f.limitation("memory from the heap".into()));
     }
-    let e = Expr::atom(format!("{name}({}, {size}{more})", n.text)).of(&[&n]);
-    let e = Expr { must: true, ..e };
-    if result_is_unused(f, result) {
-        return Err(bug("an allocation that nobody uses"));
-    }
-    f.define(result, e, op)
-}
-
-fn result_is_unused(f: &FunctionEmitter, result: Value) -> bool {
-    f.n_uses(result) == 0
+    let ty = f.type_name(f.ty(result))?;
+    let memory = Expr::atom(format!("{name}({}, {size}{more})", n.text)).of(&[&n]);
+    f.define(result, Expr { must: true, ..crate::expr::cast(&ty, &memory) }, op)
 }
 
 pub(crate) fn prefetch(f: &mut FunctionEmitter, args: &[Value]) -> Result<()> {

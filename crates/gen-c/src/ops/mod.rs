@@ -7,14 +7,15 @@ mod lanes;
 pub(crate) mod math;
 mod memory;
 pub(crate) mod numbers;
+pub(crate) mod vectors;
 
 use crate::dialect::Atomics;
 use crate::emit::Emitter;
 use crate::expr::{Expr, Prec, binary};
 use crate::function::FunctionEmitter;
 use crate::{Result, bug};
-use nyala_flat::{Inst, InstOp, Value};
-use nyala_ir::{Op, Prim, TyKind};
+use nyala_flat::{Inst, Value};
+use nyala_ir::{Op, Prim};
 
 /// Writes an operation: defines its result, or adds its statement.
 pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
@@ -253,13 +254,13 @@ impl FunctionEmitter<'_, '_> {
         d
     }
 
-    /// Whether a type is an array, whose address is that of its first element.
-    pub fn is_array(&self, ty: nyala_ir::Ty) -> bool {
-        matches!(self.e.module.types.kind(ty), TyKind::Array(..))
-    }
-
-    /// Whether a value comes of this operation.
-    pub fn is_op(&self, op: InstOp, of: Op) -> bool {
-        op == InstOp::Op(of)
+    /// An address that is followed. The address of nothing gets its type.
+    pub fn address(&mut self, ptr: Value) -> Result<Expr> {
+        let e = self.raw(ptr)?;
+        if e.text != self.e.dialect.null {
+            return Ok(e);
+        }
+        let ty = self.type_name(self.ty(ptr))?;
+        Ok(crate::expr::cast(&ty, &e))
     }
 }

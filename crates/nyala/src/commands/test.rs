@@ -21,7 +21,8 @@ pub struct Test {
     /// Only tests with this text in their name or file
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Only this engine: interp, "no-pe -O0", "no-pe -O3", -O0, -O3
+    /// Only this engine: interp, "no-pe -O0", "no-pe -O3", -O0, -O3, c. The last one, C text compiled by the system's C
+    /// compiler, runs only if it is named
     #[arg(long, value_name = "NAME", value_parser = parse_engine, allow_hyphen_values = true)]
     engine: Option<Engine>,
     /// Seconds that a test may take under one engine
@@ -168,7 +169,12 @@ impl Test {
     /// What is wrong in a file.
     fn run_file(&self, file: &File) -> Vec<Failure> {
         let mut failures = Vec::new();
-        for engine in ENGINES.iter().filter(|e| self.engine.is_none_or(|only| only.name == e.name)) {
+        // An engine that needs other programs runs if it is named.
+        let wanted = |e: &&Engine| match self.engine {
+            Some(only) => only.name == e.name,
+            None => e.back_end.needs.is_none(),
+        };
+        for engine in ENGINES.iter().filter(wanted) {
             let mut first = 0;
             while let Some(step) = file.wanted.iter().skip(first).position(|w| *w) {
                 first += step;
@@ -312,7 +318,8 @@ fn group(failures: &[&Failure]) -> Vec<String> {
         }
     }
     let indent = |text: &str| text.lines().map(|l| format!("    {l}")).collect::<Vec<_>>().join("\n");
-    let engines = |e: &[&str]| if e.len() == ENGINES.len() { "every engine".into() } else { e.join(", ") };
+    let n_engines = ENGINES.iter().filter(|e| e.back_end.needs.is_none()).count();
+    let engines = |e: &[&str]| if e.len() == n_engines { "every engine".into() } else { e.join(", ") };
     groups.iter().map(|(e, text)| format!("{}\n{}", engines(e), indent(text))).collect()
 }
 

@@ -2,11 +2,11 @@
 //! slots. All others are jumps. Environments that are not passed on are known ([`Frames`]); addresses converted to
 //! numbers are followed, too.
 
+use crate::analysis::Cfg;
+use crate::counts::Frames;
+use crate::escape::{Escapes, Fate};
+use crate::{Args, Callee, Func, Function, InstOp, Module, Terminator, Value, VectorOp};
 use nyala_base::Id;
-use nyala_flat::analysis::Cfg;
-use nyala_flat::counts::Frames;
-use nyala_flat::escape::{Escapes, Fate};
-use nyala_flat::{Args, Callee, Func, Function, InstOp, Module, Terminator, Value, VectorOp};
 use nyala_ir::{Op, Ty, TyKind, Types};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -25,7 +25,7 @@ struct Finder<'m> {
 }
 
 /// For each block whether its terminator is a tail call that must keep the frame.
-pub(crate) fn blocks_that_keep_frames(
+pub fn blocks_that_keep_frames(
     module: &Module,
     escapes: &mut Escapes,
     frames: &mut Frames,
@@ -34,7 +34,7 @@ pub(crate) fn blocks_that_keep_frames(
 ) -> Vec<bool> {
     let function = module.func(func);
     let is_slot = |op| op == InstOp::Op(Op::Slot);
-    let has_tail_call = |b: &nyala_flat::BlockData| matches!(b.term, Terminator::TailCall { .. });
+    let has_tail_call = |b: &crate::BlockData| matches!(b.term, Terminator::TailCall { .. });
     if !function.blocks.iter().any(|b| b.insts.iter().any(|i| is_slot(i.op)))
         || !function.blocks.iter().any(has_tail_call)
     {
