@@ -194,7 +194,7 @@ pub struct Inst {
 }
 
 /// The operation of an [`Inst`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum InstOp {
     /// An operation of the graph, without its `mem` operand and result.
     Op(Op),

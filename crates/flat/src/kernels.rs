@@ -38,6 +38,7 @@
 mod block;
 mod captures;
 mod inline;
+mod panics;
 mod phases;
 pub mod spaces;
 mod split;

@@ -149,7 +149,7 @@ pub unsafe extern "C" fn anydsl_copy(
 /// Waits until the device has finished all its work.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_synchronize(device: i32) {
-    or_exit("anydsl_synchronize", Device::find(device).and_then(|d| d.platform.synchronize(d.number)));
+    or_exit("anydsl_synchronize", Device::find(device).and_then(Device::synchronize));
 }
 
 /// Allocates memory aligned to a power of two; null if there is none.

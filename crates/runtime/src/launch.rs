@@ -1,11 +1,12 @@
 //! Launches of kernels on the host. Compiled code has one function for a range of blocks; the blocks run in parallel, each
 //! on one thread (`flat`, `kernels.rs`).
 
-use crate::platforms::{Arg, Device, Error, Launch, NAMES, add_kernel_time};
+use crate::platforms::{Arg, Device, Error, Launch, Memory, NAMES, add_kernel_time};
 use crate::print::nyala_flush;
 use crate::system::{fail, nyala_exit, nyala_time_ns};
 use crate::threads::{LoopBody, nyala_parallel};
 use std::ffi::{CStr, c_char, c_void};
+use std::sync::{Mutex, PoisonError};
 
 /// # Safety
 /// `name` is null or points to bytes that end with a zero byte.
@@ -38,7 +39,77 @@ pub struct Kernel {
     /// Of each argument its offset in the environment, its size in bytes, and its kind: 0 for a number, 1 for an address, 2
     /// for an aggregate.
     table: *const [u32; 3],
+    /// Place and text of each panic, or null; texts end with a zero byte.
+    panics: *const [*const c_char; 2],
     n_args: u64,
+    n_panics: u64,
+}
+
+/// A kernel that may have noted a panic: the address of its note on the device.
+struct Notes {
+    platform: i32,
+    device: i32,
+    kernel: usize,
+    address: usize,
+    /// Whether it was launched since somebody waited for the device.
+    is_used: bool,
+}
+
+/// Notes of all kernels that may panic and were launched.
+static NOTES: Mutex<Vec<Notes>> = Mutex::new(Vec::new());
+
+/// A note: the number of the panic, from 1; the block and the work item in it.
+type Note = [i32; 7];
+
+/// The address where a kernel notes a panic, for one launch.
+fn notes(device: Device, (platform, number): (i32, i32), kernel: *const Kernel) -> Result<*mut c_void, Error> {
+    let mut all = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_it = |n: &&mut Notes| (n.platform, n.device, n.kernel) == (platform, number, kernel as usize);
+    if let Some(found) = all.iter_mut().find(is_it) {
+        found.is_used = true;
+        return Ok(found.address as *mut c_void);
+    }
+    let address = device.platform.alloc(device.number, size_of::<Note>(), Memory::Device)?;
+    let none: Note = [0; 7];
+    // SAFETY: the memory was just allocated.
+    unsafe { device.platform.write(device.number, address, (&raw const none).cast(), size_of::<Note>())? };
+    let kernel = kernel as usize;
+    all.push(Notes { platform, device: number, kernel, address: address as usize, is_used: true });
+    Ok(address)
+}
+
+/// Ends the process if a kernel of a device has noted a panic. All kernels of the device have ended.
+pub(crate) fn look_for_panics(device: Device, (platform, number): (i32, i32)) -> Result<(), Error> {
+    let mut all = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
+    for notes in all.iter_mut().filter(|n| n.is_used && (n.platform, n.device) == (platform, number)) {
+        notes.is_used = false;
+        let mut note: Note = [0; 7];
+        // SAFETY: the memory is the note's, and the host's variable has its size.
+        unsafe {
+            let (to, from) = ((&raw mut note).cast(), notes.address as *const c_void);
+            device.platform.read(device.number, to, from, size_of::<Note>())?;
+        }
+        let [panic, place @ ..] = note;
+        if panic <= 0 {
+            continue;
+        }
+        // SAFETY: the kernel's descriptor is a static of the program, and has as many panics.
+        let (what, name) = unsafe {
+            let kernel = &*(notes.kernel as *const Kernel);
+            let [at, said] = match panic as u64 <= kernel.n_panics {
+                true => *kernel.panics.add(panic as usize - 1),
+                false => [std::ptr::null(); 2],
+            };
+            let at = if at.is_null() { String::new() } else { format!(" at {}", text(at)) };
+            (format!("panic{at}: {}", text(said)), String::from_utf8_lossy(bytes(kernel.name)))
+        };
+        nyala_flush();
+        let [bx, by, bz, x, y, z] = place;
+        eprintln!("{what}, in kernel `{name}`, work item ({x}, {y}, {z}) of block ({bx}, {by}, {bz})");
+        // SAFETY: ends the process.
+        unsafe { libc::abort() }
+    }
+    Ok(())
 }
 
 /// # Safety
@@ -78,7 +149,7 @@ unsafe fn launch(
     name: &str,
     env: *const c_void,
 ) -> Result<(), Error> {
-    let device = Device::find(platform | device << 4)?;
+    let (number, device) = (device, Device::find(platform | device << 4)?);
     // SAFETY: the caller's promise.
     unsafe {
         let numbers = env.cast::<[i32; 6]>().read();
@@ -92,17 +163,18 @@ unsafe fn launch(
         };
         let arg = |&[offset, size, kind]: &[u32; 3]| {
             let at = env.cast::<u8>().add(offset as usize);
-            match kind {
+            Ok(match kind {
                 1 => Arg::Address(at.cast::<*mut c_void>().read_unaligned()),
+                3 => Arg::Address(notes(device, (platform, number), kernel)?),
                 _ => Arg::Value(std::slice::from_raw_parts(at, size as usize)),
-            }
+            })
         };
         let launch = Launch {
             code: bytes((*kernel).code),
             kernel: name,
             blocks: blocks.map(|n| n as usize),
             block: [numbers[3], numbers[4], numbers[5]].map(|n| n as usize),
-            args: table.iter().map(arg).collect(),
+            args: table.iter().map(arg).collect::<Result<_, Error>>()?,
         };
         device.platform.launch(device.number, &launch)
     }

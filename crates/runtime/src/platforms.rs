@@ -116,7 +116,8 @@ fn by_number(number: usize) -> Option<&'static dyn Platform> {
 pub(crate) struct Device {
     pub platform: &'static dyn Platform,
     pub number: usize,
-    is_host: bool,
+    /// Its platform's number.
+    kind: i32,
 }
 
 impl Device {
@@ -133,13 +134,23 @@ impl Device {
         let n =
             found.n_devices().map_err(|why| format!("platform {platform}, {name}, is not there ({asked}): {why}"))?;
         match usize::try_from(number) {
-            Ok(number) if number < n => Ok(Device { platform: found, number, is_host: platform == 0 }),
+            Ok(number) if number < n => Ok(Device { platform: found, number, kind: platform as i32 }),
             _ => {
                 let last = n.saturating_sub(1);
                 let devices = if n == 1 { "only device 0".into() } else { format!("only devices 0 to {last}") };
                 Err(format!("platform {platform}, {name}, has no device {number}, {devices}"))
             }
         }
+    }
+
+    /// Waits for all kernels of the device. Ends the process if one has panicked.
+    pub fn synchronize(self) -> Result<(), Error> {
+        self.platform.synchronize(self.number)?;
+        self.look_for_panics()
+    }
+
+    fn look_for_panics(self) -> Result<(), Error> {
+        crate::launch::look_for_panics(self, (self.kind, self.number as i32))
     }
 
     /// Copies between any two devices.
@@ -155,13 +166,16 @@ impl Device {
     ) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         unsafe {
-            match (self.is_host, to_device.is_host) {
+            match (self.kind == 0, to_device.kind == 0) {
                 (true, true) => {
                     to.cast::<u8>().copy_from(from.cast(), size);
                     Ok(())
                 }
                 (true, false) => to_device.platform.write(to_device.number, to, from, size),
-                (false, true) => self.platform.read(self.number, to, from, size),
+                (false, true) => {
+                    self.platform.read(self.number, to, from, size)?;
+                    self.look_for_panics()
+                }
                 (false, false) => {
                     // By way of the host, a piece at a time.
                     let mut piece = vec![0u8; size.min(1 << 24)];

@@ -3,6 +3,60 @@
 mod common;
 
 use common::{Folder, nyala, stderr};
+use std::path::Path;
+
+/// Programs written against files like AnyDSL's platform files, which are given on the command line, without the prelude.
+#[test]
+fn accelerators_are_records_of_platform_files() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/device/accelerators");
+    let expected = "568 572 576 580 584 568 572 576 \n29500 22156\n58.5 2 59.5 139 48 701\n";
+    for platform in ["cuda", "opencl"] {
+        for options in [&["--engine", "interp"][..], &["--device", "host"], &["--device", "host", "--no-pe", "-O0"]] {
+            let mut args: Vec<std::ffi::OsString> = ["run", "--no-prelude"].map(Into::into).into();
+            args.extend(options.iter().map(Into::into));
+            for file in ["intrinsics", "runtime", platform, "program"] {
+                args.push(folder.join(format!("{file}.impala")).into());
+            }
+            let args: Vec<&std::ffi::OsStr> = args.iter().map(|a| &**a).collect();
+            let output = nyala(&args, 60);
+            assert_eq!(
+                String::from_utf8_lossy(&output.stdout),
+                expected,
+                "{platform} {options:?}: {}",
+                stderr(&output)
+            );
+        }
+    }
+}
+
+/// A kernel for a device that panics; whether there is a device, and what a run says.
+#[test]
+fn panics_in_kernels_are_reported_when_the_program_waits() {
+    let doctor = nyala(&["doctor".as_ref()], 60);
+    let has_opencl =
+        String::from_utf8_lossy(&doctor.stdout).lines().any(|l| l.starts_with("works") && l.contains("OpenCL"));
+    if !has_opencl {
+        eprintln!("skipped: no device of OpenCL is there");
+        return;
+    }
+    let folder = Folder::new("kernel-panics");
+    let text = "extern \"thorin\" { fn opencl(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }\n\
+        extern \"device\" { fn get_global_id(u32) -> u64; }\n\
+        extern \"C\" { fn anydsl_alloc(i32, i64) -> &mut [i8]; fn anydsl_synchronize(i32) -> (); }\n\
+        fn look(a: &mut [i32], i: i32) -> i32 { assert(i != 37); a(i) }\n\
+        fn main() -> () {\n\
+            let a = anydsl_alloc(2, 400i64) as &mut [i32];\n\
+            for opencl(0, (100, 1, 1), (10, 1, 1)) { let i = get_global_id(0u) as i32; a(i) = i; a(i) = look(a, i) + 1; }\n\
+            print_string(\"launched\");\n\
+            anydsl_synchronize(2);\n\
+            print_string(\"not reached\");\n\
+        }\n";
+    let program = folder.write("panics.impala", text);
+    let output = nyala(&["run".as_ref(), program.as_os_str()], 60);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "launched");
+    let message = "panics.impala:4:41: assertion failed: `i != 37`, in kernel `main_kernel`, work item (7, 0, 0) of block (3, 0, 0)";
+    assert!(stderr(&output).contains(message), "{}", stderr(&output));
+}
 
 #[test]
 fn lanes_whose_number_nobody_knows_cannot_exchange_values() {

@@ -5,7 +5,7 @@
 //! ```text
 //! launch "opencl"(0, n, 1, 1, 64, 1, 1, a, p)          with a: &[f32], p: struct { x: f32, on: bool }
 //!
-//! host:    global kernel = { code, "main_kernel", "blur.impala:7:5", 3, table }
+//! host:    global kernel = { code, "main_kernel", "blur.impala:7:5", table, panics, 3, 0 }
 //!          global table = [24, 8, 1,  32, 4, 0,  36, 1, 0]              offset, size, kind of each argument
 //!          env = slot (i32, i32, i32, i32, i32, i32, &[f32], f32, bool)
 //!          call nyala_launch_device(2, 0, kernel, env)
@@ -14,12 +14,14 @@
 //!
 //! - Aggregates that a kernel takes are passed as their parts, so that no device needs to know their layout; large ones
 //!   without addresses are passed as they are.
+//! - A panic is noted in memory of the runtime ([`panics`](super::panics)).
 //! - A variable of the host that a kernel captures is copied: the kernel has a variable of its own, with the value at the
 //!   launch ([`captures`](super::captures)).
 //! - Launches of one kernel with blocks of the same known size share it.
 //! - The device module is laid out like the host's: addresses in memory have eight bytes.
 
 use super::inline::{answer, fresh_entry, inline_where};
+use super::panics::{Panic, is_panic, note_panics};
 use super::{Key, N_SIZES, called, lane_op, refuse, runtime_func, text};
 use crate::data::*;
 use crate::promote::promote_slots_of;
@@ -40,6 +42,8 @@ enum Kind {
     Number = 0,
     Address = 1,
     Aggregate = 2,
+    /// The address of the runtime's memory for a note of a panic.
+    Notes = 3,
 }
 
 /// The kernels for devices that are made so far, in the host's module.
@@ -51,6 +55,8 @@ pub(super) struct Split {
     /// Launches by platform: the global that names the place, the place, the kernel.
     launches: FxHashMap<u32, Vec<(GlobalId, Span, Func)>>,
     symbols: FxHashSet<String>,
+    /// Kernels that may panic: where, with which text.
+    panics: FxHashMap<Func, Vec<Panic>>,
 }
 
 impl Split {
@@ -90,7 +96,8 @@ impl Split {
         };
         let place = bytes(module, "place", &[]);
         self.launches.entry(platform).or_default().push((place, inst.span, made));
-        call_runtime(module, (func, b), inst, copied, (made, code, place));
+        let panics = self.panics.get(&made).map_or(&[][..], |p| p);
+        call_runtime(module, (func, b), inst, copied, (made, code, place), panics);
     }
 
     /// A copy of a kernel that takes leaves only. `None` if it is not supported; the reasons are in `diagnostics`.
@@ -104,14 +111,18 @@ impl Split {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Func> {
         let mut function = module.func(key.kernel).clone();
-        // Memory of a block belongs to the kernel in most languages of devices.
-        let reserves = |module: &Module, inst: &Inst| lane_op(module, inst).is_some_and(|(op, _)| op == LaneOp::Shared);
+        // Memory of a block belongs to the kernel in most languages of devices; a panic ends the kernel.
+        let reserves = |module: &Module, inst: &Inst| {
+            lane_op(module, inst).is_some_and(|(op, _)| op == LaneOp::Shared) || is_panic(module, inst)
+        };
         inline_where(module, key.kernel, &mut function, span, &reserves, diagnostics)?;
         fresh_entry(&mut function);
         let params = std::mem::take(&mut function.blocks[0].params);
         let mut insts = Vec::new();
         let mut leaves = Vec::new();
         let mut names = names.into_iter();
+        let panicking: FxHashSet<InstOp> =
+            function.blocks.iter().flat_map(|b| &b.insts).filter(|inst| is_panic(module, inst)).map(|i| i.op).collect();
         for (&param, &is_copied) in params.iter().zip(copied) {
             let name = match function.name(param) {
                 "" => names.next().unwrap_or_default(),
@@ -138,8 +149,12 @@ impl Split {
                 push(Op::Store, &[param, made], None);
             } else {
                 renames(&mut function, param, made);
+                take_as_used(&module.types, &mut function, made);
             }
         }
+        let noted = note_panics(&mut module.types, &mut function, &|inst| panicking.contains(&inst.op));
+        let (fault, panics) = noted.unzip();
+        leaves.extend(fault);
         function.params = leaves.iter().map(|&v| function.ty(v)).collect();
         function.blocks[0].params = leaves;
         insts.append(&mut function.blocks[0].insts);
@@ -155,7 +170,9 @@ impl Split {
         promote_slots_of(&mut module.types, &mut function);
         simplify_function(&module.types, &mut function);
         module.funcs.push(function);
-        Some(Func::from_idx(module.funcs.len() - 1))
+        let kernel = Func::from_idx(module.funcs.len() - 1);
+        self.panics.extend(panics.map(|panics| (kernel, panics)));
+        Some(kernel)
     }
 
     /// Moves the kernels into modules of their own.
@@ -204,6 +221,40 @@ fn name_of_value(function: &Function, value: Value) -> String {
         }
     }
     function.name(value).to_string()
+}
+
+/// Gives a new parameter the only type as which its address is used, in place of the one that it has on the host.
+fn take_as_used(types: &Types, function: &mut Function, param: Value) {
+    if !matches!(types.kind(function.ty(param)), TyKind::Ptr { .. }) {
+        return;
+    }
+    let mut used: Option<Ty> = None;
+    for block in &function.blocks {
+        for inst in block.insts.iter().filter(|inst| inst.args.contains(&param)) {
+            let ty = inst.result.map(|r| function.ty(r)).filter(|_| inst.op == InstOp::Op(Op::Bitcast));
+            let is_same = ty.is_some_and(|ty| used.is_none_or(|u| u == ty));
+            if !is_same || !ty.is_some_and(|ty| matches!(types.kind(ty), TyKind::Ptr { .. })) {
+                return;
+            }
+            used = ty;
+        }
+        let mut in_terminator = false;
+        block.term.for_each_use(|v| in_terminator |= v == param);
+        if in_terminator {
+            return;
+        }
+    }
+    let Some(ty) = used else { return };
+    function.values[param.idx()].ty = ty;
+    let mut converted = Vec::new();
+    for block in &mut function.blocks {
+        block.insts.retain(|inst| {
+            let is_conversion = inst.args.contains(&param);
+            converted.extend(inst.result.filter(|_| is_conversion));
+            !is_conversion
+        });
+    }
+    converted.into_iter().for_each(|v| renames(function, v, param));
 }
 
 /// Lets a function ask for the numbers of its work item once, at its entry. Extents of a block that are known are
@@ -392,6 +443,7 @@ fn call_runtime(
     inst: &Inst,
     copied: &[bool],
     (kernel, code, place): (Func, GlobalId, GlobalId),
+    panics: &[Panic],
 ) {
     let InstOp::Launch(_, platform) = inst.op else { return };
     let (i32, unit) = (module.types.i32(), module.types.unit());
@@ -405,12 +457,16 @@ fn call_runtime(
         let value = if is_copied { fb.load(arg).unwrap_or(arg) } else { arg };
         take_apart(&mut fb, value, &mut values);
     }
+    if !panics.is_empty() {
+        // The runtime has memory for notes of panics.
+        values.push(fb.function.constant(Const::Bits(0), env_ptr));
+    }
     let tys: Vec<Ty> = values.iter().map(|&v| fb.function.ty(v)).collect();
     let env_ty = fb.types.tuple(&tys);
     let env = fb.slot(env_ty, "launch");
     store_env(&mut fb, env, &values, &tys);
     let env = fb.op(Op::Bitcast, &[env], env_ptr);
-    let descriptor = descriptor(module, env_ty, &tys, (kernel, code, place));
+    let descriptor = descriptor(module, env_ty, &tys, (kernel, code, place), panics);
     let mut fb = FunctionBuilder::new(module, func);
     fb.switch_to(Block::from_idx(b));
     fb.span = inst.span;
@@ -427,6 +483,7 @@ fn descriptor(
     env_ty: Ty,
     tys: &[Ty],
     (kernel, code, place): (Func, GlobalId, GlobalId),
+    panics: &[Panic],
 ) -> (GlobalId, Ty) {
     let symbol = module.func(kernel).symbol().unwrap_or_default().to_string();
     let name = bytes(module, "name", symbol.as_bytes());
@@ -434,6 +491,7 @@ fn descriptor(
     let mut table = Vec::new();
     for (i, &ty) in tys.iter().enumerate().skip(N_SIZES) {
         let kind = match types.kind(ty) {
+            _ if !panics.is_empty() && i + 1 == tys.len() => Kind::Notes,
             TyKind::Ptr { .. } => Kind::Address,
             TyKind::Prim(_) | TyKind::Vector(..) => Kind::Number,
             _ => Kind::Aggregate,
@@ -448,9 +506,16 @@ fn descriptor(
     let table = Global { name: "table".into(), ty: table_ty, mutable: false, space: 0, init: Init::Parts(table) };
     let table = module.add_global(table);
     let ptr = module.types.ptr(unit);
-    let ty = module.types.tuple(&[ptr, ptr, ptr, ptr, u64]);
-    let addresses = [code, name, place, table].map(|g| Init::Global(g, 0));
-    let init = Init::Parts(addresses.into_iter().chain([Init::Bits(n_args)]).collect());
+    let text = |text: &Option<GlobalId>| text.map_or(Init::Bits(0), |g| Init::Global(g, 0));
+    let texts: Vec<Init> = panics.iter().flatten().map(text).collect();
+    let n_panics = panics.len() as u64;
+    let texts_ty = module.types.array(ptr, texts.len() as u64);
+    let texts = Global { name: "panics".into(), ty: texts_ty, mutable: false, space: 0, init: Init::Parts(texts) };
+    let texts = module.add_global(texts);
+    let ty = module.types.tuple(&[ptr, ptr, ptr, ptr, ptr, u64, u64]);
+    let addresses = [code, name, place, table, texts].map(|g| Init::Global(g, 0));
+    let counts = [n_args, n_panics].map(Init::Bits);
+    let init = Init::Parts(addresses.into_iter().chain(counts).collect());
     (module.add_global(Global { name: "kernel".into(), ty, mutable: false, space: 0, init }), ty)
 }
 
