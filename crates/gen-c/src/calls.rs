@@ -90,9 +90,9 @@ pub(crate) fn call(f: &mut FunctionEmitter, inst: &Inst) -> Result<()> {
         && let Linkage::Foreign(symbol) = &f.e.module.func(func).linkage
         && let Some((op, scope)) = LaneOp::of_symbol(symbol)
     {
-        return match f.e.dialect.kernel {
-            "" => lane_operation(f, op, inst, result),
-            _ => crate::opencl::lanes(f, (op, scope), inst, result),
+        return match f.e.dialect.kernels {
+            None => lane_operation(f, op, inst, result),
+            Some(kernels) => crate::devices::lanes(f, &kernels, (op, scope), inst, result),
         };
     }
     let ty = f.ty(result);

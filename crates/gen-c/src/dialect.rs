@@ -1,7 +1,7 @@
 //! Members of the C family, as data: how each spells types, literals, qualifiers and functions, and what it lacks. The
 //! emitter is the same for all of them, and asks the table.
 
-use nyala_ir::{Op, Prim, WorkItem};
+use nyala_ir::{LaneOp, Op, Prim, Scope, WorkItem};
 
 /// A language of the C family.
 #[derive(Clone, Debug)]
@@ -10,6 +10,8 @@ pub struct Dialect {
     pub name: &'static str,
     /// Lines before everything else.
     pub prologue: &'static str,
+    /// Lines before these, as the text needs them.
+    pub extensions: fn(&str) -> String,
     /// Names of the primitive types.
     pub prims: &'static [(Prim, &'static str)],
     /// Ends of integer literals, by type; none where a plain literal has the right type.
@@ -24,12 +26,10 @@ pub struct Dialect {
     pub internal: &'static str,
     /// The same for a small function that is to be inlined.
     pub inline: &'static str,
-    /// What begins the definition of a kernel; empty if there are none.
-    pub kernel: &'static str,
+    /// What kernels have; `None` if there are none.
+    pub kernels: Option<Kernels>,
     /// Expressions for the numbers of a work item, on each axis.
     pub work_items: &'static [(WorkItem, [&'static str; 3])],
-    /// The statement where the work items of a block wait for each other; empty if there is none.
-    pub barrier: &'static str,
     /// The qualifier of a pointer that no other one overlaps; empty if there is none.
     pub restrict: &'static str,
     /// Names of math functions in single and in double precision; an operation that is missing is a limitation.
@@ -71,8 +71,6 @@ pub struct Features {
     pub double: bool,
     /// Floats of 16 bits.
     pub half: bool,
-    /// What atomic operations are made of.
-    pub atomics: Atomics,
     /// GCC's `__builtin_…` functions, and C's `memcpy`.
     pub builtins: bool,
     /// Jumps past the declaration of a variable with a value, which C++ forbids.
@@ -81,14 +79,29 @@ pub struct Features {
     pub symbols: bool,
 }
 
-/// Functions for atomic operations.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Atomics {
-    /// GCC's `__atomic_…`.
-    Gcc,
-    /// OpenCL's `atomic_…` and `atom_…`.
-    OpenCl,
+/// What kernels have that other programs do not.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernels {
+    /// What begins the definition of a kernel.
+    pub kernel: &'static str,
+    /// What says the extents of a block, where they are known.
+    pub bounds: fn([u32; 3]) -> String,
+    /// What begins the declaration of memory of the block.
+    pub shared: &'static str,
+    /// The statement before and after which memory is written and read as the program says.
+    pub fence: &'static str,
+    /// Operations among work items, with `{0}` and `{1}` for their arguments; one that is missing is a limitation.
+    pub lanes: &'static [(LaneOp, Scope, &'static str)],
+    /// Expressions for the place of the work item in the grid, on each axis.
+    pub global_ids: [&'static str; 3],
+    /// The qualifier of what their addresses point to, besides its space.
+    pub atomic_place: &'static str,
+    /// Functions for atomic operations; others are made of `cmpxchg`.
+    pub atomics: &'static [Atomic],
 }
+
+/// An operation of [`ATOMICS`](nyala_ir::scalar::ATOMICS), or `cmpxchg`, the type on which the function works, its name.
+pub type Atomic = (&'static str, Prim, &'static str);
 
 /// How the bits of a value are read as another type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -152,6 +165,7 @@ impl Dialect {
 /// C11 with the extensions that GCC and Clang share.
 pub const C: Dialect = Dialect {
     name: "C",
+    extensions: |_| String::new(),
     prologue: "\
 #include <math.h>
 #include <signal.h>
@@ -180,9 +194,8 @@ pub const C: Dialect = Dialect {
     spaces: &[],
     internal: "static ",
     inline: "static inline ",
-    kernel: "",
+    kernels: None,
     work_items: &[],
-    barrier: "",
     restrict: "restrict",
     math: &[
         (Op::Sqrt, ["sqrtf", "sqrt"]),
@@ -231,7 +244,6 @@ pub const C: Dialect = Dialect {
         long: true,
         double: true,
         half: true,
-        atomics: Atomics::Gcc,
         builtins: true,
         jumps_past_declarations: true,
         symbols: true,

@@ -1,7 +1,7 @@
 //! A module as C text: names, globals, declarations, and the helper functions that the text needs. Functions are written
 //! first; what they turn out to need stands before them.
 
-use crate::dialect::{Atomics, Compound, Dialect};
+use crate::dialect::{Compound, Dialect};
 use crate::expr::{Expr, Form, Prec};
 use crate::function::emit_body;
 use crate::names::Names;
@@ -112,8 +112,7 @@ pub(crate) fn emit(module: &Module, results: FxHashMap<Vec<Ty>, Ty>, dialect: &D
         "" => bodies,
         out => format!("{out}\n{bodies}"),
     };
-    let extensions =
-        if dialect.has.atomics == Atomics::OpenCl { crate::opencl::extensions(&text) } else { String::new() };
+    let extensions = (dialect.extensions)(&text);
     let text = if text.trim_start().is_empty() { String::new() } else { text };
     Ok(format!("{extensions}{}{text}", dialect.prologue))
 }
@@ -191,13 +190,11 @@ impl<'m> Emitter<'m> {
         let function = self.module.func(func);
         let linkage = match &function.linkage {
             Linkage::Exported(_) => "",
-            Linkage::Kernel(_, [0, ..] | [_, 0, _] | [.., 0]) => self.dialect.kernel,
-            Linkage::Kernel(symbol, [x, y, z]) => {
+            Linkage::Kernel(symbol, sizes) => {
+                let kernels = self.dialect.kernels.ok_or_else(|| bug("a kernel in a language without kernels"))?;
+                let bounds = if sizes.contains(&0) { String::new() } else { (kernels.bounds)(*sizes) };
                 let params = params.join(", ");
-                let kernel = self.dialect.kernel;
-                return Ok(format!(
-                    "{kernel}__attribute__((reqd_work_group_size({x}, {y}, {z})))\nvoid {symbol}({params})"
-                ));
+                return Ok(format!("{}{bounds}void {symbol}({params})", kernels.kernel));
             }
             _ => self.dialect.internal,
         };

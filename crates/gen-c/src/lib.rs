@@ -4,6 +4,8 @@
 
 mod aliasing;
 mod calls;
+mod cuda;
+mod devices;
 mod dialect;
 mod emit;
 mod expr;
@@ -18,7 +20,8 @@ mod print;
 mod tail;
 mod types;
 
-pub use dialect::{Atomics, Bits, C, Compound, Dialect, Features};
+pub use cuda::CUDA;
+pub use dialect::{Atomic, Bits, C, Compound, Dialect, Features, Kernels};
 pub use opencl::OPENCL;
 
 use nyala_base::diagnostics::{bug as bugs, limitation as limitations};

@@ -64,6 +64,17 @@ pub(crate) fn opencl(s: &mut Session, module: &Module) -> Result<Vec<u8>, Report
     text.map(String::into_bytes).map_err(|d| s.report(*d))
 }
 
+/// The code of kernels for CUDA.
+pub(crate) fn cuda(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    let text = nyala_gen_c::emit(module, &nyala_gen_c::CUDA, s.options.wrap);
+    text.map(String::into_bytes).map_err(|d| s.report(*d))
+}
+
+/// The kernels for CUDA as CUDA C++.
+pub(crate) fn cuda_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+    s.device_code("cuda")
+}
+
 /// The kernels for OpenCL as OpenCL C.
 pub(crate) fn opencl_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
     s.device_code("opencl")

@@ -85,10 +85,11 @@ const FRONT: &[Stage] = &[
     Stage { name: "flat", about: "flat SSA", text: emit::flat },
     Stage { name: "device", about: "flat SSA of the kernels for devices", text: Session::device_text },
     Stage { name: "opencl", about: "OpenCL C of the kernels for OpenCL", text: emit::opencl_text },
+    Stage { name: "cuda", about: "CUDA C++ of the kernels for CUDA", text: emit::cuda_text },
 ];
 
 /// Stages that are planned.
-pub const LATER: &[&str] = &["cff", "vector", "cuda", "hls", "spirv", "ptx", "amdgpu"];
+pub const LATER: &[&str] = &["cff", "vector", "hls", "spirv", "ptx", "amdgpu"];
 
 /// What a back end makes its results of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,12 +188,20 @@ pub struct DeviceBackEnd {
 }
 
 /// The platforms that code is made for.
-pub const DEVICES: &[DeviceBackEnd] = &[DeviceBackEnd {
-    platform: "opencl",
-    makes: "OpenCL C, which the driver compiles when a kernel is launched first",
-    statics: 4,
-    code: emit::opencl,
-}];
+pub const DEVICES: &[DeviceBackEnd] = &[
+    DeviceBackEnd {
+        platform: "opencl",
+        makes: "OpenCL C, which the driver compiles when a kernel is launched first",
+        statics: 4,
+        code: emit::opencl,
+    },
+    DeviceBackEnd {
+        platform: "cuda",
+        makes: "CUDA C++, which NVRTC compiles when a kernel is launched first",
+        statics: 4,
+        code: emit::cuda,
+    },
+];
 
 /// Stages of `nyala emit`, those of back ends last.
 pub fn stages() -> impl Iterator<Item = &'static Stage> {

@@ -52,7 +52,7 @@ pub(crate) fn math(e: &mut Emitter, op: Op, prim: Prim, args: &[Expr]) -> Result
 }
 
 /// The lesser or greater of two numbers: the other one if one is NaN; of two zeros, -0 is the lesser.
-fn lesser(e: &mut Emitter, op: Op, prim: Prim) -> Result<String> {
+pub(crate) fn lesser(e: &mut Emitter, op: Op, prim: Prim) -> Result<String> {
     let (stem, less) = if op == Op::Fmin { ("min", "<") } else { ("max", ">") };
     e.helper(format!("{stem}_{}", prim.name()), |e, name| {
         let ty = e.types.prim(prim)?;

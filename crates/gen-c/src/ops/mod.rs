@@ -9,7 +9,6 @@ mod memory;
 pub(crate) mod numbers;
 pub(crate) mod vectors;
 
-use crate::dialect::Atomics;
 use crate::emit::Emitter;
 use crate::expr::{Expr, Prec, binary};
 use crate::function::FunctionEmitter;
@@ -24,9 +23,9 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         Op::Store => return memory::store(f, args),
         Op::Slot | Op::Alloc => {}
         Op::Atomic | Op::AtomicLoad | Op::AtomicStore | Op::Cmpxchg | Op::CmpxchgWeak | Op::Fence => {
-            return match f.e.dialect.has.atomics {
-                Atomics::Gcc => atomics::emit(f, op, inst),
-                Atomics::OpenCl => crate::opencl::atomic(f, op, inst),
+            return match f.e.dialect.kernels {
+                None => atomics::emit(f, op, inst),
+                Some(kernels) => crate::devices::atomic(f, &kernels, op, inst),
             };
         }
         Op::Prefetch => return memory::prefetch(f, args),
@@ -41,7 +40,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
     let is_vector = |v: Value| f.e.module.types.as_vector(f.ty(v)).is_some();
     let in_lanes = is_vector(result) || args.iter().any(|&a| is_vector(a));
     let e = match op {
-        Op::Add if let Some(id) = crate::opencl::global_id(f, result) => id,
+        Op::Add if let Some(id) = crate::devices::global_id(f, result) => id,
         Op::Slot => {
             let pointee = f.pointee(result)?;
             return f.slot(result, pointee);

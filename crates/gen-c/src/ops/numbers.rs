@@ -6,6 +6,7 @@ use crate::emit::Emitter;
 use crate::expr::{Expr, Form, Prec, apply, binary, cast};
 use crate::function::Growth;
 use crate::ops::comparison;
+use nyala_base::Span;
 use nyala_ir::{Op, Prim};
 
 /// The unsigned type of equal width.
@@ -226,10 +227,17 @@ pub(crate) fn count(e: &mut Emitter, op: Op, prim: Prim, x: &Expr) -> Result<Exp
         let bits = prim.bits();
         let (suffix, wide) = if bits == 64 { ("ll", 64) } else { ("", 32) };
         let counted = match op {
-            Op::Popcount if !e.dialect.has.builtins => "popcount(u)".to_string(),
-            Op::Clz if !e.dialect.has.builtins => "clz(u)".into(),
-            // The zeros below the lowest one become ones, all others zeros.
-            _ if !e.dialect.has.builtins => format!("popcount(({narrow})(~u & (u - 1)))"),
+            _ if !e.dialect.has.builtins => {
+                let width = if bits == 64 { Prim::F64 } else { Prim::F32 };
+                let of = |op: Op| e.dialect.math(op, width).ok_or_else(|| e.lacks(Span::NONE, op.name()));
+                match op {
+                    Op::Clz if bits < 32 => format!("{}((unsigned)u) - {}", of(Op::Clz)?, wide - bits),
+                    Op::Clz => format!("{}(u)", of(Op::Clz)?),
+                    Op::Popcount => format!("{}(u)", of(Op::Popcount)?),
+                    // The zeros below the lowest one become ones, all others zeros.
+                    _ => format!("{}(({narrow})(~u & (u - 1)))", of(Op::Popcount)?),
+                }
+            }
             Op::Popcount => format!("__builtin_popcount{suffix}(u)"),
             Op::Clz if bits < 32 => format!("u == 0 ? {bits} : __builtin_clz(u) - {}", wide - bits),
             Op::Clz => format!("u == 0 ? {bits} : __builtin_clz{suffix}(u)"),

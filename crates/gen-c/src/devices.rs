@@ -1,0 +1,279 @@
+//! What only kernels have: the work item's place in the grid, memory of the block, barriers and exchanges among lanes, and
+//! atomic operations by the language's own functions. Separate from the emitter; the words come from the dialect
+//! ([`Kernels`]).
+
+use crate::dialect::{Atomic, Kernels};
+use crate::expr::{Expr, Prec, apply};
+use crate::function::FunctionEmitter;
+use crate::ops::casts::reader;
+use crate::{Result, bug};
+use nyala_flat::{Inst, InstOp, Linkage, Value};
+use nyala_ir::scalar::{ATOMICS, ORDERS};
+use nyala_ir::{LaneOp, Op, Prim, Scope, TyKind, WorkItem, layout};
+
+/// The number of the work item in the grid, where a value is computed from those of its block and its place in that.
+pub(crate) fn global_id(f: &FunctionEmitter, value: Value) -> Option<Expr> {
+    let ids = f.e.dialect.kernels.as_ref()?.global_ids;
+    let operands = |v: Value, op: Op| f.definition(v).filter(|inst| inst.op == InstOp::Op(op)).map(|inst| &inst.args);
+    let number = |v: Value| {
+        let args = operands(v, Op::WorkItem)?;
+        let what = WorkItem::ALL.get(f.function.as_bits(args[0])? as usize)?;
+        Some((*what, f.function.as_bits(args[1])?))
+    };
+    let sum = operands(value, Op::Add)?;
+    let (WorkItem::Thread, axis) = number(sum[1])? else { return None };
+    let product = operands(sum[0], Op::Mul)?;
+    let is_block = number(product[0]) == Some((WorkItem::Block, axis));
+    let is_size = match f.function.as_bits(product[1]) {
+        Some(bits) => {
+            matches!(f.function.linkage, Linkage::Kernel(_, sizes) if u64::from(sizes[axis as usize]) == bits)
+        }
+        None => number(product[1]) == Some((WorkItem::BlockSize, axis)),
+    };
+    (is_block && is_size).then(|| Expr::atom(ids[axis as usize]))
+}
+
+/// Memory of the block, which only a kernel has.
+fn shared(f: &mut FunctionEmitter, kernels: &Kernels, inst: &Inst, result: Value) -> Result<()> {
+    let TyKind::Ptr { pointee, .. } = *f.e.module.types.kind(f.ty(result)) else { return Err(bug("no address")) };
+    let elem = match f.e.module.types.kind(pointee) {
+        TyKind::IndefArray(elem) | TyKind::Array(elem, _) => *elem,
+        _ => pointee,
+    };
+    let size = layout::size_align(&f.e.module.types, elem).map_or(1, |s| s.0).max(1);
+    let Some(bytes) = f.function.as_bits(inst.args[0]) else {
+        return Err(f.limitation("memory of a block whose size is known at run time only".into()));
+    };
+    let declared = f.declared(elem)?;
+    let wanted = f.function.name(result).to_string();
+    let name = f.local_name(if wanted.is_empty() { "shared" } else { &wanted });
+    f.declare(format!("{}{declared}{name}[{}];", kernels.shared, bytes / size));
+    f.set(result, Expr::atom(name));
+    Ok(())
+}
+
+/// An operation among the work items of a block or subgroup.
+pub(crate) fn lanes(
+    f: &mut FunctionEmitter,
+    kernels: &Kernels,
+    (op, scope): (LaneOp, Scope),
+    inst: &Inst,
+    result: Value,
+) -> Result<()> {
+    if op == LaneOp::Shared {
+        return shared(f, kernels, inst, result);
+    }
+    let Some((.., template)) = kernels.lanes.iter().find(|l| (l.0, l.1) == (op, scope)) else {
+        let among = if scope == Scope::Block { "the work items of a block" } else { "the lanes of a subgroup" };
+        return Err(f.limitation(format!("`{}`, an operation among {among},", op.name())));
+    };
+    let mut text = template.to_string();
+    let mut args = Vec::new();
+    for (i, &arg) in inst.args.iter().enumerate() {
+        let e = f.value(arg)?;
+        text = text.replace(["{0}", "{1}"][i.min(1)], &e.text);
+        args.push(e);
+    }
+    f.flush_all()?;
+    let refs: Vec<&Expr> = args.iter().collect();
+    if op == LaneOp::Barrier {
+        f.statement(text, &refs);
+        return Ok(());
+    }
+    let e = Expr::new(text, Prec::Unary).of(&refs);
+    // Every lane takes part, also if it has no use for the result.
+    if f.n_uses(result) == 0 {
+        f.statement(e.text.clone(), &[&e]);
+        return Ok(());
+    }
+    f.define(result, Expr { must: true, ..e }, inst.op)
+}
+
+/// The space's word in names of helper functions.
+fn space_word(space: u8) -> &'static str {
+    match space {
+        3 => "local",
+        5 => "private",
+        _ => "global",
+    }
+}
+
+/// The function for an atomic operation on numbers of a type, and the type that it takes: of the same width.
+fn function(kernels: &Kernels, what: &str, prim: Prim) -> Option<(&'static str, Prim)> {
+    let fits = |a: &&Atomic| a.0 == what && a.1.bits() == prim.bits() && a.1.is_float() == prim.is_float();
+    let own = kernels.atomics.iter().find(|a| fits(a) && a.1 == prim);
+    own.or_else(|| kernels.atomics.iter().find(fits)).map(|a| (a.2, a.1))
+}
+
+/// An atomic operation. Devices have relaxed ones: stronger orders get fences around them.
+pub(crate) fn atomic(f: &mut FunctionEmitter, kernels: &Kernels, op: Op, inst: &Inst) -> Result<()> {
+    let fence = kernels.fence.to_string();
+    let args = &inst.args;
+    let order_at = op.literal_operands().start - 1;
+    let order = f.function.as_bits(args[order_at]).and_then(|n| ORDERS.get(n as usize).copied().flatten());
+    let order = order.ok_or_else(|| bug("a memory order that is not known"))?;
+    let is_ordered = matches!(order, "acquire" | "release" | "acq_rel" | "seq_cst");
+    if op == Op::Fence {
+        f.flush_all()?;
+        if is_ordered {
+            f.statement(fence.clone(), &[]);
+        }
+        return Ok(());
+    }
+    let at = op.writes().map_or(0, |w| w.0 - 1);
+    let TyKind::Ptr { pointee: ty, space } = *f.e.module.types.kind(f.ty(args[at])) else {
+        return Err(bug("no address"));
+    };
+    let prim = f.e.module.types.as_prim(ty).filter(|p| p.bits() >= 32);
+    let Some(prim) = prim else {
+        let ty = f.e.module.types.display(ty);
+        return Err(f.limitation(format!("an atomic operation on `{ty}`")));
+    };
+    let bits = if prim.bits() == 64 { Prim::U64 } else { Prim::U32 };
+    let qualifier = f.e.dialect.space(space);
+    let word = space_word(space);
+    let name = f.e.types.prim(prim)?;
+    let address = f.value(args[at])?;
+    let cast = |volatile: &str, to: &str, e: &Expr| crate::expr::cast(&format!("{volatile}{qualifier}{to} *"), e);
+    let function_takes = kernels.atomic_place;
+    if is_ordered {
+        f.flush_all()?;
+        f.statement(fence.clone(), &[]);
+    }
+    let e = match op {
+        Op::AtomicStore => {
+            let value = f.value(args[1])?;
+            f.flush_all()?;
+            let place = format!("*{} = {}", cast("volatile ", name, &address).at(Prec::Unary), value.text);
+            f.statement(place, &[&address, &value]);
+            if is_ordered {
+                f.statement(fence.clone(), &[]);
+            }
+            return Ok(());
+        }
+        Op::AtomicLoad => {
+            let place = cast("volatile ", name, &address);
+            Expr::new(format!("*{}", place.at(Prec::Unary)), Prec::Unary).of(&[&place])
+        }
+        Op::Atomic => {
+            let what = f.function.as_bits(args[0]).and_then(|n| ATOMICS.get(n as usize));
+            let what = *what.ok_or_else(|| bug("no such atomic operation"))?;
+            let value = f.value(args[2])?;
+            match function(kernels, what, prim) {
+                Some((function, of)) => {
+                    let of_name = f.e.types.prim(of)?;
+                    let (place, value) = match of == prim {
+                        true => (address, value),
+                        false => (cast(function_takes, of_name, &address), crate::expr::cast(of_name, &value)),
+                    };
+                    let e = apply(function, &[&place, &value]);
+                    if of == prim { e } else { crate::expr::cast(name, &e) }
+                }
+                None => {
+                    let helper = updated(f, kernels, what, (prim, bits), (&qualifier, word))?;
+                    apply(&helper, &[&address, &value])
+                }
+            }
+        }
+        _ => {
+            let (expected, new) = (f.value(args[1])?, f.value(args[2])?);
+            let Some(result) = inst.result else { return Err(bug("`cmpxchg` without a result")) };
+            let pair = f.type_name(f.ty(result))?;
+            let helper = exchange(f, kernels, (prim, bits), (&qualifier, word), &pair)?;
+            apply(&helper, &[&address, &expected, &new])
+        }
+    };
+    f.flush_all()?;
+    let e = Expr { must: true, ..e };
+    let Some(result) = inst.result else { return Err(bug("an atomic operation without a result")) };
+    // An atomic operation is one statement: what it gives is often not used.
+    match f.n_uses(result) {
+        0 => {
+            let plain = e.text.strip_prefix(&format!("({name})"));
+            let text = plain.unwrap_or(&e.text).to_string();
+            f.statement(text, &[&e]);
+        }
+        _ => f.define(result, e, inst.op)?,
+    }
+    if is_ordered {
+        f.flush_all()?;
+        f.statement(fence.clone(), &[]);
+    }
+    Ok(())
+}
+
+/// How a number is read as its bits, and the bits as the number.
+fn converters(f: &mut FunctionEmitter, prim: Prim, bits: Prim) -> Result<(String, String)> {
+    if prim.is_float() {
+        let (own, bits) = (f.e.module.types.prim(prim), f.e.module.types.prim(bits));
+        return Ok((reader(f.e, own, bits)?, reader(f.e, bits, own)?));
+    }
+    Ok((format!("({})", f.e.types.prim(bits)?), format!("({})", f.e.types.prim(prim)?)))
+}
+
+/// The function that compares and exchanges numbers of 32 or 64 bits.
+fn exchanger(f: &FunctionEmitter, kernels: &Kernels, bits: Prim) -> Result<&'static str> {
+    function(kernels, "cmpxchg", bits).map(|x| x.0).ok_or_else(|| f.limitation("`cmpxchg`".into()))
+}
+
+/// An operation that the language has no function for: tried until nobody comes in between.
+fn updated(
+    f: &mut FunctionEmitter,
+    kernels: &Kernels,
+    what: &str,
+    (prim, bits): (Prim, Prim),
+    (qualifier, word): (&str, &str),
+) -> Result<String> {
+    let (name, bits_name) = (f.e.types.prim(prim)?, f.e.types.prim(bits)?);
+    let least = |f: &mut FunctionEmitter, op: Op| crate::ops::math::lesser(f.e, op, prim);
+    let new = match what {
+        "xchg" => "v".to_string(),
+        "nand" => "~(old & v)".into(),
+        "fadd" => "old + v".into(),
+        "fsub" => "old - v".into(),
+        "fmax" => format!("{}(old, v)", least(f, Op::Fmax)?),
+        "fmin" => format!("{}(old, v)", least(f, Op::Fmin)?),
+        "sub" => "old - v".into(),
+        "uinc_wrap" => format!("({bits_name})old >= ({bits_name})v ? 0 : old + 1"),
+        "udec_wrap" => format!("old == 0 || ({bits_name})old > ({bits_name})v ? v : old - 1"),
+        _ => return Err(f.limitation(format!("`atomic` operation `{what}` on `{}`", prim.name()))),
+    };
+    let (to_bits, from_bits) = converters(f, prim, bits)?;
+    let (exchange, place) = (exchanger(f, kernels, bits)?, kernels.atomic_place);
+    f.e.helper(format!("{what}_{}_{word}", prim.name()), |_, helper| {
+        Ok(format!(
+            "{name} {helper}(volatile {qualifier}{name} *at, {name} v) {{
+    {name} old;
+    {bits_name} seen;
+    do {{
+        old = *at;
+        {name} new_ = {new};
+        seen = {exchange}(({place}{qualifier}{bits_name} *)at, {to_bits}(old), {to_bits}(new_));
+    }} while (seen != {to_bits}(old));
+    return {from_bits}(seen);
+}}"
+        ))
+    })
+}
+
+/// Compares and exchanges: the old value, and whether it was the expected one. Floats are compared by their bits.
+fn exchange(
+    f: &mut FunctionEmitter,
+    kernels: &Kernels,
+    (prim, bits): (Prim, Prim),
+    (qualifier, word): (&str, &str),
+    pair: &str,
+) -> Result<String> {
+    let (name, bits_name) = (f.e.types.prim(prim)?, f.e.types.prim(bits)?);
+    let (to_bits, from_bits) = converters(f, prim, bits)?;
+    let (exchange, place) = (exchanger(f, kernels, bits)?, kernels.atomic_place);
+    f.e.helper(format!("exchange_{}_{word}", prim.name()), |_, helper| {
+        Ok(format!(
+            "{pair} {helper}(volatile {qualifier}{name} *at, {name} expected, {name} wanted) {{
+    {bits_name} seen = {exchange}(({place}{qualifier}{bits_name} *)at, {to_bits}(expected), {to_bits}(wanted));
+    {pair} result = {{{from_bits}(seen), seen == {to_bits}(expected)}};
+    return result;
+}}"
+        ))
+    })
+}
