@@ -47,11 +47,7 @@ pub const CUDA: Dialect = Dialect {
             (LaneOp::Id, Scope::Subgroup, LANE),
             (LaneOp::Width, Scope::Subgroup, "warpSize"),
         ],
-        global_ids: [
-            "(int)(blockIdx.x * blockDim.x + threadIdx.x)",
-            "(int)(blockIdx.y * blockDim.y + threadIdx.y)",
-            "(int)(blockIdx.z * blockDim.z + threadIdx.z)",
-        ],
+        global_ids: None,
         atomic_place: "",
         atomics: ATOMICS,
     }),

@@ -13,7 +13,7 @@ use nyala_ir::{LaneOp, Op, Prim, Scope, TyKind, WorkItem, layout};
 
 /// The number of the work item in the grid, where a value is computed from those of its block and its place in that.
 pub(crate) fn global_id(f: &FunctionEmitter, value: Value) -> Option<Expr> {
-    let ids = f.e.dialect.kernels.as_ref()?.global_ids;
+    let ids = f.e.dialect.kernels.as_ref()?.global_ids?;
     let operands = |v: Value, op: Op| f.definition(v).filter(|inst| inst.op == InstOp::Op(op)).map(|inst| &inst.args);
     let number = |v: Value| {
         let args = operands(v, Op::WorkItem)?;

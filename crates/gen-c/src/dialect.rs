@@ -92,8 +92,8 @@ pub struct Kernels {
     pub fence: &'static str,
     /// Operations among work items, with `{0}` and `{1}` for their arguments; one that is missing is a limitation.
     pub lanes: &'static [(LaneOp, Scope, &'static str)],
-    /// Expressions for the place of the work item in the grid, on each axis.
-    pub global_ids: [&'static str; 3],
+    /// Expressions for the place of the work item in the grid, on each axis; `None` if that is computed.
+    pub global_ids: Option<[&'static str; 3]>,
     /// The qualifier of what their addresses point to, besides its space.
     pub atomic_place: &'static str,
     /// Functions for atomic operations; others are made of `cmpxchg`.

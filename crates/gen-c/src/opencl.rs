@@ -34,7 +34,7 @@ pub const OPENCL: Dialect = Dialect {
         shared: "__local ",
         fence: "mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)",
         lanes: &[(LaneOp::Barrier, Scope::Block, "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)")],
-        global_ids: ["(int)get_global_id(0)", "(int)get_global_id(1)", "(int)get_global_id(2)"],
+        global_ids: Some(["(int)get_global_id(0)", "(int)get_global_id(1)", "(int)get_global_id(2)"]),
         atomic_place: "volatile ",
         atomics: ATOMICS,
     }),

@@ -3,7 +3,8 @@
 //! `./x bless devices` writes its table into `docs/devices.md`.
 //!
 //! A program prints a line for each thing that it tries, `name: ok`. A cell of the table is what a column's runs say of that
-//! line: `ok`, `fails`, or a number that stands for what the platform lacks, as the compiler says it.
+//! line: `ok`, `fails`, `assembled`, or a number that stands for what the platform lacks, as the compiler says it.
+//! Assembled are kernels for devices that the machine need not have: NVIDIA's compiler makes machine code of them.
 
 use crate::texts::{TIME_LIMIT, nyala, output_within};
 use crate::{Tally, root, sh};
@@ -15,8 +16,18 @@ use std::process::Command;
 struct Column {
     name: &'static str,
     runs: &'static [(&'static str, &'static [&'static str])],
-    /// The platform of the runtime that has to be there, as `anydsl_info` shows it.
-    needs: Option<&'static str>,
+    /// What has to be there.
+    needs: Needs,
+}
+
+/// What a column needs of the machine.
+#[derive(Clone, Copy)]
+enum Needs {
+    Nothing,
+    /// A device of this platform, as `nyala doctor` shows it.
+    Device(&'static str),
+    /// NVIDIA's compiler, which assembles the kernels; they do not run.
+    Nvcc,
 }
 
 const HOST: &[&str] = &["--device", "host"];
@@ -27,14 +38,15 @@ const COLUMNS: &[Column] = &[
     Column {
         name: "interpreter",
         runs: &[("cuda", INTERP), ("nvvm", INTERP), ("opencl", INTERP), ("amdgpu_pal", INTERP)],
-        needs: None,
+        needs: Needs::Nothing,
     },
     Column {
         name: "host",
         runs: &[("cuda", HOST), ("nvvm", HOST), ("opencl", HOST), ("amdgpu_pal", HOST), ("opencl", HOST_PLAIN)],
-        needs: None,
+        needs: Needs::Nothing,
     },
-    Column { name: "OpenCL C", runs: &[("opencl", &[]), ("opencl", &["-O0"])], needs: Some("OpenCL") },
+    Column { name: "OpenCL C", runs: &[("opencl", &[]), ("opencl", &["-O0"])], needs: Needs::Device("OpenCL") },
+    Column { name: "CUDA C++, sm_90", runs: &[("cuda", &[])], needs: Needs::Nvcc },
 ];
 
 /// What a column says of a line.
@@ -42,6 +54,7 @@ const COLUMNS: &[Column] = &[
 enum Cell {
     Ok,
     Fails,
+    Assembled,
     /// The compiler's message.
     Lacks(String),
     NotRun,
@@ -79,9 +92,45 @@ fn install() {
     }
 }
 
-/// Whether the platform that a column needs is there. Asked in a process of its own, which sees what was just installed.
-fn is_there(needs: Option<&str>) -> bool {
-    let Some(needs) = needs else { return true };
+/// NVIDIA's compiler and the variables that it needs: of the machine, or from Python's packages in `target/cuda`.
+fn nvcc() -> Option<Command> {
+    let works = |command: &mut Command| command.arg("--version").output().is_ok_and(|o| o.status.success());
+    if works(&mut Command::new("nvcc")) {
+        return Some(Command::new("nvcc"));
+    }
+    let folder = root().join("target/cuda");
+    let find = || {
+        let versions = std::fs::read_dir(folder.join("lib")).ok()?;
+        let homes = versions.flatten().map(|v| v.path().join("site-packages/nvidia/cu13"));
+        homes.into_iter().find(|home| home.join("bin/nvcc").exists())
+    };
+    if find().is_none() && std::env::var_os("CI").is_some() {
+        eprintln!("installing NVIDIA's compiler into target/cuda");
+        let packages = ["nvcc", "crt", "runtime", "cccl"].map(|p| format!("nvidia-cuda-{p}"));
+        let installed = sh(Command::new("python3").args(["-m", "venv"]).arg(&folder)).and_then(|()| {
+            let pip = folder.join("bin/pip");
+            sh(Command::new(pip)
+                .args(["install", "-q", "nvidia-nvvm"])
+                .args(&packages)
+                .stdout(std::process::Stdio::null()))
+        });
+        if let Err(why) = installed {
+            eprintln!("not installed: {why}");
+        }
+    }
+    let home = find()?;
+    let mut command = Command::new(home.join("bin/nvcc"));
+    command.env("CUDA_HOME", home);
+    Some(command)
+}
+
+/// Whether what a column needs is there. Devices are asked for in a process of its own, which sees what was just installed.
+fn is_there(needs: Needs) -> bool {
+    let needs = match needs {
+        Needs::Nothing => return true,
+        Needs::Nvcc => return nvcc().is_some(),
+        Needs::Device(needs) => needs,
+    };
     let output = Command::new(nyala()).arg("doctor").output();
     output
         .is_ok_and(|o| String::from_utf8_lossy(&o.stdout).lines().any(|l| l.starts_with("works") && l.contains(needs)))
@@ -99,7 +148,12 @@ pub fn run(bless: bool) -> Result<Tally, String> {
     let mut tally = Tally::default();
     let there: Vec<bool> = COLUMNS.iter().map(|c| is_there(c.needs)).collect();
     for (column, _) in COLUMNS.iter().zip(&there).filter(|(_, there)| !**there) {
-        println!("skipped: {}, since no device of {} is there", column.name, column.needs.unwrap_or_default());
+        let why = match column.needs {
+            Needs::Device(platform) => format!("no device of {platform} is there"),
+            Needs::Nvcc => "there is no `nvcc`".into(),
+            Needs::Nothing => String::new(),
+        };
+        println!("skipped: {}, since {why}", column.name);
     }
     let mut rows: Vec<Row> = Vec::new();
     for program in &programs {
@@ -109,6 +163,10 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         let mut of_program: Vec<Row> = lines.into_iter().map(|l| (stem.clone(), l, Vec::new())).collect();
         for (column, &is_there) in COLUMNS.iter().zip(&there) {
             let cells = match is_there {
+                true if matches!(column.needs, Needs::Nvcc) => {
+                    let cell = assembled(column, program, &mut tally);
+                    vec![cell; of_program.len()]
+                }
                 true => cells(column, program, &of_program, &mut tally),
                 false => {
                     tally.skipped += of_program.len();
@@ -142,6 +200,50 @@ fn names(program: &Path, tally: &mut Tally) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
+/// Makes machine code of a program's kernels.
+fn assembled(column: &Column, program: &Path, tally: &mut Tally) -> Cell {
+    let stem = program.file_stem().unwrap_or_default().display().to_string();
+    let out = root().join("target/device");
+    let (text, cubin) = (out.join(format!("{stem}.cu")), out.join(format!("{stem}.cubin")));
+    for (platform, _) in column.runs {
+        let mut emit = command(platform, &["--stage", "cuda", "-o"], program);
+        let mut words: Vec<std::ffi::OsString> = emit.get_args().map(Into::into).collect();
+        words[0] = "emit".into();
+        words.insert(4, text.clone().into_os_string());
+        emit = Command::new(nyala());
+        emit.current_dir(root()).args(&words);
+        let emitted = std::fs::create_dir_all(&out)
+            .map_err(|e| e.to_string())
+            .and_then(|()| output_within(&mut emit, TIME_LIMIT));
+        let said = match emitted {
+            Ok((Some(0), ..)) => {
+                let Some(mut nvcc) = nvcc() else { return Cell::NotRun };
+                nvcc.args(["-arch=sm_90", "-fmad=false", "-cubin", "-Werror=all-warnings", "-o"]).args([&cubin, &text]);
+                match output_within(&mut nvcc, TIME_LIMIT) {
+                    Ok((Some(0), ..)) => {
+                        tally.passed += 1;
+                        continue;
+                    }
+                    Ok((_, output, errors)) => output + &errors,
+                    Err(why) => why,
+                }
+            }
+            Ok((_, _, errors)) => {
+                if let Some(why) = errors.lines().find_map(|l| l.strip_prefix("error[limitation]: ")) {
+                    tally.skipped += 1;
+                    return Cell::Lacks(why.into());
+                }
+                errors
+            }
+            Err(why) => why,
+        };
+        println!("FAILED {stem} on {}: {said}", column.name);
+        tally.failed += 1;
+        return Cell::Fails;
+    }
+    Cell::Assembled
+}
+
 fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Vec<Cell> {
     let mut cells = vec![Cell::Ok; rows.len()];
     for (platform, args) in column.runs {
@@ -168,7 +270,7 @@ fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Ve
                 }
             };
             match found {
-                Cell::Ok => tally.passed += 1,
+                Cell::Ok | Cell::Assembled => tally.passed += 1,
                 Cell::Fails => tally.failed += 1,
                 Cell::Lacks(_) | Cell::NotRun => tally.skipped += 1,
             }
@@ -196,6 +298,7 @@ fn table(rows: &[Row], is_complete: bool, bless: bool, tally: &mut Tally) -> Res
         for cell in cells {
             let shown = match cell {
                 Cell::Ok => "ok".to_string(),
+                Cell::Assembled => "assembled".into(),
                 Cell::Fails => "fails".into(),
                 Cell::NotRun => "not run".into(),
                 Cell::Lacks(why) => {
