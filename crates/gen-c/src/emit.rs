@@ -261,7 +261,7 @@ impl<'m> Emitter<'m> {
             }
             Form::Unsigned(prim) => {
                 let ty = self.types.prim(prim)?;
-                Ok(Expr { text: format!("({ty})({})", e.text), prec: Prec::Unary, form: Form::Value, ..e })
+                Ok(Expr { text: format!("({ty})({})", e.text), prec: Prec::Unary, form: Form::Value, update: None, ..e })
             }
             Form::Literal(prim) => {
                 let suffix = if with_suffix { self.dialect.suffix(prim) } else { "" };

@@ -60,6 +60,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     defs: Vec<Option<(usize, usize)>>,
     /// Labels by the block that they stand before, or whose loop's body they end.
     labels: FxHashMap<(usize, bool), String>,
+    /// Values with another use than as the address of a store.
+    read_slots: Vec<bool>,
     /// Slots as they are declared at the start of the function.
     slots: String,
     block: usize,
@@ -88,11 +90,25 @@ pub(crate) fn emit_body(e: &mut Emitter, func: Func, params: &mut Vec<String>) -
         steps: FxHashMap::default(),
         defs: definitions(function, n),
         labels: FxHashMap::default(),
+        read_slots: used_otherwise(function, n),
         slots: String::new(),
         block: 0,
         span: function.span,
     };
     f.emit(params)
+}
+
+/// For each value whether it is used otherwise than as the address of a store.
+fn used_otherwise(function: &Function, n: usize) -> Vec<bool> {
+    let mut used = vec![false; n];
+    for block in &function.blocks {
+        for inst in &block.insts {
+            let first = (inst.op == InstOp::Op(Op::Store)) as usize;
+            inst.args.iter().skip(first).for_each(|a| used[a.idx()] = true);
+        }
+        block.term.for_each_use(|v| used[v.idx()] = true);
+    }
+    used
 }
 
 fn definitions(function: &Function, n: usize) -> Vec<Option<(usize, usize)>> {
@@ -609,6 +625,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
                     self.push(Node::Assign { var: copy, value: Expr::var(&name, var) });
                     for m in moves.iter_mut().skip(1).filter(|m| m.1.vars.contains(&var)) {
                         m.1.text = replace_word(&m.1.text, &name, &copy_name);
+                        m.1.update = None;
                         m.1.vars.iter_mut().filter(|v| **v == var).for_each(|v| *v = copy);
                     }
                 }
@@ -715,13 +732,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
             return Ok(());
         }
         let name = self.names.pick(function.name(v), "slot");
-        let is_read = function.blocks.iter().any(|b| {
-            let stored = |i: &nyala_flat::Inst| i.op == InstOp::Op(Op::Store) && i.args[1] != v;
-            let mut used = b.insts.iter().any(|i| i.args.contains(&v) && !stored(i));
-            b.term.for_each_use(|u| used |= u == v);
-            used
-        });
-        let unused = if is_read { "" } else { self.e.dialect.unused };
+        let unused = if self.read_slots[v.idx()] { "" } else { self.e.dialect.unused };
         let kind = self.e.module.types.kind(ty).clone();
         let (text, e) = match kind {
             TyKind::Array(elem, n) => {
