@@ -191,11 +191,7 @@ join(r: i32):
         expect![[r#"
             int search(int *a, int n, int x) {
                 int r;
-                for (int i = 0;; i++) {
-                    if (i >= n) {
-                        r = -1;
-                        break;
-                    }
+                for (int i = 0; i < n; i++) {
                     for (int j = 0; j < n; j++) {
                         int l = (int)((unsigned)i * n + j);
                         int v = a[l];
@@ -206,6 +202,7 @@ join(r: i32):
                         if (v > x) break;
                     }
                 }
+                r = -1;
             join:;
                 return (int)(r * 5u);
             }
@@ -510,7 +507,8 @@ entry(node):
         tuple_f32 second(Node *node) {
             return (tuple_f32){node->at.at[1]};
         }
-    "#]].assert_eq(&text);
+    "#]]
+    .assert_eq(&text);
 }
 
 #[test]
@@ -534,7 +532,8 @@ entry(p):
         unsigned bits(f32 *p) {
             return *(u32 *)p;
         }
-    "#]].assert_eq(&text);
+    "#]]
+    .assert_eq(&text);
 }
 
 #[test]
@@ -645,14 +644,16 @@ fn deep_expressions_and_branches_are_cut() {
         let (a, b) = (i + 1, if i == 0 { "y0: f32".to_string() } else { String::new() });
         source += &format!("b{i}({b}):\n  c{i}: bool = gt(n, {i}i32)\n  branch c{i}, b{a}(), other()\n");
     }
-    source += "b3000():\n  z: f32 = mul(y0, 2.0f32)\n  return(z)\nother():\n  w: f32 = mul(y0, 3.0f32)\n  return(w)\n}\n";
+    source +=
+        "b3000():\n  z: f32 = mul(y0, 2.0f32)\n  return(z)\nother():\n  w: f32 = mul(y0, 3.0f32)\n  return(w)\n}\n";
     let text = text(&source);
     assert!(text.lines().all(|l| l.len() < 400), "no line is long");
 }
 
 #[test]
 fn limitations_name_what_is_missing() {
-    let module = read("flat\nexport f(f32) -> (f32) {\nentry(x):\n  y: f32 = rcp(x)\n  return(y)\n}\n").expect("flat text");
+    let module =
+        read("flat\nexport f(f32) -> (f32) {\nentry(x):\n  y: f32 = rcp(x)\n  return(y)\n}\n").expect("flat text");
     let found = emit(&module, &C).map_err(|d| (d.code, d.message));
     assert_eq!(found, Err(("limitation", "`rcp`, an instruction of x86-64, cannot be written in C yet".to_string())));
 }
