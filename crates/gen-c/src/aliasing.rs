@@ -19,7 +19,7 @@ pub(crate) fn reinterprets(module: &Module) -> bool {
             let (InstOp::Op(Op::Bitcast), Some(result)) = (inst.op, inst.result) else { return false };
             match (pointee(f.ty(inst.args[0])), pointee(f.ty(result))) {
                 (Some(from), Some(to)) => from != to && from != types.unit() && to != types.unit(),
-                (None, Some(_)) => true,
+                (None, Some(_)) => f.as_bits(inst.args[0]) != Some(0),
                 (_, None) => false,
             }
         })

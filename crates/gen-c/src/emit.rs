@@ -41,7 +41,13 @@ pub(crate) struct Emitter<'m> {
 }
 
 /// Writes a module, in which calls in tail position are no recursion any more.
-pub(crate) fn emit(module: &Module, results: FxHashMap<Vec<Ty>, Ty>, dialect: &Dialect, wrap: bool) -> Result<String> {
+pub(crate) fn emit(
+    module: &Module,
+    results: FxHashMap<Vec<Ty>, Ty>,
+    dialect: &Dialect,
+    wrap: bool,
+    main: Option<Func>,
+) -> Result<String> {
     let aliasing = aliasing::reinterprets(module);
     let mut names = Names::without(dialect.reserved.iter().map(|s| s.to_string()));
     let (funcs, symbols) = function_names(module, dialect, &mut names)?;
@@ -65,9 +71,9 @@ pub(crate) fn emit(module: &Module, results: FxHashMap<Vec<Ty>, Ty>, dialect: &D
     };
     // What is exported, and what that refers to; without an export everything is of use.
     let exported = |f: &Function| matches!(f.linkage, Linkage::Exported(_) | Linkage::Kernel(..));
-    let has_export = module.funcs.iter().any(exported);
+    let has_export = main.is_some() || module.funcs.iter().any(exported);
     let all = module.funcs.iter().enumerate().filter(|(_, f)| !f.is_foreign() && (!has_export || exported(f)));
-    e.wanted = all.map(|(i, _)| Func::from_idx(i)).collect();
+    e.wanted = all.map(|(i, _)| Func::from_idx(i)).chain(main).collect();
     let (mut functions, mut statics) = (BTreeMap::new(), BTreeMap::new());
     loop {
         if let Some(func) = e.wanted.pop() {
@@ -97,6 +103,9 @@ pub(crate) fn emit(module: &Module, results: FxHashMap<Vec<Ty>, Ty>, dialect: &D
     for (first, second) in statics.into_values() {
         declared.push_str(&first);
         defined.push_str(&second);
+    }
+    if let Some(main) = main {
+        bodies.push_str(&e.start(main));
     }
     let mut out = String::from("\n");
     out.push_str(&e.types.text());
@@ -217,6 +226,22 @@ impl<'m> Emitter<'m> {
         }
     }
 
+    /// C's `main`, which runs the program's on a large stack.
+    fn start(&mut self, main: Func) -> String {
+        self.runtime("nyala_start", "int nyala_start(int (*program)(int, char **), int argc, char **argv)");
+        let (function, name) = (self.module.func(main), self.funcs[main.idx()].clone());
+        let start = self.names.pick("start", "start");
+        let args = if function.params.is_empty() { "" } else { "argc, (void *)argv" };
+        let call = match function.rets.is_empty() {
+            true => format!("{name}({args});\n    return 0"),
+            false => format!("return {name}({args})"),
+        };
+        format!(
+            "\nstatic int {start}(int argc, char **argv) {{\n    {call};\n}}\n\n\
+             int main(int argc, char **argv) {{\n    return nyala_start({start}, argc, argv);\n}}\n"
+        )
+    }
+
     /// Names for the variables of a function.
     pub fn local_names(&self) -> Names {
         self.names.clone()
@@ -277,7 +302,13 @@ impl<'m> Emitter<'m> {
             }
             Form::Unsigned(prim) => {
                 let ty = self.types.prim(prim)?;
-                Ok(Expr { text: format!("({ty})({})", e.text), prec: Prec::Unary, form: Form::Value, ..e })
+                Ok(Expr {
+                    text: format!("({ty})({})", e.text),
+                    prec: Prec::Unary,
+                    form: Form::Value,
+                    update: None,
+                    ..e
+                })
             }
             Form::Literal(prim) => {
                 let suffix = if with_suffix { self.dialect.suffix(prim) } else { "" };

@@ -58,6 +58,8 @@ pub(crate) struct Expr {
     pub must: bool,
     /// The text of a condition's opposite, and how tightly that binds.
     pub inverse: Option<(String, Prec)>,
+    /// The name, the operator and the right side, if the text is `name op right`.
+    pub update: Option<(String, String, String)>,
 }
 
 impl Expr {
@@ -72,6 +74,7 @@ impl Expr {
             reads: false,
             must: false,
             inverse: None,
+            update: None,
         }
     }
 
@@ -141,7 +144,10 @@ impl Expr {
 /// A binary operation. Operators that associate are written without parentheses on the right.
 pub(crate) fn binary(a: &Expr, op: &str, b: &Expr, prec: Prec) -> Expr {
     let associates = matches!(op, "&&" | "||" | "&" | "|" | "^");
-    Expr::new(format!("{} {op} {}", a.operand(prec, false), b.operand(prec, !associates)), prec).of(&[a, b])
+    let is_assignable = prec >= Prec::Shift || matches!(op, "&" | "|" | "^");
+    let update = is_assignable.then(|| (a.text.clone(), op.to_string(), b.text.clone()));
+    let text = format!("{} {op} {}", a.operand(prec, false), b.operand(prec, !associates));
+    Expr { update, ..Expr::new(text, prec) }.of(&[a, b])
 }
 
 /// A function applied to arguments.

@@ -20,6 +20,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Expressions that are nested deeper than this, or whose texts are longer, become variables.
 const MAX_NESTING: u32 = 8;
 const MAX_LENGTH: usize = 100;
+/// Parameters of blocks share variables in functions of at most this many blocks.
+const MAX_SHARING: usize = 300;
 /// An address or conversion of at most this length is repeated at each use.
 const MAX_REPEATED: usize = 40;
 
@@ -60,6 +62,10 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     defs: Vec<Option<(usize, usize)>>,
     /// Labels by the block that they stand before, or whose loop's body they end.
     labels: FxHashMap<(usize, bool), String>,
+    /// The block of which a value is a parameter.
+    home: Vec<Option<usize>>,
+    /// Values with another use than as the address of a store.
+    read_slots: Vec<bool>,
     /// Slots as they are declared at the start of the function.
     slots: String,
     block: usize,
@@ -88,11 +94,35 @@ pub(crate) fn emit_body(e: &mut Emitter, func: Func, params: &mut Vec<String>) -
         steps: FxHashMap::default(),
         defs: definitions(function, n),
         labels: FxHashMap::default(),
+        home: homes(function, n),
+        read_slots: used_otherwise(function, n),
         slots: String::new(),
         block: 0,
         span: function.span,
     };
     f.emit(params)
+}
+
+/// For each value the block of which it is a parameter.
+fn homes(function: &Function, n: usize) -> Vec<Option<usize>> {
+    let mut homes = vec![None; n];
+    for (b, block) in function.blocks.iter().enumerate() {
+        block.params.iter().for_each(|p| homes[p.idx()] = Some(b));
+    }
+    homes
+}
+
+/// For each value whether it is used otherwise than as the address of a store.
+fn used_otherwise(function: &Function, n: usize) -> Vec<bool> {
+    let mut used = vec![false; n];
+    for block in &function.blocks {
+        for inst in &block.insts {
+            let first = (inst.op == InstOp::Op(Op::Store)) as usize;
+            inst.args.iter().skip(first).for_each(|a| used[a.idx()] = true);
+        }
+        block.term.for_each_use(|v| used[v.idx()] = true);
+    }
+    used
 }
 
 fn definitions(function: &Function, n: usize) -> Vec<Option<(usize, usize)>> {
@@ -374,6 +404,11 @@ impl<'m> FunctionEmitter<'_, 'm> {
             }
             for &p in &function.block(b).params {
                 if !self.is_void(p) && self.uses[p.idx()].n > 0 && self.exprs[p.idx()].is_none() {
+                    if let Some(source) = self.source(b, p) {
+                        self.var_of.insert(p, self.var_of[&source]);
+                        self.exprs[p.idx()] = self.exprs[source.idx()].clone();
+                        continue;
+                    }
                     // The type is one that values have; what is wrong with it was reported with the definition.
                     if let Ok(var) = self.variable(p) {
                         self.exprs[p.idx()] = Some(Expr::var(&self.vars[var as usize].name.clone(), var));
@@ -381,6 +416,62 @@ impl<'m> FunctionEmitter<'_, 'm> {
                 }
             }
         }
+    }
+
+    /// The parameter of another block whose variable a block's parameter can take over: it gives the latter its value, and
+    /// is not used from there on until it gets its next value.
+    fn source(&self, b: Block, param: Value) -> Option<Value> {
+        let function = self.function;
+        if self.flow.is_irregular || function.blocks.len() > MAX_SHARING {
+            return None;
+        }
+        let params = &function.block(b).params;
+        let at = params.iter().position(|&p| p == param)?;
+        for p in self.flow.cfg.preds[b.idx()].iter().filter(|p| !self.flow.is_back_edge(p.idx(), b.idx())) {
+            for edge in function.block(*p).term.edges().filter(|e| e.block == b) {
+                let arg = edge.args[at];
+                let (Some(home), Some(var)) = (self.home[arg.idx()], self.var_of.get(&arg)) else { continue };
+                let is_taken = params.iter().any(|p| self.var_of.get(p) == Some(var));
+                let counts = |s: &(usize, Growth)| function.blocks[home].params[s.0] == arg;
+                if !is_taken && !self.steps.get(&home).is_some_and(counts) && !self.is_used_after(arg, home, b) {
+                    return Some(arg);
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a parameter of the block `home` may be used when control has come to a block, before it is at `home` again.
+    /// Values computed of it count as well: their expressions may be nested where they are used.
+    fn is_used_after(&self, v: Value, home: usize, at: Block) -> bool {
+        let mut derived: FxHashSet<Value> = FxHashSet::default();
+        derived.insert(v);
+        for &b in &self.flow.cfg.rpo {
+            for inst in
+                self.function.block(b).insts.iter().filter(|i| matches!(i.op, InstOp::Op(_) | InstOp::Vector(_)))
+            {
+                if let Some(result) = inst.result
+                    && inst.args.iter().any(|a| derived.contains(a))
+                {
+                    derived.insert(result);
+                }
+            }
+        }
+        let mut seen = vec![false; self.function.blocks.len()];
+        let mut work = vec![at.idx()];
+        while let Some(b) = work.pop() {
+            if b == home || std::mem::replace(&mut seen[b], true) {
+                continue;
+            }
+            let block = &self.function.blocks[b];
+            let mut used = block.insts.iter().flat_map(|i| &i.args).any(|a| derived.contains(a));
+            block.term.for_each_use(|u| used |= derived.contains(&u));
+            if used {
+                return true;
+            }
+            work.extend(block.term.edges().map(|e| e.block.idx()));
+        }
+        false
     }
 
     /// The variable of a value.
@@ -606,6 +697,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
                     self.push(Node::Assign { var: copy, value: Expr::var(&name, var) });
                     for m in moves.iter_mut().skip(1).filter(|m| m.1.vars.contains(&var)) {
                         m.1.text = replace_word(&m.1.text, &name, &copy_name);
+                        m.1.update = None;
                         m.1.vars.iter_mut().filter(|v| **v == var).for_each(|v| *v = copy);
                     }
                 }
@@ -732,13 +824,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
             return Ok(());
         }
         let name = self.names.pick(function.name(v), "slot");
-        let is_read = function.blocks.iter().any(|b| {
-            let stored = |i: &nyala_flat::Inst| i.op == InstOp::Op(Op::Store) && i.args[1] != v;
-            let mut used = b.insts.iter().any(|i| i.args.contains(&v) && !stored(i));
-            b.term.for_each_use(|u| used |= u == v);
-            used
-        });
-        let unused = if is_read { "" } else { self.e.dialect.unused };
+        let unused = if self.read_slots[v.idx()] { "" } else { self.e.dialect.unused };
         let kind = self.e.module.types.kind(ty).clone();
         let (text, e) = match kind {
             TyKind::Array(elem, n) => {

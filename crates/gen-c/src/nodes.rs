@@ -156,16 +156,28 @@ fn branch(cond: Expr, then: Vec<Node>, els: Vec<Node>, out: &mut Vec<Node>) {
     }
 }
 
-/// Makes `for (;;) { if (c) { …; return } … }` a `while`, if the loop is left there only. Returns what then comes after it.
+/// Makes `for (;;) { if (c) { …; break } … }` a `while`, if the loop is left there only; also with `return` for `break`.
+/// Returns what then comes after it.
 fn only_exit(l: &mut Loop) -> Vec<Node> {
-    let is_test = matches!(l.body.first(), Some(Node::If { then, els, .. })
-        if els.is_empty() && matches!(then.last(), Some(Node::Exit { exit: Exit::Other, .. })));
-    if l.before.is_some() || l.after.is_some() || !is_test || breaks(&l.body) || continues(&l.body[..1]) {
+    let Some(Node::If { then, els, .. }) = l.body.first() else { return Vec::new() };
+    let Some((Node::Exit { exit, .. }, before_exit)) = then.split_last() else { return Vec::new() };
+    let is_only = l.before.is_none()
+        && l.after.is_none()
+        && els.is_empty()
+        && *exit != Exit::Continue
+        && !breaks(before_exit)
+        && !continues(before_exit)
+        && !breaks(&l.body[1..]);
+    if !is_only {
         return Vec::new();
     }
+    let is_break = *exit == Exit::Break;
     match l.body.remove(0) {
-        Node::If { cond, then, .. } => {
+        Node::If { cond, mut then, .. } => {
             l.before = Some(cond.not());
+            if is_break {
+                then.pop();
+            }
             then
         }
         _ => Vec::new(),

@@ -139,6 +139,11 @@ impl Printer<'_> {
     fn assignment(&self, var: u32, value: &Expr, is_declaration: bool) -> String {
         let Variable { name, declared, .. } = &self.vars[var as usize];
         let ty = if is_declaration { declared.as_str() } else { "" };
+        if let (Some((left, op, right)), false, Form::Value) = (&value.update, is_declaration, &value.form)
+            && left == name
+        {
+            return format!("{name} {op}= {right}");
+        }
         format!("{ty}{name} = {}", initializer(value, is_declaration))
     }
 

@@ -24,8 +24,14 @@ fn library_decides() -> impl Iterator<Item = String> {
 }
 
 impl Session {
+    /// The C text of a program, for a C compiler and the runtime as a static library.
+    pub fn c_program(&mut self, module: &Module) -> Result<String, Reported> {
+        let text = nyala_gen_c::emit_program(module, &nyala_gen_c::C, self.options.wrap);
+        text.map_err(|d| self.report(*d))
+    }
+
     /// The C text of a module.
-    pub fn c_text(&mut self, module: &Module) -> Result<String, Reported> {
+    fn c_text(&mut self, module: &Module) -> Result<String, Reported> {
         let wrap = self.options.wrap;
         let text = self.time(
             "emit-c",

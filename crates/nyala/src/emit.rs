@@ -49,7 +49,10 @@ pub(crate) fn c(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
     let world = s.graph()?;
     let residual = s.residual(&world)?;
     let module = s.flat_for(&residual, &crate::pipelines::C)?;
-    s.c_text(&module)
+    if let Some(main) = module.exported("main") {
+        s.check_entry(&module, main)?;
+    }
+    s.c_program(&module)
 }
 
 pub(crate) fn asm(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {

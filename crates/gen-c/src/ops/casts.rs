@@ -115,6 +115,9 @@ pub(crate) fn bitcast(f: &mut FunctionEmitter, arg: Value, to: Ty) -> Result<Exp
         let number = convert(address, &x);
         return Ok(if to_prim == Some(Prim::U64) { number } else { convert(&name, &number) });
     }
+    if from_int && to_address && f.function.as_bits(arg) == Some(0) {
+        return Ok(crate::expr::Expr::atom(f.e.dialect.null));
+    }
     if from_int && to_address {
         let x = f.e.rendered(x, true)?;
         return Ok(convert(&name, &convert(address, &x)));

@@ -1,0 +1,101 @@
+//! `nyala emit --stage c`: a C compiler accepts the text without warnings and, with the runtime, makes a program of it that
+//! prints what the source says.
+
+mod common;
+
+use common::{Folder, command, nyala, root, sh, stderr};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The runtime lies beside the command.
+fn runtime() -> PathBuf {
+    command().with_file_name("libnyala_runtime.a")
+}
+
+fn emit(source: &Path, out: &Path) -> String {
+    let args: [&OsStr; 6] =
+        ["emit".as_ref(), "--stage".as_ref(), "c".as_ref(), source.as_ref(), "-o".as_ref(), out.as_ref()];
+    let output = nyala(&args, 120);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    std::fs::read_to_string(out).expect("the text")
+}
+
+#[test]
+fn examples_are_programs_in_c() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: there is no C compiler");
+        return;
+    }
+    let folder = Folder::new("c text");
+    for name in ["examples/01_power.impala", "examples/08_parallel.impala", "examples/13_patterns.impala"] {
+        let source = root().join(name);
+        let (text, program) = (folder.path("program.c"), folder.path("program"));
+        emit(&source, &text);
+        let mut cc = Command::new("cc");
+        cc.args(["-std=gnu11", "-O2", "-Wall", "-Werror", "-ffp-contract=off", "-o"]).arg(&program).arg(&text);
+        sh(cc.arg(runtime()).args(["-lm", "-lpthread", "-ldl"]));
+        let printed = sh(&mut Command::new(&program));
+        let source = std::fs::read_to_string(&source).expect("the source");
+        let expected = source.lines().filter_map(|l| l.trim_start().strip_prefix("//>"));
+        let expected: Vec<&str> = expected.map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
+        assert_eq!(printed.lines().collect::<Vec<_>>(), expected, "{name}");
+    }
+}
+
+#[test]
+fn text_is_what_a_person_would_write() {
+    let folder = Folder::new("c text of a person");
+    let source = folder.write(
+        "p.impala",
+        "extern fn dot(a: &[f32], b: &[f32], n: i32) -> f32 {\n\
+             let mut sum = 0f;\n\
+             for i in range(0, n) { sum += a(i) * b(i); }\n\
+             sum\n\
+         }\n\
+         extern fn blur(out: &mut [f32], img: &[f32], w: i32, h: i32) -> () {\n\
+             for y in range(1, h - 1) {\n\
+                 for x in range(1, w - 1) {\n\
+                     let mut sum = 0f;\n\
+                     for dy in range(-1, 2) { for dx in range(-1, 2) { sum += img((y + dy) * w + x + dx); } }\n\
+                     out(y * w + x) = sum / 9f;\n\
+                 }\n\
+             }\n\
+         }\n",
+    );
+    let text = emit(&source, &folder.path("p.c"));
+    let functions = text.find("\n\nfloat dot").map_or("", |at| &text[at..]);
+    expect_test::expect![[r#"
+
+
+        float dot(float *a, float *b, int n);
+        void blur(float *out, float *img, int w, int h);
+
+        float dot(float *a, float *b, int n) {
+            float x = 0.0f;
+            for (int a2 = 0; a2 < n; a2++) {
+                x += a[a2] * b[a2];
+            }
+            return x;
+        }
+
+        void blur(float *out, float *img, int w, int h) {
+            int n = (int)(h - 1u);
+            int n2 = (int)(w - 1u);
+            for (int a = 1; a < n; a++) {
+                int n3 = (int)((unsigned)a * w);
+                for (int a2 = 1; a2 < n2; a2++) {
+                    float x = 0.0f;
+                    for (int a3 = -1; a3 < 2; a3++) {
+                        int n4 = (int)(((unsigned)a + a3) * w + a2);
+                        for (int a4 = -1; a4 < 2; a4++) {
+                            x += img[(int)((unsigned)n4 + a4)];
+                        }
+                    }
+                    out[(int)((unsigned)n3 + a2)] = x / 9.0f;
+                }
+            }
+        }
+    "#]]
+    .assert_eq(functions);
+}
