@@ -827,10 +827,14 @@ impl<'m> FunctionEmitter<'_, 'm> {
         let unused = if self.read_slots[v.idx()] { "" } else { self.e.dialect.unused };
         let kind = self.e.module.types.kind(ty).clone();
         let (text, e) = match kind {
-            TyKind::Array(elem, n) => {
-                (format!("{}{name}[{n}]{unused};", self.declared(elem)?), Expr::atom(name.clone()))
-            }
-            _ => (format!("{}{name}{unused};", self.declared(ty)?), Expr::atom(name.clone()).form(Form::Place)),
+            TyKind::Array(elem, n) => (
+                format!("{}{name}[{n}]{unused};", self.e.types.stored(elem, &mut self.e.names)?),
+                Expr::atom(name.clone()),
+            ),
+            _ => (
+                format!("{}{name}{unused};", self.e.types.stored(ty, &mut self.e.names)?),
+                Expr::atom(name.clone()).form(Form::Place),
+            ),
         };
         self.slots.push_str(&format!("    {text}\n"));
         self.exprs[v.idx()] = Some(e);

@@ -127,6 +127,18 @@ impl<'m> CTypes<'m> {
         self.access(target, names)
     }
 
+    /// The type of a variable with an address, as it stands before a declared name: the one that pointers to it have.
+    pub fn stored(&mut self, ty: Ty, names: &mut Names) -> Result<String> {
+        self.declared(ty, names)?;
+        let target = self.target(ty, names)?;
+        let is_plain = matches!(self.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code);
+        match is_plain {
+            true if target.ends_with('*') => Ok(target),
+            true => Ok(format!("{target} ")),
+            false => self.declared(ty, names),
+        }
+    }
+
     /// The name of a type through which any memory may be accessed.
     fn access(&mut self, ty: Ty, names: &mut Names) -> Result<String> {
         if let Some(name) = self.accesses.get(&ty) {

@@ -124,6 +124,17 @@ fn updated(f: &mut FunctionEmitter, what: &str, ty: Ty, text: &str, order: &str)
         "xchg" => "v".to_string(),
         "fadd" => "old + v".into(),
         "fsub" => "old - v".into(),
+        "fmax" | "fmin" => {
+            let op = if what == "fmax" { Op::Fmax } else { Op::Fmin };
+            format!("{}(old, v)", crate::ops::math::lesser(f.e, op, prim.unwrap_or(Prim::F64))?)
+        }
+        "uinc_wrap" | "udec_wrap" => {
+            let unsigned = f.e.types.prim(other(false))?;
+            match what {
+                "uinc_wrap" => format!("({unsigned})old >= ({unsigned})v ? 0 : old + 1"),
+                _ => format!("old == 0 || ({unsigned})old > ({unsigned})v ? v : old - 1"),
+            }
+        }
         _ => {
             let compared = f.e.types.prim(other(!what.starts_with('u')))?;
             let less = if what.ends_with("max") { ">" } else { "<" };
