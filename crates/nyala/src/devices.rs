@@ -13,13 +13,13 @@ const NO_KERNEL: &str =
 
 /// The platforms that code can be made for, as indices of [`PLATFORMS`].
 pub(crate) fn platforms() -> Vec<u32> {
-    let index = |d: &DeviceBackEnd| PLATFORMS.iter().position(|p| *p == d.platform);
-    DEVICES.iter().filter_map(index).map(|i| i as u32).collect()
+    let has_back_end = |p: &str| DEVICES.iter().any(|d| d.platforms.contains(&p));
+    PLATFORMS.iter().enumerate().filter(|(_, p)| has_back_end(p)).map(|(i, _)| i as u32).collect()
 }
 
 fn back_end(device: &DeviceModule) -> Option<&'static DeviceBackEnd> {
     let name = PLATFORMS.get(device.platform as usize)?;
-    DEVICES.iter().find(|d| d.platform == *name)
+    DEVICES.iter().find(|d| d.platforms.contains(name))
 }
 
 impl Session {
@@ -54,17 +54,18 @@ impl Session {
         Ok(())
     }
 
-    /// The code of a program's kernels for a platform, as text.
-    pub(crate) fn device_code(&mut self, platform: &str) -> Result<String, Reported> {
+    /// The code that a back end makes of a program's kernels, as text.
+    pub(crate) fn device_code(&mut self, name: &str) -> Result<String, Reported> {
         let world = self.graph()?;
         let residual = self.residual(&world)?;
         let (module, _) = self.flat_passes(&residual, &LLVM)?;
+        let mut text = String::new();
         for device in &module.devices {
-            if let Some(back_end) = back_end(device).filter(|b| b.platform == platform) {
-                return Ok(String::from_utf8_lossy(&(back_end.code)(self, &device.module)?).into_owned());
+            if let Some(back_end) = back_end(device).filter(|b| b.name == name) {
+                text.push_str(&String::from_utf8_lossy(&(back_end.code)(self, &device.module)?));
             }
         }
-        Ok(NO_KERNEL.into())
+        Ok(if text.is_empty() { NO_KERNEL.into() } else { text })
     }
 
     /// The device modules of a program as text, one after the other.

@@ -85,7 +85,7 @@ const FRONT: &[Stage] = &[
     Stage { name: "flat", about: "flat SSA", text: emit::flat },
     Stage { name: "device", about: "flat SSA of the kernels for devices", text: Session::device_text },
     Stage { name: "opencl", about: "OpenCL C of the kernels for OpenCL", text: emit::opencl_text },
-    Stage { name: "cuda", about: "CUDA C++ of the kernels for CUDA", text: emit::cuda_text },
+    Stage { name: "cuda", about: "CUDA C++ of the kernels for CUDA and NVVM", text: emit::cuda_text },
 ];
 
 /// Stages that are planned.
@@ -175,10 +175,12 @@ impl BackEnd {
     }
 }
 
-/// What makes code for the kernels of a platform.
+/// What makes code for the kernels of platforms.
 pub struct DeviceBackEnd {
-    /// The intrinsic that launches them, of [`PLATFORMS`](nyala_ir::lanes::PLATFORMS).
-    pub platform: &'static str,
+    /// What it is called.
+    pub name: &'static str,
+    /// The intrinsics that launch them, of [`PLATFORMS`](nyala_ir::lanes::PLATFORMS).
+    pub platforms: &'static [&'static str],
     /// What it makes, in a line.
     pub makes: &'static str,
     /// The address space in which immutable statics lie.
@@ -190,13 +192,15 @@ pub struct DeviceBackEnd {
 /// The platforms that code is made for.
 pub const DEVICES: &[DeviceBackEnd] = &[
     DeviceBackEnd {
-        platform: "opencl",
+        name: "opencl",
+        platforms: &["opencl"],
         makes: "OpenCL C, which the driver compiles when a kernel is launched first",
         statics: 4,
         code: emit::opencl,
     },
     DeviceBackEnd {
-        platform: "cuda",
+        name: "cuda",
+        platforms: &["cuda", "nvvm"],
         makes: "CUDA C++, which NVRTC compiles when a kernel is launched first",
         statics: 4,
         code: emit::cuda,

@@ -5,6 +5,7 @@
 //! A device is a number, `platform | device << 4`; platforms are the host (0), CUDA (1), OpenCL (2), HSA (3), PAL (4) and
 //! Level Zero (5).
 
+mod cuda;
 mod host;
 mod missing;
 mod opencl;
@@ -97,7 +98,7 @@ pub(crate) trait Platform: Sync {
 
 static HOST: host::Host = host::Host;
 static OPENCL: opencl::OpenCl = opencl::OpenCl;
-static CUDA: missing::Missing = missing::Missing("code for it cannot be made yet");
+static CUDA: cuda::Cuda = cuda::Cuda;
 static OTHERS: missing::Missing = missing::Missing("code for it cannot be made yet");
 
 /// The platform of this number.

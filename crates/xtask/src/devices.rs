@@ -46,7 +46,7 @@ const COLUMNS: &[Column] = &[
         needs: Needs::Nothing,
     },
     Column { name: "OpenCL C", runs: &[("opencl", &[]), ("opencl", &["-O0"])], needs: Needs::Device("OpenCL") },
-    Column { name: "CUDA C++, sm_90", runs: &[("cuda", &[])], needs: Needs::Nvcc },
+    Column { name: "CUDA C++, sm_90", runs: &[("cuda", &[]), ("nvvm", &[])], needs: Needs::Nvcc },
 ];
 
 /// What a column says of a line.

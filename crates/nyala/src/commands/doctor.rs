@@ -24,7 +24,7 @@ const TARGETS: &[&str] = &[
 ];
 
 /// What is looked for of devices: what it is, and the driver's library.
-const DRIVERS: &[(&str, &str)] = &[("NVIDIA GPUs", "libcuda.so.1"), ("Vulkan devices", "libvulkan.so.1")];
+const DRIVERS: &[(&str, &str)] = &[("Vulkan devices", "libvulkan.so.1")];
 
 enum State {
     Works,
@@ -88,6 +88,7 @@ impl Doctor {
                 Some(why) if platform == "OpenCL" => {
                     line(State::Missing, platform, &format!("{why}; PoCL has a device on the CPU"))
                 }
+                Some(why) if platform == "CUDA" => line(State::Missing, platform, why),
                 Some(_) => {}
                 None => line(State::Works, platform, about),
             }

@@ -1,0 +1,298 @@
+//! NVIDIA's GPUs by CUDA's driver API. Driver and NVRTC are opened when a program first asks for the platform. Kernels are
+//! CUDA C++, which NVRTC compiles for the device when the first kernel of a module is launched.
+//!
+//! A kernel that faults takes its context with it: everything on the device fails from then on, other devices go on.
+
+use super::{Arg, Error, Launch, Memory, Platform, add_kernel_time};
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys;
+use cudarc::nvrtc;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{CString, c_void};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// All devices that the driver lists, in its order.
+pub(crate) struct Cuda;
+
+/// Launches whose times are kept until somebody waits.
+const MAX_EVENTS: usize = 1024;
+
+struct Device {
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    stream: sys::CUstream,
+    /// For NVRTC: `compute_90`.
+    arch: String,
+    /// Allocations: address, size, whether it is the host's memory.
+    memory: BTreeMap<u64, (usize, bool)>,
+    /// Modules by the address of their text, with their kernels.
+    modules: HashMap<usize, (sys::CUmodule, HashMap<String, sys::CUfunction>)>,
+    /// Events before and after each launch.
+    events: Vec<(sys::CUevent, sys::CUevent)>,
+}
+
+// SAFETY: handles of the driver may be used from any thread that has made the context its own, which every function does.
+unsafe impl Send for Device {}
+
+fn text(what: &str, e: DriverError) -> Error {
+    let words = e.error_string().map_or_else(|_| format!("error {:?}", e.0), |s| s.to_string_lossy().into_owned());
+    format!("{what}: {words}")
+}
+
+fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
+    static DEVICES: OnceLock<Result<Vec<Mutex<Device>>, Error>> = OnceLock::new();
+    DEVICES.get_or_init(|| {
+        // SAFETY: asks whether a library can be opened.
+        if !unsafe { sys::is_culib_present() } {
+            return Err("the driver's library libcuda.so.1 is not installed".into());
+        }
+        // A library that lacks a function is no driver; the bindings panic, which nobody needs to see.
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let found = std::panic::catch_unwind(|| {
+            result::init().map_err(|e| text("cuInit", e))?;
+            let n = result::device::get_count().map_err(|e| text("cuDeviceGetCount", e))?;
+            let devices: Vec<_> = (0..n).filter_map(|i| Device::new(i).ok()).map(Mutex::new).collect();
+            if devices.is_empty() { Err("the driver has no device".to_string()) } else { Ok(devices) }
+        });
+        std::panic::set_hook(hook);
+        found.unwrap_or_else(|_| Err("the driver's library cannot be used: it is too old, or damaged".into()))
+    })
+}
+
+fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
+    let devices = devices().as_ref().map_err(Clone::clone)?;
+    let device = devices.get(number).ok_or_else(|| format!("there is no device {number}"))?;
+    let device = device.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the context is the device's, and is never released.
+    unsafe { result::ctx::set_current(device.context) }.map_err(|e| text("cuCtxSetCurrent", e))?;
+    Ok(device)
+}
+
+impl Device {
+    fn new(ordinal: i32) -> Result<Device, Error> {
+        let failed = |what: &'static str| move |e| text(what, e);
+        let device = result::device::get(ordinal).map_err(failed("cuDeviceGet"))?;
+        // SAFETY: the device is the driver's own; its context is kept until the process ends.
+        unsafe {
+            let context = result::primary_ctx::retain(device).map_err(failed("cuDevicePrimaryCtxRetain"))?;
+            result::ctx::set_current(context).map_err(failed("cuCtxSetCurrent"))?;
+            let stream = result::stream::create(result::stream::StreamKind::NonBlocking);
+            let number = |what| result::device::get_attribute(device, what).map_err(failed("cuDeviceGetAttribute"));
+            use sys::CUdevice_attribute_enum::*;
+            let major = number(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+            let minor = number(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+            Ok(Device {
+                device,
+                context,
+                stream: stream.map_err(failed("cuStreamCreate"))?,
+                arch: format!("compute_{major}{minor}"),
+                memory: BTreeMap::new(),
+                modules: HashMap::new(),
+                events: Vec::new(),
+            })
+        }
+    }
+
+    /// Checks that a range lies in an allocation.
+    fn check(&self, address: u64, size: usize) -> Result<(), Error> {
+        let (begin, (length, _)) = self
+            .memory
+            .range(..=address)
+            .next_back()
+            .filter(|(begin, (length, _))| address - **begin < (*length).max(1) as u64)
+            .ok_or_else(|| {
+                format!(
+                    "{address:#x} is no address of this device: it is the host's, another device's, or was released"
+                )
+            })?;
+        let at = (address - begin) as usize;
+        match size > length - at {
+            true => Err(format!("{size} bytes from byte {at} on do not fit an allocation of {length} bytes")),
+            false => Ok(()),
+        }
+    }
+
+    fn kernel(&mut self, code: &'static [u8], name: &str) -> Result<sys::CUfunction, Error> {
+        let key = code.as_ptr() as usize;
+        if let Some(&kernel) = self.modules.get(&key).and_then(|(_, kernels)| kernels.get(name)) {
+            return Ok(kernel);
+        }
+        let module = match self.modules.get(&key) {
+            Some((module, _)) => *module,
+            None => {
+                let image = self.compile(code)?;
+                // SAFETY: the image is PTX, which ends with a zero byte.
+                let module = unsafe { result::module::load_data(image.as_ptr().cast()) };
+                let module = module.map_err(|e| text("the driver cannot load its code", e))?;
+                self.modules.insert(key, (module, HashMap::new()));
+                module
+            }
+        };
+        let symbol = CString::new(name).map_err(|_| "its name has a zero byte".to_string())?;
+        // SAFETY: the module is loaded.
+        let kernel = unsafe { result::module::get_function(module, symbol) };
+        let kernel = kernel.map_err(|e| text("cuModuleGetFunction", e))?;
+        if let Some((_, kernels)) = self.modules.get_mut(&key) {
+            kernels.insert(name.into(), kernel);
+        }
+        Ok(kernel)
+    }
+
+    /// The PTX of CUDA C++.
+    fn compile(&self, code: &[u8]) -> Result<Vec<u8>, Error> {
+        let source = std::str::from_utf8(code).map_err(|_| "its code is no text".to_string())?;
+        // SAFETY: asks whether a library can be opened.
+        if !unsafe { nvrtc::sys::is_culib_present() } {
+            return Err("NVIDIA's compiler libnvrtc.so is not installed".into());
+        }
+        let options = nvrtc::CompileOptions {
+            fmad: Some(false),
+            options: vec![format!("--gpu-architecture={}", self.arch)],
+            ..Default::default()
+        };
+        let ptx = nvrtc::compile_ptx_with_opts(source, options).map_err(|e| match e {
+            nvrtc::CompileError::CompileError { log, .. } => {
+                format!("NVRTC cannot compile its code\n{}", log.to_string_lossy().trim_end())
+            }
+            e => format!("NVRTC: {e:?}"),
+        })?;
+        let mut image = ptx.to_src().into_bytes();
+        image.push(0);
+        Ok(image)
+    }
+
+    /// Waits for everything, and adds up what kernels took.
+    fn finish(&mut self) -> Result<(), Error> {
+        // SAFETY: stream and events are the device's, and nobody uses the events afterwards.
+        unsafe {
+            let waited = result::stream::synchronize(self.stream).map_err(|e| text("a kernel failed", e));
+            for (start, end) in self.events.drain(..) {
+                if let Ok(milliseconds) = result::event::elapsed(start, end) {
+                    add_kernel_time((f64::from(milliseconds) * 1e6) as i64);
+                }
+                let _ = result::event::destroy(start);
+                let _ = result::event::destroy(end);
+            }
+            waited
+        }
+    }
+
+    /// An event after all that is on its way.
+    fn mark(&self) -> Result<sys::CUevent, Error> {
+        let failed = |e| text("cuEventCreate", e);
+        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed)?;
+        // SAFETY: both are the device's.
+        unsafe { result::event::record(event, self.stream) }.map_err(failed)?;
+        Ok(event)
+    }
+}
+
+impl Platform for Cuda {
+    fn n_devices(&self) -> Result<usize, Error> {
+        devices().as_ref().map(Vec::len).map_err(Clone::clone)
+    }
+
+    fn device_name(&self, number: usize) -> Result<String, Error> {
+        let device = device(number)?;
+        result::device::get_name(device.device).map_err(|e| text("cuDeviceGetName", e))
+    }
+
+    fn alloc(&self, number: usize, size: usize, memory: Memory) -> Result<*mut c_void, Error> {
+        let mut device = device(number)?;
+        let bytes = size.max(1);
+        // SAFETY: the size is not 0.
+        let made = unsafe {
+            match memory {
+                Memory::Device => result::malloc_sync(bytes),
+                Memory::Host => result::malloc_host(bytes, 0).map(|p| p as u64),
+                Memory::Unified => result::malloc_managed(bytes, sys::CUmemAttach_flags_enum::CU_MEM_ATTACH_GLOBAL),
+            }
+        };
+        let address = made.map_err(|e| text(&format!("cannot allocate {size} bytes"), e))?;
+        device.memory.insert(address, (size, memory == Memory::Host));
+        Ok(address as *mut c_void)
+    }
+
+    unsafe fn release(&self, number: usize, pointer: *mut c_void) -> Result<(), Error> {
+        if pointer.is_null() {
+            return Ok(());
+        }
+        let mut device = device(number)?;
+        // Kernels may still use it.
+        device.finish()?;
+        let (_, is_host) = device
+            .memory
+            .remove(&(pointer as u64))
+            .ok_or_else(|| format!("{pointer:p} is no allocation of this device, or was released before"))?;
+        // SAFETY: it was allocated here, and is used by nobody.
+        let result = unsafe { if is_host { result::free_host(pointer) } else { result::free_sync(pointer as u64) } };
+        result.map_err(|e| text("cannot release it", e))
+    }
+
+    unsafe fn write(&self, number: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
+        let mut device = device(number)?;
+        device.check(to as u64, size)?;
+        // Kernels may still read what is there.
+        device.finish()?;
+        // SAFETY: the range lies in the allocation, that of the host is the caller's promise.
+        let copied =
+            unsafe { result::memcpy_htod_sync(to as u64, std::slice::from_raw_parts(from.cast::<u8>(), size)) };
+        copied.map_err(|e| text("cannot copy to the device", e))
+    }
+
+    unsafe fn read(&self, number: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
+        let mut device = device(number)?;
+        device.finish()?;
+        device.check(from as u64, size)?;
+        // SAFETY: as above.
+        let copied =
+            unsafe { result::memcpy_dtoh_sync(std::slice::from_raw_parts_mut(to.cast::<u8>(), size), from as u64) };
+        copied.map_err(|e| text("cannot copy from the device", e))
+    }
+
+    unsafe fn launch(&self, number: usize, launch: &Launch) -> Result<(), Error> {
+        let mut device = device(number)?;
+        let kernel = device.kernel(launch.code, launch.kernel)?;
+        let mut addresses: Vec<u64> = Vec::with_capacity(launch.args.len());
+        for (i, arg) in launch.args.iter().enumerate() {
+            addresses.push(match arg {
+                Arg::Address(pointer) => *pointer as u64,
+                Arg::Value(_) => 0,
+            });
+            if let Arg::Address(pointer) = arg
+                && !pointer.is_null()
+            {
+                device.check(*pointer as u64, 0).map_err(|e| format!("argument {i}: {e}"))?;
+            }
+        }
+        let mut params: Vec<*mut c_void> = launch
+            .args
+            .iter()
+            .zip(&addresses)
+            .map(|(arg, address)| match arg {
+                Arg::Value(bytes) => bytes.as_ptr().cast_mut().cast(),
+                Arg::Address(_) => (address as *const u64).cast_mut().cast(),
+            })
+            .collect();
+        if device.events.len() >= MAX_EVENTS {
+            device.finish()?;
+        }
+        let extents = |n: [usize; 3]| (n[0] as u32, n[1] as u32, n[2] as u32);
+        let start = device.mark()?;
+        // SAFETY: the arguments are what the kernel takes, by the caller's promise; the driver copies them.
+        let launched = unsafe {
+            let (grid, block) = (extents(launch.blocks), extents(launch.block));
+            result::launch_kernel(kernel, grid, block, 0, device.stream, &mut params)
+        };
+        let [x, y, z] = launch.block;
+        launched.map_err(|e| text(&format!("blocks of {x} by {y} by {z} work items"), e))?;
+        let end = device.mark()?;
+        device.events.push((start, end));
+        Ok(())
+    }
+
+    fn synchronize(&self, number: usize) -> Result<(), Error> {
+        device(number)?.finish()
+    }
+}
