@@ -168,6 +168,7 @@ impl Split {
         function.name = symbol.clone();
         function.linkage = Linkage::Kernel(symbol, key.sizes.map(|size| size.unwrap_or(0)));
         promote_slots_of(&mut module.types, &mut function);
+        take_parts(&mut function);
         simplify_function(&module.types, &mut function);
         module.funcs.push(function);
         let kernel = Func::from_idx(module.funcs.len() - 1);
@@ -221,6 +222,36 @@ fn name_of_value(function: &Function, value: Value) -> String {
         }
     }
     function.name(value).to_string()
+}
+
+/// Uses the parts of aggregates that are made at the entry in place of what is taken out of them again.
+fn take_parts(function: &mut Function) {
+    let mut made: FxHashMap<Value, Args> = FxHashMap::default();
+    for inst in &function.blocks[0].insts {
+        if let (InstOp::Op(Op::Tuple | Op::Struct | Op::Array), Some(result)) = (inst.op, inst.result) {
+            made.insert(result, inst.args.clone());
+        }
+    }
+    // A part may be taken out of a part.
+    loop {
+        let mut parts: FxHashMap<Value, Value> = FxHashMap::default();
+        for inst in function.blocks.iter().flat_map(|b| &b.insts) {
+            let (InstOp::Op(Op::Extract), Some(result)) = (inst.op, inst.result) else { continue };
+            let index = function.as_bits(inst.args[1]).map(|i| i as usize);
+            if let Some(&part) = made.get(&inst.args[0]).zip(index).and_then(|(args, i)| args.get(i)) {
+                parts.insert(result, part);
+            }
+        }
+        if parts.is_empty() {
+            return;
+        }
+        let new = |v: Value| parts.get(&v).copied().unwrap_or(v);
+        for block in &mut function.blocks {
+            block.insts.retain(|inst| inst.result.is_none_or(|r| !parts.contains_key(&r)));
+            block.insts.iter_mut().flat_map(|i| &mut i.args).for_each(|a| *a = new(*a));
+            block.term.map_uses(new);
+        }
+    }
 }
 
 /// Gives a new parameter the only type as which its address is used, in place of the one that it has on the host.
