@@ -67,8 +67,8 @@ impl Session {
         let foreign = self.options.target.clone().filter(|_| !self.target().is_native);
         if let Some(target) = foreign.filter(|_| kind != Kind::Obj && std::env::var_os("CC").is_none()) {
             let message = format!("{} for `{target}` needs that machine's linker", kind.about());
-            let hint = "build an object (`-o NAME.o`) and link it there, or name a cross compiler by the environment's \
-                        `CC` and that machine's runtime by `NYALA_RUNTIME`";
+            let hint = "build an object (`-o NAME.o`) and link it there, or name a cross compiler in the environment \
+                        variable `CC`, and that machine's runtime in `NYALA_RUNTIME`";
             return Err(self.report(limitation::error(Span::NONE, message, hint)));
         }
         let world = self.graph()?;
@@ -115,8 +115,8 @@ impl Session {
             } else {
                 continue;
             };
-            let message = format!("{what} that is a function does not cross to C");
-            let hint = "exported functions take and give numbers, bools, pointers and structs";
+            let message = format!("{what} that is a function cannot be passed to C");
+            let hint = "exported functions take and return numbers, bools, pointers and structs";
             self.sink.push(limitation::error(f.span, message, hint));
         }
         self.checked(Some(()))

@@ -80,7 +80,7 @@ impl Input {
         let same = |f: &PathBuf| out.canonicalize().is_ok_and(|out| f.canonicalize().is_ok_and(|f| f == out));
         let lost = self.files.iter().any(same);
         if lost {
-            eprintln!("error: {} is a file of the program itself: name another one by `-o`", out.display());
+            eprintln!("error: {} is a file of the program itself: name another file with `-o`", out.display());
         }
         lost
     }

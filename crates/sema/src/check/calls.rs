@@ -44,7 +44,7 @@ impl<'a> Checker<'a, '_> {
             self.limitation(
                 span,
                 "calls of such functions in filters",
-                "call functions of the program that compute with numbers",
+                "call only functions of the program that compute with numbers",
             );
             self.p.types.unify(result, TypeTable::ERROR);
             return TypeTable::ERROR;
