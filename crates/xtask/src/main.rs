@@ -93,7 +93,7 @@ enum Task {
 const N_PROGRAMS: u64 = 3_000;
 const N_LANES: u64 = 500;
 const N_INPUTS: u64 = 8_000;
-/// What `./x test --quick` does without.
+/// The parts that `./x test --quick` leaves out, beside engines.
 const LEFT_OUT: &str = "tests of the crates that are programs of their own (crates/*/tests), native code for older processors, \
                         counts of function values, random bodies of `vectorize`, 15 of 16 random programs and bad inputs";
 
@@ -224,7 +224,9 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
         tally.add(bad_input::run(seed, forever, of_quick(N_INPUTS)));
     }
     if quick {
-        println!("left out by --quick: {LEFT_OUT}");
+        let engines = nyala::testing::ENGINES.iter().map(|e| e.name);
+        let engines: Vec<&str> = engines.filter(|name| !texts::QUICK_ENGINES.contains(name)).collect();
+        println!("left out by --quick: {LEFT_OUT}; text tests under {}", engines.join(", "));
     }
     println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
     Ok(tally.failed == 0)

@@ -14,7 +14,7 @@
 //! | `//! tune NAME: 8, 16` | nothing is checked: values for `nyala tune` |
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
-//! | a file in `tests/run/vectorize` | its queries hold in code for older processors as well (not with `--quick`) |
+//! | a file in `tests/run/vectorize` | its queries hold in code for older processors as well (not with `--quick`, which also leaves out engines) |
 //! | a file with `.residual`, `.explain`, `.lanes` or `.stderr` for `.impala` | the whole residual program, what `nyala explain` says, and with `--vector`, the whole output |
 //!
 //! Programs in Markdown pages are tests too: [`crate::snippets`]. A test under `tests/ir/` has `; test PASS`, IR, and
@@ -38,10 +38,13 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// The time limit for one file of the text tests.
 const FILE_LIMIT: Duration = Duration::from_secs(600);
 
+/// Folders with tests that take long. These begin first, so that no core idles at the end.
+const LONG: &[&str] = &["tests/run/vectorize", "lib/image/tests", "tests/explain"];
+
 /// The number of slowest tests whose times are shown.
 const SLOWEST: usize = 5;
 
-/// Runs the tests whose paths contain `filter`. Writes expected outputs if `bless`. Leaves out code for older
+/// Runs the tests whose paths contain `filter`. Writes expected outputs if `bless`. Leaves out engines and code for older
 /// processors if `quick`.
 pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, String> {
     let mut files = Vec::new();
@@ -52,7 +55,7 @@ pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, Stri
         collect(&root().join(folder), &mut files);
     }
     files.extend(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root().join(page)));
-    files.sort();
+    files.sort_by_cached_key(|f| (!LONG.iter().any(|folder| f.starts_with(root().join(folder))), f.clone()));
     files.retain(|f| filter.is_none_or(|t| f.display().to_string().contains(t)));
     let times: Arc<Mutex<Vec<(Duration, String)>>> = Arc::default();
     let trials = files.into_iter().map(|file| {
@@ -137,7 +140,7 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     let output: Vec<&str> = output.map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
     let code = directives.iter().find_map(|l| l.strip_prefix("//=")).and_then(|c| c.trim().parse().ok());
     if !output.is_empty() || code.is_some() {
-        check_output(path, &text, &output, code.unwrap_or(0), &mut faults);
+        check_output(path, &text, &output, code.unwrap_or(0), quick, &mut faults);
     }
     let mut checks_something = !suite.tests.is_empty() || !output.is_empty() || code.is_some();
     let rules = directives.iter().filter_map(|l| l.strip_prefix("//!")).map(str::trim);
@@ -261,9 +264,19 @@ pub fn diff(expected: &str, found: &str) -> String {
     out
 }
 
+/// The engines of `--quick`, the two that differ most: the interpreter runs the source and checks every step, and optimized
+/// code is made of the residual program.
+pub const QUICK_ENGINES: &[&str] = &["interp", "-O3"];
+
+/// The engines that programs run under.
+fn engines(quick: bool) -> impl Iterator<Item = testing::Engine> {
+    let is_chosen = move |e: &&testing::Engine| !quick || QUICK_ENGINES.contains(&e.name);
+    testing::ENGINES.iter().filter(is_chosen).copied()
+}
+
 /// Runs the queries and test functions of a file, all in this process.
 fn check_tests(path: &Path, text: &str, suite: &testing::Suite, quick: bool, faults: &mut Vec<String>) {
-    let mut engines: Vec<(testing::Engine, Option<&str>)> = testing::ENGINES.iter().map(|e| (*e, None)).collect();
+    let mut engines: Vec<(testing::Engine, Option<&str>)> = engines(quick).map(|e| (e, None)).collect();
     // The code for lanes depends on the processor.
     if !quick && path.starts_with(root().join("tests/run/vectorize")) {
         let optimized = engines[engines.len() - 1].0;
@@ -306,11 +319,11 @@ pub fn nyala() -> PathBuf {
     beside.unwrap_or_else(|| "nyala".into())
 }
 
-fn check_output(path: &Path, text: &str, expected: &[&str], code: i32, faults: &mut Vec<String>) {
+fn check_output(path: &Path, text: &str, expected: &[&str], code: i32, quick: bool, faults: &mut Vec<String>) {
     let device: &[&str] = if is_on_host(text) { &["--device", "host"] } else { &[] };
-    for testing::Engine { name: engine, args, .. } in testing::ENGINES {
+    for testing::Engine { name: engine, args, .. } in engines(quick) {
         let mut command = Command::new(nyala());
-        command.arg("run").args(*args).args(device).arg(path).current_dir(root());
+        command.arg("run").args(args).args(device).arg(path).current_dir(root());
         match output_within(&mut command, TIME_LIMIT) {
             Ok((status, stdout, stderr)) => {
                 let lines: Vec<&str> = stdout.lines().collect();
@@ -518,5 +531,17 @@ fn run_ir(path: &Path, text: &str, bless: bool, faults: &mut Vec<String>) {
         }
     } else if found != expected {
         faults.push(format!("`{pass}` gives something else (`./x bless` accepts it):\n{}", diff(expected, &found)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_tests_run_under_engines_that_exist() {
+        let chosen: Vec<&str> = engines(true).map(|e| e.name).collect();
+        assert_eq!(chosen, QUICK_ENGINES);
+        assert_eq!(engines(false).count(), testing::ENGINES.len());
     }
 }
