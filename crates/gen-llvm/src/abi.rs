@@ -86,7 +86,7 @@ impl Emitter<'_> {
         if self.target().c_abi.structs != Structs::SystemV {
             let ty = self.layouts.types.display(ty);
             return Err(limitation(format!(
-                "{what} of type `{ty}`: structs by value cross to C on x86-64 only as yet"
+                "{what} of type `{ty}`: structs can be passed to C by value on x86-64 only yet"
             )));
         }
         let Some((size, _)) = layout::size_align(self.layouts.types, ty).filter(|(size, _)| *size <= 16) else {
@@ -417,7 +417,7 @@ const RUNTIME: &[(&str, &str, &str)] = &[
 ];
 
 fn vector_limitation(what: &str) -> Box<Diagnostic> {
-    limitation(format!("{what}: a struct with a vector does not cross to C by value as yet"))
+    limitation(format!("{what}: a struct with a vector cannot be passed to C by value yet"))
 }
 
 /// LLVM's type of a result in registers, one for each word.

@@ -239,7 +239,7 @@ impl<'m> Layouts<'m> {
             _ => {
                 let ty = self.types.display(ty);
                 return Err(limitation(format!(
-                    "{what} of type `{ty}`: only scalars, pointers and structs cross to C"
+                    "{what} of type `{ty}`: only scalars, pointers and structs can be passed to C"
                 )));
             }
         };

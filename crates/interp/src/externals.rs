@@ -158,7 +158,7 @@ impl<'w> Linker<'w> {
             return Err(bug(format!("`{}` is no foreign function", w.name(k))));
         };
         let limitation = |what: &str| -> Box<Fault> {
-            let message = format!("foreign function `{symbol}`: {what} cannot cross to C as yet");
+            let message = format!("foreign function `{symbol}`: {what} cannot be passed to C yet");
             diagnostics::limitation::error(data.origin, message, "pass it by a pointer").into()
         };
         let returns = self.program.returns(data.ty);

@@ -1,5 +1,5 @@
-//! Programs as files that others link or run: objects, executables, libraries, headers. The system's compiler driver
-//! links; what it must not see of the runtime is hidden here.
+//! Makes files of programs: objects, executables, libraries, headers. The system's compiler driver links them. Symbols
+//! of the runtime that other code must not see are hidden here.
 
 use crate::diagnostics::{cannot_write, link_failed, no_entry, no_linker, runtime_not_found, tail_call_not_guaranteed};
 use crate::{Reported, Session};
@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What `nyala build` makes.
+/// The kind of file that `nyala build` makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An executable.
@@ -27,7 +27,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a file of this name is.
+    /// The kind of a file, by the extension of its name.
     pub fn of(out: &Path) -> Kind {
         match out.extension().and_then(OsStr::to_str) {
             Some("o") => Kind::Obj,
@@ -49,10 +49,10 @@ impl Kind {
     }
 }
 
-/// Conversions of halves, which not every C compiler's library has.
+/// Conversions of half-precision numbers that some C compilers' libraries lack.
 const HALVES: [&str; 3] = ["__extendhfsf2", "__truncdfhf2", "__truncsfhf2"];
 
-/// The file of the runtime that programs are linked with.
+/// The name of the runtime library, with which programs are linked.
 const RUNTIME: &str = "libnyala_runtime.a";
 
 impl Session {
@@ -67,8 +67,8 @@ impl Session {
         let foreign = self.options.target.clone().filter(|_| !self.target().is_native);
         if let Some(target) = foreign.filter(|_| kind != Kind::Obj && std::env::var_os("CC").is_none()) {
             let message = format!("{} for `{target}` needs that machine's linker", kind.about());
-            let hint = "build an object (`-o NAME.o`) and link it there, or name a cross compiler by the environment's \
-                        `CC` and that machine's runtime by `NYALA_RUNTIME`";
+            let hint = "build an object (`-o NAME.o`) and link it there, or name a cross compiler in the environment \
+                        variable `CC`, and that machine's runtime in `NYALA_RUNTIME`";
             return Err(self.report(limitation::error(Span::NONE, message, hint)));
         }
         let world = self.graph()?;
@@ -78,7 +78,7 @@ impl Session {
         if kind == Kind::Exe {
             self.add_start(&mut module)?;
         } else if let (Kind::StaticLib | Kind::SharedLib, Some(main)) = (kind, module.exported("main")) {
-            // Who uses a library has a `main`.
+            // A program that uses a library has a `main` of its own.
             module.funcs[nyala_base::Id::idx(main)].linkage = Linkage::Internal;
         }
         if kind != Kind::Exe {
@@ -102,7 +102,7 @@ impl Session {
         made.map_err(|d| self.report(*d))
     }
 
-    /// C has no functions with what they capture: as in headers, it neither gives nor gets any.
+    /// Reports exported functions that take or return function values: C has no functions with captured variables.
     fn check_exports(&mut self, module: &mut Module) -> Result<(), Reported> {
         let (code, unit) = (module.types.code(), module.types.unit());
         let environment = module.types.ptr(unit);
@@ -115,14 +115,14 @@ impl Session {
             } else {
                 continue;
             };
-            let message = format!("{what} that is a function does not cross to C");
-            let hint = "exported functions take and give numbers, bools, pointers and structs";
+            let message = format!("{what} that is a function cannot be passed to C");
+            let hint = "exported functions take and return numbers, bools, pointers and structs";
             self.sink.push(limitation::error(f.span, message, hint));
         }
         self.checked(Some(()))
     }
 
-    /// Gives an executable its C `main`, which runs the program's on a large stack.
+    /// Adds the C function `main` of an executable, which runs the program's `main` on a large stack.
     fn add_start(&mut self, module: &mut Module) -> Result<(), Reported> {
         let Some(main) = module.exported("main") else {
             return Err(self.report(no_entry::of_executable()));
@@ -194,7 +194,7 @@ fn exported(f: &nyala_flat::Function) -> Option<String> {
     }
 }
 
-/// The macro that guards a header of this name against a second inclusion.
+/// The macro that guards the header `out` against a second inclusion.
 fn guard_name(out: &Path) -> String {
     let name = out.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase();
     let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
@@ -203,7 +203,7 @@ fn guard_name(out: &Path) -> String {
 
 /// Whether the object refers to a function of the runtime.
 fn needs_runtime(object: &[u8]) -> bool {
-    // What cannot be read is left to the linker.
+    // The linker reports files that cannot be read.
     let Ok(file) = object::File::parse(object) else { return true };
     let is_ours = |name: &str| {
         let plain = name.trim_start_matches('_');
@@ -212,7 +212,7 @@ fn needs_runtime(object: &[u8]) -> bool {
     file.symbols().any(|s| s.is_undefined() && s.name().is_ok_and(is_ours))
 }
 
-/// The runtime as a static library: where the environment says, beside the command, or in `../lib/nyala`.
+/// The path of the runtime library: as the environment says, beside the command, or in `../lib/nyala`.
 fn find_runtime() -> Result<PathBuf, Box<Diagnostic>> {
     let mut places = Vec::new();
     if let Some(named) = std::env::var_os("NYALA_RUNTIME").filter(|v| !v.is_empty()) {
@@ -231,13 +231,13 @@ fn find_runtime() -> Result<PathBuf, Box<Diagnostic>> {
     Err(Box::new(runtime_not_found::error(&tried)))
 }
 
-/// The system's compiler driver and binary tools, at work in a folder of its own.
+/// Runs the system's compiler driver and binary tools in a temporary folder.
 struct Linker<'a> {
     folder: &'a Path,
     debug: bool,
 }
 
-/// A tool: what the environment names, perhaps with arguments, or the usual one.
+/// The command of a tool: that of the environment's `variable`, which may have arguments, or the `usual` one.
 pub(crate) fn tool(variable: &str, usual: &str) -> Command {
     let named = std::env::var_os(variable).filter(|v| !v.is_empty()).unwrap_or_else(|| usual.into());
     let words: Vec<OsString> = match named.to_str() {
@@ -246,12 +246,12 @@ pub(crate) fn tool(variable: &str, usual: &str) -> Command {
     };
     let mut command = Command::new(words.first().map_or(OsStr::new(usual), |w| w));
     command.args(words.iter().skip(1));
-    // Its messages are read below.
+    // Its messages are parsed below.
     command.env("LC_ALL", "C");
     command
 }
 
-/// A path that no tool takes for an option.
+/// The path in a form that no tool mistakes for an option.
 fn plain(path: &Path) -> PathBuf {
     if path.as_os_str().as_encoded_bytes().starts_with(b"-") { Path::new(".").join(path) } else { path.into() }
 }
@@ -282,7 +282,7 @@ impl Linker<'_> {
         Err(Box::new(link_failed::error(out, &name, &said)))
     }
 
-    /// An executable or a shared library.
+    /// Links an executable or a shared library.
     fn image(
         &self,
         kind: Kind,
@@ -295,7 +295,7 @@ impl Linker<'_> {
     ) -> Result<(), Box<Diagnostic>> {
         let mut cc = tool("CC", "cc");
         if kind == Kind::Exe {
-            // A library less to load at each start.
+            // The program then loads one library less at each start.
             cc.arg("-static-libgcc");
         } else {
             let names: String = exports.iter().map(|s| format!("    {};\n", in_version_script(s))).collect();
@@ -316,8 +316,8 @@ impl Linker<'_> {
         self.run("CC", &mut cc, out)
     }
 
-    /// A static library: one object in which only the program's exports are global, so that a program may be linked
-    /// with several such libraries, and with Rust's own.
+    /// Makes a static library: one object in which only the program's exports are global, so that a program may be
+    /// linked with several such libraries, and with Rust's own.
     fn static_lib(
         &self,
         program: &Path,
@@ -331,14 +331,14 @@ impl Linker<'_> {
             let merged = self.folder.join("merged.o");
             let mut cc = tool("CC", "cc");
             cc.args(["-r", "-nostdlib", "-o"]).arg(&merged).arg(program).arg(runtime);
-            // Groups of sections would be dropped where another library has one of the same name, with what is local
-            // here.
+            // The linker would drop a group of sections, with its local symbols, if another library has a group of the
+            // same name.
             cc.args(["-Xlinker", "--force-group-allocation", "-Xlinker", "--gc-sections"]);
             for symbol in exports {
                 cc.args(["-Xlinker", "-u", "-Xlinker", symbol]);
             }
             self.run("CC", &mut cc, out)?;
-            // A line of the file is a name without spaces or `#`.
+            // In the file, a line is a name without spaces or `#`.
             let (plain, odd): (Vec<_>, Vec<_>) = exports.iter().partition(|s| is_plain(s));
             let names: String = plain.iter().map(|s| format!("{s}\n")).collect();
             let names = self.write("exports.txt", names.as_bytes())?;
@@ -346,7 +346,7 @@ impl Linker<'_> {
             let mut keep = OsString::from("--keep-global-symbols=");
             keep.push(names);
             objcopy.arg(keep).args(odd.iter().map(|s| format!("--keep-global-symbol={s}")));
-            // Rust's own objects carry bitcode too, which is none any more when merged, and confuses binary tools.
+            // Rust's own objects contain bitcode, which is invalid once it is merged, and confuses binary tools.
             objcopy.args(["--remove-section=.llvmbc", "--remove-section=.llvmcmd"]);
             if !self.debug {
                 objcopy.arg("--strip-debug");
@@ -359,12 +359,12 @@ impl Linker<'_> {
     }
 }
 
-/// Whether a symbol can stand in the files of binary tools as it is.
+/// Whether a symbol can be written to the files of binary tools without escapes.
 fn is_plain(symbol: &str) -> bool {
     symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.$".contains(&b))
 }
 
-/// A symbol in a version script, which has no escapes but patterns.
+/// A symbol as a pattern of a version script, which has no escapes.
 fn in_version_script(symbol: &str) -> String {
     if is_plain(symbol) {
         return format!("\"{symbol}\"");
@@ -372,7 +372,7 @@ fn in_version_script(symbol: &str) -> String {
     symbol.bytes().map(|b| if b.is_ascii_alphanumeric() || b == b'_' { b as char } else { '?' }).collect()
 }
 
-/// Names that a linker says nobody defines, each once.
+/// The undefined symbols that a linker's messages name, each once.
 fn undefined_symbols(said: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for line in said.lines() {
@@ -387,11 +387,11 @@ fn undefined_symbols(said: &str) -> Vec<String> {
     names
 }
 
-/// Puts a finished file in its place, whole or not at all.
+/// Moves the finished file `from` to `out`, completely or not at all.
 fn deliver(from: &Path, out: &Path) -> Result<(), Box<Diagnostic>> {
     let put = || -> std::io::Result<()> {
         if out.exists() && !out.is_file() {
-            // A device or pipe; a folder is an error.
+            // `out` is a device or pipe. A folder is an error.
             return std::fs::write(out, std::fs::read(from)?);
         }
         let folder = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

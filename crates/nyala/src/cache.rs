@@ -1,9 +1,10 @@
-//! Native code of programs that were compiled before, on disk.
+//! A cache on disk for the native code of programs.
 //!
-//! An entry is an object, found by a hash over everything it was made from: the text that LLVM gets, options, CPU, and
-//! which builds of this compiler and of LLVM. Entries are written beside and renamed, so a reader sees whole ones only;
-//! one that does not match its checksum, which covers the hash, too, is removed. Code of the cache runs: a folder that is not
-//! the user's own, or that others may write to, is not used. One that cannot be used is as good as an empty one.
+//! An entry is an object. Its name is a hash over everything that it is made from: the text that LLVM gets, the
+//! options, the CPU, and the builds of this compiler and of LLVM. Entries are written to another name and renamed, so
+//! that readers only see complete ones. Each has a checksum, which covers the hash too; an entry that does not match it
+//! is removed. Since the code is run, a folder that is not the user's own, or that others may write to, is not used. A
+//! folder that cannot be used counts as empty.
 
 use nyala_gen_llvm::{Emitted, LLVM_LIBRARY, Options, machine_name};
 use sha2::{Digest, Sha256};
@@ -13,13 +14,13 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// All entries together may take so many bytes; the ones used longest ago go first.
+/// Limit on the bytes of all entries together; the least recently used ones are removed first.
 const MAX_BYTES: u64 = 1 << 30;
-/// After the checksum follows the object.
+/// The size of the checksum in bytes, after which the object follows.
 const CHECKSUM: usize = 32;
-/// Bits of a mode: others may write.
+/// The bits of a file mode that let others write.
 const WRITABLE: u32 = 0o022;
-/// Of `open`: a link is an error, and a pipe is not waited for.
+/// Flags for `open`: a symbolic link is an error, and opening a pipe does not block.
 const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 /// The folder with the entries.
@@ -29,7 +30,7 @@ pub struct Cache {
     max_bytes: u64,
 }
 
-/// The name of an entry.
+/// The name of an entry of the cache, a hash.
 pub struct Key(String);
 
 impl Cache {
@@ -40,17 +41,17 @@ impl Cache {
         Some(Cache::at(base.join("nyala/native")))
     }
 
-    /// The cache in this folder.
+    /// A cache in this folder.
     pub fn at(folder: PathBuf) -> Cache {
         Cache { folder, max_bytes: MAX_BYTES }
     }
 
-    /// Where it lies.
+    /// The folder of the cache.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What the code of `emitted` depends on.
+    /// The key of everything that the machine code of `emitted` depends on.
     pub fn key(emitted: &Emitted, options: &Options) -> Key {
         let mut hash = Sha256::new();
         let mut add = |bytes: &[u8]| {
@@ -60,13 +61,13 @@ impl Cache {
         add(emitted.text.as_bytes());
         add(format!("{options:?} {}", emitted.codegen_level(options)).as_bytes());
         add(machine_name(&emitted.target).as_bytes());
-        // A build is told by its file.
+        // The library's file identifies a build of LLVM.
         add(file_id(Path::new(LLVM_LIBRARY)).as_bytes());
         add(std::env::current_exe().map(|e| file_id(&e)).unwrap_or_default().as_bytes());
         Key(hex(&hash.finalize()))
     }
 
-    /// Why the folder is not used, if it is there.
+    /// The reason why the folder is not used, if it exists.
     pub fn refused(&self) -> Option<&'static str> {
         let Ok(folder) = std::fs::metadata(&self.folder) else { return None };
         match () {
@@ -77,7 +78,7 @@ impl Cache {
         }
     }
 
-    /// The object of an entry, which is then the last to be given up. What else has its name is removed.
+    /// The object of an entry, which becomes the most recently used one. Another file of its name is removed.
     pub fn get(&self, key: &Key) -> Option<Vec<u8>> {
         if self.refused().is_some() {
             return None;
@@ -89,13 +90,13 @@ impl Cache {
         };
         let object = file.and_then(|file| self.read(key, &file));
         if object.is_none() {
-            // Where that is not possible, it is ignored.
+            // If it cannot be removed, it is ignored.
             let _ = std::fs::remove_file(&path);
         }
         object
     }
 
-    /// The object in an entry's file, if it is one.
+    /// The object in an entry's file, if the file is a valid entry.
     fn read(&self, key: &Key, file: &File) -> Option<Vec<u8>> {
         let data = file.metadata().ok()?;
         let is_own = data.is_file() && data.uid() == nyala_runtime::user() && data.mode() & WRITABLE == 0;
@@ -108,13 +109,13 @@ impl Cache {
         if checksum(key, object)[..] != bytes[..CHECKSUM] {
             return None;
         }
-        // Without it the entry goes earlier, no more.
+        // If this fails, the entry is only removed earlier.
         let _ = file.set_modified(SystemTime::now());
         bytes.drain(..CHECKSUM);
         Some(bytes)
     }
 
-    /// Keeps an object. Where that is not possible, nothing happens.
+    /// Stores an object. Does nothing if that is not possible.
     pub fn put(&self, key: &Key, object: &[u8]) {
         let _ = self.try_put(key, object);
     }
@@ -135,7 +136,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Path, size and time of last use of everything in the folder; what an interrupted write left too.
+    /// The path, size and time of last use of all files in the folder, including those that interrupted writes left.
     fn entries(&self) -> Vec<(PathBuf, u64, SystemTime)> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let known = |path: PathBuf, m: Metadata| Some((path, m.len(), m.modified().ok()?)).filter(|_| !m.is_dir());
@@ -150,7 +151,7 @@ impl Cache {
         }
         entries.sort_by_key(|e| e.2);
         for (path, size, _) in entries {
-            // Some more than needed, so that this is not done for every new entry.
+            // Removes more than needed, so that this does not happen for every new entry.
             if total <= self.max_bytes / 10 * 9 {
                 return;
             }
@@ -160,16 +161,16 @@ impl Cache {
         }
     }
 
-    /// Number of entries, and bytes they take.
+    /// The number of entries, and their bytes.
     pub fn size(&self) -> (usize, u64) {
         let entries = self.entries();
         (entries.len(), entries.iter().map(|e| e.1).sum())
     }
 
-    /// Removes all entries; how many.
+    /// Removes all entries. Returns their number.
     ///
     /// # Errors
-    /// One cannot be removed.
+    /// An entry cannot be removed.
     pub fn clear(&self) -> std::io::Result<usize> {
         let entries = self.entries();
         entries.iter().try_for_each(|e| std::fs::remove_file(&e.0))?;
@@ -177,7 +178,7 @@ impl Cache {
     }
 }
 
-/// Of an entry: an object under another name is none.
+/// The checksum of an entry. It covers the key, so that an object under another name is not valid.
 fn checksum(key: &Key, object: &[u8]) -> impl std::ops::Deref<Target = [u8]> {
     Sha256::new().chain_update((key.0.len() as u64).to_le_bytes()).chain_update(&key.0).chain_update(object).finalize()
 }
@@ -186,7 +187,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Tells one build of a file from the next.
+/// A text that differs between builds of a file.
 fn file_id(path: &Path) -> String {
     let Ok(m) = std::fs::metadata(path) else { return path.display().to_string() };
     let modified = m.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
@@ -250,7 +251,7 @@ mod tests {
         cache.put(&a, b"object");
         let (at, entry) = (|k: &Key| folder.path().join(&k.0), std::fs::read(folder.path().join("a")).unwrap());
         let is_gone = || cache.get(&b).is_none() && std::fs::symlink_metadata(at(&b)).is_err();
-        // Another key's.
+        // The entry of another key.
         std::fs::write(at(&b), &entry).unwrap();
         assert!(is_gone());
         std::os::unix::fs::symlink(at(&a), at(&b)).unwrap();
@@ -259,7 +260,7 @@ mod tests {
         assert!(is_gone());
         std::fs::write(at(&b), b"").unwrap();
         assert!(is_gone());
-        // Others may have written it.
+        // Others may write to the folder.
         cache.put(&b, b"object");
         std::fs::set_permissions(at(&b), Permissions::from_mode(0o666)).unwrap();
         assert!(is_gone());

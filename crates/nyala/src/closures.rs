@@ -1,9 +1,10 @@
-//! Functions that are values at run time, in a residual program: what each one captures, what makes it a value, and whether
-//! its environment is freed. Apart from [`explain`](crate::explain), which shows them, because `--deny heap-closure` reports
-//! them as well.
+//! Finds the functions of a residual program that are values at run time: what each one captures, why it is a value,
+//! and whether its environment is freed. Separate from [`explain`](crate::explain), which shows them, because `--deny
+//! heap-closure` reports them too.
 //!
-//! Environments are counted ([`nyala_flat`]'s `counts.rs`); what memory holds is not, but for local variables. Which
-//! function a place in memory holds is not followed: a function may be held by any such place for its type.
+//! References to environments are counted ([`nyala_flat`]'s `counts.rs`), except those in memory other than local
+//! variables. The analysis does not know which function a place in memory holds: any place for values of its type may
+//! hold it.
 
 use nyala_base::{Id, Sink, Sources, Span};
 use nyala_ir::{Cont, Global, Node, Op, Ty, TyKind, Val, World};
@@ -11,38 +12,40 @@ use nyala_specialize::facts::{Facts, is_function};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Function values in a variable that has its environments counted, as `counts.rs` has it.
+/// Limit on the function values in a variable whose environments are counted; the limit of `counts.rs`.
 const MAX_COUNTED: u64 = 256;
-/// Captured values are shown by their text if it is no longer.
+/// Captured values are shown by their text if it has at most this many characters.
 const MAX_TEXT: usize = 30;
 
 /// A function that is a value at run time.
 pub struct Closure {
     pub cont: Cont,
-    /// What it captures, in words. An environment on the heap holds it; where it captures nothing, there is none.
+    /// The captured values, in words. They are in an environment on the heap; a function without any has no
+    /// environment.
     pub captures: Vec<String>,
-    /// What makes it a value.
+    /// The reason why the function is a value, in words.
     pub why: String,
-    /// The residual function that it is passed to.
+    /// The residual function that the function is passed to, if it is.
     pub callee: Option<Cont>,
-    /// Where it becomes a value.
+    /// The place where the function becomes a value.
     pub used: Span,
-    /// Whether each of its environments lies in the frame of the function that makes it, not on the heap.
+    /// Whether all environments of the function lie in frames of the functions that make them, not on the heap.
     pub is_in_frame: bool,
-    /// What keeps the environment from being freed.
+    /// The reason why the environment is not freed, if it is not.
     pub leak: Option<Leak>,
 }
 
-/// A place that is never counted down has the function, or functions of its type.
+/// A place whose references are never given up holds the function, or functions of its type.
 #[derive(Clone)]
 pub struct Leak {
     pub why: String,
     pub at: Span,
-    /// The function itself, not just one of its type.
+    /// Whether the place holds the function itself, not just a function of its type.
     pub is_certain: bool,
 }
 
-/// The functions that are values at run time, in the order of the text. `facts` are the residual program's.
+/// The functions that are values at run time, in the order of the source. `facts` are those of the residual program
+/// `w`.
 pub fn find(w: &World, facts: &Facts, sources: &Sources) -> Vec<Closure> {
     let mut finder =
         Finder { w, facts, sources, given_away: FxHashSet::default(), found: BTreeMap::new(), sinks: Vec::new() };
@@ -59,14 +62,14 @@ struct Finder<'a> {
     w: &'a World,
     facts: &'a Facts,
     sources: &'a Sources,
-    /// Local variables whose addresses others have.
+    /// Local variables whose addresses are known elsewhere.
     given_away: FxHashSet<Val>,
     found: BTreeMap<Cont, Closure>,
-    /// Values that are never counted down, and why.
+    /// Values whose references are never given up, with the reasons and places.
     sinks: Vec<(Val, String, Span)>,
 }
 
-/// What a value is stored in.
+/// The place in memory that a value is stored in.
 enum Place {
     Variable(Val),
     Static(Global),
@@ -129,7 +132,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Why an argument is a value.
+    /// The reason why argument `i` of a call is a value, in words.
     fn passed(&self, body: nyala_ir::Body, i: usize) -> String {
         let w = self.w;
         match w.node(body.callee) {
@@ -154,10 +157,10 @@ impl Finder<'_> {
         }
     }
 
-    /// A value that something has, if it is a function.
+    /// Notes that a value is held somewhere, if it is a function.
     fn note(&mut self, v: Val, why: impl FnOnce(&Self) -> String, callee: Option<Cont>, used: Span) {
         let w = self.w;
-        // What a call with a function for its result returns to takes a function, but is none.
+        // The continuation of a call whose result is a function takes a function, but is not one.
         let is_meant = |k: &Cont| is_compiled_function(w, *k) && !is_block(w, self.sources, *k);
         let Some(k) = w.as_cont(v).filter(is_meant) else { return };
         if !self.found.contains_key(&k) {
@@ -192,7 +195,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Functions that are stored where they are not counted.
+    /// Notes functions that are stored where they are not counted.
     fn note_store(&mut self, op: Val) {
         let w = self.w;
         if !matches!(w.as_op(op), Some(Op::Store | Op::AtomicStore)) {
@@ -231,7 +234,7 @@ impl Finder<'_> {
 
     fn find_leaks(&mut self) {
         let w = self.w;
-        // Functions themselves, and types of functions, with the places that have them.
+        // The places that hold functions: by function, and by type of function.
         let mut direct: FxHashMap<Cont, usize> = FxHashMap::default();
         let mut types: FxHashMap<Ty, usize> = FxHashMap::default();
         let mut work: Vec<(Ty, usize)> = Vec::new();
@@ -250,7 +253,7 @@ impl Finder<'_> {
                 continue;
             }
             types.insert(ty, i);
-            // An environment that is not freed keeps the functions that it captures.
+            // An environment that is not freed keeps its captured functions.
             for &k in by_type.get(&ty).into_iter().flatten() {
                 let captured = self.facts.nest.free(k).iter();
                 work.extend(captured.flat_map(|&v| functions_in(w, w.ty(v))).map(|ty| (ty, i)));
@@ -264,7 +267,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Which environments lie in frames; continuations that have records on the heap. Nothing, if the program does not compile.
+    /// Finds the environments that lie in frames, and the continuations that have records on the heap. Finds none if
+    /// the program does not compile.
     fn ask_compiled_code(&mut self) {
         let w = self.w;
         let Some((mut module, sources)) = nyala_flat::schedule_with_sources(w, &mut Sink::default()) else { return };
@@ -294,7 +298,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The values that are free in a function or a continuation, in words.
+    /// The free values of a function or continuation, in words.
     fn captures(&self, k: Cont) -> Vec<String> {
         let mut captures: Vec<String> = Vec::new();
         for &v in self.facts.nest.free(k) {
@@ -306,7 +310,7 @@ impl Finder<'_> {
         captures
     }
 
-    /// A captured value in words.
+    /// A captured value, in words.
     fn captured(&self, v: Val) -> String {
         let w = self.w;
         if let Node::Param(k, i) = w.node(v) {
@@ -331,12 +335,12 @@ impl Finder<'_> {
     }
 }
 
-/// Whether it is a function, also in compiled code: what only takes a function besides is a continuation there.
+/// Whether `k` is a function in compiled code too, and not a continuation that takes a function.
 fn is_compiled_function(w: &World, k: Cont) -> bool {
     is_function(w, k) && !nyala_flat::is_continuation(&w.types, w.cont(k).ty)
 }
 
-/// Functions and loops without a name of their own.
+/// The name of a function or loop as reports show it.
 pub(crate) fn shown_name(name: &str) -> String {
     match name {
         "body" => "loop body".into(),
@@ -345,7 +349,7 @@ pub(crate) fn shown_name(name: &str) -> String {
     }
 }
 
-/// Continuations that the compiler made: neither a function nor a loop of the program.
+/// Whether the compiler made the continuation: it is neither a function nor a loop of the program.
 pub(crate) fn is_block(w: &World, sources: &Sources, k: Cont) -> bool {
     let data = w.cont(k);
     let is_made = ["k", "join", "break", "then", "else", "more", "done", "loop"].contains(&w.name(k));
@@ -353,7 +357,7 @@ pub(crate) fn is_block(w: &World, sources: &Sources, k: Cont) -> bool {
     is_made && written != Some(w.name(k))
 }
 
-/// The local variable that an address is, or leads into.
+/// The local variable that an address belongs to, if it does.
 fn variable(w: &World, v: Val) -> Option<Val> {
     let mut at = v;
     loop {
@@ -367,7 +371,7 @@ fn variable(w: &World, v: Val) -> Option<Val> {
     }
 }
 
-/// Whether a variable has few enough functions.
+/// Whether the environments of the functions in a variable are counted: it has at most [`MAX_COUNTED`] of them.
 fn is_counted(w: &World, slot: Val) -> bool {
     let ty = w.types.part(w.ty(slot), 1).and_then(|ptr| w.types.pointee(ptr));
     let mut n: u64 = 0;
@@ -389,7 +393,7 @@ fn is_counted(w: &World, slot: Val) -> bool {
     true
 }
 
-/// The types of functions in values of a type.
+/// The types of all functions in values of type `ty`.
 fn functions_in(w: &World, ty: Ty) -> Vec<Ty> {
     let (mut found, mut seen, mut work) = (Vec::new(), FxHashSet::default(), vec![ty]);
     while let Some(ty) = work.pop() {
@@ -409,7 +413,7 @@ fn functions_in(w: &World, ty: Ty) -> Vec<Ty> {
     found
 }
 
-/// The functions that a value has in it as it is made.
+/// The functions that a value is made of.
 fn parts(w: &World, v: Val) -> Vec<Cont> {
     let (mut found, mut seen, mut work) = (Vec::new(), FxHashSet::default(), vec![v]);
     while let Some(v) = work.pop() {

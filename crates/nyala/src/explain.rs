@@ -18,15 +18,15 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use words::Words;
 
-/// Changes when fields change their meaning or go.
+/// The version of the report. Changes when a field gets another meaning or is removed.
 const VERSION: u32 = 1;
-/// Nodes of residual programs that machine code is made of: LLVM takes its time.
+/// Limit on the nodes of residual programs that machine code is made of, because LLVM needs much time.
 const MAX_NODES_FOR_CODE: u64 = 50_000;
 
-/// All that `nyala explain` says, as its JSON has it: `docs/explain.md` describes the fields.
+/// The report of `nyala explain`, with the fields of its JSON, which `docs/explain.md` describes.
 #[derive(Serialize)]
 pub struct Report {
-    /// Changes when fields change their meaning or go.
+    /// The version of the report, which changes when a field gets another meaning or is removed.
     pub version: u32,
     /// Numbers of the whole program.
     pub totals: Totals,
@@ -40,51 +40,52 @@ pub struct Report {
     pub loops: Vec<Loop>,
     /// Functions that are values at run time.
     pub closures: Vec<Closure>,
-    /// How evaluation went on.
+    /// The progress of the evaluation.
     pub timeline: Vec<Step>,
 }
 
 /// Numbers of the whole program.
 #[derive(Serialize, Default)]
 pub struct Totals {
-    /// Evaluation came to its end. Where it did not, nothing is known of what would be left.
+    /// Whether evaluation ended. If not, the residual program is not known.
     pub complete: bool,
     /// Rounds of evaluation.
     pub rounds: usize,
-    /// Of the last round, as everything here.
+    /// Bodies evaluated in the last round. All other figures are those of the last round too.
     pub reductions: u64,
     /// Microseconds that the last round took.
     pub micros: u64,
-    /// Calls by decision.
+    /// The number of calls, by decision.
     pub calls: BTreeMap<&'static str, u64>,
-    /// Functions that are left.
+    /// The number of residual functions.
     pub residual_functions: usize,
-    /// Loops that are left.
+    /// The number of residual loops.
     pub residual_loops: usize,
-    /// Operations and continuations that are left.
+    /// The number of residual operations and continuations.
     pub residual_nodes: u64,
-    /// Bytes of machine code, if it was made; else why not.
+    /// Bytes of machine code, if it was made.
     pub bytes: Option<u64>,
-    /// Why no machine code was made.
+    /// The reason why no machine code was made.
     pub no_code: Option<String>,
-    /// Functions that are values at run time.
+    /// The number of functions that are values at run time.
     pub closures: usize,
-    /// There was too much to tell all of it apart.
+    /// Whether some decisions were merged, because there were too many.
     pub rough: bool,
 }
 
-/// Lines and columns count from 1, columns in characters; the end is the place after the last character.
+/// A range of a source file. Lines and columns count from 1, and columns in characters. The end is the place after the
+/// last character.
 #[derive(Serialize, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// As it was named.
+    /// The file's name, as it was given.
     pub file: String,
-    /// Where it begins.
+    /// The line where the range begins.
     pub line: usize,
-    /// Where it begins in the line.
+    /// The column where the range begins.
     pub column: usize,
-    /// Where it ends.
+    /// The line where the range ends.
     pub end_line: usize,
-    /// Where it ends in the line.
+    /// The column where the range ends.
     pub end_column: usize,
 }
 
@@ -97,17 +98,17 @@ pub struct Function {
     pub kind: &'static str,
     /// Where it is declared.
     pub place: Option<Place>,
-    /// C may call it.
+    /// Whether it is exported to C.
     pub exported: bool,
-    /// Of a library, not of the files given.
+    /// Whether it belongs to a library, not to the files given.
     pub library: bool,
-    /// Bodies of it, and of blocks in it, that were evaluated.
+    /// How many of its bodies, and of the bodies of blocks in it, were evaluated.
     pub reductions: u64,
-    /// Times that it was unfolded.
+    /// How often it was unfolded.
     pub unfolded: u64,
-    /// Residual functions or loops made of it.
+    /// The number of residual functions or loops that were made of it.
     pub instances: usize,
-    /// Nodes of the residual program that its own code left.
+    /// The number of nodes of the residual program that come from its own code.
     pub nodes: u64,
 }
 
@@ -116,115 +117,115 @@ pub struct Function {
 pub struct Site {
     /// `call`, `loop` or `branch`.
     pub kind: &'static str,
-    /// Where it stands.
+    /// The place in the source.
     pub place: Option<Place>,
-    /// The function it is in, an index of `functions`.
+    /// The function around it, an index of `functions`.
     pub function: Option<usize>,
-    /// By callee, decision and reason.
+    /// What became of it, by callee, decision and reason.
     pub outcomes: Vec<OutcomeOf>,
 }
 
 impl Site {
-    /// How often it was come by.
+    /// How often evaluation reached the site.
     pub fn calls(&self) -> u64 {
         self.outcomes.iter().map(|o| o.calls).sum()
     }
-    /// Nodes of the residual program that it left.
+    /// The number of nodes of the residual program that come from the site.
     pub fn nodes(&self) -> u64 {
         self.outcomes.iter().map(|o| o.nodes).sum()
     }
-    /// Times that the callee's code was copied.
+    /// How often the code of a callee was copied.
     pub fn copies(&self) -> u64 {
         self.outcomes.iter().map(|o| o.copies).sum()
     }
 }
 
-/// What became of calls at a site that had the same callee, decision and reason.
+/// The calls at a site that have the same callee, decision and reason.
 #[derive(Serialize)]
 pub struct OutcomeOf {
-    /// In a word: [`decision`].
+    /// The decision in a word, as [`decision`] gives it.
     pub decision: &'static str,
     /// An index of `functions`.
     pub callee: Option<usize>,
-    /// The callee's name if it lies outside the program; of a branch that was decided, `then` or `else`.
+    /// The callee's name, if it is outside of the program; for a branch that was decided, `then` or `else`.
     pub target: Option<String>,
-    /// How often it was taken.
+    /// How often the decision was made.
     pub calls: u64,
-    /// Times that the callee's code was copied.
+    /// How often the callee's code was copied.
     pub copies: u64,
-    /// Calls and jumps within, of calls that were computed.
+    /// For computed calls: the number of calls and jumps inside.
     pub steps: u64,
-    /// Nodes of the residual program that came of it.
+    /// The number of nodes of the residual program that come from these calls.
     pub nodes: u64,
-    /// Parameters that were specialized.
+    /// The parameters that were specialized.
     pub parameters: Vec<Parameter>,
-    /// Why it was taken.
+    /// The reason for the decision.
     pub why: Reason,
-    /// In which `instances`, and how many calls there.
+    /// Indices of `instances` that have the calls, and their numbers of calls.
     #[serde(rename = "in")]
     pub within: Vec<(usize, u64)>,
 }
 
-/// A parameter specialized.
+/// A specialized parameter.
 #[derive(Serialize, PartialEq, Eq)]
 pub struct Parameter {
-    /// As the program has it.
+    /// The parameter's name in the program.
     pub name: String,
-    /// `function`: it is or has one; `filter`; `same`: of an instance, all its calls agree.
+    /// Why it is specialized: `function`, it is or contains one; `filter`; or `same`, all calls of an instance agree.
     pub because: &'static str,
-    /// A few of them.
+    /// A few of the values that it was specialized for.
     pub values: Vec<String>,
 }
 
-/// Why something was decided.
+/// The reason for a decision.
 #[derive(Serialize, Clone)]
 pub struct Reason {
-    /// A word that does not change.
+    /// The reason as a word, which stays the same in later versions.
     pub code: &'static str,
-    /// A sentence.
+    /// The reason as a sentence.
     pub text: String,
-    /// The filter's text and place.
+    /// The filter that decided, if one did.
     pub filter: Option<Named>,
-    /// What was not known, and where it came from.
+    /// The value that was not known, with the place that it comes from.
     pub unknown: Option<Named>,
 }
 
 /// An expression of the program.
 #[derive(Serialize, Clone)]
 pub struct Named {
-    /// Its text.
+    /// The text of the expression.
     pub text: String,
-    /// Where it stands.
+    /// The place of the expression.
     pub place: Option<Place>,
 }
 
 /// A residual function or loop.
 #[derive(Serialize)]
 pub struct Instance {
-    /// An index of `functions`; null for what is in none of those told apart.
+    /// The function it is made of, an index of `functions`; null if that is not known.
     pub function: Option<usize>,
     /// `function` or `loop`.
     pub kind: &'static str,
-    /// The one whose code asked for it first.
+    /// The instance whose code needed it first, an index of `instances`.
     pub parent: Option<usize>,
-    /// What it is specialized in.
+    /// The parameters that it is specialized in.
     pub parameters: Vec<Parameter>,
-    /// Operations and continuations in it.
+    /// The number of operations and continuations in it.
     pub nodes: u64,
     /// Bytes of machine code of a function, if it was made; 0 if it was inlined into all its callers.
     pub bytes: Option<u64>,
-    /// Whether anything is left of it.
+    /// Whether the residual program contains it.
     pub left: bool,
 }
 
 /// A loop or recursion of the residual program.
 #[derive(Serialize)]
 pub struct Loop {
-    /// An index of `instances`.
+    /// The instance that has it, an index of `instances`.
     pub instance: usize,
     /// `loop` or `recursion`.
     pub kind: &'static str,
-    /// Why it is left.
+    /// The reason why it was not unfolded.
     pub why: Option<Reason>,
 }
 
@@ -235,41 +236,41 @@ pub struct Closure {
     pub name: String,
     /// Where it is declared.
     pub place: Option<Place>,
-    /// What makes it a value, in words.
+    /// The reason why it is a value, in words.
     pub why: String,
-    /// Where it becomes a value.
+    /// The place where it becomes a value.
     pub used: Option<Place>,
-    /// What it captures, in words: its environment, on the heap.
+    /// The captured values, in words. They are in its environment.
     pub captures: Vec<String>,
     /// When its environment is freed: `no-environment`, `frame` (not on the heap), `last-use`, `maybe-never`, `never`.
     pub freed: &'static str,
-    /// What keeps the environment from being freed.
+    /// The reason why the environment is not freed, with its place.
     pub leak: Option<Named>,
 }
 
-/// A part of the evaluation.
+/// The state of the evaluation at a point in time.
 #[derive(Serialize)]
 pub struct Step {
     /// Bodies evaluated up to here.
     pub reductions: u64,
     /// Microseconds up to here.
     pub micros: u64,
-    /// Index of `functions`, reductions.
+    /// The reductions of functions since the last step, by their indices of `functions`.
     pub functions: Vec<(usize, u64)>,
 }
 
-/// A report, and the residual program that it is of.
+/// A report, and the residual program that it describes.
 pub struct Explained {
     /// The report, ready to be shown.
     pub report: Report,
     /// The residual program.
     pub residual: World,
-    /// The decisions that the report is made of.
+    /// The record that the report is made from.
     pub record: Box<Record>,
 }
 
-/// Evaluates the program, with a record. If that does not end, the error is reported, and the report is of what was done
-/// until then.
+/// Evaluates the program and makes a report. If evaluation does not end, the error is reported, and the report
+/// describes what was done until then.
 pub fn explain(s: &mut Session) -> Result<Explained, Reported> {
     let source = s.graph()?;
     let (residual, record, complete) = match s.residual_with_record(&source) {
@@ -283,7 +284,7 @@ pub fn explain(s: &mut Session) -> Result<Explained, Reported> {
     Ok(Explained { report, residual, record })
 }
 
-/// Has machine code made of the residual program, and adds its sizes to the report; or why there are none.
+/// Compiles the residual program to machine code, and adds the sizes to the report, or the reason why there are none.
 pub fn add_code(s: &mut Session, explained: &mut Explained) {
     let Explained { report, residual, record } = explained;
     if !report.totals.complete {
@@ -293,7 +294,7 @@ pub fn add_code(s: &mut Session, explained: &mut Explained) {
         report.totals.no_code = Some(format!("the residual program has more than {MAX_NODES_FOR_CODE} nodes"));
         return;
     }
-    // That there is no machine code is no error of the program here.
+    // Here it is no error if the program has no machine code.
     let reported = std::mem::take(&mut s.sink);
     let sizes = s.code_sizes(residual);
     let faults = std::mem::replace(&mut s.sink, reported);
@@ -311,7 +312,7 @@ pub fn add_code(s: &mut Session, explained: &mut Explained) {
     }
 }
 
-/// The report as text: `top` entries of each list, or all about one function.
+/// The report as text: `top` entries of each list, or everything about one function.
 pub fn text(s: &mut Session, report: &Report, function: Option<&str>, top: usize) -> Result<String, Reported> {
     if let Some(name) = function.filter(|name| report.functions.iter().all(|f| f.name != **name)) {
         let similar = nyala_sema::closest(name, report.functions.iter().map(|f| f.name.as_str()));
@@ -322,7 +323,7 @@ pub fn text(s: &mut Session, report: &Report, function: Option<&str>, top: usize
 
 /// The report as JSON, on one line.
 pub fn json(report: &Report) -> String {
-    // Strings and numbers only: nothing here cannot be written.
+    // Strings and numbers can always be written as JSON.
     serde_json::to_string(report).unwrap_or_default()
 }
 
@@ -346,7 +347,7 @@ struct Builder<'a> {
     source: &'a World,
     residual: &'a World,
     record: &'a Record,
-    /// Names of the files given.
+    /// The names of the files given.
     files: &'a [String],
     facts: Facts,
     residual_facts: Facts,
@@ -408,7 +409,7 @@ impl<'a> Builder<'a> {
         Report { version: VERSION, totals, functions: self.functions, sites, instances, loops, closures, timeline }
     }
 
-    /// The index of a function or loop of the source; instances of a generic function are one.
+    /// The index of a function or loop of the source. All instances of a generic function have one index.
     fn function(&mut self, k: Cont) -> usize {
         if let Some(id) = self.ids[k] {
             return id;
@@ -442,7 +443,7 @@ impl<'a> Builder<'a> {
     }
 
     fn sites(&mut self) -> Vec<Site> {
-        // In the order of the text; what no text was written for comes last.
+        // In the order of the source; decisions without a place come last.
         let mut found: BTreeMap<(Span, &'static str, Option<usize>), Vec<&Row>> = BTreeMap::new();
         for row in &self.record.rows {
             if row.key.callee.is_some_and(|k| self.words.is_block(self.source, k)) {
@@ -518,7 +519,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The parameters of `mask`, with the values of the examples.
+    /// The parameters in `mask`, with their values in the examples.
     fn parameters<'e>(
         &self,
         k: Cont,
@@ -589,7 +590,7 @@ impl<'a> Builder<'a> {
         loops
     }
 
-    /// Why calls of an instance are left: the reason that says most.
+    /// The reason why calls of an instance are residual: the one that says most.
     fn why_left(&self, i: usize) -> Option<Reason> {
         let source = self.record.instances[i].source;
         let rank = |why: Why| match why {
@@ -652,7 +653,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The place that a span is; none of what nobody wrote.
+/// The place of a span, or `None` if it is not in a source file.
 fn place(sources: &Sources, span: Span) -> Option<Place> {
     if span.is_none() {
         return None;
@@ -662,7 +663,7 @@ fn place(sources: &Sources, span: Span) -> Option<Place> {
     Some(Place { file: sources.name(span.file).into(), line, column, end_line, end_column })
 }
 
-/// The continuations of a world.
+/// All continuations of a world.
 fn all_conts(w: &World) -> impl Iterator<Item = Cont> {
     (0..w.n_conts()).map(Cont::from_idx)
 }

@@ -1,4 +1,4 @@
-//! Reports of a program's own faults in machine code, with function and line.
+//! Reports faults of programs in machine code, with function and line.
 
 use crate::Session;
 use crate::diagnostics::{division_fault, illegal_instruction, stack_overflow, wild_access};
@@ -8,8 +8,8 @@ use nyala_gen_llvm::{Jit, Place};
 use nyala_runtime::{Fault, FaultKind};
 
 impl Session {
-    /// Faults of the loaded program, which is about to run, are reported; the process then ends with exit code 128 +
-    /// signal. `render` makes their text.
+    /// Installs a handler for faults of the loaded program, which is about to run. It reports the fault, as `render`
+    /// writes it, and the process ends with exit code 128 + signal.
     pub fn report_faults(
         &self,
         loaded: &Loaded,
@@ -17,7 +17,7 @@ impl Session {
     ) {
         let (jit, sources) = (loaded.jit.clone(), self.sources.clone());
         let describe = move |fault: &Fault| render(&describe(fault, &jit, &sources), &sources);
-        // Without reports the program runs as well.
+        // The program also runs without reports.
         let _ = nyala_runtime::report_faults(Box::new(describe), true);
     }
 }

@@ -1,8 +1,8 @@
-//! Which files form a program: those given, those of `mod m;`, and the libraries that `use` names.
+//! Finds the files that form a program: those given, those of `mod m;`, and the libraries that `use` names.
 //!
-//! `mod m;` stands for `m.impala` beside the file that says so; inside of `mod a { … }` for `a/m.impala`. A `use` whose
-//! first name is nothing of the program asks for a library: `use a::b::f;` for `a/b/f.impala`, `a/b.impala` or
-//! `a.impala`, the first that there is.
+//! `mod m;` means `m.impala` beside the file that it is in; inside of `mod a { … }` it means `a/m.impala`. A `use`
+//! whose first name the program does not define means a library: `use a::b::f;` means the first of `a/b/f.impala`,
+//! `a/b.impala` and `a.impala` that exists.
 
 use crate::diagnostics::{cannot_write, module_twice, no_such_library, no_such_module};
 use crate::{Reported, Session, libraries};
@@ -21,16 +21,16 @@ struct File {
     library: bool,
 }
 
-/// The trees of a program's files, then from `n_program` on those of libraries.
+/// The syntax trees of a program's files, followed by those of libraries.
 pub struct Loaded {
-    /// Trees of files, the program's first.
+    /// The trees of all files; those of the program come first.
     pub modules: Vec<Module>,
-    /// How many of them are the program's.
+    /// The number of trees that belong to the program.
     pub n_program: usize,
 }
 
 impl Session {
-    /// Parses the given files and all that they ask for.
+    /// Parses the given files and all modules and libraries that they name.
     pub(crate) fn read_files(&mut self) -> Loaded {
         let given = self.files.iter().map(|(name, text)| File {
             name: name.clone(),
@@ -55,7 +55,7 @@ impl Session {
         Loaded { modules: loader.modules, n_program }
     }
 
-    /// Nothing that was read is overwritten.
+    /// Reports an error if `out` is a file that was read, so that no source is overwritten.
     pub fn check_output(&mut self, out: &Path) -> Result<(), Reported> {
         let Ok(place) = out.canonicalize() else { return Ok(()) };
         if self.sources.names().any(|name| Path::new(name).canonicalize().is_ok_and(|source| source == place)) {
@@ -71,13 +71,13 @@ type Names = HashSet<Box<str>>;
 struct Loader {
     queue: Vec<File>,
     modules: Vec<Module>,
-    /// Names of the files, parallel to the modules.
+    /// The names of the files, by module.
     file_names: Vec<String>,
-    /// Files that are read, apart for the program and for libraries, with the `mod` that asked for each.
+    /// The files that are read, with the `mod` that named each. A flag separates those of libraries.
     places: HashMap<(bool, PathBuf), Option<Span>>,
-    /// Names of items, by whether they are a library's and the path of their module.
+    /// The names of items, by module: whether it belongs to a library, and its path.
     names: HashMap<(bool, Vec<Box<str>>), Names>,
-    /// All names of items, wherever they stand.
+    /// The names of items of all modules.
     all_names: Names,
     libraries: HashSet<String>,
 }
@@ -93,7 +93,7 @@ impl Loader {
             (module.path, module.library) = (std::mem::take(path), *library);
             next += 1;
             if !self.find_modules(s, &module, &name) {
-                // Names that they would have given are not unknown.
+                // Names that these files would declare are not reported as unknown.
                 module.open_names = true;
             }
             self.modules.push(module);
@@ -102,7 +102,7 @@ impl Loader {
         self.queue.clear();
     }
 
-    /// Puts the files of the module's `mod m;` in the queue; whether there are all.
+    /// Queues the files of the module's `mod m;`. Returns whether all exist.
     fn find_modules(&mut self, s: &mut Session, module: &Module, file_name: &str) -> bool {
         let mut lost = false;
         let folder = Path::new(file_name).parent().unwrap_or(Path::new(""));
@@ -137,7 +137,7 @@ impl Loader {
         !lost
     }
 
-    /// What the items of a module are called.
+    /// Notes the names of a module's items.
     fn note_names(&mut self, m: usize) {
         let module = &self.modules[m];
         let (names, all) = (&mut self.names, &mut self.all_names);
@@ -160,7 +160,7 @@ impl Loader {
             let path: Vec<Box<str>> = path.cloned().collect();
             wanted.extend(items.iter().filter_map(used).map(|u| (u.clone(), path.clone())));
         });
-        // Those inside of functions see more names; which, the checker knows.
+        // Items inside of functions see more names, which only the checker knows.
         let mut local_names = Names::default();
         for expr in &module.exprs {
             let ExprKind::Block(block) = &expr.kind else { continue };
@@ -179,13 +179,13 @@ impl Loader {
                 || is_own(&local_names)
                 || (0..=outermost).any(|n| self.names.get(&(library, path[..n].to_vec())).is_some_and(is_own));
             if !own && !self.find_library(s, m, &u) {
-                // Names that it would have given are not unknown.
+                // Names that the library would declare are not reported as unknown.
                 self.modules[m].open_names = true;
             }
         }
     }
 
-    /// Puts the files of a library in the queue; whether there is one, or nobody knows yet.
+    /// Queues the files of a library. Returns `false` if there is no such library.
     fn find_library(&mut self, s: &mut Session, m: usize, u: &Use) -> bool {
         let names: Vec<&str> = u.names.iter().map(|n| &*n.text).collect();
         let mut searched = Vec::new();
@@ -207,13 +207,13 @@ impl Loader {
                 Err(tried) => searched.extend(tried),
             }
         }
-        // A name that comes by another `use` is the checker's to find.
+        // The checker resolves a name that another `use` brings.
         if self.all_names.contains(names[0]) {
             return true;
         }
         let span = u.names.iter().map(|n| n.span).reduce(Span::to).unwrap_or_default();
         s.sink.push(no_such_library::error(span, &names.join("::"), &searched));
-        // Once is enough.
+        // A library is only searched once.
         self.libraries.insert(names.join("::"));
         false
     }
@@ -238,7 +238,7 @@ fn used(item: &Item) -> Option<&Use> {
     if let ItemKind::Use(u) = &item.kind { Some(u) } else { None }
 }
 
-/// The name that an item gives to other items' paths.
+/// The name of an item in paths of other items.
 fn name_of(item: &Item) -> Option<&Name> {
     match &item.kind {
         ItemKind::Mod(m) => Some(&m.name),
@@ -251,13 +251,13 @@ fn name_of(item: &Item) -> Option<&Name> {
     }
 }
 
-/// Bytes of a source file; a device may give any number.
+/// Limit on the bytes of a source file. A device may give any number.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// The text of a file.
 ///
 /// # Errors
-/// Why it cannot be read.
+/// The reason why the file cannot be read.
 pub fn read(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read = OpenFile::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
@@ -271,7 +271,7 @@ pub fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|e| format!("not UTF-8: byte {} is no character", e.utf8_error().valid_up_to()))
 }
 
-/// The same for all names of a file.
+/// A path that is equal for all paths of a file.
 fn identity(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }

@@ -1,5 +1,5 @@
-//! Findings as data for editors and other programs (`--json`): an object on each line. What the fields mean is described
-//! in `docs/diagnostics.md`; they are apart from `Diagnostic` so that its form may change without theirs.
+//! Diagnostics as data for editors and other programs (`--json`): an object on each line. `docs/diagnostics.md`
+//! describes the fields. Separate from `Diagnostic`, so that it may change while the fields stay.
 
 use nyala_base::{Diagnostic, Label, Severity, Sources, Span};
 use serde::Serialize;
@@ -16,20 +16,20 @@ struct Finding<'a> {
     rendered: String,
 }
 
-/// A range of a file with what is said about it; lines and columns count from 1, columns in characters. All are null of
-/// what has no place in a source.
+/// A label: a range of a file and a text about it. Lines and columns count from 1, columns in characters. All fields
+/// but the text are null if there is no place in a source.
 #[derive(Serialize)]
 struct Place<'a> {
     file: Option<&'a str>,
     line: Option<usize>,
     column: Option<usize>,
     end_line: Option<usize>,
-    /// Of the character after the last one.
+    /// The column of the character after the last one.
     end_column: Option<usize>,
     label: &'a str,
 }
 
-/// A finding as one line of JSON, its end not counted.
+/// A diagnostic as one line of JSON, without the end of the line.
 pub fn line(d: &Diagnostic, sources: &Sources) -> String {
     let finding = Finding {
         severity: match d.severity {
@@ -44,7 +44,7 @@ pub fn line(d: &Diagnostic, sources: &Sources) -> String {
         hints: &d.hints,
         rendered: d.render(sources, false),
     };
-    // Strings and numbers only: nothing here cannot be written.
+    // Strings and numbers can always be written as JSON.
     serde_json::to_string(&finding).unwrap_or_default()
 }
 

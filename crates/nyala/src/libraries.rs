@@ -1,13 +1,13 @@
-//! Libraries written in Impala: the prelude, and those that a program names, by `use image::*;` or `use std::text::*;`
-//! (`std/text.impala`). They are searched
-//! beside the file, in the folders of `-L` and `NYALA_PATH`, then among those embedded in the binary.
+//! Finds libraries written in Impala: the prelude, and those that a program names, as in `use image::*;` or `use
+//! std::text::*;` (`std/text.impala`). They are searched for beside the file, in the folders of `-L` and `NYALA_PATH`,
+//! then among those embedded in the binary.
 
 use std::path::{Path, PathBuf};
 
-/// In scope of every program, unless `--no-prelude`.
+/// The name and text of the prelude, which is in scope in every program, unless `--no-prelude` is given.
 pub const PRELUDE: (&str, &str) = ("<std>/prelude.impala", include_str!("../../../lib/std/src/prelude.impala"));
 
-/// Name, file name, text. Several files of one name, side by side here, are one module.
+/// The libraries' names, file names and texts. Adjacent files of one name form one module.
 const EMBEDDED: &[(&str, &str, &str)] = &[
     ("image", "<image>/border.impala", include_str!("../../../lib/image/src/border.impala")),
     ("image", "<image>/color.impala", include_str!("../../../lib/image/src/color.impala")),
@@ -30,17 +30,17 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("std::view", "<std>/view.impala", include_str!("../../../lib/std/src/view.impala")),
 ];
 
-/// Names of the libraries in the binary.
+/// The names of the embedded libraries and of the prelude.
 pub fn embedded() -> impl Iterator<Item = &'static str> {
     std::iter::once("std (prelude)").chain(names())
 }
 
-/// Libraries in the binary that a program names.
+/// The names of the embedded libraries that a program can name.
 pub fn names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.chunk_by(|a, b| a.0 == b.0).map(|files| files[0].0)
 }
 
-/// Name and text of the library's files, or where it was searched.
+/// The names and texts of the library's files, or the paths that were searched.
 pub fn find(library: &str, from: &str, folders: &[PathBuf]) -> Result<Vec<(String, String)>, Vec<String>> {
     let mut tried = Vec::new();
     let beside = Path::new(from).parent().map(Path::to_path_buf);

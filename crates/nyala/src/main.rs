@@ -3,7 +3,7 @@
 
 mod commands;
 
-/// Compiling is, to a quarter, allocation of small things.
+/// A quarter of the time of compilation is the allocation of small objects.
 #[global_allocator]
 static ALLOCATOR: nyala_runtime::Remapping<mimalloc::MiMalloc> = nyala_runtime::Remapping(mimalloc::MiMalloc);
 
@@ -35,14 +35,14 @@ enum Command {
 fn main() -> ExitCode {
     nyala_runtime::end_by_closed_pipes();
     let cli = Cli::parse();
-    // Passes may recurse as deep as sources nest, which is limited; give them room for that.
+    // Passes may recurse as deep as sources nest, which is limited, so they need a large stack.
     let worker =
         std::thread::Builder::new().name("nyala".into()).stack_size(256 << 20).spawn(move || command(cli.command));
     let code = worker.map(|w| w.join()).unwrap_or_else(|e| {
         eprintln!("nyala: cannot start a thread: {e}");
         Ok(commands::FAILED)
     });
-    // A panic has printed its message.
+    // After a panic, which has printed its message.
     ExitCode::from(code.unwrap_or(commands::BUG))
 }
 

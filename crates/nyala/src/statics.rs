@@ -1,5 +1,5 @@
-//! Statics whose initializers call functions or have control flow. The interpreter runs these, confined, before anything
-//! else is made of the graph; what they return becomes a constant like any other.
+//! Computes statics whose initializers call functions or have control flow. The interpreter runs these, without access
+//! to the outside, before any other pass uses the graph. Their results become constants like others.
 
 use crate::{Reported, Session};
 use nyala_base::{Diagnostic, Id};
@@ -8,11 +8,11 @@ use nyala_ir::{Cont, Global, Node, World};
 use nyala_sema::diagnostics::{not_constant, recursive_static};
 use rustc_hash::FxHashMap;
 
-/// Calls and jumps that an initializer may take, times the budget of partial evaluation.
+/// Limit on the calls and jumps of an initializer, which the budget of partial evaluation multiplies.
 const MAX_STEPS: f64 = 20_000_000.0;
 
 impl Session {
-    /// Gives every static of a graph its constant.
+    /// Replaces the computed initializers of a graph by constants.
     pub(crate) fn compute_statics(&mut self, world: &mut World) -> Result<(), Reported> {
         let order = order(world).map_err(|d| self.report(*d))?;
         for (g, k) in order {
@@ -44,7 +44,7 @@ impl Session {
     }
 }
 
-/// The function that computes a global.
+/// The function that computes a global, if it is computed.
 fn initializer(w: &World, g: Global) -> Option<Cont> {
     let data = w.global(g);
     let init = data.init.filter(|&init| w.ty(init) != data.ty)?;
@@ -54,7 +54,7 @@ fn initializer(w: &World, g: Global) -> Option<Cont> {
     }
 }
 
-/// Computed globals and what computes them, each after those it needs.
+/// The computed globals and their functions, each after those that it needs.
 fn order(w: &World) -> Result<Vec<(Global, Cont)>, Box<Diagnostic>> {
     let mut needs: FxHashMap<Global, Vec<Global>> = FxHashMap::default();
     let all: Vec<(Global, Cont)> =
@@ -68,7 +68,7 @@ fn order(w: &World) -> Result<Vec<(Global, Cont)>, Box<Diagnostic>> {
         needs.insert(g, used);
     }
     let mut order = Vec::new();
-    // False: on the path.
+    // `false` means that it is on the path.
     let mut state: FxHashMap<Global, bool> = FxHashMap::default();
     let mut stack: Vec<(Global, bool)> = all.iter().map(|&(g, _)| (g, false)).collect();
     while let Some((g, done)) = stack.pop() {

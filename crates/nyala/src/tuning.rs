@@ -1,23 +1,23 @@
-//! `nyala tune`: which values statics may have, and those that were found fastest, in a file beside the program. Apart from
-//! the search ([`search`]), the picture ([`plot`]) and the processes that are measured (`commands/tune.rs`), since every verb
+//! `nyala tune`: the values that statics may have, and the file beside the program with the fastest ones. Separate from
+//! the search ([`search`]), the picture ([`plot`]) and the measured processes (`commands/tune.rs`), because every verb
 //! reads the file.
 //!
-//! **Candidates** stand in the program, in a line `//! tune NAME: VALUE, VALUE, …` of a file that belongs to it, so that
-//! `nyala tune prog.impala` is all that a user has to know; `-D NAME=VALUE,VALUE` replaces a line, and with one value fixes the
-//! static. NAME is what `-D` can replace: a top-level static. VALUE is an expression (a number, the name of a function: a
-//! schedule), or a range of integers: `1..8` (both ends), `64..1024*2`, `0..64+16`. The value as written is always among them,
-//! and comes first: what everything is compared with.
+//! **Candidates** are listed in the program, in a line `//! tune NAME: VALUE, VALUE, …` of one of its files, so that a
+//! user only has to know `nyala tune prog.impala`. `-D NAME=VALUE,VALUE` replaces such a line; with one value, it fixes
+//! the static. NAME is a top-level static, which `-D` can replace. VALUE is an expression (a number, or the name of a
+//! function, such as a schedule), or a range of integers: `1..8` (with both ends), `64..1024*2`, `0..64+16`. The value
+//! as written is always the first candidate, with which the others are compared.
 //!
-//! **Measured** is the program as an executable of its own, made by `nyala build`, in a process of its own: a variant that
-//! crashes, does not end or cannot be compiled is a row in the list of those left out. What counts is the time that the program
-//! reports by `std::tune` or, if it reports none, the wall time of its process. Its standard output and exit code must be those
+//! **Measurement**: each variant is an executable, made by `nyala build`, that runs in a process of its own. A variant
+//! that crashes, does not end or cannot be compiled is listed as left out. Its time is the one that the program reports
+//! by `std::tune` or, if it reports none, the wall time of its process. Its standard output and exit code must be those
 //! of the program as written.
 //!
-//! **The search** is in [`search`]: coordinate descent from the values as written, then from variants drawn by chance, until all
-//! are tried or six tenths of the time are over; then the best few in turns with the program as written, fewer from round to
-//! round. What is not clearly faster than the values as written loses to them.
+//! **The search** is in [`search`]: coordinate descent from the values as written, then from randomly drawn variants,
+//! until all are tried or six tenths of the time are over. Then the best few run in turns with the program as written,
+//! fewer from round to round. A variant that is not clearly faster than the program as written is not chosen.
 //!
-//! **Stored** is, in `prog.tune` beside `prog.impala`, for each CPU by LLVM's name, what was chosen:
+//! **The result** is stored in `prog.tune` beside `prog.impala`: the chosen values for each CPU, by LLVM's name:
 //!
 //! ```text
 //! [sapphirerapids]
@@ -25,8 +25,9 @@
 //! TILE = 128
 //! ```
 //!
-//! Every verb that compiles for this machine's CPU takes these values, after those of `-D`, and says so. `--no-tune` leaves
-//! them, as `nyala test` always does. A file that cannot be read, or does not fit the program any more, is a warning.
+//! Every verb that compiles for this machine's CPU uses these values, unless `-D` gives others, and reports it.
+//! `--no-tune` ignores them, as `nyala test` always does. If the file cannot be read, or no longer fits the program,
+//! this is a warning.
 
 pub mod plot;
 pub mod search;
@@ -39,19 +40,19 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A static, and what it may be.
+/// A static, and its candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// The `static`.
+    /// The name of the static.
     pub name: String,
-    /// Expressions, at least two; the first is the one written in the program.
+    /// At least two expressions; the first is the one in the program.
     pub values: Vec<String>,
 }
 
-/// More than anybody has patience for.
+/// Limit on the values of a list.
 const MAX_VALUES: usize = 1000;
 
-/// The values of a list, each once, ranges written out.
+/// The values of a list of candidates, each once, with ranges expanded.
 pub fn parse_values(text: &str) -> Result<Vec<String>, String> {
     let mut values: Vec<String> = Vec::new();
     for item in split_at_commas(text) {
@@ -108,7 +109,7 @@ fn range(item: &str, from: &str, rest: &str) -> Result<Vec<String>, String> {
     Ok(values)
 }
 
-/// The parts between commas that stand in no brackets, strings and characters.
+/// Splits a text at commas outside of brackets, strings and characters.
 fn split_at_commas(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0i32);
     let mut quote = None;
@@ -138,7 +139,7 @@ pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// What follows `//! tune` in a line that begins so, and where.
+/// The rest of each line that begins with `//! tune`, with its range of bytes.
 fn candidate_lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1));
     starts.filter_map(|start| {
@@ -151,13 +152,13 @@ fn candidate_lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     })
 }
 
-/// Where the top-level static of this name stands: which module, which of its items.
+/// The indices of the top-level static of this name: of its module, and among the module's items.
 pub(crate) fn find_static(modules: &[ast::Module], name: &str) -> Option<(usize, usize)> {
     let is_it = |i: &ast::Item| matches!(&i.kind, ast::ItemKind::Static(s) if *s.name.text == *name);
     modules.iter().enumerate().find_map(|(m, module)| Some((m, module.items.iter().position(is_it)?)))
 }
 
-/// A static whose name resembles one that there is not.
+/// An existing static with a name similar to `name`.
 pub(crate) fn similar_static<'a>(modules: &'a [ast::Module], name: &str) -> Option<&'a str> {
     let statics = modules.iter().flat_map(|m| &m.items).filter_map(|i| match &i.kind {
         ast::ItemKind::Static(s) => Some(&*s.name.text),
@@ -166,11 +167,11 @@ pub(crate) fn similar_static<'a>(modules: &'a [ast::Module], name: &str) -> Opti
     nyala_sema::closest(name, statics)
 }
 
-/// What is to be tuned: the statics that have several values; and those that have one, with it.
+/// The space of a search: the statics with several values, and the statics with one value, with that value.
 pub type Space = (Vec<Parameter>, Vec<(String, String)>);
 
 impl Session {
-    /// The program's candidates, of which `given`, as `-D` has them, replace those of the same name.
+    /// The candidates of the program. `given` are names and lists of `-D`, which replace the program's.
     pub fn candidates(&mut self, given: &[(String, String)]) -> Result<Space, Reported> {
         let loaded = self.parse_all();
         let mut lists: Vec<(String, Span, Result<Vec<String>, String>)> = Vec::new();
@@ -236,7 +237,7 @@ impl Session {
         self.checked(Some((parameters, fixed)))
     }
 
-    /// Gives statics their initializers of the file with tuned values; the file if some got one.
+    /// Replaces the initializers of statics by tuned values. Returns the file with these, if any was used.
     pub(crate) fn define_tuned(&mut self, modules: &mut [ast::Module]) -> Option<FileId> {
         let target = self.target();
         let native = target.is_native && target.cpu.is_none() && self.options.more_cpus.is_empty();
@@ -273,7 +274,7 @@ impl Session {
                 self.sink.push(warning.hint_similar(similar_static(modules, name)));
                 continue;
             };
-            // At its place in the file, so that what is wrong with it is shown there.
+            // The expression has its place in that file, so that errors point there.
             let value = &text[place];
             let alone = " ".repeat(span.lo as usize) + value;
             let was_broken = modules[m].broken;
@@ -295,7 +296,7 @@ impl Session {
         Some(file)
     }
 
-    /// Whether a program has errors only because of its tuned values; then a warning says so, instead of them.
+    /// A warning to replace the errors since `since`, if the program only has them because of its tuned values.
     pub(crate) fn blames_tuned(&self, since: usize) -> Option<Diagnostic> {
         let path = self.options.tuned.as_ref()?;
         let mut found = self.sink.diagnostics[since..].iter();
@@ -304,7 +305,7 @@ impl Session {
         Some(bad_tune_file::warning(Span::NONE, message))
     }
 
-    /// Statics that stand among candidates only because one of them is chosen: they are not unused.
+    /// Removes warnings of unused items that are used by other candidates of a static.
     pub(crate) fn forgive_candidates(&mut self, modules: &[ast::Module]) {
         let mut lists = String::new();
         for file in modules.iter().filter_map(|m| m.file) {
@@ -325,21 +326,21 @@ impl Session {
     }
 }
 
-/// Beside a program's first file, the file with its tuned values.
+/// The path of the file with tuned values, beside the program's first file.
 pub fn file_of(program: &Path) -> PathBuf {
     program.with_extension("tune")
 }
 
-/// What a file has for one CPU.
+/// The section of a file for one CPU.
 struct Section<'a> {
     cpu: &'a str,
-    /// All of it, its heading included.
+    /// The range of the section, with its heading.
     text: Range<usize>,
-    /// Names, and where their values stand.
+    /// The names, and the ranges of their values.
     values: Vec<(&'a str, Range<usize>)>,
 }
 
-/// The sections of a file, or where it is broken.
+/// The sections of a file, or the range where it is broken.
 fn sections(text: &str) -> Result<Vec<Section<'_>>, Range<usize>> {
     let mut sections: Vec<Section> = Vec::new();
     let mut at = 0;
@@ -375,7 +376,7 @@ const HEADING: &str = "\
 # for this machine's CPU; `--no-tune` leaves them. Values may be changed, sections deleted.
 ";
 
-/// The file's text with the values of `cpu` replaced. What is broken is not kept.
+/// The text of a file with a new section for `cpu`. If `old` is broken, its other sections are lost.
 pub fn with_section(old: &str, cpu: &str, comments: &[String], values: &[(&str, &str)]) -> String {
     let mut text = String::from(HEADING);
     let kept = sections(old).unwrap_or_default();
@@ -388,7 +389,7 @@ pub fn with_section(old: &str, cpu: &str, comments: &[String], values: &[(&str, 
     text
 }
 
-/// Puts a text in the place of a file, whole or not at all; `None` only tries whether that is possible.
+/// Replaces a file by a text, completely or not at all. `None` only tests whether that is possible.
 pub fn write(path: &Path, text: Option<&str>) -> std::io::Result<()> {
     if path.is_dir() {
         return Err(std::io::Error::other("it is a folder"));

@@ -1,9 +1,9 @@
-//! Checked execution: what optimized code leaves undefined is reported, and what is defined agrees with the residual
-//! program, deep recursion, long loops and abandoned frames included.
+//! Checked execution: it reports operations that are undefined in optimized code. Defined programs give the results of
+//! the residual program, also with deep recursion, long loops and abandoned frames.
 
 use nyala::{Options, Session};
 
-/// The result of `main` by the interpreter, of the program as written; the code of the first error otherwise.
+/// The result of `main` of the program as written, in the interpreter, or the code of the first error.
 fn interpret(text: &str) -> Result<i32, String> {
     let mut session = Session::new(Options::default());
     session.add_file("test.impala", text);
@@ -14,7 +14,7 @@ fn interpret(text: &str) -> Result<i32, String> {
     })
 }
 
-/// The same of the residual program, without and with partial evaluation.
+/// Checks that the program, and its residual program without and with partial evaluation, give `expected`.
 fn agree(text: &str, expected: i32) {
     assert_eq!(interpret(text), Ok(expected));
     for partial_evaluation in [false, true] {
@@ -42,7 +42,7 @@ fn arithmetic_faults() {
     faults("fn main() -> i32 { 7 / zero }", "division-by-zero");
     faults("fn main() -> i32 { 7 % zero }", "division-by-zero");
     faults("fn main() -> i32 { (-2147483648 * one) / -one }", "signed-overflow");
-    // What would overflow on another path is not computed.
+    // An addition that would overflow on another path is not computed.
     agree("static mut t = 1;\nfn main() -> i32 { let x = 2147483647; if t == 0 { x + t } else { 3 } }", 3);
 }
 
@@ -124,7 +124,7 @@ fn functions_are_values() {
 
 #[test]
 fn continuations_leave_from_anywhere() {
-    // Frames between are abandoned; there are many of them.
+    // Many frames in between are abandoned.
     let text = "fn find(n: i32, pred: fn(i32) -> bool) -> i32 {
             for i in range(0, n) { if pred(i) { return(i) } }
             -1
@@ -169,7 +169,7 @@ fn structs_and_arrays_are_values() {
     agree(text, 5 + 8 + 7 + 3 + 4 + 97);
 }
 
-/// Nested functions that go on at blocks of the functions around them, while other activations of these are under way.
+/// Nested functions continue at blocks of the functions around them, while other activations of these run.
 #[test]
 fn jumps_to_outer_blocks() {
     let text = r"
@@ -220,7 +220,7 @@ fn mutual(n: i32) -> i32 {
     }
     sum
 }
-// A block that only nested functions refer to.
+// Only nested functions refer to this block.
 fn shared(n: i32, x: i32) -> i32 {
     let mut sum = 0;
     for i in each(0, n) {
@@ -231,7 +231,7 @@ fn shared(n: i32, x: i32) -> i32 {
     }
     sum
 }
-// A function as a value takes a block along, and is called after other activations.
+// A function value captures a block, and is called after other activations.
 fn call(f: fn(i32) -> (), x: i32) -> () { f(x); call(f, x + 1) }
 fn pick(c: bool, f: fn(i32) -> (), g: fn(i32) -> ()) -> fn(i32) -> () { if c { f } else { g } }
 fn by_value(n: i32) -> i32 {

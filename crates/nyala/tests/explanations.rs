@@ -1,8 +1,9 @@
-//! The programs in the explanations of diagnostics: the first one has just the fault, the others have none.
+//! Runs the programs in the explanations of diagnostics: the first one has the fault and no other, the others have
+//! none.
 
 use nyala::{Options, Session};
 
-/// Markdown's fenced blocks: language and text.
+/// The fenced blocks of a Markdown text: their languages and texts.
 fn blocks(markdown: &str) -> Vec<(String, String)> {
     let mut blocks = Vec::new();
     let mut lines = markdown.lines();
@@ -15,13 +16,14 @@ fn blocks(markdown: &str) -> Vec<(String, String)> {
     blocks
 }
 
-/// What is reported when the program is compiled, and run if it is a `main` and nothing was reported before.
+/// The codes and texts of what is reported when the program is compiled. It also runs if it has a `main` and nothing
+/// was reported before.
 fn codes(code: &str, text: &str, run: bool) -> (Vec<String>, String) {
-    // Examples are short: what they declare is seldom used.
+    // Examples are short, and often do not use what they declare.
     let allow = if code == "unused-name" { Vec::new() } else { vec!["unused-name".into()] };
-    // This one is reported only if it is asked for.
+    // This code is only reported if it is denied.
     let deny = if code == "heap-closure" { vec![code.into()] } else { Vec::new() };
-    // What diverges does so with any budget.
+    // A specialization that diverges does so with any budget.
     let mut session = Session::new(Options { pe_budget: 0.01, allow, deny, ..Options::default() });
     session.add_file("example.impala", text);
     let _: Result<(), nyala::Reported> = (|| {

@@ -179,8 +179,8 @@ impl Writer<'_, '_> {
         match self.kind(ty) {
             Kind::Prim(_) | Kind::Ptr { .. } | Kind::Struct(..) => Ok(()),
             _ => {
-                let message = format!("{what} of type `{}` does not cross to C", self.show(ty));
-                let hint = "exported functions take and give numbers, bools, pointers and structs";
+                let message = format!("{what} of type `{}` cannot be passed to C", self.show(ty));
+                let hint = "exported functions take and return numbers, bools, pointers and structs";
                 Err(Box::new(limitation::error(span, message, hint)))
             }
         }

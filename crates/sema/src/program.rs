@@ -36,7 +36,9 @@ nyala_base::define_id!(
     pub struct LoopId, "loop"
 );
 
-/// The namespace of the program's own files. That of the prelude comes before.
+/// The namespace of the prelude.
+pub(crate) const PRELUDE: NsId = NsId(0);
+/// The namespace of the program's own files.
 pub const PROGRAM: NsId = NsId(1);
 
 /// The input of the compiler: the prelude, libraries, and the files of a program. Where names collide, the later one
@@ -328,6 +330,50 @@ impl Names for Program<'_> {
 }
 
 impl<'a> Program<'a> {
+    /// The syntax trees of `input`; nothing is known of them.
+    pub(crate) fn new(input: Input<'a>) -> Self {
+        let modules: Vec<&'a Module> = input.prelude.into_iter().chain(input.libraries).chain(input.files).collect();
+        let mut bases = Vec::with_capacity(modules.len());
+        let mut n_exprs = 0u32;
+        for module in &modules {
+            bases.push(n_exprs);
+            n_exprs += module.exprs.len() as u32;
+        }
+        let n_prelude = usize::from(input.prelude.is_some());
+        Program {
+            modules,
+            bases,
+            n_prelude,
+            n_libraries: n_prelude + input.libraries.len(),
+            types: TypeTable::new(),
+            expr_ty: vec![TypeTable::ERROR; n_exprs as usize],
+            adjust: FxHashMap::default(),
+            resolved: FxHashMap::default(),
+            type_args: FxHashMap::default(),
+            cast_to: FxHashMap::default(),
+            call_kind: FxHashMap::default(),
+            field_idx: FxHashMap::default(),
+            array_len: FxHashMap::default(),
+            lambdas: FxHashMap::default(),
+            loops: Vec::new(),
+            loop_of: FxHashMap::default(),
+            locals: Vec::new(),
+            fns: Vec::new(),
+            statics: Vec::new(),
+            structs: Vec::new(),
+            enums: Vec::new(),
+            traits: Vec::new(),
+            impls: Vec::new(),
+            impls_of: FxHashMap::default(),
+            type_params: Vec::new(),
+            patterns: FxHashMap::default(),
+            exhaustive: FxHashSet::default(),
+            instantiated: FxHashMap::default(),
+            declared: FxHashMap::default(),
+            copies: FxHashMap::default(),
+        }
+    }
+
     /// Whether a function is the `main` of the program itself, not of a module in it.
     pub fn is_main(&self, f: &FnInfo) -> bool {
         f.ns == PROGRAM && f.top_level && &*f.ast.name.text == "main"

@@ -511,8 +511,8 @@ fn statics_do_not_capture() {
     check_errors(
         "fn f(a: i32) -> i32 { static s = |x: i32| x + a; static t = a; static u = |x: i32| { let b = x; b }; s(1) + t + u(2) }",
         expect![[r#"
-            1:47 not-constant: initializer of a static is not constant (leave it out and assign a `static mut` when the program runs)
-            1:61 not-constant: initializer of a static is not constant (leave it out and assign a `static mut` when the program runs)
+            1:47 not-constant: initializer of a static is not constant (declare a `static mut` without a value, and assign it when the program runs)
+            1:61 not-constant: initializer of a static is not constant (declare a `static mut` without a value, and assign it when the program runs)
         "#]],
     );
 }
@@ -543,7 +543,7 @@ fn reports_faults_once() {
         "fn f(x: &i32) -> () { *x = 1; g(x) } fn g(x: &mut i32) -> () { }",
         expect![[r#"
             1:33 type-mismatch: found `&i32`, expected `&mut i32` (nothing can be changed through a `&` pointer; take the address with `&mut`)
-            1:23 immutable: what an immutable pointer points to is changed (make it a `&mut` pointer)
+            1:23 immutable: a value behind a `&` pointer is changed (make it a `&mut` pointer)
         "#]],
     );
     check_errors(
@@ -558,7 +558,7 @@ fn reports_faults_once() {
         expect![[r#"
             1:25 type-mismatch: found `i32`, expected `bool`
             1:37 type-mismatch: found `integer`, expected `bool`
-            1:43 wrong-number-of-arguments: found 2 arguments, expected 1 (what is applied here is a `fn(i32) -> ()`)
+            1:43 wrong-number-of-arguments: found 2 arguments, expected 1 (the applied value has type `fn(i32) -> ()`)
             1:54 type-mismatch: found `float`, expected `i32` (a literal with a point is a float: leave out the point, or convert it with `as`)
         "#]],
     );
@@ -592,7 +592,7 @@ fn reports_faults_once() {
     check_errors(
         "fn f(@(g(n)) n: i32) -> bool { true } extern \"C\" { fn g(i32) -> bool; }",
         expect![[r#"
-            1:8 limitation: calls of such functions in filters are not supported yet (call functions of the program that compute with numbers)
+            1:8 limitation: calls of such functions in filters are not supported yet (call only functions of the program that compute with numbers)
         "#]],
     );
     check_errors(
@@ -619,13 +619,13 @@ fn reports_faults_once() {
         "fn f(x: i32, x: i32) -> () { return(1, 2) }",
         expect![[r#"
             1:14 duplicate-name: parameter `x` is defined twice (rename or remove one of the two)
-            1:30 wrong-number-of-arguments: found 2 arguments, expected 0 (what is applied here is a `fn() -> !`)
+            1:30 wrong-number-of-arguments: found 2 arguments, expected 0 (the applied value has type `fn() -> !`)
         "#]],
     );
     check_errors(
         "static a = b; static b = a; extern fn f() -> i32 { a }",
         expect![[r#"
-            1:26 recursive-static: static `a` depends on itself (give one of the statics in this circle a value of its own)
+            1:26 recursive-static: static `a` depends on itself (give one of the statics in this cycle a value of its own)
         "#]],
     );
 }

@@ -80,7 +80,7 @@ fn reads_literals() {
     check_errors(
         "static a = 340282366920938463463374607431768211456;",
         expect![[r#"
-        1:12 error[bad-number]: number fits no integer type
+        1:12 error[bad-number]: number does not fit any integer type
     "#]],
     );
     check_errors(
@@ -473,7 +473,7 @@ fn hints_at_what_other_languages_write() {
         enum E { A = 1 }
             found `=`, expected `,` or `}` after the option (options have no numbers)
         enum E { A { x: i32 } }
-            found `{`, expected `,` or `}` after the option (what an option holds stands in parentheses: `B(i32)`)
+            found `{`, expected `,` or `}` after the option (the parts of an option stand in parentheses: `B(i32)`)
         enum E<T> { A(T) }
             found `<`, expected `{` and options (type parameters stand in brackets: `Name[T]`)
         struct S<T> { a: T }
@@ -497,13 +497,13 @@ fn hints_at_what_other_languages_write() {
         impl S { fn f(self) { } }
             found `self`, expected a parameter (the receiver has a type: `self: &Self`)
         trait T { type A; }
-            found `type`, expected `fn` (functions only)
+            found `type`, expected `fn` (only functions are allowed here)
         use a::{b, c};
-            found `{`, expected a name or `*` (each name has a `use` of its own)
+            found `{`, expected a name or `*` (write a `use` for each name)
         use a, b;
-            found `,`, expected `;` after the `use` (each name has a `use` of its own)
+            found `,`, expected `;` after the `use` (write a `use` for each name)
         pub(crate) fn f() { }
-            found `(`, expected an item (`fn`, `struct`, `static`, `type`, `extern`, …) (`pub` stands alone)
+            found `(`, expected an item (`fn`, `struct`, `static`, `type`, `extern`, …) (write `pub` without parentheses)
         fn f() { let x = match a { A => 1 } let y = 2; }
             found `let`, expected `;` after `let` (end the statement before it with `;`)
         fn f() { while let A = b { } }

@@ -118,7 +118,7 @@ impl Versions {
             {
                 let message =
                     "lanes of this `vectorize` exchange values, and how many they are is known at run time only";
-                let hint = "write a literal, or let the function around it be specialized with `@`";
+                let hint = "write a literal, or specialize the enclosing function with `@`";
                 self.diagnostics.push(limitation::error(inst.span, message, hint));
             }
         }

@@ -1,7 +1,8 @@
-//! Bad input: random bytes and changed programs must give a program or errors with places of their own, in time.
+//! Bad input: random bytes and changed programs must compile, or give errors with places in the input, within a time
+//! limit.
 //!
-//! Inputs are read in a process of their own, which notes the seed of each; when it dies or takes too long, this one makes
-//! the input again, makes it smaller as long as it fails in the same way, and writes it to `target/bad_input/`.
+//! Another process reads the inputs, and notes the seed of each. When it dies or takes too long, this process makes the
+//! input again, reduces it as long as it fails in the same way, and writes it to `target/bad_input/`.
 
 mod mutate;
 pub mod reduce;
@@ -16,14 +17,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What one input may take.
+/// The time limit for one input.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 const MEMORY_LIMIT: u64 = 4 << 30;
 const MAX_FAULTS: usize = 5;
-/// What the `nyala` command works with.
+/// The stack in bytes with which the `nyala` command works.
 const STACK: usize = 256 << 20;
 
-/// Makes and reads so many inputs, fewer if the time is up; prints the seed and every input that fails.
+/// Makes and reads `max_inputs` inputs, or fewer if the time is over. Prints the seed, and every input that fails.
 pub fn run(seed: Option<u64>, time: Duration, max_inputs: u64) -> Tally {
     let first = seed.unwrap_or_else(crate::random::fresh_seed);
     println!("bad input from seed {first} (repeat one with `./x fuzz --front --seed SEED --seconds 0`)");
@@ -36,11 +37,11 @@ pub fn run(seed: Option<u64>, time: Duration, max_inputs: u64) -> Tally {
             println!("FAILED bad input: {e}");
         }
     }
-    // Inputs of one run count as one test: their number may depend on the machine.
+    // The inputs of a run count as one test, because their number may depend on the machine.
     Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
 }
 
-/// Number of inputs read.
+/// Runs processes that read inputs. Returns the number of inputs that were read.
 fn watch(first: u64, (time, max): (Duration, u64), folder: &Path, tally: &mut Tally) -> Result<u64, String> {
     let io = |e: std::io::Error| format!("{}: {e}", folder.display());
     std::fs::create_dir_all(folder).map_err(io)?;
@@ -69,7 +70,7 @@ fn watch(first: u64, (time, max): (Duration, u64), folder: &Path, tally: &mut Ta
     }
 }
 
-/// Writes what is left of an input when all is gone that the fault does not need.
+/// Writes the smallest part of an input that still has the fault.
 fn reduce_to(path: &Path, input: String, fault: &str) -> std::io::Result<()> {
     let kind = kind(fault);
     let fails = |text: &str| {
@@ -84,7 +85,7 @@ fn reduce_to(path: &Path, input: String, fault: &str) -> std::io::Result<()> {
     std::fs::write(path, &reduced)
 }
 
-/// The first line of a fault, which says where in the compiler it is, without the names of the program.
+/// The first line of a fault, which has its place in the compiler, without names of the program.
 fn kind(fault: &str) -> String {
     let line = fault.lines().next().unwrap_or_default();
     let outside: Vec<&str> = line.split('`').step_by(2).collect();
@@ -99,12 +100,12 @@ fn read_note(note: &Path) -> Option<u64> {
     std::fs::read_to_string(note).ok()?.trim().parse().ok()
 }
 
-/// What is wrong with a file; nothing if it is read well.
+/// The fault of a file, if it has one.
 fn run_once(path: &Path) -> Option<String> {
     child(|c| c.args(["--front", "--file"]).arg(path)).unwrap_or_else(Some)
 }
 
-/// Runs this program on inputs: the fault it ends with.
+/// Runs this command in another process, to read inputs. Returns the fault that it ends with.
 pub fn child(args: impl FnOnce(&mut Command) -> &mut Command) -> Result<Option<String>, String> {
     let mut command = Command::new(this_program()?);
     command.args(["fuzz", "--child"]).current_dir(root()).stdin(Stdio::null()).stderr(Stdio::null());
@@ -117,10 +118,10 @@ pub fn child(args: impl FnOnce(&mut Command) -> &mut Command) -> Result<Option<S
     })
 }
 
-/// Exit code of a process that has printed what is wrong.
+/// The exit code of a process that has printed a fault.
 const FAULT: i32 = 10;
 
-/// In the process that reads them: inputs of seeds from `seed` on.
+/// Reads inputs with seeds from `seed` on. Called in the other process.
 pub fn read_inputs(seed: u64, time: Duration, max_inputs: u64, note: &Path) -> Result<bool, String> {
     let corpus = Corpus::of_the_project();
     let start = Instant::now();
@@ -138,7 +139,7 @@ pub fn read_inputs(seed: u64, time: Duration, max_inputs: u64, note: &Path) -> R
     })
 }
 
-/// In a process of its own: one file.
+/// Reads one file. Called in another process.
 pub fn read_file(path: &Path) -> Result<bool, String> {
     let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -148,7 +149,7 @@ pub fn read_file(path: &Path) -> Result<bool, String> {
     })
 }
 
-/// Checks one file, says what is wrong, and makes it smaller.
+/// Checks one file, and prints its fault and a reduced input.
 pub fn run_file(path: &Path) -> Result<bool, String> {
     let io = |e: std::io::Error| format!("{}: {e}", path.display());
     let path = path.canonicalize().map_err(io)?;
@@ -169,7 +170,7 @@ fn fail(fault: &str) -> ! {
     std::process::exit(FAULT)
 }
 
-/// What is wrong, or a panic, goes to the process that waits for this one.
+/// Prints a fault or panic for the process that waits for this one, and exits.
 pub fn examine_or_exit(examine: impl FnOnce() -> Result<(), String> + std::panic::UnwindSafe) {
     static PANIC: Mutex<String> = Mutex::new(String::new());
     std::panic::set_hook(Box::new(|info| {
@@ -184,7 +185,7 @@ pub fn examine_or_exit(examine: impl FnOnce() -> Result<(), String> + std::panic
     }
 }
 
-/// Runs `f`, which says when it begins with an input, beside a watch of its time and memory.
+/// Runs `f` while another thread watches its time and memory. `f` calls its argument when it begins with an input.
 pub fn watched(limit: Duration, f: impl FnOnce(&dyn Fn()) + Send + 'static) -> Result<bool, String> {
     static STARTED: AtomicU64 = AtomicU64::new(u64::MAX);
     let birth = Instant::now();
@@ -203,13 +204,13 @@ pub fn watched(limit: Duration, f: impl FnOnce(&dyn Fn()) + Send + 'static) -> R
     worker.join().map(|()| true).map_err(|_| "the worker panics".into())
 }
 
-/// Bytes of memory of this process, where the system says it.
+/// The memory of this process in bytes, if the system tells it.
 fn memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     Some(text.split(' ').nth(1)?.parse::<u64>().ok()? * 4096)
 }
 
-/// What the parser, the checker and the lowering do wrong.
+/// Reads an input with the parser, the checker and the lowering. Returns what they do wrong.
 fn examine(text: &str) -> Result<(), String> {
     const NAME: &str = "bad_input.impala";
     let mut s = Session::new(Options { verify: true, ..Options::default() });
@@ -239,7 +240,7 @@ fn examine(text: &str) -> Result<(), String> {
                 return Err(format!("`{}` has a place that is none\n{} {:?}", d.code, shown(), label.span));
             }
         }
-        // What a library has wrong is not the fault of who uses it.
+        // An error in a library is not the fault of the program that uses it.
         if d.primary.span.is_none() || s.sources.name(d.primary.span.file) != NAME {
             let place = s.sources.place(d.primary.span);
             return Err(format!("`{}` is about a place the user did not write\n{}: {place}", d.code, shown()));
@@ -249,7 +250,7 @@ fn examine(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The programs that inputs are made of.
+/// The programs that inputs are made from.
 fn programs() -> Vec<PathBuf> {
     fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -269,7 +270,7 @@ fn programs() -> Vec<PathBuf> {
     out
 }
 
-/// The file of this program; Cargo may have made it anew meanwhile.
+/// The path of this executable, which Cargo may have replaced in the meantime.
 fn this_program() -> Result<PathBuf, String> {
     let path = std::env::current_exe().map_err(|e| e.to_string())?;
     let shown = path.to_string_lossy();

@@ -2,8 +2,8 @@
 //! against C, parallel loops, sorting, lanes, specialized interpreters, evaluation at compile time, growth of
 //! compile times with large programs.
 //!
-//! Each figure is the median of several runs. A whole run writes a file into `bench/results/`; nothing here fails because
-//! something is slow.
+//! Each figure is the median of several runs. A complete run writes a file to `bench/results/`. Nothing fails because
+//! it is slow.
 
 mod constants;
 mod front;
@@ -22,16 +22,17 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const RUNS: usize = 7;
-/// Passes that are not ours.
+/// The passes of LLVM.
 const LLVM: &[&str] = &["llvm-optimize", "llvm-codegen", "llvm-link"];
 
-/// Name, sizes, the largest size that LLVM is measured with, the program of a size.
+/// A family of programs: its name, sizes, the largest size that LLVM is measured with, and a function that makes the
+/// program of a size.
 type Family = (&'static str, &'static [usize], usize, fn(usize) -> String);
 
-/// Times of one compilation, by pass.
+/// The times of one compilation, by pass.
 type Times = Vec<(&'static str, Duration)>;
 
-/// Runs what contains `filter` in its name.
+/// Runs the benchmarks whose names contain `filter`.
 pub fn run(filter: Option<&str>) -> Result<bool, String> {
     let mut out = String::new();
     let date = output_of("date", &["-u", "+%Y-%m-%d %H:%M UTC"]);
@@ -137,8 +138,8 @@ fn llvm(times: &Times) -> Duration {
     times.iter().filter(|t| LLVM.contains(&t.0)).map(|t| t.1).sum()
 }
 
-/// Runs programs in turns that print names of workloads and nanoseconds; the medians by program and workload. A peer that fails is
-/// reported and has none.
+/// Runs programs in turns, which print names of workloads and nanoseconds. Returns the medians by program and workload.
+/// A peer that fails is reported and has no times.
 fn in_turns(programs: &mut [(&str, Command)], workloads: &[(&str, &str)]) -> Result<Vec<Vec<f64>>, String> {
     let mut times = vec![vec![Vec::new(); workloads.len()]; programs.len()];
     let mut failed = vec![false; programs.len()];
@@ -180,7 +181,7 @@ fn median(all: &mut [f64]) -> f64 {
     all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The slope of the line that fits the points best, in logarithms of both.
+/// The slope of the line that fits the points best, in logarithms of both coordinates.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let logs: Vec<(f64, f64)> = points.iter().map(|p| (p.0.ln(), p.1.ln())).collect();
     let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / logs.len() as f64;
@@ -189,7 +190,7 @@ fn slope(points: &[(f64, f64)]) -> f64 {
     both / logs.iter().map(|p| (p.0 - x).powi(2)).sum::<f64>()
 }
 
-/// Median times of each pass over the runs; fewer runs for what takes long.
+/// The median time of each pass. Slow programs have fewer runs.
 fn measure(program: &str, end: End) -> Result<Times, String> {
     let mut all: Vec<Times> = Vec::new();
     let start = Instant::now();
@@ -215,7 +216,7 @@ fn on_big_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// How far a program is compiled.
+/// The last stage to which a program is compiled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     LlvmText,
@@ -282,7 +283,7 @@ fn calls_program(n: usize) -> String {
     text + "    x + y\n}\n"
 }
 
-/// What the machine is, and how busy.
+/// A description of the machine and its load.
 fn machine() -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu = cpu
@@ -303,7 +304,7 @@ fn output_of(command: &str, args: &[&str]) -> String {
     output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
 }
 
-/// The C program of the same algorithm: borders by region, nine loads inside.
+/// The blur in C, with the algorithm of the Impala program: borders by region, nine loads inside.
 const BLUR_C: &str = r#"
 #include <stdint.h>
 static inline int clampi(int v, int hi) { return v < 0 ? 0 : v > hi ? hi : v; }
@@ -333,7 +334,7 @@ void blur_c(int w, int h, int32_t *out, const int32_t *in) {
 }
 "#;
 
-/// Measures all in one process: prints megapixels per second of each.
+/// Measures all versions of the blur in one process, and prints megapixels per second of each.
 const BLUR_MAIN: &str = r#"
 extern "C" { fn blur_c(i32, i32, &mut [i32], &[i32]) -> (); }
 fn rate(w: i32, h: i32, run: fn() -> ()) -> () {
@@ -370,7 +371,7 @@ fn throughput() -> Result<String, String> {
     std::fs::write(&c, BLUR_C).and_then(|()| std::fs::write(&program, example)).map_err(|e| e.to_string())?;
     crate::sh(Command::new("cc").args(["-O3", "-march=native", "-shared", "-fPIC", "-o"]).arg(&library).arg(&c))?;
     crate::sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet", "--release", "--package", "nyala"]))?;
-    // Beside this program, which was built the same way.
+    // The command is beside this program, which was built in the same way.
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let mut rates: Vec<Vec<f64>> = Vec::new();
     for _ in 0..RUNS {

@@ -1,8 +1,9 @@
-//! Function values that are left after specialization, counted. Partial evaluation dissolves functions that are passed
-//! around; a program keeps heap environments and indirect calls only if it chooses functions at run time. The numbers of
-//! each program stand in `tests/closures.txt`; a program that is not listed there has none. `x bless closures` writes the
-//! file: read the difference before you accept it. Environments that `nyala explain` does not list are counted as well: there
-//! is to be none. Records of continuations that are values look like environments and are no functions of the program.
+//! Counts the function values that remain after specialization. Partial evaluation removes functions that are passed as
+//! values; a program should keep heap environments and indirect calls only if it chooses functions at run time.
+//! `tests/closures.txt` has the numbers of each program; a program that is not listed there has none. `x bless
+//! closures` writes the file: read the difference before you accept it. Environments that `nyala explain` does not list
+//! are counted too; there should be none. Records of continuations that are values look like environments, but are not
+//! functions of the program.
 //!
 //! Separate from the text tests because the judgment is about all programs together: tests, libraries, examples and
 //! benchmarks.
@@ -22,10 +23,11 @@ const FOLDERS: &[&str] = &["bench", "examples", "lib", "tests/explain", "tests/r
 const HEADER: &str =
     "# Heap environments and indirect calls in the flat code of each program that has any; `x bless closures`\n";
 
-/// Heap environments that are made, indirect calls, environments that `nyala explain` does not list.
+/// The numbers of places that make heap environments, of indirect calls, and of environments that `nyala explain` does
+/// not list.
 type Counts = (usize, usize, usize);
 
-/// Compares the numbers with the file's, or writes them there.
+/// Compares the numbers with those of the file, or writes them to it.
 pub fn run(bless: bool) -> Tally {
     let mut tally = Tally::default();
     let golden = root().join("tests/closures.txt");
@@ -61,7 +63,7 @@ fn render(counts: &BTreeMap<String, Counts>) -> String {
     out
 }
 
-/// The programs that have function values left.
+/// The numbers of all programs that have function values left.
 fn count_all() -> BTreeMap<String, Counts> {
     let mut files = Vec::new();
     FOLDERS.iter().for_each(|folder| texts::collect(&root().join(folder), &mut files));
@@ -88,7 +90,7 @@ fn count_all() -> BTreeMap<String, Counts> {
     all.into_inner().unwrap_or_else(|e| e.into_inner())
 }
 
-/// The numbers of a program whose tests are exported; `None` if it does not compile, which other tests judge.
+/// The numbers of a program, with its tests exported. `None` if it does not compile, which other tests report.
 fn count_file(path: &Path) -> Option<Counts> {
     let text = std::fs::read_to_string(path).ok()?;
     let mut s = texts::session(path, &text);
@@ -118,7 +120,7 @@ fn count_file(path: &Path) -> Option<Counts> {
     Some((functions.len(), calls, places.len()))
 }
 
-/// Where environments are made; indirect calls.
+/// The places where environments are made, and the number of indirect calls.
 fn count(module: &Module) -> (Vec<Span>, usize) {
     let (mut functions, mut calls) = (Vec::new(), 0);
     for function in &module.funcs {

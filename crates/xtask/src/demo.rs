@@ -1,4 +1,4 @@
-//! `x demo`: the blur on two photographs, with its source, its residual inner loop and its result in the terminal.
+//! `x demo`: blurs two photographs, and shows the source, the residual inner loop and the result in the terminal.
 
 use crate::{root, sh};
 use std::io::IsTerminal;
@@ -50,7 +50,7 @@ pub fn run() -> Result<bool, String> {
     Ok(true)
 }
 
-/// The picture in the terminal: two pixels above each other in one character.
+/// Prints a picture in the terminal, with two pixels above each other in one character.
 fn show(path: &std::path::Path) -> Result<(), String> {
     const COLUMNS: u32 = 72;
     let picture = image::open(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;

@@ -1,5 +1,5 @@
-//! `; test run`: IR that every engine runs, with what its functions give as comments in it. For what the source language
-//! does not reach, or not yet.
+//! `; test run`: runs IR under every engine, and compares the results with comments in it. For IR that source programs
+//! do not produce, or not yet.
 //!
 //! | line | meaning |
 //! |---|---|
@@ -14,21 +14,21 @@ use nyala::{Options, Session, testing};
 use nyala_ir::{Prim, Ty, TyKind, World};
 use std::fmt::Write as _;
 
-/// CPUs besides this machine's that code is tried for.
+/// Other CPUs that code is made for and run.
 const OTHER_CPUS: &[&str] = if cfg!(target_arch = "x86_64") { &["x86-64"] } else { &[] };
 
-/// A query: how a function is called, and the result or fault that is expected.
+/// A query: the call of a function, and the expected result or fault.
 struct Query<'a> {
     text: &'a str,
-    /// None for a fault.
+    /// The expected result, or `None` if a fault is expected.
     result: Option<&'a str>,
     fault: &'a str,
-    /// The interpreter's error, where it cannot run what compiled code can.
+    /// The interpreter's error, if it cannot run the call, but compiled code can.
     refusal: Option<&'a str>,
     name: String,
 }
 
-/// What is wrong with the test.
+/// Runs the test, and adds what is wrong to `faults`.
 pub fn run(text: &str, faults: &mut Vec<String>) {
     let world = match nyala_ir::read::read(text) {
         Ok(world) => world,
@@ -73,7 +73,7 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
     if !wrong.is_empty() {
         return faults.push(wrong.join("\n"));
     }
-    // What is printed reads back.
+    // The printed graph can be read again.
     let printed = nyala_ir::print::print(&world);
     match nyala_ir::read::read(&printed).map(|again| nyala_ir::print::print(&again)) {
         Ok(again) if again == printed => {}
@@ -89,7 +89,7 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
     }
     interpret(&world, &queries, "the source", faults);
     if !faults.is_empty() || !runs_here {
-        // The other engines are compared with it.
+        // The interpreter's results are the reference for other engines.
         return;
     }
     for annotations in [false, true] {
@@ -111,7 +111,7 @@ pub fn run(text: &str, faults: &mut Vec<String>) {
             }
         }
         None => {
-            // Calls that fault are for the interpreter only.
+            // Only the interpreter runs calls that fault.
             let kept = without_faults(&program, &queries);
             let Ok(world) = nyala_ir::read::read(&kept) else { return faults.push("cannot leave faults out".into()) };
             for engine in testing::ENGINES.iter().filter(|e| e.back_end.takes == Form::Flat) {
@@ -161,7 +161,7 @@ fn session(annotations: bool, opt_level: u8, cpu: Option<&str>) -> Session {
     })
 }
 
-/// The bits of a value named `v` of type `ty` as a `u64`.
+/// IR that computes the bits of the value `v`, of type `ty`, as a `u64`.
 fn bits(world: &World, ty: Ty, v: &str) -> Result<String, String> {
     Ok(match *world.types.kind(ty) {
         TyKind::Prim(Prim::U64) => v.into(),
@@ -259,7 +259,7 @@ fn compiled(world: &World, queries: &[Query], engine: &testing::Engine, cpu: Opt
     }
     let made = s.residual(world).and_then(|residual| s.flat(&residual));
     let loaded = made.and_then(|module| {
-        // The text of flat SSA reads back, too.
+        // The printed flat SSA can be read again.
         let text = module.to_string();
         match nyala_flat::read(&text).map(|m| m.to_string()) {
             Ok(again) if again == text => {}

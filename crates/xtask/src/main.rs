@@ -15,7 +15,7 @@ mod snippets;
 mod texts;
 mod tidy;
 
-/// Compiling is, to a quarter, allocation of small things.
+/// A quarter of the time of compilation is the allocation of small objects.
 #[global_allocator]
 static ALLOCATOR: nyala_runtime::Remapping<mimalloc::MiMalloc> = nyala_runtime::Remapping(mimalloc::MiMalloc);
 
@@ -92,16 +92,16 @@ enum Task {
     Bench { filter: Option<String> },
 }
 
-/// Random programs, random bodies of `vectorize` and bad inputs of `./x test`: under a minute, two minutes, half a minute on
-/// two cores.
+/// The numbers of random programs, random bodies of `vectorize` and bad inputs in `./x test`. On two cores they take
+/// under a minute, two minutes and half a minute.
 const N_PROGRAMS: u64 = 3_000;
 const N_LANES: u64 = 500;
 const N_INPUTS: u64 = 8_000;
-/// What `./x test --quick` does without.
+/// The parts that `./x test --quick` leaves out, beside engines.
 const LEFT_OUT: &str = "tests of the crates that are programs of their own (crates/*/tests), native code for older processors, \
                         counts of function values, random bodies of `vectorize`, 15 of 16 random programs and bad inputs";
 
-/// Tests that ran, and those that did not and why.
+/// The numbers of tests that passed, failed and were skipped.
 #[derive(Default)]
 pub struct Tally {
     pub passed: usize,
@@ -169,7 +169,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command under test, and the helpers that text tests start.
+/// Builds the command under test, and the runtime that it links.
 fn build_command() -> Result<(), String> {
     let packages = ["--package", "nyala", "--package", "nyala-runtime"];
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet"]).args(packages))
@@ -183,7 +183,7 @@ fn test_devices() -> Result<bool, String> {
     Ok(tally.failed == 0)
 }
 
-/// Text tests, and pages that are made from the sources.
+/// Runs the text tests, and compares the pages that are made from the sources.
 fn texts_and_pages(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, String> {
     if filter == Some("devices") && bless {
         build_command()?;
@@ -203,7 +203,7 @@ fn texts_and_pages(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tal
     Ok(tally)
 }
 
-/// Runs a command of the build, its output shown.
+/// Runs a command, whose output is shown.
 pub fn sh(command: &mut Command) -> Result<(), String> {
     let shown = format!("{command:?}");
     match command.status() {
@@ -225,7 +225,7 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
     eprintln!("text tests");
     tally.add(texts_and_pages(filter, false, quick)?);
     if filter.is_none() {
-        // Numbers, not times: a run can be repeated. `./x fuzz` has fresh seeds.
+        // The seeds and counts are fixed, so that a run can be repeated. `./x fuzz` has fresh seeds.
         let seed = Some(random::seed_of_commit());
         let forever = std::time::Duration::MAX;
         let of_quick = |n: u64| if quick { n / 16 } else { n };
@@ -239,13 +239,15 @@ fn test(quick: bool, filter: Option<&str>) -> Result<bool, String> {
         tally.add(bad_input::run(seed, forever, of_quick(N_INPUTS)));
     }
     if quick {
-        println!("left out by --quick: {LEFT_OUT}");
+        let engines = nyala::testing::ENGINES.iter().map(|e| e.name);
+        let engines: Vec<&str> = engines.filter(|name| !texts::QUICK_ENGINES.contains(name)).collect();
+        println!("left out by --quick: {LEFT_OUT}; text tests under {}", engines.join(", "));
     }
     println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
     Ok(tally.failed == 0)
 }
 
-/// Runs the crates' own tests; counts come from their closing lines.
+/// Runs the crates' own tests, and sums up the counts of their closing lines.
 fn unit_tests(quick: bool) -> Result<Tally, String> {
     let mut command = Command::new("cargo");
     command.current_dir(root()).args(["test", "--quiet", "--workspace", "--no-fail-fast"]);

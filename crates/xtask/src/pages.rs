@@ -1,5 +1,5 @@
-//! Pages of `docs/` that are made from the sources: `docs/errors/`, one for each diagnostic. They stand in the repository,
-//! to be read there, so a test compares them.
+//! Makes the pages of `docs/` that come from the sources: `docs/errors/`, with a page for each diagnostic. They are in
+//! the repository, where they can be read, so a test compares them.
 
 use crate::{Tally, root};
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 const FOLDER: &str = "docs/errors";
 
-/// Every page: path from the root, and text.
+/// The paths of all pages, from the root, and their texts.
 fn pages() -> Vec<(PathBuf, String)> {
     let made = |from: &str| format!("<!-- Made by `./x bless docs` from {from}; edit that instead. -->\n\n");
     let mut index = made("the explanations of all diagnostics");
@@ -25,7 +25,7 @@ fn pages() -> Vec<(PathBuf, String)> {
     pages
 }
 
-/// Compares all whose path contains `filter`, or writes them if `bless`; one page too many is a fault as well.
+/// Compares the pages whose path contains `filter`, or writes them if `bless`. An additional page is a fault too.
 pub fn run(filter: Option<&str>, bless: bool) -> Tally {
     let is_meant = |path: &PathBuf| filter.is_none_or(|f| path.display().to_string().contains(f));
     let pages: Vec<_> = pages().into_iter().filter(|(path, _)| is_meant(path)).collect();

@@ -1,5 +1,5 @@
-//! Pictures of measurements as SVG and PNG. A module of its own so that benchmarks hand over numbers and names and know nothing of
-//! drawing; text is set in a font that is embedded, since a machine that measures may have none.
+//! Draws measurements as SVG and PNG. Separate from the benchmarks, which only provide numbers and names. The font for
+//! text is embedded, because a machine that measures may have none.
 
 use image::RgbImage;
 use plotters::coord::Shift;
@@ -11,9 +11,9 @@ use std::path::Path;
 static FONT: &[u8] = include_bytes!("plots/Roboto-Latin.ttf");
 const FONT_NAME: &str = "sans-serif";
 const SIZE: (u32, u32) = (1200, 620);
-/// Points of the PNG for one of the SVG.
+/// The pixels of the PNG for one of the SVG.
 const DENSITY: u32 = 2;
-/// Okabe and Ito's, which people with each kind of color blindness can tell apart.
+/// Okabe and Ito's palette, whose colors color-blind people can tell apart.
 const COLORS: &[RGBColor] = &[
     RGBColor(0x56, 0xb4, 0xe9),
     RGBColor(0x00, 0x72, 0xb2),
@@ -25,43 +25,43 @@ const COLORS: &[RGBColor] = &[
 ];
 const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 const FAINT: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
-/// Of the space for a group, what its bars take.
+/// The fraction of a group's space that its bars take.
 const FILLED: f64 = 0.84;
 
-/// A number and, where it is known, in what interval.
+/// A number and, if it is known, its interval.
 #[derive(Clone, Copy)]
 pub struct Value {
     pub value: f64,
     pub interval: Option<(f64, f64)>,
 }
 
-/// What has one color: a value for each group; `None` leaves its place empty.
+/// The bars of one color: a value for each group. The place of `None` stays empty.
 pub struct Series {
     pub name: String,
     pub values: Vec<Option<Value>>,
 }
 
-/// Bars side by side, in groups.
+/// A picture of bars side by side, in groups.
 pub struct Bars<'a> {
     pub title: &'a str,
-    /// In smaller letters below the title: machine, date, conditions.
+    /// The text below the title, in smaller letters: machine, date, conditions.
     pub about: &'a str,
     pub y_label: &'a str,
     pub groups: &'a [&'a str],
     pub series: &'a [Series],
-    /// A height with a line across: what the values are relative to.
+    /// The height of a horizontal line, the value that others are relative to.
     pub reference: Option<f64>,
 }
 
-/// A line through points, or points only, each with a name.
+/// A line through points, or only the points, each with a name.
 pub struct Line {
     pub name: String,
     pub points: Vec<(f64, Value)>,
-    /// Names beside the points; without them the points are joined.
+    /// The names of the points. If empty, the points are connected.
     pub labels: Vec<String>,
 }
 
-/// Lines over two logarithmic axes.
+/// A picture of lines over two logarithmic axes.
 pub struct Lines<'a> {
     pub title: &'a str,
     pub about: &'a str,
@@ -70,17 +70,17 @@ pub struct Lines<'a> {
     pub lines: &'a [Line],
 }
 
-/// Writes `file` with the endings `svg` and `png`.
+/// Writes a picture of bars to `file`, with the extensions `svg` and `png`.
 pub fn bars(plot: &Bars, file: &Path) -> Result<(), String> {
     write(file, |area, density| draw_bars(area, plot, density), |area, density| draw_bars(area, plot, density))
 }
 
-/// Writes `file` with the endings `svg` and `png`.
+/// Writes a picture of lines to `file`, with the extensions `svg` and `png`.
 pub fn lines(plot: &Lines, file: &Path) -> Result<(), String> {
     write(file, |area, density| draw_lines(area, plot, density), |area, density| draw_lines(area, plot, density))
 }
 
-/// What draws is given twice, as each kind of picture is a type of its own.
+/// Writes both files of a picture. The drawing function is given twice, because each kind of file has its own type.
 fn write(
     file: &Path,
     vector: impl Fn(&DrawingArea<SVGBackend, Shift>, u32) -> Result<(), String>,
@@ -105,7 +105,7 @@ fn font(size: f64, density: u32, h: HPos, v: VPos) -> TextStyle<'static> {
     TextStyle::from((FONT_NAME, px(size, density)).into_font()).color(&INK).pos(Pos::new(h, v))
 }
 
-/// Title, conditions and legend.
+/// Draws the title, the conditions and the legend. Returns the rest of the area.
 fn draw_head<B: DrawingBackend>(
     area: &DrawingArea<B, Shift>,
     title: &str,
@@ -166,7 +166,7 @@ fn draw_bars<B: DrawingBackend>(area: &DrawingArea<B, Shift>, plot: &Bars, densi
         .draw()
         .map_err(failed)?;
 
-    // Places of bars in points, so that the gaps between them are the same.
+    // The positions of bars in whole pixels, so that the gaps between them are equal.
     let plane = chart.plotting_area();
     let bar = FILLED / plot.series.len().max(1) as f64;
     for (i, series) in plot.series.iter().enumerate() {
@@ -185,7 +185,7 @@ fn draw_bars<B: DrawingBackend>(area: &DrawingArea<B, Shift>, plot: &Bars, densi
                 top = high;
             }
             let mut at = plane.map_coordinate(&(middle, top));
-            // Not through the line across.
+            // The number must not cross the horizontal line.
             if let Some(across) = plot.reference.map(|y| plane.map_coordinate(&(middle, y)).1)
                 && (at.1 - px(14.0)..at.1 + px(1.0)).contains(&across)
             {
@@ -256,7 +256,7 @@ fn draw_lines<B: DrawingBackend>(area: &DrawingArea<B, Shift>, plot: &Lines, den
             plane.draw(&Circle::new((*x, v.value), px(4.0), color(i).filled())).map_err(failed)?;
             if let Some(label) = line.labels.get(k) {
                 let at = plane.map_coordinate(&(*x, v.value));
-                // One to the right of its point, the next to the left, as neighbors would overlap.
+                // Names are to the right and to the left of their points in turns, because neighbors would overlap.
                 let (dx, side) = if k % 2 == 0 { (8.0, HPos::Left) } else { (-8.0, HPos::Right) };
                 let style = font(13.0, side, VPos::Center);
                 area.draw(&Text::new(label.as_str(), (at.0 + px(dx), at.1), style)).map_err(failed)?;
@@ -270,7 +270,7 @@ fn color(i: usize) -> RGBColor {
     COLORS[i % COLORS.len()]
 }
 
-/// Three digits, without zeros at the end; thousands and millions by letter.
+/// A number with three digits, without zeros at the end. Thousands and millions have letters.
 fn short(x: f64) -> String {
     for (unit, letter) in [(1e6, "M"), (1e3, "k")] {
         if x.abs() >= 10.0 * unit || x.abs() >= unit && x % unit == 0.0 {
@@ -305,7 +305,7 @@ mod tests {
         };
         bars(&plot, &file).expect("a plot");
         let svg = std::fs::read_to_string(file.with_extension("svg")).expect("an SVG");
-        // Two squares of the legend, three bars, the background.
+        // Two squares of the legend, three bars and the background.
         assert_eq!(svg.matches("<rect").count(), 6, "{svg}");
         for text in ["Speedups", "four lanes", "2.5", "120"] {
             assert!(svg.contains(text), "no {text} in {svg}");
@@ -337,12 +337,12 @@ mod tests {
         };
         lines(&plot, &file).expect("a plot");
         let svg = std::fs::read_to_string(file.with_extension("svg")).expect("an SVG");
-        // What has no place on such an axis is left out.
+        // Points without a place on a logarithmic axis are left out.
         assert_eq!(svg.matches("<circle").count(), 3, "{svg}");
         for text in ["Roofline", "kernels", "blur", "flop/byte"] {
             assert!(svg.contains(text), "no {text} in {svg}");
         }
-        // Nothing to draw is no fault.
+        // A picture without lines is not an error.
         lines(&Lines { lines: &[], ..plot }, &file).expect("an empty plot");
     }
 

@@ -1,13 +1,14 @@
-//! Random programs: the specialized program, the one specialized no more than needed, and the source must give the same
-//! results, also if some of the inputs are known when it is specialized (`split_i`): the residual program on the others does
-//! what the source does on all. A program that disagrees is made smaller.
+//! Random programs: the specialized program, the one specialized no more than needed, and the source must give equal
+//! results. If some of the inputs are known during specialization (`split_i`), the residual program on the others must
+//! do what the source does on all. A program that disagrees is reduced.
 //!
-//! The size of residual programs is measured twice, in continuations. *For each of the source* is what a user sees first,
-//! but an `@` may ask for much. *For each asked for* divides by all that is asked for: the source itself, the body of the
-//! function once more for every call that annotations unfold and for every copy for other known values or functions, the
-//! body of a loop for every round that `@@` unrolls. As if all of these bodies were left whole: a residual program is
-//! smaller as a rule, and larger only if continuations within functions have been copied. A copy that has one call only is
-//! put in its place; it is asked for like those with more.
+//! The size of residual programs in continuations is measured in two ways. *For each of the source* divides it by the
+//! continuations of the source. That is what a user sees first, but an `@` may require many. *For each asked for*
+//! divides it by the continuations that the program asks for: the source itself, a body of the function for every call
+//! that annotations unfold and for every copy for other known values or functions, and a body of a loop for every round
+//! that `@@` unrolls, as if all of these bodies remained complete. As a rule, a residual program is smaller; it is
+//! larger only if continuations within functions were copied. A copy with a single call is put in place of the call,
+//! but counts like the others.
 
 mod lanes;
 mod maker;
@@ -29,52 +30,53 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Arguments that every program is run with.
+/// The arguments with which every program runs.
 const INPUTS: &[[u32; 4]] = &[[0, 0, 0, 0], [1, 2, 3, 4], [7, 3, 0, 1], [100, 41, 6, 2], [3_000_000_000, 5, 2, 77]];
-/// What `--cpu` calls this processor.
+/// The name of this processor for `--cpu`.
 const THIS_CPU: &str = "native";
-/// Programs that take longer are left out; residual ones may take a few more, as some jumps between blocks are no calls of
-/// the source.
+/// Limit on the steps of a program; longer ones are left out. Residual programs may take a few more, because some of
+/// their jumps between blocks are not calls of the source.
 const MAX_STEPS: u64 = 60_000;
 const RESIDUAL_STEPS: u64 = 3;
-/// Every so many programs also run as native code, which takes as long as all else of about ten.
+/// One in this many programs also runs as native code, which takes as long as everything else of about ten programs.
 const NATIVE_EVERY: u64 = 64;
-/// Every so many programs are a `vectorize`; these run as native code, which is what they are for, and may take longer, as
-/// they fill arrays first.
+/// One in this many programs is a `vectorize`. These run as native code, for which they are made, and may take longer,
+/// because they fill arrays first.
 const LANES_EVERY: u64 = 61;
 const MAX_STEPS_OF_LANES: u64 = 4 * MAX_STEPS;
-/// Every so many programs are also specialized no more than needed (`--no-pe`).
+/// One in this many programs is also specialized no more than needed (`--no-pe`).
 const PLAIN_EVERY: u64 = 4;
-/// Budgets of partial evaluation. What spends the first is tried with the second; most that does not end shows it there.
+/// Budgets of partial evaluation. A program that spends the first one is tried with the second, in whose report most
+/// endless programs show a reason.
 const BUDGETS: [f64; 2] = [0.001, 0.004];
-/// Programs that may spend the budget without a reason that the report shows, and one in a hundred thousand more.
+/// Limit on the programs that spend the budget without a reason in the report; one in a hundred thousand is added.
 const MAX_UNEXPLAINED: u64 = 1;
-/// Residual programs of more continuations for each of the source are compared with what is asked for.
+/// Residual programs with more continuations for each of the source are compared with the continuations asked for.
 const LARGE: f64 = 6.0;
-/// More continuations for each asked for are a fault. Programs above [`NOTABLE`] are kept with `--keep`; the worst of some
-/// eighty thousand has 2.2 (seed 835575163992164814). If every block were copied for each jump to it, one in ten of the
-/// large ones would have more than 2.
+/// Limit on the continuations for each asked for; more are a fault. Programs above [`NOTABLE`] are kept with `--keep`.
+/// The worst of some eighty thousand programs has 2.2 (seed 835575163992164814). If every block were copied for each
+/// jump to it, one in ten of the large programs would have more than 2.
 const MAX_FOR_EACH_ASKED: f64 = 3.0;
 const NOTABLE: f64 = 1.0;
-/// What is said of a source that takes too many steps.
+/// The outcome of a source that takes too many steps.
 const TOO_LONG: &str = "the source takes too long";
-/// What one program may take while a failing one is made smaller.
+/// The time limit for one program while a failing one is reduced.
 const MAX_TIME_OF_CHILD: Duration = Duration::from_secs(60);
-/// Then there is enough to do.
+/// The run ends after this many failures.
 const MAX_FAILED: usize = 5;
 
-/// Which programs are made, and how they run.
+/// The programs that are made, and how they run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     All,
-    /// All are a `vectorize`.
+    /// All programs are a `vectorize`.
     Lanes,
-    /// None is, and none runs as native code.
+    /// No program is a `vectorize`, and none runs as native code.
     Interpreted,
 }
 
-/// Makes and checks programs until the time is up; prints the seed, and every program that disagrees. Those that spend the
-/// budget go to the folder `keep`, and those of which the residual program is large.
+/// Makes and checks programs until the time is over. Prints the seed, and every program that disagrees. Programs that
+/// spend the budget, or have a large residual program, are written to the folder `keep`.
 pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&Path>, which: Which) -> Tally {
     let first = seed.unwrap_or_else(fresh_seed);
     let option = match which {
@@ -111,7 +113,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
             let _running = engines.native.then(|| Running::note(seed, &program));
             let outcome = check_all(&program, &engines);
             if let Outcome::Fault(e) = &outcome {
-                // Making it smaller takes a while.
+                // Reducing it takes a while.
                 println!("FAILED random program, seed {seed}: {e}");
                 println!("seed {seed}, made smaller:\n{}", smaller(program.clone()));
             }
@@ -151,7 +153,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
     };
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(2, |n| n.get()) {
-            // As deep as the compiler may go.
+            // The compiler may recurse deeply.
             drop(std::thread::Builder::new().stack_size(512 << 20).spawn_scoped(scope, work));
         }
     });
@@ -167,9 +169,9 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
     );
     let sizes = sizes.into_inner().unwrap_or_else(|e| e.into_inner());
     show_sizes("source", sizes.iter().map(|(size, seed)| (size.for_each_of_source, *seed)).collect());
-    // Of the large ones.
+    // The sizes of large programs.
     show_sizes("asked for", sizes.iter().filter_map(|(size, seed)| Some((size.for_each_asked?, *seed))).collect());
-    // Programs of one run count as one test: their number depends on the machine.
+    // The programs of a run count as one test, because their number depends on the machine.
     Tally { passed: (tally.failed == 0) as usize, failed: (tally.failed > 0) as usize, skipped: 0 }
 }
 
@@ -185,14 +187,14 @@ fn show_sizes(of_what: &str, mut sizes: Vec<(f64, u64)>) {
     }
 }
 
-/// A program that runs as native code, in a file: if it takes this process down, the file is what is left.
+/// A file with the program that runs as native code. It remains if the program ends this process.
 struct Running(PathBuf);
 
 impl Running {
     fn note(seed: u64, program: &str) -> Running {
         let folder = root().join("out/running");
         let path = folder.join(format!("{seed}.impala"));
-        // Without the file, too, the program can be checked.
+        // The program can be checked without the file too.
         let _ = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, program));
         Running(path)
     }
@@ -204,15 +206,15 @@ impl Drop for Running {
     }
 }
 
-/// A seed that depends on the commit only, so that a test run can be repeated.
+/// A seed that only depends on the commit, so that a test run can be repeated.
 pub fn seed_of_commit() -> u64 {
     let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()).output();
     let head = head.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    // Seeds count up from here.
+    // The seeds of programs count up from it.
     head.get(..15).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(1)
 }
 
-/// Another one each time.
+/// A new seed each time.
 pub fn fresh_seed() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64)
 }
@@ -223,12 +225,12 @@ pub fn run_file(path: &Path) -> Result<bool, String> {
     let path = path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))?;
     let Some(fault) = child(|c| c.arg("--file").arg(&path).stderr(Stdio::inherit()))? else { return Ok(true) };
     println!("{fault}");
-    // Making it smaller takes a while.
+    // Reducing it takes a while.
     println!("made smaller:\n{}", smaller(program));
     Ok(false)
 }
 
-/// In a process of its own: one program; says what comes of it.
+/// Checks one program and prints the outcome. Called in another process.
 pub fn check_file(path: &Path) -> Result<bool, String> {
     let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let engines =
@@ -249,7 +251,8 @@ pub fn check_file(path: &Path) -> Result<bool, String> {
     })
 }
 
-/// What is wrong with a program; a process of its own finds out, as wrong native code may do anything.
+/// The fault of a program, if it has one. Another process checks the program, because wrong native code may do
+/// anything.
 fn fault_in_child(program: &str) -> Option<String> {
     let folder = root().join("out/running");
     let path = folder.join(format!("{}_{:?}.impala", std::process::id(), std::thread::current().id()));
@@ -262,9 +265,9 @@ fn fault_in_child(program: &str) -> Option<String> {
     outcome
 }
 
-/// What is left of a program that still fails in the same way.
+/// The smallest part of a program that still fails in the same way.
 fn smaller(program: String) -> String {
-    // Without numbers, names, and what is quoted of the program.
+    // A fault without numbers, names and quotes of the program.
     let kind = |fault: &str| {
         let first = fault.lines().next().unwrap_or_default();
         first.split([':', '`']).next().unwrap_or_default().replace(|c: char| c.is_ascii_digit(), "")
@@ -273,13 +276,14 @@ fn smaller(program: String) -> String {
         return format!("// In a process of its own it does not fail.\n{program}");
     };
     if failed.starts_with("error[") || failed == TOO_LONG {
-        // Rejected: the maker is at fault, and anything may be taken away from a wrong program.
+        // The program was rejected, so its maker is at fault. A rejected program cannot be reduced.
         return program;
     }
     reduce(program, |p| fault_in_child(p).is_some_and(|fault| kind(&fault) == failed))
 }
 
-/// Checks a program; a panic is a fault of it. What known inputs make too long for partial evaluation is checked without.
+/// Checks a program, of which a panic is a fault. If known inputs make partial evaluation too long, it is checked
+/// without them.
 fn check_all(program: &str, engines: &Engines) -> Outcome {
     let check = |program: &str| {
         let outcome = std::panic::catch_unwind(|| check(program, engines));
@@ -291,42 +295,42 @@ fn check_all(program: &str, engines: &Engines) -> Outcome {
     }
 }
 
-/// This processor and older ones.
+/// The names of this processor and of older ones.
 fn cpus() -> Vec<&'static str> {
     [&[THIS_CPU], older_cpus()].concat()
 }
 
-/// The program without the entries to which some inputs are known.
+/// The program without the entries with known inputs.
 fn unsplit(program: &str) -> String {
     program.lines().filter(|l| !l.contains(" split_")).map(|l| format!("{l}\n")).collect()
 }
 
-/// What a program is run by, beside the interpreter before and after partial evaluation.
+/// The engines that run a program, beside the interpreter before and after partial evaluation.
 struct Engines {
     native: bool,
-    /// Without partial evaluation.
+    /// Whether it also runs without partial evaluation.
     plain: bool,
-    /// Of the source, for each inputs.
+    /// Limit on the steps of the source for each list of inputs.
     max_steps: u64,
-    /// Processors to make optimized native code for, which takes most of the time.
+    /// The processors that optimized native code is made for, which takes most of the time.
     cpus: Vec<&'static str>,
 }
 
 enum Outcome {
     Agrees(Size),
-    /// Agrees, but not everything has native code.
+    /// The results agree, but not everything has native code.
     Limited,
     TooLong,
-    /// With the report.
+    /// Partial evaluation spends its budget, with this report.
     Diverges(String),
     Fault(String),
 }
 
-/// Continuations of the residual program.
+/// The size of the residual program in continuations.
 #[derive(Clone, Copy, Default)]
 struct Size {
     for_each_of_source: f64,
-    /// Of large ones.
+    /// The ratio to the continuations asked for, for large programs.
     for_each_asked: Option<f64>,
 }
 
@@ -397,7 +401,7 @@ fn check(program: &str, engines: &Engines) -> Outcome {
     }
 }
 
-/// The residual program, or the report of one that spends all budgets; nothing stands for other errors.
+/// The residual program, or the report of a program that spends all budgets. `Err(None)` stands for other errors.
 fn specialize(s: &mut Session, world: &World) -> Result<World, Option<String>> {
     let mut report = None;
     for budget in BUDGETS {
@@ -417,20 +421,20 @@ fn specialize(s: &mut Session, world: &World) -> Result<World, Option<String>> {
 
 fn sizes(s: &mut Session, world: &World, residual: &World) -> Size {
     let (source, _) = Nest::of_program(world, &world.roots());
-    // All are reachable.
+    // All continuations of the residual program are reachable.
     let n = residual.n_conts() as f64;
     let for_each_of_source = n / source.conts.len().max(1) as f64;
-    // Of the same budget: the last one tried.
+    // The record is made with the budget that was tried last.
     let record = (for_each_of_source > LARGE).then(|| s.residual_with_record(world).ok()).flatten();
     let for_each_asked = record.map(|(_, record)| n / (source.conts.len() as u64 + asked(world, &record)) as f64);
     Size { for_each_of_source, for_each_asked }
 }
 
-/// Continuations of all bodies that are asked for beside the source.
+/// The number of continuations of all bodies that the program asks for, beside the source.
 fn asked(world: &World, record: &Record) -> u64 {
     let facts = Facts::new(world, &world.roots());
     let nest = &facts.nest;
-    // Of the function or loop that begins with it.
+    // The size of the function or loop that begins with a continuation.
     let mut size: SideTable<Cont, u64> = SideTable::default();
     for &k in &nest.conts {
         let mut at = Some(k);
@@ -441,7 +445,7 @@ fn asked(world: &World, record: &Record) -> u64 {
     }
     let copies = record.rows.iter().map(|row| match (row.key.callee, row.key.outcome, row.key.why) {
         (None, ..) => 0,
-        // A copy for other functions, or the one body that the source has.
+        // A copy for other functions, or the body of the source itself.
         (Some(k), _, Why::OnlyCall | Why::HaltedOnlyCall) => (facts.automatic[k] != 0) as u64 * size[k] * row.calls,
         (Some(k), record::Outcome::Unfolded, Why::KnownLoop) => size[k] * row.calls,
         (Some(k), record::Outcome::Unfolded | record::Outcome::Run, _) if is_function(world, k) => size[k] * row.calls,
@@ -458,7 +462,7 @@ fn asked(world: &World, record: &Record) -> u64 {
     copies.sum()
 }
 
-/// Whether a report of partial evaluation that does not end shows a known number that changes.
+/// Whether the report of an endless partial evaluation shows a known number that changes.
 fn counts(report: &str) -> bool {
     let shown = report.lines().filter_map(|l| l.split_once("over the last calls, ")?.1.split_once("` was "));
     shown.into_iter().any(|(_, values)| {
@@ -468,17 +472,17 @@ fn counts(report: &str) -> bool {
     })
 }
 
-/// What the program makes of all inputs, whole and with some known (`all`), or of each (`entry` with as many as it takes);
-/// nothing if it takes too long.
+/// The results of the program for all inputs: of `all`, which also calls the entries with known inputs, or else of
+/// `entry` for each list. `None` if it takes too long.
 fn interpret(world: &World, max_steps: u64, residual: bool) -> Result<Option<Vec<u32>>, String> {
     let (entry, n_runs, inputs) = match (world.find_root("all"), world.find_root("entry")) {
-        // Once, as the interpreter looks at the whole program first.
+        // `all` is called once, because the interpreter compiles the whole program first.
         (Some(all), _) => (all, INPUTS.len() as u64, &INPUTS[..1]),
         (None, Some(entry)) => (entry, 1, INPUTS),
         (None, None) => return Err("no `entry`".into()),
     };
     let options = nyala_interp::Options { max_steps: Some(n_runs * max_steps), residual, ..Default::default() };
-    // Beside memory and where to return to.
+    // The parameters without memory and the return continuation.
     let n_params = world.params(entry).len().saturating_sub(2);
     let mut all = Vec::new();
     for inputs in inputs {
@@ -492,14 +496,14 @@ fn interpret(world: &World, max_steps: u64, residual: bool) -> Result<Option<Vec
     Ok(Some(all))
 }
 
-/// What native code makes of all inputs.
+/// The result of native code for all inputs.
 fn run_native(s: &mut Session, residual: &World) -> Result<u32, nyala::Reported> {
     let module = s.flat(residual)?;
     let loaded = s.load(&module, &[])?;
     Ok(s.call_i32(&loaded, "all")? as u32)
 }
 
-// Making programs.
+// Random numbers.
 
 pub struct Rng(u64);
 
@@ -527,7 +531,7 @@ impl Rng {
 mod tests {
     use super::*;
 
-    /// Each call of `f` has another function, and is the only one of the copy for it: 1 + 3 + 9 + 27 copies in all.
+    /// Each call of `f` passes another function, and is the only call of its copy. There are 1 + 3 + 9 + 27 copies.
     #[test]
     fn copies_with_one_call_are_asked_for() {
         let program = "

@@ -1,5 +1,6 @@
-//! `x replay REV`: compiles the project's programs with this tree and with another revision of it, and compares what comes
-//! out. A refactoring must change nothing. Separate from the text tests, which say what is right, not what it was.
+//! `x replay REV`: compiles the project's programs with this tree and with another revision of it, and compares the
+//! outputs. A refactoring must change nothing. Separate from the text tests, which check that outputs are right, not
+//! that they stay the same.
 //!
 //! | compared | how |
 //! |---|---|
@@ -7,7 +8,8 @@
 //! | machine code at -O3 | the bytes of `.text` and `.rodata` |
 //! | a program that does not compile | the exit status |
 //!
-//! Both compile the programs and libraries of this tree, the tests in a program included; the prelude is each revision's own.
+//! Both revisions compile the programs and libraries of this tree, with the tests in them, but each uses its own
+//! prelude.
 
 use crate::{root, sh, texts};
 use nyala::testing;
@@ -18,24 +20,25 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where programs are.
+/// The folders of the programs.
 const FOLDERS: &[&str] = &["bench", "examples", "lib", "tests"];
-/// What code is made for, so that machines agree.
+/// The CPU that code is made for, so that results do not depend on the machine.
 const CPU: &str = if cfg!(target_arch = "x86_64") { "x86-64-v3" } else { "generic" };
-/// Differing programs that are shown.
+/// Limit on the programs with differences that are shown.
 const MAX_SHOWN: usize = 20;
 
-/// What a command makes of a program.
+/// The output of a command for a program.
 #[derive(PartialEq, Eq)]
 enum Made {
     Text(String),
-    /// Names and bytes of sections.
+    /// The names and bytes of sections.
     Code(Vec<(String, Vec<u8>)>),
-    /// It ends with this status.
+    /// The command fails with this status.
     Nothing(Option<i32>),
 }
 
-/// Compares with a revision, as git names it; whether nothing has changed. The filter is a part of programs' paths.
+/// Compares with a revision, as git names it, the programs whose paths contain `filter`. Returns whether nothing has
+/// changed.
 pub fn run(revision: &str, filter: Option<&str>) -> Result<bool, String> {
     let (old, new) = (build_revision(revision)?, build_this()?);
     let mut programs = Vec::new();
@@ -82,7 +85,7 @@ pub fn run(revision: &str, filter: Option<&str>) -> Result<bool, String> {
     Ok(changed.is_empty())
 }
 
-/// The command of another revision, built in a working tree of its own.
+/// Builds the command of another revision, in a separate working tree. Returns its path.
 fn build_revision(revision: &str) -> Result<PathBuf, String> {
     let folder = root().join("target/replay");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -122,7 +125,7 @@ struct Compiler<'a> {
     scratch: PathBuf,
 }
 
-/// What differs, in lines, and whether the program compiles with both.
+/// The differences, in lines, and whether the program compiles with both.
 fn compare([old, new]: &[Compiler; 2], program: &Path) -> (String, bool) {
     let text = std::fs::read_to_string(program).unwrap_or_default();
     let entries = testing::find(&program.display().to_string(), &text).entries;
@@ -163,7 +166,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Sections with code and constants.
+/// The sections of an object with code and constants.
 fn sections(object: &Path) -> Vec<(String, Vec<u8>)> {
     let bytes = std::fs::read(object).unwrap_or_default();
     let Ok(file) = object::File::parse(&*bytes) else { return Vec::new() };
@@ -171,7 +174,7 @@ fn sections(object: &Path) -> Vec<(String, Vec<u8>)> {
     named.filter(|(name, _)| name.starts_with(".text") || name.starts_with(".rodata")).collect()
 }
 
-/// The text with numbers at the ends of names counted anew, in the order of their first occurrences.
+/// The text, with new numbers at the ends of names, in the order of their first occurrences.
 fn renamed(text: &str) -> String {
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut out = String::with_capacity(text.len());
@@ -200,7 +203,7 @@ fn renamed(text: &str) -> String {
     out
 }
 
-/// Where two results part.
+/// A description of the first difference between two outputs.
 fn difference(before: &Made, after: &Made) -> String {
     match (before, after) {
         (Made::Text(a), Made::Text(b)) => {

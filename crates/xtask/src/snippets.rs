@@ -1,4 +1,5 @@
-//! Programs in Markdown pages, and what the pages say of them. Fenced blocks whose first line has, after the language:
+//! Tests the programs in Markdown pages, and the outputs that the pages show. The first line of a fenced block has,
+//! after the language:
 //!
 //! | words | meaning |
 //! |---|---|
@@ -10,25 +11,25 @@
 //! | `errors` | the diagnostics of the program before |
 //! | `output` | what its `main` prints |
 //!
-//! `x bless` writes the blocks that show something.
+//! `x bless` writes the blocks with outputs.
 
 use crate::{root, texts};
 use nyala::{Options, Session};
 use std::path::{Path, PathBuf};
 
-/// The program that a page has come to.
+/// The current program of a page.
 #[derive(Default)]
 struct Program {
     text: String,
-    /// Shown in diagnostics.
+    /// The file name that diagnostics show.
     name: String,
     fails: bool,
     line: usize,
-    /// Where it is written to be run: pages are tested at the same time.
+    /// The folder that it is written to. Each page has its own, because pages are tested in parallel.
     folder: PathBuf,
 }
 
-/// What is wrong with a page.
+/// Tests a page. Returns its faults.
 pub fn run_page(path: &Path, bless: bool) -> Vec<String> {
     let page = match std::fs::read_to_string(path) {
         Ok(page) => page,
@@ -88,13 +89,13 @@ pub fn run_page(path: &Path, bless: bool) -> Vec<String> {
     faults
 }
 
-/// A folder of its own for the program at a line.
+/// The folder for the program at a line of a page.
 fn folder_of(page: &Path, line: usize) -> PathBuf {
     let stem = page.strip_prefix(root()).unwrap_or(page).with_extension("").display().to_string();
     root().join("out/snippets").join(format!("{}-{line}", stem.replace(['/', ' '], "-")))
 }
 
-/// A program as a text test of its own.
+/// Runs a program as a text test. Returns its faults.
 fn check_program(program: &Program) -> Vec<String> {
     let file = program.folder.join("program.impala");
     match std::fs::create_dir_all(&program.folder).and_then(|()| std::fs::write(&file, &program.text)) {
@@ -129,7 +130,7 @@ fn shown(program: Option<&Program>, what: &str, words: &[&str]) -> Result<String
         }
         _ => return Err(format!("nobody knows how to show `{what} {}`", words.join(" "))),
     };
-    // Stages of whole programs begin with their form.
+    // The text of a whole program begins with the name of its form.
     text.map(|t| t.strip_prefix("graph\n").or(t.strip_prefix("flat\n")).unwrap_or(&t).to_string())
         .map_err(|_| s.render(false))
 }

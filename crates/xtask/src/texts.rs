@@ -14,10 +14,12 @@
 //! | `//! tune NAME: 8, 16` | nothing is checked: values for `nyala tune` |
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
-//! | a file in `tests/run/vectorize` | its queries hold in code for older processors as well (not with `--quick`) |
+//! | a file in `tests/run/vectorize` | its queries hold in code for older processors as well (not with `--quick`, which also leaves out engines) |
 //! | a file with `.residual`, `.explain`, `.lanes` or `.stderr` for `.impala` | the whole residual program, what `nyala explain` says, and with `--vector`, the whole output |
 //!
-//! Programs in Markdown pages are tests as well: [`crate::snippets`]. Under `tests/ir/`: `; test PASS`, IR, and after `; ---` the expected IR. `x bless` writes the latter two. `; test run`: [`crate::evaluate`].
+//! Programs in Markdown pages are tests too: [`crate::snippets`]. A test under `tests/ir/` has `; test PASS`, IR, and
+//! after `; ---` the expected IR, which `x bless` writes, like the files of the last row. For `; test run`, see
+//! [`crate::evaluate`].
 
 use crate::{Tally, root};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -30,16 +32,20 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What a program of a text test may take at most, under one engine.
+/// The time limit for a program of a text test, under one engine.
 pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// What one file of the text tests may take in all.
+/// The time limit for one file of the text tests.
 const FILE_LIMIT: Duration = Duration::from_secs(600);
 
-/// Tests whose times are shown, those that took longest.
+/// Folders with tests that take long. These begin first, so that no core idles at the end.
+const LONG: &[&str] = &["tests/run/vectorize", "lib/image/tests", "tests/explain"];
+
+/// The number of slowest tests whose times are shown.
 const SLOWEST: usize = 5;
 
-/// Runs all whose path contains `filter`; writes expected outputs if `bless`. Code for older processors is left out if `quick`.
+/// Runs the tests whose paths contain `filter`. Writes expected outputs if `bless`. Leaves out engines and code for older
+/// processors if `quick`.
 pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, String> {
     let mut files = Vec::new();
     for folder in ["run", "residual", "explain", "seeds", "ui", "ir"] {
@@ -49,7 +55,7 @@ pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, Stri
         collect(&root().join(folder), &mut files);
     }
     files.extend(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root().join(page)));
-    files.sort();
+    files.sort_by_cached_key(|f| (!LONG.iter().any(|folder| f.starts_with(root().join(folder))), f.clone()));
     files.retain(|f| filter.is_none_or(|t| f.display().to_string().contains(t)));
     let times: Arc<Mutex<Vec<(Duration, String)>>> = Arc::default();
     let trials = files.into_iter().map(|file| {
@@ -62,7 +68,7 @@ pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, Stri
             if faults.is_empty() { Ok(()) } else { Err(Failed::from(faults.join("\n"))) }
         })
     });
-    // All of them are too many to be listed.
+    // The whole list of tests would be too long.
     let args = Arguments { quiet: filter.is_none(), ..Arguments::default() };
     let conclusion = libtest_mimic::run(&args, trials.collect());
     let mut times = std::mem::take(&mut *times.lock().unwrap_or_else(|e| e.into_inner()));
@@ -78,7 +84,7 @@ pub fn run(filter: Option<&str>, bless: bool, quick: bool) -> Result<Tally, Stri
     })
 }
 
-/// Runs a test on a thread of its own, with a large stack. One that never ends cannot be stopped but with the process.
+/// Runs a test on another thread, with a large stack. An endless test only stops with the process.
 fn in_time(file: PathBuf, bless: bool, quick: bool) -> Vec<String> {
     let (sender, receiver) = std::sync::mpsc::channel();
     let run = move || drop(sender.send(run_file(&file, bless, quick)));
@@ -91,8 +97,8 @@ fn in_time(file: PathBuf, bless: bool, quick: bool) -> Vec<String> {
     }
 }
 
-/// The tests below a folder. The prelude is not one: all programs read it, and as a program it would declare traits of its own
-/// in place of `Ord` and `Num`, which allow no operators.
+/// Collects the tests below a folder. The prelude is not a test: all programs read it, and as a program it would
+/// declare its own traits in place of `Ord` and `Num`, which would not allow operators.
 pub fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -107,7 +113,7 @@ pub fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is wrong with a test; nothing if it passes.
+/// Runs a test. Returns its faults.
 pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     if path.extension().is_some_and(|e| e == "md") {
         return crate::snippets::run_page(path, bless);
@@ -130,16 +136,16 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     if !suite.tests.is_empty() {
         check_tests(path, &text, &suite, quick, &mut faults);
     }
-    // Blanks at the end of a line are printed too.
+    // Spaces at the end of a line are part of the output.
     let output = text.lines().filter_map(|l| l.trim_start().strip_prefix("//>"));
     let output: Vec<&str> = output.map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
     let code = directives.iter().find_map(|l| l.strip_prefix("//=")).and_then(|c| c.trim().parse().ok());
     if !output.is_empty() || code.is_some() {
-        check_output(path, &text, &output, code.unwrap_or(0), &mut faults);
+        check_output(path, &text, &output, code.unwrap_or(0), quick, &mut faults);
     }
     let mut checks_something = !suite.tests.is_empty() || !output.is_empty() || code.is_some();
     let rules = directives.iter().filter_map(|l| l.strip_prefix("//!")).map(str::trim);
-    // Candidates are for `nyala tune`.
+    // Candidates are only for `nyala tune`.
     for rule in rules.filter(|r| !["pe-budget ", "deny ", "device ", "tune "].iter().any(|w| r.starts_with(w))) {
         checks_something = true;
         if let Err(e) = check_rule(path, &text, rule) {
@@ -174,7 +180,7 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
     faults
 }
 
-/// Whether a test's kernels run on the host.
+/// Whether the kernels of a test run on the host.
 fn is_on_host(text: &str) -> bool {
     text.lines().any(|l| l.trim() == "//! device host")
 }
@@ -193,7 +199,7 @@ pub fn session(path: &Path, text: &str) -> Session {
     session
 }
 
-/// The other files of a library that is one module in several files: one of them is called as the library.
+/// The other files of a library that is one module of several files, one of which has the library's name.
 fn files_of_library(path: &Path) -> Vec<PathBuf> {
     let library = path.strip_prefix(root().join("lib")).ok().and_then(|rest| rest.iter().next());
     let Some((folder, library)) = path.parent().filter(|f| f.ends_with("src")).zip(library) else { return Vec::new() };
@@ -214,7 +220,7 @@ fn stage(path: &Path, text: &str, stage: &str) -> Result<String, String> {
     text.map_err(|_| s.render(false))
 }
 
-/// What `nyala explain` says, of all or of one function.
+/// The output of `nyala explain`, for the program or for one function.
 fn explained(path: &Path, text: &str, function: Option<&str>) -> Result<String, String> {
     let mut s = session(path.strip_prefix(root()).unwrap_or(path), text);
     let said = nyala::explain::explain(&mut s)
@@ -222,7 +228,7 @@ fn explained(path: &Path, text: &str, function: Option<&str>) -> Result<String, 
     said.map_err(|_| s.render(false))
 }
 
-/// What `nyala explain --vector` says.
+/// The output of `nyala explain --vector`.
 fn lanes(path: &Path, text: &str) -> Result<String, String> {
     let mut s = session(path.strip_prefix(root()).unwrap_or(path), text);
     match nyala::explain::lanes::notes(&mut s, None) {
@@ -244,7 +250,7 @@ fn compare(golden: &Path, found: &str, bless: bool, faults: &mut Vec<String>) {
     }
 }
 
-/// Lines that are in one text only, in order; no more than a screenful.
+/// The lines that only one text has, in order, and at most a screenful.
 pub fn diff(expected: &str, found: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
     let start = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
@@ -259,10 +265,20 @@ pub fn diff(expected: &str, found: &str) -> String {
     out
 }
 
-/// Queries and test functions, all in this process.
+/// The engines of `--quick`, the two that differ most: the interpreter runs the source and checks every step, and optimized
+/// code is made of the residual program.
+pub const QUICK_ENGINES: &[&str] = &["interp", "-O3"];
+
+/// The engines that programs run under.
+fn engines(quick: bool) -> impl Iterator<Item = testing::Engine> {
+    let is_chosen = move |e: &&testing::Engine| !quick || QUICK_ENGINES.contains(&e.name);
+    testing::ENGINES.iter().filter(is_chosen).copied()
+}
+
+/// Runs the queries and test functions of a file, all in this process.
 fn check_tests(path: &Path, text: &str, suite: &testing::Suite, quick: bool, faults: &mut Vec<String>) {
-    let mut engines: Vec<(testing::Engine, Option<&str>)> = testing::ENGINES.iter().map(|e| (*e, None)).collect();
-    // What becomes of lanes differs by processor.
+    let mut engines: Vec<(testing::Engine, Option<&str>)> = engines(quick).map(|e| (e, None)).collect();
+    // The code for lanes depends on the processor.
     if !quick && path.starts_with(root().join("tests/run/vectorize")) {
         let optimized = *testing::ENGINES.iter().find(|e| e.name == "-O3").expect("the optimizing engine");
         engines.extend(older_cpus().iter().map(|&cpu| (optimized, Some(cpu))));
@@ -331,7 +347,7 @@ fn first_error(s: &Session) -> String {
     error.map_or(String::new(), |d| d.message.clone())
 }
 
-/// Processors with narrower vectors, whose code this one runs: SSE4.2, AVX2.
+/// Older processors with narrower vectors, SSE4.2 and AVX2, whose code this processor runs.
 pub fn older_cpus() -> &'static [&'static str] {
     #[cfg(target_arch = "x86_64")]
     return if is_x86_feature_detected!("avx512f") {
@@ -345,18 +361,18 @@ pub fn older_cpus() -> &'static [&'static str] {
     &[]
 }
 
-/// The command under test: what cargo built beside this program.
+/// The path of the command under test, which cargo built beside this program.
 pub fn nyala() -> PathBuf {
     let name = format!("nyala{}", std::env::consts::EXE_SUFFIX);
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(name)));
     beside.unwrap_or_else(|| "nyala".into())
 }
 
-fn check_output(path: &Path, text: &str, expected: &[&str], code: i32, faults: &mut Vec<String>) {
+fn check_output(path: &Path, text: &str, expected: &[&str], code: i32, quick: bool, faults: &mut Vec<String>) {
     let device: &[&str] = if is_on_host(text) { &["--device", "host"] } else { &[] };
-    for testing::Engine { name: engine, args, back_end, .. } in testing::ENGINES.iter().filter(|e| is_there(e)) {
+    for testing::Engine { name: engine, args, back_end, .. } in engines(quick).filter(is_there) {
         let mut command = Command::new(nyala());
-        command.arg("run").args(*args).args(device).arg(path).current_dir(root());
+        command.arg("run").args(args).args(device).arg(path).current_dir(root());
         match output_within(&mut command, TIME_LIMIT) {
             Ok((Some(1), _, stderr)) if back_end.needs.is_some() && stderr.contains("error[limitation]") => {
                 let reason = stderr.lines().find_map(|l| l.strip_prefix("error[limitation]: ")).unwrap_or_default();
@@ -377,7 +393,7 @@ fn check_output(path: &Path, text: &str, expected: &[&str], code: i32, faults: &
     }
 }
 
-/// Exit code, standard output, standard error of a command that is stopped after the limit.
+/// Runs a command, and stops it after `limit`. Returns its exit code, standard output and standard error.
 pub fn output_within(command: &mut Command, limit: Duration) -> Result<(Option<i32>, String, String), String> {
     use std::io::Read;
     use std::process::Stdio;
@@ -412,7 +428,7 @@ pub fn output_within(command: &mut Command, limit: Duration) -> Result<(Option<i
     })
 }
 
-/// `STAGE FN [loop]: "TEXT" == N`
+/// Checks the rule `STAGE FN [loop]: "TEXT" == N`.
 fn check_rule(path: &Path, text: &str, rule: &str) -> Result<(), String> {
     if let Some(rest) = rule.strip_prefix("same-residual ") {
         return check_same_residual(path, text, rest);
@@ -449,7 +465,7 @@ fn check_count(rule: &str, found: &str, pattern: &str, relation: &str, n: usize)
     if holds { Ok(()) } else { Err(format!("`{rule}` does not hold, it is {count}:\n{found}")) }
 }
 
-/// `OTHER FN`
+/// Checks the rule `same-residual OTHER FN`.
 fn check_same_residual(path: &Path, text: &str, rule: &str) -> Result<(), String> {
     let (other, function) = rule.split_once(' ').ok_or_else(|| format!("malformed rule `same-residual {rule}`"))?;
     let other = path.with_file_name(other);
@@ -467,7 +483,7 @@ fn check_same_residual(path: &Path, text: &str, rule: &str) -> Result<(), String
     }
 }
 
-/// IR text with names numbered by their first occurrence; operations, types and literals stay.
+/// IR text with names replaced by numbers in the order of their first occurrences. Operations, types and literals stay.
 fn without_names(text: &str) -> String {
     const KEYWORDS: &[&str] =
         &["export", "foreign", "cont", "let", "graph", "mem", "cn", "branch", "bool", "true", "false"];
@@ -498,14 +514,14 @@ fn without_names(text: &str) -> String {
 /// Compares diagnostics with the `//~` comments, and with the `.stderr` file if there is one.
 fn check_diagnostics(path: &Path, text: &str, bless: bool, faults: &mut Vec<String>) {
     let mut s = session(path, text);
-    // Names relative to the root: the same on every machine.
+    // Names are relative to the root, so that they do not depend on the machine.
     let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
     let mut named = Session::new(s.options.clone());
     named.add_file(shown, text);
     std::mem::swap(&mut s, &mut named);
     let through = |s: &mut Session| -> Result<(), nyala::Reported> {
         let world = s.graph()?;
-        // What is only wrong when it runs.
+        // Faults that only appear when the program runs.
         if path.starts_with(root().join("tests/ui"))
             && s.sink.diagnostics.is_empty()
             && world.find_root("main").is_some()
@@ -568,5 +584,17 @@ fn run_ir(path: &Path, text: &str, bless: bool, faults: &mut Vec<String>) {
         }
     } else if found != expected {
         faults.push(format!("`{pass}` gives something else (`./x bless` accepts it):\n{}", diff(expected, &found)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_tests_run_under_engines_that_exist() {
+        let chosen: Vec<&str> = engines(true).map(|e| e.name).collect();
+        assert_eq!(chosen, QUICK_ENGINES);
+        assert_eq!(engines(false).count(), testing::ENGINES.len());
     }
 }

@@ -1,26 +1,26 @@
-//! What keeps the house in order: the layer table of ARCHITECTURE.md against folders, dependencies and headers, unsafe
-//! code, file lengths, promises in comments, pages and papers that are cited, diagnostics and their tests, documentation and
-//! tests of the libraries, links in documentation, licenses and sources of dependencies.
+//! Checks the repository: the layer table of ARCHITECTURE.md against folders, dependencies and headers; unsafe code;
+//! file lengths; promises in comments; citations of pages and papers; diagnostics and their tests; documentation and
+//! tests of the libraries; links in documentation; licenses and sources of dependencies.
 
 use crate::{Tally, root};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Files longer than this need a reason in their header.
+/// A file with more lines needs a reason in its header.
 const MAX_LINES: usize = 900;
-/// Source files longer than this are on the map.
+/// A source file with more lines must be on the map.
 const MAX_LINES_OFF_MAP: usize = 100;
-/// Folders that paths on the map begin with.
+/// The folders that paths on the map begin with.
 const MAPPED: &[&str] = &["bench/", "crates/", "docs/", "examples/", "lib/", "tests/"];
-/// Pages in the root.
+/// The pages in the root.
 const PAGES: &[&str] = &["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"];
-/// The table of papers.
+/// The page with the table of papers.
 const SOURCES: &str = "docs/sources.md";
 /// Crates that may contain `unsafe`.
 const UNSAFE: &[&str] = &["runtime", "gen-llvm"];
 
-/// Checks everything; prints what is wrong.
+/// Checks everything, and prints what is wrong.
 pub fn run() -> Tally {
     let mut tally = Tally::default();
     type Check = fn(&mut Vec<String>);
@@ -52,7 +52,7 @@ pub fn run() -> Tally {
     tally
 }
 
-/// Rows `| layer | crate | sentence |` of ARCHITECTURE.md.
+/// The rows `| layer | crate | sentence |` of ARCHITECTURE.md, by crate.
 fn layers() -> BTreeMap<String, (usize, String)> {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap_or_default();
     let mut rows = BTreeMap::new();
@@ -106,7 +106,7 @@ fn check_map(faults: &mut Vec<String>) {
     }
 }
 
-/// Paths of ARCHITECTURE.md lead somewhere, and to every long source file. A folder ends with `/`.
+/// Checks that the paths in ARCHITECTURE.md exist, and name every long source file or its folder, which ends with `/`.
 fn check_paths(faults: &mut Vec<String>) {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap_or_default();
     let quoted = text.split('`').skip(1).step_by(2);
@@ -187,7 +187,7 @@ fn check_unsafe(faults: &mut Vec<String>) {
 }
 
 fn check_promises(faults: &mut Vec<String>) {
-    // Put together, so that this file does not contain them.
+    // The words are put together, so that this file does not contain them.
     let words = [
         concat!("TO", "DO"),
         concat!("FIX", "ME"),
@@ -205,8 +205,8 @@ fn check_promises(faults: &mut Vec<String>) {
     }
 }
 
-/// In pages and comments, a path that ends in `.md` leads somewhere: from the root, from the file's own folder, or from
-/// `docs`. A key of a paper is in the table of papers.
+/// Checks citations in pages and comments: a path that ends in `.md` exists, from the root, from the file's own folder,
+/// or from `docs`; a key of a paper is in the table of papers.
 fn check_citations(faults: &mut Vec<String>) {
     let Ok(table) = std::fs::read_to_string(root().join(SOURCES)) else {
         return faults.push(format!("{SOURCES} is not there"));
@@ -239,7 +239,8 @@ fn check_citations(faults: &mut Vec<String>) {
     }
 }
 
-/// Paths of pages in a line, after a backtick or parenthesis; keys of papers, three digits in backticks.
+/// The citations in a line: paths of pages, after a backtick or parenthesis, and keys of papers, three digits in
+/// backticks.
 fn citations(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices(['`', '(']).filter_map(move |(at, opening)| {
         let rest = &line[at + 1..];
@@ -252,8 +253,9 @@ fn citations(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Every code is a file in the `diagnostics` folder of its crate, listed in the crate's table; its wording stands nowhere
-/// else; and a test meets it: a folder of `tests/ui`, or where no program can cause it a test of the command.
+/// Checks that every code has a file in the `diagnostics` folder of its crate, is in the crate's table, and has its
+/// wording nowhere else. It must have a test: a folder of `tests/ui` or, if no program can cause it, a test of the
+/// command.
 fn check_diagnostics(faults: &mut Vec<String>) {
     let codes: Vec<String> = nyala::diagnostics::all().iter().map(|c| c.name()).collect();
     let mut command_tests = String::new();
@@ -280,7 +282,7 @@ fn check_diagnostics(faults: &mut Vec<String>) {
             }
         }
     }
-    // What causes a `bug` is mended when it is known.
+    // A known cause of a `bug` is fixed, so there is no test for it.
     for code in codes.iter().filter(|c| *c != "bug") {
         let folder = root().join("tests/ui").join(code);
         let has_test = std::fs::read_dir(folder).is_ok_and(|mut d| d.next().is_some());
@@ -291,8 +293,8 @@ fn check_diagnostics(faults: &mut Vec<String>) {
     }
 }
 
-/// Every function of a library that programs may call has a comment above it, or is in a row of one-line functions that has
-/// one; and a query `//? …` or a test under `lib` uses it. Others are `priv`.
+/// Checks the functions of libraries that programs may call, those without `priv`: each has a comment above it, or is
+/// in a row of one-line functions that has one; and a query `//? …` or a test under `lib` uses it.
 fn check_libraries(faults: &mut Vec<String>) {
     let mut uses = std::collections::BTreeSet::new();
     let mut functions = Vec::new();
@@ -319,7 +321,7 @@ fn check_libraries(faults: &mut Vec<String>) {
                     functions.push((name.to_string(), at));
                 }
             }
-            // The next line of a row goes on with its comment.
+            // The comment of a row also covers the next line.
             documented &= name.is_some() && line.ends_with('}');
         }
     }
@@ -330,7 +332,7 @@ fn check_libraries(faults: &mut Vec<String>) {
     }
 }
 
-/// The function that begins in a line of Impala, outside of blocks.
+/// The name of the function that begins in a line of Impala, outside of blocks.
 fn function_name(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("priv ").unwrap_or(line).strip_prefix("fn ")?;
     let mut rest = rest.strip_prefix('@').unwrap_or(rest);
@@ -345,7 +347,7 @@ fn function_name(line: &str) -> Option<&str> {
     rest.split(['(', '[']).next()
 }
 
-/// Links in the documentation of items, private ones too, lead somewhere.
+/// Checks the links in the documentation of all items, private ones too.
 fn check_links(faults: &mut Vec<String>) {
     let output = Command::new("cargo")
         .current_dir(root())
@@ -369,10 +371,11 @@ fn check_formatting(faults: &mut Vec<String>) {
     }
 }
 
-/// Where dependencies may come from.
+/// The registry that dependencies may come from.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Licenses and sources of all dependencies, by the list in `deny.toml`; `cargo deny`, where it is installed, checks more.
+/// Checks the licenses and sources of all dependencies against `deny.toml`. If `cargo deny` is installed, it checks
+/// more.
 fn check_dependencies(faults: &mut Vec<String>) {
     let config = std::fs::read_to_string(root().join("deny.toml")).unwrap_or_default();
     let allowed: Vec<&str> = match config.lines().find_map(|l| l.strip_prefix("allow = [")) {
@@ -404,7 +407,7 @@ fn check_dependencies(faults: &mut Vec<String>) {
         .current_dir(root())
         .args(["deny", "--offline", "check", "licenses", "bans", "sources"])
         .output();
-    // Without the tool cargo says that there is no such command.
+    // If the tool is not installed, cargo reports an unknown command.
     if let Ok(output) = deny
         && !output.status.success()
         && !String::from_utf8_lossy(&output.stderr).contains("no such command")

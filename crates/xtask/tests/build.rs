@@ -531,7 +531,7 @@ fn functions_do_not_cross_to_c() {
             let output = build(&folder, "p.impala", out, &[]);
             assert_eq!(output.status.code(), Some(1), "{out}");
             assert!(stderr(&output).contains(&format!("error[limitation]: {what}")), "{}", stderr(&output));
-            assert!(stderr(&output).contains("does not cross to C") && !folder.path(out).exists());
+            assert!(stderr(&output).contains("cannot be passed to C") && !folder.path(out).exists());
         }
     }
     // Nobody calls an executable's functions.

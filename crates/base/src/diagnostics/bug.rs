@@ -1,7 +1,7 @@
 //! The compiler itself is at fault.
 //!
-//! A check inside of the compiler failed. Your program may be right or wrong; either way it deserved another answer. The
-//! exit code is 70.
+//! A check inside the compiler failed. Your program may be right or wrong; in either case this is not the answer to it.
+//! The exit code is 70.
 //!
 //! Please report it with the program, the command line and what this prints:
 //!
@@ -11,7 +11,7 @@
 //!
 //! ## Instead
 //!
-//! Until it is mended, `-O0` or `--no-pe` leave out large parts of the compiler and may work:
+//! Until it is fixed, `-O0` or `--no-pe` may help, because they leave out large parts of the compiler:
 //!
 //! ```sh
 //! nyala run -O0 program.impala

@@ -1,7 +1,7 @@
 //! Two functions are exported under the same symbol.
 //!
-//! An `extern fn` is exported by its name, or by the string before the name. What uses the compiled program finds functions
-//! by this symbol, so there can be only one of each.
+//! An `extern fn` is exported by its name, or by the string before the name. Code that is linked with the program finds
+//! the function by this symbol, so each symbol can be exported only once.
 //!
 //! ```impala
 //! extern fn f() -> i32 { 1 }

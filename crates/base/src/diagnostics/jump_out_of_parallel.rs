@@ -1,9 +1,11 @@
-//! A body that runs several times at once goes on at a place outside of it.
+//! A body that runs several times at once jumps to a place outside of it.
 //!
-//! The iterations of `parallel` (and `par`) and the body of `spawn` run on several threads at once, those of `vectorize` (and
-//! `vec`) in the lanes of vectors. `break`, `return` and other continuations of the function around them belong to what waits
-//! there; another thread, or one lane of many, cannot go on in its place. `continue` is fine: it ends one iteration. In a
-//! `vectorize` within the body of another that is the inner iteration; the outer body's `continue` leaves the inner body, too.
+//! The iterations of `parallel` (and `par`) and the body of `spawn` run on several threads at once. Those of
+//! `vectorize` (and `vec`) run in the lanes of vectors. `break`, `return` and other continuations of the enclosing
+//! function belong to the thread that waits there; another thread, or one lane of many, cannot continue in its place.
+//! `continue` is allowed, because it only ends one iteration. If one `vectorize` is inside the body of another, the
+//! inner body may end its own iteration, but not call the outer body's `continue`, which would leave the inner body
+//! too.
 //!
 //! ```impala
 //! fn find(a: &[i32], n: i32) -> i32 {
@@ -17,7 +19,7 @@
 //!
 //! ## Instead
 //!
-//! Note what was found where all iterations can see it:
+//! Store the result in a variable that all iterations share:
 //!
 //! ```impala
 //! fn find(a: &[i32], n: i32) -> i32 {
@@ -34,11 +36,11 @@ use crate::{Diagnostic, Span};
 
 const HINT: &str = "`continue` ends one iteration; to stop early, test a flag that the iterations share";
 
-/// `launch` is the call that runs the body: in lanes, or by other threads.
+/// `launch` is the call that runs the body, in lanes or on other threads.
 fn error(span: Span, message: String, launch: Span, in_lanes: bool) -> Diagnostic {
-    let who = if in_lanes { "the body runs in lanes of vectors here" } else { "the body is run by other threads here" };
+    let who = if in_lanes { "the body runs in lanes of vectors here" } else { "other threads run the body here" };
     Diagnostic::error("jump-out-of-parallel", span, message)
-        .label("goes on outside the body")
+        .label("continues outside the body")
         .other(launch, who)
         .hint(HINT)
 }
@@ -48,18 +50,18 @@ pub fn by_name(span: Span, name: &str, launch: Span) -> Diagnostic {
     error(span, format!("`{name}` is used in a body that other threads run"), launch, false)
 }
 
-/// Found after specialization.
+/// A call in the body jumps out of it, as specialization shows.
 pub fn by_call(span: Span, launch: Span, in_lanes: bool) -> Diagnostic {
     let what = if in_lanes { "a body that runs in lanes" } else { "a parallel body" };
-    error(span, format!("{what} is left by this call"), launch, in_lanes)
+    error(span, format!("this call jumps out of {what}"), launch, in_lanes)
 }
 
-/// Found when the program had come to its end, where that is seen.
+/// The interpreter reached the end of the program while lanes of the body were still waiting.
 pub fn left(launch: Span) -> Diagnostic {
     Diagnostic::error(
         "jump-out-of-parallel",
         Span::NONE,
-        "a body that runs in lanes was left before its lanes had ended",
+        "control left a body that runs in lanes before all its lanes had ended",
     )
     .label("executed last")
     .other(launch, "the body runs in lanes of vectors here")

@@ -1,7 +1,7 @@
-//! The language has this feature, this compiler does not yet.
+//! This compiler does not support a feature of the language yet.
 //!
-//! Your program is right as far as it could be understood. The message names what is missing and the hint a way around
-//! it. The rest of the file is checked as usual, but what depends on the missing feature is not.
+//! Your program is right as far as the compiler can tell. The message names the missing feature, and the hint a way
+//! around it. The rest of the file is checked as usual, except for code that depends on the missing feature.
 //!
 //! ```impala
 //! extern "Rust" { fn square(i32) -> i32; }
@@ -17,17 +17,17 @@
 
 use crate::{Diagnostic, Span};
 
-/// `hint` is a way around it.
+/// `message` names the missing feature; `hint` is a way around it.
 pub fn error(span: Span, message: impl Into<String>, hint: impl Into<String>) -> Diagnostic {
     Diagnostic::error("limitation", span, message).hint(hint)
 }
 
-/// `what` in the plural.
-/// Something is done, but not as it says.
+/// The program is compiled, but not in the way that it asks for.
 pub fn warning(span: Span, message: impl Into<String>, hint: impl Into<String>) -> Diagnostic {
     Diagnostic::warning("limitation", span, message).hint(hint)
 }
 
+/// `what` is the missing feature, in the plural.
 pub fn not_supported(span: Span, what: &str, hint: &str) -> Diagnostic {
     error(span, format!("{what} are not supported yet"), hint)
 }

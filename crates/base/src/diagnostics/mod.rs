@@ -16,7 +16,7 @@ crate::codes![bug, duplicate_symbol, jump_out_of_parallel, library_not_loaded, l
 pub enum Severity {
     Error,
     Warning,
-    /// What `pe_info` reports.
+    /// A report of `pe_info`, which is not a fault.
     Info,
 }
 
@@ -30,10 +30,10 @@ pub struct Label {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub severity: Severity,
-    /// Kebab-case name of the fault; `limitation` for what is known and not done yet.
+    /// Kebab-case name of the fault; `limitation` for features that are not supported yet.
     pub code: &'static str,
     pub message: String,
-    /// The place of the fault, with what is the matter there (may be empty).
+    /// The place of the fault, and a text about it, which may be empty.
     pub primary: Label,
     /// Other places that matter.
     pub others: Vec<Label>,
@@ -75,7 +75,7 @@ impl Diagnostic {
         self
     }
 
-    /// Another word for a name that resembles one that exists.
+    /// Adds a hint with a similar name that exists, if there is one.
     pub fn hint_similar(self, similar: Option<&str>) -> Diagnostic {
         match similar {
             Some(similar) => self.hint(format!("did you mean `{similar}`?")),
@@ -103,7 +103,7 @@ impl Diagnostic {
         for file in files {
             let text = sources.text(file);
             let own: Vec<&(&Label, bool)> = labels.iter().filter(|(l, _)| l.span.file == file).collect();
-            // The renderer looks at all it is given: only the lines that matter.
+            // The renderer scans all text that it is given, so it gets only the lines that are shown.
             let lo = own.iter().map(|(l, _)| clip(text, l.span).start).min().unwrap_or(0);
             let hi = own.iter().map(|(l, _)| clip(text, l.span).end).max().unwrap_or(0);
             let start = text[..lo].rfind('\n').map_or(0, |i| i + 1);
@@ -142,7 +142,7 @@ fn clip(text: &str, span: Span) -> std::ops::Range<usize> {
     lo..fit(span.hi as usize).max(lo)
 }
 
-/// Where a compiler's parts put their findings.
+/// Collects the diagnostics of all phases of the compiler.
 #[derive(Default, Debug)]
 pub struct Sink {
     pub diagnostics: Vec<Diagnostic>,

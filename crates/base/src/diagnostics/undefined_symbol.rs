@@ -1,8 +1,9 @@
-//! A function that the program imports exists nowhere.
+//! A function that the program imports does not exist.
 //!
 //! Functions in `extern "C"` blocks come from the C library, from the runtime, or from a library named on the command
-//! line: `nyala run --load LIB.so …`, `nyala build program.impala object.o library.a …`. This one is in none of them. Either its name is misspelled (a string before the name,
-//! `fn "print_i32" print(i32) -> ();`, gives the symbol), or the library is missing.
+//! line: `nyala run --load LIB.so …`, `nyala build program.impala object.o library.a …`. This function is in none of
+//! them. Either the library is missing, or the symbol is misspelled: a function's symbol is its name, or the string
+//! before it, as in `fn "print_i32" print(i32) -> ();`.
 //!
 //! ```impala
 //! extern "C" {
@@ -22,7 +23,7 @@
 
 use crate::{Diagnostic, Span};
 
-/// `what` says which symbol, and what it is missing for.
+/// `what` names the symbol, and the code that needs it.
 pub fn error(span: Span, what: impl Into<String>) -> Diagnostic {
     Diagnostic::error("undefined-symbol", span, what)
         .hint(

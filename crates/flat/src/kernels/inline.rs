@@ -96,8 +96,8 @@ fn shared_memory(types: &mut Types, function: &Function, inst: &Inst) -> Result<
             Err(refuse(inst.span, &message, "reserve as much as the work items of a block use together"))
         }
         None => {
-            let message = "how much this `reserve_shared` reserves is known at run time only";
-            Err(refuse(inst.span, message, "write a literal, or let the function be specialized with `@`"))
+            let message = "the size that this `reserve_shared` reserves is only known at run time";
+            Err(refuse(inst.span, message, "write a literal, or specialize the function with `@`"))
         }
     }
 }

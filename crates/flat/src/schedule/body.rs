@@ -34,7 +34,7 @@ impl Scheduler<'_> {
             self.limitation(
                 data.origin,
                 "an exported function takes a continuation besides its return",
-                "take a number and say by it which way to go on",
+                "return a number that says how to go on",
             );
             return;
         }
@@ -402,7 +402,7 @@ impl Scheduler<'_> {
             }
         }
         for message in messages {
-            self.limitation(span, &message, "write a literal, or let the function be specialized with `@`");
+            self.limitation(span, &message, "write a literal, or specialize the function with `@`");
         }
     }
 
@@ -439,7 +439,7 @@ impl Scheduler<'_> {
                     self.limitation(
                         w.cont(b.cont).origin,
                         "a continuation is used as a value",
-                        "let what takes it be specialized with `@`",
+                        "specialize the function that takes it, with `@`",
                     );
                 }
                 return function(self, Const::Undef);

@@ -55,7 +55,7 @@ impl Scheduler<'_> {
                 self.warnings.push(limitation::warning(
                     body.origin,
                     "the number of lanes of this `vectorize` is known at run time only, so it is a plain loop",
-                    "write a literal, or let the function around it be specialized with `@`",
+                    "write a literal, or specialize the enclosing function with `@`",
                 ));
                 0
             }
@@ -109,7 +109,7 @@ impl Scheduler<'_> {
             self.limitation(
                 launch.origin,
                 "the body of this `parallel`, `spawn`, `vectorize` or kernel is known at run time only",
-                "let the function around it be specialized with `@`, or wrap the body: `|| body()`",
+                "specialize the enclosing function with `@`, or wrap the body: `|| body()`",
             );
             return None;
         };

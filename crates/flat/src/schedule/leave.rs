@@ -80,7 +80,7 @@ impl Scheduler<'_> {
                 self.limitation(
                     span,
                     "a continuation that is chosen at run time",
-                    "let the function be specialized with `@`, or return a value and test it",
+                    "specialize the function with `@`, or return a value and test it",
                 );
                 Terminator::Unreachable
             }
@@ -287,7 +287,11 @@ impl Scheduler<'_> {
         }
         let record_ptr = self.record_ptr();
         let (Some(i), Some(frame)) = (b.made.iter().position(|m| m.target == of), b.frame) else {
-            self.limitation(span, "a continuation is used as a value", "let what takes it be specialized with `@`");
+            self.limitation(
+                span,
+                "a continuation is used as a value",
+                "specialize the function that takes it, with `@`",
+            );
             return self.module.funcs[b.func.idx()].undef(record_ptr);
         };
         let slot = b.made[i].slot;

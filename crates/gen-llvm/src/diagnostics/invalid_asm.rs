@@ -1,8 +1,8 @@
-//! The machine has no such assembly.
+//! The target does not accept an inline assembly.
 //!
-//! The template names an instruction or register that the target does not have, or the constraints ask for what it
-//! cannot do: an output in a register of another kind, an operand that is not there. The text is LLVM's, after the
-//! template has got its registers.
+//! The template names an instruction or register that the target does not have, or the constraints ask for something
+//! that it cannot do, such as an output in a register of another kind, or an operand that does not exist. The message
+//! is LLVM's, and shows the template with registers for its operands.
 //!
 //! ```text
 //! fn f(x: i32) -> i32 {
@@ -26,7 +26,7 @@ use nyala_base::{Diagnostic, Span};
 
 /// `said` is LLVM's message.
 pub fn error(span: Span, said: &str) -> Diagnostic {
-    // Of several lines the first says what is wrong, the others show the text.
+    // The first line says what is wrong; the others show the text.
     let mut lines = said.lines().map(str::trim_end).filter(|l| !l.trim().is_empty());
     let first = lines.next().unwrap_or("it is not valid");
     let first = first.rsplit_once("error: ").map_or(first, |t| t.1);
@@ -35,5 +35,5 @@ pub fn error(span: Span, said: &str) -> Diagnostic {
     let shown: Vec<&str> = lines.next().into_iter().map(str::trim).collect();
     let shown = if shown.is_empty() { String::new() } else { format!(" in `{}`", shown.join("\n")) };
     Diagnostic::error("invalid-asm", span, format!("assembly: {first}{shown}"))
-        .hint("templates and constraints are LLVM's, operands `$0`, `$1`, a dollar `$$`")
+        .hint("templates and constraints are LLVM's: operands are `$0` and `$1`, and a dollar is `$$`")
 }

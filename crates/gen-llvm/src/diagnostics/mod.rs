@@ -1,4 +1,4 @@
-//! What making machine code reports, one file per code.
+//! The diagnostics of code generation, one file per code.
 
 pub(crate) mod invalid_asm;
 pub(crate) mod unknown_target;
@@ -12,7 +12,7 @@ pub(crate) fn bug(message: impl std::fmt::Display) -> Box<Diagnostic> {
     Box::new(bug::error(Span::NONE, format!("in code generation: {message}")))
 }
 
-/// Something known that is not done yet.
+/// A feature that code generation does not support yet.
 pub(crate) fn limitation(message: impl Into<String>) -> Box<Diagnostic> {
     let hint = "use a smaller type, or pass it by a pointer";
     Box::new(limitation::error(Span::NONE, message, hint))

@@ -1,6 +1,6 @@
-//! The machine named by `--target` is not known.
+//! The target named by `--target` is not known.
 //!
-//! A target is a triple, architecture, vendor and system: `aarch64-unknown-linux-gnu`. Only some architectures are
+//! A target is a triple of architecture, vendor and system: `aarch64-unknown-linux-gnu`. Only some architectures are
 //! supported; the hint lists them.
 //!
 //! ```sh

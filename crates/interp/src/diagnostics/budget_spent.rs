@@ -1,8 +1,8 @@
-//! The program takes more steps or memory than checked execution grants.
+//! The program takes more steps or memory than checked execution allows.
 //!
-//! The interpreter keeps what a recursion needs on a heap of its own, and what the program allocates beside it. Both have
-//! a limit, so that a program that never ends is reported before the machine suffers. A call in tail position needs no
-//! memory; a call whose result is still used does.
+//! The interpreter keeps the frames of recursive calls on a heap of its own, and the memory that the program allocates
+//! beside it. Both have a limit, so that a program that never ends is reported before the machine runs out of memory. A
+//! call in tail position needs no memory; a call whose result is still used does.
 //!
 //! ```impala
 //! fn count(n: i64) -> i64 { 1i64 + count(n + 1i64) }
@@ -25,14 +25,14 @@ fn error(message: String, hint: &str) -> Diagnostic {
 pub fn recursion() -> Diagnostic {
     error(
         "the recursion is too deep".into(),
-        "see what ends it; a call in tail position, whose result is the function's, needs no memory",
+        "check what ends it; a call in tail position, whose result is the function's own, needs no memory",
     )
 }
 
 pub fn steps(limit: u64) -> Diagnostic {
-    error(format!("the program takes more than {limit} steps"), "see what ends its loops").hint(crate::fault::NATIVE)
+    error(format!("the program takes more than {limit} steps"), "check what ends its loops").hint(crate::fault::NATIVE)
 }
 
 pub fn memory() -> Diagnostic {
-    error("out of memory".into(), "allocate less, or give back what is not used any more")
+    error("out of memory".into(), "allocate less, or free memory that is no longer used")
 }

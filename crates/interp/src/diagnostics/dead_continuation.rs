@@ -1,7 +1,7 @@
-//! A continuation is called whose function has returned already.
+//! A continuation is called after its function has returned.
 //!
-//! `return`, `break` and `continue` are values, and may be stored. Once the function or loop they belong to has ended
-//! there is nothing left to go on with. Compiled code would go on with memory that belongs to others by then.
+//! `return`, `break` and `continue` are values, and may be stored. Once the function or loop that they belong to has
+//! ended, there is nothing to return to. Compiled code would use memory that may hold something else by then.
 //!
 //! ```impala
 //! static mut escape: fn(i32) -> !;
@@ -12,7 +12,7 @@
 //!
 //! ## Instead
 //!
-//! Call it while its function is under way:
+//! Call it while its function runs:
 //!
 //! ```impala
 //! fn g(escape: fn(i32) -> !) -> () { escape(0) }

@@ -1,9 +1,9 @@
 //! Lanes wait for each other at different places.
 //!
-//! At a barrier, or to exchange a value, all lanes of a `vectorize` and all work items of a block must come together: all
-//! that have not ended yet. Some of them wait elsewhere here, or came to the same place by another call, so that a device
-//! would hang or exchange nonsense. (Native code of a `vectorize` goes on with the lanes that are there, as ISPC does; the
-//! interpreter runs lanes one after the other, and does not know which would be.)
+//! At a barrier, and where values are exchanged, all lanes of a `vectorize` or all work items of a block must meet,
+//! except those that have ended. Here some of them wait at another place, or came to the same place by another call. A
+//! device would hang or exchange undefined values. (Native code of a `vectorize` continues with the lanes that are
+//! there, as ISPC does. The interpreter runs one lane after the other, so it does not know which lanes these would be.)
 //!
 //! ```impala
 //! extern "thorin" { fn cuda((i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }
@@ -32,11 +32,11 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// The `lane` waits here, `other` elsewhere.
+/// `lane` waits at `at`, and `other` at `elsewhere`.
 pub fn error(lane: usize, at: Span, other: usize, elsewhere: Span) -> Diagnostic {
     let message = format!("lanes have diverged: {lane} and {other} wait at different places");
     Diagnostic::error("diverged-lanes", at, message)
         .label(format!("lane {lane} waits here"))
         .other(elsewhere, format!("lane {other} waits here"))
-        .hint("let all lanes come to the same barriers: take them out of conditions that differ from lane to lane")
+        .hint("let all lanes reach the same barriers: move barriers out of conditions that differ from lane to lane")
 }

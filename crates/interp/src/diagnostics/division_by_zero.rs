@@ -1,7 +1,7 @@
 //! An integer is divided by zero.
 //!
 //! The quotient and the remainder of a division by zero are undefined: compiled code may do anything. (Floating-point
-//! division by zero is defined, it gives an infinity or NaN.)
+//! division by zero is defined: it gives an infinity or NaN.)
 //!
 //! ```impala
 //! static mut n = 0;

@@ -1,7 +1,8 @@
 //! Memory is read or written where the program has none.
 //!
-//! An index beyond the end of an array, a pointer to a variable of a function that has returned, a block that was given
-//! back, a number that is no address. Compiled code does not check this, and would read or destroy something else.
+//! Common causes are an index beyond the end of an array, a pointer to a variable of a function that has returned,
+//! memory that was freed, and a number that is not an address. Compiled code does not check accesses, and would read or
+//! overwrite other data.
 //!
 //! ```impala
 //! fn get(a: &[i32], i: i32) -> i32 { a(i) }
@@ -19,7 +20,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `how` is what the memory says about it.
+/// `how` describes the access and its fault.
 pub fn error(how: String, hint: &str) -> Diagnostic {
     Diagnostic::error("invalid-access", Span::NONE, how).hint(hint)
 }
@@ -28,7 +29,7 @@ pub fn allocation(n: i64, size: i64) -> Diagnostic {
     error(format!("cannot allocate {n} elements of {size} bytes"), "the number must not be negative, nor too large")
 }
 
-/// A lane that a vector of `n` does not have.
+/// A vector of `n` lanes has no lane `idx`.
 pub fn lane(idx: i64, n: u32) -> Diagnostic {
-    error(format!("lane {idx} of {n}"), "lanes of a vector are counted from `0`")
+    error(format!("there is no lane {idx} in a vector of {n}"), "lanes of a vector are counted from `0`")
 }

@@ -1,5 +1,5 @@
-//! What checked execution reports, one file per code. These faults happen while the program runs: places are added as the
-//! fault travels.
+//! The diagnostics of checked execution, one file per code. These faults happen while the program runs, so their places
+//! in the source are added later, on the way to the driver.
 
 pub(crate) mod broken_promise;
 pub(crate) mod budget_spent;

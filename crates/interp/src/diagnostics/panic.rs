@@ -1,7 +1,6 @@
-//! The program ends itself by `panic`, or an `assert` does not hold.
+//! The program calls `panic`, or the condition of an `assert` is false.
 //!
-//! This is what the program was told to do when it cannot go on. The message is its own. The exit code is 134, as of
-//! `abort`.
+//! The program itself decided that it cannot go on, and gave the message. The exit code is 134, as after `abort`.
 //!
 //! ```impala
 //! static mut n = 0;
@@ -10,7 +9,7 @@
 //!
 //! ## Instead
 //!
-//! See to it that the condition holds:
+//! Make sure that the condition holds:
 //!
 //! ```impala
 //! static mut n = 0;
@@ -21,5 +20,5 @@ use nyala_base::{Diagnostic, Span};
 
 pub fn error(text: String) -> Diagnostic {
     Diagnostic::error("panic", Span::NONE, text)
-        .hint("the program checks this itself, by `assert` or `panic`; see what leads here")
+        .hint("the program checks this itself, with `assert` or `panic`; find out what leads here")
 }

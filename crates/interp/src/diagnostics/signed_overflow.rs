@@ -1,7 +1,7 @@
 //! The result of signed arithmetic does not fit its type.
 //!
-//! `+`, `-`, `*`, negation, `++` and `--` of signed integers must not overflow, nor must `/` and `%` of the least number by
-//! `-1`. Optimized code assumes that they don't. Unsigned arithmetic wraps.
+//! `+`, `-`, `*`, negation, `++` and `--` of signed integers must not overflow, nor must `/` and `%` of the least
+//! number by `-1`. Optimized code assumes that they do not. Unsigned arithmetic wraps.
 //!
 //! ```impala
 //! static mut one = 1;
@@ -19,7 +19,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `expression` is what was computed.
+/// `expression` is the operation with its operands; `ty` is the type of its result.
 pub fn error(expression: &str, ty: &str) -> Diagnostic {
     let message = format!("signed overflow: `{expression}` does not fit `{ty}`");
     Diagnostic::error("signed-overflow", Span::NONE, message)

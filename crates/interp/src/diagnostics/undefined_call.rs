@@ -1,7 +1,7 @@
-//! What is called as a function is none, or one of another type.
+//! A value is called that is not a function, or is a function of another type.
 //!
-//! Types see to it that a function gets the arguments it takes. Casts of pointers and `bitcast` get around them: then
-//! what lies at an address may be called that is no function, or that takes something else.
+//! Types ensure that a function gets the arguments that it takes. Casts of pointers and `bitcast` bypass types, so that
+//! a program may call any value as a function of any type.
 //!
 //! ```impala
 //! fn add(x: i32, y: i32) -> i32 { x + y }
@@ -27,7 +27,7 @@ use nyala_base::{Diagnostic, Span};
 
 fn error(message: String) -> Diagnostic {
     Diagnostic::error("undefined-call", Span::NONE, message)
-        .hint("look for a cast of a pointer or a `bitcast` that says otherwise than what is there")
+        .hint("look for a cast of a pointer or a `bitcast` to a type that the value does not have")
 }
 
 pub fn other_type(function: &str) -> Diagnostic {
@@ -35,10 +35,10 @@ pub fn other_type(function: &str) -> Diagnostic {
 }
 
 pub fn no_function() -> Diagnostic {
-    error("what is called is no function".into())
+    error("the value that is called is not a function".into())
 }
 
-/// A word of memory is read as a function.
+/// A word of memory is read as a function, and is not one.
 pub fn no_function_in_memory() -> Diagnostic {
-    error("what is read as a function is none".into())
+    error("a value that is not a function is read from memory as one".into())
 }

@@ -1,7 +1,8 @@
-//! A value is used that was never set.
+//! A value is used before it is set.
 //!
-//! `let mut x: T;` and memory from the heap start undefined, and may be filled part by part. Who looks at a part before it
-//! is set gets anything. Copying it is no fault; computing with it, branching on it or handing it to C is.
+//! `let mut x: T;` and memory from the heap start undefined, and may be filled part by part. Reading a part before it
+//! is set gives an arbitrary value. Copying that value is allowed; computing with it, branching on it and passing it to
+//! C is a fault.
 //!
 //! ```impala
 //! fn main() -> i32 { let mut x: i32; x + 1 }
@@ -15,7 +16,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `what` says what is used.
+/// `what` names the value and its use.
 pub fn error(what: impl Into<String>) -> Diagnostic {
     Diagnostic::error("uninitialized-read", Span::NONE, what).hint("set it first")
 }

@@ -1,4 +1,4 @@
-//! `nyala build`: a program becomes a file that others link or run.
+//! `nyala build`: compiles a program to a file that others link or run.
 
 use super::{Input, with_session_of};
 use clap::ValueEnum;
@@ -37,7 +37,7 @@ enum KindName {
     Header,
 }
 
-/// Among the program's files, what the linker gets.
+/// Whether a file of the command line is passed to the linker, not compiled.
 pub fn is_linked(path: &Path) -> bool {
     ["o", "a", "so"].iter().any(|e| path.extension() == Some(OsStr::new(e)))
 }

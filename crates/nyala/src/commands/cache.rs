@@ -1,4 +1,4 @@
-//! `nyala cache`: what native code of earlier runs is kept, and where.
+//! `nyala cache`: shows how much native code of earlier runs is kept, and where.
 
 use super::FAILED;
 use nyala::cache::Cache;

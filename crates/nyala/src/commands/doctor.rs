@@ -1,4 +1,4 @@
-//! `nyala doctor`: what works on this machine, tried out, and how to get what does not.
+//! `nyala doctor`: tries out what works on this machine, and says how to get the rest.
 
 use super::FAILED;
 use nyala::build::Kind;
@@ -10,12 +10,12 @@ use std::process::{Command, Stdio};
 #[derive(clap::Args)]
 pub struct Doctor {}
 
-/// Adds on several threads what it is given, so that loops, calls and the runtime are tried.
+/// A program with loops, calls and several threads, to try the runtime.
 const PROGRAM: &str = "extern fn main() -> i32 { let mut cells = [0, .. 7]; for i in par(0, 7) { cells(i) = i * 2; } \
                        let mut sum = 0; for i in range(0, 7) { sum += cells(i); } sum }";
 const RESULT: i32 = 42;
 
-/// Processors that objects are made for as a test.
+/// The targets that objects are made for as a test.
 const TARGETS: &[&str] = &[
     "x86_64-unknown-linux-gnu",
     "aarch64-unknown-linux-gnu",
@@ -23,7 +23,7 @@ const TARGETS: &[&str] = &[
     "powerpc64le-unknown-linux-gnu",
 ];
 
-/// What is looked for of devices: what it is, and the driver's library.
+/// Kinds of devices, and the libraries of their drivers, which are looked for.
 const DRIVERS: &[(&str, &str)] = &[("Vulkan devices", "libvulkan.so.1")];
 
 enum State {
@@ -41,7 +41,7 @@ fn line(state: State, what: &str, about: &str) {
     println!("{word:<8}  {what:<28}  {about}");
 }
 
-/// The line of a trial; whether it went well.
+/// Prints the line of a trial. Returns whether it succeeded.
 fn tried(what: &str, result: Result<String, String>) -> bool {
     match &result {
         Ok(about) => line(State::Works, what, about),
@@ -108,7 +108,7 @@ fn session(options: Options) -> Session {
     s
 }
 
-/// The first finding in a line of text.
+/// The first diagnostic of a session, as a line of text.
 fn first_error(s: &Session) -> String {
     s.sink.diagnostics.first().map_or("failed".into(), |d| {
         let hints = d.hints.iter().map(|h| format!("; {h}")).collect::<String>();
@@ -138,7 +138,7 @@ fn compile_in_memory() -> Result<String, String> {
     run(&mut s).map_err(|Reported| first_error(&s)).and_then(expect)
 }
 
-/// A version line of a tool.
+/// The first line of a tool's version.
 fn version(tool: &str) -> String {
     let output = Command::new(tool).arg("--version").stderr(Stdio::null()).output();
     let text = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();

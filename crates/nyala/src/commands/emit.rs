@@ -1,4 +1,4 @@
-//! `nyala emit`: a program as text, at a stage of its compilation.
+//! `nyala emit`: prints a program as text, at a stage of its compilation.
 
 use super::{Input, with_session};
 use nyala::diagnostics::cannot_write;

@@ -1,4 +1,4 @@
-//! `nyala explain`: what partial evaluation did at each call, and why.
+//! `nyala explain`: reports what partial evaluation did at each call, and why.
 
 use super::{Input, with_session};
 use nyala::diagnostics::cannot_write;
@@ -52,7 +52,7 @@ impl Explain {
             let mut explained = explain::explain(s)?;
             explain::add_code(s, &mut explained);
             let report = &explained.report;
-            // What was given up is told of, but is an error.
+            // An evaluation that was given up is reported, but is an error.
             let end = if report.totals.complete { Ok(0) } else { Err(Reported) };
             if let Some(path) = &self.html {
                 let page = explain::html::page(&explained, &s.sources, &s.program_files());

@@ -1,4 +1,4 @@
-//! `nyala explain-error`: what the code of an error means, with an example and what to write instead.
+//! `nyala explain-error`: explains the code of an error, with an example and what to write instead.
 
 use super::USAGE;
 use nyala::diagnostics;
@@ -35,7 +35,7 @@ impl ExplainError {
             let between = if i > 0 { "\n" } else { "" };
             out += &format!("{between}# {wanted}\n\n{}", code.explanation());
         }
-        // A reader that has seen enough closes the pipe.
+        // It fails if a reader closes the pipe early.
         let _ = std::io::stdout().write_all(out.as_bytes());
         0
     }

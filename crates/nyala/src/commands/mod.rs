@@ -1,5 +1,4 @@
-//! The verbs of the command, one file each, and what they share: the common options, exit codes, showing what the
-//! compiler has to say.
+//! The verbs of the command, one file each, and their common code: options, exit codes, printing of diagnostics.
 
 pub mod build;
 pub mod cache;
@@ -75,17 +74,18 @@ pub struct Input {
 }
 
 impl Input {
-    /// Whether writing `out` would overwrite a file of the program; then it says so.
+    /// Whether writing `out` would overwrite a file of the program. Prints an error if so.
     pub fn would_lose(&self, out: &std::path::Path) -> bool {
         let same = |f: &PathBuf| out.canonicalize().is_ok_and(|out| f.canonicalize().is_ok_and(|f| f == out));
         let lost = self.files.iter().any(same);
         if lost {
-            eprintln!("error: {} is a file of the program itself: name another one by `-o`", out.display());
+            eprintln!("error: {} is a file of the program itself: name another file with `-o`", out.display());
         }
         lost
     }
 
-    /// The options, but for the level, and values of statics as arguments for another process. It takes no tuned values.
+    /// The options, except for the level, and values of statics, as arguments of another process. They include
+    /// `--no-tune`.
     pub fn worker_args(&self, defines: &[(String, String)]) -> Vec<std::ffi::OsString> {
         let mut args: Vec<std::ffi::OsString> =
             vec!["--no-tune".into(), "--pe-budget".into(), self.pe_budget.to_string().into()];
@@ -123,7 +123,8 @@ fn parse_define(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A CPU. Whether the target has it is known later; asked for help, this ends the process, whatever else is missing.
+/// Parses a CPU, for which the target is checked later. `help` prints a list and ends the process, even if other
+/// arguments are missing.
 fn parse_cpu(name: &str) -> Result<String, String> {
     if name != "help" {
         return if name.is_empty() { Err("a name is empty".into()) } else { Ok(name.into()) };
@@ -151,7 +152,7 @@ fn parse_width(text: &str) -> Result<u32, String> {
         .ok_or("there are 128, 256 and 512".into())
 }
 
-/// A code of a diagnostic.
+/// Parses the code of a diagnostic.
 fn parse_warning(code: &str) -> Result<String, String> {
     let codes: Vec<String> = nyala::diagnostics::all().iter().map(nyala_base::Code::name).collect();
     if codes.iter().any(|c| c == code) {
@@ -172,15 +173,15 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 const CHECKED_EXECUTION: u8 = 3;
 pub const BUG: u8 = 70;
-/// What a shell makes of the signal of `abort`, which is how a panic ends compiled programs.
+/// The exit code that a shell gives for the signal of `abort`, with which a panic ends compiled programs.
 const PANIC: u8 = 134;
 
-/// Loads the files, runs `f`, prints diagnostics; the exit code.
+/// Loads the files, runs `f` and prints diagnostics. Returns the exit code.
 pub fn with_session(input: &Input, f: impl FnOnce(&mut Session) -> Result<u8, Reported>) -> u8 {
     with_session_of(input, |_| {}, f)
 }
 
-/// The same with options that only one verb has.
+/// Loads the files, runs `f` and prints diagnostics, with `options` that only one verb has. Returns the exit code.
 pub fn with_session_of(
     input: &Input,
     options: impl FnOnce(&mut Options),
@@ -238,15 +239,15 @@ fn render(d: &Diagnostic, sources: &Sources, json: bool, color: bool) -> String 
     if json { nyala::json::line(d, sources) + "\n" } else { d.render(sources, color) }
 }
 
-/// So many warnings are shown to people.
+/// Limit on the warnings that are printed as text.
 const MAX_WARNINGS: usize = 100;
 
-/// Prints findings: as text for people, or as lines of JSON.
+/// Prints diagnostics, as text or as lines of JSON.
 pub fn show_all(diagnostics: &[Diagnostic], sources: &Sources, input: &Input) {
     let color = has_color();
     let mut err = std::io::stderr().lock();
     let mut codes: Vec<&str> = Vec::new();
-    // Errors are as few as the parser lets them be; warnings may be as many as lines.
+    // The parser limits the number of errors, but there may be as many warnings as lines.
     let mut n_warnings = 0;
     for d in diagnostics {
         if d.severity == Severity::Warning {
@@ -269,7 +270,7 @@ pub fn show_all(diagnostics: &[Diagnostic], sources: &Sources, input: &Input) {
     }
 }
 
-/// Prints what a session has found, and what its passes took.
+/// Prints the diagnostics of a session, and the times of its passes.
 pub fn show(session: &Session, input: &Input) {
     show_all(&session.sink.diagnostics, &session.sources, input);
     let mut err = std::io::stderr().lock();

@@ -1,4 +1,4 @@
-//! `nyala run`: a program is compiled in memory, or interpreted, and runs.
+//! `nyala run`: compiles a program in memory, or interprets it, and runs it.
 
 use super::{Input, show, with_session_of};
 use clap::ValueEnum;
@@ -63,7 +63,7 @@ impl Run {
                 let loaded = s.load(&module, &self.load)?;
                 (module, loaded)
             };
-            // What the compiler has to say comes before what the program says.
+            // The compiler's diagnostics come before the program's output.
             show(s, &self.input);
             s.sink.diagnostics.clear();
             s.timings.clear();
@@ -75,7 +75,7 @@ impl Run {
     }
 }
 
-/// The exit code after a program's end; what it printed may have been lost.
+/// The exit code after a program's end, or an error if its output was lost.
 fn ended(s: &mut Session, code: i32) -> Result<u8, Reported> {
     match nyala_runtime::output_error() {
         Some(e) => Err(s.report(cannot_write::standard_output(e))),

@@ -1,5 +1,5 @@
-//! `nyala test`: the tests in Impala files, under every engine. Tests run in processes of their own, which print a mark
-//! before and after each, so that one that ends its process, or does not end, is one failed test.
+//! `nyala test`: runs the tests in Impala files under every engine. Tests run in other processes, which print a mark
+//! before and after each test. So a test that ends its process, or does not end, is only one failed test.
 
 use super::{FAILED, Input, USAGE, show, show_all, with_session};
 use nyala::diagnostics::{cannot_read, test_failed};
@@ -38,10 +38,10 @@ fn parse_engine(name: &str) -> Result<Engine, String> {
     ENGINES.iter().copied().find(|e| e.name == name).ok_or_else(|| format!("there are {}", known()))
 }
 
-/// Before what a worker says about its tests, on standard error and, where a test's output begins, on standard output.
+/// Begins a worker's messages about its tests on standard error, and the output of each test on standard output.
 const MARK: char = '\u{1e}';
 
-/// A file with tests that are wanted.
+/// A file with tests that should run.
 struct File {
     path: PathBuf,
     sources: Sources,
@@ -49,7 +49,7 @@ struct File {
     wanted: Vec<bool>,
 }
 
-/// A finding: the engine's name, and what went wrong. By test; `None` are those of the whole file.
+/// A failure: the index of the test, or `None` for the whole file; the engine's name; and a description.
 type Failure = (Option<usize>, &'static str, String);
 
 impl Test {
@@ -157,7 +157,7 @@ impl Test {
         if failed == 0 { 0 } else { FAILED }
     }
 
-    /// A failure as data, where that is wanted.
+    /// Prints a failure as JSON, if `--json` is given.
     fn note(&self, file: &File, test: Option<&testing::Test>, how: &str) {
         if self.input.json {
             let name = file.path.display().to_string();
@@ -166,7 +166,7 @@ impl Test {
         }
     }
 
-    /// What is wrong in a file.
+    /// Runs the tests of a file under all engines. Returns the failures.
     fn run_file(&self, file: &File) -> Vec<Failure> {
         let mut failures = Vec::new();
         // An engine that needs other programs runs if it is named.
@@ -180,7 +180,7 @@ impl Test {
                 first += step;
                 match self.run_worker(file, engine, first, &mut failures) {
                     Some(next) => first = next,
-                    // It does not compile.
+                    // The file does not compile.
                     None if engine.back_end.takes == Form::Graph => return failures,
                     None => break,
                 }
@@ -189,7 +189,8 @@ impl Test {
         failures
     }
 
-    /// Runs the tests from `first` on until one ends the process; the number of the next. `None`: no test ran.
+    /// Runs the tests from index `first` on, until one ends the process. Returns the index of the next test, or `None`
+    /// if no test ran.
     fn run_worker(&self, file: &File, engine: &Engine, first: usize, failures: &mut Vec<Failure>) -> Option<usize> {
         let n = file.suite.tests.len();
         let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "nyala".into()));
@@ -277,7 +278,7 @@ impl Test {
         next
     }
 
-    /// The worker's part.
+    /// Runs tests from index `first` on in a worker process. Returns its exit code.
     fn work(&self, first: usize) -> u8 {
         let [path] = &self.input.files[..] else { return USAGE };
         let Some(engine) = self.engine else { return USAGE };
@@ -308,7 +309,7 @@ impl Test {
     }
 }
 
-/// Texts that say the same, with the engines that they are from.
+/// Merges failures with equal texts. Each result begins with the list of their engines.
 fn group(failures: &[&Failure]) -> Vec<String> {
     let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
     for (_, engine, text) in failures {
@@ -323,7 +324,7 @@ fn group(failures: &[&Failure]) -> Vec<String> {
     groups.iter().map(|(e, text)| format!("{}\n{}", engines(e), indent(text))).collect()
 }
 
-/// The Impala files of a path, in order.
+/// Collects the Impala files of a path, in alphabetical order.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     if !path.is_dir() {
         std::fs::File::open(path)?;
@@ -335,7 +336,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     while let Some(folder) = pending.pop() {
         for entry in std::fs::read_dir(&folder)? {
             let path = entry?.path();
-            // Links could lead in circles.
+            // Symbolic links could form cycles.
             if path.is_dir() && !path.is_symlink() {
                 pending.push(path);
             } else if path.extension().is_some_and(|e| e == "impala") {

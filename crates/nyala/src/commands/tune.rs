@@ -1,5 +1,5 @@
-//! `nyala tune`: the fastest values of a program's statics on this machine. What is tried when is decided in
-//! [`nyala::tuning::search`]; here are the processes that compile and run variants, and the report.
+//! `nyala tune`: finds the fastest values of a program's statics on this machine. [`nyala::tuning::search`] decides
+//! which variants are tried; this file has the processes that compile and run them, and the report.
 
 use super::build::is_linked;
 use super::{Input, USAGE, with_session_of};
@@ -53,7 +53,7 @@ fn parse_plot(text: &str) -> Result<PathBuf, String> {
     if is_svg { Ok(path) } else { Err("plots are SVG: the name ends with `.svg`".into()) }
 }
 
-/// Of the table and the plot; `--json` has all.
+/// Limit on the rows of the table and the plot; `--json` has all variants.
 const SHOWN: usize = 20;
 
 impl Tune {
@@ -91,7 +91,7 @@ impl Tune {
         let start = Instant::now();
         let (parameters, fixed) = s.candidates(given)?;
         for out in [Some(file), self.plot.as_deref()].into_iter().flatten() {
-            // Better than after a minute.
+            // The error is reported now, not after a minute of search.
             tuning::write(out, None).map_err(|e| s.report(cannot_write::file(out, e)))?;
         }
         let folder = tempfile::Builder::new().prefix("nyala-tune-").tempdir();
@@ -120,7 +120,7 @@ impl Tune {
         let found = match found {
             Ok(found) => found,
             Err(Some(why)) if stopped == 0 => {
-                // What the compiler says has its own form.
+                // The compiler's messages are printed as they are.
                 let (why, said) = why.split_once('\n').unwrap_or((&why, ""));
                 eprint!("{said}");
                 return Err(s.report(not_measurable::error(why)));
@@ -133,7 +133,7 @@ impl Tune {
         let code = bench.written.as_ref().map_or(0, |w| w.code);
         let report =
             Report { parameters: &parameters, found: &found, seconds: start.elapsed().as_secs_f64(), seed: self.seed };
-        // Whoever reads the table may close it.
+        // A reader of the table may close the pipe early, so the folder is removed first.
         drop(folder);
         let stored = found.trials.len() > 1;
         let written = if stored { self.store(&report, file) } else { Ok(()) };
@@ -165,7 +165,7 @@ impl Tune {
         tuning::write(file, Some(&text)).map_err(|e| Box::new(cannot_write::file(file, e)))
     }
 
-    /// Those of all variants, as arguments of `nyala build`.
+    /// The options of all variants, as arguments of `nyala build`.
     fn compiler_options(&self, fixed: &[(String, String)]) -> Vec<OsString> {
         let mut args = self.input.worker_args(fixed);
         args.push(format!("-O{}", self.input.opt_level).into());
@@ -176,15 +176,15 @@ impl Tune {
     }
 }
 
-/// The program as written: what it prints, its exit code, how long it takes.
+/// The result of the program as written: its output, exit code and time.
 struct Written {
     output: Vec<u8>,
-    /// How much it prints, reports included.
+    /// The bytes of its output, with its reports.
     length: u64,
     code: i32,
-    /// Of the process, the slowest run.
+    /// The time of its process in the slowest run.
     seconds: f64,
-    /// Whether it reports its time.
+    /// Whether it reports its time by `std::tune`.
     reports: bool,
 }
 
@@ -199,22 +199,22 @@ struct Bench<'a> {
     limit: Duration,
     written: Option<Written>,
     programs: HashMap<Variant, PathBuf>,
-    /// How many were.
+    /// The number of variants that were compiled.
     compiled: usize,
-    /// What the program as written took to be compiled.
+    /// The time in which the program as written was compiled.
     compiling: Option<Duration>,
     progress: bool,
 }
 
-/// What becomes of a process that is waited for.
+/// The interval at which a process is polled.
 const TICK: Duration = Duration::from_millis(20);
-/// What the program as written may print.
+/// Limit on the bytes that the program as written prints.
 const MAX_OUTPUT: u64 = 256 << 20;
-/// The least time that the program as written, and what compiles it, may take.
+/// The smallest time limit for compiling and running the program as written.
 const LEAST: Duration = Duration::from_secs(10);
-/// Variants that take so many times as long as the program as written are given up.
+/// A variant is ended when it takes this many times as long as the program as written.
 const GIVEN_UP: f64 = 4.0;
-/// Begins a report of `std::tune`, which goes to the end of the line.
+/// Begins a report of `std::tune`, which ends with the line.
 const MARK: &[u8] = b"\x1etune ";
 
 impl Bench<'_> {
@@ -226,7 +226,8 @@ impl Bench<'_> {
         variant.iter().all(|v| *v == 0)
     }
 
-    /// Starts the compiler for a variant; the file with what it says, and the one it makes.
+    /// Starts the compiler for a variant. Returns the process, the file with its messages, and the executable that it
+    /// makes.
     fn start_compiler(&mut self, variant: &Variant) -> std::io::Result<(Child, PathBuf, PathBuf)> {
         let stem = self.folder.join(self.compiled.to_string());
         self.compiled += 1;
@@ -252,7 +253,7 @@ impl Bench<'_> {
     }
 }
 
-/// A compiler at work on one of a batch.
+/// A running compiler for one variant of a batch.
 struct Job {
     i: usize,
     child: Child,
@@ -262,7 +263,7 @@ struct Job {
 }
 
 impl Job {
-    /// Why the variant is left out, when this is over.
+    /// Polls the compiler. Returns `None` while it runs, then the reason why the variant is left out, if it is.
     fn poll(&mut self, whole: bool) -> Option<Option<String>> {
         match self.child.try_wait() {
             Ok(Some(status)) if status.success() => Some(None),
@@ -291,7 +292,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// How a process ended that did not end well.
+/// A description of the end of a process that failed.
 fn end_of(status: ExitStatus) -> String {
     #[cfg(unix)]
     {
@@ -312,7 +313,7 @@ impl Machine for Bench<'_> {
         while next < variants.len() || !running.is_empty() {
             while next < variants.len() && running.len() < self.batch() {
                 let limit = match self.compiling {
-                    // What needs that much longer is a fault of the variant.
+                    // A variant whose compilation takes much longer is at fault.
                     Some(usual) => (usual * 10 + LEAST).min(self.left() + usual),
                     None => self.limit.max(LEAST),
                 };
@@ -392,7 +393,7 @@ impl Machine for Bench<'_> {
 }
 
 impl Bench<'_> {
-    /// What a run that ended of itself is worth.
+    /// Judges a run that ended by itself: its time, or why the variant is left out.
     fn judge(&mut self, variant: &Variant, status: ExitStatus, seconds: f64, output: &[u8], said: &Path) -> Run {
         let Some(code) = status.code() else {
             let said = std::fs::read(said).unwrap_or_default();
@@ -433,7 +434,7 @@ enum Ended {
     Stopped,
 }
 
-/// Runs a program; of its standard output so many bytes at most are read, after which it is ended by the closed pipe.
+/// Runs a program. Reads at most `most` bytes of its standard output; then the closed pipe ends the program.
 fn run_process(program: &Path, args: &[OsString], said: &Path, limit: Duration, most: u64) -> std::io::Result<Ended> {
     let mut command = Command::new(program);
     command.args(args).env("NYALA_TUNE", "1").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(said)?);
@@ -441,7 +442,7 @@ fn run_process(program: &Path, args: &[OsString], said: &Path, limit: Duration, 
     let mut child = command.spawn()?;
     let Some(out) = child.stdout.take() else { return Err(std::io::Error::other("no pipe")) };
     let (sender, receiver) = channel();
-    // No scope waits for it: somebody that the program started could keep the pipe open.
+    // The thread is not joined: another process that the program started could keep the pipe open.
     std::thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
         let _ = out.take(most).read_to_end(&mut bytes);
@@ -450,7 +451,7 @@ fn run_process(program: &Path, args: &[OsString], said: &Path, limit: Duration, 
     let mut read = None;
     let mut exited = None;
     loop {
-        // The end of output is the end of the process, and comes without a delay.
+        // The output ends with the process, which is noticed without a delay.
         if read.is_none() {
             match receiver.recv_timeout(TICK) {
                 Ok(found) => read = Some(found),
@@ -466,7 +467,7 @@ fn run_process(program: &Path, args: &[OsString], said: &Path, limit: Duration, 
         match (exited, &mut read) {
             (Some((status, _)), Some((bytes, end))) => {
                 if status.code().is_none() {
-                    // The terminal may have asked both to stop.
+                    // The terminal may have sent a signal to both processes.
                     std::thread::sleep(TICK);
                 }
                 if asked_to_stop() != 0 && !status.success() {
@@ -475,7 +476,7 @@ fn run_process(program: &Path, args: &[OsString], said: &Path, limit: Duration, 
                 let seconds = end.duration_since(start).as_secs_f64();
                 return Ok(Ended::Itself { status, seconds, output: std::mem::take(bytes) });
             }
-            // The pipe is open, though the program has ended.
+            // The program has ended, but the pipe is still open.
             (Some((_, at)), None) if at.elapsed() > TICK * 5 => {
                 return Err(std::io::Error::other("it leaves a process behind that holds its output"));
             }
@@ -488,7 +489,7 @@ fn run_process(program: &Path, args: &[OsString], said: &Path, limit: Duration, 
     }
 }
 
-/// An output without what `std::tune` has reported, and the sum of that in seconds.
+/// The output without the reports of `std::tune`, and the sum of these in seconds.
 fn split_reports(output: &[u8]) -> Result<(Vec<u8>, Option<f64>), String> {
     let (mut rest, mut plain, mut seconds) = (output, Vec::new(), None);
     while let Some(i) = rest.windows(MARK.len()).position(|w| w == MARK) {
@@ -501,14 +502,14 @@ fn split_reports(output: &[u8]) -> Result<(Vec<u8>, Option<f64>), String> {
         rest = report.get(end + 1..).unwrap_or(&[]);
     }
     plain.extend_from_slice(rest);
-    // Ratios of nothing say nothing.
+    // A time of zero has no ratios.
     if seconds == Some(0.0) {
         return Err("reports a time of 0".into());
     }
     Ok((plain, seconds))
 }
 
-/// Where two outputs part.
+/// A description of the first difference between two outputs.
 fn difference(output: &[u8], written: &[u8]) -> String {
     let (a, b) = (String::from_utf8_lossy(output), String::from_utf8_lossy(written));
     let (mut new, mut old) = (a.lines(), b.lines());
@@ -526,7 +527,7 @@ fn difference(output: &[u8], written: &[u8]) -> String {
     "ends of lines".into()
 }
 
-/// What is told of a search.
+/// The report of a search.
 struct Report<'a> {
     parameters: &'a [Parameter],
     found: &'a Found,
@@ -548,10 +549,10 @@ impl Report<'_> {
         &self.found.trials[self.found.chosen]
     }
 
-    /// Those measured, the fastest first, behind those few that were measured in turns.
+    /// The measured variants, the fastest first; those that were measured in turns come before the others.
     fn measured(&self) -> Vec<&Trial> {
         let mut all: Vec<&Trial> = self.found.trials.iter().filter(|t| t.rejected.is_none() && t.runs() > 0).collect();
-        // What was measured better comes first.
+        // Variants with better measurements come first.
         all.sort_by(|a, b| b.is_refined().cmp(&a.is_refined()).then(a.score().total_cmp(&b.score())));
         all
     }
@@ -560,7 +561,7 @@ impl Report<'_> {
         std::ptr::eq(trial, self.chosen())
     }
 
-    /// Of the measured, those there is room for, the program as written and the chosen one among them.
+    /// The measured variants that are shown, with the program as written and the chosen one.
     fn shown(&self) -> Vec<&Trial> {
         let all = self.measured();
         let matters = |t: &Trial| t.is_default() || self.is_chosen(t);
@@ -592,7 +593,7 @@ impl Report<'_> {
         let mut out = String::new();
         for row in &rows {
             let cells = row.iter().zip(&widths).enumerate().map(|(i, (cell, &width))| {
-                // Marks are left-aligned, numbers and values right.
+                // The last column, marks, is left-aligned; the others are right-aligned.
                 if i + 1 == row.len() { cell.clone() } else { format!("{cell:>width$}") }
             });
             out += cells.collect::<Vec<_>>().join("  ").trim_end();
@@ -625,7 +626,7 @@ impl Report<'_> {
         format!("{} of {} variants tried in {:.1} s", self.found.trials.len(), self.found.total, self.seconds)
     }
 
-    /// For the file.
+    /// The comments for the file with tuned values.
     fn comments(&self) -> Vec<String> {
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
         let of = |trial: &Trial| trial.seconds().map_or(String::new(), |s| format!("{} ms", milliseconds(s.median)));
@@ -645,7 +646,7 @@ impl Report<'_> {
         vec![format!("{}, {processors} processors, {}", today(), self.extent()), result]
     }
 
-    /// For the file: nothing if the program shall stay as written.
+    /// The values for the file with tuned values; none if the program as written was chosen.
     fn values(&self) -> Vec<(&str, &str)> {
         let chosen = self.chosen();
         let all = 0..if chosen.is_default() { 0 } else { self.parameters.len() };
@@ -697,12 +698,12 @@ impl Report<'_> {
     }
 }
 
-/// The date, UTC.
+/// Today's date in UTC.
 fn today() -> String {
     date(nyala_runtime::nyala_unix_time_ns().div_euclid(86_400_000_000_000))
 }
 
-/// The date so many days after 1970-01-01.
+/// The date `days` days after 1970-01-01.
 fn date(days: i64) -> String {
     // Years that begin in March, so that leap days are last, in eras of 400 years.
     let shifted = days + 719_468;

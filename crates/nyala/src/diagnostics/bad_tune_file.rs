@@ -1,7 +1,7 @@
-//! A file with tuned values is broken, or does not fit the program any more.
+//! A file with tuned values is broken, or no longer fits the program.
 //!
-//! `nyala tune` writes it, with the ending `.tune`, beside the program. What in it cannot be used is left out, and the program
-//! is compiled as written.
+//! `nyala tune` writes this file beside the program, with the extension `.tune`. Values that cannot be used are
+//! ignored, and the program is compiled as written.
 //!
 //! ```sh
 //! echo 'TILE: 64' > program.tune
@@ -18,5 +18,5 @@
 use nyala_base::{Diagnostic, Span};
 
 pub fn warning(span: Span, message: String) -> Diagnostic {
-    Diagnostic::warning("bad-tune-file", span, message).hint("`nyala tune` makes it anew; `--no-tune` does not read it")
+    Diagnostic::warning("bad-tune-file", span, message).hint("`nyala tune` writes it anew; `--no-tune` ignores it")
 }

@@ -1,6 +1,6 @@
 //! A source file cannot be read.
 //!
-//! The file does not exist, may not be read, is no text in UTF-8, or has more than 256 MiB.
+//! The file does not exist, may not be read, is not text in UTF-8, or has more than 256 MiB.
 //!
 //! ```sh
 //! nyala check missing.impala
@@ -16,7 +16,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// The error; `why` is what the system says.
+/// `why` is the system's message.
 pub fn error(path: &std::path::Path, why: &str) -> Diagnostic {
     Diagnostic::error("cannot-read", Span::NONE, format!("cannot read `{}`: {why}", path.display()))
         .hint("sources are files of text in UTF-8, given by their paths from the current folder")

@@ -1,7 +1,8 @@
 //! A constant expression divides by zero or overflows.
 //!
-//! Operands known to the compiler make this certain. It is a warning only, for the place may never be reached. Division by
-//! zero stays in the program, and is undefined there; signed overflow gives the result modulo a power of two.
+//! The compiler knows the operands, so this is certain to happen when the code runs. It may never run, so this is only
+//! a warning. Division by zero stays in the program, and is undefined there; signed overflow gives the result modulo a
+//! power of two.
 //!
 //! ```impala
 //! fn f() -> i32 { 1 / 0 }
@@ -17,7 +18,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `what` happens: division by zero, or signed overflow.
+/// `what` is the fault: division by zero, or signed overflow.
 pub fn warning(span: Span, what: &str) -> Diagnostic {
     Diagnostic::warning("constant-fault", span, format!("{what} in a constant expression"))
         .hint("the result is undefined in compiled code; change the operands, or use a wider or unsigned type")

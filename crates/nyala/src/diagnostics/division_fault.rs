@@ -1,7 +1,7 @@
 //! A compiled program divides an integer by zero, or the least number by -1.
 //!
-//! Neither has a result. Some processors stop the program, others go on with any number. The interpreter reports it as
-//! `division-by-zero` or `signed-overflow` and shows the calls that led there.
+//! Neither has a result. Some processors stop the program, others continue with an arbitrary number. The interpreter
+//! reports it as `division-by-zero` or `signed-overflow` and shows the calls that led there.
 //!
 //! ```text
 //! static mut n = 0;
@@ -19,5 +19,5 @@ use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span, about: String) -> Diagnostic {
     Diagnostic::error("division-fault", span, about)
-        .hint("test the divisor first; `--engine interp` stops there and says by which calls")
+        .hint("test the divisor first; `--engine interp` stops there and shows the calls that lead there")
 }

@@ -1,7 +1,7 @@
-//! The function to run has a type that no program's entry can have.
+//! The function to run does not have the type of a program's entry.
 //!
-//! `nyala run` calls `main`, or the function named by `--entry`. It takes nothing or the program's arguments, and gives the
-//! exit code or nothing.
+//! `nyala run` calls `main`, or the function named by `--entry`. It takes nothing or the program's arguments, and
+//! returns the exit code or nothing.
 //!
 //! ```impala
 //! fn main(x: i32) -> i32 { x }
@@ -17,5 +17,5 @@ use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("entry-type", span, format!("`{name}` cannot be run as it is"))
-        .hint("it must be `fn() -> i32`, `fn() -> ()` or `fn(argc: i32, argv: &[&[u8]]) -> i32`")
+        .hint("its type must be `fn() -> i32`, `fn() -> ()` or `fn(argc: i32, argv: &[&[u8]]) -> i32`")
 }

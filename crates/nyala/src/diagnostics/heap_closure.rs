@@ -1,9 +1,10 @@
-//! A function is a value at run time and captures something, which lies on the heap.
+//! A function is a value at run time and captures variables, so its environment lies on the heap.
 //!
-//! Partial evaluation dissolves functions that are passed around. One that is left captures its values in an environment,
-//! memory that each evaluation of the lambda allocates, and its calls are indirect. That is right where the program chooses
-//! functions at run time, and slow where it did not mean to. Nothing is reported unless `--deny heap-closure` asks for it; then
-//! it is an error. `nyala explain` lists these functions with the reasons, and says which of the environments are freed.
+//! Partial evaluation usually removes functions that are passed as values. A function that remains keeps its captured
+//! values in an environment, which is allocated each time the lambda is evaluated, and its calls are indirect. This is
+//! right where a program chooses functions at run time, and slow where that is not intended. It is reported only with
+//! `--deny heap-closure`, as an error. `nyala explain` lists these functions with the reasons, and says which
+//! environments are freed.
 //!
 //! ```impala
 //! fn apply(n: i32, f: fn(i32) -> i32) -> i32 {
@@ -24,11 +25,11 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `captures` and `why` are in words; `used` is where the function becomes a value.
+/// `captures` lists the captured values, and `why` says why the function becomes a value at `used`.
 pub fn warning(span: Span, captures: &str, why: &str, used: Span) -> Diagnostic {
     let message = "this function is a value at run time, with an environment on the heap";
     Diagnostic::warning("heap-closure", span, message)
         .label(format!("captures {captures}"))
         .other(used, format!("becomes a value here: {why}"))
-        .hint("let what takes the function be specialized, by `@` at its declaration or at the call; `nyala explain` says why it is not")
+        .hint("specialize the function that takes it, with `@` at its declaration or at the call; `nyala explain` says why it is not")
 }

@@ -1,7 +1,7 @@
-//! A compiled program came to something that is no instruction of this processor.
+//! A compiled program reached an instruction that this processor does not have.
 //!
-//! Either the program did something undefined before, such as calling what is no function, or code was made for another
-//! CPU by `--cpu`.
+//! Either the program did something undefined before, such as calling a value that is not a function, or `--cpu` made
+//! code for another CPU.
 //!
 //! ```sh
 //! nyala run --cpu sapphirerapids program.impala
@@ -9,7 +9,7 @@
 //!
 //! ## Instead
 //!
-//! Leave out `--cpu`, and let the interpreter find what is undefined:
+//! Leave out `--cpu`, and let the interpreter find the undefined operation:
 //!
 //! ```sh
 //! nyala run --engine interp program.impala

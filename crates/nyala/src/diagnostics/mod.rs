@@ -1,4 +1,4 @@
-//! What the driver reports, one file per code; and the table of all crates' codes.
+//! The diagnostics of the driver, one file per code; and the table of all crates' codes.
 
 use nyala_base::Code;
 

@@ -1,4 +1,4 @@
-//! `nyala tune` has nothing to choose from.
+//! `nyala tune` has no values to choose from.
 //!
 //! No static of the program has several values to try: it has no line `//! tune NAME: VALUE, VALUE`, and the command line has
 //! no `-D NAME=VALUE,VALUE`.

@@ -1,4 +1,4 @@
-//! The program has no function of the name that is to be run.
+//! The program has no function of the name that should be run.
 //!
 //! `nyala run` calls `main`; with `--entry NAME` another exported function.
 //!

@@ -1,4 +1,4 @@
-//! The function named by `--fn` is not there at this stage.
+//! The function named by `--fn` does not exist at this stage.
 //!
 //! `nyala emit --fn NAME` shows one function only. Functions that nothing exported uses are not compiled; after
 //! specialization, functions that were inlined are gone, and those specialized for several arguments have a name each.
@@ -21,7 +21,7 @@ pub fn error(name: &str) -> Diagnostic {
         .hint("it may have been inlined, or nothing exported uses it; leave out `--fn` to see everything")
 }
 
-/// The same of a program as partial evaluation gets it.
+/// The program as partial evaluation gets it has no function `name`.
 pub fn unknown(name: &str, similar: Option<&str>) -> Diagnostic {
     let hint = match similar {
         Some(similar) => format!("did you mean `{similar}`?"),

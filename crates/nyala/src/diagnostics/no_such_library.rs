@@ -15,7 +15,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `searched` says where.
+/// `searched` are the files looked for.
 pub fn error(span: Span, library: &str, searched: &[String]) -> Diagnostic {
     let embedded: Vec<&str> = crate::libraries::names().collect();
     Diagnostic::error("no-such-library", span, format!("cannot find library `{library}`"))

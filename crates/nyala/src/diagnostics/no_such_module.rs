@@ -1,6 +1,7 @@
 //! The file of a module is not found, or cannot be read.
 //!
-//! `mod m;` stands for the items of `m.impala` beside the file that says so; inside of `mod a { … }` it is `a/m.impala`.
+//! `mod m;` stands for the items of `m.impala`, beside the file that it is in. Inside of `mod a { … }` it stands for
+//! those of `a/m.impala`.
 //!
 //! ```impala
 //! mod geometry_of_the_world;
@@ -8,7 +9,7 @@
 //!
 //! ## Instead
 //!
-//! Make that file, or write the module in place:
+//! Create that file, or write the module in place:
 //!
 //! ```impala
 //! mod geometry_of_the_world {

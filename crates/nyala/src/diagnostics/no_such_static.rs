@@ -1,6 +1,6 @@
 //! A static that `-D` replaces does not exist.
 //!
-//! `-D NAME=VALUE` gives a top-level `static` another initializer. The program must have one of this name.
+//! `-D NAME=VALUE` gives a top-level `static` another initializer. The program must have a static of this name.
 //!
 //! ```sh
 //! nyala run -D WIDHT=640 program.impala

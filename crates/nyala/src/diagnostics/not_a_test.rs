@@ -1,8 +1,8 @@
-//! A function has the name of a test, and cannot be one.
+//! A function has the name of a test, but cannot be one.
 //!
-//! `nyala test` runs functions whose name begins with `test` and that take nothing. Their result must be written out, so
-//! that it is clear what counts: one of type `fn() -> ()` passes when it comes to its end, one of type `fn() -> bool` when it
-//! gives `true`.
+//! `nyala test` runs functions whose name begins with `test` and that take nothing. The type of their result must be
+//! written out, because it decides when the test passes: `fn() -> ()` passes if it returns, and `fn() -> bool` if it
+//! returns `true`.
 //!
 //! ```sh
 //! # square.impala: fn test_square() { square(3) == 9 }
@@ -20,7 +20,7 @@
 use nyala_base::{Diagnostic, Span};
 
 pub fn warning(span: Span, name: &str) -> Diagnostic {
-    let message = format!("`{name}` has the name of a test and cannot be one");
+    let message = format!("`{name}` has the name of a test, but cannot be one");
     Diagnostic::warning("not-a-test", span, message)
         .label("has no result of type `()` or `bool`")
         .hint("write the result: `-> ()` or `-> bool`")

@@ -1,7 +1,7 @@
 //! `nyala tune` cannot measure the program as written.
 //!
-//! Everything is compared with the program as it is written: it must end within the time limit, without a fault, and print the
-//! same each time. Standard output is compared; standard error is not.
+//! `nyala tune` compares all candidates with the program as written. So that program must end within the time limit,
+//! without a fault, and print the same text to standard output each time.
 //!
 //! ```sh
 //! # prog.impala prints its own time
@@ -17,7 +17,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// The error, with what is missing.
+/// `why` is the reason.
 pub fn error(why: &str) -> Diagnostic {
     let hint =
         "arguments for the program stand after `--`; a time that it prints belongs in `report_time` of `std::tune`";

@@ -1,7 +1,7 @@
-//! The runtime library that the program needs is not there.
+//! The runtime library that the program needs is not found.
 //!
-//! Programs that print, allocate or run threads are linked with `libnyala_runtime.a`. It is searched beside the command
-//! and in `../lib/nyala`; the environment variable `NYALA_RUNTIME` names another place.
+//! Programs that print, allocate or run threads are linked with `libnyala_runtime.a`. The compiler searches for it
+//! beside the command and in `../lib/nyala`; the environment variable `NYALA_RUNTIME` names another file.
 //!
 //! ```sh
 //! NYALA_RUNTIME=/nowhere nyala build program.impala -o program
@@ -16,9 +16,9 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `tried` are the places searched.
+/// `tried` are the files looked for.
 pub fn error(tried: &[String]) -> Diagnostic {
-    let message = "the program needs the runtime library, which is not there";
+    let message = "cannot find the runtime library, which the program needs";
     Diagnostic::error("runtime-not-found", Span::NONE, message).hint(format!(
         "looked for {}; `cargo build` makes it beside the command, or `NYALA_RUNTIME` names it",
         tried.join(", ")

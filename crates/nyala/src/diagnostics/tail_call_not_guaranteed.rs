@@ -1,7 +1,7 @@
-//! On this target calls in tail position may use stack.
+//! On this target, calls in tail position may use stack.
 //!
 //! A call whose result is the function's own is a jump, so that recursion of any length takes constant stack. LLVM
-//! guarantees it on x86-64 and AArch64 only; elsewhere it does so where it can. It is a warning.
+//! guarantees this on x86-64 and AArch64 only; on other targets it does so where it can. This is a warning.
 //!
 //! ```sh
 //! nyala build program.impala -o program.o --target riscv64-unknown-linux-gnu
@@ -9,7 +9,7 @@
 //!
 //! ## Instead
 //!
-//! Where a recursion is long, write a `while` loop:
+//! Write a `while` loop where a recursion may be long:
 //!
 //! ```impala
 //! extern fn sum(n: i32) -> i32 {

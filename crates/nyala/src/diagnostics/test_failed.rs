@@ -1,9 +1,9 @@
 //! A test fails under some engine.
 //!
-//! `nyala test` runs each test by the interpreter and compiled, with and without partial evaluation, optimized or not. The
-//! message says under which of these it failed, and how: a query `//?` did not hold, an `assert` failed, the process came to
-//! an end, or the file does not compile. This code is shown with `--json` only; without it failures are a part of the report
-//! on standard output.
+//! `nyala test` runs each test in the interpreter and compiled, with and without partial evaluation, optimized or not.
+//! The message says under which of these engines it failed, and how: a query `//?` did not hold, an `assert` failed,
+//! the process ended early, or the file does not compile. This code is only shown with `--json`; otherwise failures are
+//! a part of the report on standard output.
 //!
 //! ```sh
 //! nyala test --json square.impala
@@ -11,7 +11,7 @@
 //!
 //! ## Instead
 //!
-//! Run the one test under the one engine:
+//! Run this test under this engine:
 //!
 //! ```sh
 //! nyala test --filter test_square --engine interp square.impala
@@ -19,7 +19,8 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `name` is that of a test; none, if the whole file fails. Of `how`, the first line says under which engines.
+/// `name` is the name of the test, or `None` if the whole file fails. The first line of `how` lists the engines, and
+/// the other lines describe the failure.
 pub fn error(span: Span, name: Option<&str>, how: &str) -> Diagnostic {
     let (engines, how) = how.split_once('\n').unwrap_or((how, ""));
     let message = match name {

@@ -1,8 +1,8 @@
 //! Statics have the values that `nyala tune` has found.
 //!
-//! Beside the program lies a file with the ending `.tune`, which has values for this machine's CPU. They replace the
-//! initializers in the program. `-D NAME=VALUE` goes before them; `--no-tune` leaves the program as written, as do `--cpu` and
-//! `--target` of another machine, and `nyala test`.
+//! A file beside the program, with the extension `.tune`, has values for this machine's CPU. They replace the
+//! initializers in the program. `-D NAME=VALUE` takes precedence; `--no-tune` leaves the program as written, as do
+//! `--cpu` and `--target` of another machine, and `nyala test`.
 //!
 //! ```sh
 //! nyala build program.impala -o program

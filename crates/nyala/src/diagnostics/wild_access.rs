@@ -1,10 +1,11 @@
 //! A compiled program reads or writes an address where there is no memory.
 //!
-//! An index far beyond the end of an array, a null pointer, a number taken for an address. Accesses that go wrong by little
-//! only are not noticed in compiled code: they meet other data. The interpreter notices all, and stops at the first.
+//! Common causes are an index far beyond the end of an array, a null pointer, and a number that is used as an address.
+//! Compiled code does not notice an access that is only a little off, because it hits other data. The interpreter
+//! notices all of them, and stops at the first.
 //!
 //! ```text
-//! fn main() -> i32 { let p = alloc_i32(10); p(1000000000) }
+//! fn main() -> i32 { let p = alloc[i32](10); p(1000000000) }
 //! ```
 //!
 //! ## Instead

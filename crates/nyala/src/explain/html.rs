@@ -1,5 +1,5 @@
-//! The report as one page that needs nothing else: source and residual program side by side, each line linked to those of
-//! the other that it became or came from. The page itself is `page.html`; here is the data it gets.
+//! The report as one self-contained page: source and residual program side by side, with links between lines of both
+//! that correspond. `page.html` is the page; this file makes its data.
 
 use super::{Explained, Report};
 use nyala_base::{FileId, Sources};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 const PAGE: &str = include_str!("page.html");
-/// Lines of the residual program that a page has; a browser does not like many more.
+/// Limit on the lines of the residual program in a page; browsers are slow with many more.
 const MAX_LINES: usize = 20_000;
 
 #[derive(Serialize)]
@@ -15,7 +15,7 @@ struct Data<'a> {
     report: &'a Report,
     sources: Vec<SourceText<'a>>,
     residual: Vec<ResidualLine<'a>>,
-    /// Lines of the residual program in all.
+    /// The number of lines of the whole residual program.
     lines: usize,
 }
 
@@ -28,13 +28,13 @@ struct SourceText<'a> {
 #[derive(Serialize)]
 struct ResidualLine<'a> {
     text: &'a str,
-    /// Of the report's instances.
+    /// The index of the report's instance that the line belongs to.
     instance: u32,
-    /// Index of a source, line.
+    /// The indices and lines of sources that the line comes from.
     from: Vec<(usize, usize)>,
 }
 
-/// The page; `files` are the names of the program's own, which come first.
+/// The page as HTML. `files` are the names of the program's own files, which come first.
 pub fn page(explained: &Explained, sources: &Sources, files: &[String]) -> String {
     let Explained { report, residual, record } = explained;
     let (text, lines) = nyala_ir::print::print_lines(residual);
@@ -58,7 +58,7 @@ pub fn page(explained: &Explained, sources: &Sources, files: &[String]) -> Strin
         ResidualLine { text: &text[line.range.clone()], instance, from }
     });
     let data = Data { report, sources: source_texts.collect(), residual: residual_lines.collect(), lines: lines.len() };
-    // Nothing in a string may end the element that holds the data.
+    // No string may end the element that holds the data.
     let json = serde_json::to_string(&data).unwrap_or_default().replace("</", "<\\/").replace("<!--", "<\\u0021--");
     PAGE.replacen("/*DATA*/", &json, 1)
 }

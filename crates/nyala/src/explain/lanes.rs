@@ -1,4 +1,4 @@
-//! `nyala explain --vector`: what the vectorizer made of values, branches, loops, accesses and calls, and why.
+//! `nyala explain --vector`: reports what the vectorizer made of values, branches, loops, accesses and calls, and why.
 
 use super::text::at;
 use super::{Place, place};
@@ -7,7 +7,7 @@ use nyala_vectorize::{Note, Subject};
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// What `--json` prints.
+/// A note as `--json` prints it.
 #[derive(Serialize)]
 struct Entry<'a> {
     version: &'a str,
@@ -19,7 +19,7 @@ struct Entry<'a> {
     slow: bool,
 }
 
-/// Compiles the program as far as the vectorizer; of functions with this name only, if one is given.
+/// Compiles the program up to the vectorizer. Returns its notes, only about `function` if it is given.
 pub fn notes(s: &mut Session, function: Option<&str>) -> Result<Vec<Note>, Reported> {
     let source = s.graph()?;
     let residual = s.residual(&source)?;
@@ -32,7 +32,7 @@ fn places(s: &Session, notes: &[Note]) -> Vec<Option<Place>> {
     notes.iter().map(|n| place(&s.sources, n.span)).collect()
 }
 
-/// One version of a function after the other, then what is slow.
+/// The notes as text: those of each version of a function, then what is slow.
 pub fn text(s: &Session, notes: &[Note]) -> String {
     let all: Vec<(&Note, Option<Place>)> = notes.iter().zip(places(s, notes)).collect();
     if all.is_empty() {
@@ -42,7 +42,7 @@ pub fn text(s: &Session, notes: &[Note]) -> String {
     for (i, (note, place)) in all.iter().enumerate() {
         if note.subject == Subject::Version {
             let gap = if out.is_empty() { "" } else { "\n" };
-            // A loop of a library is where its body begins: `vec` itself says nothing.
+            // A loop of a library, such as `vec`, is shown at the place of its body.
             let is_own = |place: &Option<Place>| place.as_ref().is_some_and(|p| !p.file.starts_with('<'));
             let notes = all[i + 1..].iter().take_while(|(n, _)| n.subject != Subject::Version);
             let first = notes.map(|(_, place)| place).find(|place| is_own(place));
@@ -74,7 +74,7 @@ fn named(note: &Note) -> String {
     }
 }
 
-/// What became of each body of `vectorize`, as JSON.
+/// The notes about each body of `vectorize`, as JSON.
 pub fn json(s: &Session, notes: &[Note]) -> String {
     let entries: Vec<Entry> = notes
         .iter()

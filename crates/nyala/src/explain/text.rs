@@ -1,13 +1,13 @@
-//! A report for people at a terminal: totals, then the call sites that matter most, or all that concern one function.
+//! A report as text for a terminal: totals, then the call sites that matter most, or everything about one function.
 
 use super::{Closure, Instance, OutcomeOf, Parameter, Place, Report, Site};
 use std::fmt::Write as _;
 
-/// Examples of values shown, and how long each may be.
+/// Limits on the number of values that are shown as examples, and on their lengths.
 const MAX_VALUES: usize = 3;
 const MAX_VALUE: usize = 30;
 
-/// The report, `top` entries of each list; of one function, all that was decided in it and about calls of it.
+/// The report with `top` entries of each list, or all decisions in `function` and about calls of it.
 pub fn render(report: &Report, function: Option<&str>, top: usize) -> String {
     let mut out = String::new();
     match function {
@@ -47,9 +47,9 @@ fn render_all(out: &mut String, report: &Report, top: usize) {
     if !calls.is_empty() {
         let _ = writeln!(out, "calls: {}", calls.join(", "));
     }
-    // What nothing is left of has cost time.
+    // Without a residual program, sites are ordered by their calls, which took time.
     let weight = |s: &Site| if t.complete { s.nodes() } else { s.calls() };
-    // What a library decides for itself is of interest where it costs something.
+    // Decisions inside of a library are shown only if they cost something.
     let is_own = |s: &&Site| s.function.is_none_or(|f| !report.functions[f].library);
     let told: Vec<&Site> = report.sites.iter().filter(|s| s.kind != "branch").collect();
     let own: Vec<&Site> = told.iter().copied().filter(is_own).collect();
@@ -96,7 +96,7 @@ fn render_function(out: &mut String, report: &Report, name: &str) {
     }
 }
 
-/// Functions of the residual program, if machine code was made of them.
+/// Writes the functions of the residual program, if machine code was made of them.
 fn render_functions(out: &mut String, report: &Report, top: usize) {
     let mut functions: Vec<&Instance> = report.instances.iter().filter(|i| i.left && i.bytes.is_some()).collect();
     if functions.is_empty() {
@@ -113,7 +113,7 @@ fn render_functions(out: &mut String, report: &Report, top: usize) {
     more(out, functions.len(), top);
 }
 
-/// `12 nodes, 34 bytes`.
+/// The size of an instance: `12 nodes, 34 bytes`.
 fn size(i: &Instance) -> String {
     let code = match i.bytes {
         Some(0) => ", inlined by LLVM into its callers".into(),
@@ -123,7 +123,7 @@ fn size(i: &Instance) -> String {
     count(i.nodes, "node") + &code
 }
 
-/// Loops and closures of the residual program.
+/// Writes the loops and closures of the residual program.
 fn render_left(out: &mut String, report: &Report, top: usize, of: Option<usize>) {
     let is_meant = |f: Option<usize>| of.is_none() || f == of;
     let mut loops: Vec<_> = report.loops.iter().filter(|l| is_meant(report.instances[l.instance].function)).collect();
@@ -161,7 +161,7 @@ fn render_left(out: &mut String, report: &Report, top: usize, of: Option<usize>)
     }
 }
 
-/// `p.impala:1:2  lambda captures `n`: stored through a pointer (p.impala:3:4); never freed`.
+/// A closure in a line: `p.impala:1:2  lambda captures `n`: stored through a pointer (p.impala:3:4); never freed`.
 fn closure(c: &Closure) -> String {
     let place = |p: &Option<Place>| p.as_ref().map_or(String::new(), |_| format!(" ({})", at(p)));
     let mut text = format!("{}  {}", at(&c.place), c.name);
@@ -224,7 +224,7 @@ fn callees(report: &Report, site: &Site) -> String {
     names.join(", ")
 }
 
-/// The same; lambdas and loops have one name, hence the line.
+/// The callee's name. Lambdas and loops get their line too, since they all have one name.
 fn with_line(report: &Report, o: &OutcomeOf) -> String {
     let line = o.callee.and_then(|f| report.functions[f].place.as_ref()).map(|p| format!(" ({}:{})", p.line, p.column));
     callee(report, o) + &line.filter(|_| o.target.is_none()).unwrap_or_default()
@@ -238,7 +238,7 @@ fn callee(report: &Report, o: &OutcomeOf) -> String {
     }
 }
 
-/// `specialized 3 times, 2 copies, in n = 5, 4 (its filter): …; 12 nodes`.
+/// What became of calls, in a line: `specialized 3 times, 2 copies, in n = 5, 4 (its filter): …; 12 nodes`.
 fn outcome(o: &OutcomeOf) -> String {
     let mut text = format!("{} {}", o.decision, times(o.calls));
     if o.decision == "decided" {
@@ -264,7 +264,7 @@ fn outcome(o: &OutcomeOf) -> String {
     text
 }
 
-/// `n = 1, 2, …`.
+/// A specialized parameter: `n = 1, 2, …`.
 fn parameter(p: &Parameter) -> String {
     let short = |v: &String| match v.chars().count() > MAX_VALUE {
         true => v.chars().take(MAX_VALUE - 1).chain(['…']).collect(),

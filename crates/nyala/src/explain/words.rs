@@ -1,4 +1,4 @@
-//! The record in words: names as the program has them, places, and sentences for reasons.
+//! Puts the record into words: the program's names, places, and sentences for reasons.
 
 use super::{Named, Place, Reason, all_conts, place};
 use crate::closures::{is_block, shown_name};
@@ -7,13 +7,13 @@ use nyala_ir::{Cont, Linkage, Op, World};
 use nyala_specialize::facts::is_function;
 use nyala_specialize::record::{Key, Outcome, Piece, Unknown, Why};
 
-/// Filters are shown so long.
+/// Limit on the characters of a filter that are shown.
 const MAX_FILTER: usize = 40;
 
 pub(super) struct Words<'a> {
     w: &'a World,
     sources: &'a Sources,
-    /// By continuation that a call returns to: the one that the call ends.
+    /// By the continuation that a call returns to, the continuation whose body is the call.
     returns_from: SideTable<Cont, Option<Cont>>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Words<'a> {
         pieces.iter().map(piece).collect()
     }
 
-    /// A function as a value: anonymous ones by their place.
+    /// The description of a function as a value: anonymous functions have their place.
     fn function_value(&self, k: Cont) -> String {
         let data = self.w.cont(k);
         let line = self.sources.line(data.origin);
@@ -72,7 +72,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Where something that was not known came from.
+    /// The expression that something unknown comes from, if it is known.
     pub fn unknown(&self, unknown: Unknown) -> Option<Named> {
         let (text, span) = match unknown {
             Unknown::Nowhere => return None,
@@ -113,7 +113,7 @@ impl<'a> Words<'a> {
         (text, body.origin)
     }
 
-    /// A filter, of the function or of a parameter, as it is written.
+    /// The text of the filter of a function or of a parameter.
     fn filter(&self, k: Cont, param: Option<u32>) -> Option<Named> {
         let data = self.w.cont(k);
         let f = match param {
@@ -132,7 +132,8 @@ impl<'a> Words<'a> {
         Some(Named { text, place: self.place(span) })
     }
 
-    /// All that stands between the parentheses of the `@(…)` around a span: operations know of one token only.
+    /// The span of the whole filter in the parentheses of `@(…)` around `span`, since an operation only has the span of
+    /// one token.
     fn around(&self, span: Span) -> Span {
         let text = self.sources.text(span.file);
         let (lo, hi) = (span.lo as usize, span.hi as usize);
@@ -148,7 +149,7 @@ impl<'a> Words<'a> {
         span
     }
 
-    /// Continuations that the compiler made: neither a function nor a loop of the program.
+    /// Whether the compiler made the continuation: it is neither a function nor a loop of the program.
     pub fn is_block(&self, w: &World, k: Cont) -> bool {
         is_block(w, self.sources, k)
     }
@@ -170,7 +171,7 @@ impl<'a> Words<'a> {
             (filter, format!("{shown}{of}"))
         };
         let plain = |code, text: &str| Reason { code, text: text.into(), filter: None, unknown: None };
-        // What is specialized, and then why not more.
+        // First the specialized parameters, then why not more.
         let mut because: Vec<(String, Vec<String>)> = Vec::new();
         for i in (0..64).filter(|i| key.outcome == Outcome::Specialized && key.mask >> i & 1 == 1) {
             let text = match automatic >> i & 1 {
@@ -280,7 +281,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The name of a variable; results have none.
+/// The name of a variable in backticks. Results have no name.
 fn quoted(name: &str) -> String {
     if name == "r" { "the value".into() } else { format!("`{name}`") }
 }

@@ -1,33 +1,33 @@
-//! A search as a picture: bars of the fastest variants, as SVG. The picture is text with numbers in it, for which the compiler
-//! needs no library.
+//! Draws a search as SVG: bars of the fastest variants. The picture is simple text, so the compiler needs no library
+//! for it.
 
 use super::search::Estimate;
 use std::fmt::Write;
 
-/// A bar: what it is called, its time, whether it is the program as written, whether it was chosen.
+/// A bar of the picture, for one variant.
 pub struct Bar {
-    /// The variant, by its values.
+    /// The values of the variant.
     pub name: String,
-    /// What it took.
+    /// The time of the variant.
     pub seconds: Estimate,
-    /// The program as written.
+    /// Whether it is the program as written.
     pub written: bool,
-    /// The fastest.
+    /// Whether it was chosen.
     pub chosen: bool,
 }
 
 const WIDTH: f64 = 960.0;
 const ROW: f64 = 24.0;
 const TOP: f64 = 76.0;
-/// For the numbers behind the bars.
+/// The width in pixels for the numbers to the right of the bars.
 const RIGHT: f64 = 110.0;
-/// The width of a letter, about.
+/// The approximate width of a letter in pixels.
 const LETTER: f64 = 7.5;
 const LONGEST: usize = 60;
-/// Okabe and Ito's, which people with each kind of color blindness can tell apart.
+/// Colors of Okabe and Ito's palette, which color-blind people can tell apart, with their labels.
 const COLORS: [(&str, &str); 3] = [("#e69f00", "as written"), ("#0072b2", "chosen"), ("#56b4e9", "others")];
 
-/// `title` and `about` stand above the bars.
+/// The picture as SVG. `title` and `about` are written above the bars.
 pub fn svg(title: &str, about: &str, bars: &[Bar]) -> String {
     let longest = bars.iter().map(|b| b.name.chars().count()).max().unwrap_or(0).min(LONGEST);
     let left = 32.0 + longest as f64 * LETTER;
@@ -73,7 +73,7 @@ fn rectangle(out: &mut String, x: f64, y: f64, width: f64, height: f64, color: &
         writeln!(out, "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{color}\"/>");
 }
 
-/// Four digits.
+/// A time in milliseconds, with four digits.
 pub fn milliseconds(seconds: f64) -> String {
     let ms = seconds * 1e3;
     let digits = 3 - (ms.abs().max(1e-3).log10().floor() as i32).clamp(-3, 3);
@@ -95,12 +95,12 @@ mod tests {
         let bars =
             [bar("F = a < b", 12.0, false, true), bar("F = c", 24.0, true, false), bar("F = d", 30.0, false, false)];
         let svg = svg("p & q", "of this test", &bars);
-        // The background, three bars, the legend's squares.
+        // The background, three bars, and three squares of the legend.
         assert_eq!(svg.matches("<rect").count(), 7, "{svg}");
         for text in ["p &amp; q", "F = a &lt; b", "12.00 ms", "30.00 ms", "</svg>"] {
             assert!(svg.contains(text), "no {text} in {svg}");
         }
-        // Bars are as long as times are, and nothing is outside.
+        // The lengths of bars are proportional to the times, and nothing is outside of the picture.
         let width = |color: &str| -> f64 {
             let line = svg.lines().find(|l| l.contains(color)).unwrap();
             line.split("width=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap()

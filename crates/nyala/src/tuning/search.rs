@@ -1,82 +1,87 @@
-//! The search for the fastest variant of a program. It knows no programs and no clock: a [`Machine`] compiles and runs, so that
-//! tests give it one whose times are known.
+//! Searches for the fastest variant of a program. A [`Machine`] compiles and runs the variants, so that tests can use
+//! one whose times are known; the search itself knows no programs and no clock.
 //!
-//! 1. **Explore**, until all is tried or `EXPLORING` of the time is over: coordinate descent from the values as written (all values of
-//!    one static are tried, the best one is kept, then those of the next static, until none gets better), then from variants drawn
-//!    by chance among those not tried. A grid that fits into the time is so tried as a whole. Each variant runs once, or thrice
-//!    when that is short, not long after the program as written: what counts is the ratio of the two.
-//! 2. **Refine**: the best `LEADERS` and the program as written in turns, so that other work on the machine meets all alike. After every
-//!    `ROUNDS_OF_STAGE` rounds those go that are clearly slower than the best (successive halving, but by what the noise allows).
-//! 3. **Choose** the least median of the ratios, unless another variant lies within its interval (or two hundredths above it), that changes
-//!    fewer values: the program as written, which changes none, has to be beaten clearly. What differs from the chosen one by one value
-//!    that is as written is refined too, and chosen anew, until no value is left that does not matter.
+//! 1. **Explore**, until all variants are tried or `EXPLORING` of the time is over: coordinate descent from the values
+//!    as written (it tries all values of one static and keeps the best one, then those of the next static, until
+//!    nothing improves), then from random variants that were not tried. If the time suffices, the whole grid is tried.
+//!    Each variant runs once, or three times if it is short, soon after the program as written; its score is the ratio
+//!    of the two times.
+//! 2. **Refine**: the best `LEADERS` and the program as written run in turns, so that other load on the machine affects
+//!    all of them alike. After every `ROUNDS_OF_STAGE` rounds, variants that are clearly slower than the best one are
+//!    dropped (successive halving, except that the noise decides how many).
+//! 3. **Choose** the variant with the least median of the ratios, unless another one that changes fewer values lies
+//!    within its interval (or two hundredths above it). So the program as written, which changes none, must be beaten
+//!    clearly. Then variants in which one more value is as written are refined too, and the choice is made again, until
+//!    every changed value matters.
 
 use std::collections::HashSet;
 
-/// Of each static, which of its values; 0 is the one written.
+/// A variant: for each static, the index of its value; 0 is the value as written.
 pub type Variant = Vec<usize>;
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Run {
-    /// What it took.
+    /// The time that it took.
     Seconds(f64),
-    /// Why the variant is left out.
+    /// The run failed, and the variant is left out for this reason.
     Failed(String),
-    /// Nobody wants to wait any longer, or the user has stopped the search; of the variant that says nothing.
+    /// The time is over, or the user has stopped the search. This says nothing about the variant.
     Stopped,
 }
 
-/// What compiles and measures variants.
+/// Compiles and measures variants.
 pub trait Machine {
-    /// Makes programs of variants; of each, why that is not possible.
+    /// Compiles variants. Returns, for each, the reason why that failed, if it did.
     fn compile(&mut self, variants: &[Variant]) -> Vec<Option<String>>;
-    /// Runs one that was compiled.
+    /// Runs a variant that was compiled.
     fn run(&mut self, variant: &Variant) -> Run;
-    /// It is not needed any more.
+    /// Discards a compiled variant that is no longer needed.
     fn discard(&mut self, variant: &Variant);
-    /// So much of the time is over; 1 or more: all of it.
+    /// The fraction of the time that is over; 1 or more if all of it is.
     fn spent(&self) -> f64;
-    /// As many variants are compiled at a time as is good.
+    /// The number of variants that should be compiled at a time.
     fn batch(&self) -> usize;
-    /// So many variants were tried, of how many; the best has this ratio to the program as written.
+    /// Shows the progress: `tried` of `total` variants were tried, and `best` is the best ratio to the program as
+    /// written.
     fn progress(&mut self, tried: usize, total: u64, best: f64);
 }
 
 const EXPLORING: f64 = 0.6;
-/// Runs that take less are repeated while exploring.
+/// Runs that take fewer seconds are repeated while exploring.
 const SHORT: f64 = 0.1;
 const LEADERS: usize = 8;
-/// Those that take this many times as long as the best, and that much more seconds, are not looked at again.
+/// Variants are dropped if they take this many times as long as the best one, and this many seconds more.
 const HOPELESS: (f64, f64) = (1.5, 0.01);
 const ROUNDS_OF_STAGE: usize = 5;
 const STAGES: usize = 4;
-/// What is not faster by this part is not faster.
+/// A variant must be faster by this fraction to count as faster.
 const SAME: f64 = 0.02;
-/// Of larger grids not every variant not tried can be looked for.
+/// In larger grids, the search does not enumerate the variants that were not tried.
 const ENUMERABLE: u64 = 1 << 20;
 
 /// A variant that was tried.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// Values of the statics.
+    /// The values of the statics.
     pub variant: Variant,
-    /// Why it is left out.
+    /// The reason why it is left out, if it is.
     pub rejected: Option<String>,
-    /// Seconds, and the ratio to the program as written at about the same time.
+    /// Seconds of runs while exploring, with the ratios to the program as written at about the same time.
     explored: Vec<(f64, f64)>,
-    /// The same in rounds, in turns with the other leaders.
+    /// Seconds and ratios of runs in rounds, in turns with the other leaders.
     refined: Vec<(f64, f64)>,
 }
 
-/// A median, and where the true one lies with about 99 % (of few values: the least and the greatest).
+/// A median, and an interval that contains the true one with a probability of about 99 %. For few values, the interval
+/// is from the least to the greatest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Seconds.
+    /// The median in seconds.
     pub median: f64,
-    /// Seconds, at least.
+    /// The lower end of the interval in seconds.
     pub low: f64,
-    /// Seconds, at most.
+    /// The upper end of the interval in seconds.
     pub high: f64,
 }
 
@@ -87,21 +92,21 @@ impl Trial {
     }
 
     fn samples(&self) -> &[(f64, f64)] {
-        // What was explored were few runs, and the best of many were lucky too.
+        // Exploration has few runs, and the best of many variants were lucky too.
         if self.is_refined() { &self.refined } else { &self.explored }
     }
 
-    /// How often it was measured.
+    /// The number of measured runs.
     pub fn runs(&self) -> usize {
         self.samples().len()
     }
 
-    /// What it took; `None` if it was not measured.
+    /// The time of the variant, or `None` if it was not measured.
     pub fn seconds(&self) -> Option<Estimate> {
         estimate(self.samples().iter().map(|s| s.0).collect())
     }
 
-    /// To the program as written.
+    /// The ratio to the time of the program as written, or `None` if it was not measured.
     pub fn ratio(&self) -> Option<Estimate> {
         estimate(self.samples().iter().map(|s| s.1).collect())
     }
@@ -111,7 +116,8 @@ impl Trial {
         changes(&self.variant) == 0
     }
 
-    /// What decides: the median of the rounds, before those the least of the few runs.
+    /// The score by which variants are compared: the median ratio of the rounds, or before these the least ratio of the
+    /// few runs.
     pub fn score(&self) -> f64 {
         let ratios = self.samples().iter().map(|s| s.1);
         match (&self.rejected, self.is_refined()) {
@@ -132,29 +138,29 @@ fn estimate(mut values: Vec<f64>) -> Option<Estimate> {
     if n == 0 {
         return None;
     }
-    // Ranks of the binomial distribution's middle, as the normal one has them.
+    // Ranks of an interval around the median of a binomial distribution, approximated by a normal one.
     let below = ((n as f64 / 2.0 - 1.29 * (n as f64).sqrt()).floor().max(0.0)) as usize;
     let (low, high) = (values[below], values[n - 1 - below]);
-    // Two or three runs do not show how far apart runs are.
+    // Two or three runs do not show how much the times vary.
     let margin = if n < ROUNDS_OF_STAGE { 0.1 } else { 0.0 };
     let median = (values[(n - 1) / 2] + values[n / 2]) / 2.0;
     Some(Estimate { median, low: low * (1.0 - margin), high: high * (1.0 + margin) })
 }
 
-/// What a search found.
+/// The result of a search.
 pub struct Found {
-    /// In the order in which they were tried; the first is the program as written.
+    /// The variants in the order in which they were tried; the first is the program as written.
     pub trials: Vec<Trial>,
-    /// The one to use.
+    /// The index of the chosen variant.
     pub chosen: usize,
-    /// How many variants there are.
+    /// The number of all variants.
     pub total: u64,
 }
 
-/// Finds the fastest of the variants, of which there are `counts` in each direction.
+/// Finds the fastest variant. `counts` are the numbers of values of the statics.
 ///
 /// # Errors
-/// The program as written cannot be measured: why; nothing if the search was stopped before.
+/// The program as written cannot be measured, with the reason; `None` if the search was stopped before.
 pub fn search(counts: &[usize], seed: u64, machine: &mut impl Machine) -> Result<Found, Option<String>> {
     let total = counts.iter().fold(1u64, |n, &c| n.saturating_mul(c as u64));
     let mut search =
@@ -182,13 +188,14 @@ struct Search<'a, M> {
     machine: &'a mut M,
     trials: Vec<Trial>,
     tried: HashSet<Variant>,
-    /// Of the trials, the best so far, the program as written not among them. The others' programs are given away.
+    /// The indices of the best trials so far, without the program as written. The programs of other trials are
+    /// discarded.
     leaders: Vec<usize>,
     random: u64,
 }
 
 impl<M: Machine> Search<'_, M> {
-    /// The program as written: twice, so that the machine can compare its outputs.
+    /// Runs the program as written twice, so that the machine can compare its outputs.
     fn start(&mut self) -> Result<(), Option<String>> {
         let default = vec![0; self.counts.len()];
         if let Some(Some(why)) = self.machine.compile(std::slice::from_ref(&default)).into_iter().next() {
@@ -242,7 +249,7 @@ impl<M: Machine> Search<'_, M> {
         }
     }
 
-    /// Tries those that were not tried yet, as far as there is time.
+    /// Tries the variants that were not tried yet, as far as there is time.
     fn try_all(&mut self, variants: &[Variant]) {
         let new: Vec<Variant> = variants.iter().filter(|v| !self.tried.contains(*v)).cloned().collect();
         for batch in new.chunks(self.machine.batch().max(1)) {
@@ -250,7 +257,8 @@ impl<M: Machine> Search<'_, M> {
                 return;
             }
             let faults = self.machine.compile(batch);
-            // Of this moment, in which the others run as well. The least: what disturbs a run makes it longer.
+            // The time of the program as written, at about the time when the variants run. The least one counts,
+            // because disturbances only make runs longer.
             let (base, _) = self.some_runs(&vec![0; self.counts.len()]);
             let Some(base) = base.into_iter().min_by(f64::total_cmp) else { return };
             self.trials[0].explored.push((base, 1.0));
@@ -260,7 +268,7 @@ impl<M: Machine> Search<'_, M> {
                 let rejected = rejected.or(failed);
                 let trial = Trial { variant: variant.clone(), rejected, explored, refined: Vec::new() };
                 if trial.rejected.is_none() && trial.explored.is_empty() {
-                    // Stopped.
+                    // The search was stopped.
                     return;
                 }
                 self.tried.insert(variant.clone());
@@ -272,7 +280,7 @@ impl<M: Machine> Search<'_, M> {
         }
     }
 
-    /// The times of one run, or of three short ones; why a run failed.
+    /// The times of one run, or of three short ones, and the reason why a run failed.
     fn some_runs(&mut self, variant: &Variant) -> (Vec<f64>, Option<String>) {
         let mut times = Vec::new();
         while times.len() < 3 && times.last().is_none_or(|t| *t < SHORT) {
@@ -285,7 +293,7 @@ impl<M: Machine> Search<'_, M> {
         (times, None)
     }
 
-    /// Puts a new trial among the leaders, if it is one.
+    /// Adds a new trial to the leaders, if it is good enough.
     fn lead(&mut self, trial: usize) {
         self.leaders.push(trial);
         let trials = &self.trials;
@@ -297,12 +305,12 @@ impl<M: Machine> Search<'_, M> {
         }
     }
 
-    /// A variant not tried, by chance.
+    /// A random variant that was not tried yet, if one is found.
     fn draw(&mut self) -> Option<Variant> {
         let tries = if self.total <= ENUMERABLE { self.total } else { 1000 };
         let first = self.next_random() % self.total;
         for i in 0..tries {
-            // From a place on in order, or anywhere.
+            // Searches small grids from a random place on; in large ones, draws at random.
             let place =
                 if self.total <= ENUMERABLE { (first + i) % self.total } else { self.next_random() % self.total };
             let mut rest = place;
@@ -319,7 +327,7 @@ impl<M: Machine> Search<'_, M> {
         None
     }
 
-    /// SplitMix64.
+    /// The next random number, by SplitMix64.
     fn next_random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.random;
@@ -328,8 +336,8 @@ impl<M: Machine> Search<'_, M> {
         x ^ (x >> 31)
     }
 
-    /// Compiles again what differs from a variant by one value that is as written, and was only explored: perhaps that value does
-    /// not matter.
+    /// Compiles the explored variants again that differ from `than` in one value, which is as written. Perhaps that
+    /// value does not matter. Returns their trials.
     fn simpler(&mut self, than: usize) -> Vec<usize> {
         let mut simpler: Vec<usize> = Vec::new();
         for coordinate in 0..self.counts.len() {
@@ -347,14 +355,14 @@ impl<M: Machine> Search<'_, M> {
         simpler.into_iter().zip(faults).filter(|(_, fault)| fault.is_none()).map(|(t, _)| t).collect()
     }
 
-    /// Whether a variant may turn out to be as fast as another, the best.
+    /// Whether a trial may turn out to be as fast as `best`.
     fn may_be_as_fast(&self, trial: usize, best: usize) -> bool {
         let seconds = |t: usize| self.trials[t].explored.iter().map(|s| s.0).fold(f64::INFINITY, f64::min);
         let ratio = self.trials[best].score().min(1.0);
         self.trials[trial].score() <= ratio * HOPELESS.0 || seconds(trial) <= seconds(best) + HOPELESS.1
     }
 
-    /// Measures some, the best first, in turns with the program as written.
+    /// Measures the trials of `order`, the best first, in turns with the program as written.
     fn refine(&mut self, mut order: Vec<usize>) {
         order.sort_by(|&a, &b| self.trials[a].score().total_cmp(&self.trials[b].score()));
         for _ in 0..STAGES {
@@ -362,7 +370,7 @@ impl<M: Machine> Search<'_, M> {
                 return;
             }
             for _ in 0..ROUNDS_OF_STAGE {
-                // The program as written is part of each round, and whole rounds only count.
+                // The program as written is a part of each round, and only complete rounds count.
                 let all: Vec<usize> = std::iter::once(0).chain(order.iter().copied()).collect();
                 let mut times = vec![None; self.trials.len()];
                 let turn = self.trials[0].refined.len();
@@ -396,7 +404,7 @@ impl<M: Machine> Search<'_, M> {
     }
 
     fn choose(&self) -> usize {
-        // Who was not refined, of some that were, had no chance.
+        // If some trials were refined, the others had no chance.
         let refined = self.trials[0].is_refined();
         let candidate = |t: &usize| !refined || *t == 0 || self.trials[*t].is_refined();
         let score = |t: &usize| self.trials[*t].score();
@@ -413,7 +421,7 @@ impl<M: Machine> Search<'_, M> {
 mod tests {
     use super::*;
 
-    /// A machine whose times are a function, with noise of some percent, and whose clock is what it has done.
+    /// A machine whose times are given by a function, with some percent of noise. Its clock is the sum of these times.
     struct Model<F> {
         time: F,
         clock: f64,
@@ -465,7 +473,7 @@ mod tests {
 
     #[test]
     fn a_small_grid_is_tried_as_a_whole() {
-        // The best is no neighbor of anything good.
+        // The best variant has no good neighbors.
         let time = |v: &[usize]| Run::Seconds(if *v == [3, 2] { 0.2 } else { 1.0 + (v[0] + v[1]) as f64 });
         let (found, ran) = run(&[5, 4], 1000.0, 0.02, time);
         assert_eq!((found.trials.len(), ran, found.total), (20, 20, 20));
@@ -490,14 +498,14 @@ mod tests {
     fn noise_does_not_beat_the_program_as_written() {
         let (found, _) = run(&[10, 3], 500.0, 0.2, |_| Run::Seconds(0.5));
         assert_eq!(found.chosen, 0);
-        // Nor does it make more changes than are needed.
+        // It makes no more changes than needed.
         let (found, _) = run(&[4, 3], 500.0, 0.05, |v| Run::Seconds(if v[0] == 2 { 0.3 } else { 0.5 }));
         assert_eq!(found.trials[found.chosen].variant, [2, 0]);
     }
 
     #[test]
     fn values_that_do_not_matter_stay_as_written() {
-        // Those as written are the last of many when all are tried, by a trifle that no noise hides.
+        // The values as written are the slowest by a trifle, which no noise hides.
         let trifle = |v: &[usize]| v[1..].iter().filter(|v| **v == 0).count() as f64 * 1e-6;
         let time = |v: &[usize]| Run::Seconds(if v[0] == 1 { 0.3 } else { 0.5 } + trifle(v));
         let (found, _) = run(&[2, 30, 6], 1e4, 0.0, time);

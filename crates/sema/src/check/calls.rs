@@ -39,11 +39,12 @@ impl<'a> Checker<'a, '_> {
         {
             self.warn_known(*arg, span);
         }
-        if self.in_filter && self.p.call_kind.get(&g) == Some(&CallKind::Call) && !self.is_allowed_in_filter(callee) {
+        if self.ctx.in_filter && self.p.call_kind.get(&g) == Some(&CallKind::Call) && !self.is_allowed_in_filter(callee)
+        {
             self.limitation(
                 span,
                 "calls of such functions in filters",
-                "call functions of the program that compute with numbers",
+                "call only functions of the program that compute with numbers",
             );
             self.p.types.unify(result, TypeTable::ERROR);
             return TypeTable::ERROR;
@@ -137,7 +138,7 @@ impl<'a> Checker<'a, '_> {
                         if index.lit.is_none() {
                             self.indexed(e);
                         }
-                        self.finals.push(Final::Operand { op: "an index", want: Want::Integer, ty, span });
+                        self.unit.check_later(Final::Operand { op: "an index", want: Want::Integer, ty, span });
                         elem
                     }
                     _ => self.wrong_count(span, args.len(), "one index", target),
@@ -178,7 +179,7 @@ impl<'a> Checker<'a, '_> {
             }
         };
         // At the end of a body `!` fits any type, even if the type turns out to be `!` only now.
-        if self.p.types.is_never(ty) && self.p.types.as_var(result).is_none() && self.ends.contains(&e) {
+        if self.p.types.is_never(ty) && self.p.types.as_var(result).is_none() && self.unit.ends.contains(&e) {
             return;
         }
         self.unify(span, ty, result, NO_WHY);
@@ -189,7 +190,7 @@ impl<'a> Checker<'a, '_> {
     fn indexed(&mut self, e: GlobalExpr) {
         let (module, local) = self.locate(e);
         if let ExprKind::Call { callee, .. } = &self.p.modules[module][local].kind {
-            self.finals.push(Final::IndexAddress { module, e: *callee });
+            self.unit.check_later(Final::IndexAddress { module, e: *callee });
         }
     }
 
@@ -316,17 +317,15 @@ impl<'a> Checker<'a, '_> {
 
     /// Starts the body of a function. Returns the context to restore.
     fn enter(&mut self, function: Option<FnId>) -> Context {
-        self.n_owners += 1;
-        self.owner_parents.insert(self.n_owners, self.ctx.owner);
         let function = function.or(self.ctx.function);
-        self.function_of.push(function);
-        let new = Context { owner: self.n_owners, current_loop: None, function };
-        self.scopes.push(FxHashMap::default());
+        let owner = self.bodies.add(function, self.ctx.owner);
+        let new = Context { owner, current_loop: None, function, ..self.ctx };
+        self.scopes.open();
         std::mem::replace(&mut self.ctx, new)
     }
 
     fn leave(&mut self, old: Context) {
-        self.scopes.pop();
+        self.scopes.close();
         self.ctx = old;
     }
 
@@ -336,20 +335,17 @@ impl<'a> Checker<'a, '_> {
         let (generics, n_outer, owner, ns, top_level) =
             (info.generics.clone(), info.n_outer, info.owner, info.ns, info.top_level);
         let Some(body) = f.body else { return };
-        let old_ns = std::mem::replace(&mut self.ns, ns);
+        let old_ns = std::mem::replace(&mut self.at.ns, ns);
         let is_method = owner != FnOwner::None;
         let old_generics = self.enter_generics(&generics, if top_level || is_method { 0 } else { n_outer });
-        if let FnOwner::Impl(id) = owner
-            && let Some(scope) = self.scopes.last_mut()
-        {
-            scope.insert("Self", Entity::Type(self.p.impls[id.0 as usize].ty));
+        if let FnOwner::Impl(id) = owner {
+            self.scopes.insert("Self", Entity::Type(self.p.impls[id.0 as usize].ty));
         }
         let old = self.enter(Some(id));
-        let old_floor = self.method_floor;
         if is_method {
-            self.method_floor = Some(self.ctx.owner);
+            self.ctx.method_floor = Some(self.ctx.owner);
         }
-        self.fn_owners.insert(id, self.ctx.owner);
+        self.bodies.note_fn(id, self.ctx.owner);
         self.bind_params(&f.params, &tys);
         if !never {
             let cont = self.p.types.cont(result);
@@ -366,9 +362,8 @@ impl<'a> Checker<'a, '_> {
         let return_local = self.p.fns[id.0 as usize].return_local;
         self.body(body, result, never, tys.last().copied(), return_local, why);
         self.leave(old);
-        self.method_floor = old_floor;
         self.leave_generics(old_generics);
-        self.ns = old_ns;
+        self.at.ns = old_ns;
         self.solve();
     }
 
@@ -416,7 +411,7 @@ impl<'a> Checker<'a, '_> {
                 ExprKind::If { arms, otherwise } => work.extend(arms.iter().map(|a| a.1).chain(*otherwise)),
                 ExprKind::Match { arms, .. } => work.extend(arms.iter().map(|a| a.body)),
                 ExprKind::Call { .. } => {
-                    self.ends.insert(self.g(e));
+                    self.unit.ends.insert(self.g(e));
                 }
                 _ => {}
             }
@@ -424,7 +419,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     pub(super) fn lambda(&mut self, e: ExprId, lambda: &'a Lambda, expected: Option<Ty>) -> Ty {
-        if self.in_filter {
+        if self.ctx.in_filter {
             self.limitation(self.ast()[e].span, "lambdas in filters", "write the condition itself");
             return TypeTable::ERROR;
         }
@@ -484,17 +479,17 @@ impl<'a> Checker<'a, '_> {
             }
         }
         let mut tys = Vec::with_capacity(n);
-        let outer_params = std::mem::take(&mut self.params_so_far);
+        let outer_params = std::mem::take(&mut self.signature.params);
         for (i, param) in lambda.params.iter().enumerate() {
             let stated = self.pattern_ty(&param.pattern);
-            self.params_so_far.push((&param.pattern, stated));
+            self.signature.params.push((&param.pattern, stated));
             if let Some(&hint) = hints.get(i)
                 && !self.p.types.unify(stated, hint)
             {
                 // A subtype suffices, which the check of the whole type decides.
                 self.p.types.shallow(stated);
             }
-            self.finals.push(Final::Value { ty: stated, span: param.span });
+            self.unit.check_later(Final::Value { ty: stated, span: param.span });
             tys.push(stated);
         }
         let result = match lambda.result {
@@ -502,7 +497,7 @@ impl<'a> Checker<'a, '_> {
             _ if never => TypeTable::NEVER,
             _ => result_hint.unwrap_or_else(|| self.var()),
         };
-        self.params_so_far = outer_params;
+        self.signature.params = outer_params;
         let why = match lambda.result {
             Ret::Type(ty) => Why(Some((self.ast()[ty].span, "because of the result type"))),
             Ret::Never(span) => Why(Some((span, "because of the result type"))),
@@ -510,7 +505,7 @@ impl<'a> Checker<'a, '_> {
         };
         let old = self.enter(None);
         let g = self.g(e);
-        self.lambda_owners.insert(g, self.ctx.owner);
+        self.bodies.note_lambda(g, self.ctx.owner);
         self.bind_params(&lambda.params, &tys);
         let span = self.ast()[e].span;
         let return_local = (!never).then(|| {

@@ -7,17 +7,17 @@ use nyala_syntax::ast::{ExprKind, ItemKind, Ret, TypeParam};
 impl<'a> Checker<'a, '_> {
     /// Declares the items of all files, then determines their types.
     pub(super) fn collect_all(&mut self) {
-        self.make_namespaces();
+        self.bounds.collecting = true;
         for module in 0..self.p.modules.len() {
-            (self.module, self.ns) = (module, self.module_ns[module]);
+            self.at = At { module, ns: self.namespaces.of_file(module) };
             self.declare_items(self.p.modules[module].items.iter(), true);
         }
         self.check_uses();
         for module in 0..self.p.modules.len() {
-            (self.module, self.ns) = (module, self.module_ns[module]);
+            self.at = At { module, ns: self.namespaces.of_file(module) };
             self.define_items(self.p.modules[module].items.iter(), true);
         }
-        self.collecting = false;
+        self.bounds.collecting = false;
         self.finish_impls(0, 0);
         self.check_recursive_types(0, 0);
         self.check_deferred();
@@ -28,27 +28,24 @@ impl<'a> Checker<'a, '_> {
             return;
         }
         self.p.declared.insert((name.span.file, name.span.lo), entity);
-        let old = match self.scopes.last_mut() {
-            Some(scope) if !top_level => scope.insert(&name.text, entity).filter(|e| !matches!(e, Entity::Local(_))),
-            _ => {
-                let names = &mut self.namespaces[self.ns.0 as usize].names;
-                names.insert(&name.text, names::Named { entity, private }).map(|n| n.entity)
-            }
-        };
-        if let Some(old) = old {
+        let old = self.give_meaning(name, entity, private, top_level);
+        // A variable may hide another name of its block.
+        let is_free = |old: &Entity| !top_level && matches!(old, Entity::Local(_));
+        if let Some(old) = old.filter(|old| !is_free(old)) {
             // Uses refer to the first declaration.
-            match self.scopes.last_mut() {
-                Some(scope) if !top_level => {
-                    scope.insert(&name.text, old);
-                }
-                _ => {
-                    let names = &mut self.namespaces[self.ns.0 as usize].names;
-                    names.insert(&name.text, names::Named { entity: old, private });
-                }
-            }
+            self.give_meaning(name, old, private, top_level);
             let old_span = self.entity_span(old);
             self.report(duplicate_name::item(name.span, &short(&name.text), old_span));
         }
+    }
+
+    /// Declares a name in the innermost scope, or in the module. Returns its meaning there so far.
+    fn give_meaning(&mut self, name: &'a Name, entity: Entity, private: bool, top_level: bool) -> Option<Entity> {
+        if !top_level && !self.scopes.is_empty() {
+            return self.scopes.insert(&name.text, entity);
+        }
+        let names = &mut self.namespaces[self.at.ns].names;
+        names.insert(&name.text, namespaces::Named { entity, private }).map(|n| n.entity)
     }
 
     fn entity_span(&mut self, entity: Entity) -> Option<Span> {
@@ -64,7 +61,7 @@ impl<'a> Checker<'a, '_> {
             Entity::Struct(id) => self.p.structs[id.0 as usize].ast.name.span,
             Entity::Enum(id) => self.p.enums[id.0 as usize].ast.name.span,
             Entity::Option(id, i) => self.p.enums[id.0 as usize].ast.options[i as usize].name.span,
-            Entity::Alias(id) => self.aliases[id.0 as usize].ast.name.span,
+            Entity::Alias(id) => self.aliases.all[id.0 as usize].ast.name.span,
             Entity::Trait(id) => self.p.traits[id.0 as usize].ast.name.span,
         })
     }
@@ -81,7 +78,7 @@ impl<'a> Checker<'a, '_> {
                 ItemKind::Extern(block) => self.declare_extern(block, private, top_level),
                 ItemKind::Static(s) => {
                     let id = StaticId(self.p.statics.len() as u32);
-                    let (module, ns, generic) = (self.module, self.ns, !self.generics.is_empty());
+                    let (module, ns, generic) = (self.at.module, self.at.ns, !self.signature.generics.is_empty());
                     self.p.statics.push(StaticInfo {
                         ast: s,
                         module,
@@ -97,8 +94,8 @@ impl<'a> Checker<'a, '_> {
                     let generics = self.declare_generics(&s.type_params, None);
                     self.p.structs.push(StructInfo {
                         ast: s,
-                        ns: self.ns,
-                        n_outer: self.generics.len(),
+                        ns: self.at.ns,
+                        n_outer: self.signature.generics.len(),
                         generics,
                         fields: Vec::new(),
                         index: FxHashMap::default(),
@@ -115,19 +112,19 @@ impl<'a> Checker<'a, '_> {
                             self.report(duplicate_name::option(name.span, &short(&name.text), first));
                         }
                     }
-                    let n_outer = self.generics.len();
+                    let n_outer = self.signature.generics.len();
                     self.p.enums.push(EnumInfo { ast: e, generics, n_outer, options: Vec::new(), index });
                     self.declare(&e.name, Entity::Enum(id), private, top_level);
                 }
                 ItemKind::Alias(a) => {
-                    let id = AliasId(self.aliases.len() as u32);
+                    let id = AliasId(self.aliases.all.len() as u32);
                     let generics = self.declare_generics(&a.type_params, None);
-                    self.aliases.push(Alias {
+                    self.aliases.all.push(Alias {
                         ast: a,
-                        module: self.module,
-                        ns: self.ns,
+                        module: self.at.module,
+                        ns: self.at.ns,
                         top_level,
-                        n_outer: self.generics.len(),
+                        n_outer: self.signature.generics.len(),
                         generics,
                         state: AliasState::Fresh,
                     });
@@ -146,17 +143,17 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn declare_mod(&mut self, m: &'a ast::Mod, private: bool, top_level: bool) {
-        let known = self.file_modules.get(&(self.ns, &*m.name.text)).copied().filter(|_| top_level);
+        let known = self.namespaces.file(self.at.ns, &m.name.text).filter(|_| top_level);
         let Some(items) = &m.items else {
             // Its file's items are entered with the file.
             return self.declare(&m.name, known.map_or(Entity::Error, Entity::Module), private, top_level);
         };
         // Modules inside of it may be files.
-        let inner = known.unwrap_or_else(|| self.new_namespace(self.ns));
+        let inner = known.unwrap_or_else(|| self.namespaces.add(Some(self.at.ns)));
         self.declare(&m.name, Entity::Module(inner), private, top_level);
-        let old = std::mem::replace(&mut self.ns, inner);
+        let old = std::mem::replace(&mut self.at.ns, inner);
         self.declare_items(items.iter(), true);
-        self.ns = old;
+        self.at.ns = old;
     }
 
     fn declare_extern(&mut self, block: &'a ast::ExternBlock, private: bool, top_level: bool) {
@@ -190,12 +187,12 @@ impl<'a> Checker<'a, '_> {
     /// The type parameters that an item's types may mention: those of enclosing items, `Self` of a trait, and its own.
     pub(super) fn declare_generics(&mut self, own: &'a [TypeParam], receiver: Option<Span>) -> Arc<[ParamId]> {
         if own.is_empty() && receiver.is_none() {
-            return self.generics.clone();
+            return self.signature.generics.clone();
         }
-        let mut all = self.generics.to_vec();
+        let mut all = self.signature.generics.to_vec();
         if let Some(span) = receiver {
             let id = self.new_type_param("Self", span);
-            self.param_names.insert(id, "Self");
+            self.signature.names.insert(id, "Self");
             all.push(id);
         }
         let mut names: FxHashMap<&str, Span> = FxHashMap::default();
@@ -205,7 +202,7 @@ impl<'a> Checker<'a, '_> {
                 self.report(duplicate_name::parameter(span, &short(name), first));
             }
             let id = self.new_type_param(name, span);
-            self.param_names.insert(id, name);
+            self.signature.names.insert(id, name);
             all.push(id);
         }
         all.into()
@@ -213,25 +210,19 @@ impl<'a> Checker<'a, '_> {
 
     /// Opens a scope with these type parameters. Items declared in it have them as enclosing ones.
     pub(super) fn enter_generics(&mut self, generics: &Arc<[ParamId]>, from: usize) -> Arc<[ParamId]> {
-        let mut scope = FxHashMap::default();
+        self.scopes.open();
         for &id in &generics[from..] {
             let ty = self.p.types.mk(Kind::Param(id));
-            if let Some(name) = self.param_name(id) {
-                scope.insert(name, Entity::Type(ty));
+            if let Some(name) = self.signature.names.get(&id) {
+                self.scopes.insert(name, Entity::Type(ty));
             }
         }
-        self.scopes.push(scope);
-        std::mem::replace(&mut self.generics, generics.clone())
+        std::mem::replace(&mut self.signature.generics, generics.clone())
     }
 
     pub(super) fn leave_generics(&mut self, old: Arc<[ParamId]>) {
-        self.scopes.pop();
-        self.generics = old;
-    }
-
-    /// The name of a type parameter in the source.
-    fn param_name(&self, id: ParamId) -> Option<&'a str> {
-        self.param_names.get(&id).copied()
+        self.scopes.close();
+        self.signature.generics = old;
     }
 
     /// Sets the bounds of an item's own type parameters, which begin at index `first` of `generics`.
@@ -255,7 +246,7 @@ impl<'a> Checker<'a, '_> {
         if let Some(fault) = fault.filter(|_| !intrinsic) {
             self.sink.push(fault);
         }
-        let n_outer = self.generics.len();
+        let n_outer = self.signature.generics.len();
         let generics = self.declare_generics(&f.type_params, None);
         if let (Some(first), false) = (f.type_params.first(), intrinsic)
             && (symbol.is_some() || matches!(kind, FnKind::Foreign(_)))
@@ -265,7 +256,7 @@ impl<'a> Checker<'a, '_> {
         }
         self.p.fns.push(FnInfo {
             ast: f,
-            module: self.module,
+            module: self.at.module,
             kind,
             ty: TypeTable::ERROR,
             param_tys: Vec::new(),
@@ -273,14 +264,11 @@ impl<'a> Checker<'a, '_> {
             never: false,
             return_local: None,
             top_level,
-            ns: self.ns,
+            ns: self.at.ns,
             generics,
             n_outer,
             owner,
         });
-        if let (false, Some(parent)) = (top_level, self.ctx.function) {
-            self.parents.insert(id, parent);
-        }
         self.p.declared.insert((f.name.span.file, f.name.span.lo), Entity::Fn(id));
         id
     }
@@ -316,9 +304,9 @@ impl<'a> Checker<'a, '_> {
                 ItemKind::Impl(i) => self.define_impl(i),
                 ItemKind::Mod(m) => {
                     if let (Some(items), Some(Entity::Module(ns))) = (&m.items, self.p.declared_at(m.name.span)) {
-                        let old = std::mem::replace(&mut self.ns, ns);
+                        let old = std::mem::replace(&mut self.at.ns, ns);
                         self.define_items(items.iter(), true);
-                        self.ns = old;
+                        self.at.ns = old;
                     }
                 }
                 ItemKind::Use(_) => {}
@@ -496,14 +484,14 @@ impl<'a> Checker<'a, '_> {
         let old = self.enter_generics(&generics, n_outer);
         self.define_bounds(&f.type_params, &generics, n_outer);
         let mut params = Vec::with_capacity(f.params.len());
-        let outer_params = std::mem::take(&mut self.params_so_far);
+        let outer_params = std::mem::take(&mut self.signature.params);
         for param in &f.params {
             let ty = match param.pattern.ty {
                 Some(_) if f.body.is_some() && self.lacks_type(param, id) => TypeTable::ERROR,
                 Some(ty) => self.value_ty(ty),
                 None => TypeTable::ERROR,
             };
-            self.params_so_far.push((&param.pattern, ty));
+            self.signature.params.push((&param.pattern, ty));
             params.push(ty);
         }
         let (result, never) = match f.result {
@@ -512,7 +500,7 @@ impl<'a> Checker<'a, '_> {
             Ret::Absent if f.body.is_some() => (self.var(), false),
             Ret::Absent => (TypeTable::UNIT, false),
         };
-        self.params_so_far = outer_params;
+        self.signature.params = outer_params;
         self.leave_generics(old);
         if let FnKind::Intrinsic(intrinsic) = &self.p.fns[id.0 as usize].kind
             && let intrinsic = intrinsic.clone()
@@ -590,7 +578,7 @@ impl<'a> Checker<'a, '_> {
             return false;
         }
         self.report(unknown_name::parameter(name.span, &short(&name.text)));
-        self.reported_names.insert((Some(function), &name.text));
+        self.unknown.reported.insert((Some(function), &name.text));
         true
     }
 
@@ -649,10 +637,9 @@ impl<'a> Checker<'a, '_> {
                 if ast.mutable {
                     return None;
                 }
-                let old = (self.module, self.ns);
-                (self.module, self.ns) = (module, ns);
+                let old = std::mem::replace(&mut self.at, At { module, ns });
                 let value = ast.init.and_then(|init| self.const_int(init, depth + 1));
-                (self.module, self.ns) = old;
+                self.at = old;
                 value
             }
             _ => None,

@@ -126,7 +126,7 @@ impl<'a> Checker<'a, '_> {
             ExprKind::IncDec { place, .. } => {
                 let ty = self.operand(*place, None);
                 self.p.types.make_number(ty);
-                self.finals.push(Final::Operand { op: "++", want: Want::Number, ty, span });
+                self.unit.check_later(Final::Operand { op: "++", want: Want::Number, ty, span });
                 self.assignable(*place, span);
                 // It has no value where none is expected: `if c { i++ }`.
                 if expected == Some(TypeTable::UNIT) { TypeTable::UNIT } else { ty }
@@ -165,7 +165,7 @@ impl<'a> Checker<'a, '_> {
                 self.same_nominal(from, to);
                 let g = self.g(e);
                 self.p.cast_to.insert(g, to);
-                self.finals.push(Final::Cast { from, to, span });
+                self.unit.check_later(Final::Cast { from, to, span });
                 to
             }
             ExprKind::Call { callee, args } => self.call(e, *callee, args, expected),
@@ -214,7 +214,7 @@ impl<'a> Checker<'a, '_> {
             Some(suffix) => self.suffix_ty(suffix, span),
             None => hinted.unwrap_or_else(|| self.p.types.var(Class::Int)),
         };
-        self.finals.push(Final::Literal { value, negative, ty, span });
+        self.unit.check_later(Final::Literal { value, negative, ty, span });
         ty
     }
 
@@ -338,7 +338,7 @@ impl<'a> Checker<'a, '_> {
         }
         while args.len() < params.len() {
             let ty = self.var();
-            self.finals.push(Final::Known { ty, span, what: "this type argument" });
+            self.unit.check_later(Final::Known { ty, span, what: "this type argument" });
             args.push(ty);
         }
         let (bounds, body) = self.p.types.open(ty, &args);
@@ -368,13 +368,13 @@ impl<'a> Checker<'a, '_> {
         }
         let ty = local.ty;
         if outside && local.declared != Declared::Implicit {
-            self.shared.push((owner, id));
+            self.bodies.note_shared(owner, id);
         }
-        if self.static_floor.is_some_and(|floor| self.p.local(id).owner < floor) {
+        if self.ctx.static_floor.is_some_and(|floor| self.p.local(id).owner < floor) {
             self.not_constant(span);
             return TypeTable::ERROR;
         }
-        if self.method_floor.is_some_and(|floor| self.p.local(id).owner < floor) {
+        if self.ctx.method_floor.is_some_and(|floor| self.p.local(id).owner < floor) {
             let hint = "pass it to the method as an argument, or keep it in a field";
             self.limitation(span, "variables of the function around an `impl` in its methods", hint);
             return TypeTable::ERROR;
@@ -382,9 +382,9 @@ impl<'a> Checker<'a, '_> {
         // A lambda in a function captures the function's variables by itself; that is no capture by the function.
         if outside
             && let Some(function) = self.ctx.function
-            && self.owner_function(id) != Some(function)
+            && self.bodies.function(self.p.local(id).owner) != Some(function)
         {
-            self.captures.push((function, id));
+            self.uses.captures.push((function, id));
         }
         ty
     }
@@ -392,15 +392,16 @@ impl<'a> Checker<'a, '_> {
     fn use_fn(&mut self, g: GlobalExpr, id: FnId, path: &'a ast::Path, called: bool, expected: Option<Ty>) -> Ty {
         let info = &self.p.fns[id.0 as usize];
         let (generics, n_outer, top_level) = (info.generics.clone(), info.n_outer, info.top_level);
-        if self.ctx.function != Some(id) && self.module >= self.p.n_libraries {
-            self.used_fns.insert(id);
+        if self.ctx.function != Some(id) && self.at.module >= self.p.n_libraries {
+            self.uses.fns.insert(id);
         }
-        if !top_level && self.static_floor.is_some() && self.p.fns[id.0 as usize].ast.body.is_some() {
+        if !top_level && self.ctx.static_floor.is_some() && self.p.fns[id.0 as usize].ast.body.is_some() {
             self.limitation(path.span, "nested functions in statics", "put the function outside of the other one");
             return TypeTable::ERROR;
         }
         if !top_level {
-            self.nested_uses.push((self.ctx.function, id, self.p.locals.len() as u32, path.span));
+            let known = LocalId(self.p.locals.len() as u32);
+            self.uses.nested.push(order::NestedUse { user: self.ctx.function, used: id, known, span: path.span });
         }
         let wants_generic = expected.is_some_and(|t| matches!(self.p.types.kind(t), Kind::Generic(..)));
         if wants_generic && !called && generics.len() > n_outer && path.type_args.is_none() {
@@ -426,7 +427,7 @@ impl<'a> Checker<'a, '_> {
                 self.operand(*e, None);
                 continue;
             };
-            self.check_field_access(id, idx, name.span, self.ns);
+            self.check_field_access(id, idx, name.span, self.at.ns);
             let declared = self.p.structs[id.0 as usize].ast.fields[idx as usize].name.span;
             self.operand_to(*e, tys[idx as usize], Why(Some((declared, "the field's type"))));
             if let Some(first) = given.insert(idx, name.span) {
@@ -447,7 +448,7 @@ impl<'a> Checker<'a, '_> {
             ([name], false) => self.resolve(name, true),
             _ => match self.find(path, true) {
                 Found::Entity(entity) => entity,
-                Found::Of(..) | Found::OfTrait(..) => Entity::Module(self.ns),
+                Found::Of(..) | Found::OfTrait(..) => Entity::Module(self.at.ns),
             },
         };
         match entity {
@@ -495,7 +496,7 @@ impl<'a> Checker<'a, '_> {
     /// Reports access to a `priv` field outside of its struct's module.
     pub(super) fn check_field_access(&mut self, id: StructId, idx: u32, span: Span, from: NsId) {
         let info = &self.p.structs[id.0 as usize];
-        if info.ast.fields[idx as usize].private && !self.is_inside(from, info.ns) {
+        if info.ast.fields[idx as usize].private && !self.namespaces.is_inside(from, info.ns) {
             let name = short(info.fields[idx as usize].0);
             self.report(private_name::error(span, &name));
         }
@@ -532,7 +533,7 @@ impl<'a> Checker<'a, '_> {
         }
         let elem = elem.unwrap_or_else(|| self.var());
         if parts.is_empty() {
-            self.finals.push(Final::Known { ty: elem, span, what });
+            self.unit.check_later(Final::Known { ty: elem, span, what });
         }
         elem
     }
@@ -558,12 +559,12 @@ impl<'a> Checker<'a, '_> {
                     _ => self.operand(inner, expected),
                 };
                 self.p.types.make_number(ty);
-                self.finals.push(Final::Operand { op: op.text(), want: Want::Number, ty, span });
+                self.unit.check_later(Final::Operand { op: op.text(), want: Want::Number, ty, span });
                 ty
             }
             UnaryOp::Not => {
                 let ty = self.operand(inner, expected);
-                self.finals.push(Final::Operand { op: "!", want: Want::IntegerOrBool, ty, span });
+                self.unit.check_later(Final::Operand { op: "!", want: Want::IntegerOrBool, ty, span });
                 ty
             }
             UnaryOp::Deref => {
@@ -584,7 +585,7 @@ impl<'a> Checker<'a, '_> {
                     _ => None,
                 };
                 let ty = self.operand(inner, hint);
-                self.finals.push(Final::Value { ty, span });
+                self.unit.check_later(Final::Value { ty, span });
                 self.p.types.ptr(Access::Owned, ty)
             }
             UnaryOp::Known => {
@@ -650,19 +651,19 @@ impl<'a> Checker<'a, '_> {
             Kind::Simd(_, n) => self.p.types.mk(Kind::Simd(bool, n)),
             _ => bool,
         };
-        self.finals.push(Final::Operand { op, want: Want::Comparable, ty, span });
+        self.unit.check_later(Final::Operand { op, want: Want::Comparable, ty, span });
         self.unify(span, compared, result, NO_WHY);
     }
 
     pub(super) fn asker(&self) -> Asker {
-        Asker { ns: self.ns, looped: self.ctx.current_loop }
+        Asker { ns: self.at.ns, looped: self.ctx.current_loop }
     }
 
     /// `[n: T]`, which stands behind `~` only.
     fn dyn_array(&mut self, n: ExprId, elem: ast::TypeId) -> Ty {
         let ty = self.operand(n, None);
         self.p.types.make_number(ty);
-        self.finals.push(Final::Operand { op: "a length", want: Want::Integer, ty, span: self.ast()[n].span });
+        self.unit.check_later(Final::Operand { op: "a length", want: Want::Integer, ty, span: self.ast()[n].span });
         let elem = self.value_ty(elem);
         self.p.types.mk(Kind::Indef(elem))
     }
@@ -674,7 +675,7 @@ impl<'a> Checker<'a, '_> {
         };
         let elem = self.elements(parts, elem, "the lanes of this vector", span);
         if !parts.is_empty() {
-            self.finals.push(Final::Operand { op: "`simd`", want: Want::Lane, ty: elem, span });
+            self.unit.check_later(Final::Operand { op: "`simd`", want: Want::Lane, ty: elem, span });
         }
         self.p.types.mk(Kind::Simd(elem, parts.len() as u64))
     }
@@ -689,7 +690,7 @@ impl<'a> Checker<'a, '_> {
                 let hint = "write the operand twice: as an output `\"=r\"(x)`, and as the input `\"0\"(x)`";
                 self.report(bad_asm::constraint(span, constraint, hint));
             }
-            self.finals.push(Final::Operand { op: "`asm`", want: Want::Register, ty, span });
+            self.unit.check_later(Final::Operand { op: "`asm`", want: Want::Register, ty, span });
             if constraint.contains('*') {
                 self.need_place(*e, Need::MutAddress, span);
             } else {
@@ -702,7 +703,7 @@ impl<'a> Checker<'a, '_> {
                 let hint = "an input has no `=`: outputs stand before the second colon";
                 self.report(bad_asm::constraint(span, constraint, hint));
             }
-            self.finals.push(Final::Operand { op: "`asm`", want: Want::Register, ty, span });
+            self.unit.check_later(Final::Operand { op: "`asm`", want: Want::Register, ty, span });
         }
         for (option, span) in &asm.options {
             if !matches!(&**option, "volatile" | "alignstack" | "intel") {
@@ -726,7 +727,7 @@ impl<'a> Checker<'a, '_> {
             }
             _ => Want::IntegerOrBool,
         };
-        self.finals.push(Final::Operand { op: op.text(), want, ty, span });
+        self.unit.check_later(Final::Operand { op: op.text(), want, ty, span });
     }
 
     /// Whether `()` is not a value of this type.
@@ -823,7 +824,7 @@ impl<'a> Checker<'a, '_> {
         let old = self.ctx.current_loop.replace(id);
         let bool = self.prim(Prim::Bool);
         self.operand_to(cond, bool, NO_WHY);
-        self.scopes.push(FxHashMap::default());
+        self.scopes.open();
         let span = self.ast()[e].span;
         let cont = self.p.types.cont(TypeTable::UNIT);
         for (name, is_break) in [("break", true), ("continue", false)] {
@@ -833,7 +834,7 @@ impl<'a> Checker<'a, '_> {
             *(if is_break { &mut looped.break_local } else { &mut looped.continue_local }) = Some(local);
         }
         self.expr_to(body, TypeTable::UNIT, NO_WHY);
-        self.scopes.pop();
+        self.scopes.close();
         self.ctx.current_loop = old;
         TypeTable::UNIT
     }

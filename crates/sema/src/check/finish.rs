@@ -10,20 +10,20 @@ impl<'a> Checker<'a, '_> {
         let n_fns = self.p.fns.len();
         let n_statics = self.p.statics.len();
         for id in 0..n_statics {
-            (self.module, self.ns) = (self.p.statics[id].module, self.p.statics[id].ns);
+            self.at = At { module: self.p.statics[id].module, ns: self.p.statics[id].ns };
             self.check_static(StaticId(id as u32));
         }
         let inferred = |f: &FnInfo| matches!(f.ast.result, Ret::Absent) && f.ast.body.is_some();
         for id in 0..n_fns {
             if inferred(&self.p.fns[id]) {
-                self.module = self.p.fns[id].module;
+                self.at.module = self.p.fns[id].module;
                 self.check_fn(FnId(id as u32));
             }
         }
         self.finalize();
         for id in 0..n_fns {
             if !inferred(&self.p.fns[id]) {
-                self.module = self.p.fns[id].module;
+                self.at.module = self.p.fns[id].module;
                 self.check_fn(FnId(id as u32));
                 self.finalize();
             }
@@ -37,10 +37,8 @@ impl<'a> Checker<'a, '_> {
         let (ast, ty) = (info.ast, info.ty);
         let Some(init) = ast.init else { return };
         let old = self.ctx;
-        self.n_owners += 1;
-        self.function_of.push(None);
-        let old_floor = self.static_floor.replace(self.n_owners);
-        self.ctx = Context { owner: self.n_owners, current_loop: None, function: None };
+        let body = self.bodies.add_initializer();
+        self.ctx = Context { owner: body, current_loop: None, function: None, static_floor: Some(body), ..old };
         let why = match ast.ty {
             Some(ty) => Why(Some((self.ast()[ty].span, "because of this type"))),
             None => NO_WHY,
@@ -51,58 +49,7 @@ impl<'a> Checker<'a, '_> {
         }
         self.check_initializer(id, init);
         self.ctx = old;
-        self.static_floor = old_floor;
         self.solve();
-    }
-
-    /// Reports statics whose initializers need each other.
-    fn check_static_cycles(&mut self) {
-        // 1: on the path, 2: done.
-        let mut state: FxHashMap<StaticId, u8> = FxHashMap::default();
-        let mut needs: FxHashMap<StaticId, Vec<(StaticId, Span)>> = FxHashMap::default();
-        let all = std::mem::take(&mut self.static_needs);
-        let mut users: FxHashMap<StaticId, Vec<StaticId>> = FxHashMap::default();
-        for &(from, to, _) in &all {
-            users.entry(to).or_default().push(from);
-        }
-        // A static whose initializer needs a computed one is computed as well.
-        let is_computed = |&i: &usize| self.p.statics[i].computed;
-        let mut work: Vec<StaticId> =
-            (0..self.p.statics.len()).filter(is_computed).map(|i| StaticId(i as u32)).collect();
-        while let Some(id) = work.pop() {
-            for &user in users.get(&id).into_iter().flatten() {
-                if !std::mem::replace(&mut self.p.statics[user.0 as usize].computed, true) {
-                    work.push(user);
-                }
-            }
-        }
-        for (from, to, span) in all {
-            needs.entry(from).or_default().push((to, span));
-        }
-        for start in (0..self.p.statics.len()).map(|i| StaticId(i as u32)) {
-            let mut stack = vec![(start, false)];
-            while let Some((id, done)) = stack.pop() {
-                if done {
-                    state.insert(id, 2);
-                    continue;
-                }
-                if state.contains_key(&id) {
-                    continue;
-                }
-                state.insert(id, 1);
-                stack.push((id, true));
-                for &(to, span) in needs.get(&id).into_iter().flatten() {
-                    match state.get(&to) {
-                        Some(1) => {
-                            let name = short(&self.p.statics[to.0 as usize].ast.name.text);
-                            self.report(recursive_static::error(span, &name));
-                        }
-                        Some(_) => {}
-                        None => stack.push((to, false)),
-                    }
-                }
-            }
-        }
     }
 
     /// Checks that an initializer is a constant, or computed from constants.
@@ -129,7 +76,7 @@ impl<'a> Checker<'a, '_> {
                         Some((path.span, "a `static mut` is no constant"))
                     }
                     Some(Entity::Static(id)) => {
-                        self.static_needs.push((of, *id, path.span));
+                        self.uses.statics.push((of, *id, path.span));
                         None
                     }
                     _ => None,
@@ -220,9 +167,9 @@ impl<'a> Checker<'a, '_> {
         self.solve();
         // Constraints that still wait get the simplest assumption, one after the other.
         let mut round = 0;
-        while self.pending.iter().any(Option::is_some) && round < 3 {
-            for i in 0..self.pending.len() {
-                let Some(pending) = &self.pending[i] else { continue };
+        while self.unit.is_waiting() && round < 3 {
+            for number in self.unit.numbers() {
+                let Some(pending) = self.unit.waiting(number) else { continue };
                 match (round, pending) {
                     (0, Pending::Deref { base, result, .. }) => {
                         let (base, result) = (*base, *result);
@@ -235,8 +182,8 @@ impl<'a> Checker<'a, '_> {
                     }
                     (1, Pending::Bound { span, ty, of }) => {
                         let (span, ty, of) = (*span, *ty, of.clone());
-                        if matches!(self.meets(ty, &of), traits::Meets::By(_)) {
-                            self.pending[i] = None;
+                        if matches!(self.meets(ty, &of), Meets::By(_)) {
+                            self.unit.take(number);
                             self.settle_bound(span, ty, of);
                         }
                     }
@@ -257,8 +204,8 @@ impl<'a> Checker<'a, '_> {
         self.default_literals();
         self.solve();
         self.report_open_locals();
-        for i in 0..self.pending.len() {
-            match self.pending[i].take() {
+        for number in self.unit.numbers() {
+            match self.unit.take(number) {
                 None => {}
                 Some(Pending::Coerce { e, span, from, to, why }) => {
                     self.p.types.unify(from, to);
@@ -286,31 +233,24 @@ impl<'a> Checker<'a, '_> {
             }
         }
         self.solve();
-        self.pending_base += self.pending.len() as u32;
-        self.pending.clear();
+        self.unit.end_constraints();
         self.p.types.ready.clear();
-        let module = self.module;
-        let mut finals = std::mem::take(&mut self.finals);
-        for check in finals.drain(..) {
+        let module = self.at.module;
+        let mut checks = self.unit.take_checks();
+        for check in checks.drain(..) {
             self.final_check(check);
         }
-        self.finals = finals;
-        self.module = module;
-        self.unit_locals = self.p.locals.len();
-        self.default_from = self.p.types.n_vars();
+        self.at.module = module;
+        self.unit.begin_next(checks, self.p.locals.len(), self.p.types.n_vars());
     }
 
     fn default_literals(&mut self) {
-        for i in 0..self.finals.len() {
-            let ty = match &self.finals[i] {
-                Final::Literal { ty, .. } | Final::Operand { ty, .. } | Final::Cast { from: ty, .. } => *ty,
-                Final::Known { ty, .. } | Final::Value { ty, .. } => *ty,
-                Final::Place { .. } | Final::AutoAddress { .. } | Final::IndexAddress { .. } => continue,
-                Final::Match { .. } | Final::Irrefutable { .. } => continue,
-            };
-            self.default_class(ty);
+        for check in 0..self.unit.n_checks() {
+            if let Some(ty) = self.unit.defaulted(check) {
+                self.default_class(ty);
+            }
         }
-        for i in self.unit_locals..self.p.locals.len() {
+        for i in self.unit.first_local..self.p.locals.len() {
             self.default_class(self.p.locals[i].ty);
         }
         // All other open variables that must be numbers get default types.
@@ -330,7 +270,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn default_vars(&mut self) {
-        for var in self.default_from..self.p.types.n_vars() {
+        for var in self.unit.first_var..self.p.types.n_vars() {
             if let Some(ty) = self.p.types.open_var(var) {
                 self.default_class(ty);
             }
@@ -347,7 +287,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn report_open_locals(&mut self) {
-        for i in self.unit_locals..self.p.locals.len() {
+        for i in self.unit.first_local..self.p.locals.len() {
             let (ty, span) = (self.p.locals[i].ty, self.p.locals[i].span);
             if self.p.types.has_open_var(ty) {
                 let local = &self.p.locals[i];
@@ -522,51 +462,6 @@ impl<'a> Checker<'a, '_> {
             "an index" => bad_index::error(span, &found),
             _ => bad_operand::error(span, op, &found, expected, hint),
         });
-    }
-
-    /// Reports functions that may run before the variables they use exist.
-    fn check_order(&mut self) {
-        // The users of each nested function that is used before its declaration.
-        let mut users: FxHashMap<FnId, Vec<(Option<FnId>, u32, Span)>> = FxHashMap::default();
-        for (user, used, known, span) in std::mem::take(&mut self.nested_uses) {
-            users.entry(used).or_default().push((user, known, span));
-        }
-        let mut seen: FxHashSet<(FnId, LocalId)> = FxHashSet::default();
-        let mut work: Vec<(FnId, LocalId)> = Vec::new();
-        let captures = std::mem::take(&mut self.captures);
-        for (f, local) in captures {
-            if !self.p.fns[f.0 as usize].top_level && seen.insert((f, local)) {
-                work.push((f, local));
-            }
-        }
-        let mut reported: FxHashSet<LocalId> = FxHashSet::default();
-        let mut steps = 0u32;
-        while let Some((f, local)) = work.pop() {
-            steps += 1;
-            if steps > 5_000_000 {
-                return;
-            }
-            let Some(uses) = users.get(&f) else { continue };
-            let declared_in = self.owner_function(local);
-            for &(user, known, span) in uses {
-                if user == declared_in {
-                    if known <= local.0 && reported.insert(local) {
-                        let name = short(&self.p.local(local).name);
-                        let declared = self.p.local(local).span;
-                        let callee = short(&self.p.fns[f.0 as usize].ast.name.text);
-                        self.report(used_before_declared::error(span, &callee, &name, declared));
-                    }
-                } else if let Some(user) = user
-                    && seen.insert((user, local))
-                {
-                    work.push((user, local));
-                }
-            }
-        }
-    }
-
-    pub(super) fn owner_function(&self, local: LocalId) -> Option<FnId> {
-        self.function_of.get(self.p.local(local).owner as usize).copied().flatten()
     }
 
     /// Replaces the variables in all recorded types.

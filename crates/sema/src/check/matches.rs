@@ -61,7 +61,7 @@ impl<'a> Checker<'a, '_> {
                 let shown = witness.into_iter().next().unwrap_or_default();
                 self.report(not_exhaustive::of_match(span, &shown));
             }
-            None => self.limitation(span, "a `match` of so many combinations", "take it apart into several"),
+            None => self.limitation(span, "`match` expressions with so many combinations", "split it into several"),
         }
     }
 

@@ -4,10 +4,29 @@
 use super::*;
 use nyala_syntax::ast::{ExprKind, TypeId};
 
-impl<'a> Checker<'a, '_> {
+/// The inherent methods with one name, by the head of their type.
+pub(super) type MethodsByHead = FxHashMap<Head, Vec<(ImplId, FnId)>>;
+
+/// A function that `x.m` may mean.
+#[derive(Clone, Copy)]
+pub(super) enum Method {
+    Inherent(ImplId, FnId),
+    Trait(TraitId, FnId),
+}
+
+/// Methods by their names, and impls by their places.
+#[derive(Default)]
+pub(super) struct Impls<'a> {
+    pub of_traits: FxHashMap<&'a str, Vec<(TraitId, FnId)>>,
+    /// Methods of impls without a trait.
+    pub inherent: FxHashMap<&'a str, MethodsByHead>,
+    pub at: FxHashMap<(nyala_base::FileId, u32), ImplId>,
+}
+
+impl<'a> Impls<'a> {
     /// Inherent methods of this name that types with this head may have.
-    pub(super) fn inherent_of(&self, name: &str, head: Head) -> Vec<(ImplId, FnId)> {
-        let Some(all) = self.inherent_methods.get(name) else { return Vec::new() };
+    pub fn inherent(&self, name: &str, head: Head) -> Vec<(ImplId, FnId)> {
+        let Some(all) = self.inherent.get(name) else { return Vec::new() };
         let mut out: Vec<(ImplId, FnId)> = match head {
             Head::Any => all.values().flatten().copied().collect(),
             _ => [head, Head::Any].iter().filter_map(|h| all.get(h)).flatten().copied().collect(),
@@ -16,15 +35,24 @@ impl<'a> Checker<'a, '_> {
         out
     }
 
+    /// The names of all methods, in alphabetical order. A name may be there twice.
+    fn names(&self) -> Vec<&'a str> {
+        let mut names: Vec<&'a str> = self.inherent.keys().chain(self.of_traits.keys()).copied().collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+impl<'a> Checker<'a, '_> {
     /// The methods with this name that a type has, without following pointers.
     fn methods_of(&mut self, ty: Ty, name: &str) -> Vec<Method> {
         let head = self.p.types.head(ty);
-        let mut inherent = self.inherent_of(name, head);
+        let mut inherent = self.impls.inherent(name, head);
         inherent.retain(|(id, _)| self.fits(*id, ty, None));
         if !inherent.is_empty() {
             return inherent.into_iter().map(|(id, f)| Method::Inherent(id, f)).collect();
         }
-        let mut of_traits = self.trait_methods.get(name).cloned().unwrap_or_default();
+        let mut of_traits = self.impls.of_traits.get(name).cloned().unwrap_or_default();
         of_traits.retain(|(id, _)| self.implements(ty, *id));
         of_traits.into_iter().map(|(id, f)| Method::Trait(id, f)).collect()
     }
@@ -130,10 +158,9 @@ impl<'a> Checker<'a, '_> {
         let (module, local) = self.locate(e);
         let ExprKind::Field { base: receiver, type_args, .. } = &self.p.modules[module][local].kind else { return };
         let (receiver, type_args) = (*receiver, type_args.as_deref());
-        let old = (self.module, self.ns);
-        (self.module, self.ns) = (module, from.ns);
+        let old = std::mem::replace(&mut self.at, At { module, ns: from.ns });
         let fn_ty = self.method_instance(e, method, ty, type_args, name.span);
-        (self.module, self.ns) = old;
+        self.at = old;
         let Kind::Fn(params, fn_result) = self.p.types.kind(fn_ty) else {
             self.p.types.unify(result, TypeTable::ERROR);
             return;
@@ -170,7 +197,7 @@ impl<'a> Checker<'a, '_> {
                     let need = if access.is_mut() { Need::MutAddress } else { Need::Address };
                     self.p.adjust.insert(g, Adjust { to, derefs: 0, address: true });
                     if access.is_mut() || self.is_place_of(module, receiver) {
-                        self.finals.push(Final::Place { module, e: receiver, need, loops: from.looped, span });
+                        self.unit.check_later(Final::Place { module, e: receiver, need, loops: from.looped, span });
                     }
                     return;
                 }
@@ -194,9 +221,9 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn is_place_of(&mut self, module: usize, e: ExprId) -> bool {
-        let old = std::mem::replace(&mut self.module, module);
+        let old = std::mem::replace(&mut self.at.module, module);
         let place = self.is_place(e);
-        self.module = old;
+        self.at.module = old;
         place
     }
 
@@ -234,14 +261,14 @@ impl<'a> Checker<'a, '_> {
             self.report(private_name::error(span, &name));
         }
         self.p.resolved.insert(g, Entity::Fn(f));
-        self.used_fns.insert(f);
+        self.uses.fns.insert(f);
         self.fn_instance(g, f, args, explicit, span)
     }
 
     /// Whether a method of an impl is hidden here.
     fn is_private(&self, f: FnId) -> bool {
         let info = &self.p.fns[f.0 as usize];
-        info.ast.private && !self.is_inside(self.ns, info.ns)
+        info.ast.private && !self.namespaces.is_inside(self.at.ns, info.ns)
     }
 
     /// The type of a function, for these type arguments of enclosing items, and for its own, which are given or open.
@@ -280,7 +307,7 @@ impl<'a> Checker<'a, '_> {
             return ty;
         }
         for &ty in &args[n_outer..] {
-            self.finals.push(Final::Known { ty, span, what: "this type argument" });
+            self.unit.check_later(Final::Known { ty, span, what: "this type argument" });
         }
         self.p.type_args.insert(g, args.clone());
         self.require_bounds(span, &generics[n_outer..], &args[n_outer..]);
@@ -354,12 +381,12 @@ impl<'a> Checker<'a, '_> {
             Kind::Struct(id, _) => self.p.structs[id.0 as usize].fields.iter().map(|f| f.0).collect(),
             _ => Vec::new(),
         };
-        let mut names: Vec<&'a str> = self.inherent_methods.keys().chain(self.trait_methods.keys()).copied().collect();
-        names.sort_unstable();
+        let mut names = self.impls.names();
         names.retain(|n| closest(&name.text, std::iter::once(*n)).is_some());
         names.retain(|n| !self.methods_of(ty, n).is_empty());
         let similar = closest(&name.text, names.iter().copied().chain(fields.iter().copied()));
-        let is_function = matches!(self.namespaces[0].names.get(&*name.text).map(|n| n.entity), Some(Entity::Fn(_)));
+        let is_function =
+            matches!(self.namespaces[PRELUDE].names.get(&*name.text).map(|n| n.entity), Some(Entity::Fn(_)));
         self.report(no_such_method::error(name.span, &shown, &short(&name.text), similar, is_function));
     }
 

@@ -1,52 +1,13 @@
-//! Names: scopes, modules, `use`, paths.
+//! Names: `use`, paths, and what a name means at some place.
 //!
 //! A single name is looked up in the blocks around it, in its module, among the module's `use` items, in the enclosing
 //! modules, and in the prelude. A module's own definition silently wins over a used one, and a program's over the
 //! prelude's.
 
 use super::collect::primitive;
+use super::namespaces::{Named, UseState, Used};
 use super::*;
 use nyala_syntax::ast::{Path, TypeId, Use};
-
-/// The names of a module.
-pub(super) struct Namespace<'a> {
-    pub parent: Option<NsId>,
-    /// The program, library or prelude that it belongs to.
-    pub root: NsId,
-    pub names: FxHashMap<&'a str, Named>,
-    /// `use a::b;` by the name it brings, as an index into the checker's `uses`.
-    uses: FxHashMap<&'a str, usize>,
-    /// `use a::*;`
-    globs: Vec<usize>,
-}
-
-impl Namespace<'_> {
-    fn new(parent: Option<NsId>, root: NsId) -> Self {
-        Namespace { parent, root, names: FxHashMap::default(), uses: FxHashMap::default(), globs: Vec::new() }
-    }
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct Named {
-    pub entity: Entity,
-    pub private: bool,
-}
-
-/// A `use` item of a module, which is resolved on demand.
-pub(super) struct Used<'a> {
-    ast: &'a Use,
-    ns: NsId,
-    state: UseState,
-    /// Some name resolves to the item that it brings.
-    needed: bool,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum UseState {
-    Fresh,
-    Busy,
-    Done(Entity),
-}
 
 /// The meaning of a path.
 #[derive(Clone, Copy)]
@@ -58,112 +19,54 @@ pub(super) enum Found<'a> {
 }
 
 impl<'a> Checker<'a, '_> {
-    /// Makes the modules of the prelude, the libraries and the program.
-    pub(super) fn make_namespaces(&mut self) {
-        self.new_root();
-        let program = self.new_root();
-        debug_assert_eq!(program, PROGRAM);
-        for module in 0..self.p.modules.len() {
-            let ast = self.p.modules[module];
-            let root = if module < self.p.n_prelude {
-                NsId(0)
-            } else if module >= self.p.n_libraries {
-                program
-            } else {
-                match self.library_roots.iter().find(|(path, _)| ast.path.starts_with(path)) {
-                    Some((_, root)) => *root,
-                    None => {
-                        let root = self.new_root();
-                        self.library_roots.push((&ast.path, root));
-                        root
-                    }
-                }
-            };
-            let known = self.library_roots.iter().find(|(_, r)| *r == root).map_or(0, |(path, _)| path.len());
-            let mut ns = root;
-            for name in ast.path.iter().skip(known) {
-                let key = (ns, &**name);
-                ns = match self.file_modules.get(&key) {
-                    Some(&inner) => inner,
-                    None => {
-                        let inner = self.new_namespace(ns);
-                        self.file_modules.insert(key, inner);
-                        inner
-                    }
-                };
-            }
-            self.module_ns.push(ns);
-        }
-    }
-
-    fn new_root(&mut self) -> NsId {
-        let id = NsId(self.namespaces.len() as u32);
-        self.namespaces.push(Namespace::new(None, id));
-        id
-    }
-
-    pub(super) fn new_namespace(&mut self, parent: NsId) -> NsId {
-        let id = NsId(self.namespaces.len() as u32);
-        let root = self.namespaces[parent.0 as usize].root;
-        self.namespaces.push(Namespace::new(Some(parent), root));
-        id
-    }
-
     pub(super) fn declare_use(&mut self, used: &'a Use) {
-        let at = self.uses.len();
-        self.uses.push(Used { ast: used, ns: self.ns, state: UseState::Fresh, needed: used.all });
-        let ns = &mut self.namespaces[self.ns.0 as usize];
+        let at = self.namespaces.uses.len();
+        self.namespaces.uses.push(Used { ast: used, ns: self.at.ns, state: UseState::Fresh, needed: used.all });
+        let ns = &mut self.namespaces[self.at.ns];
         if used.all {
             ns.globs.push(at);
             return;
         }
         let Some(name) = used.name() else { return };
         if let Some(old) = ns.uses.insert(&name.text, at) {
-            self.uses[old].needed = true;
-            let first = self.uses[old].ast.name().map(|n| n.span);
+            self.namespaces.uses[old].needed = true;
+            let first = self.namespaces.uses[old].ast.name().map(|n| n.span);
             self.report(duplicate_name::item(name.span, &short(&name.text), first));
         }
     }
 
     /// Resolves all `use` items of modules, so that errors in unused ones are reported too.
     pub(super) fn check_uses(&mut self) {
-        for at in 0..self.uses.len() {
+        for at in 0..self.namespaces.uses.len() {
             self.used(at);
-        }
-    }
-
-    /// Finds `use a::b;` items whose name is not used.
-    pub(super) fn unused_uses(&self, found: &mut Vec<Diagnostic>) {
-        for name in self.uses.iter().filter(|u| !u.needed).filter_map(|u| u.ast.name()) {
-            found.push(unused_name::import(name.span, &short(&name.text)));
         }
     }
 
     /// The item that a `use` brings. For `use …::*`, the module or enum whose names it brings.
     fn used(&mut self, at: usize) -> Option<Entity> {
-        let Used { ast, ns, state, .. } = self.uses[at];
+        let Used { ast, ns, state, .. } = self.namespaces.uses[at];
         match state {
             UseState::Done(entity) => Some(entity),
             UseState::Busy => None,
             UseState::Fresh => {
-                self.uses[at].state = UseState::Busy;
+                self.namespaces.uses[at].state = UseState::Busy;
                 let mut entity = self.use_path(ns, ast);
                 if ast.all && !matches!(entity, Entity::Module(_) | Entity::Enum(_) | Entity::Error) {
                     let name = &ast.names[ast.names.len() - 1];
                     self.report(no_such_member::not_a_module(name.span, &short(&name.text)));
                     entity = Entity::Error;
                 }
-                self.uses[at].state = UseState::Done(entity);
+                self.namespaces.uses[at].state = UseState::Done(entity);
                 Some(entity)
             }
         }
     }
 
     fn use_path(&mut self, ns: NsId, used: &'a Use) -> Entity {
-        let old = std::mem::replace(&mut self.ns, ns);
+        let old = std::mem::replace(&mut self.at.ns, ns);
         let scopes = std::mem::take(&mut self.scopes);
         let entity = self.use_path_here(used);
-        (self.ns, self.scopes) = (old, scopes);
+        (self.at.ns, self.scopes) = (old, scopes);
         entity
     }
 
@@ -192,8 +95,8 @@ impl<'a> Checker<'a, '_> {
         }
         let names: Vec<(&'a str, Entity)> = match entity {
             Entity::Module(of) => {
-                let names = &self.namespaces[of.0 as usize].names;
-                let visible = names.iter().filter(|(_, n)| !n.private || self.is_inside(self.ns, of));
+                let names = &self.namespaces[of].names;
+                let visible = names.iter().filter(|(_, n)| !n.private || self.namespaces.is_inside(self.at.ns, of));
                 visible.map(|(name, named)| (*name, named.entity)).collect()
             }
             Entity::Enum(id) => {
@@ -205,30 +108,26 @@ impl<'a> Checker<'a, '_> {
                 return self.report(no_such_member::not_a_module(name.span, &short(&name.text)));
             }
         };
-        if let Some(scope) = self.scopes.last_mut() {
-            for (name, entity) in names {
-                scope.entry(name).or_insert(entity);
-            }
-        }
+        self.scopes.insert_new(names);
     }
 
     /// The item with this name in a module, defined there or brought by `use`.
     pub(super) fn member(&mut self, ns: NsId, name: &'a str) -> Option<Named> {
-        if let Some(&named) = self.namespaces[ns.0 as usize].names.get(name) {
+        if let Some(&named) = self.namespaces[ns].names.get(name) {
             return Some(named);
         }
-        if let Some(&at) = self.namespaces[ns.0 as usize].uses.get(name)
+        if let Some(&at) = self.namespaces[ns].uses.get(name)
             && let Some(entity) = self.used(at)
         {
-            self.uses[at].needed = true;
+            self.namespaces.uses[at].needed = true;
             return Some(Named { entity, private: false });
         }
-        for i in 0..self.namespaces[ns.0 as usize].globs.len() {
-            let found = match self.used(self.namespaces[ns.0 as usize].globs[i]) {
-                Some(Entity::Module(from)) if from != ns && !self.searching.contains(&from) => {
-                    self.searching.push(ns);
-                    let found = self.member(from, name).filter(|n| !n.private || self.is_inside(ns, from));
-                    self.searching.pop();
+        for i in 0..self.namespaces[ns].globs.len() {
+            let found = match self.used(self.namespaces[ns].globs[i]) {
+                Some(Entity::Module(from)) if from != ns && !self.namespaces.searching.contains(&from) => {
+                    self.namespaces.searching.push(ns);
+                    let found = self.member(from, name).filter(|n| !n.private || self.namespaces.is_inside(ns, from));
+                    self.namespaces.searching.pop();
                     found
                 }
                 Some(Entity::Enum(id)) => {
@@ -244,38 +143,24 @@ impl<'a> Checker<'a, '_> {
         None
     }
 
-    /// Whether module `ns` is `outer` or in it.
-    pub(super) fn is_inside(&self, ns: NsId, outer: NsId) -> bool {
-        let mut at = Some(ns);
-        while let Some(ns) = at {
-            if ns == outer {
-                return true;
-            }
-            at = self.namespaces[ns.0 as usize].parent;
-        }
-        false
-    }
-
     pub(super) fn lookup(&mut self, name: &'a str) -> Option<Entity> {
-        for scope in self.scopes.iter().rev() {
-            if let Some(&entity) = scope.get(name) {
-                return Some(entity);
-            }
+        if let Some(entity) = self.scopes.find(name) {
+            return Some(entity);
         }
-        let mut at = Some(self.ns);
+        let mut at = Some(self.at.ns);
         while let Some(ns) = at {
             if let Some(named) = self.member(ns, name) {
                 return Some(named.entity);
             }
-            at = self.namespaces[ns.0 as usize].parent;
+            at = self.namespaces[ns].parent;
         }
-        self.namespaces[0].names.get(name).map(|n| n.entity)
+        self.namespaces[PRELUDE].names.get(name).map(|n| n.entity)
     }
 
     /// Whether names used at `span` may be missing because of other errors.
     pub(super) fn names_open(&self, span: Span) -> bool {
         let is_inside = |body: &Span| body.file == span.file && body.lo <= span.lo && span.hi <= body.hi;
-        self.open_names || self.p.modules.iter().any(|m| m.broken_bodies.iter().any(is_inside))
+        self.unknown.is_any_open || self.p.modules.iter().any(|m| m.broken_bodies.iter().any(is_inside))
     }
 
     /// Resolves `name` to a type if `as_type`, else to a value. An error is reported once per function and name.
@@ -287,7 +172,7 @@ impl<'a> Checker<'a, '_> {
             self.report(wildcard_value::error(name.span));
             return Entity::Error;
         }
-        if self.names_open(name.span) || !self.reported_names.insert((self.ctx.function, &name.text)) {
+        if self.names_open(name.span) || !self.unknown.reported.insert((self.ctx.function, &name.text)) {
             return Entity::Error;
         }
         let similar = self.similar_name(&name.text, as_type);
@@ -296,27 +181,20 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn similar_name(&mut self, name: &str, as_type: bool) -> Option<&'a str> {
-        self.n_suggestions += 1;
-        if self.n_suggestions > 20 {
+        self.unknown.n_suggestions += 1;
+        if self.unknown.n_suggestions > 20 {
             return None;
         }
-        let mut modules = vec![NsId(0)];
-        let mut at = Some(self.ns);
-        while let Some(ns) = at {
+        let mut modules = vec![PRELUDE];
+        for ns in self.namespaces.outward(self.at.ns) {
             modules.push(ns);
-            let used = self.namespaces[ns.0 as usize].globs.iter().filter_map(|g| match self.uses[*g].state {
-                UseState::Done(Entity::Module(ns)) => Some(ns),
-                _ => None,
-            });
-            modules.extend(used);
-            at = self.namespaces[ns.0 as usize].parent;
+            modules.extend(self.namespaces.glob_modules(ns));
         }
         let is_type =
             |e: &Entity| matches!(e, Entity::Struct(_) | Entity::Enum(_) | Entity::Alias(_) | Entity::Type(_));
-        let local = self.scopes.iter().rev().flat_map(|s| s.iter().map(|(n, e)| (*n, *e)));
-        let of_modules =
-            modules.iter().flat_map(|ns| self.namespaces[ns.0 as usize].names.iter().map(|(n, e)| (*n, e.entity)));
-        let fitting = local.chain(of_modules).filter(|(_, e)| !as_type || is_type(e)).map(|(name, _)| name);
+        let of_modules = modules.iter().flat_map(|&ns| self.namespaces[ns].names.iter().map(|(n, e)| (*n, e.entity)));
+        let fitting =
+            self.scopes.names().chain(of_modules).filter(|(_, e)| !as_type || is_type(e)).map(|(name, _)| name);
         let primitive = Prim::ALL.iter().filter(|_| as_type).map(|p| p.name());
         closest(name, fitting.chain(primitive))
     }
@@ -368,18 +246,18 @@ impl<'a> Checker<'a, '_> {
         let mut at = 1;
         let mut entity = if root {
             at = 0;
-            Entity::Module(self.namespaces[self.ns.0 as usize].root)
+            Entity::Module(self.namespaces[self.at.ns].root)
         } else {
             match self.lookup(&first.text) {
                 Some(entity) => entity,
                 None => match &*first.text {
-                    "super" => self.around(self.ns, first)?,
-                    "self" => Entity::Module(self.ns),
+                    "super" => self.around(self.at.ns, first)?,
+                    "self" => Entity::Module(self.at.ns),
                     text if !is_use && primitive(text).is_some() => {
                         let prim = primitive(text).unwrap_or(Prim::I32);
                         Entity::Type(self.prim(prim))
                     }
-                    _ => match self.library(names) {
+                    _ => match self.namespaces.library(names) {
                         Some((ns, n)) => {
                             at = n;
                             Entity::Module(ns)
@@ -397,19 +275,21 @@ impl<'a> Checker<'a, '_> {
             entity = match entity {
                 Entity::Module(ns) if &*name.text == "super" => self.around(ns, name)?,
                 Entity::Module(ns) => match self.member(ns, &name.text) {
-                    None if self.file_modules.contains_key(&(ns, &*name.text)) => {
-                        Entity::Module(self.file_modules[&(ns, &*name.text)])
-                    }
                     Some(named) => {
-                        if named.private && !self.is_inside(self.ns, ns) {
+                        if named.private && !self.namespaces.is_inside(self.at.ns, ns) {
                             self.report(private_name::error(name.span, &short(&name.text)));
                         }
                         named.entity
                     }
                     None => {
+                        if let Some(file) = self.namespaces.file(ns, &name.text) {
+                            entity = Entity::Module(file);
+                            at += 1;
+                            continue;
+                        }
                         if !self.names_open(name.span) {
                             let of = names.get(at.wrapping_sub(1)).map_or("", |n| &n.text);
-                            let all = self.namespaces[ns.0 as usize].names.keys().copied();
+                            let all = self.namespaces[ns].names.keys().copied();
                             let similar = closest(&name.text, all);
                             self.report(no_such_member::error(name.span, &short(of), &short(&name.text), similar));
                         }
@@ -428,19 +308,12 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn around(&mut self, ns: NsId, name: &Name) -> Option<Entity> {
-        match self.namespaces[ns.0 as usize].parent {
+        match self.namespaces[ns].parent {
             Some(parent) => Some(Entity::Module(parent)),
             None => {
                 self.report(no_such_member::no_super(name.span));
                 None
             }
         }
-    }
-
-    /// The library that a path begins with, and the number of names in the library's own path.
-    fn library(&self, names: &[Name]) -> Option<(NsId, usize)> {
-        let fits = |path: &[Box<str>]| path.len() <= names.len() && path.iter().zip(names).all(|(a, b)| **a == *b.text);
-        let fitting = self.library_roots.iter().filter(|(path, _)| fits(path));
-        fitting.max_by_key(|(path, _)| path.len()).map(|(path, ns)| (*ns, path.len()))
     }
 }

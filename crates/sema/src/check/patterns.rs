@@ -132,7 +132,7 @@ impl<'a> Checker<'a, '_> {
                 self.p.types.poison(part_ty);
                 continue;
             };
-            self.check_field_access(id, idx, name.span, self.ns);
+            self.check_field_access(id, idx, name.span, self.at.ns);
             self.unify(part.span, part_ty, tys[idx as usize], NO_WHY);
             if let Some(first) = given.insert(idx, name.span) {
                 self.report(duplicate_field::error(name.span, &short(&name.text), first));
@@ -198,12 +198,12 @@ impl<'a> Checker<'a, '_> {
 
     /// Declares parameters. Two with one name are an error.
     pub(super) fn bind_params(&mut self, params: &'a [Param], tys: &[Ty]) {
-        self.declaring = Declared::Parameter;
+        let first = self.p.locals.len();
         for (param, ty) in params.iter().zip(tys) {
             self.bind_pattern(&param.pattern, *ty);
             self.irrefutable(&param.pattern, *ty);
         }
-        self.declaring = Declared::Let;
+        self.p.locals[first..].iter_mut().for_each(|l| l.declared = Declared::Parameter);
         self.check_names(params.iter().map(|p| &p.pattern));
     }
 
@@ -237,7 +237,7 @@ impl<'a> Checker<'a, '_> {
     /// Reports a pattern outside of `match` that does not match every value.
     pub(super) fn irrefutable(&mut self, pattern: &'a Pattern, ty: Ty) {
         if !matches!(pattern.kind, PatternKind::Name { .. } | PatternKind::Unnamed) {
-            self.finals.push(Final::Irrefutable { pattern, ty, module: self.module });
+            self.unit.check_later(Final::Irrefutable { pattern, ty, module: self.at.module });
         }
     }
 
@@ -263,7 +263,7 @@ impl<'a> Checker<'a, '_> {
         let ty = self.operand(scrutinee, None);
         let why = Why(Some((self.ast()[scrutinee].span, "what is matched")));
         for arm in arms {
-            self.scopes.push(FxHashMap::default());
+            self.scopes.open();
             let pattern_ty = self.pattern_ty(&arm.pattern);
             let fits = self.unify(arm.pattern.span, pattern_ty, ty, why);
             self.bind_pattern(&arm.pattern, if fits { ty } else { TypeTable::ERROR });
@@ -272,10 +272,10 @@ impl<'a> Checker<'a, '_> {
                 self.operand_to(guard, bool, NO_WHY);
             }
             body(self, arm.body);
-            self.scopes.pop();
+            self.scopes.close();
             self.solve();
         }
-        self.finals.push(Final::Match { module: self.module, e, ty });
+        self.unit.check_later(Final::Match { module: self.at.module, e, ty });
     }
 
     /// The type of a literal's expression in a pattern is a number, a char or a bool.

@@ -95,7 +95,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     pub(super) fn need_place(&mut self, e: ExprId, need: Need, span: Span) {
-        self.finals.push(Final::Place { module: self.module, e, need, loops: self.ctx.current_loop, span });
+        self.unit.check_later(Final::Place { module: self.at.module, e, need, loops: self.ctx.current_loop, span });
     }
 
     fn root(&mut self, mut e: ExprId) -> Root {
@@ -159,7 +159,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     pub(super) fn final_place(&mut self, module: usize, e: ExprId, need: Need, loops: Option<LoopId>, span: Span) {
-        self.module = module;
+        self.at.module = module;
         let root = self.root(e);
         match root {
             Root::Error => {}
@@ -231,7 +231,7 @@ impl<'a> Checker<'a, '_> {
 
     /// The address of `e` is taken without being written: that of the variable, if it is one.
     pub(super) fn final_address(&mut self, module: usize, e: ExprId) {
-        self.module = module;
+        self.at.module = module;
         if let Root::Local(id) = self.root(e) {
             self.p.locals[id.0 as usize].addressed = true;
         }

@@ -5,12 +5,12 @@ use nyala_syntax::ast::{Block, ExprKind, Filter, Pattern, PatternKind, Stmt};
 
 impl<'a> Checker<'a, '_> {
     pub(super) fn block(&mut self, block: &'a Block, expected: Option<Ty>) -> Ty {
-        self.scopes.push(FxHashMap::default());
+        self.scopes.open();
         fn items(block: &Block) -> impl Iterator<Item = &ast::Item> {
             block.stmts.iter().filter_map(|s| if let Stmt::Item(item) = s { Some(&**item) } else { None })
         }
         let (first_trait, first_impl) = (self.p.traits.len(), self.p.impls.len());
-        let old = std::mem::replace(&mut self.collecting, true);
+        let old = std::mem::replace(&mut self.bounds.collecting, true);
         self.declare_items(items(block), false);
         for item in items(block) {
             if let ast::ItemKind::Use(used) = &item.kind {
@@ -18,7 +18,7 @@ impl<'a> Checker<'a, '_> {
             }
         }
         self.define_items(items(block), false);
-        self.collecting = old;
+        self.bounds.collecting = old;
         self.finish_impls(first_trait, first_impl);
         self.check_deferred();
         // The place of a statement that never ends.
@@ -57,7 +57,7 @@ impl<'a> Checker<'a, '_> {
             None if ended.is_some() => TypeTable::NEVER,
             None => TypeTable::UNIT,
         };
-        self.scopes.pop();
+        self.scopes.close();
         ty
     }
 
@@ -142,7 +142,7 @@ impl<'a> Checker<'a, '_> {
             } else {
                 self.coerce(g, span, actual, ty, why);
             }
-            self.finals.push(Final::Value { ty, span });
+            self.unit.check_later(Final::Value { ty, span });
         }
         let first = self.p.locals.len();
         self.bind_pattern(pattern, ty);
@@ -157,9 +157,9 @@ impl<'a> Checker<'a, '_> {
     pub(super) fn filter(&mut self, filter: &Filter) {
         let Filter::When(e) = filter else { return };
         let bool = self.prim(Prim::Bool);
-        let old = std::mem::replace(&mut self.in_filter, true);
+        let old = std::mem::replace(&mut self.ctx.in_filter, true);
         let ty = self.expr(*e, Some(bool));
-        self.in_filter = old;
+        self.ctx.in_filter = old;
         if !self.p.types.unify(ty, bool) {
             let (span, found) = (self.ast()[*e].span, self.show(ty));
             let name = match &self.ast()[*e].kind {
@@ -167,7 +167,7 @@ impl<'a> Checker<'a, '_> {
                 _ => None,
             };
             self.report(filter_not_bool::error(span, &found, name.as_deref()));
-        } else if !self.in_filter {
+        } else if !self.ctx.in_filter {
             self.warn_filter(*e);
         }
     }

@@ -1,39 +1,14 @@
-//! Traits, impls, bounds.
-//!
-//! A bound is met by the type parameter's own bounds, super-traits included, or by an impl. A bound that mentions open
-//! types waits until only one impl is left, which then determines them. Lowering selects the impl of a call again, for
-//! the types of each instance.
+//! Declarations of traits and impls: their methods, super-traits, and impls that overlap. Lowering selects the impl of a
+//! call again, for the types of each instance.
 
 use super::*;
-use nyala_syntax::ast::{TypeId, TypeKind};
-
-/// Limit on the nesting of impls that need each other's bounds.
-const MAX_BOUNDS: u32 = 64;
-
-/// Limit on the impls that are tried for one bound.
-const MAX_STEPS: u32 = 50_000;
-
-/// Whether a type meets a bound.
-#[derive(Clone, PartialEq)]
-pub(super) enum Meets {
-    No,
-    /// It depends on open types, or several impls apply.
-    Open,
-    /// A bound of the type parameter.
-    Given(TraitRef),
-    By(ImplId),
-    /// A primitive type and a trait of the prelude.
-    Builtin,
-}
 
 impl<'a> Checker<'a, '_> {
-    // Declarations.
-
     pub(super) fn declare_trait(&mut self, t: &'a ast::Trait, private: bool, top_level: bool) {
         let id = TraitId(self.p.traits.len() as u32);
-        let n_outer = self.generics.len();
+        let n_outer = self.signature.generics.len();
         let generics = self.declare_generics(&t.type_params, Some(t.name.span));
-        let lang = match (self.module < self.p.n_prelude, &*t.name.text) {
+        let lang = match (self.at.module < self.p.n_prelude, &*t.name.text) {
             (true, "Ord") => Some(Lang::Ord),
             (true, "Num") => Some(Lang::Num),
             (true, "Int") => Some(Lang::Int),
@@ -49,35 +24,35 @@ impl<'a> Checker<'a, '_> {
             lang,
         });
         self.declare(&t.name, Entity::Trait(id), private, top_level);
-        let old = std::mem::replace(&mut self.generics, generics);
+        let old = std::mem::replace(&mut self.signature.generics, generics);
         for f in &t.fns {
             let method = self.declare_fn(f, FnKind::Defined, FnOwner::Trait(id), top_level);
             if let Some(first) = self.p.traits[id.0 as usize].methods.insert(&f.name.text, method) {
                 let first = self.p.fns[first.0 as usize].ast.name.span;
                 self.report(duplicate_name::item(f.name.span, &short(&f.name.text), Some(first)));
             }
-            self.trait_methods.entry(&f.name.text).or_default().push((id, method));
+            self.impls.of_traits.entry(&f.name.text).or_default().push((id, method));
         }
-        self.generics = old;
+        self.signature.generics = old;
     }
 
     pub(super) fn declare_impl(&mut self, i: &'a ast::Impl, top_level: bool) {
         let id = ImplId(self.p.impls.len() as u32);
-        let n_outer = self.generics.len();
+        let n_outer = self.signature.generics.len();
         let generics = self.declare_generics(&i.type_params, None);
-        self.forget_bounds();
+        self.bounds.forget();
         self.p.impls.push(ImplInfo {
             ast: i,
-            module: self.module,
-            ns: self.ns,
+            module: self.at.module,
+            ns: self.at.ns,
             generics: generics.clone(),
             n_outer,
             of: None,
             ty: TypeTable::ERROR,
             methods: FxHashMap::default(),
         });
-        self.impl_at.insert((i.span.file, i.span.lo), id);
-        let old = std::mem::replace(&mut self.generics, generics);
+        self.impls.at.insert((i.span.file, i.span.lo), id);
+        let old = std::mem::replace(&mut self.signature.generics, generics);
         for f in &i.fns {
             let method = self.declare_fn(f, FnKind::Defined, FnOwner::Impl(id), top_level);
             if f.body.is_none() {
@@ -88,7 +63,7 @@ impl<'a> Checker<'a, '_> {
                 self.report(duplicate_name::item(f.name.span, &short(&f.name.text), Some(first)));
             }
         }
-        self.generics = old;
+        self.signature.generics = old;
     }
 
     pub(super) fn define_trait(&mut self, t: &'a ast::Trait) {
@@ -106,15 +81,13 @@ impl<'a> Checker<'a, '_> {
     }
 
     pub(super) fn define_impl(&mut self, i: &'a ast::Impl) {
-        let Some(&id) = self.impl_at.get(&(i.span.file, i.span.lo)) else { return };
+        let Some(&id) = self.impls.at.get(&(i.span.file, i.span.lo)) else { return };
         let info = &self.p.impls[id.0 as usize];
         let (generics, n_outer) = (info.generics.clone(), info.n_outer);
         let old = self.enter_generics(&generics, n_outer);
         self.define_bounds(&i.type_params, &generics, n_outer);
         let ty = self.ty(i.ty);
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.insert("Self", Entity::Type(ty));
-        }
+        self.scopes.insert("Self", Entity::Type(ty));
         let of = i.of.map(|of| self.trait_ref(of));
         self.p.impls[id.0 as usize].ty = ty;
         if let Some(of) = &of {
@@ -126,7 +99,7 @@ impl<'a> Checker<'a, '_> {
         match of {
             Some(Some(of)) => {
                 let info = &self.p.traits[of.id.0 as usize];
-                if info.lang.is_some() && self.module >= self.p.n_prelude {
+                if info.lang.is_some() && self.at.module >= self.p.n_prelude {
                     let name = short(&info.ast.name.text);
                     self.report(duplicate_impl::of_prelude(i.span, &name));
                 } else {
@@ -140,7 +113,7 @@ impl<'a> Checker<'a, '_> {
                 for f in &i.fns {
                     if let Some(Entity::Fn(method)) = self.p.declared_at(f.name.span) {
                         let head = self.p.types.head(ty);
-                        let named = self.inherent_methods.entry(&f.name.text).or_default();
+                        let named = self.impls.inherent.entry(&f.name.text).or_default();
                         named.entry(head).or_default().push((id, method));
                     }
                 }
@@ -305,7 +278,7 @@ impl<'a> Checker<'a, '_> {
                 methods,
             };
             let new = ImplId(self.p.impls.len() as u32);
-            self.forget_bounds();
+            self.bounds.forget();
             self.p.impls.push(copy);
             let head = self.p.types.head(ty);
             self.p.impls_of.entry(up.id).or_default().entry(head).or_default().push(new);
@@ -315,49 +288,6 @@ impl<'a> Checker<'a, '_> {
     fn has_impl(&mut self, ty: Ty, of: &TraitRef) -> bool {
         let impls = self.p.impls_for(of.id, self.p.types.head(ty));
         impls.into_iter().any(|id| self.fits(id, ty, Some(of)))
-    }
-
-    /// Whether the impl may apply to `ty`.
-    pub(super) fn fits(&mut self, id: ImplId, ty: Ty, of: Option<&TraitRef>) -> bool {
-        let info = &self.p.impls[id.0 as usize];
-        let (generics, n_outer, own_ty, own_of) = (info.generics.clone(), info.n_outer, info.ty, info.of.clone());
-        let mut holes: FxHashMap<ParamId, Ty> = generics[n_outer..].iter().map(|p| (*p, TypeTable::ERROR)).collect();
-        if !self.p.types.may_match(own_ty, ty, &mut holes) {
-            return false;
-        }
-        if let (Some(a), Some(b)) = (&own_of, of)
-            && (a.id != b.id
-                || !a.args.iter().zip(b.args.iter()).all(|(x, y)| self.p.types.may_match(*x, *y, &mut holes)))
-        {
-            return false;
-        }
-        // The arguments of the impl's parameters that are known must meet their bounds.
-        if self.bound_is_endless() {
-            return true;
-        }
-        self.bound_depth += 1;
-        self.bound_steps += 1;
-        let args: Vec<Ty> = generics
-            .iter()
-            .map(|p| match holes.get(p) {
-                Some(&ty) if ty != TypeTable::ERROR => ty,
-                Some(_) => self.var(),
-                None => self.p.types.mk(Kind::Param(*p)),
-            })
-            .collect();
-        let mut ok = true;
-        for (i, param) in generics.iter().enumerate().skip(n_outer) {
-            // An open type is skipped: searching the impls that it might have would produce ever larger types.
-            if matches!(self.p.types.kind(args[i]), Kind::Var(v) if matches!(self.p.types.class(v), Class::Any)) {
-                continue;
-            }
-            for bound in self.p.type_params[param.0 as usize].bounds.clone() {
-                let bound = self.instantiate_bound(&bound, &generics, &args);
-                ok = ok && self.meets(args[i], &bound) != Meets::No;
-            }
-        }
-        self.bound_depth -= 1;
-        ok
     }
 
     /// Whether the impl has all methods of its trait, no others, and with their types.
@@ -438,7 +368,7 @@ impl<'a> Checker<'a, '_> {
             let mut names: Vec<(&'a str, FnId)> = info.methods.iter().map(|(n, f)| (*n, *f)).collect();
             names.sort_unstable_by_key(|n| n.1);
             for (name, f) in names {
-                for (other, g) in self.inherent_of(name, self.p.types.head(ty)) {
+                for (other, g) in self.impls.inherent(name, self.p.types.head(ty)) {
                     if other < id && self.may_overlap(id, other) {
                         let span = self.p.fns[f.0 as usize].ast.name.span;
                         let first = self.p.fns[g.0 as usize].ast.name.span;
@@ -473,264 +403,5 @@ impl<'a> Checker<'a, '_> {
         let ty = self.p.types.instantiate(ty, &generics, &args);
         let of = of.map(|of| self.instantiate_bound(&of, &generics, &args));
         self.fits(b, ty, of.as_ref())
-    }
-
-    // Bounds.
-
-    /// A trait with its arguments, as a bound names it.
-    pub(super) fn trait_ref(&mut self, id: TypeId) -> Option<TraitRef> {
-        let node = &self.ast()[id];
-        let TypeKind::Path(path) = &node.kind else {
-            if !matches!(node.kind, TypeKind::Error) {
-                self.report(not_a_trait::error(node.span, "this type"));
-            }
-            return None;
-        };
-        let name = &path.names[path.names.len() - 1];
-        let entity = match (&path.names[..], path.root) {
-            ([name], false) => self.resolve(name, true),
-            _ => match self.find(path, true) {
-                Found::Entity(entity) => entity,
-                Found::Of(..) | Found::OfTrait(..) => Entity::Fn(FnId(0)),
-            },
-        };
-        let Entity::Trait(id) = entity else {
-            if entity != Entity::Error {
-                self.report(not_a_trait::error(node.span, &format!("`{}`", short(&name.text))));
-            }
-            return None;
-        };
-        let n = {
-            let info = &self.p.traits[id.0 as usize];
-            info.generics.len() - info.n_outer - 1
-        };
-        let given = path.type_args.as_deref().unwrap_or(&[]);
-        let mut args: Vec<Ty> = given.iter().map(|arg| self.value_ty(*arg)).collect();
-        if args.len() != n {
-            self.report(wrong_number_of_arguments::type_arguments(path.span, args.len(), n, true));
-            args.resize(n, TypeTable::ERROR);
-        }
-        Some(TraitRef { id, args: args.into() })
-    }
-
-    /// Checks the bounds that declarations require.
-    pub(super) fn check_deferred(&mut self) {
-        for (span, ty, of) in std::mem::take(&mut self.deferred) {
-            self.require(span, ty, of);
-        }
-    }
-
-    /// Requires that `ty` meets the bound, which is checked once all impls are known.
-    pub(super) fn require_later(&mut self, span: Span, ty: Ty, of: TraitRef) {
-        if self.collecting {
-            self.deferred.push((span, ty, of));
-        } else {
-            self.require(span, ty, of);
-        }
-    }
-
-    /// Requires that `ty` meets the bound, which may determine open types in it.
-    pub(super) fn require(&mut self, span: Span, ty: Ty, of: TraitRef) {
-        let ty = self.p.types.shallow(ty);
-        if self.bound_is_endless() {
-            let (shown, bound) = (self.show(ty), self.show_bound(&of));
-            self.report(unmet_bound::endless(span, &shown, &bound));
-            return;
-        }
-        // Nothing is known of it yet: no need to look through all impls.
-        let is_open = self.p.types.as_var(ty).is_some_and(|v| self.p.types.class(v) == Class::Any);
-        let met = if is_open { Meets::Open } else { self.meets(ty, &of) };
-        match met {
-            Meets::Builtin => {}
-            Meets::Given(given) => self.equal_args(&given, &of),
-            Meets::By(_) if self.is_closed(ty, &of) && !self.required.insert((ty, of.clone())) => {}
-            Meets::By(id) if self.p.types.as_var(ty).is_none() => self.take_impl(span, id, ty, &of),
-            Meets::No => {
-                let (shown, bound) = (self.show(ty), self.show_bound(&of));
-                let param = matches!(self.p.types.kind(ty), Kind::Param(_));
-                self.report(unmet_bound::error(span, &shown, &bound, param));
-                for arg in of.args.iter() {
-                    self.p.types.poison(*arg);
-                }
-            }
-            _ => {
-                let mut open = self.p.types.open_vars(ty);
-                for arg in of.args.iter() {
-                    open.extend(self.p.types.open_vars(*arg));
-                }
-                self.pending.push(Some(Pending::Bound { span, ty, of }));
-                let who = self.pending_base + self.pending.len() as u32 - 1;
-                for var in open {
-                    self.p.types.wait(var, who);
-                }
-            }
-        }
-    }
-
-    fn equal_args(&mut self, a: &TraitRef, b: &TraitRef) {
-        for (x, y) in a.args.iter().zip(b.args.iter()) {
-            self.p.types.unify(*x, *y);
-        }
-    }
-
-    /// Unifies the types of the impl that meets the bound.
-    fn take_impl(&mut self, span: Span, id: ImplId, ty: Ty, of: &TraitRef) {
-        let info = &self.p.impls[id.0 as usize];
-        let (generics, own_ty, own_of) = (info.generics.clone(), info.ty, info.of.clone());
-        let args = self.fresh_impl_args(id);
-        let own_ty = self.p.types.instantiate(own_ty, &generics, &args);
-        self.p.types.unify(own_ty, ty);
-        if let Some(own_of) = own_of {
-            let own_of = self.instantiate_bound(&own_of, &generics, &args);
-            self.equal_args(&own_of, of);
-        }
-        self.bound_depth += 1;
-        self.require_bounds(span, &generics, &args);
-        self.bound_depth -= 1;
-    }
-
-    pub(super) fn fresh_impl_args(&mut self, id: ImplId) -> Vec<Ty> {
-        let info = &self.p.impls[id.0 as usize];
-        let (generics, n_outer) = (info.generics.clone(), info.n_outer);
-        let arg = |c: &mut Self, i: usize, p: ParamId| {
-            if i < n_outer { c.p.types.mk(Kind::Param(p)) } else { c.var() }
-        };
-        generics.iter().enumerate().map(|(i, p)| arg(self, i, *p)).collect()
-    }
-
-    /// Requires that the arguments meet the bounds of their parameters. A parameter that is its own argument does.
-    pub(super) fn require_bounds(&mut self, span: Span, generics: &[ParamId], args: &[Ty]) {
-        for (param, &arg) in generics.iter().zip(args) {
-            if self.p.types.kind(arg) == Kind::Param(*param) {
-                continue;
-            }
-            for bound in self.p.type_params[param.0 as usize].bounds.clone() {
-                let bound = self.instantiate_bound(&bound, generics, args);
-                self.require(span, arg, bound);
-            }
-        }
-    }
-
-    /// The bounds of a type parameter, those of super-traits included.
-    pub(super) fn bounds_of(&mut self, param: ParamId) -> Vec<TraitRef> {
-        let ty = self.p.types.mk(Kind::Param(param));
-        let mut out = Vec::new();
-        for bound in self.p.type_params[param.0 as usize].bounds.clone() {
-            for up in self.with_supers(ty, &bound) {
-                if !out.contains(&up) {
-                    out.push(up);
-                }
-            }
-        }
-        out
-    }
-
-    /// Whether it is a type parameter with an erroneous bound.
-    pub(super) fn is_broken(&mut self, ty: Ty) -> bool {
-        matches!(self.p.types.kind(ty), Kind::Param(p) if self.p.type_params[p.0 as usize].broken)
-    }
-
-    /// Whether the type parameter has operators of this kind.
-    pub(super) fn has_lang(&mut self, param: ParamId, wanted: &[Lang]) -> bool {
-        if self.p.type_params[param.0 as usize].broken {
-            return true;
-        }
-        let bounds = self.bounds_of(param);
-        bounds.iter().any(|b| self.p.traits[b.id.0 as usize].lang.is_some_and(|l| wanted.contains(&l)))
-    }
-
-    /// Whether `ty` meets the bound, as far as known. Does not bind any variable.
-    pub(super) fn meets(&mut self, ty: Ty, of: &TraitRef) -> Meets {
-        let ty = self.p.types.shallow(ty);
-        let kind = self.p.types.kind(ty);
-        if let Kind::Error | Kind::Never = kind {
-            return Meets::Builtin;
-        }
-        if self.bound_is_endless() {
-            return Meets::Open;
-        }
-        if let Kind::Param(param) = kind {
-            let mut given: Vec<TraitRef> = self.bounds_of(param).into_iter().filter(|b| b.id == of.id).collect();
-            given.retain(|g| {
-                let mut none = FxHashMap::default();
-                g.args.iter().zip(of.args.iter()).all(|(x, y)| self.p.types.may_match(*x, *y, &mut none))
-            });
-            match given.len() {
-                0 if self.p.type_params[param.0 as usize].broken => return Meets::Builtin,
-                0 => {}
-                1 => return Meets::Given(given.remove(0)),
-                _ => return Meets::Open,
-            }
-        }
-        if let Some(lang) = self.p.traits[of.id.0 as usize].lang {
-            return match (kind, lang) {
-                (Kind::Prim(p), Lang::Ord | Lang::Num) if p != Prim::Bool => Meets::Builtin,
-                (Kind::Prim(p), Lang::Int) if p.is_int() => Meets::Builtin,
-                (Kind::Prim(p), Lang::Float) if p.is_float() => Meets::Builtin,
-                (Kind::Prim(Prim::Bool), Lang::Ord) => Meets::Builtin,
-                (Kind::Var(v), _) => match (self.p.types.class(v), lang) {
-                    (Class::Any, _) | (Class::Num, Lang::Int | Lang::Float) => Meets::Open,
-                    (Class::Int, Lang::Float) | (Class::Float, Lang::Int) => Meets::No,
-                    _ => Meets::Builtin,
-                },
-                _ => Meets::No,
-            };
-        }
-        let closed = !self.collecting && self.is_closed(ty, of);
-        if closed && let Some(met) = self.met.get(&(ty, of.clone())) {
-            return met.clone();
-        }
-        let met = self.search(ty, of);
-        if closed && !self.bound_is_endless() {
-            self.met.insert((ty, of.clone()), met.clone());
-        }
-        met
-    }
-
-    /// Clears the memoized answers, which a new impl may change.
-    fn forget_bounds(&mut self) {
-        self.met.clear();
-        self.required.clear();
-    }
-
-    fn is_closed(&mut self, ty: Ty, of: &TraitRef) -> bool {
-        !self.p.types.has_open_var(ty) && !of.args.iter().any(|a| self.p.types.has_open_var(*a))
-    }
-
-    /// Whether the search for impls has taken too long.
-    fn bound_is_endless(&mut self) -> bool {
-        if self.bound_depth == 0 {
-            self.bound_steps = 0;
-        }
-        self.bound_depth > MAX_BOUNDS || self.bound_steps > MAX_STEPS
-    }
-
-    fn search(&mut self, ty: Ty, of: &TraitRef) -> Meets {
-        let impls = self.p.impls_for(of.id, self.p.types.head(ty));
-        let mut fitting = Vec::new();
-        for id in impls {
-            if self.fits(id, ty, Some(of)) {
-                fitting.push(id);
-            }
-        }
-        match fitting[..] {
-            [] => Meets::No,
-            [one] => Meets::By(one),
-            [first, ..] => {
-                let mut open = self.p.types.has_open_var(ty);
-                for arg in of.args.iter() {
-                    open |= self.p.types.has_open_var(*arg);
-                }
-                if open { Meets::Open } else { Meets::By(first) }
-            }
-        }
-    }
-
-    /// At the end of a unit: if only one impl can meet the bound, it determines the open types.
-    pub(super) fn settle_bound(&mut self, span: Span, ty: Ty, of: TraitRef) {
-        match self.meets(ty, &of) {
-            Meets::By(id) => self.take_impl(span, id, ty, &of),
-            _ => self.require(span, ty, of),
-        }
     }
 }

@@ -12,6 +12,42 @@ const MAX_LANES: u64 = 64;
 /// Address spaces by their words (`docs/design/anydsl.md`, Address spaces).
 const SPACES: [(&str, u8); 5] = [("global", 1), ("texture", 2), ("shared", 3), ("constant", 4), ("private", 5)];
 
+/// All type aliases, which are expanded on demand.
+#[derive(Default)]
+pub(super) struct Aliases<'a> {
+    pub all: Vec<Alias<'a>>,
+    /// The number of aliases that are being expanded.
+    depth: u32,
+}
+
+pub(super) struct Alias<'a> {
+    pub ast: &'a ast::Alias,
+    pub module: usize,
+    pub ns: NsId,
+    pub top_level: bool,
+    pub generics: Arc<[ParamId]>,
+    pub n_outer: usize,
+    pub state: AliasState,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum AliasState {
+    Fresh,
+    Busy,
+    Done(Ty),
+}
+
+/// What the types of the current item may refer to, beside other items.
+#[derive(Default)]
+pub(super) struct Signature<'a> {
+    /// Its type parameters, and those of the items around it.
+    pub generics: Arc<[ParamId]>,
+    /// The names of all type parameters in the source.
+    pub names: FxHashMap<ParamId, &'a str>,
+    /// For `typeof`, the parameters before the one whose type is being read.
+    pub params: Vec<(&'a ast::Pattern, Ty)>,
+}
+
 impl<'a> Checker<'a, '_> {
     /// A type of values: no indefinite array.
     pub(super) fn value_ty(&mut self, id: TypeId) -> Ty {
@@ -80,21 +116,19 @@ impl<'a> Checker<'a, '_> {
             }
             TypeKind::Typeof(e) => {
                 // Earlier parameters are known by their types only.
-                self.scopes.push(FxHashMap::default());
-                for (pattern, ty) in self.params_so_far.clone() {
+                self.scopes.open();
+                for (pattern, ty) in self.signature.params.clone() {
                     if let PatternKind::Name { name, .. } = &pattern.kind {
                         let id = self.new_local("_", name.span, ty, true);
-                        if let Some(scope) = self.scopes.last_mut() {
-                            scope.insert(&name.text, Entity::Local(id));
-                        }
+                        self.scopes.insert(&name.text, Entity::Local(id));
                     }
                 }
                 let ty = self.expr(*e, None);
-                self.scopes.pop();
+                self.scopes.close();
                 if self.p.types.is_never(ty) { TypeTable::ERROR } else { self.p.types.shallow(ty) }
             }
             TypeKind::Fn { type_params, params, result } => {
-                let old_generics = self.generics.clone();
+                let old_generics = self.signature.generics.clone();
                 let n_outer = old_generics.len();
                 let generics = self.declare_generics(type_params, None);
                 let old = self.enter_generics(&generics, n_outer);
@@ -197,7 +231,7 @@ impl<'a> Checker<'a, '_> {
             Entity::Alias(id) => {
                 let ty = self.alias(id);
                 let (generics, n_outer) = {
-                    let alias = &self.aliases[id.0 as usize];
+                    let alias = &self.aliases.all[id.0 as usize];
                     (alias.generics.clone(), alias.n_outer)
                 };
                 let args = self.type_args(&generics, n_outer, args, name.span, arity, &name.text);
@@ -251,7 +285,7 @@ impl<'a> Checker<'a, '_> {
         }
         while args.len() < generics.len() {
             let ty = self.var();
-            self.finals.push(Final::Known { ty, span, what: "this type argument" });
+            self.unit.check_later(Final::Known { ty, span, what: "this type argument" });
             args.push(ty);
         }
         for (i, &param) in generics.iter().enumerate().skip(n_outer) {
@@ -269,7 +303,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     pub(super) fn alias(&mut self, id: AliasId) -> Ty {
-        let alias = &mut self.aliases[id.0 as usize];
+        let alias = &mut self.aliases.all[id.0 as usize];
         match alias.state {
             AliasState::Done(ty) => ty,
             AliasState::Busy => {
@@ -278,7 +312,7 @@ impl<'a> Checker<'a, '_> {
                 self.report(recursive_type::alias(name.span, &short(&name.text)));
                 TypeTable::ERROR
             }
-            AliasState::Fresh if self.alias_depth > MAX_CHAIN => {
+            AliasState::Fresh if self.aliases.depth > MAX_CHAIN => {
                 alias.state = AliasState::Done(TypeTable::ERROR);
                 let span = alias.ast.name.span;
                 self.report(type_too_deep::aliases(span, MAX_CHAIN));
@@ -286,13 +320,12 @@ impl<'a> Checker<'a, '_> {
             }
             AliasState::Fresh => {
                 alias.state = AliasState::Busy;
-                self.alias_depth += 1;
+                self.aliases.depth += 1;
                 let (ast, top_level, generics, n_outer) =
                     (alias.ast, alias.top_level, alias.generics.clone(), alias.n_outer);
                 let (module, ns) = (alias.module, alias.ns);
-                let old = (self.module, self.ns);
-                (self.module, self.ns) = (module, ns);
-                let scopes = if top_level { std::mem::take(&mut self.scopes) } else { Vec::new() };
+                let old = std::mem::replace(&mut self.at, At { module, ns });
+                let scopes = if top_level { std::mem::take(&mut self.scopes) } else { Scopes::default() };
                 let old_generics = self.enter_generics(&generics, n_outer);
                 self.define_bounds(&ast.type_params, &generics, n_outer);
                 let ty = self.ty(ast.ty);
@@ -300,9 +333,9 @@ impl<'a> Checker<'a, '_> {
                 if top_level {
                     self.scopes = scopes;
                 }
-                (self.module, self.ns) = old;
-                self.alias_depth -= 1;
-                let alias = &mut self.aliases[id.0 as usize];
+                self.at = old;
+                self.aliases.depth -= 1;
+                let alias = &mut self.aliases.all[id.0 as usize];
                 if let AliasState::Done(ty) = alias.state {
                     return ty;
                 }

@@ -1,6 +1,7 @@
 //! Warnings about code that is legal but suspicious: unused names, names hidden by others, filters without effect. Also
 //! here, because it needs the same data: which functions outlive a variable that they share.
 
+use super::bodies::Shared;
 use super::*;
 use nyala_base::FileId;
 use nyala_syntax::ast::{BinaryOp, Block, ExprKind, Stmt, UnaryOp};
@@ -12,7 +13,7 @@ impl<'a> Checker<'a, '_> {
         let mut found = Vec::new();
         self.unused_locals(&mut found);
         self.unused_functions(self.p.modules.len() == first + 1, &mut found);
-        self.unused_uses(&mut found);
+        self.namespaces.unused_uses(&mut found);
         let used = self.merely_used();
         found.retain(|d: &Diagnostic| !used.contains(&d.primary.span.file));
         self.escapes();
@@ -70,9 +71,9 @@ impl<'a> Checker<'a, '_> {
                 || f.kind != FnKind::Defined
                 || name.starts_with('_')
                 || f.top_level && (self.p.is_main(f) || name.starts_with("test"));
-            let named = self.namespaces[f.ns.0 as usize].names.get(name);
+            let named = self.namespaces[f.ns].names.get(name);
             let private = named.is_some_and(|n| n.private && n.entity == Entity::Fn(FnId(i as u32)));
-            if !exempt && !self.used_fns.contains(&FnId(i as u32)) && (!f.top_level || private || has_main) {
+            if !exempt && !self.uses.fns.contains(&FnId(i as u32)) && (!f.top_level || private || has_main) {
                 found.push(unused_name::function(f.ast.name.span, &short(name)));
             }
         }
@@ -81,38 +82,20 @@ impl<'a> Checker<'a, '_> {
     /// Finds function values that leave the function whose variables they use. They get copies of those variables that
     /// are not `mut` and whose address is taken.
     fn escapes(&mut self) {
-        // The outer variables that each body uses, and the bodies around.
-        let mut shared: FxHashMap<u32, Vec<LocalId>> = FxHashMap::default();
-        let mut around: FxHashSet<u32> = FxHashSet::default();
-        for &(owner, local) in &self.shared {
-            let mut at = Some(owner);
-            let of = self.p.local(local).owner;
-            while let Some(o) = at.filter(|o| *o != of) {
-                let locals = shared.entry(o).or_default();
-                if !locals.contains(&local) {
-                    locals.push(local);
-                }
-                around.insert(o);
-                at = self.owner_parents.get(&o).copied();
-            }
-            around.insert(of);
-        }
-        if shared.is_empty() {
+        let Shared { by_body, around } = self.bodies.outer_variables(&self.p.locals);
+        if around.is_empty() {
             return;
         }
-        // Bodies of loops do not leave; of the others only those that share something matter.
-        let values: FxHashSet<u32> = self.lambda_owners.values().chain(self.fn_owners.values()).copied().collect();
-        shared.retain(|owner, _| values.contains(owner));
         let mut bodies: Vec<(u32, usize, ExprId)> = Vec::new();
         for (i, f) in self.p.fns.iter().enumerate() {
-            if let (Some(body), Some(owner)) = (f.ast.body, self.fn_owners.get(&FnId(i as u32))) {
-                bodies.push((*owner, f.module, body));
+            if let (Some(body), Some(owner)) = (f.ast.body, self.bodies.of_fn(FnId(i as u32))) {
+                bodies.push((owner, f.module, body));
             }
         }
-        for (&g, owner) in &self.lambda_owners {
+        for (g, owner) in self.bodies.lambdas() {
             let (module, e) = self.locate(g);
             if let ExprKind::Lambda(lambda) = &self.p.modules[module][e].kind {
-                bodies.push((*owner, module, lambda.body));
+                bodies.push((owner, module, lambda.body));
             }
         }
         let body_of: FxHashMap<u32, GlobalExpr> = bodies.iter().map(|b| (b.0, self.p.global(b.1, b.2))).collect();
@@ -121,7 +104,7 @@ impl<'a> Checker<'a, '_> {
         let mut copies: FxHashMap<GlobalExpr, Vec<LocalId>> = FxHashMap::default();
         for (owner, module, body) in bodies {
             for escape in self.escaping(module, body, owner) {
-                for &id in shared.get(&escape).into_iter().flatten() {
+                for &id in by_body.get(&escape).into_iter().flatten() {
                     let local = self.p.local(id);
                     if !local.mutable
                         && local.addressed
@@ -195,14 +178,14 @@ impl<'a> Checker<'a, '_> {
                 ExprKind::Struct { fields, .. } => values.extend(fields.iter().map(|f| f.1)),
                 ExprKind::Repeat(e, _) | ExprKind::Cast(e, _) | ExprKind::Unary(UnaryOp::Own, e) => values.push(*e),
                 ExprKind::Lambda(_) => {
-                    if let Some(&owner) = self.lambda_owners.get(&self.p.global(module, e)) {
+                    if let Some(owner) = self.bodies.of_lambda(self.p.global(module, e)) {
                         out.push(owner);
                     }
                 }
                 ExprKind::Path(_) => match self.p.resolved.get(&self.p.global(module, e)) {
                     Some(Entity::Local(id)) => values.extend(inits.get(id)),
                     Some(Entity::Fn(id)) if !self.p.fns[id.0 as usize].top_level => {
-                        if let Some(&owner) = self.fn_owners.get(id) {
+                        if let Some(owner) = self.bodies.of_fn(*id) {
                             out.push(owner);
                         }
                     }
@@ -216,19 +199,18 @@ impl<'a> Checker<'a, '_> {
 
     /// Warns about a name that hides another one of the same function, unless a body rebinds its own parameter.
     pub(super) fn warn_shadowed(&mut self, name: &'a Name) {
-        if self.module < self.p.n_libraries || name.is_wildcard() {
+        if self.at.module < self.p.n_libraries || name.is_wildcard() {
             return;
         }
         let owner = self.ctx.owner;
-        let n = self.scopes.len().saturating_sub(1);
-        let hidden = self.scopes[..n].iter().enumerate().rev().find_map(|(i, scope)| match scope.get(&*name.text) {
-            Some(Entity::Local(id)) if self.p.local(*id).owner == owner => Some((i, *id)),
+        let hidden = self.scopes.find_outside(&name.text).find_map(|(between, entity)| match entity {
+            Entity::Local(id) if self.p.local(id).owner == owner => Some((between, id)),
             _ => None,
         });
-        if let Some((i, id)) = hidden
+        if let Some((between, id)) = hidden
             && self.p.local(id).declared != Declared::Implicit
             // A body may rebind its own parameter.
-            && !(i + 1 == n && self.p.local(id).declared == Declared::Parameter)
+            && !(between == 0 && self.p.local(id).declared == Declared::Parameter)
         {
             let first = self.p.local(id).span;
             self.report(shadowed_name::warning(name.span, &short(&name.text), first));
@@ -237,7 +219,7 @@ impl<'a> Checker<'a, '_> {
 
     /// Warns about a filter without any name, or with a `?` that is always false.
     pub(super) fn warn_filter(&mut self, filter: ExprId) {
-        if self.module < self.p.n_libraries {
+        if self.at.module < self.p.n_libraries {
             return;
         }
         let ast = self.ast();
@@ -254,7 +236,7 @@ impl<'a> Checker<'a, '_> {
 
     /// `?e` of something that partial evaluation never knows.
     pub(super) fn warn_known(&mut self, e: ExprId, span: Span) {
-        if self.module < self.p.n_libraries {
+        if self.at.module < self.p.n_libraries {
             return;
         }
         let ast = self.ast();

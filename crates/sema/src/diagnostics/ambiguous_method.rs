@@ -1,4 +1,4 @@
-//! Several traits or impls have a method of this name for the type, and nothing tells which is meant.
+//! Several traits or impls give the type a method of this name, and nothing says which one is meant.
 //!
 //! ```impala
 //! trait A { fn m(self: &Self) -> i32; }
@@ -16,7 +16,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `owners` are the traits or types that have the method, and where.
+/// `owners` are the traits or types that have the method, and its places there.
 pub fn error(span: Span, name: &str, owners: &[(String, Span)]) -> Diagnostic {
     let mut diagnostic = Diagnostic::error("ambiguous-method", span, format!("`{name}` may be one of several methods"));
     for (owner, at) in owners.iter().take(4) {

@@ -1,7 +1,7 @@
 //! Nothing says which type a variable, parameter or type argument has.
 //!
-//! Types inside of functions are inferred from all uses, in any order. Where no use tells, the program must. An integer
-//! literal that nothing else decides is an `i32`, a float literal an `f64`.
+//! Types inside of functions are inferred from all uses, in any order. Where no use determines a type, the program must
+//! state it. An integer literal whose type nothing else determines is an `i32`, and a float literal an `f64`.
 //!
 //! ```impala
 //! fn f() -> () { let x; }
@@ -15,7 +15,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `found` is what is known of the type.
+/// `what` has the type, of which `found` is known.
 pub fn error(span: Span, what: &str, found: &str) -> Diagnostic {
     let message = format!("nothing says which type {what} has");
     Diagnostic::error("ambiguous-type", span, message)

@@ -1,6 +1,7 @@
-//! An address space is a number below 256, or one of the words `global`, `texture`, `shared`, `constant`, `private`.
+//! An address space is neither a number below 256 nor `global`, `texture`, `shared`, `constant` or `private`.
 //!
-//! Pointers of device memory say where they point to: `&[1]T` and `&mut shared [i32]`. Pointers of the host have none.
+//! The type of a pointer to device memory names the address space that it points to: `&[1]T` or `&mut shared [i32]`.
+//! Pointers to memory of the host name none.
 //!
 //! ```impala
 //! fn f(p: &[300]i32) -> () {}

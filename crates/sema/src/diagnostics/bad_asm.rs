@@ -1,6 +1,7 @@
-//! An inline assembly has an option or a constraint that there is not.
+//! An inline assembly has an option or a constraint that does not exist.
 //!
-//! Options are `"volatile"`, `"alignstack"` and `"intel"`; constraints are LLVM's: an output begins with `=`, an input does not.
+//! The options are `"volatile"`, `"alignstack"` and `"intel"`. The constraints are LLVM's: those of outputs begin with
+//! `=`, those of inputs do not.
 //!
 //! ```impala
 //! fn f(x: i32) -> () { asm("nop" : : "r"(x) : : "fast"); }

@@ -1,6 +1,7 @@
-//! `bitcast` is between types of different sizes.
+//! `bitcast` converts between types of different sizes.
 //!
-//! `bitcast[D, S](x)` takes the bytes of `x` for a value of type `D`. Both types must have the same number of bytes.
+//! `bitcast[D, S](x)` reinterprets the bytes of `x`, which has type `S`, as a value of type `D`. Both types must have
+//! the same number of bytes.
 //!
 //! ```impala
 //! extern fn f(x: f32) -> i64 { bitcast[i64, f32](x) }

@@ -1,7 +1,7 @@
 //! `as` cannot convert between these types.
 //!
-//! `as` converts numbers to numbers, `bool` to numbers and back, pointers to pointers, pointers to integers and back, and
-//! anything to a type that it fits already. Structs, tuples and arrays are converted part by part.
+//! `as` converts numbers to numbers, `bool` to numbers and back, pointers to pointers, pointers to integers and back,
+//! and any value to a type that it fits anyway. Structs, tuples and arrays are converted part by part.
 //!
 //! ```impala
 //! fn f() -> i32 { (1, 2) as i32 }

@@ -1,6 +1,6 @@
-//! An index is no integer.
+//! An index is not an integer.
 //!
-//! Elements of arrays are chosen by integers, of any integer type. A float has to be converted, which drops its fraction.
+//! An index may have any integer type. A float must be converted, which drops its fraction.
 //!
 //! ```impala
 //! fn f(a: &[i32], x: f32) -> i32 { a(x) }

@@ -1,6 +1,7 @@
-//! A tuple pattern meets a value that is no tuple of as many parts.
+//! A pattern does not have the form of the values that it is matched with.
 //!
-//! A pattern `(a, b)` takes a tuple apart that has exactly two parts. `_` stands for a part that is not needed.
+//! The pattern `(a, b)` takes apart a tuple of exactly two parts, and `E::A(p)` an option of an enum with one part. `_`
+//! stands for a part that is not needed.
 //!
 //! ```impala
 //! fn f() -> () { let (a, b) = (1, 2, 3); }
@@ -37,6 +38,6 @@ pub fn option_parts(span: Span, name: &str, n_found: usize, n_expected: usize) -
 }
 
 pub fn no_option(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("bad-pattern", span, format!("`{name}` is no option of an enum"))
+    Diagnostic::error("bad-pattern", span, format!("`{name}` is not an option of an enum"))
         .hint("patterns are literals, names, `_`, tuples, options `E::A(p)` and structs `S { f: p }`")
 }

@@ -1,6 +1,7 @@
-//! `restrict` stands before a parameter that is no pointer.
+//! `restrict` stands before a parameter that is not a pointer.
 //!
-//! It promises that what is modified through this pointer is not accessed otherwise while the function runs.
+//! It promises that memory which is modified through this pointer is not accessed in other ways while the function
+//! runs.
 //!
 //! ```impala
 //! fn set(restrict n: i32, p: &mut i32) -> () { *p = n }
@@ -17,6 +18,6 @@
 use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span, ty: &str) -> Diagnostic {
-    Diagnostic::error("bad-restrict", span, format!("found `{ty}`, expected a pointer behind `restrict`"))
-        .hint("leave out `restrict`, which is a promise about what pointers lead to")
+    Diagnostic::error("bad-restrict", span, format!("found `{ty}`, expected a pointer after `restrict`"))
+        .hint("leave out `restrict`, which is a promise about the memory that a pointer leads to")
 }

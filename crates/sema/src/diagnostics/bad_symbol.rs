@@ -1,9 +1,10 @@
-//! A function has a name for C and the linker that cannot be one.
+//! The symbol of a function is not allowed.
 //!
-//! The string before a function's name is its symbol. It must not be empty and must not have a control character, such as a line's
-//! end. It must not begin with `.`, as sections do, nor with `llvm.`, nor with `nyala_`, as the runtime's functions do, if the program
-//! exports it. In a header only letters, digits and `_`, `.`, `$` may be in it, and no digit or `$` comes first: C's assemblers take no
-//! other.
+//! The symbol is the function's name for C and the linker: the string before its name, if there is one. It must not be
+//! empty or contain control characters, such as the end of a line. It must not begin with `.`, as names of sections do,
+//! or with `llvm.`. The symbol of a function of the program must not begin with `nyala_`, as those of the runtime do.
+//! In a header, a symbol consists of letters, digits, `_`, `.` and `$`, and begins with neither a digit nor `$`:
+//! assemblers of C accept no others.
 //!
 //! ```impala
 //! fn "nyala_flush" mine() -> () { }
@@ -17,9 +18,9 @@
 
 use nyala_base::{Diagnostic, Span};
 
-const RENAME: &str = "name it otherwise: `fn \"name\" f() …` or `extern fn name() …`";
+const RENAME: &str = "choose another symbol: `fn \"name\" f() …` or `extern fn name() …`";
 
-/// `exported`: the program itself has the function.
+/// The fault of a symbol, if it has one. If `exported`, the function is one of the program, else it is imported.
 pub fn check(symbol: &str, span: Span, exported: bool) -> Option<Diagnostic> {
     let reserved = [".", "llvm.", "nyala_"].into_iter().find(|p| symbol.starts_with(p) && (exported || *p != "nyala_"));
     let what = if exported { "an exported symbol" } else { "an imported symbol" };
@@ -30,12 +31,12 @@ pub fn check(symbol: &str, span: Span, exported: bool) -> Option<Diagnostic> {
         Some(prefix) => format!("{what} begins with `{prefix}`"),
         None => return None,
     };
-    // Intrinsics of LLVM are no functions of C.
+    // LLVM's intrinsics are not C functions.
     let of_llvm = !exported && reserved == Some("llvm.");
     Some(error(span, fault, if of_llvm { "declare it in an `extern \"device\"` block" } else { RENAME }))
 }
 
-/// Of what stands in a C header.
+/// The fault of a symbol that a C header declares, if it has one.
 pub fn check_in_c(symbol: &str, span: Span) -> Option<Diagnostic> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_.$".contains(c) || !c.is_ascii();
     let is_named = symbol.chars().all(is_part) && !symbol.starts_with(|c: char| c.is_ascii_digit() || c == '$');

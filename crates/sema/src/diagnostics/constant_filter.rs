@@ -1,6 +1,6 @@
 //! A filter mentions no name, so it is the same for every call.
 //!
-//! `@(true)` is a bare `@`, `@(false)` no annotation at all. It is a warning.
+//! `@(true)` means `@`, and `@(false)` means no annotation. This is a warning.
 //!
 //! ```impala
 //! fn @(true) f(x: i32) -> i32 { x + 1 }
@@ -16,5 +16,5 @@ use nyala_base::{Diagnostic, Span};
 
 pub fn warning(span: Span) -> Diagnostic {
     Diagnostic::warning("constant-filter", span, "this filter is the same for every call")
-        .hint("`@` alone is always, no annotation never; `@(?x)` specializes where `x` is known")
+        .hint("`@` specializes always, and no annotation never; `@(?x)` does where `x` is known")
 }

@@ -1,6 +1,7 @@
 //! There are two impls of one trait for the same type and arguments, so that a call could mean either.
 //!
-//! The traits `Ord`, `Num`, `Int` and `Float` of the prelude are those of the primitive types; programs give no impls of them.
+//! The prelude's traits `Ord`, `Num`, `Int` and `Float` are for primitive types. Programs cannot implement them for
+//! other types.
 //!
 //! ```impala
 //! trait Show { fn show(self: &Self) -> i32; }
@@ -24,7 +25,8 @@ pub fn error(span: Span, bound: &str, ty: &str, first: Span) -> Diagnostic {
         .hint("keep one of the two, or make them for different types")
 }
 
+/// An impl of the prelude's trait `name`.
 pub fn of_prelude(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("duplicate-impl", span, format!("`{name}` is there for the primitive types, and for no others"))
+    Diagnostic::error("duplicate-impl", span, format!("only primitive types implement `{name}`"))
         .hint("operators work on numbers only; declare a trait of your own, with methods")
 }

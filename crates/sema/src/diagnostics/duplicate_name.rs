@@ -1,8 +1,8 @@
 //! Two things of one scope have the same name.
 //!
-//! Functions, types and statics of a program, those of a block, the parameters of a function and the fields of a struct must
-//! differ in name. A `let` may use a name again: then it hides the older one. Files given to the compiler together form one
-//! program. A program may define again what the prelude defines.
+//! The functions, types and statics of a program must have different names, as must those of a block, the parameters of
+//! a function and the fields of a struct. A `let` may reuse a name: then it hides the older one. Files given to the
+//! compiler together form one program. A program may define again what the prelude defines.
 //!
 //! ```impala
 //! fn f() -> i32 { 1 }

@@ -1,7 +1,7 @@
 //! A filter has a type other than `bool`.
 //!
 //! The expression in `@(…)` before a function's name decides at each call, during compilation, whether the call is
-//! specialized. It must be a `bool`. `?n` asks whether `n` is known at that time; the parameter alone is its value.
+//! specialized. It must be a `bool`. `?n` asks whether `n` is known at that time; `n` by itself is its value.
 //!
 //! ```impala
 //! fn @(n) pow(x: i32, n: i32) -> i32 { if n == 0 { 1 } else { x * pow(x, n - 1) } }

@@ -1,7 +1,7 @@
 //! Something is changed that is not mutable.
 //!
-//! Variables, parameters and statics can be assigned only if they are declared with `mut`. What a pointer points to can be
-//! changed only through `&mut`. Where several pointers lie on the way the last one decides.
+//! Variables, parameters and statics can be assigned only if they are declared with `mut`. A value behind a pointer can
+//! be changed only through `&mut`. If several pointers lead to the value, the last one decides.
 //!
 //! ```impala
 //! fn f() -> i32 {
@@ -35,9 +35,9 @@ pub fn static_item(span: Span, name: &str, declared: Span) -> Diagnostic {
         .hint(format!("declare it as `static mut {name}`"))
 }
 
-/// What the pointer at `pointer` points to.
+/// A value behind the `&` pointer at `pointer` is changed.
 pub fn pointee(span: Span, pointer: Span) -> Diagnostic {
-    Diagnostic::error("immutable", span, "what an immutable pointer points to is changed")
+    Diagnostic::error("immutable", span, "a value behind a `&` pointer is changed")
         .other(pointer, "this is a `&`")
         .hint("make it a `&mut` pointer")
 }

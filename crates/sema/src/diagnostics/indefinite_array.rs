@@ -1,7 +1,7 @@
 //! An array without a length stands where a value is needed.
 //!
-//! `[T]` is an array of unknown length. Such a thing exists in memory only, behind a pointer: a variable, parameter, field,
-//! element or result cannot have this type, for its size is not known.
+//! `[T]` is an array of unknown length. Such an array exists in memory only, behind a pointer: a variable, parameter,
+//! field, element or result cannot have this type, for its size is not known.
 //!
 //! ```impala
 //! fn f(a: [i32]) -> i32 { a(0) }
@@ -23,6 +23,6 @@ pub fn error(span: Span, found: &str) -> Diagnostic {
 
 /// `[n: T]` by itself.
 pub fn value(span: Span) -> Diagnostic {
-    Diagnostic::error("indefinite-array", span, "found an array of run-time length, which is no value")
+    Diagnostic::error("indefinite-array", span, "found an array of run-time length, which is not a value")
         .hint("put it on the heap: `~[n: T]`")
 }

@@ -1,7 +1,7 @@
 //! An intrinsic is declared with a type that it cannot have.
 //!
-//! The declarations in `extern "thorin"` and `extern "device"` blocks give intrinsics their types. Some have freedom, such
-//! as the integer type of a size; others must be declared as they are.
+//! The declarations in `extern "thorin"` and `extern "device"` blocks give intrinsics their types. Some intrinsics
+//! accept several types, such as any integer type for a size. Others have exactly one type.
 //!
 //! ```impala
 //! extern "thorin" {
@@ -11,7 +11,7 @@
 //!
 //! ## Instead
 //!
-//! The prelude declares all of them, so a declaration of one's own may not be needed at all:
+//! The prelude declares the common ones, so that most programs need no declaration:
 //!
 //! ```impala
 //! extern "thorin" {
@@ -24,5 +24,5 @@ use nyala_base::{Diagnostic, Span};
 pub fn error(span: Span, found: &str, expected: &str) -> Diagnostic {
     Diagnostic::error("intrinsic-type", span, format!("found `{found}`, expected `{expected}`"))
         .label("declared here")
-        .hint("declare it so, or leave it out: the prelude has it")
+        .hint("declare it with that type, or leave it out if the prelude has it")
 }

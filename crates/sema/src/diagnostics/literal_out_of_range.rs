@@ -1,7 +1,7 @@
 //! An integer literal does not fit its type.
 //!
-//! The type of a literal comes from its suffix, else from what is expected where it stands, else it is `i32`. A minus before
-//! it counts.
+//! The type of a literal is that of its suffix, else the type that is expected at its place, else `i32`. A minus sign
+//! before the literal counts as a part of it.
 //!
 //! ```impala
 //! fn f() -> u8 { 256 }
@@ -16,7 +16,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `wider` is a type that has room for it, if there is one.
+/// `wider` is a type that the literal fits, if there is one.
 pub fn error(span: Span, literal: &str, ty: &str, wider: Option<&str>) -> Diagnostic {
     let message = format!("literal {literal} does not fit `{ty}`");
     let hint = match wider {

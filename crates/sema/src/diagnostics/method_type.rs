@@ -1,6 +1,7 @@
-//! A method of an `impl` has another type than the trait says.
+//! A method of an `impl` has another type than in the trait.
 //!
-//! With the type of the `impl` for `Self`, and its arguments for the trait's, both must be the same.
+//! Both types must be equal once the type of the `impl` stands for `Self`, and its trait arguments for the parameters
+//! of the trait.
 //!
 //! ```impala
 //! trait Area { fn area(self: &Self) -> i32; }
@@ -25,7 +26,7 @@ pub fn parameters(span: Span, name: &str, found: usize, expected: usize, asked: 
     let message = format!("`{name}` has {found} type parameters, expected {expected}");
     Diagnostic::error("method-type", span, message)
         .other(asked, "the trait's method")
-        .hint("type parameters of the trait are no parameters of its methods")
+        .hint("type parameters of the trait do not count as those of its methods")
 }
 
 pub fn bound(span: Span, name: &str, bound: &str, asked: Span) -> Diagnostic {

@@ -1,6 +1,7 @@
 //! An `if` without `else` stands where a value is needed.
 //!
-//! Where the condition is false there is no value. Such an `if` has the type `()`, whatever its block gives.
+//! Where the condition is false, there is no value. So an `if` without `else` has the type `()`, whatever the value of
+//! its block is.
 //!
 //! ```impala
 //! fn sign(x: i32) -> i32 {

@@ -1,6 +1,6 @@
 //! A struct value lacks a field.
 //!
-//! A value of a struct gives all of its fields; there are no defaults.
+//! A struct value gives all fields of its struct; there are no defaults.
 //!
 //! ```impala
 //! struct Point { x: i32, y: i32 }
@@ -16,7 +16,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `names` are some that lack.
+/// `names` are some of the missing fields.
 pub fn error(span: Span, names: &[String]) -> Diagnostic {
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     let given: Vec<String> = names.iter().map(|n| format!("{n}: …")).collect();

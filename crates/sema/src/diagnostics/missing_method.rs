@@ -20,8 +20,8 @@ pub fn error(span: Span, of: &str, names: &[String]) -> Diagnostic {
         .hint("write them, or give them a body in the trait")
 }
 
-/// A method that an `impl` names and does not give.
+/// A method of an `impl` has no body.
 pub fn no_body(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("missing-method", span, format!("`{name}` has no body"))
-        .hint("in a trait a method may stand without one, in an `impl` it is written out: `{ … }`")
+        .hint("only methods of a trait may leave out the body; write it here: `{ … }`")
 }

@@ -1,4 +1,4 @@
-//! What names, types and lowering report, one file per code.
+//! The diagnostics of names, types and lowering, one file per code.
 
 pub(crate) mod ambiguous_method;
 pub(crate) mod ambiguous_type;
@@ -130,7 +130,7 @@ nyala_base::codes![
     wrong_number_of_arguments,
 ];
 
-/// A name as messages show it.
+/// A name as messages show it: cut off after 60 bytes. Names are ASCII.
 pub(crate) fn short(text: &str) -> String {
     if text.len() <= 60 { text.into() } else { format!("{}…", &text[..60]) }
 }

@@ -1,6 +1,6 @@
 //! A `?` asks about something that partial evaluation never knows, so it is always `false`.
 //!
-//! That holds for `$e`, for a `static mut`, and for what a C function gives back. It is a warning.
+//! These are `$e`, a `static mut`, and the result of a C function. This is a warning.
 //!
 //! ```impala
 //! fn f(x: i32) -> bool { ?($x) }

@@ -1,7 +1,7 @@
 //! A value has no field of this name.
 //!
-//! `x.f` is a field of the struct that `x` is or points to. Parts of tuples are `t(0)`, elements of arrays `a(i)`; arrays and
-//! pointers know no length.
+//! `x.f` is a field of the struct that `x` is or points to. Parts of tuples are `t(0)`, elements of arrays `a(i)`;
+//! arrays and pointers do not have their length.
 //!
 //! ```impala
 //! struct Point { x: i32, y: i32 }
@@ -17,7 +17,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `fields` are those that it has, `similar` one that may be meant.
+/// `fields` are those of the struct, and `similar` is one that may be meant.
 pub fn of_struct(span: Span, of: &str, name: &str, fields: &[&str], similar: Option<&str>) -> Diagnostic {
     let message = format!("struct `{of}` has no field `{name}`");
     let diagnostic = Diagnostic::error("no-such-field", span, message);
@@ -34,7 +34,7 @@ pub fn of_struct(span: Span, of: &str, name: &str, fields: &[&str], similar: Opt
 
 pub fn of_other(span: Span, of: &str, name: &str) -> Diagnostic {
     let hint = match name {
-        "len" | "length" | "size" | "count" => "pointers and arrays know no length: pass it along",
+        "len" | "length" | "size" | "count" => "pointers and arrays do not have their length: pass it along",
         _ => "only structs have fields; functions are called as `f(x)`, parts of tuples are `t(0)`, elements `a(i)`",
     };
     Diagnostic::error("no-such-field", span, format!("`{of}` has no field `{name}`")).hint(hint)

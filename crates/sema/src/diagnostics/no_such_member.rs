@@ -1,7 +1,7 @@
-//! A module or type has nothing of this name, or the path goes on behind something that is neither.
+//! A module or type has nothing of this name, or a path goes on after something that is neither.
 //!
-//! `a::b` is `b` of module `a`, an option of enum `a`, or a function of type `a`. `super::b` is `b` of the module around this one,
-//! `::b` one of the whole program.
+//! `a::b` is `b` of module `a`, an option of enum `a`, or a function of type `a`. `super::b` is `b` of the module
+//! around this one, and `::b` is `b` of the whole program.
 //!
 //! ```impala
 //! mod shapes { fn area(r: i32) -> i32 { 3 * r * r } }
@@ -29,10 +29,10 @@ pub fn error(span: Span, of: &str, name: &str, similar: Option<&str>) -> Diagnos
     }
 }
 
-/// What is before the `::` is called `name`.
+/// `name` stands before `::`, but means something else.
 pub fn not_a_module(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("no-such-member", span, format!("`{name}` is no module, enum or type"))
-        .hint("what stands before `::` is a module, an enum or a type")
+    Diagnostic::error("no-such-member", span, format!("`{name}` is not a module, enum or type"))
+        .hint("a module, an enum or a type stands before `::`")
 }
 
 pub fn no_super(span: Span) -> Diagnostic {

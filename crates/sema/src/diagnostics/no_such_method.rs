@@ -1,7 +1,7 @@
 //! A value has no method of this name.
 //!
-//! Methods are the functions of `impl` blocks for the type, and of traits that the type has an impl of. Of a type parameter they
-//! are those of its bounds.
+//! The methods of a type are the functions of its `impl` blocks, and those of traits that it implements. A type
+//! parameter has the methods of its bounds.
 //!
 //! ```impala
 //! struct Point { x: i32, y: i32 }
@@ -19,13 +19,13 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `is_function`: there is a function of this name.
+/// If `is_function`, there is a function of this name.
 pub fn error(span: Span, of: &str, name: &str, similar: Option<&str>, is_function: bool) -> Diagnostic {
     let diagnostic = Diagnostic::error("no-such-method", span, format!("`{of}` has no method or field `{name}`"));
     match (name, similar) {
         (_, Some(_)) => diagnostic.hint_similar(similar),
         ("len" | "length" | "size" | "count", _) => {
-            diagnostic.hint("pointers and arrays know no length: pass it along")
+            diagnostic.hint("pointers and arrays do not have their length: pass it along")
         }
         _ if is_function => diagnostic.hint(format!("`{name}` is a function: `{name}(…)`")),
         _ => diagnostic.hint(format!("write `impl {of} {{ fn {name}(self: &{of}) … }}`, or a bound that has it")),

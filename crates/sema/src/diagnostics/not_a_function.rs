@@ -1,6 +1,6 @@
-//! What is applied to arguments is no function, array or tuple.
+//! A value that is applied to arguments is not a function, array or tuple.
 //!
-//! `x(y)` calls a function, chooses an element of an array or a part of a tuple. Other things cannot be applied.
+//! `x(y)` calls a function, or chooses an element of an array or a part of a tuple. Other values cannot be applied.
 //!
 //! ```impala
 //! fn f(x: i32) -> i32 { x(1) }
@@ -16,7 +16,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `callee` is where it stands, if known.
+/// `callee` is the place of the applied value, if it is known.
 pub fn error(span: Span, found: &str, callee: Option<Span>) -> Diagnostic {
     let message = format!("found `{found}`, expected a function, array or tuple");
     let diagnostic = Diagnostic::error("not-a-function", span, message)

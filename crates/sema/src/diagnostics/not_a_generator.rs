@@ -1,7 +1,8 @@
-//! What stands after `in` is no call of a generator.
+//! The expression after `in` is not a call of a generator.
 //!
-//! `for x in g(args) { … }` calls the function `g` with the arguments and, as its last one, the body of the loop as a
-//! function. So there must be a call; `range(a, b)` counts from `a` to `b - 1`. There are no ranges `a..b` and no iterators.
+//! `for x in g(args) { … }` calls the function `g` with the arguments and, as the last one, the body of the loop as a
+//! function. So a call must follow `in`. The generator `range(a, b)` counts from `a` to `b - 1`. There are no ranges
+//! `a..b` and no iterators.
 //!
 //! ```impala
 //! fn f(a: &[i32]) -> () { for x in a { } }
@@ -20,7 +21,7 @@ pub fn error(span: Span) -> Diagnostic {
         .hint("loops run over generators: `for i in range(0, n) { … }`")
 }
 
-/// What is called is something else than a function.
+/// The value that is called, of type `found`, is not a function.
 pub fn no_function(span: Span, found: &str) -> Diagnostic {
     Diagnostic::error(
         "not-a-generator",
@@ -30,7 +31,7 @@ pub fn no_function(span: Span, found: &str) -> Diagnostic {
     .hint("loops run over generators: `for i in range(0, n) { … }`")
 }
 
-/// The last parameter of what is called is something else than a function.
+/// The last parameter of the called function, of type `found`, is not a function.
 pub fn no_body(span: Span, found: &str) -> Diagnostic {
     Diagnostic::error(
         "not-a-generator",

@@ -1,7 +1,7 @@
-//! What is assigned or changed is a value without a place.
+//! An expression is assigned or changed that is not a place.
 //!
-//! Only variables, statics, `*p`, fields and elements can stand left of `=` or have `++`: they lie somewhere. The result of a
-//! call or of an operator does not.
+//! Places are variables, statics, `*p`, fields and elements. Only they can stand to the left of `=` or have `++`. The
+//! result of a call or of an operator is not a place.
 //!
 //! ```impala
 //! fn f() -> () { 1 = 2; }

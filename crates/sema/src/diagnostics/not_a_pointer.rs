@@ -1,6 +1,7 @@
-//! What `*` is applied to is no pointer.
+//! `*` is applied to a value that is not a pointer.
 //!
-//! `*p` is what the pointer `p` points to. Fields and elements need no `*`: `.` and `()` follow pointers by themselves.
+//! `*p` is the value that the pointer `p` points to. Fields and elements need no `*`: `.` and `()` follow pointers by
+//! themselves.
 //!
 //! ```impala
 //! fn f(x: i32) -> i32 { *x }

@@ -1,4 +1,4 @@
-//! A struct value names something that is no struct.
+//! A struct value names something that is not a struct.
 //!
 //! `Name { field: value }` makes a value of the struct `Name`, or of an alias of one.
 //!

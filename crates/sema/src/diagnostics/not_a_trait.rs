@@ -1,4 +1,4 @@
-//! A bound, a super-trait or the trait of an `impl` is something else than a trait.
+//! A bound, a super-trait or the trait of an `impl` is not a trait.
 //!
 //! ```impala
 //! struct S { x: i32 }
@@ -15,6 +15,6 @@
 use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::error("not-a-trait", span, format!("{what} is no trait"))
+    Diagnostic::error("not-a-trait", span, format!("{what} is not a trait"))
         .hint("traits are declared by `trait T { fn m(self: &Self) -> …; }`")
 }

@@ -1,6 +1,6 @@
-//! A name that stands for a type is none.
+//! A name is used as a type, but means something else.
 //!
-//! Where a type is expected there is a function, a variable or a static of this name. Types and values share their names.
+//! The name means a function, a variable or a static. Types and values share one namespace.
 //!
 //! ```impala
 //! fn g() -> () { }

@@ -1,6 +1,6 @@
 //! A type stands where a value is needed.
 //!
-//! The name of a struct or type alone is no value. A struct's value names its fields.
+//! The name of a struct or type alone is not a value. A struct value names its fields.
 //!
 //! ```impala
 //! struct Point { x: i32, y: i32 }
@@ -16,7 +16,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `what` it is instead; `fields` are those of a struct.
+/// `what` the name means instead. If it is a struct, `fields` are its fields.
 pub fn error(span: Span, name: &str, what: &str, fields: Option<&[&str]>) -> Diagnostic {
     let hint = match fields {
         Some([]) => format!("values of structs are `{name} {{ }}`"),
@@ -25,7 +25,7 @@ pub fn error(span: Span, name: &str, what: &str, fields: Option<&[&str]>) -> Dia
             format!("values of structs are `{name} {{ {} }}`", fields.join(", "))
         }
         Some(_) => format!("values of structs are `{name} {{ field: …, … }}`"),
-        None if what == "a type" => format!("`x as {name}` converts a value; types are no functions"),
+        None if what == "a type" => format!("`x as {name}` converts a value; types are not functions"),
         None => format!("name something of it: `{name}::…`"),
     };
     let what = what.strip_prefix("a ").unwrap_or(what);

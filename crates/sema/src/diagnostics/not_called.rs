@@ -1,7 +1,7 @@
 //! A function is named in a statement, but not called.
 //!
-//! A statement drops its value. If that is a function or continuation, nothing happens. `return`, `break` and `continue` are
-//! such values in Impala, so they are called like others. It is a warning.
+//! A statement drops its value. If the value is a function or continuation, nothing happens. `return`, `break` and
+//! `continue` are such values in Impala, so they are called like other functions. This is a warning.
 //!
 //! ```impala
 //! fn f(n: i32) -> i32 {

@@ -1,9 +1,9 @@
 //! The initializer of a static is not constant.
 //!
 //! Statics have their values before the program runs. Initializers may use literals, operators, struct, tuple and array
-//! values, casts, functions, addresses of statics, and immutable statics. They may call functions, and have control flow:
-//! such an initializer is run when the program is compiled. What it gives must consist of numbers then, not of addresses
-//! or functions, and it may use neither `static mut` nor local variables of the function around.
+//! values, casts, functions, addresses of statics, and immutable statics. An initializer that calls functions or has
+//! control flow is run when the program is compiled. Its value must then consist of numbers, not of addresses or
+//! functions, and it may use neither `static mut` nor local variables of an enclosing function.
 //!
 //! ```impala
 //! static mut t = 1;
@@ -22,9 +22,9 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `why` says what about the place is not.
+/// `why` is the label of the part at `span`, which is not constant.
 pub fn error(span: Span, why: &str) -> Diagnostic {
     Diagnostic::error("not-constant", span, "initializer of a static is not constant")
         .label(why)
-        .hint("leave it out and assign a `static mut` when the program runs")
+        .hint("declare a `static mut` without a value, and assign it when the program runs")
 }

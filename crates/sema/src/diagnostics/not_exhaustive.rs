@@ -1,6 +1,6 @@
 //! The arms of a `match` leave out values, or a pattern of a `let`, a parameter or a loop does not fit every value.
 //!
-//! Arms with a guard, `p if c => …`, may be passed over, so they cover nothing.
+//! An arm with a guard, `p if c => …`, may be skipped for any value, so it does not count.
 //!
 //! ```impala
 //! enum Color { Red, Green }

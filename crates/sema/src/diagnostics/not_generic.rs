@@ -1,7 +1,7 @@
-//! Something that takes no type arguments is given some.
+//! Type arguments are given to something that takes none.
 //!
-//! `f[T]` gives type arguments to a generic function or type. Elements of arrays and parts of tuples are chosen in round
-//! brackets, as arguments are.
+//! `f[T]` gives type arguments to a generic function or type. Elements of arrays and parts of tuples are chosen in
+//! parentheses, like arguments.
 //!
 //! ```impala
 //! fn f(a: &[i32], i: i32) -> i32 { a[i] }

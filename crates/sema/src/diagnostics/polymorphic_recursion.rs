@@ -1,7 +1,7 @@
 //! A generic function needs itself for ever larger types, or a generic type contains itself with ever larger arguments.
 //!
-//! An instance is made for each type that is used. Where making one asks for another, without end, there would be infinitely many;
-//! 64 of one function or type inside of each other are allowed.
+//! The compiler makes an instance for each type that is used. If each instance needs another one, there would be
+//! infinitely many. Up to 64 nested instances of one function or type are allowed.
 //!
 //! ```impala
 //! fn f[T](x: T, n: i32) -> i32 { if n == 0 { 0 } else { f((x, x), n - 1) } }
@@ -17,7 +17,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `ty` is the instance asked for.
+/// `ty` is the type of the instance that is needed.
 pub fn of_function(span: Span, name: &str, ty: &str) -> Diagnostic {
     Diagnostic::error("polymorphic-recursion", span, format!("`{name}` needs itself for ever larger types"))
         .label(format!("one of them is `{}`", cut(ty)))
@@ -29,11 +29,11 @@ pub fn of_type(span: Span, ty: &str) -> Diagnostic {
         .hint("let it contain itself with the same type arguments")
 }
 
-/// Generic functions as values were used with ever more types.
+/// Generic functions as values needed instances for more types in each of `rounds` rounds.
 pub fn of_values(rounds: usize) -> Diagnostic {
     let message = format!("generic functions as values are used with ever more types, after {rounds} rounds");
     Diagnostic::error("polymorphic-recursion", Span::NONE, message)
-        .hint("a generic function value that gets to itself by its own argument has no end of instances")
+        .hint("a generic function value that receives itself as an argument needs instances without end")
 }
 
 /// The beginning of a type without end.

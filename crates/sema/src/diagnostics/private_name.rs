@@ -1,6 +1,6 @@
-//! A name is hidden here: it was declared `priv`.
+//! A name is not visible here, because it is declared `priv`.
 //!
-//! Items, fields and methods with `priv` are seen inside of their module only, and in modules inside of it.
+//! Items, fields and methods with `priv` are visible only in their module, and in modules inside of it.
 //!
 //! ```impala
 //! mod counter { priv static start = 5; fn first() -> i32 { start } }

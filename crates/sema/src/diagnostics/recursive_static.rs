@@ -1,7 +1,7 @@
 //! The value of a static depends on itself.
 //!
-//! Initializers of statics may use other immutable statics, whatever their order, but not in a circle. Their addresses they
-//! may use freely.
+//! The initializer of a static may use other immutable statics, in any order, but not in a cycle. It may use the
+//! address of any static.
 //!
 //! ```impala
 //! static a = b + 1;
@@ -21,5 +21,5 @@ use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("recursive-static", span, format!("static `{name}` depends on itself"))
-        .hint("give one of the statics in this circle a value of its own")
+        .hint("give one of the statics in this cycle a value of its own")
 }

@@ -1,7 +1,7 @@
-//! A type contains itself without a pointer between.
+//! A type contains itself without a pointer in between.
 //!
 //! A struct that has a field of its own type would be larger than itself. A pointer to it has a fixed size. An alias is
-//! nothing but another name, so it cannot refer to itself at all.
+//! only another name, so it cannot refer to itself at all.
 //!
 //! ```impala
 //! struct List { head: i32, tail: List }
@@ -15,10 +15,10 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `what`: a struct or an enum.
+/// `what` is `struct` or `enum`.
 pub fn of_value(span: Span, what: &str, name: &str) -> Diagnostic {
     Diagnostic::error("recursive-type", span, format!("{what} `{name}` contains itself"))
-        .hint("put a pointer between, `&T`")
+        .hint("put a pointer in between, `&T`")
 }
 
 pub fn alias(span: Span, name: &str) -> Diagnostic {

@@ -1,6 +1,6 @@
-//! A variable has the name of another one of the same function, from a block around it, which is hidden here.
+//! A variable hides another one of the same function, which has the same name, in an enclosing block.
 //!
-//! A `let` in the same block may well take up the name of the one before. It is a warning.
+//! A `let` may reuse the name of a variable of the same block. This is a warning.
 //!
 //! ```impala
 //! fn f(x: i32) -> i32 {
@@ -22,6 +22,6 @@ use nyala_base::{Diagnostic, Span};
 
 pub fn warning(span: Span, name: &str, first: Span) -> Diagnostic {
     Diagnostic::warning("shadowed-name", span, format!("`{name}` hides another variable of this name"))
-        .other(first, "the one that is hidden")
+        .other(first, "the hidden variable")
         .hint("give one of the two another name")
 }

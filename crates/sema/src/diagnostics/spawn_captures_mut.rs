@@ -1,7 +1,7 @@
 //! A thread uses a mutable variable of the function that started it.
 //!
 //! The body of `spawn` runs on a thread of its own, perhaps after the function that started it has returned. Mutable
-//! variables are shared, not copied, and would be gone by then. Values that never change are copied.
+//! variables are shared, not copied, and may no longer exist then. Values that never change are copied.
 //!
 //! ```impala
 //! fn main() -> i32 {
@@ -16,7 +16,7 @@
 //!
 //! ```impala
 //! fn main() -> i32 {
-//!     let x = alloc_i32(1);
+//!     let x = alloc[i32](1);
 //!     let h = spawn(|| x(0) = 2);
 //!     sync(h);
 //!     x(0) - 2
@@ -30,5 +30,5 @@ pub fn error(span: Span, name: &str, declared: Span) -> Diagnostic {
     Diagnostic::error("spawn-captures-mut", span, message)
         .label("used in the thread")
         .other(declared, "declared `mut` here")
-        .hint("copy it before (`let copy = …`), or put what is shared into memory of the heap")
+        .hint("copy it before (`let copy = …`), or put shared data on the heap, with `alloc`")
 }

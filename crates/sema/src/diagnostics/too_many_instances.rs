@@ -1,7 +1,7 @@
-//! A program needs more instances of generic functions and types than anybody writes.
+//! A program needs too many instances of generic functions and types.
 //!
-//! An instance is made for each type that is used; equal ones are shared. Where each asks for two others of new types, their number
-//! doubles with each function: thirty such functions ask for a billion. The limit is 100,000 in all.
+//! The compiler makes an instance for each type that is used. If each instance needs two more, for new types, their
+//! number doubles with each function: thirty such functions need a billion instances. The limit is 100,000 in total.
 //!
 //! ```text
 //! fn f0[T](x: T) -> i32 { 0 }
@@ -20,7 +20,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `what` is one more: a function or a type.
+/// `what` is an instance beyond the limit, of a function or a type.
 pub fn error(span: Span, what: &str, limit: usize) -> Diagnostic {
     Diagnostic::error("too-many-instances", span, format!("more than {limit} instances of generics are needed"))
         .label(format!("one more is `{what}`"))

@@ -1,7 +1,7 @@
-//! A part of a tuple is chosen by something that does not choose one.
+//! The index of a tuple is not a literal, or is too large.
 //!
-//! The parts of a tuple may have different types, so which one is meant must stand in the program: a literal from 0 to the
-//! number of parts less one.
+//! The parts of a tuple may have different types, so the index must be known to the compiler: it is a literal from 0 to
+//! the number of parts minus one.
 //!
 //! ```impala
 //! fn f(t: (i32, i32)) -> i32 { t(2) }
@@ -16,11 +16,11 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `index` is its value if it is a literal.
+/// `index` is the value of the index, if it is a literal.
 pub fn error(span: Span, index: Option<u128>, n_parts: usize) -> Diagnostic {
     let message = match index {
         Some(i) => format!("found part {i} of a tuple of {n_parts}"),
-        None => "found an index that is no literal, for a tuple".into(),
+        None => "found an index of a tuple that is not a literal".into(),
     };
     let hint = match index {
         Some(_) => "parts are chosen by literals, counted from 0",

@@ -1,8 +1,8 @@
-//! A value has another type than its place expects.
+//! A value does not have the type that is expected at its place.
 //!
-//! Nothing converts by itself but pointers to those that can do less (`&mut T` to `&T`, `&[T * n]` to `&[T]`), and a `T` to
-//! its address where a `&T` is expected. Numbers are converted with `as`. The value of a block is its last expression; if a
-//! `;` follows it the block has the value `()`.
+//! There are two implicit conversions: a pointer converts to one that allows less (`&mut T` to `&T`, `&[T * n]` to
+//! `&[T]`), and a `T` to its address where a `&T` is expected. Numbers are converted with `as`. The value of a block is
+//! its last expression; if a `;` follows it, the block has the value `()`.
 //!
 //! ```impala
 //! fn f(x: i64) -> i32 { x }
@@ -16,7 +16,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// Another place that says which type is expected, and how.
+/// `why` is another place, which determines the expected type, and its label.
 pub fn error(span: Span, found: &str, expected: &str, why: Option<(Span, &str)>) -> Diagnostic {
     let diagnostic = Diagnostic::error("type-mismatch", span, format!("found `{found}`, expected `{expected}`"))
         .label(format!("has type `{found}`"));
@@ -26,7 +26,7 @@ pub fn error(span: Span, found: &str, expected: &str, why: Option<(Span, &str)>)
     }
 }
 
-// What may be done about it, by the kinds of types.
+// Hints, by the kinds of types.
 
 pub const NO_VALUE: &str = "a block's value is its last expression, without `;`";
 pub const DROP: &str = "end it with `;` to drop the value";

@@ -1,6 +1,6 @@
 //! A type nests too deep.
 //!
-//! Types may nest some hundred levels, and ten thousand aliases may depend on each other: more than people write.
+//! Types may nest some hundred levels, and up to ten thousand aliases may depend on each other.
 //!
 //! ```text
 //! fn f() -> () { let x0 = (1, 1); let x1 = (x0, x0); … let x999 = (x998, x998); }

@@ -1,4 +1,5 @@
-//! A type parameter of an `impl` occurs neither in its type nor in the arguments of its trait, so nothing tells what it is.
+//! A type parameter of an `impl` occurs neither in its type nor in the arguments of its trait, so nothing determines
+//! it.
 //!
 //! ```impala
 //! struct S { x: i32 }

@@ -1,8 +1,8 @@
 //! Nothing of this name is in scope.
 //!
-//! A name is a variable declared before in this block or one around it, a parameter, or an item (function, static, type) of
-//! the program, its blocks, the libraries it uses or the prelude. Variables are not seen outside of their block. A library's
-//! names need `use library::*;`.
+//! A name is a variable declared before in this block or one around it, a parameter, or an item (function, static,
+//! type) of the program, its blocks, the libraries it uses or the prelude. Variables are not visible outside of their
+//! block. A library's names need `use library::*;`.
 //!
 //! ```impala
 //! fn f() -> i32 {
@@ -32,23 +32,23 @@ pub fn error(span: Span, name: &str, similar: Option<&str>) -> Diagnostic {
     }
 }
 
-/// A parameter that is nothing but a name, which was taken for its type.
+/// A parameter consists of a name only, which was taken for its type.
 pub fn parameter(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("unknown-name", span, format!("found no type `{name}` in scope"))
         .hint(format!("parameters have a name and a type: `{name}: i32`"))
 }
 
-/// Names that people bring along from other languages.
+/// A hint for names that are known from other languages.
 fn foreign(name: &str) -> Option<&'static str> {
     Some(match name {
         "usize" | "size_t" => "sizes and indices may be of any integer type, for instance `u64`",
         "isize" | "ptrdiff_t" | "long" => "write `i64`",
         "short" => "write `i16`",
         "char" | "byte" => "characters are bytes, `u8`",
-        "void" => "nothing is `()`",
+        "void" => "a function without a result gives `()`",
         "str" | "String" | "string" => "texts are arrays of bytes: `&[u8]` as a parameter",
         "Vec" | "vector" | "list" => {
-            "there is no growing array; `[T * n]` has a fixed length, `~[n: T]` is one on the heap"
+            "arrays are `[T * n]`, or `alloc[T](n)` on the heap; `Buffer[T]` of `std::buffer` can be resized"
         }
         "Box" => "there is no `Box`; `~e` puts a value on the heap",
         "Option" | "Some" | "None" | "Result" | "Ok" | "Err" => {
@@ -58,9 +58,9 @@ fn foreign(name: &str) -> Option<&'static str> {
         "printf" | "print" | "puts" | "cout" => {
             "print with `print_i32(x)`, `print_f64(x)`, `print_string(\"…\")`, `println()`"
         }
-        "assert" | "panic" => "there are no assertions; test with `if`, and end the program with `exit(1)`",
-        "malloc" | "new" => "memory of the heap comes from `alloc_i32(n)`, `alloc_f32(n)`, … or `alloc_bytes(n)`",
-        "free" | "delete" => "give memory back with `free_bytes(p)`",
+        "assert" | "panic" => "the prelude declares it, which this program does not use",
+        "malloc" | "new" => "memory of the heap comes from `alloc[T](n)`, for `n` elements of type `T`",
+        "delete" => "free memory with `free(p)`",
         "self" | "this" => "the receiver of a method is a parameter: `fn m(self: &Self)`",
         "const" | "var" | "auto" => "variables are `let x = …;`, or `let mut x = …;` if they change",
         "def" | "func" | "function" => "functions are `fn name(x: i32) -> i32 { … }`",

@@ -1,4 +1,4 @@
-//! A type argument lacks an impl of a trait that the type parameter's bound asks for.
+//! A type argument does not implement a trait that the bound of the type parameter requires.
 //!
 //! ```impala
 //! trait Area { fn area(self: &Self) -> i32; }
@@ -19,22 +19,26 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `is_param`: the type is a type parameter itself.
+/// If `is_param`, the type is a type parameter itself.
 pub fn error(span: Span, ty: &str, bound: &str, is_param: bool) -> Diagnostic {
     let diagnostic = Diagnostic::error("unmet-bound", span, format!("`{ty}` does not meet the bound `{bound}`"));
     match (is_param, bound) {
         (true, _) => diagnostic.hint(format!("give the type parameter that bound: `{ty}: {bound}`")),
-        (_, "Num" | "Int" | "Float" | "Ord") => diagnostic.hint(format!("`{bound}` is met by primitive types only")),
+        (_, "Ord") => diagnostic.hint("only primitive types meet `Ord`"),
+        (_, "Num") => diagnostic.hint("only types of numbers meet `Num`"),
+        (_, "Int") => diagnostic.hint("only types of integers meet `Int`"),
+        (_, "Float") => diagnostic.hint("only types of floats meet `Float`"),
         _ => diagnostic.hint(format!("write `impl {bound} for {ty} {{ … }}`")),
     }
 }
 
 pub fn of_super(span: Span, ty: &str, bound: &str, of: &str) -> Diagnostic {
-    let message = format!("`{ty}` does not meet the bound `{bound}`, which `{of}` asks for");
+    let message = format!("`{ty}` does not meet the bound `{bound}`, which `{of}` requires");
     Diagnostic::error("unmet-bound", span, message).hint(format!("write `impl {bound} for {ty} {{ … }}` too"))
 }
 
 pub fn endless(span: Span, ty: &str, bound: &str) -> Diagnostic {
     let message = format!("whether `{ty}` meets the bound `{bound}` needs an endless chain of impls");
-    Diagnostic::error("unmet-bound", span, message).hint("an impl asks for a bound on a type larger than its own")
+    Diagnostic::error("unmet-bound", span, message)
+        .hint("an impl requires a bound on a type that is larger than its own")
 }

@@ -1,7 +1,7 @@
-//! Something stands where the program can never come, or needs a value that can never be.
+//! Code can never run, because the code before it never ends, or because it needs a value that never exists.
 //!
-//! A call of `return`, `break`, `continue` or of another continuation never comes back; its type is `!`. What follows it in
-//! a block can never run; nor can what needs its value: a `let`, an operator, a call.
+//! A call of `return`, `break`, `continue` or another continuation never returns; its type is `!`. Code after it in a
+//! block can never run. Nor can code that needs its value: a `let`, an operator, a call.
 //!
 //! ```impala
 //! fn f() -> i32 {
@@ -21,15 +21,15 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// What stands at `before` does not come back.
+/// The code at `before` never returns.
 pub fn after(span: Span, before: Span) -> Diagnostic {
     Diagnostic::error("unreachable-code", span, "this can never run")
         .other(before, "never returns")
-        .hint("remove it, or make what stands before it conditional")
+        .hint("remove it, or make the code before it conditional")
 }
 
 pub fn no_value(span: Span) -> Diagnostic {
     Diagnostic::error("unreachable-code", span, "this never has a value")
-        .label("has type `!`, so what needs it can never run")
+        .label("has type `!`, so code that needs its value can never run")
         .hint("let it stand alone as the last statement")
 }

@@ -1,4 +1,4 @@
-//! A `mut` variable never changes. It is a warning.
+//! A variable is `mut`, but never changes. This is a warning.
 //!
 //! ```impala
 //! fn f(x: i32) -> i32 {
@@ -19,5 +19,5 @@
 use nyala_base::{Diagnostic, Span};
 
 pub fn warning(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::warning("unused-mut", span, format!("`{name}` is `mut` and never changes")).hint("leave out the `mut`")
+    Diagnostic::warning("unused-mut", span, format!("`{name}` is `mut`, but never changes")).hint("leave out the `mut`")
 }

@@ -1,9 +1,9 @@
 //! A variable, function or `use` is never used.
 //!
-//! Of variables those of `let` and of patterns count, not parameters; of functions the nested and the `priv` ones, and in a program
-//! with `main` that is one file all that are not exported. Of several files that form a program only the one with `main` is looked
-//! at, or those with exported functions: the others are merely used. A name that begins with `_` is meant to be unused. It is a
-//! warning.
+//! The compiler reports variables of `let` and of patterns, but not parameters. It reports nested and `priv` functions;
+//! in a program with `main` that is one file, it reports all functions that are not exported. If a program consists of
+//! several files, it checks the one with `main`, or those with exported functions, and not the files that they use. A
+//! name that begins with `_` is never reported. This is a warning.
 //!
 //! ```impala
 //! fn f(x: i32) -> i32 {

@@ -1,7 +1,7 @@
 //! A function runs before a variable that it uses exists.
 //!
-//! A function nested in another one sees the variables declared before it. If it is called further up, where such a variable
-//! has no value yet, the program would read nothing.
+//! A function nested in another one sees the variables declared before it. If it is called before one of these
+//! variables has a value, it would read an undefined value.
 //!
 //! ```impala
 //! fn f() -> i32 {

@@ -1,4 +1,4 @@
-//! An arm of a `match` can never be taken: those before it match all that it does.
+//! An arm of a `match` can never be taken, because the arms before it match all of its values.
 //!
 //! ```impala
 //! fn f(x: i32) -> i32 { match x { _ => 1, 2 => 3 } }
@@ -14,5 +14,5 @@ use nyala_base::{Diagnostic, Span};
 
 pub fn warning(span: Span) -> Diagnostic {
     Diagnostic::warning("useless-arm", span, "this arm can never be taken")
-        .hint("the arms before it match all that it does: remove it, or put it first")
+        .hint("the arms before it match all of its values: remove it, or put it first")
 }

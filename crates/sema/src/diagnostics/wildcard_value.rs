@@ -1,6 +1,6 @@
 //! `_` is used as a value.
 //!
-//! `_` stands for something that is not needed: a parameter, variable or part of a pattern. It binds nothing, so it has no
+//! `_` stands for a parameter, a variable or a part of a pattern that is not needed. It binds nothing, so it has no
 //! value.
 //!
 //! ```impala

@@ -1,8 +1,8 @@
 //! A call passes more or fewer arguments than the function takes.
 //!
-//! Besides its parameters a function takes one more: where to go on, a continuation. So a call of `fn(i32) -> i32` passes
-//! one number, or a number and an `fn(i32) -> !`. There are no default arguments and no overloading. The variables of a
-//! `for` loop are the arguments that the generator passes to the body.
+//! A function accepts one more argument after those for its parameters: the continuation that is called with the
+//! result. So a call of `fn(i32) -> i32` passes one number, or a number and an `fn(i32) -> !`. There are no default
+//! arguments and no overloading. The variables of a `for` loop are the arguments that the generator passes to the body.
 //!
 //! ```impala
 //! fn add(x: i32, y: i32) -> i32 { x + y }
@@ -18,11 +18,11 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// What is called is of type `callee`.
+/// `callee` is the type of the applied value, and `expected` describes the arguments that it takes.
 pub fn of_call(span: Span, found: usize, expected: &str, callee: &str) -> Diagnostic {
     let s = if found == 1 { "" } else { "s" };
     Diagnostic::error("wrong-number-of-arguments", span, format!("found {found} argument{s}, expected {expected}"))
-        .hint(format!("what is applied here is a `{callee}`"))
+        .hint(format!("the applied value has type `{callee}`"))
 }
 
 pub fn loop_variables(span: Span, found: usize, expected: usize) -> Diagnostic {
@@ -34,12 +34,12 @@ pub fn loop_variables(span: Span, found: usize, expected: usize) -> Diagnostic {
     Diagnostic::error("wrong-number-of-arguments", span, message).hint(hint)
 }
 
-/// `all`: none may be left out.
+/// If `all`, no argument may be left out.
 pub fn type_arguments(span: Span, found: usize, expected: usize, all: bool) -> Diagnostic {
     let s = if found == 1 { "" } else { "s" };
     let message = format!("found {found} type argument{s}, expected {expected}");
     Diagnostic::error("wrong-number-of-arguments", span, message).hint(match all {
-        true => "in a type all of them are written: `Name[A, B]`",
-        false => "those that are left out are inferred",
+        true => "a type needs all of its arguments: `Name[A, B]`",
+        false => "arguments that are left out are inferred",
     })
 }

@@ -385,7 +385,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
                 None
             }
             Mode::Filter => {
-                let message = "memory in filters is not supported yet";
+                let message = "access to memory in filters is not supported yet";
                 self.report(limitation::error(span, message, "let filters compute with parameters and constants"));
                 None
             }
@@ -568,7 +568,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             }
             if matches!(self.w.node(v), Node::Param(owner, _) if owner != k) {
                 let span = self.ast()[e].span;
-                let message = "filters over variables from outside are not supported yet";
+                let message = "filters that use variables of an enclosing function are not supported yet";
                 self.report(limitation::error(span, message, "pass the variable as a parameter"));
                 return None;
             }
@@ -651,8 +651,12 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let ptr = self.global(id);
         let info = &self.p.statics[id.0 as usize];
         if info.computed {
-            let message = "a static that is computed in a filter";
-            self.report(limitation::error(span, message, "write the number, or a constant initializer"));
+            let message = "a static with a computed initializer is not supported in filters yet";
+            self.report(limitation::error(
+                span,
+                message,
+                "write the number itself, or give the static a constant initializer",
+            ));
             return self.undef(info.ty);
         }
         if self.inits[id.0 as usize] == InitState::Busy {

@@ -117,7 +117,7 @@ impl Lowerer<'_, '_, '_> {
             Ok(_) => self.w.op(op, &args),
             Err(why) => {
                 let message = format!("`{}` of these types is not supported yet: {why}", op.name());
-                self.report(limitation::error(span, message, "atomic are integers, floats and pointers"));
+                self.report(limitation::error(span, message, "atomic operations take integers, floats and pointers"));
                 return self.w.undef(ty);
             }
         };
@@ -157,7 +157,11 @@ impl Lowerer<'_, '_, '_> {
         };
         let Some(Ok(made)) = made else {
             let message = "this declaration of the intrinsic is not supported yet";
-            self.report(limitation::error(span, message, "the prelude's takes an address, then what to store"));
+            self.report(limitation::error(
+                span,
+                message,
+                "declare it as the prelude does: with an address, and the value if it stores one",
+            ));
             return self.w.undef(ty);
         };
         if self.w.ty(made) != self.w.types.mem() {

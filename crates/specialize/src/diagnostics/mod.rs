@@ -1,4 +1,4 @@
-//! What partial evaluation reports, one file per code.
+//! The diagnostics of partial evaluation, one file per code.
 
 pub(crate) mod pe_info;
 pub(crate) mod recursive_run;

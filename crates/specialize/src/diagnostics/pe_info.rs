@@ -1,7 +1,7 @@
-//! What `pe_info` was asked to tell about a value during compilation.
+//! `pe_info` asks what partial evaluation knows about a value.
 //!
-//! `pe_info("text", x)` costs nothing in the compiled program. Partial evaluation says, when it comes by, what it knows
-//! about `x` there: the value, or that it is not known. This is no fault.
+//! When partial evaluation reaches `pe_info("text", x)`, it reports the value of `x`, or that it is not known. The call
+//! costs nothing in the compiled program. This is not a fault.
 //!
 //! ```impala
 //! fn @f(x: i32) -> i32 { pe_info("x", x); x + 1 }
@@ -19,7 +19,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `shown` is the value, as far as known.
+/// `shown` is the value, as far as it is known.
 pub fn info(span: Span, text: &str, shown: &str) -> Diagnostic {
     Diagnostic::info("pe-info", span, format!("{text}: {shown}"))
 }

@@ -1,8 +1,9 @@
 //! Partial evaluation does not end, or not within its budget.
 //!
-//! A function with a filter is specialized at each call whose filter holds, and so are the calls in its body. If such a
-//! recursion has no end that is known during compilation it would go on for ever. The compiler gives up when a budget is
-//! spent, and shows the function unfolded most often lately and which of its parameters kept changing.
+//! A function with a filter is specialized at each call whose filter holds, and so are the calls in its body. If the
+//! end of such a recursion is not known during compilation, specialization would go on forever. The compiler gives up
+//! when a budget is spent. It shows the function that was unfolded most often in the end, and which of its parameters
+//! kept changing.
 //!
 //! ```impala
 //! fn @count(n: i32, end: i32) -> i32 { if n == end { n } else { count(n + 1, end) } }
@@ -11,7 +12,7 @@
 //!
 //! ## Instead
 //!
-//! Let the filter ask for what ends the recursion:
+//! Let the filter ask whether the values that end the recursion are known:
 //!
 //! ```impala
 //! fn @(?n & ?end) count(n: i32, end: i32) -> i32 { if n == end { n } else { count(n + 1, end) } }
@@ -21,8 +22,9 @@
 //! or hide the changing argument from specialization, `count($n + 1, end)`. If it does end, only late, `--pe-budget 10`
 //! gives ten times the budget.
 //!
-//! A filter before the name of a function is for all its parameters, those too that it does not ask for. Before a parameter it
-//! is for that one. Here `state` is known, one function for each, and `i` is a variable:
+//! A filter before the name of a function specializes all parameters, also those that it does not mention. A filter
+//! before a parameter specializes this one. Here `state` is known, so that there is one function for each state, and
+//! `i` remains a variable:
 //!
 //! ```impala
 //! static next = [0, 1, 1, 0];
@@ -34,7 +36,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// The budget of `limit` things of the kind `what` is spent, on no function in particular.
+/// The budget of `limit` things of the kind `what` is spent, but not by one function in particular.
 pub fn budget(call: Span, limit: u64, what: &str) -> Diagnostic {
     let message = format!("partial evaluation exceeds its budget of {limit} {what}");
     Diagnostic::error("specialization-diverges", call, message).hint("`--pe-budget N` multiplies the budget")
@@ -42,16 +44,17 @@ pub fn budget(call: Span, limit: u64, what: &str) -> Diagnostic {
 
 /// Parameters, by what can be done about them.
 pub struct Advice<'a> {
-    /// Differ between the last calls; and their values.
+    /// Parameters that differ between the last calls, with their values in these calls.
     pub changing: Vec<(&'a str, String)>,
-    /// Are numbers that are not known.
+    /// Numbers that are not known.
     pub unknown: Vec<&'a str>,
-    /// Changes, but the filter does not ask for it: it is specialized because the filter is for all parameters.
+    /// A parameter that changes, but that the filter does not mention. It is specialized, because the filter is for all
+    /// parameters.
     pub unasked: Option<&'a str>,
 }
 
-/// The function `name`, declared at `declared`, is unfolded on and on: by `call`, which `own`, the program's own call, leads
-/// to or is.
+/// The function `name`, declared at `declared`, is unfolded again and again by `call`. `own` is the call in the program
+/// itself that leads to `call`, or `call` itself.
 pub fn recursion(
     (own, call): (Span, Span),
     name: &str,
@@ -67,15 +70,15 @@ pub fn recursion(
         false => diagnostic.label("this call leads there").other(call, again),
     };
     if !declared.is_none() {
-        diagnostic = diagnostic.other(declared, "of this function");
+        diagnostic = diagnostic.other(declared, "this is the function");
     }
     for (name, values) in &advice.changing {
         diagnostic = diagnostic.hint(format!("over the last calls, `{name}` was {values}, …"));
     }
     if let Some(name) = advice.unasked {
         return diagnostic.hint(format!(
-            "a filter before the name of a function is for all parameters, `{name}` too: write it before those that it asks for, \
-             or pass `${name}` to keep it unknown"
+            "a filter before the name of a function specializes all parameters, `{name}` too: write it before the parameters that \
+             it asks for, or pass `${name}` to keep it unknown"
         ));
     }
     let names = advice.changing.first().map(|(name, _)| name).into_iter().chain(&advice.unknown);

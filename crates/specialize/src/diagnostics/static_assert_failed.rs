@@ -1,7 +1,7 @@
-//! What a `static_assert` states is false.
+//! The condition of a `static_assert` is false.
 //!
-//! `static_assert(condition, "text")` is decided by partial evaluation, once for each specialization of the function it
-//! stands in. In one of them the condition is known to be false.
+//! Partial evaluation decides `static_assert(condition, "text")` once for each specialization of the function around
+//! it. In one of them the condition is known to be false.
 //!
 //! ```impala
 //! fn @pow(x: i32, n: i32) -> i32 {
@@ -13,7 +13,7 @@
 //!
 //! ## Instead
 //!
-//! Call it with what it is made for:
+//! Call the function with arguments that it is made for:
 //!
 //! ```impala
 //! fn @pow(x: i32, n: i32) -> i32 {

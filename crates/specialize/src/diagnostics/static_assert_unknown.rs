@@ -1,7 +1,7 @@
-//! What a `static_assert` states is not decided during compilation.
+//! The condition of a `static_assert` is not known during compilation.
 //!
-//! `static_assert(condition, "text")` demands that partial evaluation knows the condition. It depends on something that
-//! is known at run time only, or the function is not specialized where it should be.
+//! `static_assert(condition, "text")` requires that partial evaluation knows the condition. Here it depends on a value
+//! that is only known at run time, or the function is not specialized as intended.
 //!
 //! ```impala
 //! fn @scaled(x: i32, by: i32) -> i32 {
@@ -34,6 +34,6 @@ use nyala_base::{Diagnostic, Span};
 
 pub fn error(span: Span, text: &str) -> Diagnostic {
     Diagnostic::error("static-assert-unknown", span, format!("static assertion is not decided: {text}"))
-        .label("depends on what partial evaluation does not know")
+        .label("depends on a value that partial evaluation does not know")
         .hint("let the function be specialized by a filter, `fn @f(…)`, or use `assert`")
 }

@@ -1,7 +1,7 @@
-//! A backslash in a string or character is followed by something that means nothing.
+//! A backslash in a string or character does not begin a known escape.
 //!
-//! There are `\0` (zero), `\n` (line end), `\t` (tabulator), `\r`, `\\`, `\'`, `\"`, and `\x` with two hexadecimal digits
-//! for any byte.
+//! The escapes are `\0` (zero), `\n` (line end), `\t` (tab), `\r` (carriage return), `\\`, `\'`, `\"`, and `\x` with
+//! two hexadecimal digits for any byte.
 //!
 //! ```impala
 //! fn f() -> u8 { '\q' }
@@ -20,7 +20,7 @@ use nyala_base::{Diagnostic, Span};
 
 const ESCAPES: &str = r#"escapes are `\0 \n \t \r \\ \' \"` and `\x` with two hexadecimal digits"#;
 
-/// What follows the backslash means nothing.
+/// `found` follows the backslash and is not an escape.
 pub fn unknown(span: Span, found: &str) -> Diagnostic {
     Diagnostic::error("bad-escape", span, format!("found unknown escape `\\{found}`")).hint(ESCAPES)
 }

@@ -1,7 +1,7 @@
 //! A number is malformed.
 //!
 //! Integers are decimal, or binary `0b`, octal `0o`, hexadecimal `0x`. `_` may stand between digits. A suffix gives the
-//! type: `1u8`, `2i64`, `3u`; `1f` or `1.5f64` for floats. Without one the context decides.
+//! type: `1u8`, `2i64`, `3u`; `1f` or `1.5f64` for floats. Without a suffix the context decides.
 //!
 //! ```impala
 //! fn f() -> i32 { 0b102 }
@@ -25,7 +25,7 @@ pub fn suffix(span: Span, suffix: &str) -> Diagnostic {
     let hint = match suffix {
         "usize" | "isize" => "indices may be integers of any type, for instance `u64`",
         "u128" | "i128" => "the largest types are `u64` and `i64`",
-        _ => "suffixes are a number type, `i`, `u`, `h` or `f`",
+        _ => "a suffix is a type of numbers, or `i`, `u`, `h` or `f`",
     };
     Diagnostic::error("bad-number", span, format!("found unknown number suffix `{suffix}`")).hint(hint)
 }
@@ -35,5 +35,5 @@ pub fn no_digits(span: Span) -> Diagnostic {
 }
 
 pub fn too_large(span: Span) -> Diagnostic {
-    Diagnostic::error("bad-number", span, "number fits no integer type").hint("the largest type is `u64`")
+    Diagnostic::error("bad-number", span, "number does not fit any integer type").hint("the largest type is `u64`")
 }

@@ -1,7 +1,7 @@
-//! A statement is not ended by a semicolon.
+//! A statement does not end with a semicolon.
 //!
-//! `let`, `static`, assignments and calls end with `;`. Only the last expression of a block stands without: it is the
-//! block's value. `if`, `for`, `while` and blocks end with their `}`.
+//! `let`, `static`, assignments and calls end with `;`. Only the last expression of a block has none: it is the block's
+//! value. `if`, `for`, `while` and blocks end with their `}`.
 //!
 //! ```impala
 //! fn f() -> i32 {
@@ -21,7 +21,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `span` is the place behind `after`, where it should stand.
+/// `span` is the place after `after`, where the semicolon belongs.
 pub fn error(span: Span, after: &str) -> Diagnostic {
     Diagnostic::error("missing-semicolon", span, format!("found no `;` after {after}")).hint("end it with `;`")
 }

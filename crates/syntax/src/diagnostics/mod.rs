@@ -1,4 +1,4 @@
-//! What reading a file reports, one file per code.
+//! The diagnostics of lexer and parser, one file per code.
 
 pub(crate) mod bad_char;
 pub(crate) mod bad_escape;

@@ -1,7 +1,7 @@
-//! Expressions, types or blocks stand in each other too deep.
+//! Expressions, types or blocks nest too deep.
 //!
-//! The compiler takes a few hundred levels of brackets and blocks, and some thousand operations in one expression: more
-//! than people write, but programs that write programs may come to it.
+//! The compiler accepts a few hundred levels of brackets and blocks, and some thousand operations in one expression.
+//! People write less, but generated programs may exceed these limits.
 //!
 //! ```text
 //! let sum = (((((…((a + b) + c) + …) + z;
@@ -9,7 +9,7 @@
 //!
 //! ## Instead
 //!
-//! Give inner parts names, or put them into functions; long tables go into arrays:
+//! Give inner parts names, or move them into functions; put long tables into arrays:
 //!
 //! ```impala
 //! fn f(a: i32, b: i32, c: i32) -> i32 {
@@ -22,7 +22,7 @@ use nyala_base::{Diagnostic, Span};
 
 pub fn brackets(span: Span, limit: u32) -> Diagnostic {
     Diagnostic::error("nesting-too-deep", span, format!("nested deeper than {limit} levels"))
-        .hint("give the inner parts names with `let`, or put them into functions")
+        .hint("give the inner parts names with `let`, or move them into functions")
 }
 
 pub fn operations(span: Span, limit: u16) -> Diagnostic {

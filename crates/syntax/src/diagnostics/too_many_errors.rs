@@ -1,6 +1,6 @@
 //! A file has more syntax errors than are shown.
 //!
-//! Only the first hundred syntax errors of a file are shown. Perhaps the file is no Impala program at all.
+//! Only the first hundred syntax errors of a file are shown. Perhaps the file is not an Impala program.
 //!
 //! ```sh
 //! nyala check photograph.png
@@ -8,7 +8,7 @@
 //!
 //! ## Instead
 //!
-//! Mend the first errors, then check again:
+//! Fix the first errors, then check again:
 //!
 //! ```sh
 //! nyala check program.impala
@@ -18,5 +18,5 @@ use nyala_base::{Diagnostic, Span};
 
 pub fn error(end: Span, limit: usize) -> Diagnostic {
     Diagnostic::error("too-many-errors", end, format!("more than {limit} syntax errors"))
-        .hint("mend the first ones; is this an Impala program?")
+        .hint("fix the first ones; is this an Impala program?")
 }

@@ -1,7 +1,7 @@
-//! A bracket is opened and never closed.
+//! A bracket is opened but never closed.
 //!
-//! Every `(`, `[` and `{` needs its counterpart before the file ends. The error is at the bracket that was found without
-//! one; where indentation disagrees with it, an inner bracket may be the one that misses.
+//! Every `(`, `[` and `{` needs its counterpart before the file ends. The error points to the bracket without a
+//! counterpart. If the indentation disagrees, the missing bracket may belong to an inner one.
 //!
 //! ```impala
 //! fn f() -> i32 {
@@ -18,7 +18,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// `expected` is what closes it.
+/// `opener` is not closed; `expected` describes its counterpart.
 pub fn error(span: Span, opener: &str, expected: &str) -> Diagnostic {
     let closer = match opener {
         "(" => ")",

@@ -1,7 +1,7 @@
-//! A word or symbol stands where the grammar allows none like it.
+//! A word or symbol stands where the grammar does not allow it.
 //!
 //! The message says what was found and what could stand there. Often the fault is just before that place: an operator
-//! without its operand, a comma too few. Words of other languages are met with a hint of what they are called here.
+//! without its operand, or a missing comma. For words of other languages, a hint says what to write in Impala.
 //!
 //! ```impala
 //! fn f(a: i32) -> i32 { a + }
@@ -13,7 +13,7 @@
 //! fn f(a: i32) -> i32 { a + 1 }
 //! ```
 //!
-//! Some things that are written otherwise than in Rust or C:
+//! Some things are written differently than in Rust or C:
 //!
 //! ```impala
 //! fn g(a: &[i32], t: (i32, i32), n: i32) -> i32 {
@@ -27,7 +27,7 @@
 
 use nyala_base::{Diagnostic, Span};
 
-/// What stands at a place of the file: a description of the token, and its text between those of its neighbors.
+/// A token of the file: its description, its text, and the texts of the tokens before and after it.
 pub struct Found<'a> {
     pub shown: String,
     pub before: &'a str,
@@ -44,7 +44,7 @@ pub fn error(span: Span, found: &Found, expected: &str) -> Diagnostic {
     }
 }
 
-/// A bracket is closed by something else.
+/// `found` stands where the bracket at `opener` should be closed.
 pub fn in_brackets(span: Span, found: &Found, expected: &str, opener: Span) -> Diagnostic {
     error(span, found, expected).other(opener, "to close this")
 }
@@ -73,17 +73,17 @@ pub fn endless_loop(span: Span) -> Diagnostic {
         .hint("write `while true { … }`; `break()` leaves it")
 }
 
-/// Something follows what was taken for the value of a block.
+/// `found` follows the expression at `result`, which was taken for the value of a block.
 pub fn after_result(span: Span, found: &Found, result: Span) -> Diagnostic {
     Diagnostic::error(
         "unexpected-token",
         span,
         format!("found {}, expected `}}` after the block's result", found.shown),
     )
-    .other(result, "the result; end it with `;` if it is none")
+    .other(result, "this is the result; if it is not meant to be, end it with `;`")
 }
 
-/// What people mean who write it in other languages.
+/// A hint for mistakes that are known from other languages.
 fn remedy(found: &Found, expected: &str) -> Option<&'static str> {
     let needs_value = expected == "an expression";
     let ends_statement = expected.starts_with("`;` after");
@@ -91,21 +91,23 @@ fn remedy(found: &Found, expected: &str) -> Option<&'static str> {
     let is_arm = expected == "`=>` after the pattern";
     Some(match (found.before, found.text) {
         (_, ".." | ".") if is_arm => "patterns have no ranges: `n if n >= 1 && n < 5 => …`",
-        (_, "|") if is_arm => "each pattern has an arm of its own",
-        (_, "@") if is_arm => "a name and a guard: `n if n == 1 => …`",
+        (_, "|") if is_arm => "write an arm for each pattern",
+        (_, "@") if is_arm => "write a name and a guard: `n if n == 1 => …`",
         ("case", _) if is_arm => "arms are `pattern => value`",
-        ("default", _) if is_arm => "what is left is `_ => value`",
+        ("default", _) if is_arm => "the arm for all other values is `_ => value`",
         (_, "->" | ":" | "=" | "," | "{") if is_arm => "arms are `pattern => value`",
-        (_, ";") if expected == "`,` or `}` after the arm" => "arms end with `,`; statements stand in `{ … }`",
-        (_, "else") if expected == "a name or a pattern" => "what is left is `_ => value`",
+        (_, ";") if expected == "`,` or `}` after the arm" => "arms end with `,`; put statements into `{ … }`",
+        (_, "else") if expected == "a name or a pattern" => "the arm for all other values is `_ => value`",
         (_, "&") if expected == "a name or a pattern" => "patterns have no pointers: match the value, `match *p { … }`",
         (_, text) if expected == "a name or a pattern" && text.starts_with('"') => {
             "strings are compared byte by byte, in a guard"
         }
         (_, ";") if expected == "`,` or `}` after the option" => "options end with `,`",
         (_, "=") if expected == "`,` or `}` after the option" => "options have no numbers",
-        (_, "{") if expected == "`,` or `}` after the option" => "what an option holds stands in parentheses: `B(i32)`",
-        (_, ";") if expected == "`{` and items" => "modules from files stand outside of functions",
+        (_, "{") if expected == "`,` or `}` after the option" => {
+            "the parts of an option stand in parentheses: `B(i32)`"
+        }
+        (_, ";") if expected == "`{` and items" => "`mod name;` for a file is only allowed outside of functions",
         ("impl", "<") => "type parameters stand in brackets: `impl[T] …`",
         (_, "<")
             if matches!(expected, "`{` and fields" | "`{` and options" | "`{` and functions" | "`=` and a type") =>
@@ -117,10 +119,11 @@ fn remedy(found: &Found, expected: &str) -> Option<&'static str> {
         ("self", _) | (_, "self") if expected == "a parameter" => "the receiver has a type: `self: &Self`",
         (_, "&") if expected == "a parameter" => "the receiver has a type: `self: &Self`, `self: &mut Self`",
         ("if" | "while", "let") => "patterns are for `match`: `match e { p => …, _ => … }`",
-        ("::", "{") => "each name has a `use` of its own",
-        (_, "," | "as") if expected == "`;` after the `use`" => "each name has a `use` of its own",
-        ("pub", "(") => "`pub` stands alone",
-        (_, "static" | "type" | "const" | "let") if expected == "`fn`" => "functions only",
+        ("::", "{") => "write a `use` for each name",
+        (_, ",") if expected == "`;` after the `use`" => "write a `use` for each name",
+        (_, "as") if expected == "`;` after the `use`" => "a `use` cannot rename what it brings",
+        ("pub", "(") => "write `pub` without parentheses",
+        (_, "static" | "type" | "const" | "let") if expected == "`fn`" => "only functions are allowed here",
         (_, "..") => "there are no ranges; loops count with `for i in range(0, n) { … }`",
         ("return", _) if ends_statement => "`return` is a function: `return(x)`",
         (_, "=") if needs_value || expected == "`{`" => "comparison is `==`",
@@ -168,7 +171,7 @@ fn remedy(found: &Found, expected: &str) -> Option<&'static str> {
     })
 }
 
-/// At the top level of a file.
+/// A hint for a token that begins no item, at the top level of a file.
 fn item_remedy(text: &str) -> Option<&'static str> {
     Some(match text {
         "let" | "const" | "var" | "auto" => "outside of functions there are statics: `static NAME = 5;`",
@@ -186,7 +189,7 @@ fn item_remedy(text: &str) -> Option<&'static str> {
     })
 }
 
-/// Names of types, here or in C.
+/// Whether it is the name of a type, in Impala or in C.
 fn is_type(text: &str) -> bool {
     let types = "i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 bool int uint float double char void long short unsigned size_t str \
                  String string usize isize";

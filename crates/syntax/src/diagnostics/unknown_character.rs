@@ -1,6 +1,6 @@
 //! A character begins no word, number or operator.
 //!
-//! Names consist of ASCII letters, digits and `_`. Other characters belong into strings and comments. Texts copied from
+//! Names consist of ASCII letters, digits and `_`. Other characters belong in strings and comments. Texts copied from
 //! web pages and documents often have quotes and dashes that only look like the ones of programs.
 //!
 //! ```impala

@@ -1,14 +1,14 @@
-//! Making inputs: random characters, random tokens, programs with a few changes.
+//! Makes inputs: random characters, random tokens, programs with a few changes.
 
 use crate::random::Rng;
 
 pub struct Corpus {
     programs: Vec<Vec<String>>,
-    /// The first ones are made for this and are taken more often.
+    /// The number of programs that are made for this purpose. They come first, and are chosen more often.
     n_own: usize,
 }
 
-/// Larger programs are cut to so many pieces.
+/// Limit on the pieces of a program; larger ones are cut off.
 const MAX_PIECES: usize = 6000;
 
 /// Words and symbols that programs consist of.
@@ -27,7 +27,7 @@ impl Corpus {
     }
 }
 
-/// Words, numbers, strings, comments, symbols and the space between them.
+/// The pieces of a program: words, numbers, strings, comments, symbols and spaces.
 pub fn pieces(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -52,7 +52,7 @@ pub fn pieces(text: &str) -> Vec<String> {
     out
 }
 
-/// The input of a seed.
+/// The input that a seed stands for.
 pub fn input(seed: u64, corpus: &Corpus) -> String {
     let mut rng = Rng::new(seed);
     match rng.below(20) {
@@ -88,7 +88,7 @@ fn token(rng: &mut Rng) -> &'static str {
     TOKENS.split_whitespace().nth(rng.below(n)).unwrap_or(";")
 }
 
-/// A program with changed bytes.
+/// A random program with changed bytes.
 fn bytes(rng: &mut Rng, corpus: &Corpus) -> String {
     let mut bytes = program(rng, corpus).concat().into_bytes();
     for _ in 0..1 + rng.below(8) {
@@ -116,14 +116,14 @@ fn is_space(piece: &str) -> bool {
     piece.starts_with(char::is_whitespace)
 }
 
-/// The place of a token, a piece that is no space.
+/// A random index of a piece that is not a space.
 fn place(rng: &mut Rng, pieces: &[String]) -> usize {
     let at = rng.below(pieces.len());
     let next = pieces.iter().enumerate().skip(at).find(|(_, p)| !is_space(p) && !p.starts_with("//"));
     next.map_or(at, |(i, _)| i)
 }
 
-/// The pieces of the line of a place.
+/// The range of the pieces of the line that the piece `at` is in.
 fn line(pieces: &[String], at: usize) -> std::ops::Range<usize> {
     let ends = |p: &&String| p.contains('\n');
     let start = pieces[..at].iter().rev().take_while(|p| !ends(p)).count();
@@ -131,7 +131,7 @@ fn line(pieces: &[String], at: usize) -> std::ops::Range<usize> {
     at - start..(at + end + 1).min(pieces.len())
 }
 
-/// From an opening bracket to its closing one.
+/// The range of pieces from a random opening bracket to the closing one.
 fn group(rng: &mut Rng, pieces: &[String]) -> std::ops::Range<usize> {
     let from = rng.below(pieces.len());
     let is = |p: &String, brackets: &[&str]| brackets.contains(&p.as_str());
@@ -148,7 +148,7 @@ fn group(rng: &mut Rng, pieces: &[String]) -> std::ops::Range<usize> {
 
 fn changed(rng: &mut Rng, corpus: &Corpus) -> String {
     let mut pieces = program(rng, corpus);
-    // Most have one fault or two.
+    // Most inputs have one or two changes.
     let n = [1, 1, 1, 2, 2, 3, 5, 10][rng.below(8)];
     for _ in 0..n {
         if pieces.is_empty() {
@@ -171,7 +171,7 @@ fn change(rng: &mut Rng, pieces: &mut Vec<String>, corpus: &Corpus) {
         }
         3 | 4 => pieces[at] = token(rng).into(),
         5 => pieces.insert(at, format!(" {} ", token(rng))),
-        // One name for another, one number for another: what the checker looks at.
+        // Replaces a name by another name, or a number by another number, to test the checker.
         6..=8 => {
             let words: Vec<&String> = pieces.iter().filter(is_word).collect();
             let new = words.get(rng.below(words.len())).map_or_else(String::new, |w| w.to_string());
@@ -203,7 +203,7 @@ fn change(rng: &mut Rng, pieces: &mut Vec<String>, corpus: &Corpus) {
             let to = line(pieces, at).start;
             pieces.splice(to..to, other[from].to_vec());
         }
-        // The beginning of one and the end of another.
+        // Joins the beginning of a program and the end of another one.
         _ => {
             let other = program(rng, corpus);
             let from = line(&other, rng.below(other.len())).start;

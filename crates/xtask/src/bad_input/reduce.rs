@@ -1,4 +1,4 @@
-//! Making a failing input smaller: without lines, then without pieces of lines, as long as it fails in the same way.
+//! Reduces a failing input: removes lines, then pieces of lines, as long as it fails in the same way.
 
 use super::mutate::pieces;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ pub fn reduce(text: String, fails: impl Fn(&str) -> bool) -> String {
     let end = Instant::now() + TIME;
     let lines: Vec<String> = text.split_inclusive('\n').map(String::from).collect();
     let text = without(lines, &fails, end).concat();
-    // Blanks and ends of lines go with what stands before them, so that what is left can be read.
+    // Spaces and ends of lines belong to the piece before them, so that the result is readable.
     let mut parts: Vec<String> = Vec::new();
     for piece in pieces(&text) {
         match parts.last_mut() {
@@ -20,7 +20,7 @@ pub fn reduce(text: String, fails: impl Fn(&str) -> bool) -> String {
     without(parts, &fails, end).concat()
 }
 
-/// Leaves out runs of parts, long ones first.
+/// Removes runs of parts, long ones first, while the input fails.
 fn without(mut parts: Vec<String>, fails: &impl Fn(&str) -> bool, end: Instant) -> Vec<String> {
     let mut len = parts.len().div_ceil(2);
     while len > 0 {
@@ -34,7 +34,7 @@ fn without(mut parts: Vec<String>, fails: &impl Fn(&str) -> bool, end: Instant) 
                 at += len;
             }
         }
-        // Single parts once more, as others are gone.
+        // Tries single parts once more, because others are gone.
         if len > 1 || parts.len() == before {
             len /= 2;
         }

@@ -1,5 +1,5 @@
-//! Evaluation at compile time against `constexpr` of g++ and clang, `comptime` of Zig, D's CTFE and `const fn` of rustc: the
-//! same programs, less the time for an empty one. No program lets results of calls be remembered.
+//! Evaluation at compile time beside `constexpr` of g++ and clang, `comptime` of Zig, D's CTFE and `const fn` of rustc,
+//! with equal programs. The time for an empty program is subtracted. No program can profit from memoized calls.
 
 use super::{median, ms, slope};
 use crate::root;
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Pairs of runs, of the program and of an empty one; as many as take no longer than that, in milliseconds.
+/// The number of pairs of runs, of the program and of an empty one. There are as many as fit into the next constant.
 const RUNS: std::ops::Range<usize> = 5..41;
 const ALL_RUNS: f64 = 1_500.0;
-/// What took longer than that is measured once only, in milliseconds.
+/// A program that takes longer than this, in milliseconds, is measured only once.
 const LONG: f64 = 4_000.0;
 
-/// Program and sizes, each about four times the work of the one before.
+/// Programs and their sizes, each with about four times the work of the size before.
 const PROGRAMS: &[(&str, &[u32])] = &[
     ("ackermann", &[5, 6, 7]),
     ("fibonacci", &[20, 23, 26]),
@@ -23,7 +23,7 @@ const PROGRAMS: &[(&str, &[u32])] = &[
     ("machine", &[10_000, 40_000, 160_000]),
 ];
 
-/// Name, ending of its programs, an empty program, command.
+/// Tools: name, extension of its programs, an empty program, command.
 const TOOLS: &[(&str, &str, &str, &[&str])] = &[
     ("nyala", "impala", "fn main() -> i32 { 0 }", &["nyala", "emit", "--stage", "residual"]),
     ("g++", "cpp", "int main() {}", GCC),
@@ -43,7 +43,7 @@ const GCC: &[&str] = &[
 ];
 const CLANG: &[&str] =
     &["clang++", "-std=c++20", "-fconstexpr-depth=1000000", "-fconstexpr-steps=4294967295", "-fsyntax-only"];
-/// The interpreter that is to become clang's, of byte code.
+/// Clang with its new interpreter for byte code.
 const CLANG_BYTECODE: &[&str] = &[
     "clang++",
     "-std=c++20",
@@ -52,7 +52,7 @@ const CLANG_BYTECODE: &[&str] = &[
     "-fsyntax-only",
     "-fexperimental-new-constant-interpreter",
 ];
-/// From `pip install ziglang`. Its caches lie beside the program.
+/// Zig, from `pip install ziglang`. Its caches are beside the program.
 const ZIG: &[&str] = &[
     "python3",
     "-m",
@@ -116,7 +116,7 @@ fn table(folder: &Path) -> Result<String, String> {
     Ok(block)
 }
 
-/// Steps of a program: calls, writes, rounds.
+/// The number of steps of a program: calls, writes, rounds.
 fn work(program: &str, size: u32) -> f64 {
     match program {
         "ackermann" => {
@@ -142,8 +142,8 @@ fn work(program: &str, size: u32) -> f64 {
     }
 }
 
-/// Milliseconds that a command takes longer for the second file than for the first, which have these texts. `None`: there
-/// is no such command, or it gives up.
+/// The milliseconds that a command takes longer for the second file than for the first. `texts` are their contents.
+/// `None` if the command does not exist, or gives up.
 fn difference(command: &[&str], files: &[PathBuf; 2], texts: [&str; 2]) -> Option<f64> {
     let (mut differences, mut all) = (Vec::new(), 0.0);
     for (file, text) in files.iter().zip(texts) {
@@ -160,10 +160,10 @@ fn difference(command: &[&str], files: &[PathBuf; 2], texts: [&str; 2]) -> Optio
     Some(median(&mut differences))
 }
 
-/// Milliseconds of a command on a file. `None`: there is no such command, or it gives up, which it is made to after a
-/// minute or with 10 GB of memory.
+/// The milliseconds of a command on a file. `None` if the command does not exist, or gives up. It is ended after a
+/// minute, or with 10 GB of memory.
 fn time(command: &[&str], file: &Path) -> Option<f64> {
-    // Zig remembers what it has compiled; all but the first run of a text would do nothing.
+    // Zig caches results; only the first run of a text would compile it.
     let _ = std::fs::remove_dir_all(file.parent()?.join("zig-cache"));
     let mut c = Command::new("sh");
     c.args(["-c", "ulimit -v 10000000; exec timeout 60 \"$@\"", "sh"]);
@@ -172,7 +172,7 @@ fn time(command: &[&str], file: &Path) -> Option<f64> {
         other => c.arg(other),
     };
     c.args(&command[1..]).arg(file);
-    // Whatever is made goes beside the source.
+    // Output goes to the folder of the source.
     c.current_dir(file.parent()?);
     c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();

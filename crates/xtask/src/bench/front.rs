@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 const LINES: &[usize] = &[10_000, 100_000, 1_000_000];
 const RUNS: usize = 3;
 
-/// What one run took.
+/// The cost of one run.
 struct Run {
     parse: f64,
     check: f64,
     whole: f64,
-    /// MiB.
+    /// The peak of memory in MiB.
     memory: f64,
 }
 
@@ -43,7 +43,7 @@ fn check(file: &Path) -> Result<Run, String> {
     let mut command = Command::new(nyala());
     command.args(["check", "--time-passes"]).arg(file).stdin(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|e| format!("cannot start {command:?}: {e}"))?;
-    // The highest so far, as long as the process is there; what it prints fits into the pipe.
+    // The peak so far, as long as the process exists. Its output fits into the pipe.
     let status = format!("/proc/{}/status", child.id());
     let mut memory = 0.0;
     let code = loop {
@@ -68,7 +68,7 @@ fn check(file: &Path) -> Result<Run, String> {
     Ok(Run { parse: pass("parse"), check: pass("check"), whole, memory })
 }
 
-/// About so many lines of functions and structs, each unit with names of its own and calls into those before.
+/// A program of about `lines` lines: units of functions and structs with unique names, which call earlier units.
 fn program(lines: usize) -> String {
     let unit = UNIT.lines().count();
     let mut out = String::new();

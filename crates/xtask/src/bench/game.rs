@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Of eleven ratios, the second lowest and the second highest are the 98.8 % interval of the median.
+/// The number of rounds. The second lowest and the second highest of eleven ratios are the 98.8 % interval of the
+/// median.
 const ROUNDS: usize = 11;
 
-/// Program, its argument, of how many units `fasta` makes its standard input (0: none).
+/// Programs, their arguments, and the number of units that `fasta` makes for their standard input, or 0.
 const WORKLOADS: &[(&str, &str, usize)] = &[
     ("ao_bench", "256", 0),
     ("fannkuch_redux", "10", 0),
@@ -26,7 +27,7 @@ const WORKLOADS: &[(&str, &str, usize)] = &[
     ("spectral_norm", "3000", 0),
 ];
 
-/// Compilers of C: of each list the first that is there.
+/// C compilers: the first of each list that is installed.
 const COMPILERS: &[&[&str]] = &[&["gcc"], &["clang-22", "clang-19", "clang"]];
 
 pub fn run(filter: Option<&str>) -> Result<String, String> {
@@ -52,7 +53,7 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
         let input = if units == 0 { None } else { Some(fasta(&out, units, &compilers)?) };
         let mut contenders = vec![("ours", ours(&out, program)?)];
         for compiler in &compilers {
-            // One that fails is left out.
+            // A peer that fails is left out.
             let runs = peer(&out, program, compiler).and_then(|file| {
                 timed(&file, argument, input.as_deref(), None)?;
                 Ok(file)
@@ -77,7 +78,7 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
     Ok(text)
 }
 
-/// Builds our program for this processor.
+/// Builds the Impala program for this processor.
 fn ours(out: &Path, program: &str) -> Result<PathBuf, String> {
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let built = out.join(program);
@@ -87,7 +88,7 @@ fn ours(out: &Path, program: &str) -> Result<PathBuf, String> {
     Ok(built)
 }
 
-/// Builds C's.
+/// Builds the C program.
 fn peer(out: &Path, program: &str, compiler: &str) -> Result<PathBuf, String> {
     let built = out.join(format!("{program}-{compiler}"));
     let source = root().join("bench/peers/game").join(format!("{program}.c"));
@@ -95,14 +96,14 @@ fn peer(out: &Path, program: &str, compiler: &str) -> Result<PathBuf, String> {
     Ok(built)
 }
 
-/// What C's `fasta` writes.
+/// The file with the output of the C program `fasta`.
 fn fasta(out: &Path, units: usize, compilers: &[&str]) -> Result<PathBuf, String> {
     let file = out.join(format!("fasta-{units}.txt"));
     timed(&peer(out, "fasta", compilers[0])?, &units.to_string(), None, Some(&file))?;
     Ok(file)
 }
 
-/// Runs a program, its output into a file or nowhere; how long that took.
+/// Runs a program and measures its time. Its output goes to a file, or is dropped.
 fn timed(program: &Path, argument: &str, input: Option<&Path>, output: Option<&Path>) -> Result<Duration, String> {
     let at = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
     let stdin = match input {
@@ -146,7 +147,7 @@ fn measure(
         }
     }
     for (name, _) in contenders {
-        // Some of these are hundreds of megabytes.
+        // Some of these files have hundreds of megabytes.
         let _ = std::fs::remove_file(output(name));
     }
     let middle = |times: &[f64]| median(&mut times.to_vec());

@@ -1,6 +1,7 @@
-//! `x bench interpreters`: what is left of specialized interpreters. The language of `examples/12` beside the same programs
-//! written in Impala, and beside its interpreter that gets its program when it runs; the patterns of `examples/13` beside
-//! the `regex` crate, on the text of this repository's pages. The counts of matches are compared.
+//! `x bench interpreters`: the speed of specialized interpreters. Programs of the language of `examples/12` run beside
+//! equal programs in Impala, and beside its interpreter with programs that are read at run time. Patterns of
+//! `examples/13` run beside the `regex` crate, on the text of this repository's pages; the counts of matches are
+//! compared.
 
 use super::{RUNS, in_turns, median};
 use crate::{root, sh};
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// What the language's programs measure; the first of each is ours.
+/// The workloads of the language's programs.
 const LANGUAGE: &[(&str, &str)] = &[
     ("fib", "fib(32), specialized"),
     ("fib_directly", "the same, in Impala"),
@@ -19,15 +20,15 @@ const LANGUAGE: &[(&str, &str)] = &[
     ("primes_interpreted", "the same, interpreted"),
 ];
 
-/// Patterns of `examples/13`: function, the same as a regular expression.
+/// The patterns of `examples/13`: function, and regular expression.
 const PATTERNS: &[(&str, &str)] =
     &[("dates", "[0-9]+?-[0-9]+?-[0-9]+?"), ("words", "[a-z]*?ing[^a-z]"), ("links", r"\[[^\]]+?\]\(.*?\)")];
 
-/// The pages together are repeated until they are so long.
+/// The bytes of the text, for which the pages are repeated.
 const TEXT_SIZE: usize = 4 << 20;
 
-/// Runs `f` a few times: its result, whose name and median time are printed. It gets a zero that LLVM does not know, and its
-/// result is stored, so that it is computed each time, and before the clock is read.
+/// Impala code that runs `f` a few times, and prints its name and median time. `f` gets a zero that LLVM does not know,
+/// and its result is stored, so that it is computed each time, before the clock is read.
 const REPORT: &str = r#"
 static mut computed = 0i64;
 fn @report(name: &[u8], runs: i32, f: fn(i64) -> i64) -> i64 {
@@ -45,7 +46,7 @@ fn @report(name: &[u8], runs: i32, f: fn(i64) -> i64) -> i64 {
 
 const LANGUAGE_MAIN: &str = r#"
 fn main() -> i32 {
-    // Not known to anyone before it runs.
+    // The length is not known before the program runs.
     let n = if time_ns() > 0 { 32i64 } else { 0i64 };
     let limit = n * 300000 / 32;
     let f = report("fib", 5, |z| fib_of(n + z));
@@ -120,7 +121,7 @@ pub fn run() -> Result<String, String> {
     Ok(block)
 }
 
-/// The text of all Markdown pages, again and again.
+/// The text of all Markdown pages, repeated.
 fn pages() -> Result<Vec<u8>, String> {
     let mut files = Vec::new();
     markdown(&root(), &mut files)?;
@@ -137,7 +138,7 @@ fn pages() -> Result<Vec<u8>, String> {
     Ok(text)
 }
 
-/// Pages in `folder` and those below that are no output.
+/// Collects the pages in `folder` and below, except in folders with output.
 fn markdown(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<(), String> {
     for entry in std::fs::read_dir(folder).map_err(|e| e.to_string())?.flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -151,7 +152,7 @@ fn markdown(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<(), St
     Ok(())
 }
 
-/// How often each pattern is found.
+/// The number of matches of each pattern.
 fn counts(command: &mut Command) -> Result<Vec<usize>, String> {
     let output = command.output().map_err(|e| format!("cannot run the patterns: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -160,7 +161,7 @@ fn counts(command: &mut Command) -> Result<Vec<usize>, String> {
     counts.ok_or_else(|| format!("the patterns did not run\n{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// How often the crate finds a pattern, and seconds.
+/// The number of matches that the crate finds, and its seconds.
 fn regex_crate(pattern: &str, text: &[u8]) -> Result<(usize, f64), String> {
     let regex = regex::bytes::Regex::new(&format!("(?-u){pattern}")).map_err(|e| e.to_string())?;
     let mut found = 0;

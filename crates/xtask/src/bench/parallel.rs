@@ -1,4 +1,4 @@
-//! `x bench parallel`: what a parallel loop costs, beside OpenMP and TBB, in turns. The programs lie in
+//! `x bench parallel`: the cost of parallel loops, beside OpenMP and TBB, in turns. The programs are in
 //! `bench/peers/parallel`; each prints names and nanoseconds, medians of 15 repetitions.
 
 use super::{RUNS, in_turns, output_of};
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-/// What the programs measure, and in which unit.
+/// The workloads of the programs, and their units.
 const WORKLOADS: &[(&str, &str)] = &[
     ("empty", "64 cheap iterations, loop after loop: ns per loop"),
     ("spaced", "the same after 60,000 steps of other work: ns per loop and work"),

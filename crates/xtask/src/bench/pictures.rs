@@ -1,4 +1,5 @@
-//! Pictures of suites in `bench/results/`: ratios to peers, rooflines. Apart from the measuring, whose numbers they are made of.
+//! Draws pictures of suites to `bench/results/`: ratios to peers, rooflines. Separate from the measurements that they
+//! show.
 
 use super::suites::{Measured, ROUNDS, Suite};
 use super::{machine, median, output_of};
@@ -7,7 +8,7 @@ use crate::root;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Where a picture goes, without its ending, and the line that says so.
+/// The file of a picture, without its extension, and the line that names it.
 pub struct File {
     pub path: PathBuf,
     pub drawn: String,
@@ -25,7 +26,7 @@ fn date() -> String {
     output_of("date", &["-u", "+%Y-%m-%d %H:%M UTC"])
 }
 
-/// What stands below titles.
+/// The line below the title of a picture.
 pub fn about(conditions: &str, better: &str) -> String {
     let machine = machine();
     let rounds = format!("medians of {ROUNDS} runs in turns, with the least and the greatest");
@@ -44,7 +45,7 @@ fn threads_in_words(n: usize) -> String {
     if n == 1 { "1 thread".into() } else { format!("{n} threads") }
 }
 
-/// How many times as fast as the fastest of each kind of peers ours is.
+/// Draws the ratios of our speed to that of the fastest peer of each kind.
 pub fn ratios(suite: &Suite, threads: usize, all: &[Measured]) -> Result<String, String> {
     let mut series: Vec<Series> = Vec::new();
     for (i, &(.., kind)) in suite.peers.iter().enumerate() {
@@ -73,7 +74,7 @@ pub fn ratios(suite: &Suite, threads: usize, all: &[Measured]) -> Result<String,
     Ok(file.drawn)
 }
 
-/// Where between the machine's limits, which are measured as well, ours and the fastest peers are.
+/// Draws our programs and the fastest peers between the machine's limits, which are measured too.
 pub fn roofline(suite: &Suite, threads: usize, all: &[Measured]) -> Result<String, String> {
     let (peak, bandwidth) = match limits(threads) {
         Ok(limits) => limits,
@@ -112,7 +113,7 @@ pub fn roofline(suite: &Suite, threads: usize, all: &[Measured]) -> Result<Strin
     Ok(file.drawn)
 }
 
-/// GFLOP/s of fused multiplications and additions, GB/s of copying.
+/// Measures the machine's limits: GFLOP/s of fused multiply-adds, and GB/s of copying.
 fn limits(threads: usize) -> Result<(f64, f64), String> {
     let folder = root().join("out/bench/image");
     std::fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;

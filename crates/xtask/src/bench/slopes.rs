@@ -1,5 +1,5 @@
-//! Compile times of programs that grow by 16 times, and the slope of log time over log size, to the residual program and to
-//! flat code: unrolled loops, functions, instances of libraries, chains of joins.
+//! Compile times, to the residual program and to flat code, of programs whose size grows by a factor of 16, and the
+//! slopes of log time over log size: unrolled loops, functions, instances of libraries, chains of joins.
 
 use super::slope;
 use crate::root;
@@ -7,7 +7,7 @@ use nyala::{Options, Session};
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// Name, sizes, the program of a size.
+/// A family of programs: its name, sizes, and a function that makes the program of a size.
 type Family = (&'static str, [usize; 3], fn(usize) -> Result<String, String>);
 
 const FAMILIES: &[Family] = &[
@@ -30,7 +30,7 @@ const UNROLLED: [usize; 3] = [62_500, 250_000, 1_000_000];
 const FUNCTIONS: [usize; 3] = [625, 2_500, 10_000];
 const JOINS: [usize; 3] = [3_000, 12_000, 48_000];
 const ROUNDS: usize = 3;
-/// More than the largest programs take.
+/// More bytes than the largest programs need.
 const MEMORY: usize = 1 << 30;
 const PAGE: usize = 4096;
 
@@ -38,7 +38,7 @@ const PAGE: usize = 4096;
 pub fn run(filter: Option<&str>) -> Result<String, String> {
     let wanted = |name: &str| filter.is_none_or(|f| format!("slopes {name}").contains(f));
     let mut block = String::new();
-    // Takes minutes: each line is shown as it comes.
+    // This takes minutes, so each line is printed at once.
     let mut say = |line: String| {
         print!("{line}");
         let _ = std::io::stdout().flush();
@@ -53,7 +53,7 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
         let mut times = [const { (Vec::new(), Vec::new()) }; 3];
         for _ in 0..ROUNDS {
             for ((&size, program), times) in sizes.iter().zip(&programs).zip(&mut times) {
-                // As often as makes the same work: other work on the machine then hits all sizes alike.
+                // Small programs run more often, so that all sizes take equal time, and other load affects them alike.
                 let n = sizes[2] / size;
                 touch_memory();
                 let runs = (0..n).map(|_| super::on_big_stack(|| once(program))).collect::<Result<Vec<_>, _>>()?;
@@ -79,14 +79,15 @@ pub fn run(filter: Option<&str>) -> Result<String, String> {
     Ok(block)
 }
 
-/// Memory that nobody used for some seconds is with the host of a virtual machine, and takes up to twenty times as long when
-/// it is touched first. That is not the compiler's; and small programs, run one after the other, would not see it.
+/// Touches memory before a measurement. A virtual machine returns memory that was not used for some seconds to its
+/// host, and the first access then takes up to twenty times as long. This is not the compiler's cost, and small
+/// programs would not have it.
 fn touch_memory() {
     let mut memory: Vec<u8> = Vec::with_capacity(MEMORY);
     memory.spare_capacity_mut().iter_mut().step_by(PAGE).for_each(|byte| _ = std::hint::black_box(byte.write(1)));
 }
 
-/// Milliseconds to the residual program, and to flat code.
+/// The milliseconds to the residual program, and to flat code.
 fn once(program: &str) -> Result<(f64, f64), String> {
     let mut times = (0.0, 0.0);
     let start = processor_time()?;
@@ -104,7 +105,7 @@ fn once(program: &str) -> Result<(f64, f64), String> {
     Ok((times.0 - start, times.1 - start))
 }
 
-/// Milliseconds that this thread has had a processor: other work on the machine does not count.
+/// The processor time of this thread in milliseconds, in which other load on the machine does not count.
 fn processor_time() -> Result<f64, String> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").map_err(|e| format!("no processor time: {e}"))?;
     let ns = text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok());
@@ -125,7 +126,7 @@ fn nothing(n: usize) -> Result<String, String> {
     ))
 }
 
-/// Each is called with constants, from several places: there are copies, and calls between them are left.
+/// `n` functions that are called with constants from several places, so that there are copies with calls between them.
 fn functions(n: usize, callees: impl Fn(usize) -> [usize; 3]) -> String {
     let first = |k: usize| format!("fn f{k}(a: i32, x: i32) -> i32 {{ x + a }}\n");
     let mut text: String = (0..3).map(first).collect();
@@ -141,7 +142,7 @@ fn functions(n: usize, callees: impl Fn(usize) -> [usize; 3]) -> String {
     text
 }
 
-/// Straight code that adds up what calls give.
+/// Code without branches that adds up the results of calls.
 fn calls(n: usize) -> Result<String, String> {
     let calls: String = (0..n).map(|i| format!("s += h(x + {i});\n")).collect();
     Ok(format!(
@@ -149,7 +150,7 @@ fn calls(n: usize) -> Result<String, String> {
     ))
 }
 
-/// The sum of a square of neighbors.
+/// The sum of a square of neighboring pixels.
 fn stencil(n: usize) -> Result<String, String> {
     let side = n.isqrt();
     let (from, to) = (-(side as i32 / 2), side as i32 - side as i32 / 2);
@@ -179,7 +180,7 @@ fn matcher(n: usize) -> Result<String, String> {
     ))
 }
 
-/// A function of so many statements.
+/// A function of `n` statements.
 fn sequence(params: &str, n: usize, statement: impl Fn(usize) -> String) -> String {
     let mut text = format!("{params} -> i32 {{\n    let mut s = x;\n");
     (0..n).for_each(|k| text += &statement(k));

@@ -1,12 +1,12 @@
-//! `x bench sort`: `std::sort` of the libraries beside C++'s, in turns. The programs lie in `bench/peers/sort`; each prints
-//! names and nanoseconds, medians of 15 repetitions.
+//! `x bench sort`: Impala's `std::sort` beside that of C++, in turns. The programs are in `bench/peers/sort`; each
+//! prints names and nanoseconds, medians of 15 repetitions.
 
 use super::{RUNS, in_turns, output_of};
 use crate::{root, sh};
 use std::fmt::Write as _;
 use std::process::Command;
 
-/// What the programs measure.
+/// The workloads of the programs.
 const WORKLOADS: &[(&str, &str)] = &[
     ("i32", "sort_i32, std::sort of 1,000,000 random elements"),
     ("f64", "sort_f64, std::sort of 1,000,000 random elements"),

@@ -11,12 +11,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Each round runs everything once; of five ratios the lowest and the highest are the 94 % interval of the median.
+/// The number of rounds, each of which runs everything once. The lowest and the highest of five ratios are the 94 %
+/// interval of the median.
 pub const ROUNDS: usize = 5;
 
-/// Program, how many lanes ours is run with, what it is.
+/// A program, the numbers of lanes that it is run with, and its description.
 type Workload = (&'static str, &'static [u32], &'static str);
-/// What to call it, with which tool, options of C++, which of the program's functions; what it is one of in pictures, if it is in them.
+/// A peer: its name, tool, options for C++, the program's function, and its kind in pictures, or an empty text if it is
+/// not in them.
 type Peer = (&'static str, &'static str, &'static [&'static str], &'static str, &'static str);
 
 pub struct Suite {
@@ -24,16 +26,17 @@ pub struct Suite {
     pub title: &'static str,
     pub workloads: &'static [Workload],
     pub peers: &'static [Peer],
-    /// Programs of ours that compare ways of their own, a line for each.
+    /// Programs that compare several ways in Impala, with their descriptions.
     pub alone: &'static [(&'static str, &'static str)],
-    /// Numbers of lanes in the picture, of which the first is the plain loop; none: no picture.
+    /// The numbers of lanes in the picture; the first is the plain loop. If empty, there is no picture.
     pub plotted: &'static [u32],
-    /// Of programs that compute images: operations on numbers and bytes to and from memory for each pixel, as the algorithm has them, an
-    /// exponential as one; widths of the square images that are plotted, of which one is the usual width.
+    /// Programs that compute images: the algorithm's operations and bytes of memory traffic for each pixel, where an
+    /// exponential counts as one operation; and the widths of square images that are plotted, with the usual width.
     pub images: &'static [(&'static str, f64, f64, &'static [u32], u32)],
 }
 
-/// What was measured of a program: milliseconds of ours and, for each peer by its place in the table, ours divided by its.
+/// The measurements of a program: its milliseconds and, for each peer by its index in the table, the ratio of its time
+/// to that of the peer.
 pub struct Measured {
     pub program: &'static str,
     pub ours: Vec<f64>,
@@ -103,15 +106,17 @@ const SUITES: &[Suite] = &[
     },
 ];
 
-/// A compiler of peers. `{peers}` is the folder of `bench/peers/install.sh`, `{source}` a program, `{out}` what is made of it.
+/// A compiler for peers. In its commands, `{peers}` is the folder of `bench/peers/install.sh`, `{source}` a program,
+/// and `{out}` its output.
 struct Tool {
     name: &'static str,
-    /// The first of these that is there.
+    /// The possible commands, of which the first that is installed is used.
     commands: &'static [&'static [&'static str]],
-    /// Makes it say its version.
+    /// The arguments that print its version.
     version: &'static [&'static str],
     ending: &'static str,
-    /// Compiles an object file that the C++ program of the same name calls; empty for C++ itself and for scripts.
+    /// The arguments that compile an object file, which the C++ program of that name calls. Empty for C++ itself and
+    /// for scripts.
     object: &'static [&'static str],
 }
 const TOOLS: &[Tool] = &[
@@ -164,21 +169,21 @@ const TOOLS: &[Tool] = &[
     python("Numba", &["-c", "import numba; print(numba.__version__)"]),
 ];
 
-/// A library of Python's, for scripts.
+/// A Python library, for scripts.
 const fn python(name: &'static str, version: &'static [&'static str]) -> Tool {
     Tool { name, commands: &[&["{peers}/bin/python", "-B"]], version, ending: "py", object: &[] }
 }
 
 const SIZES: &[u32] = &[512, 1024, 2048, 4096, 8192];
 
-/// Without fast mathematics g++ takes no vector function of libmvec.
+/// Options of g++, which only uses vector functions of libmvec with fast math.
 const FAST_GCC: &[&str] = &["-fopenmp", "-ffast-math", "-mprefer-vector-width=512"];
 const FAST_CLANG: &[&str] = &["-fopenmp-simd", "-ffast-math", "-mprefer-vector-width=512", "-fveclib=libmvec"];
 
-/// Who takes part: what it is called, its command.
+/// A participant in a measurement: its name and command.
 type Contender = (String, Command);
 
-/// The suites that a filter asks for: all, one, one program of one or its picture.
+/// Runs the suites that the filter names: all, one, or one program or the picture of one.
 pub fn run(filter: Option<&str>) -> Result<String, String> {
     let mut text = String::new();
     for suite in SUITES {
@@ -278,7 +283,7 @@ fn beside_peers(suite: &Suite, only: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// A command with more arguments, its places filled in.
+/// A command with more arguments, and its placeholders replaced.
 fn command_of(command: &[&str], more: &[&str], source: &str, out: &str) -> Command {
     let peers = root().join("out/peers").display().to_string();
     let mut words = command
@@ -290,13 +295,14 @@ fn command_of(command: &[&str], more: &[&str], source: &str, out: &str) -> Comma
     filled
 }
 
-/// Standard output; nothing if the command fails.
+/// The standard output of a command, or an empty text if it fails.
 fn output(command: &mut Command) -> String {
     let output = command.output().ok().filter(|o| o.status.success());
     output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
 }
 
-/// What runs a peer. `None`: there is no such program in this language, or this C++ compiler does not take it.
+/// Builds a peer. Returns its command, or `None` if there is no such program in this language, or this C++ compiler
+/// rejects it.
 fn build(
     suite: &Suite,
     program: &str,
@@ -317,7 +323,7 @@ fn build(
     let mut cpp = match tool.object {
         [] => command_of(command, &[], "", ""),
         object => {
-            // Zig's caches lie where it is run.
+            // Zig's caches are in the current folder.
             let made = command_of(command, object, &source, &file).current_dir(root().join("out")).output();
             let made = made.map_err(|e| format!("cannot run {}: {e}", tool.name))?;
             if !made.status.success() {
@@ -333,7 +339,7 @@ fn build(
     Ok(cpp.output().is_ok_and(|o| o.status.success()).then(|| Command::new(out)))
 }
 
-/// Our program with so many lanes.
+/// Builds the Impala program with this number of lanes.
 fn ours(suite: &Suite, program: &str, lanes: u32, threads: usize) -> Result<Command, String> {
     let nyala = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("nyala");
     let mut command = Command::new(nyala);
@@ -380,7 +386,7 @@ fn measure(
     Ok((block, measured))
 }
 
-/// A program that compares ways itself, round by round: all with the first of their names.
+/// Runs a program that compares several ways itself, in rounds. Returns the ratios to the first way.
 fn ways(suite: &Suite, program: &str, about: &str, threads: usize) -> Result<String, String> {
     let mut command = ours(suite, program, 32, threads)?;
     let mut rounds = Vec::new();
@@ -401,11 +407,11 @@ fn ways(suite: &Suite, program: &str, about: &str, threads: usize) -> Result<Str
     Ok(text)
 }
 
-/// Who takes part, for each milliseconds by round, and why others do not.
+/// The participants, the milliseconds of each by round, and the reasons why others do not take part.
 type Rounds = (Vec<Contender>, Vec<Vec<f64>>, Vec<String>);
 
-/// Runs all in turns, of which the first `n_ours` are ours. Before, once for the results, which have to be the same; a peer without such
-/// a function, or on another processor, takes no part, nor does one that fails.
+/// Runs all programs in turns; the first `n_ours` are Impala programs. Before that, each runs once, and the results
+/// must be equal. A peer does not take part if it fails, has no such function, or is for another processor.
 fn in_rounds(program: &str, n_ours: usize, all: Vec<Contender>) -> Result<Rounds, String> {
     let mut expected: Option<BTreeMap<String, f64>> = None;
     let (mut taking_part, mut failed) = (Vec::new(), Vec::new());
@@ -452,8 +458,8 @@ fn in_rounds(program: &str, n_ours: usize, all: Vec<Contender>) -> Result<Rounds
     Ok((taking_part, times, failed))
 }
 
-/// Figure 6.2 of Leissa's thesis for our programs: how many times faster than with one lane they are, by number of lanes, on one
-/// thread. A picture in `bench/results/`, and the same as a table.
+/// Draws Figure 6.2 of Leissa's thesis for these programs, to `bench/results/`: their speedups over one lane, by number
+/// of lanes, on one thread. Returns them as a table too.
 fn speedups(suite: &Suite) -> Result<String, String> {
     let mut text = format!("speedups over one lane, one thread, medians of {ROUNDS} runs in turns\n  {:<18}", "lanes");
     for lanes in suite.plotted {
@@ -492,7 +498,7 @@ fn speedups(suite: &Suite) -> Result<String, String> {
     Ok(text)
 }
 
-/// How many times faster than on one thread ours are on more, up to twice as many as there are processors.
+/// The speedups of the Impala programs over one thread, on up to twice as many threads as processors.
 fn over_threads(suite: &Suite) -> Result<String, String> {
     let counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|&n| n <= 2 * cores()).collect();
     let mut text = "speedups over one thread\n".to_string();
@@ -526,7 +532,7 @@ fn over_threads(suite: &Suite) -> Result<String, String> {
     Ok(text)
 }
 
-/// Nanoseconds for each pixel by the size of the image, on one thread.
+/// The nanoseconds for each pixel, by the size of the image, on one thread.
 fn over_sizes(suite: &Suite) -> Result<String, String> {
     let mut text = "nanoseconds for each pixel, one thread\n".to_string();
     let mut lines = Vec::new();
@@ -559,7 +565,7 @@ fn over_sizes(suite: &Suite) -> Result<String, String> {
     Ok(text)
 }
 
-/// What a program prints: names and numbers. Nothing if it says that it does not have what is asked for.
+/// Runs a program that prints names and numbers. `None` if it reports that it does not have the function.
 fn lines_of(name: &str, command: &mut Command) -> Result<Option<BTreeMap<String, f64>>, String> {
     let output = command.output().map_err(|e| format!("cannot run the program of {name}: {e}"))?;
     if output.status.code() == Some(3) {
@@ -574,7 +580,7 @@ fn lines_of(name: &str, command: &mut Command) -> Result<Option<BTreeMap<String,
     ))
 }
 
-/// What a failure ends with, behind who failed: scripts say the cause last.
+/// The last line of a failure, after the name of the program. Scripts print the cause last.
 fn last_line(why: &str) -> String {
     let mut lines = why.lines();
     let first = lines.next().unwrap_or_default();
@@ -595,7 +601,7 @@ mod tests {
     fn a_peer_that_fails_is_reported_and_left_out() {
         const WELL: &str = "echo sum 1; echo weighted 2; echo time 3000000";
         let folder = tempfile::tempdir().unwrap();
-        // Fails in the second of its runs.
+        // This one fails in its second run.
         let later =
             format!("{WELL}; mkdir {0}/once 2>/dev/null || {{ echo gone >&2; exit 1; }}", folder.path().display());
         let all = || {
@@ -615,7 +621,7 @@ mod tests {
         assert_eq!(failed.len(), 3);
         assert!(failed[0].starts_with("broken: ") && failed[0].ends_with(" … device"), "{failed:?}");
         assert!(failed[1].starts_with("missing: ") && failed[2].starts_with("later: "), "{failed:?}");
-        // Ours may not fail, and nobody may give something else.
+        // An Impala program must not fail, and all results must be equal.
         assert!(in_rounds("p", 3, all()).is_err());
         let other = vec![contender("ours", WELL), contender("other", "echo sum 2; echo weighted 2; echo time 1")];
         assert!(in_rounds("p", 1, other).is_err());

@@ -1,7 +1,7 @@
-//! Makes random programs around one `vectorize`: inputs of all element types, a body with divergent branches, loops, memory,
-//! calls and loops of lanes in its lanes, which writes only to its own elements, and a sum of what it has written. No undefined behavior, by shape:
-//! counters bound loops, fuel bounds recursion, masks bound indices, divisors are odd, signed numbers are computed with as
-//! unsigned ones; floats only where every operation is exact.
+//! Makes random programs around one `vectorize`: inputs of all element types; a body with divergent branches, loops,
+//! memory, calls and nested loops of lanes, which only writes to its own elements; and a sum of the written values. The
+//! form of the programs excludes undefined behavior: counters bound loops, fuel bounds recursion, masks bound indices,
+//! divisors are odd, signed numbers are computed as unsigned ones, and every operation on floats is exact.
 
 mod inner;
 
@@ -9,7 +9,7 @@ use super::{INPUTS, Rng};
 use inner::{MAX_INNER, MAX_LEVEL, ROW};
 use std::fmt::Write;
 
-/// Elements of the input and output arrays.
+/// The number of elements of the input and output arrays.
 const SIZE: usize = 128;
 const WIDTHS: [u32; 7] = [1, 2, 3, 4, 8, 16, 64];
 
@@ -18,7 +18,7 @@ struct Ty {
     name: &'static str,
     is_float: bool,
     is_signed: bool,
-    /// The unsigned type of its width.
+    /// The unsigned type of the same width.
     unsigned: &'static str,
 }
 
@@ -33,7 +33,7 @@ const fn float(name: &'static str) -> Ty {
 const U32: Ty = int("u32", false, "u32");
 const F32: Ty = float("f32");
 const BOOL: Ty = int("bool", false, "");
-/// Those of variables; the first ones more often.
+/// The types of variables; the first ones are chosen more often.
 const TYPES: [Ty; 11] = [
     U32,
     int("i32", true, "u32"),
@@ -47,10 +47,10 @@ const TYPES: [Ty; 11] = [
     float("f64"),
     float("f16"),
 ];
-/// Those of input and output arrays.
+/// The element types of input and output arrays.
 const ARRAYS: [Ty; 8] = [TYPES[0], TYPES[1], TYPES[2], TYPES[3], TYPES[7], TYPES[5], TYPES[9], BOOL];
 
-/// Fields of the structs of input and output arrays.
+/// The fields of the structs in input and output arrays.
 const FIELDS: [(&str, &str, Ty); 8] = [
     ("rgb", "r", TYPES[3]),
     ("rgb", "g", TYPES[3]),
@@ -74,7 +74,7 @@ struct Function {
     name: String,
     params: Vec<Ty>,
     result: Ty,
-    /// Its first parameter, which counts down.
+    /// Whether its first parameter is fuel, which counts down.
     has_fuel: bool,
 }
 
@@ -84,36 +84,36 @@ struct Maker {
     indent: usize,
     n_names: usize,
     vars: Vec<Var>,
-    /// Arrays of the lane, of eight elements; structs `Pack`; functions `fn(u32) -> u32`.
+    /// The lane's arrays of eight elements; its structs `Pack`; functions `fn(u32) -> u32`.
     arrays: Vec<(String, Ty)>,
     packs: Vec<String>,
     closures: Vec<String>,
-    /// Names of continuations that leave or go on with loops, and end the lane.
+    /// The names of continuations that leave or continue loops, or end the lane.
     jumps: Vec<String>,
     functions: Vec<Function>,
-    /// The function being made, for recursive calls, and how many it has.
+    /// The function that is being made, for recursive calls, and the number of these.
     own: Option<Function>,
     n_recursive: usize,
     n_calls: usize,
-    /// What `return` takes; nothing in the body.
+    /// The type that `return` takes; `None` in the body.
     result: Option<Ty>,
-    /// In the body, where inputs and outputs are.
+    /// Whether this is in the body, where inputs and outputs are in scope.
     in_body: bool,
-    /// Lanes of the body; whether some may have ended before the others.
+    /// The number of lanes of the body; whether some may have ended before the others.
     width: u32,
     may_have_ended: bool,
     loops: usize,
     depth: usize,
     /// The depth of the statements of the innermost body or function, where all lanes meet.
     top: usize,
-    /// What ends the lane.
+    /// The continuation that ends the lane.
     end: Option<String>,
-    /// Loops of lanes around, the body's among them; how many there are in all.
+    /// The number of loops of lanes around, with that of the body; the number of all.
     level: usize,
     n_inner: usize,
-    /// The elements of `d.rows` that are the lane's own: the first, and how many.
+    /// The elements of `d.rows` that belong to the lane: the first, and their number.
     row: Option<(String, usize)>,
-    /// Arrays of lanes around, which are only read.
+    /// The arrays of enclosing lanes, which are only read.
     frozen: Vec<(String, Ty)>,
 }
 
@@ -181,7 +181,7 @@ impl Maker {
             params.push(self.ty());
         }
         let f = Function { name: format!("f{i}"), params, result: self.ty(), has_fuel };
-        // What is unfolded everywhere must not call itself.
+        // A function that is always unfolded must not call itself.
         let filter = if has_fuel { "" } else { ["", "", "@"][self.rng.below(3)] };
         let params: Vec<String> = f.params.iter().enumerate().map(|(i, t)| format!("p{i}: {}", t.name)).collect();
         let _ = writeln!(self.out, "fn {filter} {}({}) -> {} {{", f.name, params.join(", "), f.result.name);
@@ -222,14 +222,14 @@ impl Maker {
         self.line(&format!("let lo = (x % 7u) as i32 - {below};"));
         self.line(&format!("let hi = lo + (y * 13u % {length}u + z % 9u) as i32;"));
         self.vars.extend(["x", "w"].map(|n| Var { name: n.into(), ty: U32, is_mutable: false }));
-        // Uniform values.
+        // Values that are equal in all lanes.
         for _ in 0..self.rng.below(3) {
             let ty = self.ty();
             let (name, e) = (self.name("u"), self.expr(ty, 1));
             self.line(&format!("let {name} = {e};"));
             self.vars.push(Var { name, ty, is_mutable: false });
         }
-        // The second time on what the first one has left.
+        // The second run works on the results of the first one.
         let is_twice = self.rng.chance(20);
         if is_twice {
             self.line("for round in range(0, 2) {");
@@ -244,7 +244,7 @@ impl Maker {
         (self.n_calls, self.n_inner, self.level) = (0, 0, 1);
         (self.end, self.row) = (Some("end_lane".into()), Some((format!("own * {ROW}"), ROW)));
         self.vars.push(Var { name: "i".into(), ty: TYPES[1], is_mutable: false });
-        // Variables that change, and whose ends are seen.
+        // Variables that change, and whose final values are written.
         let mut seen = vec![U32, U32, TYPES[1], F32];
         for _ in 0..1 + self.rng.below(3) {
             seen.push(self.ty());
@@ -279,7 +279,7 @@ impl Maker {
         self.forget();
     }
 
-    /// Statements with a scope of their own.
+    /// A block of statements with its own scope.
     fn block(&mut self, n: usize) {
         let vars = self.vars.len();
         let memory = (self.arrays.len(), self.packs.len(), self.closures.len(), self.jumps.len());
@@ -319,7 +319,7 @@ impl Maker {
         }
     }
 
-    /// What lanes tell each other, where all that have not ended meet.
+    /// Exchanges values between lanes, at a place where all lanes that have not ended meet.
     fn across(&mut self) {
         let c = self.expr(BOOL, 2);
         let (ty, e) = match self.rng.below(8) {
@@ -327,7 +327,7 @@ impl Maker {
             1 => (BOOL, format!("rv_all({c})")),
             2 => (U32, format!("rv_popcount({c}) as u32")),
             3 if self.width <= 32 => (U32, format!("rv_ballot({c}) as u32")),
-            // A lane before this one is there, too.
+            // The lane before this one has not ended either.
             4 | 5 if !self.may_have_ended => {
                 let e = self.expr(U32, 2);
                 (U32, format!("rv_shuffle_u32({e}, (rv_lane_id() as u32 / {}u) as i32)", 1 + self.rng.below(3)))
@@ -362,7 +362,7 @@ impl Maker {
         }
         let var = mutable[self.rng.below(mutable.len())].clone();
         let e = self.expr(var.ty, 3);
-        // Signed numbers would overflow.
+        // Signed arithmetic could overflow.
         let op = match (var.ty.is_float, var.ty.is_signed) {
             (true, _) => ["=", "=", "+=", "-="][self.rng.below(4)],
             (_, true) => ["=", "=", "^=", "&="][self.rng.below(4)],
@@ -378,7 +378,7 @@ impl Maker {
         }
     }
 
-    /// Arrays and structs of the lane.
+    /// Declares or changes arrays and structs of the lane.
     fn memory(&mut self) {
         match self.rng.below(5) {
             0 if !self.arrays.is_empty() => {
@@ -422,7 +422,7 @@ impl Maker {
                 self.line(&format!("let mut {name} = Pack {{ a: {a}, parts: [1u8, 2u8, 3u8, 4u8], f: {f} }};"));
                 self.packs.push(name);
             }
-            // The order of these does not matter: an element that no lane owns.
+            // An element that no lane owns. The order of these additions does not matter.
             _ if self.in_body && self.rng.chance(20) => {
                 let (how, e) = ([1, 3, 5, 6, 9, 10][self.rng.below(6)], self.expr(U32, 2));
                 self.line(&format!("atomic({how}u, &mut d.to_u32({} + {how}), {e}, 7u, \"\");", SIZE - 20));
@@ -436,7 +436,7 @@ impl Maker {
         }
     }
 
-    /// Writes to an element of the lane's own.
+    /// Writes to an element that belongs to the lane.
     fn output(&mut self) {
         if self.level > 1 || self.rng.chance(10) {
             return self.own_row();
@@ -456,7 +456,7 @@ impl Maker {
         }
     }
 
-    /// Writes to a field of the lane's own struct, or to all of them.
+    /// Writes to a field of the lane's own struct, or to all of its fields.
     fn fields(&mut self) {
         match self.rng.below(5) {
             0 => {
@@ -514,7 +514,7 @@ impl Maker {
         self.line("}");
     }
 
-    /// Loops: of a number of rounds that differs by lane, or not, with more conditions and exits.
+    /// Loops, with a number of rounds that may differ by lane, and with more conditions and exits.
     fn repeat(&mut self) {
         let most = 2 + self.rng.below(6);
         let n = match self.rng.chance(25) {
@@ -554,7 +554,7 @@ impl Maker {
         self.line("}");
     }
 
-    /// `match`.
+    /// A `match`.
     fn choose(&mut self) {
         let n = 2 + self.rng.below(5);
         let e = self.expr(U32, 2);
@@ -573,7 +573,7 @@ impl Maker {
         self.line("}");
     }
 
-    /// Lambdas, which may change variables around them; functions that jump to each other.
+    /// Lambdas, which may change outer variables, and functions that jump to each other.
     fn functions_inside(&mut self) {
         if self.rng.chance(50) {
             let (name, q) = (self.name("c"), self.name("q"));
@@ -597,7 +597,7 @@ impl Maker {
             self.closures.push(name);
             return;
         }
-        // A loop with several entries: no structure.
+        // A loop with several entries, which is not structured.
         let (name, own) = (self.name("go"), self.own.take());
         let vars = self.vars.len();
         let steps = ["left", "right", "over"];
@@ -698,7 +698,7 @@ impl Maker {
         }
     }
 
-    /// An element of an array of all: at the lane's own index, beside it, anywhere.
+    /// An element of an input array: at the lane's own index, beside it, or anywhere.
     fn input(&mut self, ty: Ty) -> String {
         let fields: Vec<_> = FIELDS.into_iter().filter(|f| f.2 == ty).collect();
         if !fields.is_empty() && self.rng.chance(25) {
@@ -720,14 +720,14 @@ impl Maker {
             return format!("d.scratch(own * 4 + {})", self.index(3));
         }
         if !ARRAYS.contains(&ty) {
-            // The last one is `bool`, which is no number.
+            // The last one is `bool`, which is not a number.
             let from = ARRAYS[self.rng.below(ARRAYS.len() - 1)];
             return format!("({} as {})", self.input(from), ty.name);
         }
         let name = ty.name;
         match self.rng.below(7) {
             0 | 1 => format!("d.of_{name}(own)"),
-            // Two side by side, anywhere.
+            // Two adjacent elements, anywhere.
             5 if ty != BOOL => {
                 let (e, op) = (self.expr(U32, 1), if ty.is_float { "+" } else { "^" });
                 format!("(d.of_{name}(({e} & 63u) as i32) {op} d.of_{name}(({e} & 63u) as i32 + 1))")
@@ -805,7 +805,7 @@ impl Maker {
         }
     }
 
-    /// `+ - * /` and the square root round once each, so that all engines give the same.
+    /// An expression of `+ - * /` and square roots, which round once each, so that all engines agree.
     fn float_expr(&mut self, ty: Ty, depth: usize) -> String {
         let a = self.expr(ty, depth);
         match self.rng.below(7) {
@@ -821,7 +821,7 @@ impl Maker {
         }
     }
 
-    /// Signed operations that could overflow are those of unsigned numbers.
+    /// An expression of integers. Signed operations that could overflow are done on unsigned numbers.
     fn int_expr(&mut self, ty: Ty, depth: usize) -> String {
         let (a, b, name) = (self.expr(ty, depth), self.expr(ty, depth), ty.name);
         match self.rng.below(10) {
@@ -829,10 +829,11 @@ impl Maker {
             1 => format!("({a} | {b})"),
             2 => format!("({a} ^ {b})"),
             3 => format!("({a} {} {b})", ["<<", ">>"][self.rng.below(2)]),
-            // Not by zero, nor the least number by -1.
+            // The divisor is neither zero nor -1.
             4 if ty.is_signed => format!("({a} / ({b} & 7{name} | 1{name}))"),
             4 => format!("({a} {} ({b} | 1{name}))", ["/", "%"][self.rng.below(2)]),
-            // Guarded. The divisor is evaluated once: a call in it may give another value the next time.
+            // A guard excludes zero. The divisor is evaluated only once, because a call in it may give another value
+            // the next time.
             5 if !ty.is_signed => {
                 format!("({{ let divisor = {b}; if divisor != 0{name} {{ {a} % divisor }} else {{ {a} }} }})")
             }

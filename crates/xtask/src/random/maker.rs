@@ -7,51 +7,53 @@ use std::fmt::Write;
 struct Function {
     name: String,
     n_params: usize,
-    /// It has a parameter that is a function, and one that is a continuation.
+    /// Whether it has a parameter that is a function, and one that is a continuation.
     takes_function: bool,
     takes_exit: bool,
-    /// Its first parameter counts down.
+    /// Whether its first parameter is fuel, which counts down.
     has_fuel: bool,
-    /// Its return continuation is a parameter.
+    /// Whether its return continuation is an explicit parameter.
     is_explicit: bool,
-    /// It has a parameter that is a pointer to a number.
+    /// Whether it has a parameter that is a pointer to a number.
     takes_pointer: bool,
 }
 
 struct Maker {
     rng: Rng,
-    /// Small programs find most faults for their time, large ones those that need many things at once: 0, 1, 2.
+    /// The size class: 0, 1 or 2. Small programs find the most faults per time; large ones find those that need many
+    /// features at once.
     size: usize,
     out: String,
     functions: Vec<Function>,
     n_names: usize,
-    /// Names in scope: values, mutable ones, functions `fn(u32) -> u32`.
+    /// The names in scope: values, mutable variables, functions `fn(u32) -> u32`.
     values: Vec<String>,
     mutable: Vec<String>,
     closures: Vec<String>,
-    /// Mutable things in memory: arrays `[u32 * 4]`, `Two[u32, u32]`, `Pair`; and `return`s under other names.
+    /// Mutable variables in memory: arrays `[u32 * 4]`, `Two[u32, u32]`, `Pair`; and other names of `return`.
     arrays: Vec<String>,
     twos: Vec<String>,
     pairs: Vec<String>,
     exits: Vec<String>,
-    /// Mutable functions, and arrays of functions `[fn(u32) -> u32 * 3]`.
+    /// Mutable variables with functions, and arrays of functions `[fn(u32) -> u32 * 3]`.
     variables: Vec<String>,
     tables: Vec<String>,
-    /// Statics that are computed when the program is compiled.
+    /// Statics with computed initializers.
     statics: Vec<String>,
-    /// `break` and `continue` under other names.
+    /// Other names of `break` and `continue`.
     jumps: Vec<String>,
     indent: usize,
     depth: usize,
-    /// `break` and `continue` mean a loop's without result.
+    /// Whether `break` and `continue` belong to a loop without result.
     in_loop: bool,
-    /// Directly in the body of a parallel loop: there is no `break`; somewhere in one: no `return`.
+    /// Whether this is directly in the body of a parallel loop, without `break`; and somewhere in one, without
+    /// `return`.
     is_parallel: bool,
     in_parallel: bool,
-    /// Loops may be parallel, so that lambdas, which may be called in one, do not leave functions.
+    /// Whether loops may be parallel. Then lambdas, which may be called in such a loop, do not leave functions.
     has_parallel: bool,
     in_lambda: bool,
-    /// The function being made, for recursive calls, and how many it has.
+    /// The function that is being made, for recursive calls, and the number of these.
     own: Option<Function>,
     n_recursive: usize,
 }
@@ -110,7 +112,7 @@ pub fn generate(seed: u64) -> String {
         let unknown: Vec<String> = inputs.iter().map(|x| format!("${x}u32")).collect();
         let unknown = unknown.join(", ");
         calls.push(format!("entry({unknown})"));
-        // Some inputs are known, the others come when the program runs.
+        // Some inputs are known, the others are arguments.
         if i % 2 == (seed % 2) as usize {
             let known = 1 + m.rng.below(15);
             let mut args = Vec::new();
@@ -124,7 +126,7 @@ pub fn generate(seed: u64) -> String {
         }
     }
     calls.extend(splits);
-    // A number that any other result changes.
+    // A sum that depends on every result.
     m.out.push_str("extern fn all() -> u32 {\n    let mut sum = 0u32;\n");
     for call in calls {
         let _ = writeln!(m.out, "    sum = sum * 31u32 + {call};");
@@ -144,7 +146,7 @@ impl Maker {
         let _ = writeln!(self.out, "{indent}{text}");
     }
 
-    /// Nothing but these names is in scope.
+    /// Begins a scope with only these names.
     fn new_scope(&mut self, values: Vec<String>) {
         self.values = values;
         self.mutable.clear();
@@ -276,7 +278,7 @@ impl Maker {
         }
     }
 
-    /// Statements, then a result.
+    /// A body of `n` statements and a result.
     fn body(&mut self, n: usize) {
         for _ in 0..n {
             self.statement();
@@ -340,7 +342,7 @@ impl Maker {
             5 => {
                 let (name, param) = (self.name("c"), self.name("q"));
                 self.values.push(param.clone());
-                // A lambda cannot call the function around it: it may be called more often than fuel allows.
+                // A lambda does not call the enclosing function, since it may be called more often than fuel allows.
                 let own = self.own.take();
                 let in_lambda = std::mem::replace(&mut self.in_lambda, true);
                 let e = self.expr(2);
@@ -368,7 +370,7 @@ impl Maker {
             }
             8 | 9 => {
                 let i = self.name("it");
-                // On one thread a parallel loop's iterations are in order.
+                // On one thread, the iterations of a parallel loop run in order.
                 let generator = [
                     "range(0, ",
                     "unroll(0, ",
@@ -393,7 +395,7 @@ impl Maker {
                 let parallel = generator.starts_with("parallel");
                 let outer = (self.is_parallel, self.in_parallel);
                 (self.is_parallel, self.in_parallel) = (parallel, parallel || self.in_parallel);
-                // As in a lambda.
+                // As in a lambda, the enclosing function is not called.
                 let own = self.own.take();
                 let value = self.name("w");
                 self.indent += 1;
@@ -463,7 +465,7 @@ impl Maker {
                     self.values.push(format!("{name}.a"));
                     self.closures.push(format!("{name}.f"));
                 } else {
-                    // Of the parts, some are hidden once more.
+                    // Some parts are hidden from partial evaluation once more.
                     let (g, inner) = (self.closure(), self.hidden());
                     self.line(&format!("let {name} = {hidden}({f}, {inner}Two {{ a: {g}, b: ({a}, {f}) }});"));
                     self.values.push(format!("{name}(1).b(0)"));
@@ -473,7 +475,7 @@ impl Maker {
         }
     }
 
-    /// A change of some variable around.
+    /// An assignment of `value` to some variable in scope.
     fn write(&mut self, value: &str) -> String {
         let target = match self.mutable.is_empty() {
             true => "g1".into(),
@@ -488,7 +490,8 @@ impl Maker {
         }
     }
 
-    /// Variables and arrays of functions. What is assigned calls nothing but what was there before, so that all calls end.
+    /// Assigns to variables and arrays of functions. An assigned function only calls older functions, so that all calls
+    /// end.
     fn change_functions(&mut self) {
         let (q, k) = (self.name("q"), self.rng.below(7));
         let op = ["+", "^", "*", "-"][self.rng.below(4)];
@@ -565,7 +568,7 @@ impl Maker {
             }
             3 if !self.pairs.is_empty() => {
                 let o = self.pairs[self.rng.below(self.pairs.len())].clone();
-                // One that does not call what it replaces.
+                // A function that does not call the one that it replaces.
                 let param = self.name("q");
                 let op = ["+", "^", "*"][self.rng.below(3)];
                 let k = self.rng.below(5);
@@ -576,7 +579,7 @@ impl Maker {
         }
     }
 
-    /// Leaves the function through a name of its `return`.
+    /// Leaves the function through another name of its `return`.
     fn leave(&mut self) {
         if self.in_parallel {
             return;
@@ -604,7 +607,7 @@ impl Maker {
         let out = self.exits[self.rng.below(self.exits.len())].clone();
         let (c, e) = (self.cond(), self.expr(1));
         if !self.has_parallel && self.rng.chance(10) {
-            // Out of a lambda: a jump once it is specialized.
+            // Leaves from a lambda, which becomes a jump in the residual program.
             let (name, param) = (self.name("c"), self.name("q"));
             self.line(&format!(
                 "let {name} = @|{param}: u32| -> u32 {{ if {param} == 5u32 {{ {out}({e}) }} {param} + 1u32 }};"
@@ -781,7 +784,7 @@ impl Maker {
         }
     }
 
-    /// Through types of 8, 16 and 64 bits; what overflows is unsigned.
+    /// An expression through types of 8, 16 and 64 bits. Arithmetic that may overflow is unsigned.
     fn narrow(&mut self, depth: usize) -> String {
         let (a, b, k) = (self.expr(depth - 1), self.atom(), 1 + self.rng.below(6));
         match self.rng.below(9) {
@@ -815,7 +818,7 @@ impl Maker {
         }
     }
 
-    /// Before what holds functions: `$`, now and then.
+    /// A prefix for values that contain functions: now and then `$`, which hides them from partial evaluation.
     fn hidden(&mut self) -> &'static str {
         if self.rng.chance(25) { "$" } else { "" }
     }
@@ -824,7 +827,7 @@ impl Maker {
         !(self.in_parallel || self.in_lambda && self.has_parallel)
     }
 
-    /// A continuation of a function around this place.
+    /// A continuation of an enclosing function.
     fn exit(&mut self) -> String {
         if self.exits.is_empty() {
             return "return".into();
@@ -843,7 +846,8 @@ impl Maker {
         call.map_or_else(|| self.atom(), |call| format!("({call})"))
     }
 
-    /// A call of one of the first `n` functions or, now and then, of the one being made; with a continuation or without.
+    /// A call of one of the first `n` functions or, now and then, of the one that is being made, with or without a
+    /// continuation.
     fn call_of(&mut self, n: usize, depth: usize, next: Option<String>) -> Option<String> {
         let recursive = self.own.clone().filter(|_| self.n_recursive < 2 && self.rng.chance(50));
         let f = match (recursive, n) {
