@@ -95,7 +95,7 @@ pub(crate) fn emit_body(e: &mut Emitter, func: Func, params: &mut Vec<String>) -
         defs: definitions(function, n),
         labels: FxHashMap::default(),
         home: homes(function, n),
-        read_slots: used_otherwise(function, n),
+        read_slots: vec![false; n],
         slots: String::new(),
         block: 0,
         span: function.span,
@@ -110,19 +110,6 @@ fn homes(function: &Function, n: usize) -> Vec<Option<usize>> {
         block.params.iter().for_each(|p| homes[p.idx()] = Some(b));
     }
     homes
-}
-
-/// For each value whether it is used otherwise than as the address of a store.
-fn used_otherwise(function: &Function, n: usize) -> Vec<bool> {
-    let mut used = vec![false; n];
-    for block in &function.blocks {
-        for inst in &block.insts {
-            let first = (inst.op == InstOp::Op(Op::Store)) as usize;
-            inst.args.iter().skip(first).for_each(|a| used[a.idx()] = true);
-        }
-        block.term.for_each_use(|v| used[v.idx()] = true);
-    }
-    used
 }
 
 fn definitions(function: &Function, n: usize) -> Vec<Option<(usize, usize)>> {
@@ -282,6 +269,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
         let live = self.live();
         let function = self.function;
         let mut uses = std::mem::take(&mut self.uses);
+        let mut read = std::mem::take(&mut self.read_slots);
         for b in self.flow.cfg.rpo.iter().map(|b| b.idx()) {
             let mut used = |v: Value, times: u32| {
                 let u = &mut uses[v.idx()];
@@ -289,7 +277,12 @@ impl<'m> FunctionEmitter<'_, 'm> {
             };
             let block = &function.blocks[b];
             let happens = |i: &&Inst| !i.is_droppable() || i.result.is_some_and(|r| live[r.idx()]);
-            block.insts.iter().filter(happens).flat_map(|i| &i.args).for_each(|&v| used(v, 1));
+            for inst in block.insts.iter().filter(happens) {
+                inst.args.iter().for_each(|&v| used(v, 1));
+                let address = (inst.op == InstOp::Op(Op::Store)) as usize;
+                inst.args.iter().skip(address).for_each(|v| read[v.idx()] = true);
+            }
+            block.term.for_each_use(|v| read[v.idx()] = true);
             match &block.term {
                 Terminator::Return(results) if self.flow.returns[b] => results.iter().for_each(|&v| used(v, 2)),
                 Terminator::Jump(_) | Terminator::Branch { .. } => {
@@ -308,7 +301,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
                 term => term.for_each_use(|v| used(v, 1)),
             }
         }
-        self.uses = uses;
+        (self.uses, self.read_slots) = (uses, read);
     }
 
     /// The instruction that defines a value.

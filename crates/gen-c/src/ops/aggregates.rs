@@ -112,6 +112,7 @@ pub(crate) fn extract(f: &mut FunctionEmitter, args: &[Value]) -> Result<Expr> {
     if let (TyKind::Array(elem, n), Some(i)) = (f.e.module.types.kind(ty).clone(), f.function.as_index(args[1]))
         && i >= n
     {
+        f.statement(format!("(void){}", whole.at(Prec::Unary)), &[&whole]);
         return f.e.constant(nyala_flat::Const::Undef, elem);
     }
     Ok(e)

@@ -153,12 +153,27 @@ fn operands(f: &mut FunctionEmitter, op: Op, result: Value, args: &[Value]) -> R
         exprs.push(e);
     }
     let ty = f.ty(args[0]);
+    // Compilers warn of comparisons that they see through; as a variable they do not.
+    if matches!(op, Op::Eq | Op::Ne) && never_equal(&exprs[0], &exprs[1]) {
+        exprs[0] = f.spill(exprs[0].clone(), ty)?;
+    }
     match f.e.module.types.as_prim(ty) {
         Some(prim) => {
             let to = f.e.module.types.as_prim(f.ty(result)).unwrap_or(prim);
             scalar(f.e, op, prim, to, &exprs).map_err(|d| f.placed(d))
         }
         None => addresses(f, op, &exprs),
+    }
+}
+
+/// Whether bits that a number has, or has not, differ from those of a literal.
+fn never_equal(a: &Expr, b: &Expr) -> bool {
+    let number = |text: &str| text.trim_end_matches(['u', 'l']).parse::<i64>().ok();
+    let Some((_, op, right)) = &a.update else { return false };
+    match (number(right), number(&b.text), op.as_str()) {
+        (Some(mask), Some(n), "&") => n & !mask != 0,
+        (Some(bits), Some(n), "|") => bits & !n != 0,
+        _ => false,
     }
 }
 
