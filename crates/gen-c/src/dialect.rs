@@ -50,8 +50,8 @@ pub struct Dialect {
     pub division_fault: &'static str,
     /// What follows a declared name that may be unused.
     pub unused: &'static str,
-    /// Words that are no names: keywords, and functions that the compiler knows. In lower case.
-    pub reserved: &'static [&'static str],
+    /// Words that are no names: keywords, and functions that the compiler knows.
+    pub reserved: &'static str,
     /// What the language has.
     pub has: Features,
 }

@@ -13,6 +13,7 @@ use nyala_flat::{Const, Func, Function, GlobalId, Linkage, Module};
 use nyala_ir::{Prim, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write;
 
 /// State of the emission of one module.
@@ -46,7 +47,7 @@ pub(crate) fn emit(
     main: Option<Func>,
 ) -> Result<String> {
     let aliasing = aliasing::reinterprets(module);
-    let mut names = Names::without(dialect.reserved.iter().map(|s| s.to_string()));
+    let mut names = Names::without(dialect.reserved.split_whitespace().map(String::from));
     let (funcs, symbols) = function_names(module, dialect, &mut names)?;
     let globals = module.globals.iter().map(|g| names.pick(&g.name, "global")).collect();
     let mut e = Emitter {
@@ -80,9 +81,8 @@ pub(crate) fn emit(
             let body = emit_body(&mut e, func, &mut params)?;
             functions.insert(func, (e.head(func, &params)?, body));
         } else if let Some(global) = e.wanted_globals.pop() {
-            if !statics.contains_key(&global) {
-                let text = globals::emit(&mut e, global)?;
-                statics.insert(global, text);
+            if let Entry::Vacant(place) = statics.entry(global) {
+                place.insert(globals::emit(&mut e, global)?);
             }
         } else {
             break;
@@ -261,7 +261,10 @@ impl<'m> Emitter<'m> {
         if self.foreign.insert(name.clone()) {
             let ret = self.returned(&function.rets)?;
             let mut params = Vec::new();
-            for &ty in function.params.iter().filter(|ty| !self.module.types.n_parts(**ty).is_some_and(|n| n == 0)) {
+            for &ty in &function.params {
+                if self.types.is_void(ty) {
+                    continue;
+                }
                 params.push(self.types.name(ty, &mut self.names)?);
             }
             let params = if params.is_empty() { "void".to_string() } else { params.join(", ") };

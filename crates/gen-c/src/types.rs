@@ -194,7 +194,7 @@ impl<'m> CTypes<'m> {
         let types = self.types;
         let reserved = self.dialect.reserved;
         self.fields.entry(ty).or_insert_with(|| {
-            let mut names = Names::without(reserved.iter().map(|s| s.to_string()));
+            let mut names = Names::without(reserved.split_whitespace().map(String::from));
             let n = types.n_parts(ty).unwrap_or(0);
             match types.kind(ty) {
                 TyKind::Struct(id) => {
