@@ -207,7 +207,7 @@ pub const C: Dialect = Dialect {
     may_alias: "__attribute__((may_alias))",
     null: "NULL",
     infinity: ["INFINITY", "(double)INFINITY"],
-    unreachable: "__builtin_unreachable()",
+    unreachable: "abort()",
     division_fault: "void NAME(void) {\n    raise(SIGFPE);\n    abort();\n}",
     unused: " __attribute__((unused))",
     reserved: crate::names::RESERVED,

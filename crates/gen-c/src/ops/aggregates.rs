@@ -150,6 +150,7 @@ pub(crate) fn lea(f: &mut FunctionEmitter, args: &[Value]) -> Result<Expr> {
             if f.e.types.is_void(elem) {
                 return Ok(base);
             }
+            f.complete(elem)?;
             let i = index(f, args[1])?;
             Ok(Expr::atom(format!("{}[{}]", base.at(Prec::Postfix), i.text)).form(form).of(&[&base, &i]))
         }
@@ -201,9 +202,7 @@ pub(crate) fn place(f: &mut FunctionEmitter, ptr: Value, ty: Ty) -> Result<Expr>
                     crate::expr::cast(&format!("{name} *"), &e)
                 }
                 _ => {
-                    if !matches!(f.e.module.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code) {
-                        f.e.types.define(ty, &mut f.e.names)?;
-                    }
+                    f.complete(ty)?;
                     e
                 }
             };

@@ -14,7 +14,7 @@ use crate::expr::{Expr, Prec, binary};
 use crate::function::FunctionEmitter;
 use crate::{Result, bug};
 use nyala_flat::{Inst, Value};
-use nyala_ir::{Op, Prim};
+use nyala_ir::{Op, Prim, TyKind};
 
 /// Writes an operation: defines its result, or adds its statement.
 pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
@@ -154,7 +154,8 @@ fn operands(f: &mut FunctionEmitter, op: Op, result: Value, args: &[Value]) -> R
     }
     let ty = f.ty(args[0]);
     // Compilers warn of comparisons that they see through; as a variable they do not.
-    if matches!(op, Op::Eq | Op::Ne) && never_equal(&exprs[0], &exprs[1]) {
+    let is_same = op.is_comparison() && exprs[0].text == exprs[1].text;
+    if is_same || matches!(op, Op::Eq | Op::Ne) && never_equal(&exprs[0], &exprs[1]) {
         exprs[0] = f.spill(exprs[0].clone(), ty)?;
     }
     match f.e.module.types.as_prim(ty) {
@@ -261,6 +262,14 @@ impl FunctionEmitter<'_, '_> {
             d.primary.span = self.span;
         }
         d
+    }
+
+    /// Sees to it that a type whose layout matters is defined.
+    pub fn complete(&mut self, ty: nyala_ir::Ty) -> Result<()> {
+        match self.e.module.types.kind(ty) {
+            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => Ok(()),
+            _ => self.e.types.define(ty, &mut self.e.names),
+        }
     }
 
     /// An address that is followed. The address of nothing gets its type.
