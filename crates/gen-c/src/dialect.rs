@@ -50,6 +50,8 @@ pub struct Dialect {
     pub division_fault: &'static str,
     /// What follows a declared name that may be unused.
     pub unused: &'static str,
+    /// Lines of a file with a function that calls itself on every path to its end.
+    pub recursion: &'static str,
     /// Words that are no names: keywords, and functions that the compiler knows.
     pub reserved: &'static str,
     /// What the language has.
@@ -210,6 +212,12 @@ pub const C: Dialect = Dialect {
     unreachable: "abort()",
     division_fault: "void NAME(void) {\n    raise(SIGFPE);\n    abort();\n}",
     unused: " __attribute__((unused))",
+    recursion: "\
+// A function that never returns seems to recurse without end; it is left by a function that it calls.
+#if defined(__clang__) || __GNUC__ >= 12
+#pragma GCC diagnostic ignored \"-Winfinite-recursion\"
+#endif
+",
     reserved: crate::names::RESERVED,
     has: Features {
         function_pointers: true,

@@ -72,11 +72,13 @@ pub(crate) fn emit(
     let all = module.funcs.iter().enumerate().filter(|(_, f)| !f.is_foreign() && (!has_export || exported(f)));
     e.wanted = all.map(|(i, _)| Func::from_idx(i)).chain(main).collect();
     let (mut functions, mut statics) = (BTreeMap::new(), BTreeMap::new());
+    let mut recurses = false;
     loop {
         if let Some(func) = e.wanted.pop() {
             if module.func(func).is_foreign() || functions.contains_key(&func) {
                 continue;
             }
+            recurses |= calls::returns_by_recursion(module.func(func), func);
             let mut params = Vec::new();
             let body = emit_body(&mut e, func, &mut params)?;
             functions.insert(func, (e.head(func, &params)?, body));
@@ -102,6 +104,10 @@ pub(crate) fn emit(
         bodies.push_str(&e.start(main));
     }
     let mut out = format!("{}\n", dialect.prologue);
+    if recurses {
+        out.push_str(dialect.recursion);
+        out.push('\n');
+    }
     out.push_str(&e.types.text());
     for part in [&e.foreign_text, &e.helper_text, &declared, &prototypes, &defined] {
         if !part.is_empty() {
