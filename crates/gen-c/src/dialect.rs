@@ -34,6 +34,10 @@ pub struct Dialect {
     pub restrict: &'static str,
     /// Names of math functions in single and in double precision; an operation that is missing is a limitation.
     pub math: &'static [(Op, [&'static str; 2])],
+    /// Functions that count bits of integers of 32 and of 64 bits; those of zeros are not called for 0.
+    pub counts: &'static [(Op, [&'static str; 2])],
+    /// The attribute of a type or member that is aligned to N bytes.
+    pub aligned: &'static str,
     /// How the bits of a value are read as another type.
     pub bits: Bits,
     /// A value of a struct or union from its parts, around the list in braces.
@@ -204,6 +208,12 @@ pub const C: Dialect = Dialect {
         (Op::Pow, ["powf", "pow"]),
         (Op::Atan2, ["atan2f", "atan2"]),
     ],
+    counts: &[
+        (Op::Popcount, ["__builtin_popcount", "__builtin_popcountll"]),
+        (Op::Clz, ["__builtin_clz", "__builtin_clzll"]),
+        (Op::Ctz, ["__builtin_ctz", "__builtin_ctzll"]),
+    ],
+    aligned: "__attribute__((aligned(N)))",
     bits: Bits::Memcpy,
     compound: Compound::Literal,
     may_alias: "__attribute__((may_alias))",

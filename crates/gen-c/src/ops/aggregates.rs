@@ -55,11 +55,12 @@ pub(crate) fn splat(f: &mut FunctionEmitter, ty: Ty, arg: Value) -> Result<Expr>
     let elem = f.e.rendered(elem, true)?;
     let name = format!("splat_{}", f.e.types.short(ty));
     let (declared, whole) = (f.declared(elem_ty)?, f.declared(ty)?);
+    let counter = f.e.types.prim(if n > i32::MAX as u64 { Prim::I64 } else { Prim::I32 })?;
     let name = f.e.helper(name, |_, name| {
         Ok(format!(
             "{whole}{name}({declared}x) {{
     {whole}all;
-    for (int64_t i = 0; i < {n}; i++) all.{ELEMENTS}[i] = x;
+    for ({counter} i = 0; i < {n}; i++) all.{ELEMENTS}[i] = x;
     return all;
 }}"
         ))

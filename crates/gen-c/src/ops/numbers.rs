@@ -218,12 +218,15 @@ pub(crate) fn count(e: &mut Emitter, op: Op, prim: Prim, x: &Expr) -> Result<Exp
         let ty = e.types.prim(prim)?;
         let narrow = e.types.prim(unsigned(prim))?;
         let bits = prim.bits();
-        let (suffix, wide) = if bits == 64 { ("ll", 64) } else { ("", 32) };
+        let wide = if bits == 64 { 64 } else { 32 };
+        let Some((_, functions)) = e.dialect.counts.iter().find(|c| c.0 == op) else {
+            return Err(e.lacks(nyala_base::Span::NONE, &format!("the operation `{}`", op.name())));
+        };
+        let function = functions[(bits == 64) as usize];
         let counted = match op {
-            Op::Popcount => format!("__builtin_popcount{suffix}(u)"),
-            Op::Clz if bits < 32 => format!("u == 0 ? {bits} : __builtin_clz(u) - {}", wide - bits),
-            Op::Clz => format!("u == 0 ? {bits} : __builtin_clz{suffix}(u)"),
-            _ => format!("u == 0 ? {bits} : __builtin_ctz{suffix}(u)"),
+            Op::Popcount => format!("{function}(u)"),
+            Op::Clz if bits < wide => format!("u == 0 ? {bits} : {function}(u) - {}", wide - bits),
+            _ => format!("u == 0 ? {bits} : {function}(u)"),
         };
         Ok(format!("{ty} {name}({ty} x) {{\n    {narrow} u = x;\n    return {counted};\n}}"))
     })?;
