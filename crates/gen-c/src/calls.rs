@@ -46,6 +46,27 @@ pub(crate) fn references(module: &Module, function: &Function, globals: &mut [bo
     }
 }
 
+/// Whether a function calls itself on every path to its end. Compilers take that for a fault, though a function that it
+/// calls may leave by a continuation.
+pub(crate) fn returns_by_recursion(function: &Function, this: Func) -> bool {
+    let calls = |b: usize| function.blocks[b].insts.iter().any(|i| i.op == InstOp::Call(this));
+    if !(0..function.blocks.len()).any(calls) {
+        return false;
+    }
+    let mut seen = vec![false; function.blocks.len()];
+    let mut work = vec![0];
+    while let Some(b) = work.pop() {
+        if calls(b) || std::mem::replace(&mut seen[b], true) {
+            continue;
+        }
+        match &function.blocks[b].term {
+            Terminator::Return(_) | Terminator::TailCall { .. } => return false,
+            term => work.extend(term.edges().map(|e| e.block.idx())),
+        }
+    }
+    true
+}
+
 /// For each function whether several lanes may execute it at once.
 pub(crate) fn in_lanes(module: &Module) -> Vec<bool> {
     let mut found = vec![false; module.funcs.len()];

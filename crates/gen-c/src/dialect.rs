@@ -34,6 +34,10 @@ pub struct Dialect {
     pub restrict: &'static str,
     /// Names of math functions in single and in double precision; an operation that is missing is a limitation.
     pub math: &'static [(Op, [&'static str; 2])],
+    /// Functions that count bits of integers of 32 and of 64 bits; those of zeros are not called for 0.
+    pub counts: &'static [(Op, [&'static str; 2])],
+    /// The attribute of a type or member that is aligned to N bytes.
+    pub aligned: &'static str,
     /// How the bits of a value are read as another type.
     pub bits: Bits,
     /// A value of a struct or union from its parts, around the list in braces.
@@ -50,8 +54,10 @@ pub struct Dialect {
     pub division_fault: &'static str,
     /// What follows a declared name that may be unused.
     pub unused: &'static str,
-    /// Words that are no names: keywords, and functions that the compiler knows. In lower case.
-    pub reserved: &'static [&'static str],
+    /// Lines of a file with a function that calls itself on every path to its end.
+    pub recursion: &'static str,
+    /// Words that are no names: keywords, and functions that the compiler knows.
+    pub reserved: &'static str,
     /// What the language has.
     pub has: Features,
 }
@@ -228,14 +234,26 @@ pub const C: Dialect = Dialect {
         (Op::Pow, ["powf", "pow"]),
         (Op::Atan2, ["atan2f", "atan2"]),
     ],
+    counts: &[
+        (Op::Popcount, ["__builtin_popcount", "__builtin_popcountll"]),
+        (Op::Clz, ["__builtin_clz", "__builtin_clzll"]),
+        (Op::Ctz, ["__builtin_ctz", "__builtin_ctzll"]),
+    ],
+    aligned: "__attribute__((aligned(N)))",
     bits: Bits::Memcpy,
     compound: Compound::Literal,
     may_alias: "__attribute__((may_alias))",
     null: "NULL",
     infinity: ["INFINITY", "(double)INFINITY"],
-    unreachable: "__builtin_unreachable()",
+    unreachable: "abort()",
     division_fault: "void NAME(void) {\n    raise(SIGFPE);\n    abort();\n}",
     unused: " __attribute__((unused))",
+    recursion: "\
+// A function that never returns seems to recurse without end; it is left by a function that it calls.
+#if defined(__clang__) || __GNUC__ >= 12
+#pragma GCC diagnostic ignored \"-Winfinite-recursion\"
+#endif
+",
     reserved: crate::names::RESERVED,
     has: Features {
         function_pointers: true,

@@ -13,6 +13,7 @@ use nyala_flat::{Const, Func, Function, GlobalId, Linkage, Module};
 use nyala_ir::{Prim, Ty, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write;
 
 /// State of the emission of one module.
@@ -49,7 +50,7 @@ pub(crate) fn emit(
     main: Option<Func>,
 ) -> Result<String> {
     let aliasing = aliasing::reinterprets(module);
-    let mut names = Names::without(dialect.reserved.iter().map(|s| s.to_string()));
+    let mut names = Names::without(dialect.reserved.split_whitespace().map(String::from));
     let (funcs, symbols) = function_names(module, dialect, &mut names)?;
     let globals = module.globals.iter().map(|g| names.pick(&g.name, "global")).collect();
     let mut e = Emitter {
@@ -75,18 +76,19 @@ pub(crate) fn emit(
     let all = module.funcs.iter().enumerate().filter(|(_, f)| !f.is_foreign() && (!has_export || exported(f)));
     e.wanted = all.map(|(i, _)| Func::from_idx(i)).chain(main).collect();
     let (mut functions, mut statics) = (BTreeMap::new(), BTreeMap::new());
+    let mut recurses = false;
     loop {
         if let Some(func) = e.wanted.pop() {
             if module.func(func).is_foreign() || functions.contains_key(&func) {
                 continue;
             }
+            recurses |= calls::returns_by_recursion(module.func(func), func);
             let mut params = Vec::new();
             let body = emit_body(&mut e, func, &mut params)?;
             functions.insert(func, (e.head(func, &params)?, body));
         } else if let Some(global) = e.wanted_globals.pop() {
-            if !statics.contains_key(&global) {
-                let text = globals::emit(&mut e, global)?;
-                statics.insert(global, text);
+            if let Entry::Vacant(place) = statics.entry(global) {
+                place.insert(globals::emit(&mut e, global)?);
             }
         } else {
             break;
@@ -108,6 +110,10 @@ pub(crate) fn emit(
         bodies.push_str(&e.start(main));
     }
     let mut out = String::from("\n");
+    if recurses {
+        out.push_str(dialect.recursion);
+        out.push('\n');
+    }
     out.push_str(&e.types.text());
     for part in [&e.foreign_text, &e.helper_text, &declared, &prototypes, &defined] {
         if !part.is_empty() {
@@ -278,7 +284,10 @@ impl<'m> Emitter<'m> {
         if self.foreign.insert(name.clone()) {
             let ret = self.returned(&function.rets)?;
             let mut params = Vec::new();
-            for &ty in function.params.iter().filter(|ty| !self.module.types.n_parts(**ty).is_some_and(|n| n == 0)) {
+            for &ty in &function.params {
+                if self.types.is_void(ty) {
+                    continue;
+                }
                 params.push(self.types.name(ty, &mut self.names)?);
             }
             let params = if params.is_empty() { "void".to_string() } else { params.join(", ") };

@@ -116,18 +116,14 @@ impl Expr {
     pub fn operand(&self, of: Prec, is_right: bool) -> String {
         let is_binary = self.prec < Prec::Unary;
         let confusing = match of {
-            Prec::Shift | Prec::And | Prec::Xor | Prec::Or | Prec::Equality | Prec::Relation => {
-                is_binary && self.prec != of || is_binary && of >= Prec::Equality
-            }
+            Prec::Shift | Prec::And | Prec::Xor | Prec::Or => is_binary && self.prec != of,
+            // Sums may be compared, comparisons may not.
+            Prec::Equality | Prec::Relation => is_binary && self.prec < Prec::Sum,
             Prec::LogicalOr => self.prec == Prec::LogicalAnd,
             _ => false,
         };
         let weak = self.prec < of || is_right && self.prec == of;
-        if confusing && !(of < Prec::Shift && of >= Prec::Equality && self.prec >= Prec::Sum) || weak {
-            format!("({})", self.text)
-        } else {
-            self.text.clone()
-        }
+        if confusing || weak { format!("({})", self.text) } else { self.text.clone() }
     }
 
     /// The opposite of a condition.

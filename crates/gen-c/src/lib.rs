@@ -1,4 +1,4 @@
-//! Flat SSA to text of the C family: C now; the differences to OpenCL C, CUDA C++ and HLS C++ are a table.
+//! Flat SSA to C text, with structured control flow; dialects of C are a table.
 //!
 //! One emitter writes all dialects. A [`Dialect`] is data: names of types, functions and keywords, spellings of literals,
 //! and what the language lacks. What it lacks, or this back end does not do yet, is a `limitation` with its place in the
@@ -86,7 +86,7 @@ pub fn emit(module: &Module, dialect: &Dialect, wrap: bool) -> std::result::Resu
 /// `fn() -> i32`, `fn() -> ()` or `fn(i32, &[&[u8]]) -> i32`.
 ///
 /// # Errors
-/// As [`emit`].
+/// As [`emit()`].
 pub fn emit_program(module: &Module, dialect: &Dialect, wrap: bool) -> std::result::Result<String, Box<Diagnostic>> {
     let mut module = module.clone();
     let main = module.exported("main");

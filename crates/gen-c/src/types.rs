@@ -86,15 +86,7 @@ impl<'m> CTypes<'m> {
                 let star = if target.ends_with('*') { "*" } else { " *" };
                 Ok(format!("{qualifier}{target}{star}"))
             }
-            TyKind::Code => {
-                if !self.dialect.has.function_pointers {
-                    return Err(limitation(Span::NONE, format!("{} has no pointers to functions", self.dialect.name)));
-                }
-                if !self.forward.contains(CODE) {
-                    self.forward.insert_str(0, CODE);
-                }
-                Ok("code".into())
-            }
+            TyKind::Code => self.code(),
             TyKind::Mem | TyKind::IndefArray(_) => Err(bug("a value of a type that has none")),
             _ => {
                 let name = self.aggregate(ty, names);
@@ -208,7 +200,7 @@ impl<'m> CTypes<'m> {
         let types = self.types;
         let reserved = self.dialect.reserved;
         self.fields.entry(ty).or_insert_with(|| {
-            let mut names = Names::without(reserved.iter().map(|s| s.to_string()));
+            let mut names = Names::without(reserved.split_whitespace().map(String::from));
             let n = types.n_parts(ty).unwrap_or(0);
             match types.kind(ty) {
                 TyKind::Struct(id) => {
@@ -243,7 +235,7 @@ impl<'m> CTypes<'m> {
             }
             TyKind::Cn(_) => {
                 natural = align;
-                let code = self.code(names)?;
+                let code = self.code()?;
                 let _ = writeln!(body, "    {code} code_;\n    void *env;");
             }
             _ => {
@@ -259,15 +251,18 @@ impl<'m> CTypes<'m> {
                     let declared = self.declared(part, names)?;
                     // A part without size may have moved this one.
                     let moved = at != end.next_multiple_of(part_align);
-                    let aligned =
-                        if moved { format!(" {}", alignment(1 << at.trailing_zeros().min(6))) } else { String::new() };
+                    let aligned = if moved {
+                        format!(" {}", self.alignment(1 << at.trailing_zeros().min(6)))
+                    } else {
+                        String::new()
+                    };
                     let _ = writeln!(body, "    {declared}{member}{aligned};");
                     natural = natural.max(part_align);
                     end = at + part_size;
                 }
             }
         }
-        let aligned = if natural < align { format!(" {}", alignment(align)) } else { String::new() };
+        let aligned = if natural < align { format!(" {}", self.alignment(align)) } else { String::new() };
         let alias = if self.aliasing && !self.dialect.may_alias.is_empty() {
             format!("{} ", self.dialect.may_alias)
         } else {
@@ -278,8 +273,15 @@ impl<'m> CTypes<'m> {
         Ok(())
     }
 
-    fn code(&mut self, names: &mut Names) -> Result<String> {
-        let _ = names;
+    fn alignment(&self, align: u64) -> String {
+        self.dialect.aligned.replace('N', &align.to_string())
+    }
+
+    /// The type of code addresses, which is declared.
+    fn code(&mut self) -> Result<String> {
+        if !self.dialect.has.function_pointers {
+            return Err(limitation(Span::NONE, format!("{} has no pointers to functions", self.dialect.name)));
+        }
         if !self.forward.contains(CODE) {
             self.forward.insert_str(0, CODE);
         }
@@ -291,10 +293,6 @@ impl<'m> CTypes<'m> {
         let name = self.name(ty, names)?;
         Ok(if name.ends_with('*') { name } else { name + " " })
     }
-}
-
-fn alignment(align: u64) -> String {
-    format!("__attribute__((aligned({align})))")
 }
 
 /// The type of code addresses; a call converts them to the type of the function.

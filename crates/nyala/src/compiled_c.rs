@@ -24,26 +24,17 @@ fn library_decides() -> impl Iterator<Item = String> {
 }
 
 impl Session {
-    /// The C text of a program, for a C compiler and the runtime as a static library.
-    pub fn c_program(&mut self, module: &Module) -> Result<String, Reported> {
-        let text = nyala_gen_c::emit_program(module, &nyala_gen_c::C, self.options.wrap);
-        text.map_err(|d| self.report(*d))
-    }
-
-    /// The C text of a module.
-    fn c_text(&mut self, module: &Module) -> Result<String, Reported> {
+    /// The C text of a module; `is_program`: its `main` is what the runtime starts.
+    pub fn c_text(&mut self, module: &Module, is_program: bool) -> Result<String, Reported> {
+        let emit = if is_program { nyala_gen_c::emit_program } else { nyala_gen_c::emit };
         let wrap = self.options.wrap;
-        let text = self.time(
-            "emit-c",
-            |_| nyala_gen_c::emit(module, &nyala_gen_c::C, wrap),
-            |t| t.as_ref().map_or(0, String::len),
-        );
+        let text = self.time("emit-c", |_| emit(module, &nyala_gen_c::C, wrap), |t| t.as_ref().map_or(0, String::len));
         text.map_err(|d| self.report(*d))
     }
 
     /// Compiles a flat module to native code in memory, by the system's C compiler.
     pub fn load_by_c(&mut self, module: &Module, libraries: &[PathBuf]) -> Result<Loaded, Reported> {
-        let text = self.c_text(module)?;
+        let text = self.c_text(module, false)?;
         let object = self.time("cc", |_| compile(&text), |o| o.as_ref().map_or(0, Vec::len));
         let object = object.map_err(|d| self.report(*d))?;
         self.load_object(&object, libraries)

@@ -49,10 +49,7 @@ pub(crate) fn c(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
     let world = s.graph()?;
     let residual = s.residual(&world)?;
     let module = s.flat_for(&residual, &crate::pipelines::C)?;
-    if let Some(main) = module.exported("main") {
-        s.check_entry(&module, main)?;
-    }
-    s.c_program(&module)
+    s.c_text(&module, module.exported("main").is_some_and(|main| s.is_entry(&module, main)))
 }
 
 pub(crate) fn asm(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {

@@ -111,6 +111,14 @@ pub struct Need {
     pub is_there: fn() -> bool,
 }
 
+/// A pass that a back end does without.
+pub struct Without {
+    /// The pass's name.
+    pub pass: &'static str,
+    /// For which modules.
+    pub holds: fn(&Module) -> bool,
+}
+
 /// What makes something of a program that can run.
 pub struct BackEnd {
     /// What `--engine` and tests call it.
@@ -121,8 +129,8 @@ pub struct BackEnd {
     pub takes: Form,
     /// What it needs besides this program.
     pub needs: Option<Need>,
-    /// Names of the [passes](FLAT) that it does without, and for which modules.
-    pub without: &'static [(&'static str, fn(&Module) -> bool)],
+    /// [Passes](FLAT) that it does without.
+    pub without: &'static [Without],
     /// The stages that only this back end has.
     pub stages: &'static [Stage],
     /// Makes a program ready to run, given its graph before partial evaluation.
@@ -160,7 +168,7 @@ pub const C: BackEnd = BackEnd {
     makes: "C text",
     takes: Form::Flat,
     needs: Some(Need { what: "a C compiler", is_there: crate::compiled_c::has_compiler }),
-    without: &[("vectorize", |module| !nyala_gen_c::lanes_meet(module))],
+    without: &[Without { pass: "vectorize", holds: |module| !nyala_gen_c::lanes_meet(module) }],
     stages: &[Stage { name: "c", about: "C text", text: emit::c }],
     ready: run::ready_by_c,
 };
@@ -171,7 +179,7 @@ pub const BACK_ENDS: &[BackEnd] = &[INTERP, LLVM, C];
 impl BackEnd {
     /// Whether a module goes through a pass over flat SSA.
     pub fn takes_pass(&self, pass: &FlatPass, module: &Module) -> bool {
-        !self.without.iter().any(|(name, holds)| *name == pass.name && holds(module))
+        !self.without.iter().any(|w| w.pass == pass.name && (w.holds)(module))
     }
 }
 

@@ -137,15 +137,21 @@ impl Session {
         self.report(entry_type::error(span, name))
     }
 
-    /// Whether a function of one of the types that can be run takes arguments; an error for other types.
-    pub(crate) fn check_entry(&mut self, module: &Module, func: nyala_flat::Func) -> Result<bool, Reported> {
+    /// Whether a function has one of the types that can be run.
+    pub(crate) fn is_entry(&self, module: &Module, func: nyala_flat::Func) -> bool {
         let f = module.func(func);
         let i32 = module.types.i32();
         let takes_args = f.params.len() == 2 && f.params[0] == i32;
-        if !(f.params.is_empty() || takes_args) || !(f.rets.is_empty() || *f.rets == [i32]) {
+        (f.params.is_empty() || takes_args) && (f.rets.is_empty() || *f.rets == [i32])
+    }
+
+    /// Whether a function of one of the types that can be run takes arguments; an error for other types.
+    pub(crate) fn check_entry(&mut self, module: &Module, func: nyala_flat::Func) -> Result<bool, Reported> {
+        let f = module.func(func);
+        if !self.is_entry(module, func) {
             return Err(self.wrong_entry(&f.name, f.span));
         }
-        Ok(takes_args)
+        Ok(!f.params.is_empty())
     }
 
     /// Runs an entry function of type `fn() -> i32`, `fn() -> ()` or `fn(i32, &[&[u8]]) -> i32`; its result, or 0.

@@ -393,12 +393,37 @@ fn check(program: &str, engines: &Engines) -> Outcome {
                 Err(_) => return Outcome::Fault(format!("{what}, -O{opt_level}: {}", s.render(false))),
             }
         }
+        if engines.native && crate::texts::is_there(by_c()) {
+            s.options.opt_level = if annotations { 3 } else { 0 };
+            match run_by_c(&mut s, &residual) {
+                Ok(result) if [result] == *expected => {}
+                Ok(result) => return Outcome::Fault(format!("{what}, as C text: {result}, not {expected:?}")),
+                Err(_) if crate::texts::is_limitation(&s) => {
+                    s.sink.diagnostics.clear();
+                    limited = true;
+                }
+                Err(_) => return Outcome::Fault(format!("{what}, as C text: {}", s.render(false))),
+            }
+        }
     }
     match (diverges, limited) {
         (Some(e), _) => Outcome::Diverges(e),
         (_, true) => Outcome::Limited,
         _ => Outcome::Agrees(size),
     }
+}
+
+/// The engine that a C compiler belongs to.
+fn by_c() -> &'static nyala::testing::Engine {
+    let mut engines = nyala::testing::ENGINES.iter();
+    engines.find(|e| e.back_end.name == "c").expect("the engine of the C back end")
+}
+
+/// The result of a residual program as C text.
+fn run_by_c(s: &mut Session, residual: &World) -> Result<u32, nyala::Reported> {
+    let module = s.flat_for(residual, by_c().back_end)?;
+    let loaded = s.load_by_c(&module, &[])?;
+    s.call_i32(&loaded, "all").map(|r| r as u32)
 }
 
 /// The residual program, or the report of a program that spends all budgets. `Err(None)` stands for other errors.

@@ -55,11 +55,12 @@ pub(crate) fn splat(f: &mut FunctionEmitter, ty: Ty, arg: Value) -> Result<Expr>
     let elem = f.e.rendered(elem, true)?;
     let name = format!("splat_{}", f.e.types.short(ty));
     let (declared, whole) = (f.declared(elem_ty)?, f.declared(ty)?);
+    let counter = f.e.types.prim(if n > i32::MAX as u64 { Prim::I64 } else { Prim::I32 })?;
     let name = f.e.helper(name, |_, name| {
         Ok(format!(
             "{whole}{name}({declared}x) {{
     {whole}all;
-    for (int64_t i = 0; i < {n}; i++) all.{ELEMENTS}[i] = x;
+    for ({counter} i = 0; i < {n}; i++) all.{ELEMENTS}[i] = x;
     return all;
 }}"
         ))
@@ -112,6 +113,7 @@ pub(crate) fn extract(f: &mut FunctionEmitter, args: &[Value]) -> Result<Expr> {
     if let (TyKind::Array(elem, n), Some(i)) = (f.e.module.types.kind(ty).clone(), f.function.as_index(args[1]))
         && i >= n
     {
+        f.statement(format!("(void){}", whole.at(Prec::Unary)), &[&whole]);
         return f.e.constant(nyala_flat::Const::Undef, elem);
     }
     Ok(e)
@@ -149,6 +151,7 @@ pub(crate) fn lea(f: &mut FunctionEmitter, args: &[Value]) -> Result<Expr> {
             if f.e.types.is_void(elem) {
                 return Ok(base);
             }
+            f.complete(elem)?;
             let i = index(f, args[1])?;
             Ok(Expr::atom(format!("{}[{}]", base.at(Prec::Postfix), i.text)).form(form).of(&[&base, &i]))
         }
@@ -200,9 +203,7 @@ pub(crate) fn place(f: &mut FunctionEmitter, ptr: Value, ty: Ty) -> Result<Expr>
                     crate::expr::cast(&format!("{name} *"), &e)
                 }
                 _ => {
-                    if !matches!(f.e.module.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code) {
-                        f.e.types.define(ty, &mut f.e.names)?;
-                    }
+                    f.complete(ty)?;
                     e
                 }
             };

@@ -14,7 +14,7 @@ use crate::expr::{Expr, Prec, binary};
 use crate::function::FunctionEmitter;
 use crate::{Result, bug};
 use nyala_flat::{Inst, Value};
-use nyala_ir::{Op, Prim};
+use nyala_ir::{Op, Prim, TyKind};
 
 /// Writes an operation: defines its result, or adds its statement.
 pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
@@ -158,12 +158,28 @@ fn operands(f: &mut FunctionEmitter, op: Op, result: Value, args: &[Value]) -> R
         exprs.push(e);
     }
     let ty = f.ty(args[0]);
+    // Compilers warn of comparisons that they see through; as a variable they do not.
+    let is_same = op.is_comparison() && exprs[0].text == exprs[1].text;
+    if is_same || matches!(op, Op::Eq | Op::Ne) && never_equal(&exprs[0], &exprs[1]) {
+        exprs[0] = f.spill(exprs[0].clone(), ty)?;
+    }
     match f.e.module.types.as_prim(ty) {
         Some(prim) => {
             let to = f.e.module.types.as_prim(f.ty(result)).unwrap_or(prim);
             scalar(f.e, op, prim, to, &exprs).map_err(|d| f.placed(d))
         }
         None => addresses(f, op, &exprs),
+    }
+}
+
+/// Whether bits that a number has, or has not, differ from those of a literal.
+fn never_equal(a: &Expr, b: &Expr) -> bool {
+    let number = |text: &str| text.trim_end_matches(['u', 'l']).parse::<i64>().ok();
+    let Some((_, op, right)) = &a.update else { return false };
+    match (number(right), number(&b.text), op.as_str()) {
+        (Some(mask), Some(n), "&") => n & !mask != 0,
+        (Some(bits), Some(n), "|") => bits & !n != 0,
+        _ => false,
     }
 }
 
@@ -251,6 +267,14 @@ impl FunctionEmitter<'_, '_> {
             d.primary.span = self.span;
         }
         d
+    }
+
+    /// Sees to it that a type whose layout matters is defined.
+    pub fn complete(&mut self, ty: nyala_ir::Ty) -> Result<()> {
+        match self.e.module.types.kind(ty) {
+            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => Ok(()),
+            _ => self.e.types.define(ty, &mut self.e.names),
+        }
     }
 
     /// An address that is followed. The address of nothing gets its type.

@@ -225,23 +225,22 @@ pub(crate) fn count(e: &mut Emitter, op: Op, prim: Prim, x: &Expr) -> Result<Exp
         let ty = e.types.prim(prim)?;
         let narrow = e.types.prim(unsigned(prim))?;
         let bits = prim.bits();
-        let (suffix, wide) = if bits == 64 { ("ll", 64) } else { ("", 32) };
+        let wide = if bits == 64 { 64 } else { 32 };
+        let function = |op: Op| {
+            let found = e.dialect.counts.iter().find(|c| c.0 == op);
+            found.map(|(_, functions)| functions[(bits == 64) as usize])
+        };
+        let lacks = || e.lacks(Span::NONE, &format!("the operation `{}`", op.name()));
+        let (op, argument) = match function(op) {
+            // The zeros below the lowest one become ones, all others zeros.
+            None if op == Op::Ctz => (Op::Popcount, format!("({narrow})(~u & (u - 1))")),
+            _ => (op, "u".to_string()),
+        };
+        let function = function(op).ok_or_else(lacks)?;
         let counted = match op {
-            _ if !e.dialect.has.builtins => {
-                let width = if bits == 64 { Prim::F64 } else { Prim::F32 };
-                let of = |op: Op| e.dialect.math(op, width).ok_or_else(|| e.lacks(Span::NONE, op.name()));
-                match op {
-                    Op::Clz if bits < 32 => format!("{}((unsigned)u) - {}", of(Op::Clz)?, wide - bits),
-                    Op::Clz => format!("{}(u)", of(Op::Clz)?),
-                    Op::Popcount => format!("{}(u)", of(Op::Popcount)?),
-                    // The zeros below the lowest one become ones, all others zeros.
-                    _ => format!("{}(({narrow})(~u & (u - 1)))", of(Op::Popcount)?),
-                }
-            }
-            Op::Popcount => format!("__builtin_popcount{suffix}(u)"),
-            Op::Clz if bits < 32 => format!("u == 0 ? {bits} : __builtin_clz(u) - {}", wide - bits),
-            Op::Clz => format!("u == 0 ? {bits} : __builtin_clz{suffix}(u)"),
-            _ => format!("u == 0 ? {bits} : __builtin_ctz{suffix}(u)"),
+            Op::Popcount => format!("{function}({argument})"),
+            Op::Clz if bits < wide => format!("u == 0 ? {bits} : {function}(u) - {}", wide - bits),
+            _ => format!("u == 0 ? {bits} : {function}(u)"),
         };
         Ok(format!("{ty} {name}({ty} x) {{\n    {narrow} u = x;\n    return {counted};\n}}"))
     })?;

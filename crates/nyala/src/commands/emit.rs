@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct Emit {
     #[command(flatten)]
     input: Input,
-    /// ast, graph, residual, flat, llvm or asm
+    /// ast, graph, residual, flat, llvm, asm or c
     #[arg(long, default_value = "residual", value_parser = parse_stage)]
     stage: String,
     /// Only this function (graph, residual, flat)
