@@ -475,15 +475,12 @@ fn drop_last_return(nodes: &mut Vec<Node>) {
     while matches!(nodes.last(), Some(Node::Exit { text, .. }) if text == "return") {
         nodes.pop();
     }
-    match nodes.last_mut() {
-        Some(Node::If { then, els, .. }) => {
-            let is_return = |nodes: &[Node]| matches!(nodes, [Node::Exit { text, .. }] if text == "return");
-            // An empty branch would be odd.
-            for side in [then, els].into_iter().filter(|side| !is_return(side)) {
-                drop_last_return(side);
-            }
+    if let Some(Node::If { then, els, .. }) = nodes.last_mut() {
+        let is_return = |nodes: &[Node]| matches!(nodes, [Node::Exit { text, .. }] if text == "return");
+        // An empty branch would be odd.
+        for side in [then, els].into_iter().filter(|side| !is_return(side)) {
+            drop_last_return(side);
         }
-        _ => {}
     }
 }
 

@@ -34,6 +34,9 @@ pub const CONSTANT: u8 = 4;
 /// Memory of a work item.
 pub const PRIVATE: u8 = 5;
 
+/// Limit on the copies of functions for combinations of spaces.
+const MAX_INSTANCES: usize = 10_000;
+
 /// What is known of a value: nothing yet, or the space of the addresses in it.
 type Space = Option<u8>;
 
@@ -85,6 +88,11 @@ pub fn infer_spaces(module: &mut Module, statics: u8) -> Vec<Diagnostic> {
     }
     while let Some(i) = work.pop() {
         inference.analyze(i, &mut work);
+        if inference.keys.len() > MAX_INSTANCES {
+            let message =
+                format!("kernels need more than {MAX_INSTANCES} copies of functions for memory of different kinds");
+            return vec![report(inference.module.func(inference.keys[i].func).span, &message)];
+        }
     }
     if !inference.conflicts.is_empty() {
         let mut seen = FxHashSet::default();
@@ -354,10 +362,10 @@ fn rewrite(module: &mut Module, keys: &[Key], instances: &[Instance]) {
         let old_ty: Vec<Ty> = function.values.iter().map(|v| v.ty).collect();
         // Constants are looked up by their types: new ones are made instead.
         let mut new_values: FxHashMap<Value, Value> = FxHashMap::default();
-        for v in 0..function.values.len() {
+        for (v, &old) in old_ty.iter().enumerate() {
             let value = Value::from_idx(v);
-            let ty = with_space(&mut module.types, old_ty[v], instances[i].spaces[v]);
-            if ty == old_ty[v] {
+            let ty = with_space(&mut module.types, old, instances[i].spaces[v]);
+            if ty == old {
                 continue;
             }
             match function.as_const(value) {
