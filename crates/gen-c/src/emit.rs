@@ -285,6 +285,11 @@ impl<'m> Emitter<'m> {
     pub fn rendered(&mut self, e: Expr, with_suffix: bool) -> Result<Expr> {
         match e.form.clone() {
             Form::Value => Ok(e),
+            // The address of the first element is that of the array.
+            Form::Place if e.text.ends_with("[0]") => {
+                let text = e.text[..e.text.len() - 3].to_string();
+                Ok(Expr { text, prec: Prec::Postfix, form: Form::Value, ..e })
+            }
             Form::Place => {
                 Ok(Expr { text: format!("&{}", e.at(Prec::Unary)), prec: Prec::Unary, form: Form::Value, ..e })
             }
