@@ -392,7 +392,12 @@ impl<'m> Emitter<'m> {
                     Prim::F32 => Prim::U32,
                     _ => Prim::U64,
                 };
-                if x.is_infinite() && prim != Prim::F16 {
+                if x.is_infinite() && prim == Prim::F16 {
+                    let name = self.types.prim(prim)?;
+                    let sign = if x < 0.0 { "-" } else { "" };
+                    return Ok(Expr::new(format!("({name}){sign}{}", self.dialect.infinity[0]), Prec::Unary));
+                }
+                if x.is_infinite() {
                     let sign = if x < 0.0 { "-" } else { "" };
                     let prec = if x < 0.0 { Prec::Unary } else { Prec::Postfix };
                     return Ok(Expr::new(
