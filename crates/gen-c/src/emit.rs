@@ -302,6 +302,11 @@ impl<'m> Emitter<'m> {
     pub fn rendered(&mut self, e: Expr, with_suffix: bool) -> Result<Expr> {
         match e.form.clone() {
             Form::Value => Ok(e),
+            // The address of the first element is that of the array.
+            Form::Place if e.text.ends_with("[0]") => {
+                let text = e.text[..e.text.len() - 3].to_string();
+                Ok(Expr { text, prec: Prec::Postfix, form: Form::Value, ..e })
+            }
             Form::Place => {
                 Ok(Expr { text: format!("&{}", e.at(Prec::Unary)), prec: Prec::Unary, form: Form::Value, ..e })
             }
@@ -404,7 +409,12 @@ impl<'m> Emitter<'m> {
                     Prim::F32 => Prim::U32,
                     _ => Prim::U64,
                 };
-                if x.is_infinite() && prim != Prim::F16 {
+                if x.is_infinite() && prim == Prim::F16 {
+                    let name = self.types.prim(prim)?;
+                    let sign = if x < 0.0 { "-" } else { "" };
+                    return Ok(Expr::new(format!("({name}){sign}{}", self.dialect.infinity[0]), Prec::Unary));
+                }
+                if x.is_infinite() {
                     let sign = if x < 0.0 { "-" } else { "" };
                     let prec = if x < 0.0 { Prec::Unary } else { Prec::Postfix };
                     return Ok(Expr::new(

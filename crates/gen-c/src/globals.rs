@@ -51,6 +51,9 @@ fn initial(e: &mut Emitter, init: &Init, ty: Ty, is_outermost: bool) -> Result<S
             TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Code => "0".into(),
             _ => "{}".into(),
         },
+        Init::Bits(bits) if types.as_prim(ty).is_some_and(|p| is_nan(p, *bits)) => {
+            nan(e, types.as_prim(ty).unwrap_or(Prim::F64), *bits)?
+        }
         Init::Bits(bits) => {
             let literal = e.constant(nyala_flat::Const::Bits(*bits), ty)?;
             e.rendered(literal, true)?.text
@@ -105,6 +108,24 @@ fn initial(e: &mut Emitter, init: &Init, ty: Ty, is_outermost: bool) -> Result<S
             }
         }
     })
+}
+
+fn is_nan(prim: Prim, bits: u64) -> bool {
+    prim.is_float() && nyala_ir::scalar::float_value(prim, bits).is_nan()
+}
+
+/// The constant of a NaN, by its bits: what initializes a static calls no function.
+fn nan(e: &mut Emitter, prim: Prim, bits: u64) -> Result<String> {
+    let (mantissa, suffix) = match prim {
+        Prim::F16 => ((bits & 0x3ff) << 13, "f"),
+        Prim::F32 => (bits & 0x7f_ffff, "f"),
+        _ => (bits & 0xf_ffff_ffff_ffff, ""),
+    };
+    let quiet = if suffix.is_empty() { 1 << 51 } else { 1 << 22 };
+    let kind = if mantissa & quiet != 0 { "nan" } else { "nans" };
+    let sign = if bits >> (prim.bits() - 1) & 1 == 1 { "-" } else { "" };
+    let name = e.types.prim(prim)?;
+    Ok(format!("({name}){sign}__builtin_{kind}{suffix}(\"{:#x}\")", mantissa & (quiet - 1)))
 }
 
 /// A string literal.

@@ -144,7 +144,8 @@ fn updated(f: &mut FunctionEmitter, what: &str, ty: Ty, text: &str, order: &str)
     f.e.helper(format!("atomic_{what}_{}_{short}", suffix(order)), |_, name| {
         Ok(format!(
             "{text} {name}({text} *at, {text} v) {{
-    {text} old, new;
+    {text} old;
+    {text} new;
     __atomic_load(at, &old, __ATOMIC_RELAXED);
     do {{
         new = {new};

@@ -159,7 +159,11 @@ fn operands(f: &mut FunctionEmitter, op: Op, result: Value, args: &[Value]) -> R
     }
     let ty = f.ty(args[0]);
     // Compilers warn of comparisons that they see through; as a variable they do not.
-    let is_same = op.is_comparison() && exprs[0].text == exprs[1].text;
+    let mut is_same = false;
+    if op.is_comparison() {
+        let [a, b] = [0, 1].map(|i| f.e.rendered(exprs[i].clone(), true));
+        is_same = a?.text == b?.text;
+    }
     if is_same || matches!(op, Op::Eq | Op::Ne) && never_equal(&exprs[0], &exprs[1]) {
         exprs[0] = f.spill(exprs[0].clone(), ty)?;
     }
