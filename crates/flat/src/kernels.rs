@@ -37,6 +37,7 @@
 
 mod block;
 mod captures;
+mod device;
 mod inline;
 mod panics;
 mod phases;
