@@ -161,10 +161,10 @@ fn names_of_cpus_are_known() {
     build_well(&folder, "known.o", &["--cpu", "native"]);
     for (target, cpu, code, said) in [
         ("x86_64-unknown-linux-gnu", "sapphire-rapids", "unknown-cpu", "did you mean `sapphirerapids`?"),
-        // Of 32 bits: LLVM would end the process.
+        // A 32-bit processor, for which LLVM would end the process.
         ("x86_64-unknown-linux-gnu", "i686", "unknown-cpu", "--cpu help"),
         ("aarch64-unknown-linux-gnu", "x86-64-v3", "unknown-cpu", "there is no aarch64 CPU `x86-64-v3`"),
-        ("aarch64-unknown-linux-gnu", "native", "unknown-cpu", "this machine's CPU"),
+        ("aarch64-unknown-linux-gnu", "native", "unknown-cpu", "the CPU of this machine"),
         ("x86_64-unknown-linux-gnu", "x86-64-v2,x86-64v3", "unknown-cpu", "did you mean `x86-64-v3`?"),
         ("x86_64-unknown-linux-gnu", "x86-64-v2,znver4", "limitation", "functions for `znver4` and other CPUs"),
         ("x86_64-pc-windows-gnu", "x86-64-v2,x86-64-v3", "limitation", "cannot choose among them"),

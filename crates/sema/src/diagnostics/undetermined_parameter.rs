@@ -1,5 +1,4 @@
-//! A type parameter of an `impl` occurs neither in its type nor in the arguments of its trait, so nothing determines
-//! it.
+//! Nothing determines a type parameter of an `impl`: neither its type nor the arguments of its trait mention it.
 //!
 //! ```impala
 //! struct S { x: i32 }
