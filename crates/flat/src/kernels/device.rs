@@ -151,7 +151,12 @@ fn name_places(function: &mut Function) {
 }
 
 /// Reports what no device can do.
-pub(super) fn check(device: &Module, launches: &[(GlobalId, Span, Func)], platform: &str, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn check(
+    device: &Module,
+    launches: &[(GlobalId, Span, Func)],
+    platform: &str,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let mut report = |span: Span, function: &Function, message: String, hint: &str| {
         let of_launch =
             launches.iter().find(|l| device.func(l.2).symbol() == function.symbol()).map_or(Span::NONE, |l| l.1);
@@ -207,12 +212,15 @@ pub(super) fn check(device: &Module, launches: &[(GlobalId, Span, Func)], platfo
                 }
             }
         }
-        for value in &function.values {
+        for (i, value) in function.values.iter().enumerate() {
             let Def::Const(Const::Global(global)) = value.def else { continue };
             let global = &device.globals[global.idx()];
             if global.mutable && seen.insert(global.name.clone()) {
                 let message = in_kernel(&format!("uses `static mut {}`, which lies in the host's memory", global.name));
-                report(Span::NONE, function, message, "allocate device memory, and pass its address to the kernel");
+                let uses = |inst: &&Inst| inst.args.contains(&Value::from_idx(i));
+                let span =
+                    function.blocks.iter().flat_map(|b| &b.insts).find(uses).map_or(Span::NONE, |inst| inst.span);
+                report(span, function, message, "allocate device memory, and pass its address to the kernel");
             }
         }
     }
