@@ -166,6 +166,8 @@ pub(super) fn check(
         diagnostics.push(*refuse(place, &message, hint));
     };
     let in_kernel = |what: &str| format!("a kernel for `{platform}` {what}");
+    let heap =
+        || (in_kernel("allocates memory on the heap"), "allocate it before the launch, and pass it to the kernel");
     for function in &device.funcs {
         // Each thing once for a function.
         let mut seen = FxHashSet::default();
@@ -176,10 +178,7 @@ pub(super) fn check(
                         in_kernel("calls a function that is chosen at run time"),
                         "let the function around the call be specialized with `@`, or write a `match`",
                     ),
-                    InstOp::Op(Op::Alloc) => (
-                        in_kernel("allocates memory on the heap"),
-                        "allocate it before the launch, and pass it to the kernel",
-                    ),
+                    InstOp::Op(Op::Alloc) => heap(),
                     InstOp::Launch(..) => (
                         "a kernel that is launched by a kernel is not supported yet".into(),
                         "launch it from the host, after this kernel",
@@ -187,6 +186,7 @@ pub(super) fn check(
                     InstOp::Call(callee) if device.func(callee).is_foreign() && lane_op(device, inst).is_none() => {
                         let callee = device.func(callee);
                         match callee.symbol() {
+                            Some("nyala_alloc") => heap(),
                             Some("nyala_panic" | "nyala_panic_at") => (
                                 in_kernel("may panic"),
                                 "leave the `assert` or `panic` to runs with `--device host`, or write a mark to memory",
