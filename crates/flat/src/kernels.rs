@@ -130,7 +130,7 @@ fn asks_for_work_item(function: &Function) -> bool {
     function.blocks.iter().flat_map(|b| &b.insts).any(|inst| inst.op == InstOp::Op(Op::WorkItem))
 }
 
-/// What a kernel is compiled for: launches with the same ones share code.
+/// The sizes that a kernel is compiled for: launches with equal ones share code.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     kernel: Func,

@@ -1,7 +1,7 @@
 //! Makes flat SSA from a graph, once per residual program.
 //!
 //! **Functions.** A continuation whose last parameter is a continuation is a function, the others are blocks of the
-//! functions that lead to them. What is free in a function becomes parameters at its end (lambda lifting, `002` 11.1).
+//! functions that lead to them. Values that are free in a function become parameters at its end (lambda lifting, `002` 11.1).
 //! A function that is used as a value becomes a pair of code and environment: the environment, on the heap, holds the
 //! free values; the code is a small function that unpacks it. A function that is left by another continuation than its
 //! return says so in its results ([`exits`]). Bodies of `parallel` and `spawn` become callbacks of the runtime

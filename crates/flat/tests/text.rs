@@ -89,7 +89,7 @@ entry(p, q, i, bits):
 "#;
     let mut module = parse(text);
     assert_eq!(module.to_string(), text);
-    // What only reads or computes goes where nobody uses it.
+    // An operation that only reads or computes goes where nobody uses it.
     simplify_branches(&mut module);
     let left = module.to_string();
     assert!(!left.contains("compress") && left.contains("vectorize") && left.matches("scatter").count() == 2, "{left}");

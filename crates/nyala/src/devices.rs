@@ -29,7 +29,7 @@ impl Session {
             let Some(back_end) = back_end(device) else { continue };
             let found = nyala_flat::infer_spaces(&mut device.module, back_end.statics);
             self.sink.diagnostics.extend(found);
-            // What has two spaces is left as it was.
+            // An address with two spaces is left as it was.
             if !self.sink.has_errors() {
                 nyala_flat::simplify_branches(&mut device.module);
                 self.verify_flat("infer-spaces", &device.module)?;

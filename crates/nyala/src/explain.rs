@@ -1,4 +1,4 @@
-//! What partial evaluation did at each call, and why (`nyala explain`): a [`Report`] made of the evaluator's record, in the
+//! The decisions of partial evaluation at each call, and their reasons (`nyala explain`): a [`Report`] made of the evaluator's record, in the
 //! words and places of the program's text. It is data, apart from the record so that either may change without the other;
 //! [`text`](mod@text) shows it on a terminal, [`html`] as a page, and as JSON it is described in `docs/explain.md`.
 
@@ -121,7 +121,7 @@ pub struct Site {
     pub place: Option<Place>,
     /// The function around it, an index of `functions`.
     pub function: Option<usize>,
-    /// What became of it, by callee, decision and reason.
+    /// The decisions on its calls, by callee, decision and reason.
     pub outcomes: Vec<OutcomeOf>,
 }
 

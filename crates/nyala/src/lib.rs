@@ -46,7 +46,7 @@ pub fn flush() {
     nyala_runtime::nyala_flush();
 }
 
-/// What of the language's options a compilation heeds.
+/// The language options that a compilation heeds.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// 0 to 3.
@@ -112,7 +112,7 @@ impl Default for Options {
     }
 }
 
-/// What one pass took.
+/// Time and size of one pass.
 #[derive(Clone, Debug)]
 pub struct Timing {
     /// Its key in `--time-passes`.
@@ -129,25 +129,25 @@ pub struct Reported;
 
 /// One compilation: its files, findings and timings.
 pub struct Session {
-    /// What the command line asked for.
+    /// The options of the command line.
     pub options: Options,
     /// Texts of all files read.
     pub sources: Sources,
     /// Diagnostics reported so far.
     pub sink: Sink,
-    /// What passes took, in the order in which they ran.
+    /// Times and sizes of passes, in the order in which they ran.
     pub timings: Vec<Timing>,
     /// The code of what the interpreter found: undefined behavior, a panic, its budget spent.
     pub faulted: Option<&'static str>,
-    /// Name and text of those given.
+    /// Names and texts of the files given.
     files: Vec<(String, String)>,
-    /// Of the program checked last, the prelude's included.
+    /// The files of libraries in the program checked last, the prelude included.
     library_files: Vec<FileId>,
-    /// The file whose values statics have, of the program parsed last.
+    /// The file of tuned values for statics, of the program parsed last.
     tuned_file: Option<FileId>,
 }
 
-/// Where a program comes to what nobody implements.
+/// Where a program reaches an operation that is not implemented.
 fn unsupported(world: &World) -> impl Iterator<Item = nyala_ir::Body<'_>> {
     let bodies = (0..world.n_conts()).filter_map(|k| world.body(Cont::from_idx(k)));
     bodies.filter(|body| {
@@ -250,7 +250,7 @@ impl Session {
         }
     }
 
-    /// What `f` makes of the checked program.
+    /// The result of `f` on the checked program.
     fn checked_program<T>(
         &mut self,
         f: impl FnOnce(&mut Session, &nyala_sema::Program) -> Result<T, Reported>,
@@ -428,7 +428,7 @@ impl Session {
         Ok(self.flat_with_sources(residual, back_end)?.0)
     }
 
-    /// What the vectorizer makes of a residual program, note by note.
+    /// The notes of the vectorizer on a residual program.
     pub fn vector_notes(&mut self, residual: &World) -> Result<Vec<nyala_vectorize::Note>, Reported> {
         let module = nyala_flat::schedule(residual, &mut self.sink);
         let mut module = self.checked(module)?;
@@ -491,7 +491,7 @@ impl Session {
     }
 
     /// The bytes of machine code that each function of the residual program became, those of functions that were inlined
-    /// into all their callers 0, and of all code together. What cannot be compiled is reported.
+    /// into all their callers 0, and of all code together. Code that cannot be compiled is reported.
     pub fn code_sizes(&mut self, residual: &World) -> Result<(Vec<(Cont, u64)>, u64), Reported> {
         let (module, sources) = self.flat_with_sources(residual, &pipelines::LLVM)?;
         let emitted = self.emit_llvm(&module, None)?;

@@ -1,4 +1,4 @@
-//! What happens to a program, as tables.
+//! The passes, stages, back ends and engines, as tables.
 
 use crate::{Options, Reported, Session, devices, emit, run};
 use nyala_base::Diagnostic;
@@ -9,11 +9,11 @@ use nyala_ir::World;
 pub struct FlatPass {
     /// Its key in `--time-passes`.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// Its effect, in one line.
     pub about: &'static str,
     /// Runs from this `-O` on.
     pub min_level: u8,
-    /// What it cannot do, or warns of, is in the diagnostics.
+    /// Its limitations and warnings are in the diagnostics.
     pub run: fn(&mut Module, &Options) -> Vec<Diagnostic>,
 }
 
@@ -69,9 +69,9 @@ pub const FLAT: &[FlatPass] = &[
 
 /// A form in which `nyala emit` shows programs.
 pub struct Stage {
-    /// What `nyala emit --stage` takes.
+    /// The name for `nyala emit --stage`.
     pub name: &'static str,
-    /// What it shows, in a line.
+    /// Its content, in one line.
     pub about: &'static str,
     /// The program as text; one function of it, if named.
     pub text: fn(&mut Session, Option<&str>) -> Result<String, Reported>,
@@ -91,7 +91,7 @@ const FRONT: &[Stage] = &[
 /// Stages that are planned.
 pub const LATER: &[&str] = &["cff", "vector", "hls", "spirv", "ptx", "amdgpu"];
 
-/// What a back end makes its results of.
+/// The input of a back end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// The graph before partial evaluation.
@@ -119,15 +119,15 @@ pub struct Without {
     pub holds: fn(&Module) -> bool,
 }
 
-/// What makes something of a program that can run.
+/// An engine turns a program into something that can run.
 pub struct BackEnd {
-    /// What `--engine` and tests call it.
+    /// Its name for `--engine` and in tests.
     pub name: &'static str,
-    /// What it makes, in a line.
+    /// Its result, in one line.
     pub makes: &'static str,
-    /// What it starts from.
+    /// Its input.
     pub takes: Form,
-    /// What it needs besides this program.
+    /// Other programs that it needs.
     pub needs: Option<Need>,
     /// [Passes](FLAT) that it does without.
     pub without: &'static [Without],
@@ -183,13 +183,13 @@ impl BackEnd {
     }
 }
 
-/// What makes code for the kernels of platforms.
+/// A back end for the kernels of platforms.
 pub struct DeviceBackEnd {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// The intrinsics that launch them, of [`PLATFORMS`](nyala_ir::lanes::PLATFORMS).
     pub platforms: &'static [&'static str],
-    /// What it makes, in a line.
+    /// Its result, in one line.
     pub makes: &'static str,
     /// The address space in which immutable statics lie.
     pub statics: u8,

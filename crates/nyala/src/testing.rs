@@ -1,4 +1,4 @@
-//! Tests of Impala code: `//?` lines, and functions whose name begins with `test`. What is a test is decided here; the
+//! Tests of Impala code: `//?` lines, and functions whose name begins with `test`. This module decides what is a test; the
 //! command runs them, and so do the project's own text tests.
 //!
 //! ```text
@@ -15,11 +15,11 @@ use std::fmt::Write as _;
 /// A way to run a program. All agree.
 #[derive(Clone, Copy)]
 pub struct Engine {
-    /// What a failure calls it.
+    /// Its name in the report of a failure.
     pub name: &'static str,
     /// The options of `nyala run` for it.
     pub args: &'static [&'static str],
-    /// What makes the program ready to run.
+    /// The engine that makes the program ready to run.
     pub back_end: &'static BackEnd,
     /// The program is specialized first.
     pub partial_evaluation: bool,
@@ -176,7 +176,7 @@ fn hide_arguments(query: &str) -> String {
     out + &query[end..]
 }
 
-/// What became of a test.
+/// The outcome of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It holds.

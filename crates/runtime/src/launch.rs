@@ -30,13 +30,13 @@ fn blocks(numbers: [i32; 6], kernel: &str) -> Result<[i32; 3], Error> {
     Ok(blocks)
 }
 
-/// What a program knows of a launch (`flat`, `kernels/split.rs`). Texts are their length as eight bytes, then their bytes.
+/// A launch as the program describes it (`flat`, `kernels/split.rs`). Texts are their length as eight bytes, then their bytes.
 #[repr(C)]
 pub struct Kernel {
     code: *const u8,
     name: *const u8,
     place: *const u8,
-    /// Of each argument its offset in the environment, its size in bytes, and its kind: 0 for a number, 1 for an address, 2
+    /// For each argument, its offset in the environment, its size in bytes, and its kind: 0 for a number, 1 for an address, 2
     /// for an aggregate.
     table: *const [u32; 3],
     /// Place and text of each panic, or null; texts end with a zero byte.

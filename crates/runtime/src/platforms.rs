@@ -25,11 +25,11 @@ pub(crate) type Error = String;
 /// Kinds of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Memory {
-    /// Of the device only.
+    /// Only the device reaches it.
     Device,
-    /// Of the host, where the device can reach it.
+    /// Memory of the host that the device reaches, too.
     Host,
-    /// For both.
+    /// Memory that moves between both.
     Unified,
 }
 
@@ -195,7 +195,7 @@ impl Device {
     }
 }
 
-/// What there is on each platform, a line for each: its number and name, then its devices, or why there are none.
+/// The list of platforms, a line for each: its number and name, then its devices, or why there are none.
 pub fn overview() -> Vec<String> {
     let mut lines = Vec::new();
     for (i, name) in NAMES.iter().enumerate() {

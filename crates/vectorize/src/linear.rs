@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 /// The form of a scalar function's value in the vector version.
 #[derive(Clone, Copy, Debug)]
 pub enum Wide {
-    /// The same in all lanes.
+    /// All lanes have the same value.
     Uniform(Value),
     /// The value in lane 0; each lane's value is larger than the one before by the stride (for addresses in bytes).
     Strided(Value, i64),

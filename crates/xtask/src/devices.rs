@@ -16,11 +16,11 @@ use std::process::Command;
 struct Column {
     name: &'static str,
     runs: &'static [(&'static str, &'static [&'static str])],
-    /// What has to be there.
+    /// The programs or files that must exist.
     needs: Needs,
 }
 
-/// What a column needs of the machine.
+/// A requirement of a column.
 #[derive(Clone, Copy)]
 enum Needs {
     Nothing,
@@ -49,7 +49,7 @@ const COLUMNS: &[Column] = &[
     Column { name: "CUDA C++, sm_90", runs: &[("cuda", &[]), ("nvvm", &[])], needs: Needs::Nvcc },
 ];
 
-/// What a column says of a line.
+/// The result of a line in a column.
 #[derive(Clone, PartialEq, Eq)]
 enum Cell {
     Ok,

@@ -4,7 +4,7 @@ use nyala_base::{Diagnostic, Span};
 use nyala_gen_llvm::{Options, emit_module};
 use nyala_ir::Target;
 
-/// What is said of a function that has two pieces of assembly, the first of which is right.
+/// The report on a function that has two pieces of assembly, the first of which is right.
 fn error_of(template: &str, constraints: &str, signature: &str, opt_level: u8) -> Option<Box<Diagnostic>> {
     let (args, rets) = signature.split_once(" -> ").expect("a signature");
     let values: Vec<String> = args.split(',').filter(|a| !a.is_empty()).map(|a| format!("undef[{a}]")).collect();
@@ -103,7 +103,7 @@ fn wrong_assembly_is_told_and_survived() {
                     assert!(d.message.contains(expected) && expected != "none", "{what}: {}", d.message);
                     let code = if expected.contains("of type") { "limitation" } else { "invalid-asm" };
                     assert_eq!(d.code, code, "{what}: {}", d.message);
-                    // What is wrong only beside other code has no place.
+                    // A fault that appears only beside other code has no place.
                     let has_place = !d.message.contains("already defined");
                     assert_eq!(d.primary.span.lo, if has_place { 5 } else { 0 }, "{what}");
                 }

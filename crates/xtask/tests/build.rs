@@ -376,7 +376,7 @@ fn native_code_is_kept_between_runs() {
     assert!(!compiled(&[]));
     assert_eq!(entries(), 1);
     assert!(compiled(&["--no-cache"]));
-    // What the code depends on makes another entry.
+    // Everything that the code depends on makes another entry.
     assert!(compiled(&["-O1"]));
     assert!(compiled(&["-D", "N=7"]));
     assert!(compiled(&["--cpu", "x86-64"]) || cfg!(not(target_arch = "x86_64")));

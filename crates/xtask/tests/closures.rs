@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Kilobytes of addresses: the program's stack has 1 GiB of them. What is not freed has more than the rest.
+/// Kilobytes of addresses: the program's stack has 1 GiB of them. Memory that is not freed has more than the rest.
 const LIMIT: u32 = 1_600_000;
 
 /// Kilobytes that the interpreter may have touched; without what it gives back there were more than twice as many.

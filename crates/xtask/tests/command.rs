@@ -237,7 +237,7 @@ fn an_interrupt_ends_a_parallel_loop() {
                    extern \"C\" { fn \"nyala_flush\" flush() -> (); }\n";
     let file = folder.write("endless.impala", program);
     for engine in ["jit", "interp"] {
-        // Who runs tests in the background has them ignore interrupts.
+        // Tests that run in the background of a shell ignore interrupts.
         let mut child = Command::new("env")
             .arg("--default-signal=INT")
             .arg(command())

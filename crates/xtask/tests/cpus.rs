@@ -75,7 +75,7 @@ static void answer(int signal, siginfo_t *info, void *context) {
         r[REG_RIP] += 2;
         return;
     }
-    // What else is asked for is as it is.
+    // All other answers are the machine's.
     uint32_t a = r[REG_RAX], b, c = r[REG_RCX], d;
     syscall(SYS_arch_prctl, ARCH_SET_CPUID, 1);
     __cpuid_count(a, c, a, b, c, d);

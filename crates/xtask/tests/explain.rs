@@ -281,7 +281,7 @@ fn json_is_what_the_page_says() {
     assert!(seen_decisions.is_empty(), "{seen_decisions:?}");
 }
 
-/// What a browser makes of a page after `script` has run in it: the text that the script puts into `done`.
+/// The text of a page in a browser after `script` has run in it: the text that the script puts into `done`.
 fn browse(folder: &Folder, page: &str, script: &str) -> Option<String> {
     let browser = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
@@ -353,7 +353,7 @@ fn the_page_works_in_a_browser() {
     let residual = std::process::Command::new(common::command()).arg("emit").arg(&file).output().unwrap().stdout;
     let residual = String::from_utf8_lossy(&residual).into_owned();
     let lines: Vec<&str> = residual.lines().collect();
-    // What became of line 2: the body of `power`, and the product in `cube`.
+    // The residual code of line 2: the body of `power`, and the product in `cube`.
     let of_power: Vec<String> = (1..=lines.len())
         .filter(|&i| ["then", "else", " k(", "cont power(", "mul("].iter().any(|w| lines[i - 1].contains(w)))
         .map(|i| i.to_string())

@@ -1,4 +1,4 @@
-//! What a program's own faults in machine code end with: under `nyala run` a report with function and line, in executables
+//! How a program's own faults in machine code are reported: under `nyala run` a report with function and line, in executables
 //! a report and the signal.
 
 mod common;

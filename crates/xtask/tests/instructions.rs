@@ -109,7 +109,7 @@ const CASES: &[(&str, &str, &str, u32)] = &[
     ("bmi.bzhi.64(i64, i64) -> i64", "bmi2", "_bzhi_u64(U8(a), U8(b))", 0),
 ];
 
-/// What the processor has of what a case needs, and what the C compiler calls it.
+/// The features of the processor that a case needs, and their names for the C compiler.
 fn feature(needs: &str) -> (bool, &'static str) {
     match needs {
         "sse3" => (is_x86_feature_detected!("sse3"), "sse3"),
@@ -170,7 +170,7 @@ void fill(int32_t round, int32_t kind, void *to) {
     }
 }
 
-// Of NaN one is as good as another where it is computed.
+// A computed NaN may have any bits.
 int32_t check(int32_t which, int32_t kind, int32_t size, const void *ours, const void *theirs) {
     for (int i = 0; i < size; i += kind ? kind : 1) {
         const char *x = (const char *)ours + i, *y = (const char *)theirs + i;

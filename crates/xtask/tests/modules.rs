@@ -63,7 +63,7 @@ fn a_use_names_the_longest_library_there_is() {
 
 #[test]
 fn a_use_of_the_programs_names_asks_for_no_library() {
-    // What stands in these files would not even parse.
+    // The text of these files would not even parse.
     let traps = ["m", "n", "e", "o", "p", "q", "r", "self"].map(|name| (format!("{name}.impala"), "}".to_string()));
     let mut files: Vec<(&str, &str)> = traps.iter().map(|(n, t)| (&**n, &**t)).collect();
     files.push((

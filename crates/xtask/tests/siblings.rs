@@ -1,4 +1,4 @@
-//! What is left of a function does not depend on how many others there are in the program.
+//! The residual code of a function does not depend on how many other functions the program has.
 
 mod common;
 

@@ -74,7 +74,7 @@ fn the_fastest_values_are_stored_and_used() {
     assert_eq!((code, out.as_str()), (Some(0), "0\n"));
     assert!(err.starts_with("{\"severity\":\"info\",\"code\":\"tuned-values\""), "{err}");
 
-    // What it has for other CPUs stays.
+    // Its entries for other CPUs stay.
     let old = std::fs::read_to_string(folder.path("p.tune")).unwrap();
     folder.write("p.tune", old.clone() + "\n[pdp11]\nN = 2\n");
     let (code, out, err) = tune(&[file.as_ref(), "-D".as_ref(), "N=1".as_ref(), "--json".as_ref()]);
@@ -131,7 +131,7 @@ fn variants_that_fail_are_left_out() {
 #[test]
 fn programs_report_their_own_time() {
     let folder = Folder::new("tune report");
-    // What is fast as a whole is slow where it counts.
+    // The variant that is fastest in total is slow on the case that counts.
     let file = folder.write(
         "p.impala",
         "use std::tune::*;\nuse std::system::*;\n//! tune T: 5, 50\nstatic T = 20;\n\

@@ -162,7 +162,7 @@ impl Common {
     }
 }
 
-/// What a phase takes and leaves.
+/// The values that a phase takes and leaves.
 struct Interface {
     /// Common values, in the order of parameters.
     common: Vec<Value>,

@@ -13,7 +13,7 @@ use nyala_base::{Diagnostic, Id, Span};
 use nyala_ir::{Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What a kernel does with a variable.
+/// How a kernel uses a variable.
 enum Access {
     Reads,
     Writes(Span),
@@ -102,7 +102,7 @@ fn uses(function: &Function) -> Uses {
     uses
 }
 
-/// What a function, and those that it calls, do with memory at an address.
+/// How a function, and those that it calls, use memory at an address.
 fn access(module: &Module, func: Func, address: Value) -> Access {
     let mut known: FxHashMap<Func, Uses> = FxHashMap::default();
     let mut seen = FxHashSet::default();

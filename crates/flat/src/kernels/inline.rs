@@ -81,7 +81,7 @@ pub(super) fn prepare(module: &mut Module, key: &Key, span: Span, diagnostics: &
     Some(kernel)
 }
 
-/// What lies in memory that a kernel reserves for each block.
+/// The parts of the memory that a kernel reserves for each block.
 fn shared_memory(types: &mut Types, function: &Function, inst: &Inst) -> Result<Ty, Box<Diagnostic>> {
     let elem = inst.result.and_then(|r| match types.kind(types.pointee(function.ty(r))?) {
         TyKind::IndefArray(elem) | TyKind::Array(elem, _) => Some(*elem),

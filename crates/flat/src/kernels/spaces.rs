@@ -37,7 +37,7 @@ pub const PRIVATE: u8 = 5;
 /// Limit on the copies of functions for combinations of spaces.
 const MAX_INSTANCES: usize = 10_000;
 
-/// What is known of a value: nothing yet, or the space of the addresses in it.
+/// The space of a value: nothing known yet, or the space of the addresses in it.
 type Space = Option<u8>;
 
 /// A function with the spaces of its parameters.

@@ -449,7 +449,7 @@ fn call_runtime(
     fb.call(runtime, &[number, inst.args[0], descriptor, env], &[]);
 }
 
-/// What the runtime knows of a launch: code, name, place, number of arguments, and of each its offset in the environment,
+/// The record of a launch that the runtime reads: code, name, place, number of arguments, and of each its offset in the environment,
 /// size and kind.
 fn descriptor(
     module: &mut Module,

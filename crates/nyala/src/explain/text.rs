@@ -238,7 +238,7 @@ fn callee(report: &Report, o: &OutcomeOf) -> String {
     }
 }
 
-/// What became of calls, in a line: `specialized 3 times, 2 copies, in n = 5, 4 (its filter): …; 12 nodes`.
+/// The decisions on calls, in one line: `specialized 3 times, 2 copies, in n = 5, 4 (its filter): …; 12 nodes`.
 fn outcome(o: &OutcomeOf) -> String {
     let mut text = format!("{} {}", o.decision, times(o.calls));
     if o.decision == "decided" {

@@ -111,7 +111,7 @@ struct Checker<'a, 's> {
     /// The scopes around the code that is being checked.
     scopes: Scopes<'a>,
     unknown: Unknown<'a>,
-    /// What the types of the current item may refer to.
+    /// The names that types of the current item may refer to.
     signature: Signature<'a>,
     aliases: Aliases<'a>,
     impls: Impls<'a>,

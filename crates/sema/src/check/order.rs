@@ -1,4 +1,4 @@
-//! What has to exist before something else: the variables of a nested function before its calls, and the statics that
+//! Order of definitions, that is, which things exist before others: the variables of a nested function before its calls, and the statics that
 //! an initializer needs before the static. Also counts which functions are used at all.
 
 use super::*;

@@ -37,7 +37,7 @@ pub(super) enum AliasState {
     Done(Ty),
 }
 
-/// What the types of the current item may refer to, beside other items.
+/// The names that types of the current item may refer to, beside other items.
 #[derive(Default)]
 pub(super) struct Signature<'a> {
     /// Its type parameters, and those of the items around it.

@@ -1,4 +1,4 @@
-//! What tests of the command share: folders that vanish, the command itself.
+//! Helpers that tests of the command share: folders that vanish, the command itself.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -86,7 +86,7 @@ pub fn nyala(args: &[&std::ffi::OsStr], limit: u64) -> Output {
     })
 }
 
-/// What a command says; it must succeed.
+/// The output of a command, which must succeed.
 pub fn sh(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -40,7 +40,7 @@ impl Maker {
             std::mem::take(&mut self.result),
         );
         let state = (self.width, self.may_have_ended, self.loops, self.top, self.end.take(), self.row.take());
-        // What its lanes write they have no other name for.
+        // Its lanes have no other name for the memory that they write.
         let mut written: Vec<Var> =
             outer.0.iter().filter(|v| v.is_mutable && !v.name.starts_with('*')).cloned().collect();
         let mut take = |m: &mut Self, fits: &dyn Fn(&Var) -> bool, percent: usize| {
