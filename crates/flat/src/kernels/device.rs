@@ -13,6 +13,7 @@ use nyala_base::graph::Components;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_ir::{Op, Scope, Types, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
 
 /// Brings the functions of a device's module into the form that its back ends expect.
 pub(super) fn finish(device: &mut Module, diagnostics: &mut Vec<Diagnostic>) {
@@ -79,17 +80,11 @@ fn exchanges(device: &Module, func: Func) -> bool {
         if !seen.insert(func) {
             continue;
         }
-        for block in &device.func(func).blocks {
-            for inst in &block.insts {
-                if lane_op(device, inst).is_some_and(|(_, scope)| scope == Scope::Subgroup) {
-                    return true;
-                }
-                work.extend(called(inst));
-            }
-            if let Terminator::TailCall { callee: Callee::Func(f), .. } = block.term {
-                work.push(f);
-            }
+        let mut insts = device.func(func).blocks.iter().flat_map(|b| &b.insts);
+        if insts.any(|inst| lane_op(device, inst).is_some_and(|(_, scope)| scope == Scope::Subgroup)) {
+            return true;
         }
+        work.extend(callees(device.func(func)).into_iter().map(Func::from_idx));
     }
     false
 }
@@ -157,18 +152,25 @@ pub(super) fn check(
     platform: &str,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let mut report = |span: Span, function: &Function, message: String, hint: &str| {
-        let of_launch =
-            launches.iter().find(|l| device.func(l.2).symbol() == function.symbol()).map_or(Span::NONE, |l| l.1);
+    let launched = launches_by_func(device, launches);
+    let mut report = |span: Span, func: usize, message: String, hint: &str| {
+        let of_launch = launched.get(&func).copied().unwrap_or(Span::NONE);
+        let function = &device.funcs[func];
         let is_kernel = matches!(function.linkage, Linkage::Kernel(..));
         let place = if is_kernel { [span, of_launch, function.span] } else { [span, function.span, of_launch] };
         let place = place.into_iter().find(|s| *s != Span::NONE).unwrap_or(Span::NONE);
-        diagnostics.push(*refuse(place, &message, hint));
+        let diagnostic = *refuse(place, &message, hint);
+        let elsewhere = of_launch != Span::NONE && of_launch != place;
+        diagnostics.push(if elsewhere {
+            diagnostic.other(of_launch, "in the kernel launched here")
+        } else {
+            diagnostic
+        });
     };
     let in_kernel = |what: &str| format!("a kernel for `{platform}` {what}");
     let heap =
         || (in_kernel("allocates memory on the heap"), "allocate it before the launch, and pass it to the kernel");
-    for function in &device.funcs {
+    for (func, function) in device.funcs.iter().enumerate() {
         // Each thing once for a function.
         let mut seen = FxHashSet::default();
         for block in &function.blocks {
@@ -201,14 +203,14 @@ pub(super) fn check(
                     _ => continue,
                 };
                 if seen.insert(message.clone()) {
-                    report(inst.span, function, message, hint);
+                    report(inst.span, func, message, hint);
                 }
             }
             if let Terminator::TailCall { callee: Callee::Indirect(_), .. } = block.term {
                 let message = in_kernel("calls a function that is chosen at run time");
                 if seen.insert(message.clone()) {
                     let hint = "let the function around the call be specialized with `@`, or write a `match`";
-                    report(block.insts.last().map_or(Span::NONE, |i| i.span), function, message, hint);
+                    report(block.insts.last().map_or(Span::NONE, |i| i.span), func, message, hint);
                 }
             }
         }
@@ -220,15 +222,41 @@ pub(super) fn check(
                 let uses = |inst: &&Inst| inst.args.contains(&Value::from_idx(i));
                 let span =
                     function.blocks.iter().flat_map(|b| &b.insts).find(uses).map_or(Span::NONE, |inst| inst.span);
-                report(span, function, message, "allocate device memory, and pass its address to the kernel");
+                report(span, func, message, "allocate device memory, and pass its address to the kernel");
             }
         }
     }
     if let Some(func) = recursive(device) {
-        let function = device.func(func);
-        let message = in_kernel(&format!("calls `{}`, which is recursive", function.name));
-        report(Span::NONE, function, message, "write a loop; a call in tail position of the function itself is one");
+        let message = in_kernel(&format!("calls `{}`, which is recursive", device.func(func).name));
+        report(Span::NONE, func.idx(), message, "write a loop; a call in tail position of the function itself is one");
     }
+}
+
+/// For each function, the place of the first launch whose kernel calls it, directly or by others.
+fn launches_by_func(device: &Module, launches: &[(GlobalId, Span, Func)]) -> FxHashMap<usize, Span> {
+    let mut launched = FxHashMap::default();
+    for &(_, span, kernel) in launches {
+        let mut work = vec![kernel.idx()];
+        while let Some(func) = work.pop() {
+            if let Entry::Vacant(entry) = launched.entry(func) {
+                entry.insert(span);
+                work.extend(callees(&device.funcs[func]));
+            }
+        }
+    }
+    launched
+}
+
+/// The functions that a function calls by name, in order, with repetitions.
+fn callees(function: &Function) -> Vec<usize> {
+    let mut found: Vec<usize> = Vec::new();
+    for block in &function.blocks {
+        found.extend(block.insts.iter().filter_map(called).map(Func::idx));
+        if let Terminator::TailCall { callee: Callee::Func(f), .. } = block.term {
+            found.push(f.idx());
+        }
+    }
+    found
 }
 
 /// A function that calls itself, by others or directly, but for calls of itself in tail position.

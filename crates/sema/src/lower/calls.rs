@@ -404,6 +404,14 @@ impl<'a> Lowerer<'_, 'a, '_> {
             self.mem(span);
             return self.undef(ty);
         }
+        // A launch has the place of its loop.
+        let launch = match p.resolved.get(&self.g(*callee)) {
+            Some(Entity::Fn(id)) if mark.is_none() => match &p.fns[id.0 as usize].kind {
+                FnKind::Intrinsic(launch @ Intrinsic::Launch(_)) => Some(launch),
+                _ => None,
+            },
+            _ => None,
+        };
         let (f, fn_ty, receiver) = self.callee(*callee);
         let mut vals: Vec<Val> = args.iter().map(|a| self.value(*a)).collect();
         if !self.alive() {
@@ -446,11 +454,16 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let to = params.last().copied().unwrap_or(loop_ty);
         vals.push(self.convert(body, loop_ty, to));
         self.w.set_origin(ast[call].span);
-        let f = mark.map_or(f, |mark| self.w.op(mark, &[f]));
-        if returns {
-            vals.push(k);
+        if let Some(launch) = launch {
+            self.intrinsic(launch, &vals, result, &[], ast[call].span);
+            self.end(k, &[]);
+        } else {
+            let f = mark.map_or(f, |mark| self.w.op(mark, &[f]));
+            if returns {
+                vals.push(k);
+            }
+            self.end(f, &vals);
         }
-        self.end(f, &vals);
         match after {
             Some(k) if returns => {
                 self.go_on_in(k);
