@@ -119,7 +119,8 @@ impl<'m> CTypes<'m> {
         self.access(target, names)
     }
 
-    /// The type of a variable with an address, as it stands before a declared name: the one that pointers to it have.
+    /// The type of a variable with an address, or of a part, as it stands before a declared name: the one that pointers to
+    /// it have, since GCC 12 takes `_Bool *` for another type than a pointer to a `_Bool` that may alias.
     pub fn stored(&mut self, ty: Ty, names: &mut Names) -> Result<String> {
         self.declared(ty, names)?;
         let target = self.target(ty, names)?;
@@ -230,7 +231,7 @@ impl<'m> CTypes<'m> {
             }
             TyKind::Array(elem, n) => {
                 natural = self.size_align(elem)?.1;
-                let elem = self.declared(elem, names)?;
+                let elem = self.stored(elem, names)?;
                 let _ = writeln!(body, "    {elem}{ELEMENTS}[{n}];");
             }
             TyKind::Cn(_) => {
@@ -248,7 +249,7 @@ impl<'m> CTypes<'m> {
                         continue;
                     }
                     let at = layout::offset(self.types, ty, i as u64).unwrap_or(0);
-                    let declared = self.declared(part, names)?;
+                    let declared = self.stored(part, names)?;
                     // A part without size may have moved this one.
                     let moved = at != end.next_multiple_of(part_align);
                     let aligned = if moved {
