@@ -46,6 +46,8 @@ const LANES_EVERY: u64 = 61;
 const MAX_STEPS_OF_LANES: u64 = 4 * MAX_STEPS;
 /// One in this many programs is also specialized no more than needed (`--no-pe`).
 const PLAIN_EVERY: u64 = 4;
+/// A C compiler takes seconds for a program with lanes, so that only every eighth of them runs as C text.
+const LANES_AS_C_EVERY: u64 = 8;
 /// Budgets of partial evaluation. A program that spends the first one is tried with the second, in whose report most
 /// endless programs show a reason.
 const BUDGETS: [f64; 2] = [0.001, 0.004];
@@ -107,6 +109,7 @@ pub fn run(seed: Option<u64>, time: Duration, max_programs: u64, keep: Option<&P
             let engines = Engines {
                 native: has_lanes || which == Which::All && i.is_multiple_of(NATIVE_EVERY),
                 plain: which != Which::Interpreted && i.is_multiple_of(PLAIN_EVERY),
+                c: !has_lanes || i.is_multiple_of(LANES_AS_C_EVERY),
                 max_steps: if has_lanes { MAX_STEPS_OF_LANES } else { MAX_STEPS },
                 cpus: if has_lanes { vec![cpus[seed as usize % cpus.len()]] } else { vec![THIS_CPU] },
             };
@@ -233,8 +236,13 @@ pub fn run_file(path: &Path) -> Result<bool, String> {
 /// Checks one program and prints the outcome. Called in another process.
 pub fn check_file(path: &Path) -> Result<bool, String> {
     let program = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    let engines =
-        Engines { native: program.contains("fn all("), plain: true, max_steps: MAX_STEPS_OF_LANES, cpus: cpus() };
+    let engines = Engines {
+        native: program.contains("fn all("),
+        plain: true,
+        c: true,
+        max_steps: MAX_STEPS_OF_LANES,
+        cpus: cpus(),
+    };
     watched(MAX_TIME_OF_CHILD, move |started| {
         started();
         examine_or_exit(|| {
@@ -310,6 +318,8 @@ struct Engines {
     native: bool,
     /// Whether it also runs without partial evaluation.
     plain: bool,
+    /// Whether it also runs as C text.
+    c: bool,
     /// Limit on the steps of the source for each list of inputs.
     max_steps: u64,
     /// The processors that optimized native code is made for, which takes most of the time.
@@ -393,7 +403,7 @@ fn check(program: &str, engines: &Engines) -> Outcome {
                 Err(_) => return Outcome::Fault(format!("{what}, -O{opt_level}: {}", s.render(false))),
             }
         }
-        if engines.native && crate::texts::is_there(by_c()) {
+        if engines.native && engines.c && crate::texts::is_there(by_c()) {
             s.options.opt_level = if annotations { 3 } else { 0 };
             match run_by_c(&mut s, &residual) {
                 Ok(result) if [result] == *expected => {}
@@ -568,7 +578,7 @@ mod tests {
             extern fn entry(x: u32, y: u32, z: u32, w: u32) -> u32 {
                 f(x, |a| f(y ^ a, |b| f(z ^ b, |c| f(c ^ y, |d| d ^ w))))
             }";
-        let engines = Engines { native: false, plain: false, max_steps: MAX_STEPS, cpus: vec![THIS_CPU] };
+        let engines = Engines { native: false, plain: false, c: false, max_steps: MAX_STEPS, cpus: vec![THIS_CPU] };
         let size = match check(program, &engines) {
             Outcome::Agrees(size) => size,
             Outcome::Fault(e) | Outcome::Diverges(e) => panic!("{e}"),
