@@ -211,7 +211,7 @@ pub(crate) fn vectorize(f: &mut FunctionEmitter, body: Func, args: &[Value]) -> 
     let Some(prim) = f.e.module.types.as_prim(f.ty(args[0])) else { return Err(bug("`vectorize` over no numbers")) };
     let mut exprs = Vec::new();
     for &a in args {
-        // What is evaluated in each round must stay the same.
+        // An argument that is evaluated in each round must give one value.
         let is_void = f.is_void(a);
         let e = f.raw(a)?;
         let plain = f.e.rendered(e, false)?;

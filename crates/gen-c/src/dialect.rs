@@ -22,9 +22,9 @@ pub struct Dialect {
     pub address: &'static str,
     /// Qualifiers of pointers and globals, by address space.
     pub spaces: &'static [(u8, &'static str)],
-    /// What begins the definition of a function that only this file calls.
+    /// The specifiers of a function that only this file calls.
     pub internal: &'static str,
-    /// The same for a small function that is to be inlined.
+    /// The specifiers of a small function that is to be inlined.
     pub inline: &'static str,
     /// What kernels have; `None` if there are none.
     pub kernels: Option<Kernels>,
@@ -168,6 +168,39 @@ impl Dialect {
     }
 }
 
+/// Math functions of C's library, for `f32` and `f64`. CUDA C++ has them by the same names.
+pub(crate) const MATH: &[(Op, [&str; 2])] = &[
+    (Op::Sqrt, ["sqrtf", "sqrt"]),
+    (Op::Abs, ["fabsf", "fabs"]),
+    (Op::Floor, ["floorf", "floor"]),
+    (Op::Ceil, ["ceilf", "ceil"]),
+    (Op::Trunc, ["truncf", "trunc"]),
+    (Op::Round, ["roundf", "round"]),
+    (Op::Fma, ["fmaf", "fma"]),
+    (Op::Copysign, ["copysignf", "copysign"]),
+    (Op::Rem, ["fmodf", "fmod"]),
+    (Op::Sin, ["sinf", "sin"]),
+    (Op::Cos, ["cosf", "cos"]),
+    (Op::Tan, ["tanf", "tan"]),
+    (Op::Asin, ["asinf", "asin"]),
+    (Op::Acos, ["acosf", "acos"]),
+    (Op::Atan, ["atanf", "atan"]),
+    (Op::Sinh, ["sinhf", "sinh"]),
+    (Op::Cosh, ["coshf", "cosh"]),
+    (Op::Tanh, ["tanhf", "tanh"]),
+    (Op::Exp, ["expf", "exp"]),
+    (Op::Exp2, ["exp2f", "exp2"]),
+    (Op::Expm1, ["expm1f", "expm1"]),
+    (Op::Log, ["logf", "log"]),
+    (Op::Log2, ["log2f", "log2"]),
+    (Op::Log10, ["log10f", "log10"]),
+    (Op::Log1p, ["log1pf", "log1p"]),
+    (Op::Cbrt, ["cbrtf", "cbrt"]),
+    (Op::Erf, ["erff", "erf"]),
+    (Op::Pow, ["powf", "pow"]),
+    (Op::Atan2, ["atan2f", "atan2"]),
+];
+
 /// C11 with the extensions that GCC and Clang share.
 pub const C: Dialect = Dialect {
     name: "C",
@@ -203,37 +236,7 @@ pub const C: Dialect = Dialect {
     kernels: None,
     work_items: &[],
     restrict: "restrict",
-    math: &[
-        (Op::Sqrt, ["sqrtf", "sqrt"]),
-        (Op::Abs, ["fabsf", "fabs"]),
-        (Op::Floor, ["floorf", "floor"]),
-        (Op::Ceil, ["ceilf", "ceil"]),
-        (Op::Trunc, ["truncf", "trunc"]),
-        (Op::Round, ["roundf", "round"]),
-        (Op::Fma, ["fmaf", "fma"]),
-        (Op::Copysign, ["copysignf", "copysign"]),
-        (Op::Rem, ["fmodf", "fmod"]),
-        (Op::Sin, ["sinf", "sin"]),
-        (Op::Cos, ["cosf", "cos"]),
-        (Op::Tan, ["tanf", "tan"]),
-        (Op::Asin, ["asinf", "asin"]),
-        (Op::Acos, ["acosf", "acos"]),
-        (Op::Atan, ["atanf", "atan"]),
-        (Op::Sinh, ["sinhf", "sinh"]),
-        (Op::Cosh, ["coshf", "cosh"]),
-        (Op::Tanh, ["tanhf", "tanh"]),
-        (Op::Exp, ["expf", "exp"]),
-        (Op::Exp2, ["exp2f", "exp2"]),
-        (Op::Expm1, ["expm1f", "expm1"]),
-        (Op::Log, ["logf", "log"]),
-        (Op::Log2, ["log2f", "log2"]),
-        (Op::Log10, ["log10f", "log10"]),
-        (Op::Log1p, ["log1pf", "log1p"]),
-        (Op::Cbrt, ["cbrtf", "cbrt"]),
-        (Op::Erf, ["erff", "erf"]),
-        (Op::Pow, ["powf", "pow"]),
-        (Op::Atan2, ["atan2f", "atan2"]),
-    ],
+    math: MATH,
     counts: &[
         (Op::Popcount, ["__builtin_popcount", "__builtin_popcountll"]),
         (Op::Clz, ["__builtin_clz", "__builtin_clzll"]),

@@ -70,7 +70,7 @@ pub(crate) fn emit(
         in_lanes: calls::in_lanes(module),
         wrap,
     };
-    // What is exported, and what that refers to; without an export everything is of use.
+    // Exported functions and all that they refer to are written; without an export, all functions are.
     let exported = |f: &Function| matches!(f.linkage, Linkage::Exported(_) | Linkage::Kernel(..));
     let has_export = main.is_some() || module.funcs.iter().any(exported);
     let all = module.funcs.iter().enumerate().filter(|(_, f)| !f.is_foreign() && (!has_export || exported(f)));

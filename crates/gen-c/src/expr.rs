@@ -88,7 +88,7 @@ impl Expr {
         Expr { vars: vec![var], ..Expr::atom(name) }
     }
 
-    /// The same in another form.
+    /// The expression with another form.
     pub fn form(self, form: Form) -> Expr {
         Expr { form, ..self }
     }

@@ -47,7 +47,7 @@ const MAX_DEPTH: usize = 40;
 /// A branch nested deeper than this gets no `else` if nothing comes after both sides: its first side then jumps.
 const MAX_ELSE: usize = 8;
 
-/// What is known of the blocks of a function.
+/// The control flow of a function: its loops and branches.
 pub(crate) struct Flow {
     pub tokens: Vec<Token>,
     /// The innermost loop around each block, as its header.

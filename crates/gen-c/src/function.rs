@@ -289,7 +289,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
         self.e.rendered(raw, true)
     }
 
-    /// The same, where C converts it to the value's type anyway.
+    /// The expression of a value, in a place where C converts it to the value's type anyway.
     pub fn converted(&mut self, v: Value) -> Result<Expr> {
         let raw = self.raw(v)?;
         self.e.rendered(raw, false)

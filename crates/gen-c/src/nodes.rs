@@ -133,7 +133,7 @@ fn has_label(node: &Node) -> bool {
 fn branch(cond: Expr, then: Vec<Node>, els: Vec<Node>, out: &mut Vec<Node>) {
     let (mut cond, mut then, mut els) = (cond, then, els);
     if then.is_empty() && els.is_empty() {
-        // What is computed for the condition counts as used.
+        // The operands of the condition count as used.
         if cond.must || !cond.vars.is_empty() {
             out.push(Node::Do { text: format!("(void){}", cond.at(crate::expr::Prec::Unary)), vars: cond.vars });
         }

@@ -100,7 +100,7 @@ fn index(f: &mut FunctionEmitter, idx: Value) -> Result<Expr> {
 pub(crate) fn extract(f: &mut FunctionEmitter, args: &[Value]) -> Result<Expr> {
     let ty = f.ty(args[0]);
     if f.function.as_const(args[0]).is_some() {
-        // Of an undefined aggregate.
+        // A part of an undefined aggregate is undefined.
         let part = match f.e.module.types.kind(ty) {
             TyKind::Array(..) | TyKind::Vector(..) => f.e.module.types.part(ty, 0),
             _ => f.function.as_index(args[1]).and_then(|i| f.e.module.types.part(ty, i)),
