@@ -25,7 +25,7 @@ pub const CUDA: Dialect = Dialect {
     suffixes: &[(Prim::U32, "u"), (Prim::I64, "ll"), (Prim::U64, "ull")],
     float_suffixes: &[(Prim::F32, "f")],
     address: "unsigned long long",
-    spaces: &[(1, ""), (2, "const"), (3, ""), (4, "__constant__"), (5, "")],
+    spaces: &[(0, ""), (1, ""), (2, "const"), (3, ""), (4, "__constant__"), (5, "")],
     internal: "static __device__ ",
     inline: "static __device__ inline ",
     kernels: Some(Kernels {

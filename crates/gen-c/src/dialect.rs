@@ -144,6 +144,11 @@ impl Dialect {
         self.prims.iter().find(|p| p.0 == prim).map(|p| p.1)
     }
 
+    /// Whether a pointer may mean any memory: the space 0 has a qualifier, be it none, or there are no spaces.
+    pub fn has_generic_addresses(&self) -> bool {
+        self.spaces.is_empty() || self.spaces.iter().any(|s| s.0 == 0)
+    }
+
     /// The qualifier of an address space, followed by a space; empty if it has none.
     pub fn space(&self, space: u8) -> String {
         let word = self.spaces.iter().find(|s| s.0 == space).map_or("", |s| s.1);

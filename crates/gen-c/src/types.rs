@@ -79,7 +79,7 @@ impl<'m> CTypes<'m> {
         match self.types.kind(ty) {
             TyKind::Prim(p) => Ok(self.prim(*p)?.into()),
             // An address in memory says nothing of its space.
-            TyKind::Ptr { space: 0, .. } if !self.dialect.spaces.is_empty() => Ok(self.dialect.address.into()),
+            TyKind::Ptr { space: 0, .. } if !self.dialect.has_generic_addresses() => Ok(self.dialect.address.into()),
             TyKind::Ptr { pointee, space } => {
                 let qualifier = self.dialect.space(*space);
                 let target = self.target(*pointee, names)?;

@@ -9,7 +9,7 @@ use crate::function::emit_function;
 use crate::options::Options;
 use crate::origins::{Lines, Origins};
 use crate::types::Layouts;
-use crate::versions;
+use crate::{nvptx, versions};
 use nyala_base::diagnostics::duplicate_symbol;
 use nyala_base::{Diagnostic, Id, graph};
 use nyala_flat::counts::Frames;
@@ -132,6 +132,14 @@ pub fn emit_text(module: &Module, options: &Options) -> Result<String, Box<Diagn
 
 /// Emits a module as LLVM text, with functions and lines of the source if `lines` is given.
 pub fn emit_module(module: &Module, options: &Options, lines: Option<Lines>) -> Result<Emitted, Box<Diagnostic>> {
+    if module.target().is_gpu()
+        && let Some(f) = module.funcs.iter().find(|f| matches!(f.linkage, Linkage::Exported(_) | Linkage::Callback))
+    {
+        let message =
+            format!("a program for `{}`, which runs only kernels that a host launches", module.target().triple);
+        let hint = "build for the host's processor: its kernels go with the program";
+        return Err(Box::new(limitation::error(f.span, message, hint)));
+    }
     let targets = versions::versions(module.target(), options)?;
     // Symbols are fixed by the program; our own names must differ from them.
     let mut names: FxHashSet<String> = module.funcs.iter().filter_map(Function::symbol).map(String::from).collect();
@@ -252,14 +260,11 @@ impl Emitter<'_> {
                 let _ = writeln!(self.out, "{declaration}");
             }
         }
-        self.out.push_str("attributes #0 = { nounwind \"probe-stack\"=\"inline-asm\" }\n");
-        self.out.push_str("attributes #1 = { nounwind }\n");
-        self.out.push_str("attributes #2 = { nounwind willreturn memory(none) }\n");
-        self.out.push_str("attributes #3 = { nounwind noinline optnone \"probe-stack\"=\"inline-asm\" }\n");
-        self.out.push_str("attributes #4 = { nounwind noinline }\n");
-        self.out.push_str("attributes #7 = { nounwind willreturn memory(none) nobuiltin }\n");
-        self.out.push_str("attributes #8 = { nounwind nobuiltin }\n");
-        self.out.push_str(ALLOCATION);
+        if module.target().is_gpu() {
+            self.out.push_str(nvptx::ATTRIBUTES);
+        } else {
+            self.out.push_str(ATTRIBUTES);
+        }
         for (i, node) in self.metadata.iter().enumerate() {
             let _ = writeln!(self.out, "!{} = {node}", FIRST_METADATA + i);
         }
@@ -290,7 +295,8 @@ impl Emitter<'_> {
                     let is_outside = self.versions.len() == 1 && function.linkage != Linkage::Callback;
                     self.emit_entry(if is_outside { "" } else { "internal " }, &symbol, func)?;
                 }
-                Linkage::Internal | Linkage::Kernel(..) | Linkage::Foreign(_) | Linkage::Asm(_) => {}
+                Linkage::Kernel(..) => self.emit_kernel(func)?,
+                Linkage::Internal | Linkage::Foreign(_) | Linkage::Asm(_) => {}
             }
         }
         Ok(())
@@ -529,8 +535,16 @@ pub(crate) fn address_text(bits: u64) -> String {
     if bits == 0 { "null".into() } else { format!("inttoptr (i64 {bits} to ptr)") }
 }
 
-/// Attributes of the runtime's functions that allocate and free memory.
-const ALLOCATION: &str = "\
+/// Attributes of the host's functions and calls; 5 and 6 are those of the runtime's functions that allocate and free
+/// memory.
+const ATTRIBUTES: &str = "\
+attributes #0 = { nounwind \"probe-stack\"=\"inline-asm\" }
+attributes #1 = { nounwind }
+attributes #2 = { nounwind willreturn memory(none) }
+attributes #3 = { nounwind noinline optnone \"probe-stack\"=\"inline-asm\" }
+attributes #4 = { nounwind noinline }
+attributes #7 = { nounwind willreturn memory(none) nobuiltin }
+attributes #8 = { nounwind nobuiltin }
 attributes #5 = { nounwind willreturn allockind(\"alloc,uninitialized\") allocsize(0) \"alloc-family\"=\"nyala\" \
 memory(inaccessiblemem: readwrite) }
 attributes #6 = { nounwind willreturn allockind(\"free\") \"alloc-family\"=\"nyala\" \

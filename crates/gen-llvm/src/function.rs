@@ -53,6 +53,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     allocas: String,
     body: String,
     n_temps: usize,
+    /// Bytes of the block's memory so far, on GPUs.
+    pub shared_bytes: u64,
 }
 
 /// Functions with more blocks or instructions than these are not optimized.
@@ -113,6 +115,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         allocas: String::new(),
         body: String::new(),
         n_temps: 0,
+        shared_bytes: 0,
     };
     emitter.emit(func)
 }

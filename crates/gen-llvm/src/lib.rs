@@ -9,10 +9,10 @@
 //! wishes, refusals     options  diagnostics
 //! facts                types  versions  lifetimes  origins
 //! text, one state      emit  function  ops  comparisons  instructions  polynomials  rounding  libmvec  vectors
-//!                      abi  aliases  assembly
+//!                      abi  aliases  assembly  nvptx
 //! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
 //! LLVM's library       library  targets
-//! modules in memory    module  divisions
+//! modules in memory    module  divisions  libdevice
 //! machine code         jit  locate
 //! ```
 
@@ -26,11 +26,13 @@ mod emit;
 mod function;
 mod instructions;
 mod jit;
+mod libdevice;
 mod libmvec;
 mod library;
 mod lifetimes;
 mod locate;
 mod module;
+mod nvptx;
 mod ops;
 mod options;
 mod origins;
@@ -46,6 +48,7 @@ pub use jit::{Jit, call_entry};
 pub use library::{LLVM_LIBRARY, load_llvm};
 pub use locate::Place;
 pub use module::{LlvmModule, emit};
+pub use nvptx::needs_libdevice;
 pub use options::Options;
 pub use origins::Lines;
 pub use targets::{ARCHITECTURES, host_cpu, machine_name};

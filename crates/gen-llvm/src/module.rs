@@ -1,15 +1,17 @@
 //! An LLVM module in memory: read from text, verified, optimized, written as assembly or as an object.
 
 use crate::assembly::AsmCheck;
-use crate::diagnostics::{bug, invalid_asm};
+use crate::diagnostics::{bug, invalid_asm, limitation};
 use crate::emit::{Emitted, emit_module};
+use crate::nvptx::LIBDEVICE;
 use crate::options::Options;
-use crate::{divisions, targets};
-use inkwell::context::Context;
+use crate::{divisions, libdevice, targets};
+use inkwell::context::{Context, ContextRef};
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
+use inkwell::values::FunctionValue;
 use llvm_sys::LLVMDiagnosticSeverity;
 use llvm_sys::core::{
     LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity,
@@ -17,6 +19,7 @@ use llvm_sys::core::{
 };
 use llvm_sys::prelude::LLVMDiagnosticInfoRef;
 use nyala_base::{Diagnostic, Span};
+use nyala_ir::lanes::GPU_INTRINSICS;
 use nyala_ir::{Arch, Target};
 use std::ffi::{CStr, c_void};
 use std::sync::Mutex;
@@ -97,6 +100,11 @@ impl LlvmModule {
         let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "nyala");
         let fault = |e: String| match asm_checks {
             [_, ..] if e.contains("asm") => find_asm_fault(asm_checks, &e, target, options),
+            _ if target.is_gpu() && e.contains(GPU_INTRINSICS) => {
+                let message = format!("an operation of NVIDIA's GPUs is not declared as LLVM has it: {e}");
+                let hint = "compare its name, its types and its literal arguments with LLVM's guide to NVPTX";
+                Box::new(limitation::error(Span::NONE, message, hint))
+            }
             _ => bug(e),
         };
         let module = context.create_module_from_ir(buffer).map_err(|e| fault(e.to_string()))?;
@@ -109,7 +117,18 @@ impl LlvmModule {
         }
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
+        if let Some(file) = options.libdevice.as_ref().filter(|_| target.is_gpu() && text.contains(LIBDEVICE)) {
+            // SAFETY: as above, the context is boxed and outlives the module.
+            let context = unsafe { ContextRef::new(LLVMGetModuleContext(module.as_mut_ptr())) };
+            libdevice::link(context, &module, file)?;
+        }
         module.verify().map_err(|e| fault(e.to_string()))?;
+        let is_unknown = |f: &FunctionValue| {
+            f.get_name().to_bytes().starts_with(GPU_INTRINSICS.as_bytes()) && f.get_intrinsic_id() == 0
+        };
+        if let Some(unknown) = module.get_functions().find(is_unknown) {
+            return Err(fault(format!("there is no `{}`", unknown.get_name().to_string_lossy())));
+        }
         Ok(LlvmModule {
             module,
             machine,
@@ -130,6 +149,10 @@ impl LlvmModule {
     pub fn optimize(&mut self) -> Result<(), Box<Diagnostic>> {
         let pipeline = format!("default<O{}>", self.options.opt_level.min(3));
         self.run_passes(&pipeline)?;
+        if self.target.is_gpu() && self.options.opt_level == 0 {
+            // A kernel's stack is small: calls in tail position are loops at each level.
+            self.run_passes("function(tailcallelim)")?;
+        }
         if self.target.arch == Arch::X86_64 {
             divisions::shield(&self.module).map_err(bug)?;
         }

@@ -1,5 +1,7 @@
 //! Options that a caller chooses, besides the machine, which a module names.
 
+use std::path::PathBuf;
+
 /// Options of code generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -14,10 +16,19 @@ pub struct Options {
     pub wrap: bool,
     /// Floating-point arithmetic may be reassociated and contracted, and sees no NaN or infinity.
     pub fast_math: bool,
+    /// NVIDIA's library of math functions for kernels, as LLVM bitcode, if it is there.
+    pub libdevice: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { opt_level: 3, more_cpus: Vec::new(), vector_width: None, wrap: false, fast_math: false }
+        Options {
+            opt_level: 3,
+            more_cpus: Vec::new(),
+            vector_width: None,
+            wrap: false,
+            fast_math: false,
+            libdevice: None,
+        }
     }
 }

@@ -6,10 +6,12 @@ use crate::diagnostics::{bug, limitation, unknown_target};
 use crate::{rounding, versions};
 use inkwell::OptimizationLevel;
 use inkwell::targets::{ByteOrdering, CodeModel, RelocMode, Target, TargetMachine, TargetTriple};
+use llvm_sys::error_handling::LLVMInstallFatalErrorHandler;
 use llvm_sys::prelude::LLVMBool;
 use llvm_sys::support::LLVMParseCommandLineOptions;
 use nyala_base::{Diagnostic, Span};
 use nyala_ir::{Arch, Target as Machine};
+use std::ffi::{CStr, c_char};
 use std::sync::Once;
 
 macro_rules! shim {
@@ -64,8 +66,20 @@ pub(crate) fn initialize() {
     OPTIONS.call_once(|| {
         let arguments = [c"nyala".as_ptr(), rounding::OPTION.as_ptr()];
         // SAFETY: as many C strings as it says, and no overview; once, before any pass runs.
-        unsafe { LLVMParseCommandLineOptions(arguments.len() as i32, arguments.as_ptr(), std::ptr::null()) };
+        unsafe {
+            LLVMParseCommandLineOptions(arguments.len() as i32, arguments.as_ptr(), std::ptr::null());
+            LLVMInstallFatalErrorHandler(Some(report_fatal));
+        }
     });
+}
+
+/// Ends the process with LLVM's message, which LLVM would do with a crash report.
+extern "C" fn report_fatal(reason: *const c_char) {
+    // SAFETY: LLVM hands over a C string.
+    let reason = unsafe { CStr::from_ptr(reason) }.to_string_lossy();
+    eprintln!("error[limitation]: LLVM cannot make machine code of the program: {}", reason.trim_end());
+    eprintln!("  = hint: name another processor by `--cpu`, or a newer GPU by `--cuda`");
+    std::process::exit(1);
 }
 
 macro_rules! cross_targets {
@@ -104,9 +118,28 @@ cross_targets! {
         LLVMInitializeX86AsmPrinter LLVMInitializeX86AsmParser,
 }
 
+/// Registers the target of kernels for NVIDIA's GPUs. It has no parser, since NVIDIA's tools assemble PTX.
+fn initialize_nvptx() {
+    unsafe extern "C" {
+        fn LLVMInitializeNVPTXTargetInfo();
+        fn LLVMInitializeNVPTXTarget();
+        fn LLVMInitializeNVPTXTargetMC();
+        fn LLVMInitializeNVPTXAsmPrinter();
+    }
+    // SAFETY: these functions take nothing and only register the target, under LLVM's own lock.
+    unsafe {
+        LLVMInitializeNVPTXTargetInfo();
+        LLVMInitializeNVPTXTarget();
+        LLVMInitializeNVPTXTargetMC();
+        LLVMInitializeNVPTXAsmPrinter();
+    }
+}
+
 pub(crate) fn machine(target: &Machine, level: u8) -> Result<TargetMachine, Box<Diagnostic>> {
     initialize();
-    if !initialize_cross(target.arch.name()) {
+    if target.arch == Arch::Nvptx64 {
+        initialize_nvptx();
+    } else if !initialize_cross(target.arch.name()) {
         return Err(Box::new(unknown_target::error(&target.triple, ARCHITECTURES)));
     }
     let text = &target.triple;
@@ -160,6 +193,7 @@ fn default_cpu(arch: Arch) -> &'static str {
         Arch::X86_64 => "x86-64",
         Arch::RiscV64 => "generic-rv64",
         Arch::PowerPc64Le => "ppc64le",
+        Arch::Nvptx64 => "sm_75",
         Arch::Aarch64 | Arch::LoongArch64 | Arch::Wasm64 | Arch::Unknown => "generic",
     }
 }
@@ -169,6 +203,6 @@ fn default_features(arch: Arch) -> &'static str {
     match arch {
         Arch::RiscV64 => "+m,+a,+f,+d,+c",
         Arch::Wasm64 => "+tail-call",
-        Arch::Aarch64 | Arch::LoongArch64 | Arch::PowerPc64Le | Arch::X86_64 | Arch::Unknown => "",
+        Arch::Aarch64 | Arch::LoongArch64 | Arch::Nvptx64 | Arch::PowerPc64Le | Arch::X86_64 | Arch::Unknown => "",
     }
 }

@@ -110,6 +110,9 @@ impl WorkItem {
 /// Lanes of a subgroup of a kernel that runs on the host.
 pub const SUBGROUP: u32 = 32;
 
+/// Prefix of LLVM's names of operations that only NVIDIA's GPUs have. A kernel for CUDA calls them as foreign functions.
+pub const GPU_INTRINSICS: &str = "llvm.nvvm.";
+
 /// Names of the intrinsics that start kernels, indexed by the platform number of
 /// [`Builtin::Launch`](crate::Builtin::Launch) (`docs/design/anydsl.md`, Launches on devices). `fibers` is not a
 /// device: its blocks are tasks on the CPU.

@@ -43,6 +43,8 @@ pub enum Arch {
     Aarch64,
     /// 64-bit LoongArch.
     LoongArch64,
+    /// NVIDIA's GPUs, by way of PTX.
+    Nvptx64,
     /// POWER, little-endian.
     PowerPc64Le,
     /// 64-bit RISC-V.
@@ -119,14 +121,15 @@ pub enum VectorMath {
 
 impl Arch {
     /// All but [`Arch::Unknown`], in alphabetical order.
-    pub const ALL: [Arch; 6] =
-        [Arch::Aarch64, Arch::LoongArch64, Arch::PowerPc64Le, Arch::RiscV64, Arch::Wasm64, Arch::X86_64];
+    pub const ALL: [Arch; 7] =
+        [Arch::Aarch64, Arch::LoongArch64, Arch::Nvptx64, Arch::PowerPc64Le, Arch::RiscV64, Arch::Wasm64, Arch::X86_64];
 
     /// The first part of triples; empty for [`Arch::Unknown`].
     pub fn name(self) -> &'static str {
         match self {
             Arch::Aarch64 => "aarch64",
             Arch::LoongArch64 => "loongarch64",
+            Arch::Nvptx64 => "nvptx64",
             Arch::PowerPc64Le => "powerpc64le",
             Arch::RiscV64 => "riscv64",
             Arch::Wasm64 => "wasm64",
@@ -214,6 +217,16 @@ impl Target {
     /// Whether it is x86-64 with the AVX-512 F instructions.
     pub fn has_avx512(&self) -> bool {
         self.arch == Arch::X86_64 && self.vector_bits == 512
+    }
+
+    /// NVIDIA's GPU of an architecture such as `sm_90`. Code for one runs on all newer ones, as PTX.
+    pub fn nvidia(gpu: &str) -> Target {
+        Target::new(Some("nvptx64-nvidia-cuda"), Some(gpu))
+    }
+
+    /// Whether the machine runs kernels that a host launches, and no programs of its own.
+    pub fn is_gpu(&self) -> bool {
+        self.arch == Arch::Nvptx64
     }
 
     /// The first part of the triple.

@@ -6,6 +6,14 @@ use crate::pipelines::{DEVICES, DeviceBackEnd, LLVM};
 use crate::{Reported, Session};
 use nyala_flat::{DeviceModule, Module};
 use nyala_ir::lanes::PLATFORMS;
+use std::path::PathBuf;
+
+/// The place of libdevice, NVIDIA's math functions, in an installation of the CUDA toolkit.
+const LIBDEVICE: &str = "nvvm/libdevice/libdevice.10.bc";
+/// Variables that name installations of the CUDA toolkit.
+const TOOLKIT_VARIABLES: [&str; 3] = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"];
+/// Folders of installations of the CUDA toolkit, by NVIDIA and by Debian.
+const TOOLKIT_FOLDERS: [&str; 3] = ["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"];
 
 /// In place of the text of a program without kernels.
 const NO_KERNEL: &str =
@@ -22,11 +30,22 @@ fn back_end(device: &DeviceModule) -> Option<&'static DeviceBackEnd> {
     DEVICES.iter().find(|d| d.platforms.contains(name))
 }
 
+/// NVIDIA's libdevice, if the CUDA toolkit is installed in a usual folder or one that `CUDA_HOME` names.
+pub(crate) fn libdevice() -> Option<PathBuf> {
+    let named = TOOLKIT_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let mut files = named.chain(TOOLKIT_FOLDERS.map(PathBuf::from)).map(|folder| folder.join(LIBDEVICE));
+    files.find(|file| file.is_file())
+}
+
 impl Session {
-    /// Gives each device module what its back end needs: the address spaces of all addresses.
+    /// Gives each device module what its back end needs: the address spaces of statics, or of all addresses.
     pub(crate) fn prepare_devices(&mut self, module: &mut Module) -> Result<(), Reported> {
         for device in &mut module.devices {
             let Some(back_end) = back_end(device) else { continue };
+            if back_end.generic {
+                nyala_flat::place_statics(&mut device.module, back_end.statics);
+                continue;
+            }
             let found = nyala_flat::infer_spaces(&mut device.module, back_end.statics);
             self.sink.diagnostics.extend(found);
             // An address with two spaces is left as it was.
@@ -54,15 +73,19 @@ impl Session {
         Ok(())
     }
 
-    /// The code that a back end makes of a program's kernels, as text.
-    pub(crate) fn device_code(&mut self, name: &str) -> Result<String, Reported> {
+    /// The kernels of a program for a back end, as the text that `code` makes of their modules.
+    pub(crate) fn device_code(
+        &mut self,
+        name: &str,
+        code: fn(&mut Session, &Module) -> Result<Vec<u8>, Reported>,
+    ) -> Result<String, Reported> {
         let world = self.graph()?;
         let residual = self.residual(&world)?;
         let (module, _) = self.flat_passes(&residual, &LLVM)?;
         let mut text = String::new();
         for device in &module.devices {
-            if let Some(back_end) = back_end(device).filter(|b| b.name == name) {
-                text.push_str(&String::from_utf8_lossy(&(back_end.code)(self, &device.module)?));
+            if back_end(device).is_some_and(|b| b.name == name) {
+                text.push_str(&String::from_utf8_lossy(&code(self, &device.module)?));
             }
         }
         Ok(if text.is_empty() { NO_KERNEL.into() } else { text })

@@ -1,12 +1,14 @@
 //! Programs as text, at every stage.
 
+use crate::devices::libdevice;
 use crate::diagnostics::no_such_function;
 use crate::pipelines::stages;
-use crate::{Reported, Session};
-use nyala_base::diagnostics::bug;
+use crate::{CUDA_LEAST, CUDA_SOURCE, Reported, Session};
+use nyala_base::diagnostics::{bug, limitation};
 use nyala_base::{Id, Span};
 use nyala_flat::{Block, Function, Module};
-use nyala_ir::World;
+use nyala_gen_llvm::needs_libdevice;
+use nyala_ir::{Target, World};
 
 /// The program at one of the [`stages`] as text; one function of it, if named.
 pub fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<String, Reported> {
@@ -64,20 +66,56 @@ pub(crate) fn opencl(s: &mut Session, module: &Module) -> Result<Vec<u8>, Report
     text.map(String::into_bytes).map_err(|d| s.report(*d))
 }
 
-/// The code of kernels for CUDA.
+/// The code of kernels for CUDA: PTX, or CUDA C++ where that is wished, or where only NVIDIA's compiler has a function.
 pub(crate) fn cuda(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    let as_source = s.options.cuda.as_deref() == Some(CUDA_SOURCE);
+    let lacks = || libdevice().is_none() && needs_libdevice(module).is_some();
+    if as_source || lacks() { cuda_source(s, module) } else { ptx(s, module) }
+}
+
+/// PTX of kernels for CUDA.
+pub(crate) fn ptx(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    let libdevice = libdevice();
+    if let (None, Some((name, span))) = (&libdevice, needs_libdevice(module)) {
+        let message = format!("PTX with `{name}`, a function of NVIDIA's libdevice, which was not found");
+        let hint = "install the CUDA toolkit, and let `CUDA_HOME` name its folder, or use CUDA C++ (`--cuda source`)";
+        return Err(s.report(limitation::error(span, message, hint)));
+    }
+    let gpu = s.options.cuda.as_deref().filter(|&gpu| gpu != CUDA_SOURCE).unwrap_or(CUDA_LEAST);
+    let mut module = module.clone();
+    module.set_target(Target::nvidia(gpu));
+    let options = nyala_gen_llvm::Options {
+        opt_level: s.options.opt_level,
+        wrap: s.options.wrap,
+        libdevice,
+        ..Default::default()
+    };
+    let made = nyala_gen_llvm::emit(&module, &options).and_then(|mut llvm| {
+        llvm.optimize()?;
+        llvm.asm_text()
+    });
+    made.map(String::into_bytes).map_err(|d| s.report(*d))
+}
+
+/// CUDA C++ of kernels for CUDA.
+pub(crate) fn cuda_source(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
     let text = nyala_gen_c::emit(module, &nyala_gen_c::CUDA, s.options.wrap);
     text.map(String::into_bytes).map_err(|d| s.report(*d))
 }
 
 /// The kernels for CUDA as CUDA C++.
 pub(crate) fn cuda_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code("cuda")
+    s.device_code("cuda", cuda_source)
+}
+
+/// The kernels for CUDA as PTX.
+pub(crate) fn ptx_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+    s.device_code("cuda", ptx)
 }
 
 /// The kernels for OpenCL as OpenCL C.
 pub(crate) fn opencl_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code("opencl")
+    s.device_code("opencl", opencl)
 }
 
 fn flat_module(s: &mut Session) -> Result<Module, Reported> {

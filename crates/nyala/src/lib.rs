@@ -77,6 +77,9 @@ pub struct Options {
     pub cache: Option<cache::Cache>,
     /// The host stands for all devices: kernels run on its CPU (`--device host`).
     pub on_host: bool,
+    /// The code of kernels for CUDA: PTX for an architecture such as `sm_90`, or [`CUDA_SOURCE`]; `None` is PTX for
+    /// [`CUDA_LEAST`] (`--cuda`).
+    pub cuda: Option<String>,
     /// Signed arithmetic is modulo 2ⁿ (`--wrap`); else it must not overflow.
     pub wrap: bool,
     /// Codes of warnings that are not reported (`--allow`).
@@ -104,6 +107,7 @@ impl Default for Options {
             library_folders: Vec::new(),
             cache: None,
             on_host: false,
+            cuda: None,
             wrap: false,
             allow: Vec::new(),
             deny: Vec::new(),
@@ -111,6 +115,11 @@ impl Default for Options {
         }
     }
 }
+
+/// The value of [`Options::cuda`] for CUDA C++.
+pub const CUDA_SOURCE: &str = "source";
+/// The oldest architecture of NVIDIA's GPUs that kernels are made for.
+pub const CUDA_LEAST: &str = "sm_75";
 
 /// Time and size of one pass.
 #[derive(Clone, Debug)]

@@ -86,10 +86,11 @@ const FRONT: &[Stage] = &[
     Stage { name: "device", about: "flat SSA of the kernels for devices", text: Session::device_text },
     Stage { name: "opencl", about: "OpenCL C of the kernels for OpenCL", text: emit::opencl_text },
     Stage { name: "cuda", about: "CUDA C++ of the kernels for CUDA and NVVM", text: emit::cuda_text },
+    Stage { name: "ptx", about: "PTX of the kernels for CUDA and NVVM", text: emit::ptx_text },
 ];
 
 /// Stages that are planned.
-pub const LATER: &[&str] = &["cff", "vector", "hls", "spirv", "ptx", "amdgpu"];
+pub const LATER: &[&str] = &["cff", "vector", "hls", "spirv", "amdgpu"];
 
 /// The input of a back end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -193,6 +194,8 @@ pub struct DeviceBackEnd {
     pub makes: &'static str,
     /// The address space in which immutable statics lie.
     pub statics: u8,
+    /// Whether an address may mean any memory; else each needs an address space.
+    pub generic: bool,
     /// The code of a module, as the runtime takes it.
     pub code: fn(&mut Session, &Module) -> Result<Vec<u8>, Reported>,
 }
@@ -204,13 +207,15 @@ pub const DEVICES: &[DeviceBackEnd] = &[
         platforms: &["opencl"],
         makes: "OpenCL C, which the driver compiles when a kernel is launched first",
         statics: 4,
+        generic: false,
         code: emit::opencl,
     },
     DeviceBackEnd {
         name: "cuda",
         platforms: &["cuda", "nvvm"],
-        makes: "CUDA C++, which NVRTC compiles when a kernel is launched first",
+        makes: "PTX, or CUDA C++, which NVRTC compiles when a kernel is launched first",
         statics: 4,
+        generic: true,
         code: emit::cuda,
     },
 ];

@@ -2,6 +2,7 @@
 
 use crate::device_names::{self, DeviceFn};
 use crate::machine::{self, Instruction};
+use nyala_ir::lanes::GPU_INTRINSICS;
 use nyala_ir::lanes::PLATFORMS;
 use nyala_ir::{LaneOp, Op, Scope, WorkItem};
 
@@ -244,6 +245,11 @@ pub fn find(name: &str) -> Intrinsic {
             known.unwrap_or_else(|| Intrinsic::Unsupported(name.into()))
         }
     }
+}
+
+/// Whether a name is LLVM's for an operation of NVIDIA's GPUs that only they can execute.
+pub fn is_gpu_only(name: &str) -> bool {
+    name.starts_with(GPU_INTRINSICS) && matches!(find(name), Intrinsic::Unsupported(_))
 }
 
 /// The type that an intrinsic must be declared with, if only one is possible.

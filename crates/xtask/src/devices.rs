@@ -26,9 +26,25 @@ enum Needs {
     Nothing,
     /// A device of this platform, as `nyala doctor` shows it.
     Device(&'static str),
-    /// NVIDIA's compiler, which assembles the kernels; they do not run.
-    Nvcc,
+    /// NVIDIA's compiler or assembler, which makes machine code of the kernels; they do not run.
+    Cuda(&'static Assembly),
 }
+
+/// How NVIDIA's tools make machine code of kernels.
+struct Assembly {
+    /// The program, with its options.
+    tool: &'static str,
+    options: &'static [&'static str],
+    /// The stage of `nyala emit` that it takes.
+    stage: &'static str,
+}
+
+const NVCC: Assembly = Assembly {
+    tool: "nvcc",
+    options: &["-arch=sm_90", "-fmad=false", "-cubin", "-Werror=all-warnings"],
+    stage: "cuda",
+};
+const PTXAS: Assembly = Assembly { tool: "ptxas", options: &["-arch=sm_90", "-Werror"], stage: "ptx" };
 
 const HOST: &[&str] = &["--device", "host"];
 const HOST_PLAIN: &[&str] = &["--device", "host", "--no-pe", "-O0"];
@@ -46,7 +62,12 @@ const COLUMNS: &[Column] = &[
         needs: Needs::Nothing,
     },
     Column { name: "OpenCL C", runs: &[("opencl", &[]), ("opencl", &["-O0"])], needs: Needs::Device("OpenCL") },
-    Column { name: "CUDA C++, sm_90", runs: &[("cuda", &[]), ("nvvm", &[])], needs: Needs::Nvcc },
+    Column { name: "CUDA C++, sm_90", runs: &[("cuda", &[]), ("nvvm", &[])], needs: Needs::Cuda(&NVCC) },
+    Column {
+        name: "PTX, sm_90",
+        runs: &[("cuda", &["--cuda", "sm_90"]), ("nvvm", &[]), ("cuda", &["-O0"])],
+        needs: Needs::Cuda(&PTXAS),
+    },
 ];
 
 /// The result of a line in a column.
@@ -92,19 +113,15 @@ fn install() {
     }
 }
 
-/// NVIDIA's compiler and the variables that it needs: of the machine, or from Python's packages in `target/cuda`.
-fn nvcc() -> Option<Command> {
+/// A program of NVIDIA's CUDA toolkit, with the variable that names its folder: of the machine, or from Python's packages in
+/// `target/cuda`.
+fn cuda_tool(name: &str) -> Option<Command> {
     let works = |command: &mut Command| command.arg("--version").output().is_ok_and(|o| o.status.success());
-    if works(&mut Command::new("nvcc")) {
-        return Some(Command::new("nvcc"));
+    if works(&mut Command::new(name)) {
+        return Some(Command::new(name));
     }
     let folder = root().join("target/cuda");
-    let find = || {
-        let versions = std::fs::read_dir(folder.join("lib")).ok()?;
-        let homes = versions.flatten().map(|v| v.path().join("site-packages/nvidia/cu13"));
-        homes.into_iter().find(|home| home.join("bin/nvcc").exists())
-    };
-    if find().is_none() && std::env::var_os("CI").is_some() {
+    if cuda_home(&folder).is_none() && std::env::var_os("CI").is_some() {
         eprintln!("installing NVIDIA's compiler into target/cuda");
         let packages = ["nvcc", "crt", "runtime", "cccl"].map(|p| format!("nvidia-cuda-{p}"));
         let installed = sh(Command::new("python3").args(["-m", "venv"]).arg(&folder)).and_then(|()| {
@@ -118,17 +135,24 @@ fn nvcc() -> Option<Command> {
             eprintln!("not installed: {why}");
         }
     }
-    let home = find()?;
-    let mut command = Command::new(home.join("bin/nvcc"));
+    let home = cuda_home(&folder)?;
+    let mut command = Command::new(home.join("bin").join(name));
     command.env("CUDA_HOME", home);
     Some(command)
+}
+
+/// The CUDA toolkit in a folder with an environment of Python's.
+fn cuda_home(folder: &Path) -> Option<PathBuf> {
+    let versions = std::fs::read_dir(folder.join("lib")).ok()?;
+    let mut homes = versions.flatten().map(|v| v.path().join("site-packages/nvidia/cu13"));
+    homes.find(|home| home.join("bin/nvcc").exists())
 }
 
 /// Whether what a column needs is there. Devices are asked for in a process of its own, which sees what was just installed.
 fn is_there(needs: Needs) -> bool {
     let needs = match needs {
         Needs::Nothing => return true,
-        Needs::Nvcc => return nvcc().is_some(),
+        Needs::Cuda(assembly) => return cuda_tool(assembly.tool).is_some(),
         Needs::Device(needs) => needs,
     };
     let output = Command::new(nyala()).arg("doctor").output();
@@ -150,7 +174,7 @@ pub fn run(bless: bool) -> Result<Tally, String> {
     for (column, _) in COLUMNS.iter().zip(&there).filter(|(_, there)| !**there) {
         let why = match column.needs {
             Needs::Device(platform) => format!("no device of {platform} is there"),
-            Needs::Nvcc => "there is no `nvcc`".into(),
+            Needs::Cuda(assembly) => format!("there is no `{}`", assembly.tool),
             Needs::Nothing => String::new(),
         };
         println!("skipped: {}, since {why}", column.name);
@@ -162,13 +186,13 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         let lines = names(program, &mut tally)?;
         let mut of_program: Vec<Row> = lines.into_iter().map(|l| (stem.clone(), l, Vec::new())).collect();
         for (column, &is_there) in COLUMNS.iter().zip(&there) {
-            let cells = match is_there {
-                true if matches!(column.needs, Needs::Nvcc) => {
-                    let cell = assembled(column, program, &mut tally);
+            let cells = match (is_there, column.needs) {
+                (true, Needs::Cuda(assembly)) => {
+                    let cell = assembled(column, assembly, program, &mut tally);
                     vec![cell; of_program.len()]
                 }
-                true => cells(column, program, &of_program, &mut tally),
-                false => {
+                (true, _) => cells(column, program, &of_program, &mut tally),
+                (false, _) => {
                     tally.skipped += of_program.len();
                     vec![Cell::NotRun; of_program.len()]
                 }
@@ -201,47 +225,45 @@ fn names(program: &Path, tally: &mut Tally) -> Result<Vec<String>, String> {
 }
 
 /// Makes machine code of a program's kernels.
-fn assembled(column: &Column, program: &Path, tally: &mut Tally) -> Cell {
+fn assembled(column: &Column, assembly: &Assembly, program: &Path, tally: &mut Tally) -> Cell {
     let stem = program.file_stem().unwrap_or_default().display().to_string();
-    let out = root().join("target/device");
-    let (text, cubin) = (out.join(format!("{stem}.cu")), out.join(format!("{stem}.cubin")));
-    for (platform, _) in column.runs {
-        let mut emit = command(platform, &["--stage", "cuda", "-o"], program);
-        let mut words: Vec<std::ffi::OsString> = emit.get_args().map(Into::into).collect();
-        words[0] = "emit".into();
-        words.insert(4, text.clone().into_os_string());
-        emit = Command::new(nyala());
-        emit.current_dir(root()).args(&words);
-        let emitted = std::fs::create_dir_all(&out)
-            .map_err(|e| e.to_string())
-            .and_then(|()| output_within(&mut emit, TIME_LIMIT));
-        let said = match emitted {
-            Ok((Some(0), ..)) => {
-                let Some(mut nvcc) = nvcc() else { return Cell::NotRun };
-                nvcc.args(["-arch=sm_90", "-fmad=false", "-cubin", "-Werror=all-warnings", "-o"]).args([&cubin, &text]);
-                match output_within(&mut nvcc, TIME_LIMIT) {
-                    Ok((Some(0), ..)) => {
-                        tally.passed += 1;
-                        continue;
-                    }
-                    Ok((_, output, errors)) => output + &errors,
-                    Err(why) => why,
-                }
-            }
-            Ok((_, _, errors)) => {
-                if let Some(why) = errors.lines().find_map(|l| l.strip_prefix("error[limitation]: ")) {
-                    tally.skipped += 1;
-                    return Cell::Lacks(why.into());
-                }
-                errors
+    for (platform, args) in column.runs {
+        let said = match assemble(assembly, platform, args, program, &stem) {
+            Ok(_) => {
+                tally.passed += 1;
+                continue;
             }
             Err(why) => why,
         };
-        println!("FAILED {stem} on {}: {said}", column.name);
+        if let Some(why) = said.lines().find_map(|l| l.strip_prefix("error[limitation]: ")) {
+            tally.skipped += 1;
+            return Cell::Lacks(why.into());
+        }
+        println!("FAILED {stem} on {}, {platform} {}: {said}", column.name, args.join(" "));
         tally.failed += 1;
         return Cell::Fails;
     }
     Cell::Assembled
+}
+
+/// Makes machine code of the kernels of a program of the list, in `target/device`; returns the tool's words.
+fn assemble(assembly: &Assembly, platform: &str, args: &[&str], program: &Path, stem: &str) -> Result<String, String> {
+    let mut tool = cuda_tool(assembly.tool).ok_or("NVIDIA's tools are not there")?;
+    let out = root().join("target/device");
+    std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
+    let extension = if assembly.stage == "cuda" { "cu" } else { "ptx" };
+    let (text, cubin) = (out.join(format!("{stem}.{extension}")), out.join(format!("{stem}.cubin")));
+    let run = command(platform, args, program);
+    let mut emit = Command::new(nyala());
+    emit.current_dir(root()).args(["emit", "--stage", assembly.stage, "-o"]).arg(&text).args(run.get_args().skip(1));
+    emit.envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let (status, output, errors) = output_within(&mut emit, TIME_LIMIT)?;
+    if status != Some(0) {
+        return Err(output + &errors);
+    }
+    tool.args(assembly.options).arg("-o").args([&cubin, &text]);
+    let (status, output, errors) = output_within(&mut tool, TIME_LIMIT)?;
+    if status == Some(0) { Ok(output + &errors) } else { Err(output + &errors) }
 }
 
 fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Vec<Cell> {

@@ -11,6 +11,7 @@ use crate::data::*;
 use crate::simplify::simplify_function;
 use nyala_base::graph::Components;
 use nyala_base::{Diagnostic, Id, Span};
+use nyala_ir::lanes::GPU_INTRINSICS;
 use nyala_ir::{Op, Scope, Types, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
@@ -188,6 +189,11 @@ pub(super) fn check(
                     InstOp::Call(callee) if device.func(callee).is_foreign() && lane_op(device, inst).is_none() => {
                         let callee = device.func(callee);
                         match callee.symbol() {
+                            Some(symbol)
+                                if symbol.starts_with(GPU_INTRINSICS) && matches!(platform, "cuda" | "nvvm") =>
+                            {
+                                continue;
+                            }
                             Some("nyala_alloc") => heap(),
                             Some("nyala_panic" | "nyala_panic_at") => (
                                 in_kernel("may panic"),

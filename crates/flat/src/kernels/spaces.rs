@@ -17,7 +17,8 @@
 //!   that it is called with.
 //! - Afterwards every value that is an address has its space in its type. An address in memory, or in an aggregate, keeps
 //!   the space 0, and the eight bytes of the host; `bitcast` stands where one becomes the other.
-//! - Addresses of two spaces that meet in one value are an error: no device here has generic addresses.
+//! - Addresses of two spaces that meet in one value are an error. Devices with generic addresses, such as NVIDIA's, do
+//!   without all this: there addresses keep the types that the program gives them.
 
 use super::{lane_op, refuse};
 use crate::data::*;
@@ -57,16 +58,19 @@ struct Instance {
     calls: FxHashMap<(usize, usize), usize>,
 }
 
+/// Puts statics into the space `space`, unless they have one.
+pub fn place_statics(module: &mut Module, space: u8) {
+    for global in module.globals.iter_mut().filter(|global| global.space == 0) {
+        global.space = space;
+    }
+}
+
 /// Gives all addresses of a device module their spaces. Statics lie in the space `statics`.
 ///
 /// # Errors
 /// In the diagnostics: addresses of different spaces meet.
 pub fn infer_spaces(module: &mut Module, statics: u8) -> Vec<Diagnostic> {
-    for global in &mut module.globals {
-        if global.space == 0 {
-            global.space = statics;
-        }
-    }
+    place_statics(module, statics);
     let mut inference = Inference {
         module,
         keys: Vec::new(),

@@ -1,8 +1,8 @@
 //! Calls with the internal and with C's convention, and calls in tail position, which are jumps.
 
 use crate::function::FunctionEmitter;
-use crate::rounding;
 use crate::types::RetClass;
+use crate::{nvptx, rounding};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Block, Callee, Func, Linkage, Value};
 use nyala_ir::Ty;
@@ -50,6 +50,10 @@ impl FunctionEmitter<'_, '_> {
         if let Callee::Func(func) = callee {
             if matches!(self.e.module.func(func).linkage, Linkage::Asm(_)) {
                 return self.emit_assembly(result, func, args);
+            }
+            nvptx::refuse_on_host(self, func)?;
+            if nvptx::is_intrinsic(self, func) {
+                return nvptx::intrinsic(self, result, func, args);
             }
             if let Some((ret, params)) = self.e.plain_foreign(func)? {
                 return self.emit_foreign_call(result, func, args, &ret, &params);

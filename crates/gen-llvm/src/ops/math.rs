@@ -4,7 +4,7 @@ use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
 use crate::ops::casts::convert;
 use crate::ops::{Class, Lanes, class, number, number_text, prim, suffix, uniform};
-use crate::{libmvec, polynomials, rounding};
+use crate::{libmvec, nvptx, polynomials, rounding};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::Value;
 use nyala_ir::{Op, Prim, Ty};
@@ -98,7 +98,7 @@ pub(crate) fn math(f: &mut FunctionEmitter, op: Op, result: Value, ty: Ty, args:
             (op, values) = (Op::Exp, vec![product]);
         }
     }
-    f.operands[result.idx()] = math_value(f, op, prim, lanes, values);
+    f.operands[result.idx()] = math_value(f, op, prim, lanes, values)?;
     Ok(())
 }
 
@@ -124,8 +124,15 @@ fn signed_zero(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, [a, b]
     result
 }
 
+fn scalar_call(f: &mut FunctionEmitter, op: Op, prim: Prim, values: &[String]) -> Result<String> {
+    match f.e.target().is_gpu() {
+        true => nvptx::math(f, op, prim, values),
+        false => Ok(rounding::call(f, op, prim, values)),
+    }
+}
+
 /// Computes halves in single precision (`fma` in double), and rounds once (see `nyala_ir::scalar`).
-fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values: Vec<String>) -> String {
+fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values: Vec<String>) -> Result<String> {
     if prim == Prim::F16 {
         let wide = if op == Op::Fma { Prim::F64 } else { Prim::F32 };
         let values: Vec<String> = values.into_iter().map(|v| convert(f, v, prim, wide, lanes)).collect();
@@ -136,27 +143,32 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
                 f.line(format_args!("{sum} = fadd {ty} {product}, {c}"));
                 sum
             }
-            _ => math_value(f, op, wide, lanes, values),
+            _ => math_value(f, op, wide, lanes, values)?,
         };
-        return convert(f, result, wide, prim, lanes);
+        return Ok(convert(f, result, wide, prim, lanes));
     }
     if op.is_exact_math() {
         let base = match op {
             Op::Abs => "fabs",
+            // The instructions of GPUs order zeros.
+            Op::Fmin if f.e.target().is_gpu() => "minimumnum",
+            Op::Fmax if f.e.target().is_gpu() => "maximumnum",
             Op::Fmin => "minnum",
             Op::Fmax => "maxnum",
             _ => op.name(),
         };
         let result = call_math(f, &format!("llvm.{base}.{}", suffix(prim, lanes)), prim, lanes, &values, "");
-        return match (op, &values[..]) {
-            (Op::Fmin | Op::Fmax, [a, b]) if fast(f).is_empty() => signed_zero(f, op, prim, lanes, [a, b], &result),
+        return Ok(match (op, &values[..]) {
+            (Op::Fmin | Op::Fmax, [a, b]) if fast(f).is_empty() && !f.e.target().is_gpu() => {
+                signed_zero(f, op, prim, lanes, [a, b], &result)
+            }
             _ => result,
-        };
+        });
     }
-    let Some(n) = lanes else { return rounding::call(f, op, prim, &values) };
+    let Some(n) = lanes else { return scalar_call(f, op, prim, &values) };
     let whole = polynomials::write(f, op, prim, n, &values).or_else(|| libmvec::call(f, op, prim, n, &values));
     if let Some(result) = whole {
-        return result;
+        return Ok(result);
     }
     let (vector, lane) = (number_text(prim, lanes), number_text(prim, None));
     let mut all = "undef".to_string();
@@ -167,11 +179,11 @@ fn math_value(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, values:
             f.line(format_args!("{one} = extractelement {vector} {value}, i64 {i}"));
             own.push(one);
         }
-        let (result, next) = (rounding::call(f, op, prim, &own), f.temp());
+        let (result, next) = (scalar_call(f, op, prim, &own)?, f.temp());
         f.line(format_args!("{next} = insertelement {vector} {all}, {lane} {result}, i64 {i}"));
         all = next;
     }
-    all
+    Ok(all)
 }
 
 // Note [The lesser of two numbers]

@@ -2,6 +2,7 @@
 
 use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
+use crate::nvptx;
 use crate::ops::prim;
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::Value;
@@ -28,13 +29,21 @@ fn order(f: &FunctionEmitter, op: Op, order: Value, is_failure: bool) -> Result<
     })
 }
 
+/// The scope of an operation, for LLVM. On CPUs every scope is the whole system.
+fn scope(f: &FunctionEmitter, op: Op, args: &[Value]) -> &'static str {
+    // Operands in the graph begin with the memory state.
+    let scope = op.scope_operand().map(|at| args[at - 1]);
+    if f.e.target().is_gpu() { nvptx::sync_scope(f, scope) } else { "" }
+}
+
 /// Atomic operations and fences.
 pub(crate) fn emit_atomic(f: &mut FunctionEmitter, op: Op, args: &[Value], result: Option<Value>) -> Result<()> {
     if op == Op::Fence {
         let order = order(f, op, args[0], false)?;
         // A weaker fence orders nothing.
         if order != "monotonic" {
-            f.line(format_args!("fence {order}"));
+            let scope = scope(f, op, args);
+            f.line(format_args!("fence {scope}{order}"));
         }
         return Ok(());
     }
@@ -42,15 +51,16 @@ pub(crate) fn emit_atomic(f: &mut FunctionEmitter, op: Op, args: &[Value], resul
     let ty = f.pointee(f.ty(args[at]))?;
     let (ptr, memory, align) = (f.op(args[at]), f.e.layouts.memory(ty)?, f.size_align(ty)?.1);
     let name = result.map_or(String::new(), |r| f.op(r));
+    let scope = scope(f, op, args);
     match op {
         Op::AtomicStore => {
             let (value, order) = (f.part_operand(args[1])?, order(f, op, args[2], false)?);
-            f.line(format_args!("store atomic {value}, ptr {ptr} {order}, align {align}"));
+            f.line(format_args!("store atomic {value}, ptr {ptr} {scope}{order}, align {align}"));
         }
         Op::AtomicLoad => {
             let order = order(f, op, args[1], false)?;
             let loaded = if f.e.layouts.is_bool(ty) { f.temp() } else { name.clone() };
-            f.line(format_args!("{loaded} = load atomic {memory}, ptr {ptr} {order}, align {align}"));
+            f.line(format_args!("{loaded} = load atomic {memory}, ptr {ptr} {scope}{order}, align {align}"));
             if loaded != name {
                 f.narrow_bool(&name, &loaded, &memory);
             }
@@ -60,7 +70,7 @@ pub(crate) fn emit_atomic(f: &mut FunctionEmitter, op: Op, args: &[Value], resul
             let what = number.ok_or_else(|| bug("no such atomic operation"))?;
             let (value, order) = (f.part_operand(args[2])?, order(f, op, args[3], false)?);
             let old = if f.e.layouts.is_bool(ty) { f.temp() } else { name.clone() };
-            f.line(format_args!("{old} = atomicrmw {what} ptr {ptr}, {value} {order}, align {align}"));
+            f.line(format_args!("{old} = atomicrmw {what} ptr {ptr}, {value} {scope}{order}, align {align}"));
             if old != name {
                 f.narrow_bool(&name, &old, &memory);
             }
@@ -86,7 +96,7 @@ pub(crate) fn emit_atomic(f: &mut FunctionEmitter, op: Op, args: &[Value], resul
             let [pair, old, done, byte, first] = [(); 5].map(|()| f.temp());
             let (expected, new, inner) = (&operands[0], &operands[1], int.as_deref().unwrap_or(&memory));
             f.line(format_args!(
-                "{pair} = cmpxchg {weak}ptr {ptr}, {expected}, {new} {success} {failure}, align {align}"
+                "{pair} = cmpxchg {weak}ptr {ptr}, {expected}, {new} {scope}{success} {failure}, align {align}"
             ));
             f.line(format_args!("{old} = extractvalue {{ {inner}, i1 }} {pair}, 0"));
             f.line(format_args!("{done} = extractvalue {{ {inner}, i1 }} {pair}, 1"));

@@ -56,6 +56,12 @@ const CPUS: &[(&str, u32, &str)] = &[
          syntacore-scr4-rv64 syntacore-scr5-rv64 syntacore-scr7 tt-ascalon-d8 veyron-v1 xiangshan-kunminghu \
          xiangshan-nanhu",
     ),
+    (
+        "nvptx64",
+        128,
+        "sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100a sm_103 sm_103a sm_110 sm_110a sm_120 sm_120a sm_121 \
+         sm_121a",
+    ),
     ("loongarch64", 128, "generic generic-la64 la464 la664 loongarch64"),
     (
         "powerpc64le",

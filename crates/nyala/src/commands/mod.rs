@@ -50,6 +50,10 @@ pub struct Input {
     /// Run kernels on this device, whatever platform they are launched on: `host` is the CPU
     #[arg(long, value_name = "NAME", value_parser = ["host"])]
     device: Option<String>,
+    /// Code of the kernels for CUDA: PTX for an architecture such as `sm_90`, which runs on all newer GPUs, too, or
+    /// `source`, CUDA C++ for NVIDIA's compiler
+    #[arg(long, value_name = "ARCH", value_parser = parse_cuda)]
+    cuda: Option<String>,
     /// Replace the initializer of a top-level static
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_define)]
     defines: Vec<(String, String)>,
@@ -98,6 +102,9 @@ impl Input {
         if let Some(device) = &self.device {
             args.extend(["--device".into(), device.into()]);
         }
+        if let Some(cuda) = &self.cuda {
+            args.extend(["--cuda".into(), cuda.into()]);
+        }
         if !self.cpu.is_empty() {
             args.extend(["--cpu".into(), self.cpu.join(",").into()]);
         }
@@ -142,6 +149,12 @@ fn parse_cpu(name: &str) -> Result<String, String> {
         let _ = writeln!(out, "{line}");
     }
     std::process::exit(0)
+}
+
+fn parse_cuda(name: &str) -> Result<String, String> {
+    let known = nyala_ir::target::cpus("nvptx64");
+    let is_known = name == nyala::CUDA_SOURCE || known.contains(&name);
+    is_known.then(|| name.into()).ok_or_else(|| format!("known are {} and {}", known.join(", "), nyala::CUDA_SOURCE))
 }
 
 fn parse_width(text: &str) -> Result<u32, String> {
@@ -204,6 +217,7 @@ pub fn with_session_of(
         defines: input.defines.clone(),
         tuned: input.files.first().filter(|_| !input.no_tune).map(|f| nyala::tuning::file_of(f)),
         on_host: input.device.is_some(),
+        cuda: input.cuda.clone(),
         wrap: input.wrap,
         allow: input.allow.clone(),
         deny: input.deny.clone(),

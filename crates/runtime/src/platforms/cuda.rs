@@ -1,5 +1,6 @@
-//! NVIDIA's GPUs by CUDA's driver API. Driver and NVRTC are opened when a program first asks for the platform. Kernels are
-//! CUDA C++, which NVRTC compiles for the device when the first kernel of a module is launched.
+//! NVIDIA's GPUs by CUDA's driver API. Driver and NVRTC are opened when a program first asks for them. Kernels are PTX, which
+//! the driver compiles for the device when the first kernel of a module is launched, or CUDA C++, of which NVRTC makes
+//! PTX first.
 //!
 //! A kernel that faults takes its context with it: everything on the device fails from then on, other devices go on.
 
@@ -69,6 +70,31 @@ fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
     Ok(device)
 }
 
+/// Whether the code of kernels is PTX: assembly that names its version. Else it is CUDA C++.
+fn is_ptx(code: &[u8]) -> bool {
+    let mut lines = code.split(|&b| b == b'\n').filter(|line| !line.is_empty() && !line.starts_with(b"//"));
+    lines.next().is_some_and(|line| line.starts_with(b".version "))
+}
+
+/// Loads PTX that ends with a zero byte into the current context.
+fn load(image: &[u8]) -> Result<sys::CUmodule, Error> {
+    let (mut module, mut log) = (std::ptr::null_mut(), vec![0u8; 1 << 12]);
+    let mut options =
+        [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), log.len() as *mut c_void];
+    // SAFETY: image and log live; the driver writes no more than the log's bytes.
+    let loaded = unsafe {
+        let (options, values) = (options.as_mut_ptr(), values.as_mut_ptr());
+        sys::cuModuleLoadDataEx(&mut module, image.as_ptr().cast(), 2, options, values)
+    };
+    loaded.result().map_err(|e| {
+        let end = log.iter().position(|&b| b == 0).unwrap_or(log.len());
+        let said = String::from_utf8_lossy(&log[..end]);
+        format!("{}\n{}", text("the driver cannot load its code", e), said.trim_end()).trim_end().to_string()
+    })?;
+    Ok(module)
+}
+
 impl Device {
     fn new(ordinal: i32) -> Result<Device, Error> {
         let failed = |what: &'static str| move |e| text(what, e);
@@ -121,10 +147,11 @@ impl Device {
         let module = match self.modules.get(&key) {
             Some((module, _)) => *module,
             None => {
-                let image = self.compile(code)?;
-                // SAFETY: the image is PTX, which ends with a zero byte.
-                let module = unsafe { result::module::load_data(image.as_ptr().cast()) };
-                let module = module.map_err(|e| text("the driver cannot load its code", e))?;
+                let image = match is_ptx(code) {
+                    true => [code, &[0]].concat(),
+                    false => self.compile(code)?,
+                };
+                let module = load(&image)?;
                 self.modules.insert(key, (module, HashMap::new()));
                 module
             }
@@ -294,5 +321,22 @@ impl Platform for Cuda {
 
     fn synchronize(&self, number: usize) -> Result<(), Error> {
         device(number)?.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn knows_ptx() {
+        let cases = [
+            ("//\n// Generated\n//\n\n.version 6.3\n.target sm_75\n", true),
+            (".version 8.0", true),
+            ("extern \"C\" __global__ void k() {}", false),
+            ("// .version 8.0\nint x;", false),
+            ("", false),
+        ];
+        for (code, is) in cases {
+            assert_eq!(super::is_ptx(code.as_bytes()), is, "{code}");
+        }
     }
 }

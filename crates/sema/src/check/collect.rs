@@ -161,6 +161,7 @@ impl<'a> Checker<'a, '_> {
         for f in &block.fns {
             let symbol = f.symbol.as_ref().map_or(&*f.name.text, |s| &s.0);
             let kind = match convention {
+                "thorin" | "device" if intrinsics::is_gpu_only(symbol) => FnKind::Foreign(symbol.to_string()),
                 "thorin" | "device" => FnKind::Intrinsic(intrinsics::find(symbol)),
                 _ if symbol.starts_with("rv_") => FnKind::Intrinsic(intrinsics::find(symbol)),
                 _ => FnKind::Foreign(symbol.to_string()),
@@ -237,7 +238,10 @@ impl<'a> Checker<'a, '_> {
 
     pub(super) fn declare_fn(&mut self, f: &'a ast::Fn, kind: FnKind, owner: FnOwner, top_level: bool) -> FnId {
         let id = FnId(self.p.fns.len() as u32);
-        let intrinsic = matches!(kind, FnKind::Intrinsic(_));
+        let intrinsic = match &kind {
+            FnKind::Foreign(symbol) => intrinsics::is_gpu_only(symbol),
+            kind => matches!(kind, FnKind::Intrinsic(_)),
+        };
         let symbol = match &f.symbol {
             Some((symbol, span)) => Some((&**symbol, *span)),
             None => f.exported.then_some((&*f.name.text, f.name.span)),

@@ -1,0 +1,105 @@
+//! PTX of kernels: what stands in it, and what is an error. NVIDIA's assembler is not needed.
+
+mod common;
+
+use common::{Folder, nyala, stderr};
+use std::ffi::OsStr;
+use std::path::Path;
+
+const HEAD: &str = "extern \"thorin\" {
+    fn cuda(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> ();
+    fn reserve_shared[T](i32) -> &mut [3][T];
+    fn fence(u32, &[u8]) -> ();
+    fn atomic(u32, &mut i32, i32, u32, &[u8]) -> i32;
+}
+extern \"device\" {
+    fn \"threadIdx_x\" thread() -> i32; fn \"blockIdx_x\" block() -> i32; fn \"__syncthreads\" wait() -> ();
+    fn \"sinf\" sin_f(f32) -> f32; fn \"expf\" exp_f(f32) -> f32; fn \"fminf\" min_f(f32, f32) -> f32; fn \"sqrtf\" root(f32) -> f32;
+    fn \"llvm.nvvm.cp.async.wait.all\" wait_for_copies() -> ();
+    fn \"llvm.nvvm.wgmma.fence.sync.aligned\" order_products() -> ();
+    fn \"llvm.nvvm.no.such.thing\" nothing() -> ();
+}
+extern fn run(a: &mut [f32], b: &[f32], n: i32) -> () {
+    for cuda(0, (n, 1, 1), (64, 1, 1)) { let i = block() * 64 + thread(); BODY }
+}
+";
+
+type Texts = &'static [&'static str];
+
+/// For each body of a kernel and options: texts that the PTX has, and texts that it does not have.
+const TEXTS: &[(&str, Texts, Texts, Texts)] = &[
+    (
+        "a(i) = b(i) * 5f + b(i + 1);",
+        &[],
+        &[".reqntid 64, 1, 1", "ld.global.b32", "mul.rn.f32", "add.rn.f32"],
+        &["fma"],
+    ),
+    ("@fast { a(i) = b(i) * 3f + b(i + 1) }", &[], &["fma.rn.f32"], &["mul.rn.f32"]),
+    ("a(i) = b(i) / b(i + 1) + root(b(i));", &[], &["div.rn.f32", "sqrt.rn.f32"], &[".ftz", "approx"]),
+    ("a(i) = min_f(b(i), b(i + 1));", &[], &["min.f32"], &["setp.eq.f32"]),
+    ("a(i) = exp_f(b(i));", &[], &["fma.rn.f32"], &["call", "extern"]),
+    (
+        "let s = reserve_shared[f32](64); s(thread()) = b(i); wait(); a(i) = s(63 - thread());",
+        &[],
+        &["st.shared", "bar.sync", "ld.shared", "256]"],
+        &["ld.b32", "st.b32"],
+    ),
+    (
+        "atomic(1u, a as &mut i32, 1, 2u, \"device\"); fence(7u, \"device\");",
+        &[],
+        &["atom.global.add", "fence.sc.gpu"],
+        &[".sys"],
+    ),
+    ("let mut s = 0f; for k in range(0, 4) { s += b(4 * i + k) } a(i) = s;", &["-O0"], &[".entry run_kernel"], &[]),
+    ("wait_for_copies(); a(i) = 1f;", &["--cuda", "sm_80"], &[".target sm_80", "cp.async.wait_all"], &[]),
+    ("order_products(); a(i) = 1f;", &["--cuda", "sm_90a"], &[".target sm_90a", "wgmma.fence.sync.aligned"], &[]),
+];
+
+/// For each body and options the error.
+const ERRORS: &[(&str, Texts, &str)] = &[
+    ("wait_for_copies();", &[], "`llvm.nvvm.cp.async.wait.all` on `sm_75`: GPUs have it from `sm_80` on"),
+    ("nothing();", &[], "there is no `llvm.nvvm.no.such.thing`"),
+    (
+        "nothing();",
+        &["--device", "host"],
+        "`llvm.nvvm.no.such.thing`, an operation of NVIDIA's GPUs, in code of the CPU",
+    ),
+    ("a(0) = sin_f(b(0));", &[], "PTX with `sin`, a function of NVIDIA's libdevice, which was not found"),
+    ("let s = reserve_shared[f32](20000); a(0) = s(i);", &[], "with more than 48 KiB of memory of the block"),
+    ("a(0) = 1f;", &["--cuda", "sm_60"], "known are sm_100, "),
+];
+
+fn emit(folder: &Folder, body: &str, options: &[&str], stage: &str) -> std::process::Output {
+    let program = folder.write("kernel.impala", HEAD.replace("BODY", body));
+    let mut args: Vec<&OsStr> = ["emit", "--stage", stage].map(OsStr::new).into();
+    args.extend(options.iter().map(OsStr::new));
+    args.push(program.as_os_str());
+    nyala(&args, 60)
+}
+
+/// Whether NVIDIA's math functions may be found.
+fn has_toolkit() -> bool {
+    let is_named = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].iter().any(|name| std::env::var_os(name).is_some());
+    is_named || ["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"].iter().any(|folder| Path::new(folder).exists())
+}
+
+#[test]
+fn kernels_and_errors() {
+    let folder = Folder::new("ptx");
+    for (body, options, has, lacks) in TEXTS {
+        let output = emit(&folder, body, options, "ptx");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{body}: {}", stderr(&output));
+        has.iter().for_each(|t| assert!(text.contains(t), "{body} {options:?}: no `{t}` in\n{text}"));
+        lacks.iter().for_each(|t| assert!(!text.contains(t), "{body} {options:?}: `{t}` in\n{text}"));
+    }
+    for (body, options, message) in ERRORS {
+        if has_toolkit() && message.contains("libdevice") {
+            println!("skipped: {message}: the CUDA toolkit is installed");
+            continue;
+        }
+        let stage = if options.contains(&"host") { "asm" } else { "ptx" };
+        let output = emit(&folder, body, options, stage);
+        assert!(!output.status.success() && stderr(&output).contains(message), "{body}: {}", stderr(&output));
+    }
+}
