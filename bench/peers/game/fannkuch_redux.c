@@ -1,4 +1,4 @@
-// Of all permutations of 1 to n: how often the first number says how many of the first are to be reversed, until it is 1.
+// Fannkuch of all permutations of 1 to n: reverse as many of the first numbers as the first one says, until it is 1.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-// How often variants of a pattern occur in DNA, and what is left of it when others are replaced: matchers written out for each pattern.
-// What all matches must begin with is compared at all places of a block, without a branch, in loops that compilers make vectors of; the
-// rest only where that was found.
+// Counts variants of a pattern in DNA, and the length of the DNA after others are replaced: matchers written out for each pattern.
+// The common beginning of all matches is compared at all places of a block, without a branch, in loops that compilers vectorize; the
+// rest only where it was found.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Of each sequence of standard input, its other strand: the complements of its letters, the last first.
+// Prints the other strand of each sequence of standard input: the complements of its letters, the last first.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// What the image programs share: memory in huge pages, the same contents as ours, rows by parts for threads.
+// Code that the image programs share: memory in huge pages, the same contents as ours, rows by parts for threads.
 #pragma once
 #include "../vectorize/timing.h"
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-// What the machine can do, for rooflines: fused multiplications and additions of f32 in 12 independent vectors (GFLOP/s), copying of 64 MiB
+// Limits of the machine, for rooflines: fused multiplications and additions of f32 in 12 independent vectors (GFLOP/s), copying of 64 MiB
 // past the caches (GB/s, read and written). Argument: threads.
 #include "image.h"
 #include <cstdio>

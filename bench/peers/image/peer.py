@@ -1,4 +1,4 @@
-# What the programs for Halide, OpenCV and Numba share: inputs, times and sums as in image.h. `PROGRAM.py halide|opencv|numba THREADS`.
+# Code that the programs for Halide, OpenCV and Numba share: inputs, times and sums as in image.h. `PROGRAM.py halide|opencv|numba THREADS`.
 import os, sys, time
 if len(sys.argv) < 3: sys.exit(3)
 variant, threads = sys.argv[1], int(sys.argv[2])

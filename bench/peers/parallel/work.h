@@ -1,4 +1,4 @@
-// What all three programs do in an iteration; compiled apart, so that nobody sees what it does.
+// The iteration of all three programs, compiled apart, so that no compiler sees its body.
 #ifndef WORK_H
 #define WORK_H
 #include <stdint.h>

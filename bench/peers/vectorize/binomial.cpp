@@ -44,7 +44,7 @@ template <int TS> __attribute__((noinline)) void hand(P Sa, P Xa, P Ta, P ra, P 
         for (int j = 0; j < STEPS; j++) V[j] = _mm512_max_ps(_mm512_setzero_ps(), _mm512_fnmadd_ps(S, vexp(_mm512_mul_ps(lu, _mm512_set1_ps(2 * j - STEPS))), X));
         int j = STEPS - 1;
         for (; j >= TS; j -= TS) {
-            // Of each of the levels in flight the value before.
+            // The previous value of each of the levels in flight.
             __m512 c[TS], q[TS];
             for (int t = 0; t < TS; t++) q[t] = V[t];
             for (int level = 0; level < TS; level++) {

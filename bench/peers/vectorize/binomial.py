@@ -10,7 +10,7 @@ __kernel void binomial(__global const float *sa, __global const float *xa, __glo
     float discount = exp(ra[i] * dt), p = (discount - d) / (u - d), a = (1.f - p) / discount, b = p / discount;
     for (j = 0; j < STEPS; j++) values[j] = fmax(0.f, x - s * exp(lu * (2 * j - STEPS)));
     for (j = STEPS - 1; j >= TS; j -= TS) {
-        // Of each of the levels in flight the value before.
+        // The previous value of each of the levels in flight.
         float q0 = values[0], q1 = values[1], q2 = values[2], q3 = values[3], c0 = q3, c1, c2, c3;
         q0 = a * q0 + b * q1; q1 = a * q1 + b * q2; q2 = a * q2 + b * q3; c1 = q2;
         q0 = a * q0 + b * q1; q1 = a * q1 + b * q2; c2 = q1;

@@ -37,7 +37,7 @@ pub unsafe extern "C" fn kernel(
         }
         let mut j = STEPS - 1;
         while j >= TS {
-            // Of each of the levels in flight the value before.
+            // The previous value of each of the levels in flight.
             let mut c = [all(0.0); TS];
             let mut q = [all(0.0); TS];
             q.copy_from_slice(&values[..TS]);

@@ -28,7 +28,7 @@ export fn kernel(sa: [*]const f32, xa: [*]const f32, ta: [*]const f32, ra: [*]co
         }
         var j: usize = STEPS - 1;
         while (j >= TS) : (j -= TS) {
-            // Of each of the levels in flight the value before.
+            // The previous value of each of the levels in flight.
             var c: [TS]F = undefined;
             var q: [TS]F = undefined;
             inline for (0..TS) |t| q[t] = values[t];

@@ -25,7 +25,7 @@ pub unsafe extern "C" fn kernel(x0: f32, y0: f32, dx: f32, dy: f32, most: i32, o
                 if !active.any() {
                     break;
                 }
-                // Of a mask, true is minus one.
+                // A lane of a mask is minus one if true.
                 count -= active.to_simd();
                 zi = (zr + zr) * zi + ci;
                 zr = cr + r2 - m2;

@@ -1,4 +1,4 @@
-# What the programs for Intel's OpenCL share: a kernel built for this processor, times and sums as in timing.h. `PROGRAM.py kernel THREADS`.
+# Code that the programs for Intel's OpenCL share: a kernel built for this processor, times and sums as in timing.h. `PROGRAM.py kernel THREADS`.
 import os, sys, time, warnings
 if len(sys.argv) < 3 or sys.argv[1] != 'kernel': sys.exit(3)
 # As many processors as threads; before the compiler looks what there is.

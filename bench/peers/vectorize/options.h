@@ -1,4 +1,4 @@
-// What black_scholes.cpp and binomial.cpp share: inputs; exponential and logarithm of 16 numbers.
+// Code that black_scholes.cpp and binomial.cpp share: inputs; exponential and logarithm of 16 numbers.
 #pragma once
 #include "timing.h"
 #if __AVX512F__

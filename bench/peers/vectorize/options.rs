@@ -1,4 +1,4 @@
-// What black_scholes.rs and binomial.rs share: exponential and logarithm of vectors, as in options.h.
+// Code that black_scholes.rs and binomial.rs share: exponential and logarithm of vectors, as in options.h.
 use core::simd::prelude::*;
 use std::simd::StdFloat;
 pub type F = Simd<f32, L>;
@@ -29,7 +29,7 @@ pub fn exp(x: F) -> F {
     let n: I = unsafe { n.to_int_unchecked() };
     p * F::from_bits(((n + I::splat(127)) << I::splat(23)).cast())
 }
-/// Of positive numbers that are not denormal.
+/// The logarithm of positive numbers that are not denormal.
 #[inline(always)]
 pub fn log(x: F) -> F {
     let bits: I = x.to_bits().cast();

@@ -1,4 +1,4 @@
-// What black_scholes.zig and binomial.zig share: exponential and logarithm of vectors, as in options.h.
+// Code that black_scholes.zig and binomial.zig share: exponential and logarithm of vectors, as in options.h.
 pub fn Of(comptime L: comptime_int) type {
     return struct {
         pub const F = @Vector(L, f32);
@@ -25,7 +25,7 @@ pub fn Of(comptime L: comptime_int) type {
             const scale: I = (@as(I, @intFromFloat(most)) + ints(127)) << @as(U, @splat(23));
             return p * @as(F, @bitCast(scale));
         }
-        // Of positive numbers that are not denormal.
+        // The logarithm of positive numbers that are not denormal.
         pub inline fn log(x: F) F {
             @setFloatMode(.optimized);
             const bits: I = @bitCast(x);

@@ -1,4 +1,4 @@
-//! What only kernels have: the work item's place in the grid, memory of the block, barriers and exchanges among lanes, and
+//! Operations of kernels: the work item's place in the grid, memory of the block, barriers and exchanges among lanes, and
 //! atomic operations by the language's own functions. Separate from the emitter; the words come from the dialect
 //! ([`Kernels`]).
 

@@ -6,7 +6,7 @@ use nyala_ir::{LaneOp, Op, Prim, Scope, WorkItem};
 /// A language of the C family.
 #[derive(Clone, Debug)]
 pub struct Dialect {
-    /// What messages call it.
+    /// The name in messages.
     pub name: &'static str,
     /// Lines before everything else.
     pub prologue: &'static str,
@@ -26,7 +26,7 @@ pub struct Dialect {
     pub internal: &'static str,
     /// The specifiers of a small function that is to be inlined.
     pub inline: &'static str,
-    /// What kernels have; `None` if there are none.
+    /// The syntax of kernels; `None` if there are none.
     pub kernels: Option<Kernels>,
     /// Expressions for the numbers of a work item, on each axis.
     pub work_items: &'static [(WorkItem, [&'static str; 3])],
@@ -52,17 +52,17 @@ pub struct Dialect {
     pub unreachable: &'static str,
     /// The definition of the function NAME that stops the program because an integer was divided by zero.
     pub division_fault: &'static str,
-    /// What follows a declared name that may be unused.
+    /// The attribute after a declared name that may be unused.
     pub unused: &'static str,
     /// Lines of a file with a function that calls itself on every path to its end.
     pub recursion: &'static str,
     /// Words that are no names: keywords, and functions that the compiler knows.
     pub reserved: &'static str,
-    /// What the language has.
+    /// Features of the language.
     pub has: Features,
 }
 
-/// What a language of the C family may have or lack.
+/// Features that a language of the C family may have or lack.
 #[derive(Clone, Copy, Debug)]
 pub struct Features {
     /// Pointers to functions.
@@ -85,14 +85,14 @@ pub struct Features {
     pub symbols: bool,
 }
 
-/// What kernels have that other programs do not.
+/// The syntax that only kernels need.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernels {
-    /// What begins the definition of a kernel.
+    /// The qualifiers before the definition of a kernel.
     pub kernel: &'static str,
-    /// What says the extents of a block, where they are known.
+    /// The attribute for the extents of a block, where they are known.
     pub bounds: fn([u32; 3]) -> String,
-    /// What begins the declaration of memory of the block.
+    /// The qualifiers before the declaration of memory of the block.
     pub shared: &'static str,
     /// The statement before and after which memory is written and read as the program says.
     pub fence: &'static str,

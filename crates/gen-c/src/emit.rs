@@ -190,7 +190,7 @@ fn is_known_math(dialect: &Dialect, f: &Function, symbol: &str, types: &nyala_ir
     })
 }
 
-/// What gives a function another symbol than its name.
+/// The attribute that gives a function another symbol than its name.
 fn symbol_attribute(dialect: &Dialect, symbol: &str, span: Span) -> Result<String> {
     if !dialect.has.symbols {
         let message = format!("the symbol `{symbol}` cannot be a name in {}", dialect.name);

@@ -257,7 +257,7 @@ impl Flow {
                 Work::Block(b, depth) => {
                     written[b] = true;
                     let mut inner = depth;
-                    // What comes last is pushed first.
+                    // The block that comes last is pushed first.
                     work.extend(self.after_loop[b].iter().rev().map(|&m| Work::Block(m, depth)));
                     if self.is_header[b] {
                         self.tokens.push(Token::Loop(b));
@@ -307,7 +307,7 @@ fn returns(function: &Function) -> Vec<bool> {
 /// An exit of at most this many instructions and blocks stands in its loop, if other exits lead past it.
 const SMALL: usize = 6;
 
-/// What a jump becomes.
+/// The statement that a jump becomes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     /// Nothing: the target comes next.
@@ -322,7 +322,7 @@ pub(crate) enum Way {
     Next,
 }
 
-/// For each token that is a jump, what it becomes. `has_step`: loops that do something between rounds.
+/// For each token that is a jump, the statement that it becomes. `has_step`: loops that do something between rounds.
 pub(crate) fn ways(flow: &Flow) -> Vec<Way> {
     let tokens = &flow.tokens;
     let n = tokens.len();

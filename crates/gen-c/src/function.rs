@@ -2,8 +2,8 @@
 //! that are nested in expressions.
 //!
 //! A value is nested where it is used if that is one place, if nothing in between writes memory it reads, and if the
-//! expression does not become too deep. The expression is kept until then. What reads memory or contains a call is
-//! *pending*: the next instruction that writes, or is called, makes it a variable first.
+//! expression does not become too deep. The expression is kept until then. An expression that reads memory or contains
+//! a call is *pending*: before the next instruction that writes or is a call, it becomes a variable.
 
 mod edges;
 mod facts;
@@ -413,7 +413,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
         Ok(())
     }
 
-    /// What this back end does not do yet.
+    /// The error for a feature that this back end does not support yet.
     pub fn limitation(&self, what: String) -> Box<nyala_base::Diagnostic> {
         crate::limitation(self.span, format!("{what} cannot be written in {} yet", self.e.dialect.name))
     }

@@ -1,8 +1,8 @@
 //! Flat SSA to C text, with structured control flow; dialects of C are a table.
 //!
 //! One emitter writes all dialects. A [`Dialect`] is data: names of types, functions and keywords, spellings of literals,
-//! and what the language lacks. What it lacks, or this back end does not do yet, is a `limitation` with its place in the
-//! source, never a guess.
+//! and missing features. A feature that the language or this back end lacks is a `limitation` with its place in the source,
+//! never a guess.
 //!
 //! # From blocks to statements
 //!
@@ -25,7 +25,7 @@
 //!   converts once: `(int)((unsigned)a * b + c)`. Shift amounts are masked. The step of a `for` loop is signed where its
 //!   test shows that it does not overflow.
 //! - Integer divisions that may fault stop the program by `SIGFPE`, as x86-64's instruction does. Conversions from floats
-//!   saturate. Of `@fast` nothing is used. Contraction must be off: `-ffp-contract=off`.
+//!   saturate. `@fast` has no effect. Contraction must be off: `-ffp-contract=off`.
 //! - A value is read as another type by `memcpy`. Where a program accesses memory through pointers of several types, the
 //!   types behind its pointers are marked `may_alias`, all of them (`aliasing`). Vectors in memory are copied, since they
 //!   may lie at any element of an array.

@@ -38,12 +38,12 @@ pub(crate) struct Loop {
     pub before: Option<Expr>,
     /// Tested after each round.
     pub after: Option<Expr>,
-    /// What happens between two rounds.
+    /// The step between two rounds.
     pub step: Option<Step>,
     pub body: Vec<Node>,
 }
 
-/// What a `for` does between rounds.
+/// The step of a `for` loop between rounds.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     /// The variable that it changes.

@@ -61,8 +61,8 @@ extern "C" fn find(index: usize) -> *mut c_void {
     });
     match found {
         Ok(function) => {
-            // SAFETY: there is a place for each name, which is only read and written as a whole. Who reads it sees the library
-            // as it was loaded.
+            // SAFETY: there is a place for each name, which is only read and written as a whole. A thread that reads it sees
+            // the library as it was loaded.
             unsafe { (*(&raw const nyala_llvm_functions).add(index)).store(function, Ordering::Release) };
             function
         }

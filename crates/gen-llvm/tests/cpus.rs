@@ -8,7 +8,7 @@ use std::process::Command;
 /// Set in the process that asks.
 const ASKED: &str = "NYALA_TEST_CPUS_OF";
 
-/// Of 32 bits, or names for tuning only: with them LLVM makes no code for these architectures.
+/// CPUs of 32 bits, or names for tuning only: LLVM makes no code for the architectures with them.
 const OTHERS: &str = "\
     athlon athlon-4 athlon-mp athlon-tbird athlon-xp c3 c3-2 geode i386 i486 i586 i686 k6 k6-2 k6-3 lakemont pentium \
     pentium-m pentium-mmx pentium2 pentium3 pentium3m pentium4 pentium4m pentium_4 pentium_4_sse3 pentium_ii pentium_iii \

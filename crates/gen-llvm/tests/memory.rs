@@ -59,7 +59,7 @@ impl Maker {
         self.w.lit_prim(prim, idx)
     }
 
-    /// The same place by another address.
+    /// Another address of the place.
     fn renamed(&mut self, ptr: Val) -> Val {
         let Some(mut pointee) = self.w.types.pointee(self.w.ty(ptr)) else { return ptr };
         if self.rng.below(3) != 0 {

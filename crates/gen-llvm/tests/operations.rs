@@ -499,7 +499,7 @@ impl Rng {
 struct Maker<'w> {
     w: &'w mut World,
     rng: Rng,
-    /// Of type `u64`.
+    /// Arguments of type `u64`.
     args: Vec<Val>,
 }
 

@@ -68,7 +68,7 @@ fn suffix(ty: &str) -> &str {
     if ty == "f64" { ".0f64" } else { ty }
 }
 
-/// What the text computes, in Rust.
+/// The result of the text, computed in Rust.
 fn expected(mut n: i64) -> i64 {
     let mut i = 0;
     let mut values: Vec<(i64, f64)> = vec![(n, 0.0)];

@@ -1,4 +1,4 @@
-//! What LLVM is told of memory: how long local variables matter, and that allocated memory is nobody else's.
+//! Facts about memory in LLVM's IR: the lifetimes of local variables, and that no other pointer has allocated memory.
 
 use nyala_flat::{read, verify};
 use nyala_gen_llvm::{Jit, Options, emit, emit_text};

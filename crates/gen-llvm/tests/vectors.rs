@@ -449,7 +449,7 @@ fn vectors_survive_on_registers_and_stack() {
         let mut text = String::from("flat\n");
         let mut sizes = Vec::new();
         for f in 0..8 {
-            // What each argument is, and where it lies in memory.
+            // The type of each argument, and its offset in memory.
             let (mut tys, mut ats, mut size) = (Vec::new(), Vec::new(), 0);
             for _ in 0..1 + random(10) {
                 let (prim, lanes) = (PRIMS[random(PRIMS.len())], [1, 2, 3, 4, 5, 8, 16, 17, 32, 64][random(10)]);

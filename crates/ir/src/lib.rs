@@ -16,7 +16,7 @@
 //! w.cont_mut(k).linkage = Linkage::Exported("double".into()).into();
 //! ```
 //!
-//! # What holds (the verifier checks)
+//! # Invariants (checked by the verifier)
 //!
 //! - A function is `cn(mem, parameters…, cn(mem, results…))`, its return continuation last. A continuation without a
 //!   return continuation is a block. `mem` is the first parameter of every continuation and the first argument of every

@@ -1,7 +1,7 @@
 //! The op table: everything the compiler knows about an operation that is not code. Printer and reader keywords,
 //! arity, result rule and effect class come from here.
 
-/// What an operation may do besides computing its result (`docs/design/targets.md`, Effects of operations).
+/// The effect of an operation besides computing its result (`docs/design/targets.md`, Effects of operations).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// May be computed anywhere.
@@ -114,12 +114,12 @@ ops! {
     AtomicLoad "atomic_load" 4 Own, Write, "`atomic_load(mem, ptr, order, scope)`: `(mem, T)`.";
     AtomicStore "atomic_store" 5 Mem, Write, "`atomic_store(mem, ptr, v, order, scope)`: the next mem.";
     Cmpxchg "cmpxchg" 7 Own, Write, "`cmpxchg(mem, ptr, expected, new, success, failure, scope)`: `(mem, (T, bool))`, the old value, and whether it was the expected one and is replaced; two orders.";
-    CmpxchgWeak "cmpxchg_weak" 7 Own, Write, "The same, but it may fail where it need not.";
+    CmpxchgWeak "cmpxchg_weak" 7 Own, Write, "`cmpxchg` that may fail spuriously.";
     Fence "fence" 3 Mem, Write, "`fence(mem, order, scope)`: the next mem.";
     Prefetch "prefetch" 4 Mem, Write, "`prefetch(mem, ptr, write, locality)`: the next mem; asks for memory near `ptr`, which is going to be read or, if `write` (i32) is 1, written, and used again the more the higher `locality` (i32, 0 to 3). Never faults.";
-    Aligned "aligned" 2 Same(0), Total, "`aligned(ptr, n)`: the address, of which the program promises that n, a power of two, divides it. Of use if n is a literal.";
+    Aligned "aligned" 2 Same(0), Total, "`aligned(ptr, n)`: the address, of which the program promises that n, a power of two, divides it. It has an effect only if n is a literal.";
     Scope "scope" 1 Own, Write, "`scope(mem)`: `(mem, i32)`, a call of a function with restricted parameters.";
-    Restrict "restrict" 3 Same(0), Total, "`restrict(ptr, scope, kind)`: the address, as a parameter of that call. What is modified through one of kind 1 is not accessed through others of the call, nor those derived from them. The kind is a literal, 0 or 1.";
+    Restrict "restrict" 3 Same(0), Total, "`restrict(ptr, scope, kind)`: the address, as a parameter of that call. Memory that is modified through one of kind 1 is not accessed through others of the call, nor through addresses derived from them. The kind is a literal, 0 or 1.";
     WorkItem "work_item" 3 Stated, Partial, "`work_item[i32](mem, what, axis)`: a number of the work item: `what` is a place in [`crate::WorkItem::ALL`], a literal; axes are 0 to 2, literals in compiled code. See [`crate::lanes`].";
     Pipeline "pipeline" 2 Mem, Write, "`pipeline(mem, interval)`: the next mem; asks for hardware that begins a round of the loop around it every `interval` (i32) cycles. Nothing on a CPU.";
     Known "known" 1 Bool, Total, "`?e`: whether partial evaluation knows `e`; false when nobody evaluates it partially.";

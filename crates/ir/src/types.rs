@@ -131,7 +131,7 @@ impl Prim {
     }
 }
 
-/// What a [`Ty`] is.
+/// The structure of a [`Ty`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TyKind {
     /// A number or truth value.
@@ -142,7 +142,7 @@ pub enum TyKind {
     Mem,
     /// Address of a `pointee` in `space` (0: generic; the numbers are in `docs/design/anydsl.md`, Address spaces).
     Ptr {
-        /// What it points to.
+        /// The type that it points to.
         pointee: Ty,
         /// The address space, 0 for memory of all kinds.
         space: u8,
@@ -214,7 +214,7 @@ impl Types {
         self.spaces = spaces;
     }
 
-    /// What a type is.
+    /// The structure of a type.
     pub fn kind(&self, ty: Ty) -> &TyKind {
         &self.kinds[ty.idx()]
     }

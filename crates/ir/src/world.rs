@@ -35,7 +35,7 @@ nyala_base::define_id!(
 /// Operations found from the same newest operand; those beyond are in a table.
 const MAX_USERS: usize = 8;
 
-/// What a [`Val`] is.
+/// The definition of a [`Val`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Node {
     /// A literal of a primitive type, [normalized](Prim::normalize). Null pointers are literals too.
@@ -212,7 +212,7 @@ impl World {
         }
     }
 
-    /// What a value is.
+    /// The definition of a value.
     #[inline]
     pub fn node(&self, val: Val) -> Node {
         self.entries[val.idx()].node()

@@ -146,7 +146,7 @@ fn reference(op: Op, prim: Prim, a: u64, b: u64) -> (Option<u64>, bool) {
             let exact = match op {
                 Op::Add => x + y,
                 Op::Sub => x - y,
-                // Of 64-bit numbers a product has 128 bits, one too many if they have no sign.
+                // A product of unsigned 64-bit numbers has 128 bits, one more than `i128` has beside its sign.
                 Op::Mul => x.wrapping_mul(y),
                 Op::Div | Op::Rem if y == 0 || (x == least && y == -1) => return (None, false),
                 Op::Div => x / y,
@@ -177,7 +177,7 @@ fn reference_cast(from: Prim, to: Prim, bits: u64) -> u64 {
         Number::Bool(b) if to.is_float() => float_bits(to, b.into()),
         Number::Bool(b) => b.into(),
         Number::Int(i) if to == Prim::Bool => (i != 0).into(),
-        // Of 64 bits to single precision in one step.
+        // 64-bit integers are rounded to single precision in one step.
         Number::Int(i) if to == Prim::F32 => (i as f32).to_bits().into(),
         Number::Int(i) if to.is_float() => float_bits(to, i as f64),
         Number::Int(i) => wrapped(to, i),

@@ -53,19 +53,19 @@ pub struct Options {
     pub opt_level: u8,
     /// Whether annotations are heeded (`--no-pe`).
     pub partial_evaluation: bool,
-    /// How much work partial evaluation may do: 1 is as much as there is by default.
+    /// The budget of partial evaluation, as a multiple of the default.
     pub pe_budget: f64,
     /// The prelude is in scope.
     pub prelude: bool,
-    /// The triple of the machine that code is made for; `None` is this one's.
+    /// The triple of the machine to make code for; `None` is this machine.
     pub target: Option<String>,
     /// LLVM's name of the CPU; `None` is this machine's, or a foreign target's least.
     pub cpu: Option<String>,
     /// Further CPUs that each function is made for in what is built; the best is chosen when it is loaded.
     pub more_cpus: Vec<String>,
-    /// Bits of the vectors that LLVM makes of plain loops (`--prefer-vector-width`).
+    /// Width in bits of the vectors that LLVM uses for plain loops (`--prefer-vector-width`).
     pub vector_width: Option<u32>,
-    /// Keep what debuggers want in what is built (`-g`).
+    /// Emit debug information: functions and lines (`-g`).
     pub debug: bool,
     /// Names of statics and the initializers they get instead of their own (`-D`).
     pub defines: Vec<(String, String)>,
@@ -391,7 +391,8 @@ impl Session {
         Ok(())
     }
 
-    /// The same, with what was decided on the way; if it does not end, what was until it was given up.
+    /// The residual program, with the record of all decisions. The error has the record up to the end of an evaluation that was
+    /// given up.
     pub fn residual_with_record(&mut self, world: &World) -> Result<(World, Box<Record>), Option<Box<Record>>> {
         let (residual, stats) = self.specialized(world, true)?;
         Ok((residual, stats.record.unwrap_or_default()))
@@ -423,12 +424,12 @@ impl Session {
         Ok((residual, stats))
     }
 
-    /// The flat module of a residual program, after the passes of its pipeline.
+    /// The flat module of a residual program, after the passes of the LLVM back end.
     pub fn flat(&mut self, residual: &World) -> Result<nyala_flat::Module, Reported> {
         self.flat_for(residual, &pipelines::LLVM)
     }
 
-    /// The same, for a back end.
+    /// The flat module of a residual program, after the passes of this back end.
     pub fn flat_for(
         &mut self,
         residual: &World,
@@ -451,7 +452,7 @@ impl Session {
         self.checked(Some(outcome.notes))
     }
 
-    /// The same, and of each function which one of the residual program it was made of.
+    /// [`Session::flat_for`], and for each function, the function of the residual program that it was made of.
     fn flat_with_sources(
         &mut self,
         residual: &World,

@@ -12,7 +12,7 @@
 //! Writes to *private* objects are *pending*: they are not written to the residual program at once. An object is
 //! private if it was made along this path and its address was not given away, so nobody but the path itself can tell.
 //! Pending writes are made when an operation of the residual program reads the object, or when a residual block ends
-//! ([`Memory::flush`]). Of several writes to one place, only the last remains.
+//! ([`Memory::flush`]). Only the last of several writes to one place remains.
 
 mod leaves;
 mod pending;

@@ -269,7 +269,7 @@ pub struct Diverged {
     /// has the arguments of its calls, oldest first.
     pub cont: Option<Cont>,
     pub call: Span,
-    /// The known calls around it, the innermost first. Of several calls in one file, only the first is listed.
+    /// The known calls around it, the innermost first. Only the first of several calls in one file is listed.
     pub around: Vec<Span>,
     pub chain: Vec<Vec<String>>,
     /// The evaluation was ended although no budget is spent, as another round will need less.

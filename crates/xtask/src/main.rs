@@ -37,58 +37,61 @@ enum Task {
     Demo,
     /// Run the whole test suite
     Test {
-        /// Only the quick part
+        /// Run only the quick part
         #[arg(long)]
         quick: bool,
-        /// Only the conformance list of devices: interpreter, host, and each device that is there
+        /// Run only the conformance tests of devices: on the interpreter, the host, and each device present
         #[arg(long, conflicts_with_all = ["quick", "filter"])]
         devices: bool,
-        /// Only text tests whose path contains this
+        /// Run only text tests whose path contains this
         filter: Option<String>,
     },
-    /// Accept changed expected outputs of text tests; make the pages of docs/ that come from the sources
-    Bless { filter: Option<String> },
-    /// Run random programs under all engines; or read bad input (`--front`)
+    /// Write the expected outputs of text tests, and the pages of docs/ that are generated from the sources
+    Bless {
+        /// Only tests and pages whose path contains this
+        filter: Option<String>,
+    },
+    /// Run random programs under all engines, or compile bad input (`--front`)
     Fuzz {
-        /// Only random bodies of `vectorize`
+        /// Run only random bodies of `vectorize`
         #[arg(long)]
         lanes: bool,
-        /// Partial evaluation only: nothing runs as native code, no `vectorize`; twice as fast
+        /// Test partial evaluation only, without native code and `vectorize`: twice as fast
         #[arg(long, conflicts_with = "lanes")]
         interpreted: bool,
-        /// Random bytes and changed programs, for the lexer, the parser and the checker
+        /// Test the lexer, the parser and the checker with random bytes and mutated programs
         #[arg(long)]
         front: bool,
-        /// In the process that reads them
+        /// Read the inputs in this process
         #[arg(long, hide = true)]
         child: bool,
-        /// Where that process notes the seeds
+        /// File in which that process notes the seeds
         #[arg(long, hide = true)]
         note: Option<PathBuf>,
-        /// First seed; else a fresh one
+        /// First seed, instead of a fresh one
         #[arg(long)]
         seed: Option<u64>,
-        /// Check this program, with an `entry` of up to four `u32`s, instead of random ones
+        /// Check this program, with an `entry` of up to four `u32`s, instead of random programs
         #[arg(long)]
         file: Option<PathBuf>,
         #[arg(long, default_value_t = 60)]
         seconds: u64,
         #[arg(long, default_value_t = u64::MAX)]
         programs: u64,
-        /// Folder for programs that spend the budget of partial evaluation
+        /// Folder in which programs are kept that spend the budget of partial evaluation
         #[arg(long)]
         keep: Option<PathBuf>,
     },
-    /// Compile all programs with another revision, too, and compare residual programs, flat code and machine code
+    /// Compare residual programs, flat code and machine code of all programs with those of another revision
     Replay {
         /// The revision, as git names it
         revision: String,
-        /// Only programs whose path contains this
+        /// Compile only programs whose path contains this
         filter: Option<String>,
     },
     /// Check the map in ARCHITECTURE.md, dependencies, headers, file lengths
     Tidy,
-    /// Measure compile times and the blur; writes bench/results/
+    /// Measure compile times and the blur, and write the results to bench/results/
     Bench { filter: Option<String> },
 }
 

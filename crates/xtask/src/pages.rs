@@ -12,7 +12,7 @@ fn pages() -> Vec<(PathBuf, String)> {
     let made = |from: &str| format!("<!-- Made by `./x bless docs` from {from}; edit that instead. -->\n\n");
     let mut index = made("the explanations of all diagnostics");
     index += "# Diagnostics\n\n";
-    index += "What `nyala explain-error` prints, a page for each code. How they are shown, and as data for programs:\n\
+    index += "The output of `nyala explain-error`, a page for each code. The format of diagnostics, also as data for programs:\n\
               [diagnostics](../diagnostics.md).\n\n| code | |\n|---|---|\n";
     let mut pages = Vec::new();
     for code in nyala::diagnostics::all() {

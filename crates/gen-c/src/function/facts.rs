@@ -177,7 +177,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
         found
     }
 
-    /// What a `for` loop does between rounds.
+    /// The step of a `for` loop between rounds.
     pub(super) fn step(&mut self, header: usize) -> Result<Option<Step>> {
         let Some(&(at, growth)) = self.steps.get(&header) else { return Ok(None) };
         let param = self.function.blocks[header].params[at];

@@ -271,7 +271,7 @@ pub(crate) fn deposit(e: &mut Emitter, op: Op, prim: Prim, x: &Expr, mask: &Expr
     Ok(apply(&name, &[&x, &mask]))
 }
 
-/// What changes the variable of a `for` between rounds. A test that holds in the round tells that a step by one in its
+/// The text that changes the variable of a `for` between rounds. A test that holds in the round tells that a step by one in its
 /// direction does not overflow.
 pub(crate) fn step(e: &mut Emitter, var: &Expr, prim: Prim, growth: Growth) -> Result<String> {
     let Growth { op, by, test } = growth;

@@ -47,7 +47,7 @@ impl Machine<'_> {
         };
         self.may_be_copied |= is_copy && args.iter().any(|a| self.l.memory.owns(a.1 as usize));
         for &i in foreign.devices {
-            // What is no platform is an error of the runtime's.
+            // The runtime reports numbers that are no platform.
             if let Some(arg) = args.get_mut(i)
                 && arg.1 as i32 & 15 < N_PLATFORMS
             {

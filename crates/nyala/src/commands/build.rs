@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 pub struct Build {
     #[command(flatten)]
     input: Input,
-    /// The file to make
+    /// Output file
     #[arg(short, value_name = "OUT")]
     out: PathBuf,
-    /// What to make; as a rule the ending of OUT says it: .o, .a, .so, .h, others are executables
+    /// Kind of output; the default follows from the ending of OUT: .o, .a, .so, .h, or else an executable
     #[arg(long, value_enum)]
     kind: Option<KindName>,
     /// Machine to make code for, such as aarch64-unknown-linux-gnu
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
-    /// Keep what debuggers want: functions and lines
+    /// Emit debug information: functions and lines
     #[arg(short = 'g')]
     debug: bool,
-    /// Use and keep native code of earlier builds, as `run` does
+    /// Use and store cached native code, as `run` does
     #[arg(long, hide = true)]
     cached: bool,
 }

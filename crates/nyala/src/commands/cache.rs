@@ -3,10 +3,10 @@
 use super::FAILED;
 use nyala::cache::Cache;
 
-/// Show or clear the native code that is kept of earlier runs
+/// Show or clear the cache of native code from earlier runs
 #[derive(clap::Args)]
 pub struct CacheCommand {
-    /// Remove it
+    /// Remove all entries
     #[arg(long)]
     clear: bool,
 }

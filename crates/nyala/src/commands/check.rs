@@ -2,7 +2,7 @@
 
 use super::{Input, with_session};
 
-/// Check a program: silence, or diagnostics
+/// Check a program and print its diagnostics, if there are any
 #[derive(clap::Args)]
 pub struct Check {
     #[command(flatten)]

@@ -6,7 +6,7 @@ use nyala::{Options, Reported, Session};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Say which targets and devices work here, and how to get the others
+/// Report which targets and devices work on this machine, and how to get the others
 #[derive(clap::Args)]
 pub struct Doctor {}
 

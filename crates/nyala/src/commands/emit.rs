@@ -6,18 +6,18 @@ use nyala::pipelines;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Show a program at a stage of its compilation
+/// Print a program at a stage of its compilation
 #[derive(clap::Args)]
 pub struct Emit {
     #[command(flatten)]
     input: Input,
-    /// ast, graph, residual, flat, llvm, asm or c
+    /// Stage to print: ast, graph, residual, flat, llvm, asm or c
     #[arg(long, default_value = "residual", value_parser = parse_stage)]
     stage: String,
     /// Only this function (graph, residual, flat)
     #[arg(long = "fn", value_name = "NAME")]
     function: Option<String>,
-    /// Write to a file
+    /// Write to this file instead of standard output
     #[arg(short)]
     out: Option<PathBuf>,
 }

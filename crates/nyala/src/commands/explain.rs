@@ -13,16 +13,16 @@ use std::path::PathBuf;
 pub struct Explain {
     #[command(flatten)]
     input: Input,
-    /// Only calls of this function, and what is in it
+    /// Report only calls of this function, and the decisions within it
     #[arg(long = "fn", value_name = "NAME", conflicts_with = "html")]
     function: Option<String>,
-    /// Entries of each list
+    /// Maximum number of entries of each list
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// What the vectorizer made of values, branches, loops, accesses and calls, and why
+    /// Report how the vectorizer compiled values, branches, loops, accesses and calls, and why
     #[arg(long, conflicts_with_all = ["html"])]
     vector: bool,
-    /// Write a page with source and residual program side by side
+    /// Write an HTML page with source and residual program side by side
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
 }

@@ -4,10 +4,10 @@ use super::USAGE;
 use nyala::diagnostics;
 use std::io::Write;
 
-/// Explain the code of an error; without one, list all
+/// Explain diagnostics by their codes; list all codes if none is given
 #[derive(clap::Args)]
 pub struct ExplainError {
-    /// Codes, as messages show them: filter-not-bool
+    /// Codes as messages show them, such as filter-not-bool
     #[arg(value_name = "CODE")]
     codes: Vec<String>,
 }

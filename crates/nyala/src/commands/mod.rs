@@ -20,34 +20,34 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub struct Input {
-    /// Source files; several form one program
+    /// Source files, which together form one program
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Optimization level
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
     opt_level: u8,
-    /// Ignore partial-evaluation annotations
+    /// Ignore annotations of partial evaluation
     #[arg(long)]
     no_pe: bool,
-    /// Multiply the budget of partial evaluation
+    /// Multiply the budget of partial evaluation by N
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     pe_budget: f64,
-    /// Let signed arithmetic wrap around, instead of asking that it does not overflow
+    /// Let signed arithmetic wrap around; without this option, it must not overflow
     #[arg(long)]
     wrap: bool,
     /// Compile without the prelude
     #[arg(long)]
     no_prelude: bool,
-    /// CPU to make code for, as LLVM names it; `help` lists them, `native` is this machine's, the default. `build` takes
-    /// several of `x86-64`, `x86-64-v2`, `x86-64-v3` (AVX2) and `x86-64-v4` (AVX-512), of which the best is chosen when
-    /// the program or library is loaded
+    /// CPU to make code for, by its LLVM name; `help` lists the names, `native` is this machine's CPU, the default.
+    /// `build` accepts several of `x86-64`, `x86-64-v2`, `x86-64-v3` (AVX2) and `x86-64-v4` (AVX-512): the program or
+    /// library selects the best when it is loaded
     #[arg(long, value_name = "NAME[,NAME]…", value_delimiter = ',', value_parser = parse_cpu)]
     cpu: Vec<String>,
-    /// Bits of the vectors that LLVM makes of plain loops on x86-64: 128, 256 or 512; where AVX-512 is, it takes 256 as a
-    /// rule. Vectors of `vectorize` and `simd` use all that registers have
+    /// Width in bits of the vectors that LLVM uses for plain loops on x86-64: 128, 256 or 512. With AVX-512, its own
+    /// choice is usually 256. Vectors of `vectorize` and `simd` always use the full width of registers
     #[arg(long, value_name = "BITS", value_parser = parse_width)]
     prefer_vector_width: Option<u32>,
-    /// Run kernels on this device, whatever platform they are launched on: `host` is the CPU
+    /// Run kernels on this device, regardless of the platform that the program names; `host` is the CPU
     #[arg(long, value_name = "NAME", value_parser = ["host"])]
     device: Option<String>,
     /// Code of the kernels for CUDA: PTX for an architecture such as `sm_90`, which runs on all newer GPUs, too, or
@@ -57,22 +57,22 @@ pub struct Input {
     /// Replace the initializer of a top-level static
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_define)]
     defines: Vec<(String, String)>,
-    /// Leave statics as written, whatever values `nyala tune` has stored beside the program
+    /// Ignore values of statics that `nyala tune` has stored beside the program
     #[arg(long)]
     no_tune: bool,
-    /// Folder to search libraries in
+    /// Folder in which to search for libraries
     #[arg(short = 'L', value_name = "DIR")]
     library_folders: Vec<PathBuf>,
     /// Do not report warnings of this code
     #[arg(long, value_name = "CODE", value_parser = parse_warning)]
     allow: Vec<String>,
-    /// Make warnings of this code errors; `warnings` is all of them
+    /// Turn warnings of this code into errors; `warnings` stands for all of them
     #[arg(long, value_name = "CODE", value_parser = parse_denied)]
     deny: Vec<String>,
-    /// Say what each pass took
+    /// Print the time that each pass took
     #[arg(long)]
     time_passes: bool,
-    /// Show diagnostics as JSON, an object a line, on standard error (docs/diagnostics.md)
+    /// Print diagnostics as JSON on standard error, one object per line (docs/diagnostics.md)
     #[arg(long, conflicts_with = "time_passes")]
     pub json: bool,
 }

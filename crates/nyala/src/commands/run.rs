@@ -17,12 +17,13 @@ pub struct Run {
     /// Exported function to run
     #[arg(long, default_value = "main")]
     entry: String,
+    /// Engine that executes the program
     #[arg(long, value_enum, default_value = "jit")]
     engine: Engine,
-    /// Neither use nor keep native code of earlier runs
+    /// Do not read or write the cache of native code
     #[arg(long)]
     no_cache: bool,
-    /// Arguments of the program
+    /// Arguments for the program
     #[arg(last = true)]
     args: Vec<String>,
 }
@@ -31,9 +32,9 @@ pub struct Run {
 enum Engine {
     /// Native code
     Jit,
-    /// The checking interpreter, on the program before partial evaluation
+    /// Interpreter with checks, which executes the program before partial evaluation
     Interp,
-    /// C text, compiled by the system's C compiler
+    /// C text, which the system's C compiler compiles
     C,
 }
 

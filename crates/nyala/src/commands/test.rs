@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 pub struct Test {
     #[command(flatten)]
     input: Input,
-    /// Only tests with this text in their name or file
+    /// Run only tests with this text in their name or file
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Only this engine: interp, "no-pe -O0", "no-pe -O3", -O0, -O3, c. The last one, C text compiled by the system's C
-    /// compiler, runs only if it is named
+    /// Use only this engine: interp, "no-pe -O0", "no-pe -O3", -O0, -O3, c. The engine c compiles C text with the
+    /// system's C compiler; it is used only if it is named here
     #[arg(long, value_name = "NAME", value_parser = parse_engine, allow_hyphen_values = true)]
     engine: Option<Engine>,
-    /// Seconds that a test may take under one engine
+    /// Time limit in seconds for one test under one engine
     #[arg(long, value_name = "S", default_value_t = 60)]
     timeout: u64,
     /// Run the tests of one file from this number on, in this process

@@ -19,25 +19,25 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Find the fastest values of statics, by measuring, and store them beside the program
+/// Measure which values of statics are the fastest, and store them beside the program
 ///
-/// Values to try stand in the program, `//! tune NAME: 8, 16, 32..256*2`, or are given by `-D NAME=8,16,32..256*2`; with one
-/// value `-D` fixes the static. The program runs with its output compared to that of the program as written. Its time is that of its
-/// process, or what it reports by `std::tune` (docs/tuning.md).
+/// The values to try are written in the program, `//! tune NAME: 8, 16, 32..256*2`, or given by `-D NAME=8,16,32..256*2`.
+/// With a single value, `-D` fixes the static. The output of each variant is compared to that of the program as written.
+/// The time of a variant is that of its process, or the time that it reports by `std::tune` (docs/tuning.md).
 #[derive(clap::Args)]
 pub struct Tune {
     #[command(flatten)]
     input: Input,
-    /// Seconds that the search may take
+    /// Time limit of the search in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = parse_seconds)]
     time: f64,
-    /// Draw the fastest variants as bars
+    /// Write a bar chart of the fastest variants
     #[arg(long, value_name = "OUT.svg", value_parser = parse_plot)]
     plot: Option<PathBuf>,
-    /// What chance starts from in grids too large for the time
+    /// Seed of the random choice of variants, if there are too many to try all in the time
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Arguments of the program
+    /// Arguments for the program
     #[arg(last = true)]
     args: Vec<OsString>,
 }

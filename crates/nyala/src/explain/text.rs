@@ -39,7 +39,7 @@ fn render_all(out: &mut String, report: &Report, top: usize) {
         (None, None) => {}
     }
     if t.rough {
-        out.push_str("(too much to tell all of it apart: sums are right, who they are of is not always)\n");
+        out.push_str("(too much to tell all of it apart: sums are right, their parts are approximate)\n");
     }
     let shown = ["unfolded", "run", "computed", "specialized", "residual", "halted", "knot", "generalized"];
     let calls: Vec<String> =

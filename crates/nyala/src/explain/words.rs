@@ -1,4 +1,4 @@
-//! Puts the record into words: the program's names, places, and sentences for reasons.
+//! Renders the record as text: the program's names, places, and sentences for reasons.
 
 use super::{Named, Place, Reason, all_conts, place};
 use crate::closures::{is_block, shown_name};
@@ -7,13 +7,13 @@ use nyala_ir::{Cont, Linkage, Op, World};
 use nyala_specialize::facts::is_function;
 use nyala_specialize::record::{Key, Outcome, Piece, Unknown, Why};
 
-/// Limit on the characters of a filter that are shown.
+/// Maximum number of characters of a filter that are shown.
 const MAX_FILTER: usize = 40;
 
 pub(super) struct Words<'a> {
     w: &'a World,
     sources: &'a Sources,
-    /// By the continuation that a call returns to, the continuation whose body is the call.
+    /// Maps the continuation that a call returns to, to the continuation whose body is the call.
     returns_from: SideTable<Cont, Option<Cont>>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Words<'a> {
         pieces.iter().map(piece).collect()
     }
 
-    /// The description of a function as a value: anonymous functions have their place.
+    /// The text for a function that is a value. Anonymous functions are described by their place.
     fn function_value(&self, k: Cont) -> String {
         let data = self.w.cont(k);
         let line = self.sources.line(data.origin);
@@ -72,7 +72,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The expression that something unknown comes from, if it is known.
+    /// The expression that an unknown value comes from, or `None` if it has no recorded origin.
     pub fn unknown(&self, unknown: Unknown) -> Option<Named> {
         let (text, span) = match unknown {
             Unknown::Nowhere => return None,
@@ -132,8 +132,7 @@ impl<'a> Words<'a> {
         Some(Named { text, place: self.place(span) })
     }
 
-    /// The span of the whole filter in the parentheses of `@(…)` around `span`, since an operation only has the span of
-    /// one token.
+    /// Widens `span` to the whole filter in the parentheses of `@(…)`. An operation only has the span of one token.
     fn around(&self, span: Span) -> Span {
         let text = self.sources.text(span.file);
         let (lo, hi) = (span.lo as usize, span.hi as usize);
@@ -156,7 +155,7 @@ impl<'a> Words<'a> {
 
     fn add_unknown(&self, reason: &mut Reason, unknown: Unknown) {
         if let Some(named) = self.unknown(unknown).filter(|_| reason.unknown.is_none()) {
-            reason.text += &format!("; not known is {}", named.text);
+            reason.text += &format!("; unknown: {}", named.text);
             reason.unknown = Some(named);
         }
     }
@@ -171,7 +170,7 @@ impl<'a> Words<'a> {
             (filter, format!("{shown}{of}"))
         };
         let plain = |code, text: &str| Reason { code, text: text.into(), filter: None, unknown: None };
-        // First the specialized parameters, then why not more.
+        // The specialized parameters come first, then the reason why there are no more.
         let mut because: Vec<(String, Vec<String>)> = Vec::new();
         for i in (0..64).filter(|i| key.outcome == Outcome::Specialized && key.mask >> i & 1 == 1) {
             let text = match automatic >> i & 1 {
@@ -216,9 +215,10 @@ impl<'a> Words<'a> {
                 }
             }
             Why::OnlyCall => plain("only-call", "the only call"),
-            Why::HaltedOnlyCall => {
-                plain("halt-only-call", "`$` leaves this call; being the only one, it was put in place afterwards")
-            }
+            Why::HaltedOnlyCall => plain(
+                "halt-only-call",
+                "`$` leaves this call; it is the only one, so the callee's body replaced it afterwards",
+            ),
             Why::KnownLoop => plain("known-loop", "its condition is known, in a function called by `@@`"),
             Why::UnknownLoop(unknown) => {
                 let mut reason = plain("unknown-loop", "its condition is not known");
@@ -227,12 +227,13 @@ impl<'a> Words<'a> {
             }
             Why::PlainLoop => plain(
                 "plain-loop",
-                "`while` is unrolled only in a function called by `@@`, whose parameters its condition depends on",
+                "`while` is unrolled only if its function is called by `@@` and its condition depends on the function's \
+                 parameters",
             ),
             Why::NoAnnotations => plain("no-pe", "`--no-pe`"),
             Why::External => plain("external", &format!("`{name}` lies outside the program")),
             Why::UnknownCallee(unknown) => {
-                let mut reason = plain("unknown-callee", "which function is called is not known");
+                let mut reason = plain("unknown-callee", "the callee is not known");
                 if let Some(named) = self.unknown(unknown) {
                     reason.text += &format!(": {}", named.text);
                     reason.unknown = Some(named);
@@ -251,7 +252,7 @@ impl<'a> Words<'a> {
                 Reason { unknown, ..plain("drift", &text) }
             }
             Why::Shared => {
-                plain("shared", &format!("there would be too many copies of `{name}` that differ in nothing known"))
+                plain("shared", &format!("there would be too many copies of `{name}` with equal known values"))
             }
             Why::NoFilter => plain("no-filter", &format!("`{name}` has no filter")),
             Why::FalseFilter(which) => {
@@ -281,15 +282,15 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The name of a variable in backticks. Results have no name.
+/// The name of a variable in backticks. `r` is the parameter for an unnamed result.
 fn quoted(name: &str) -> String {
     if name == "r" { "the value".into() } else { format!("`{name}`") }
 }
 
 fn operation(op: Op) -> String {
     match op {
-        Op::Load => "what a load finds in memory".into(),
-        Op::Hlt => "what `$` hides".into(),
+        Op::Load => "a value loaded from memory".into(),
+        Op::Hlt => "a value hidden by `$`".into(),
         Op::Alloc => "memory allocated at run time".into(),
         _ => format!("the result of `{}`", op.name()),
     }

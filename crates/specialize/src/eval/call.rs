@@ -1,7 +1,7 @@
-//! What becomes of a call of a known continuation. It is decided in one place, [`Evaluator::decide_call`], about arguments
-//! that are [values](Value). Most calls are decided as the machine comes to them, when few values are nodes yet. A question
-//! that only nodes can answer, as how a call relates to earlier ones, ends that first look; the machine then makes the nodes,
-//! and [`Evaluator::call`] asks once more.
+//! Decides about calls of known continuations, in one place: [`Evaluator::decide_call`]. Arguments are [values](Value).
+//! Most calls are decided as the machine comes to them, when few values are nodes yet. A question that only nodes can
+//! answer, as how a call relates to earlier ones, ends that first look; the machine then makes the nodes, and
+//! [`Evaluator::call`] asks once more.
 //!
 //! 1. `@@`, a filter that is true for the whole function, or for every parameter but `mem`: *full*. Else the parameters
 //!    whose filter is true, and those that are functions ([`Facts::automatic`](crate::facts::Facts)).
@@ -23,7 +23,7 @@ use nyala_ir::{Cont, Node, Op, Prim, Val};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
-/// What decides about calls of a continuation, whatever their arguments.
+/// Facts about a continuation that decide about its calls, whatever their arguments.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     /// All parameters but `mem`, a bit each.
@@ -53,7 +53,7 @@ pub(super) enum Callee<'a> {
     Stub(StubId),
 }
 
-/// What stands before the callee.
+/// Annotations before the callee.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Marks {
     /// `@@`
@@ -90,7 +90,7 @@ pub(super) struct Call<'a> {
     pub mode: Mode,
 }
 
-/// What a call passes: captured values, arguments.
+/// The captured values and arguments that a call passes.
 #[derive(Clone, Copy)]
 pub(super) struct Nodes<'a> {
     free: &'a Rc<[Val]>,
@@ -98,14 +98,14 @@ pub(super) struct Nodes<'a> {
 }
 
 impl Nodes<'_> {
-    /// What a stub has: captured values, then the arguments of `mask`.
+    /// The values that a stub is specialized in: captured values, then the arguments of `mask`.
     fn specialized(self, mask: u64) -> Rc<[Val]> {
         let masked = (0..self.args.len().min(64)).filter(|&i| mask >> i & 1 == 1).map(|i| self.args[i]);
         self.free.iter().copied().chain(masked).collect()
     }
 }
 
-/// What becomes of a call.
+/// The decision about a call.
 pub(super) enum Decision {
     /// Goes on in the callee's body.
     Enter(Mode),
@@ -269,7 +269,7 @@ impl Evaluator<'_> {
         if nodes.is_none() && (rules.is_hinted || self.facts.exchanges[k]) {
             return None;
         }
-        // What a run comes back to after it skipped something is evaluated once, for all ways there.
+        // A run that has skipped something evaluates the code it comes back to once, for all ways there.
         let forced = marks.unfold || marks.run || matches!((site.past.mode, call.mode), (Mode::Run(_), Mode::Run(_)));
         let (mask, full) = match marks.halt {
             true => (rules.automatic, false),
@@ -342,9 +342,9 @@ impl Evaluator<'_> {
         }
     }
 
-    // What filters ask for.
+    // Filters.
 
-    /// Which parameters the filters want specialized, and whether the call is to be unfolded. `None`: the arguments have
+    /// The parameters that filters specialize, and whether the call is to be unfolded. `None`: the arguments have
     /// to be nodes.
     #[inline(always)]
     fn requested(&mut self, call: &Call, forced: bool) -> Option<(u64, bool)> {
@@ -430,9 +430,9 @@ impl Evaluator<'_> {
         Some(self.simple_value(v))
     }
 
-    // What hints and earlier calls say.
+    // Hints and earlier calls.
 
-    /// Leaves out what there would be too many copies of, and what drifts.
+    /// Leaves out parameters that drift, or of which there would be too many copies.
     fn follow_hints(&mut self, k: Cont, nodes: Nodes, plan: &mut Plan) {
         let shared = plan.mask & self.shared(k, nodes.args, plan.reasons.forced);
         if shared != 0 {
@@ -442,7 +442,7 @@ impl Evaluator<'_> {
         if !self.facts.is_recursive[k] {
             return;
         }
-        // What drifts once the first ones are left out was noted for the parameters that remained.
+        // Parameters that drift once the first ones are left out were noted with the mask that remained.
         loop {
             let drift = self.hinted_drift((k, plan.mask), nodes.args) & plan.mask;
             if drift == 0 {
@@ -487,8 +487,8 @@ impl Evaluator<'_> {
 
     // Whether it is the only call.
 
-    /// No other call of the stub will come: going on in its body copies nothing. What the machine has not made no other
-    /// code has.
+    /// Whether no other call of the stub can come, so that going on in its body copies nothing. A closure without a
+    /// node is in no other code.
     #[inline(always)]
     fn is_linear(&mut self, call: &Call, stub: Callee, mask: u64) -> bool {
         let functions = call.rules.functions & !mask;

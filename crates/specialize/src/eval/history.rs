@@ -355,9 +355,9 @@ impl Evaluator<'_> {
         false
     }
 
-    /// The calls around the last call of a recursive continuation, the innermost first. Of several in one file, only
-    /// the first is listed. They are the places where its return continuation and its function arguments were passed
-    /// on, then the same for the functions that these captured.
+    /// The calls around the last call of a recursive continuation, the innermost first. Only the first of several calls
+    /// in one file is listed. The calls are the places where its return continuation and its function arguments were
+    /// passed on, then the same for the functions that these captured.
     pub(super) fn calls_around(&self, k: Cont) -> Vec<Span> {
         let Some(record) = self.history.records.iter().rev().find(|r| r.cont == k) else { return Vec::new() };
         // By continuation of the source, a call that passes it as an argument.
