@@ -1,4 +1,4 @@
-//! Facts about memory in LLVM's IR: the lifetimes of local variables, and that no other pointer has allocated memory.
+//! Facts about memory in LLVM's IR: the lifetimes of local variables, and that nothing else points to allocated memory.
 
 use nyala_flat::{read, verify};
 use nyala_gen_llvm::{Jit, Options, emit, emit_text};
