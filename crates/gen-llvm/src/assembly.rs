@@ -48,7 +48,9 @@ impl FunctionEmitter<'_, '_> {
             };
             constraints.push(constraint);
         }
-        if let Some(fault) = template_fault(&info.template, args.len() + n_results) {
+        let is_gpu = self.e.target().is_gpu();
+        let template = if is_gpu { of_cuda(&info.template) } else { info.template.clone() };
+        if let Some(fault) = template_fault(&template, args.len() + n_results) {
             return Err(Box::new(invalid_asm::error(span, &fault)));
         }
         let (mut texts, mut params) = (Vec::new(), Vec::new());
@@ -86,10 +88,14 @@ impl FunctionEmitter<'_, '_> {
         {
             callee.push_str(if is_set { word } else { "" });
         }
-        callee.push_str(&format!(" {}, {}", quoted(&info.template), quoted(&constraints.join(","))));
+        callee.push_str(&format!(" {}, {}", quoted(&template), quoted(&constraints.join(","))));
         // Attributes of the call, by whether the assembly has effects.
-        let (attributes, plain) =
-            if info.touches_memory() { ("#1", "nounwind") } else { ("#2", "nounwind willreturn memory(none)") };
+        let (attributes, plain) = match info.touches_memory() {
+            true => ("#1", "nounwind"),
+            // Assembly of a GPU may exchange values of lanes.
+            false if is_gpu => ("#11", "nounwind willreturn memory(none)"),
+            false => ("#2", "nounwind willreturn memory(none)"),
+        };
         let check = AsmCheck {
             span,
             text: format!(
@@ -209,6 +215,32 @@ fn template_fault(template: &str, n_operands: usize) -> Option<String> {
         }
     }
     in_variants.then(|| "`$(` is not closed".into())
+}
+
+/// A template in LLVM's notation. In CUDA's, operands are `%0`, and `%%` is a percent sign; it is taken for CUDA's if it has
+/// such operands.
+fn of_cuda(template: &str) -> String {
+    let has_operands = |sign: char| {
+        let parts = template.split(sign).skip(1);
+        parts.into_iter().any(|part| part.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    if !has_operands('%') || has_operands('$') {
+        return template.into();
+    }
+    let mut out = String::new();
+    let mut chars = template.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('%', Some('%')) => {
+                chars.next();
+                out.push('%');
+            }
+            ('%', Some(d)) if d.is_ascii_digit() => out.push('$'),
+            ('$', _) => out.push_str("$$"),
+            _ => out.push(c),
+        }
+    }
+    out
 }
 
 /// A text quoted in LLVM's notation.

@@ -40,6 +40,7 @@ attributes #7 = { nounwind willreturn memory(none) nobuiltin }
 attributes #8 = { nounwind nobuiltin convergent }
 attributes #9 = { nounwind convergent }
 attributes #10 = { nounwind alwaysinline convergent }
+attributes #11 = { nounwind willreturn memory(none) convergent }
 ";
 
 /// Bytes of a block's memory that need no agreement with the driver.

@@ -6,6 +6,7 @@
 //! line: `ok`, `fails`, `assembled`, or a number that stands for what the platform lacks, as the compiler says it.
 //! Assembled are kernels for devices that the machine need not have: NVIDIA's compiler makes machine code of them.
 
+use crate::registers;
 use crate::texts::{TIME_LIMIT, nyala, output_within};
 use crate::{Tally, root, sh};
 use std::collections::BTreeMap;
@@ -37,14 +38,17 @@ struct Assembly {
     options: &'static [&'static str],
     /// The stage of `nyala emit` that it takes.
     stage: &'static str,
+    /// Its place among the codes of a kernel ([`registers`]).
+    which: usize,
 }
 
 const NVCC: Assembly = Assembly {
     tool: "nvcc",
-    options: &["-arch=sm_90", "-fmad=false", "-cubin", "-Werror=all-warnings"],
+    options: &["-arch=sm_90", "-fmad=false", "-cubin", "-Werror=all-warnings", "-Xptxas=-v"],
     stage: "cuda",
+    which: 1,
 };
-const PTXAS: Assembly = Assembly { tool: "ptxas", options: &["-arch=sm_90", "-Werror"], stage: "ptx" };
+const PTXAS: Assembly = Assembly { tool: "ptxas", options: &["-arch=sm_90", "-Werror", "-v"], stage: "ptx", which: 0 };
 
 const HOST: &[&str] = &["--device", "host"];
 const HOST_PLAIN: &[&str] = &["--device", "host", "--no-pe", "-O0"];
@@ -180,6 +184,7 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         println!("skipped: {}, since {why}", column.name);
     }
     let mut rows: Vec<Row> = Vec::new();
+    let mut codes = registers::Codes::new();
     for program in &programs {
         let stem = program.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         // The interpreter defines which lines there are.
@@ -188,7 +193,7 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         for (column, &is_there) in COLUMNS.iter().zip(&there) {
             let cells = match (is_there, column.needs) {
                 (true, Needs::Cuda(assembly)) => {
-                    let cell = assembled(column, assembly, program, &mut tally);
+                    let cell = assembled(column, assembly, program, &mut codes, &mut tally);
                     vec![cell; of_program.len()]
                 }
                 (true, _) => cells(column, program, &of_program, &mut tally),
@@ -202,6 +207,9 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         rows.extend(of_program);
     }
     let is_complete = there.iter().all(|there| *there);
+    if let Some(version) = assembler() {
+        registers::compare(&codes, &version, bless && is_complete, &mut tally)?;
+    }
     table(&rows, is_complete, bless, &mut tally)?;
     Ok(tally)
 }
@@ -225,11 +233,21 @@ fn names(program: &Path, tally: &mut Tally) -> Result<Vec<String>, String> {
 }
 
 /// Makes machine code of a program's kernels.
-fn assembled(column: &Column, assembly: &Assembly, program: &Path, tally: &mut Tally) -> Cell {
+fn assembled(
+    column: &Column,
+    assembly: &Assembly,
+    program: &Path,
+    codes: &mut registers::Codes,
+    tally: &mut Tally,
+) -> Cell {
     let stem = program.file_stem().unwrap_or_default().display().to_string();
-    for (platform, args) in column.runs {
+    for (i, (platform, args)) in column.runs.iter().enumerate() {
         let said = match assemble(assembly, platform, args, program, &stem) {
-            Ok(_) => {
+            Ok((said, code)) => {
+                // The first run is the one that is compared.
+                if i == 0 {
+                    registers::add(codes, &stem, assembly.which, &said, &code);
+                }
                 tally.passed += 1;
                 continue;
             }
@@ -246,8 +264,22 @@ fn assembled(column: &Column, assembly: &Assembly, program: &Path, tally: &mut T
     Cell::Assembled
 }
 
-/// Makes machine code of the kernels of a program of the list, in `target/device`; returns the tool's words.
-fn assemble(assembly: &Assembly, platform: &str, args: &[&str], program: &Path, stem: &str) -> Result<String, String> {
+/// The assembler and its version.
+fn assembler() -> Option<String> {
+    let output = cuda_tool(PTXAS.tool)?.arg("--version").output().ok()?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = said.lines().find_map(|line| line.rsplit_once(", V"))?.1.to_string();
+    Some(format!("ptxas {version}"))
+}
+
+/// Makes machine code of the kernels of a program of the list, in `target/device`; returns the tool's words and the code.
+fn assemble(
+    assembly: &Assembly,
+    platform: &str,
+    args: &[&str],
+    program: &Path,
+    stem: &str,
+) -> Result<(String, Vec<u8>), String> {
     let mut tool = cuda_tool(assembly.tool).ok_or("NVIDIA's tools are not there")?;
     let out = root().join("target/device");
     std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
@@ -263,7 +295,11 @@ fn assemble(assembly: &Assembly, platform: &str, args: &[&str], program: &Path, 
     }
     tool.args(assembly.options).arg("-o").args([&cubin, &text]);
     let (status, output, errors) = output_within(&mut tool, TIME_LIMIT)?;
-    if status == Some(0) { Ok(output + &errors) } else { Err(output + &errors) }
+    if status != Some(0) {
+        return Err(output + &errors);
+    }
+    let code = std::fs::read(&cubin).map_err(|e| format!("{}: {e}", cubin.display()))?;
+    Ok((output + &errors, code))
 }
 
 fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Vec<Cell> {

@@ -10,6 +10,7 @@ mod evaluate;
 mod pages;
 mod plots;
 mod random;
+mod registers;
 mod replay;
 mod snippets;
 mod texts;

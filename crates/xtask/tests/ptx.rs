@@ -51,6 +51,19 @@ const TEXTS: &[(&str, Texts, Texts, Texts)] = &[
         &[".sys"],
     ),
     ("let mut s = 0f; for k in range(0, 4) { s += b(4 * i + k) } a(i) = s;", &["-O0"], &[".entry run_kernel"], &[]),
+    // Assembly in LLVM's and in CUDA's notation.
+    (
+        "let mut r = 0; asm(\"mad.lo.s32 $0, $1, $1, 7;\" : \"=r\"(r) : \"r\"(i)); a(i) = r as f32;",
+        &[],
+        &["mad.lo.s32 %r", ", 7;"],
+        &["$1"],
+    ),
+    (
+        "let mut r = 0; asm(\"mov.u32 %0, %%lanemask_lt; add.u32 %0, %0, %1;\" : \"=r\"(r) : \"r\"(i)); a(i) = r as f32;",
+        &[],
+        &["mov.u32 %r", ", %lanemask_lt; add.u32 %r"],
+        &["%%"],
+    ),
     ("wait_for_copies(); a(i) = 1f;", &["--cuda", "sm_80"], &[".target sm_80", "cp.async.wait_all"], &[]),
     ("order_products(); a(i) = 1f;", &["--cuda", "sm_90a"], &[".target sm_90a", "wgmma.fence.sync.aligned"], &[]),
 ];
@@ -58,6 +71,7 @@ const TEXTS: &[(&str, Texts, Texts, Texts)] = &[
 /// For each body and options the error.
 const ERRORS: &[(&str, Texts, &str)] = &[
     ("wait_for_copies();", &[], "`llvm.nvvm.cp.async.wait.all` on `sm_75`: GPUs have it from `sm_80` on"),
+    ("let mut r = 0; asm(\"mov.u32 %0, %3;\" : \"=r\"(r)); a(i) = r as f32;", &[], "there is no operand `$3`"),
     ("nothing();", &[], "there is no `llvm.nvvm.no.such.thing`"),
     (
         "nothing();",

@@ -203,6 +203,8 @@ pub(super) fn check(
                                 in_kernel(&format!("calls the function `{symbol}`, which is the host's")),
                                 "call it before or after the kernel, or write it in Impala",
                             ),
+                            // Assembly of the GPU.
+                            None if matches!(platform, "cuda" | "nvvm") => continue,
                             None => (in_kernel("has inline assembly of the host"), "write it in Impala"),
                         }
                     }
