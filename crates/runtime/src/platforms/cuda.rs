@@ -30,6 +30,8 @@ struct Device {
     modules: HashMap<usize, (sys::CUmodule, HashMap<String, sys::CUfunction>)>,
     /// Events before and after each launch.
     events: Vec<(sys::CUevent, sys::CUevent)>,
+    /// Events that nobody waits for, to be recorded again.
+    spare: Vec<sys::CUevent>,
 }
 
 // SAFETY: handles of the driver may be used from any thread that has made the context its own, which every function does.
@@ -116,6 +118,7 @@ impl Device {
                 memory: BTreeMap::new(),
                 modules: HashMap::new(),
                 events: Vec::new(),
+                spare: Vec::new(),
             })
         }
     }
@@ -198,17 +201,19 @@ impl Device {
                 if let Ok(milliseconds) = result::event::elapsed(start, end) {
                     add_kernel_time((f64::from(milliseconds) * 1e6) as i64);
                 }
-                let _ = result::event::destroy(start);
-                let _ = result::event::destroy(end);
+                self.spare.extend([start, end]);
             }
             waited
         }
     }
 
     /// An event after all that is on its way.
-    fn mark(&self) -> Result<sys::CUevent, Error> {
+    fn mark(&mut self) -> Result<sys::CUevent, Error> {
         let failed = |e| text("cuEventCreate", e);
-        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed)?;
+        let event = match self.spare.pop() {
+            Some(event) => event,
+            None => result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed)?,
+        };
         // SAFETY: both are the device's.
         unsafe { result::event::record(event, self.stream) }.map_err(failed)?;
         Ok(event)

@@ -1,0 +1,139 @@
+// A stand-in for NVIDIA's driver: the functions that the runtime calls. Device memory is the host's. Kernels do not run: a launch
+// prints what the driver would get, by the parameters in the PTX. `FAKE_CUDA` names a fault.
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int Result;
+enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_PTX = 218, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700 };
+
+struct Memory { char *begin; size_t size; const char *kind; };
+struct Module { char *text; };
+struct Function { struct Module *module; char name[200]; };
+
+static struct Memory memories[1000];
+static int n_memories, is_lost;
+static void *current;
+static char context, stream;
+
+static int fault(const char *name) {
+    const char *wanted = getenv("FAKE_CUDA");
+    return wanted && !strcmp(wanted, name);
+}
+
+Result cuInit(unsigned flags) { return fault("no-device") ? NO_DEVICE : flags ? INVALID : OK; }
+Result cuDeviceGetCount(int *n) { *n = 1; return OK; }
+Result cuDeviceGet(int *device, int n) { *device = n; return n ? INVALID : OK; }
+Result cuDeviceGetName(char *name, int size, int device) { snprintf(name, size, "stand-in %d", device); return OK; }
+Result cuDeviceGetAttribute(int *value, int what, int device) {
+    (void)device;
+    *value = what == 75 ? 9 : 0;
+    return OK;
+}
+Result cuDevicePrimaryCtxRetain(void **out, int device) { (void)device; *out = &context; return OK; }
+Result cuCtxSetCurrent(void *to) { current = to; return OK; }
+Result cuStreamCreate(void **out, unsigned flags) { (void)flags; *out = &stream; return OK; }
+Result cuGetErrorName(Result e, const char **text) { (void)e; *text = "CUDA_ERROR"; return OK; }
+Result cuGetErrorString(Result e, const char **text) {
+    *text = e == OUT_OF_MEMORY     ? "out of memory"
+            : e == NO_DEVICE       ? "no CUDA-capable device is detected"
+            : e == INVALID_PTX     ? "a PTX JIT compilation failed"
+            : e == NOT_FOUND       ? "named symbol not found"
+            : e == ILLEGAL_ADDRESS ? "an illegal memory access was encountered"
+                                   : "invalid argument";
+    return OK;
+}
+
+static Result make(void **out, size_t size, const char *kind) {
+    if (current != &context) return INVALID;
+    if (fault("memory") && n_memories == 1) return OUT_OF_MEMORY;
+    char *begin = malloc(size);
+    memories[n_memories++] = (struct Memory){begin, size, kind};
+    *out = begin;
+    return OK;
+}
+Result cuMemAlloc_v2(void **out, size_t size) { return make(out, size, "device"); }
+Result cuMemHostAlloc(void **out, size_t size, unsigned flags) { (void)flags; return make(out, size, "pinned"); }
+Result cuMemAllocManaged(void **out, size_t size, unsigned flags) { return flags == 1 ? make(out, size, "unified") : INVALID; }
+
+static int find(const char *at) {
+    for (int i = 0; i < n_memories; i++)
+        if (at >= memories[i].begin && at < memories[i].begin + memories[i].size) return i;
+    return -1;
+}
+static Result drop(void *at, int is_pinned) {
+    int i = find(at);
+    if (i < 0 || memories[i].begin != at || is_pinned != !strcmp(memories[i].kind, "pinned")) return INVALID;
+    printf("free %s %zu\n", memories[i].kind, memories[i].size);
+    memories[i].size = 0;
+    return OK;
+}
+Result cuMemFree_v2(void *at) { return drop(at, 0); }
+Result cuMemFreeHost(void *at) { return drop(at, 1); }
+Result cuMemcpyHtoD_v2(void *to, const void *from, size_t n) {
+    if (is_lost) return ILLEGAL_ADDRESS;
+    if (find(to) < 0) return INVALID;
+    memcpy(to, from, n);
+    return OK;
+}
+Result cuMemcpyDtoH_v2(void *to, const void *from, size_t n) {
+    if (is_lost) return ILLEGAL_ADDRESS;
+    if (find(from) < 0) return INVALID;
+    memcpy(to, from, n);
+    return OK;
+}
+
+Result cuModuleLoadDataEx(struct Module **out, const char *text, unsigned n, const int *options, void **values) {
+    if (fault("load")) {
+        for (unsigned i = 0; i < n; i++)
+            if (options[i] == 5) strcpy(values[i], "ptxas application ptx input, line 7; error : no such thing\n");
+        return INVALID_PTX;
+    }
+    *out = malloc(sizeof **out);
+    (*out)->text = strdup(text);
+    const char *target = strstr(text, ".target ");
+    printf("load %.14s\n", target ? target : "no PTX");
+    return OK;
+}
+Result cuModuleGetFunction(struct Function **out, struct Module *module, const char *name) {
+    char entry[300];
+    snprintf(entry, sizeof entry, ".entry %s(", name);
+    if (!strstr(module->text, entry)) return NOT_FOUND;
+    *out = malloc(sizeof **out);
+    (*out)->module = module;
+    snprintf((*out)->name, sizeof (*out)->name, "%s", name);
+    return OK;
+}
+Result cuLaunchKernel(struct Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                      unsigned shared, void *on, void **params, void **extra) {
+    if (on != &stream || extra || shared) return INVALID;
+    printf("launch %s: %u %u %u blocks of %u %u %u:", f->name, gx, gy, gz, bx, by, bz);
+    char entry[300];
+    snprintf(entry, sizeof entry, ".entry %s(", f->name);
+    const char *at = strstr(f->module->text, entry), *end = strchr(at + strlen(entry), ')');
+    for (int i = 0; (at = strstr(at, ".param ")) && at < end; i++) {
+        at += strlen(".param ");
+        if (!strncmp(at, ".u64 .ptr", 9)) {
+            char *address = *(char **)params[i];
+            int memory = find(address);
+            if (memory < 0) printf(" wild"); else printf(" memory %d + %td", memory, address - memories[memory].begin);
+        } else if (!strncmp(at, ".align", 6)) {
+            printf(" aggregate %d", *(int *)params[i]);
+        } else if (!strncmp(at, ".u64", 4) || !strncmp(at, ".b64", 4)) {
+            printf(" %lld", *(long long *)params[i]);
+        } else if (!strncmp(at, ".u8", 3) || !strncmp(at, ".b8", 3)) {
+            printf(" byte %d", *(unsigned char *)params[i]);
+        } else {
+            printf(" %d", *(int *)params[i]);
+        }
+    }
+    printf("\n");
+    if (fault("kernel")) is_lost = 1;
+    return OK;
+}
+Result cuStreamSynchronize(void *on) { return on != &stream ? INVALID : is_lost ? ILLEGAL_ADDRESS : OK; }
+Result cuEventCreate(void **out, unsigned flags) { (void)flags; *out = malloc(1); return OK; }
+Result cuEventRecord(void *event, void *on) { return event && on == &stream ? OK : INVALID; }
+Result cuEventElapsedTime(float *ms, void *a, void *b) { *ms = 1; return a && b ? OK : INVALID; }
+Result cuEventDestroy_v2(void *event) { free(event); return OK; }
