@@ -9,13 +9,13 @@ use crate::function::emit_function;
 use crate::options::Options;
 use crate::origins::{Lines, Origins};
 use crate::types::Layouts;
-use crate::{nvptx, versions};
+use crate::{gpu, versions};
 use nyala_base::diagnostics::duplicate_symbol;
 use nyala_base::{Diagnostic, Id, graph};
 use nyala_flat::counts::Frames;
 use nyala_flat::escape::Escapes;
 use nyala_flat::{Callee, Const, Def, Func, Function, GlobalId, Init, InstOp, Linkage, Module, Terminator};
-use nyala_ir::{Prim, Target, Ty, TyKind, layout};
+use nyala_ir::{Arch, Prim, Target, Ty, TyKind, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -261,7 +261,7 @@ impl Emitter<'_> {
             }
         }
         if module.target().is_gpu() {
-            self.out.push_str(nvptx::ATTRIBUTES);
+            self.out.push_str(gpu::ATTRIBUTES);
         } else {
             self.out.push_str(ATTRIBUTES);
         }
@@ -391,8 +391,28 @@ impl Emitter<'_> {
 
     /// The calling convention of internal functions with these parameters.
     pub fn convention(&mut self, params: &[Ty]) -> &'static str {
-        // See Note [Vectors as arguments].
-        if !self.cc.is_empty() && self.passes_vectors_by_address(params) { "fastcc " } else { self.cc }
+        // See Note [Vectors as arguments] and Note [Stack arguments on 64-bit ARM].
+        let is_tailcc = !self.cc.is_empty();
+        if is_tailcc && (self.passes_vectors_by_address(params) || self.must_not_pop(params)) {
+            "fastcc "
+        } else {
+            self.cc
+        }
+    }
+
+    /// Whether arguments of these types may need the stack, on a machine where a callee must not give it back.
+    fn must_not_pop(&mut self, params: &[Ty]) -> bool {
+        if self.target().arch != Arch::Aarch64 {
+            return false;
+        }
+        let (mut ints, mut floats) = (0u64, 0u64);
+        for &ty in params {
+            let (i, f) = if self.layouts.in_memory(ty) { (1, 0) } else { self.layouts.leaves(ty) };
+            ints = ints.saturating_add(i);
+            floats = floats.saturating_add(f);
+        }
+        // Of eight registers for integers one may be taken by the address of a result.
+        ints > 7 || floats > 8
     }
 
     /// The machine of the current version.
@@ -576,6 +596,13 @@ exit:
 // accumulator to the result of every other return, even between a `musttail` call and its return, which is invalid.
 // Calls within a group of mutually recursive functions, one of which ends with such a jump, are therefore marked
 // `notail`, which excludes them. Inlining cannot add another recursive call to such a function.
+
+// Note [Stack arguments on 64-bit ARM]
+//
+// A `tailcc` callee gives back the stack of its arguments. LLVM 22's caller on 64-bit ARM then restores the stack
+// pointer, but may reload a spilled register between the call and that, from a wrong address. So functions whose arguments
+// do not fit in registers are `fastcc`, where the caller keeps that stack. A call of such a function in tail position is a
+// jump only if LLVM can make it one: if the caller is `fastcc`, too, with as many bytes of stack arguments.
 
 // Note [Vectors as arguments]
 //

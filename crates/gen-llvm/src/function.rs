@@ -14,7 +14,7 @@ use crate::types::RetClass;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::analysis::Cfg;
 use nyala_flat::*;
-use nyala_ir::{Ty, TyKind, layout};
+use nyala_ir::{Arch, Ty, TyKind, layout};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
@@ -155,7 +155,15 @@ impl FunctionEmitter<'_, '_> {
     pub fn alloca(&mut self, name: &str, ty: Ty) -> Result<()> {
         let text = self.e.layouts.memory(ty)?;
         let (_, align) = self.size_align(ty)?;
-        let _ = writeln!(self.allocas, "  {name} = alloca {text}, align {}", align.max(1));
+        let align = align.max(1);
+        let _ = match self.e.target().arch {
+            // Variables have a space of their own.
+            Arch::AmdGcn => writeln!(
+                self.allocas,
+                "  {name}.own = alloca {text}, align {align}, addrspace(5)\n  {name} = addrspacecast ptr addrspace(5) {name}.own to ptr"
+            ),
+            _ => writeln!(self.allocas, "  {name} = alloca {text}, align {align}"),
+        };
         Ok(())
     }
 
@@ -163,14 +171,15 @@ impl FunctionEmitter<'_, '_> {
     pub fn slot(&mut self, result: Value, ty: Ty) -> Result<()> {
         let name = self.op(result);
         self.alloca(&name, ty)?;
-        if self.lifetimes.begins.contains(&result) {
+        if self.lifetimes.begins.contains(&result) && self.e.target().arch != Arch::AmdGcn {
             self.lifetime("start", &name);
         }
         Ok(())
     }
 
     fn end_slots(&mut self, slots: Option<Vec<Value>>) {
-        for slot in slots.into_iter().flatten() {
+        let has_lifetimes = self.e.target().arch != Arch::AmdGcn;
+        for slot in slots.into_iter().flatten().filter(|_| has_lifetimes) {
             let name = self.op(slot);
             self.lifetime("end", &name);
         }

@@ -9,7 +9,7 @@
 //! wishes, refusals     options  diagnostics
 //! facts                types  versions  lifetimes  origins
 //! text, one state      emit  function  ops  comparisons  instructions  polynomials  rounding  libmvec  vectors
-//!                      abi  aliases  assembly  nvptx
+//!                      abi  aliases  assembly  gpu  nvptx  amdgpu
 //! ─────────────────────────────────────────────── text ───────────────────────────────────────────────
 //! LLVM's library       library  targets
 //! modules in memory    module  divisions  libdevice
@@ -18,12 +18,14 @@
 
 mod abi;
 mod aliases;
+mod amdgpu;
 mod assembly;
 mod comparisons;
 pub mod diagnostics;
 mod divisions;
 mod emit;
 mod function;
+mod gpu;
 mod instructions;
 mod jit;
 mod libdevice;
@@ -44,11 +46,11 @@ mod vectors;
 mod versions;
 
 pub use emit::{Emitted, emit_module, emit_text};
+pub use gpu::needs_libdevice;
 pub use jit::{Jit, call_entry};
 pub use library::{LLVM_LIBRARY, load_llvm};
 pub use locate::Place;
 pub use module::{LlvmModule, emit};
-pub use nvptx::needs_libdevice;
 pub use options::Options;
 pub use origins::Lines;
 pub use targets::{ARCHITECTURES, host_cpu, machine_name};

@@ -3,7 +3,7 @@
 use crate::assembly::AsmCheck;
 use crate::diagnostics::{bug, invalid_asm, limitation};
 use crate::emit::{Emitted, emit_module};
-use crate::nvptx::LIBDEVICE;
+use crate::gpu::LIBDEVICE;
 use crate::options::Options;
 use crate::{divisions, libdevice, targets};
 use inkwell::context::{Context, ContextRef};
@@ -19,7 +19,7 @@ use llvm_sys::core::{
 };
 use llvm_sys::prelude::LLVMDiagnosticInfoRef;
 use nyala_base::{Diagnostic, Span};
-use nyala_ir::lanes::GPU_INTRINSICS;
+use nyala_ir::lanes::{GPU_INTRINSICS, is_gpu_intrinsic};
 use nyala_ir::{Arch, Target};
 use std::ffi::{CStr, c_void};
 use std::sync::Mutex;
@@ -100,9 +100,9 @@ impl LlvmModule {
         let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "nyala");
         let fault = |e: String| match asm_checks {
             [_, ..] if e.contains("asm") => find_asm_fault(asm_checks, &e, target, options),
-            _ if target.is_gpu() && e.contains(GPU_INTRINSICS) => {
-                let message = format!("an operation of NVIDIA's GPUs is not declared as LLVM has it: {e}");
-                let hint = "compare its name, its types and its literal arguments with LLVM's guide to NVPTX";
+            _ if target.is_gpu() && GPU_INTRINSICS.iter().any(|prefix| e.contains(prefix)) => {
+                let message = format!("an operation of the GPU is not declared as LLVM has it: {e}");
+                let hint = "compare its name, its types and its literal arguments with LLVM's guide to the target";
                 Box::new(limitation::error(Span::NONE, message, hint))
             }
             _ => bug(e),
@@ -123,9 +123,8 @@ impl LlvmModule {
             libdevice::link(context, &module, file)?;
         }
         module.verify().map_err(|e| fault(e.to_string()))?;
-        let is_unknown = |f: &FunctionValue| {
-            f.get_name().to_bytes().starts_with(GPU_INTRINSICS.as_bytes()) && f.get_intrinsic_id() == 0
-        };
+        let is_unknown =
+            |f: &FunctionValue| f.get_intrinsic_id() == 0 && f.get_name().to_str().is_ok_and(is_gpu_intrinsic);
         if let Some(unknown) = module.get_functions().find(is_unknown) {
             return Err(fault(format!("there is no `{}`", unknown.get_name().to_string_lossy())));
         }

@@ -12,7 +12,7 @@ use crate::comparisons::{Comparison, compare, is_splat, masked_comparison};
 use crate::diagnostics::bug;
 use crate::emit::prim_text;
 use crate::function::FunctionEmitter;
-use crate::{instructions, nvptx, vectors};
+use crate::{gpu, instructions, vectors};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Block, Inst, Value};
 use nyala_ir::{Op, Prim, Ty};
@@ -96,7 +96,7 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
             memory::aligned(f, result, args);
             Ok(())
         }
-        Op::WorkItem if f.e.target().is_gpu() => nvptx::work_item(f, inst, result),
+        Op::WorkItem if f.e.target().is_gpu() => gpu::work_item(f, inst, result),
         Op::Atomic
         | Op::AtomicLoad
         | Op::AtomicStore

@@ -118,13 +118,18 @@ cross_targets! {
         LLVMInitializeX86AsmPrinter LLVMInitializeX86AsmParser,
 }
 
-/// Registers the target of kernels for NVIDIA's GPUs. It has no parser, since NVIDIA's tools assemble PTX.
-fn initialize_nvptx() {
+/// Registers the targets of kernels. NVIDIA's has no parser, since its own tools assemble PTX.
+fn initialize_gpus() {
     unsafe extern "C" {
         fn LLVMInitializeNVPTXTargetInfo();
         fn LLVMInitializeNVPTXTarget();
         fn LLVMInitializeNVPTXTargetMC();
         fn LLVMInitializeNVPTXAsmPrinter();
+        fn LLVMInitializeAMDGPUTargetInfo();
+        fn LLVMInitializeAMDGPUTarget();
+        fn LLVMInitializeAMDGPUTargetMC();
+        fn LLVMInitializeAMDGPUAsmPrinter();
+        fn LLVMInitializeAMDGPUAsmParser();
     }
     // SAFETY: these functions take nothing and only register the target, under LLVM's own lock.
     unsafe {
@@ -132,13 +137,18 @@ fn initialize_nvptx() {
         LLVMInitializeNVPTXTarget();
         LLVMInitializeNVPTXTargetMC();
         LLVMInitializeNVPTXAsmPrinter();
+        LLVMInitializeAMDGPUTargetInfo();
+        LLVMInitializeAMDGPUTarget();
+        LLVMInitializeAMDGPUTargetMC();
+        LLVMInitializeAMDGPUAsmPrinter();
+        LLVMInitializeAMDGPUAsmParser();
     }
 }
 
 pub(crate) fn machine(target: &Machine, level: u8) -> Result<TargetMachine, Box<Diagnostic>> {
     initialize();
-    if target.arch == Arch::Nvptx64 {
-        initialize_nvptx();
+    if target.is_gpu() {
+        initialize_gpus();
     } else if !initialize_cross(target.arch.name()) {
         return Err(Box::new(unknown_target::error(&target.triple, ARCHITECTURES)));
     }
@@ -194,6 +204,7 @@ fn default_cpu(arch: Arch) -> &'static str {
         Arch::RiscV64 => "generic-rv64",
         Arch::PowerPc64Le => "ppc64le",
         Arch::Nvptx64 => "sm_75",
+        Arch::AmdGcn => "gfx90a",
         Arch::Aarch64 | Arch::LoongArch64 | Arch::Wasm64 | Arch::Unknown => "generic",
     }
 }
@@ -203,6 +214,12 @@ fn default_features(arch: Arch) -> &'static str {
     match arch {
         Arch::RiscV64 => "+m,+a,+f,+d,+c",
         Arch::Wasm64 => "+tail-call",
-        Arch::Aarch64 | Arch::LoongArch64 | Arch::Nvptx64 | Arch::PowerPc64Le | Arch::X86_64 | Arch::Unknown => "",
+        Arch::Aarch64
+        | Arch::AmdGcn
+        | Arch::LoongArch64
+        | Arch::Nvptx64
+        | Arch::PowerPc64Le
+        | Arch::X86_64
+        | Arch::Unknown => "",
     }
 }

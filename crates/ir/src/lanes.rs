@@ -110,8 +110,23 @@ impl WorkItem {
 /// Lanes of a subgroup of a kernel that runs on the host.
 pub const SUBGROUP: u32 = 32;
 
-/// Prefix of LLVM's names of operations that only NVIDIA's GPUs have. A kernel for CUDA calls them as foreign functions.
-pub const GPU_INTRINSICS: &str = "llvm.nvvm.";
+/// Prefixes of LLVM's names of operations that only GPUs have: NVIDIA's, AMD's. Kernels call them as foreign functions.
+pub const GPU_INTRINSICS: [&str; 2] = ["llvm.nvvm.", "llvm.amdgcn."];
+
+/// Whether a symbol is LLVM's name of an operation that only GPUs have.
+pub fn is_gpu_intrinsic(symbol: &str) -> bool {
+    GPU_INTRINSICS.iter().any(|prefix| symbol.starts_with(prefix))
+}
+
+/// Whether kernels for a platform can call an operation that only GPUs have.
+pub fn has_gpu_intrinsic(platform: &str, symbol: &str) -> bool {
+    let own = match platform {
+        "cuda" | "nvvm" => GPU_INTRINSICS[0],
+        "amdgpu_hsa" | "amdgpu_pal" => GPU_INTRINSICS[1],
+        _ => return false,
+    };
+    symbol.starts_with(own)
+}
 
 /// Names of the intrinsics that start kernels, indexed by the platform number of
 /// [`Builtin::Launch`](crate::Builtin::Launch) (`docs/design/anydsl.md`, Launches on devices). `fibers` is not a

@@ -41,6 +41,8 @@ pub struct Target {
 pub enum Arch {
     /// 64-bit ARM.
     Aarch64,
+    /// AMD's GPUs.
+    AmdGcn,
     /// 64-bit LoongArch.
     LoongArch64,
     /// NVIDIA's GPUs, by way of PTX.
@@ -121,13 +123,22 @@ pub enum VectorMath {
 
 impl Arch {
     /// All but [`Arch::Unknown`], in alphabetical order.
-    pub const ALL: [Arch; 7] =
-        [Arch::Aarch64, Arch::LoongArch64, Arch::Nvptx64, Arch::PowerPc64Le, Arch::RiscV64, Arch::Wasm64, Arch::X86_64];
+    pub const ALL: [Arch; 8] = [
+        Arch::Aarch64,
+        Arch::AmdGcn,
+        Arch::LoongArch64,
+        Arch::Nvptx64,
+        Arch::PowerPc64Le,
+        Arch::RiscV64,
+        Arch::Wasm64,
+        Arch::X86_64,
+    ];
 
     /// The first part of triples; empty for [`Arch::Unknown`].
     pub fn name(self) -> &'static str {
         match self {
             Arch::Aarch64 => "aarch64",
+            Arch::AmdGcn => "amdgcn",
             Arch::LoongArch64 => "loongarch64",
             Arch::Nvptx64 => "nvptx64",
             Arch::PowerPc64Le => "powerpc64le",
@@ -224,9 +235,14 @@ impl Target {
         Target::new(Some("nvptx64-nvidia-cuda"), Some(gpu))
     }
 
+    /// AMD's GPU of an architecture such as `gfx90a`.
+    pub fn amd(gpu: &str) -> Target {
+        Target::new(Some("amdgcn-amd-amdhsa"), Some(gpu))
+    }
+
     /// Whether the machine runs kernels that a host launches, and no programs of its own.
     pub fn is_gpu(&self) -> bool {
-        self.arch == Arch::Nvptx64
+        matches!(self.arch, Arch::AmdGcn | Arch::Nvptx64)
     }
 
     /// The first part of the triple.

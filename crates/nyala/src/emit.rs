@@ -3,12 +3,13 @@
 use crate::devices::libdevice;
 use crate::diagnostics::no_such_function;
 use crate::pipelines::stages;
-use crate::{CUDA_LEAST, CUDA_SOURCE, Reported, Session};
+use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Reported, Session};
 use nyala_base::diagnostics::{bug, limitation};
 use nyala_base::{Id, Span};
 use nyala_flat::{Block, Function, Module};
 use nyala_gen_llvm::needs_libdevice;
 use nyala_ir::{Target, World};
+use std::path::PathBuf;
 
 /// The program at one of the [`stages`] as text; one function of it, if named.
 pub fn emit(s: &mut Session, stage: &str, function: Option<&str>) -> Result<String, Reported> {
@@ -82,8 +83,28 @@ pub(crate) fn ptx(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported>
         return Err(s.report(limitation::error(span, message, hint)));
     }
     let gpu = s.options.cuda.as_deref().filter(|&gpu| gpu != CUDA_SOURCE).unwrap_or(CUDA_LEAST);
+    gpu_assembly(s, module, Target::nvidia(gpu), libdevice)
+}
+
+/// Assembly of kernels for AMD's GPUs.
+pub(crate) fn amdgpu(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    if let Some((name, span)) = needs_libdevice(module) {
+        let message =
+            format!("`{name}` in a kernel for AMD's GPUs: there are `exp`, `exp2`, `log` and `log2` of `f32` only");
+        return Err(s.report(limitation::error(span, message, "use these, or run the kernel with `--device host`")));
+    }
+    let gpu = s.options.amdgpu.as_deref().unwrap_or(AMDGPU_USUAL);
+    gpu_assembly(s, module, Target::amd(gpu), None)
+}
+
+fn gpu_assembly(
+    s: &mut Session,
+    module: &Module,
+    target: Target,
+    libdevice: Option<PathBuf>,
+) -> Result<Vec<u8>, Reported> {
     let mut module = module.clone();
-    module.set_target(Target::nvidia(gpu));
+    module.set_target(target);
     let options = nyala_gen_llvm::Options {
         opt_level: s.options.opt_level,
         wrap: s.options.wrap,
@@ -111,6 +132,11 @@ pub(crate) fn cuda_text(s: &mut Session, _: Option<&str>) -> Result<String, Repo
 /// The kernels for CUDA as PTX.
 pub(crate) fn ptx_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
     s.device_code("cuda", ptx)
+}
+
+/// The kernels for AMD's GPUs as assembly.
+pub(crate) fn amdgpu_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+    s.device_code("amdgpu", amdgpu)
 }
 
 /// The kernels for OpenCL as OpenCL C.

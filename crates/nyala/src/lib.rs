@@ -80,6 +80,8 @@ pub struct Options {
     /// The code of kernels for CUDA: PTX for an architecture such as `sm_90`, or [`CUDA_SOURCE`]; `None` is PTX for
     /// [`CUDA_LEAST`] (`--cuda`).
     pub cuda: Option<String>,
+    /// The architecture of AMD's GPUs that kernels are made for; `None` is [`AMDGPU_USUAL`] (`--amdgpu`).
+    pub amdgpu: Option<String>,
     /// Signed arithmetic is modulo 2ⁿ (`--wrap`); else it must not overflow.
     pub wrap: bool,
     /// Codes of warnings that are not reported (`--allow`).
@@ -108,6 +110,7 @@ impl Default for Options {
             cache: None,
             on_host: false,
             cuda: None,
+            amdgpu: None,
             wrap: false,
             allow: Vec::new(),
             deny: Vec::new(),
@@ -120,6 +123,9 @@ impl Default for Options {
 pub const CUDA_SOURCE: &str = "source";
 /// The oldest architecture of NVIDIA's GPUs that kernels are made for.
 pub const CUDA_LEAST: &str = "sm_75";
+
+/// The architecture of AMD's GPUs that kernels are made for, if none is named.
+pub const AMDGPU_USUAL: &str = "gfx90a";
 
 /// Time and size of one pass.
 #[derive(Clone, Debug)]

@@ -87,10 +87,11 @@ const FRONT: &[Stage] = &[
     Stage { name: "opencl", about: "OpenCL C of the kernels for OpenCL", text: emit::opencl_text },
     Stage { name: "cuda", about: "CUDA C++ of the kernels for CUDA and NVVM", text: emit::cuda_text },
     Stage { name: "ptx", about: "PTX of the kernels for CUDA and NVVM", text: emit::ptx_text },
+    Stage { name: "amdgpu", about: "assembly of the kernels for AMD's GPUs", text: emit::amdgpu_text },
 ];
 
 /// Stages that are planned.
-pub const LATER: &[&str] = &["cff", "vector", "hls", "spirv", "amdgpu"];
+pub const LATER: &[&str] = &["cff", "vector", "hls", "spirv"];
 
 /// The input of a back end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -217,6 +218,14 @@ pub const DEVICES: &[DeviceBackEnd] = &[
         statics: 4,
         generic: true,
         code: emit::cuda,
+    },
+    DeviceBackEnd {
+        name: "amdgpu",
+        platforms: &["amdgpu_hsa", "amdgpu_pal"],
+        makes: "assembly for AMD's GPUs, which is only printed: the runtime does not launch kernels there yet",
+        statics: 4,
+        generic: true,
+        code: |_, _| Ok(Vec::new()),
     },
 ];
 

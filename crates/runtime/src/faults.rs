@@ -198,6 +198,15 @@ fn registers(context: *const c_void) -> (usize, usize) {
     );
     #[cfg(target_arch = "aarch64")]
     return (context.uc_mcontext.pc as usize, context.uc_mcontext.sp as usize);
+    // The instruction's address comes first, then the registers, of which the stack pointer is the second but one.
+    #[cfg(target_arch = "riscv64")]
+    return (context.uc_mcontext.__gregs[0] as usize, context.uc_mcontext.__gregs[2] as usize);
+    // Elsewhere no function is named.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+    {
+        let _ = context;
+        (0, 0)
+    }
 }
 
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {

@@ -2,8 +2,8 @@
 
 use crate::device_names::{self, DeviceFn};
 use crate::machine::{self, Instruction};
-use nyala_ir::lanes::GPU_INTRINSICS;
 use nyala_ir::lanes::PLATFORMS;
+use nyala_ir::lanes::is_gpu_intrinsic;
 use nyala_ir::{LaneOp, Op, Scope, WorkItem};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -247,9 +247,9 @@ pub fn find(name: &str) -> Intrinsic {
     }
 }
 
-/// Whether a name is LLVM's for an operation of NVIDIA's GPUs that only they can execute.
+/// Whether a name is LLVM's for an operation that only GPUs can execute.
 pub fn is_gpu_only(name: &str) -> bool {
-    name.starts_with(GPU_INTRINSICS) && matches!(find(name), Intrinsic::Unsupported(_))
+    is_gpu_intrinsic(name) && matches!(find(name), Intrinsic::Unsupported(_))
 }
 
 /// The type that an intrinsic must be declared with, if only one is possible.

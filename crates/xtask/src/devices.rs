@@ -29,6 +29,8 @@ enum Needs {
     Device(&'static str),
     /// NVIDIA's compiler or assembler, which makes machine code of the kernels; they do not run.
     Cuda(&'static Assembly),
+    /// A stage of `nyala emit` that has machine code as text, for a device that the runtime does not drive.
+    Stage(&'static str),
 }
 
 /// How NVIDIA's tools make machine code of kernels.
@@ -71,6 +73,16 @@ const COLUMNS: &[Column] = &[
         name: "PTX, sm_90",
         runs: &[("cuda", &["--cuda", "sm_90"]), ("nvvm", &[]), ("cuda", &["-O0"])],
         needs: Needs::Cuda(&PTXAS),
+    },
+    Column {
+        name: "AMDGPU, gfx90a",
+        runs: &[
+            ("amdgpu_pal", &[]),
+            ("amdgpu_pal", &["--amdgpu", "gfx1100"]),
+            ("amdgpu_pal", &["--amdgpu", "gfx942", "-O0"]),
+            ("amdgpu_pal", &["--amdgpu", "gfx1201"]),
+        ],
+        needs: Needs::Stage("amdgpu"),
     },
 ];
 
@@ -155,7 +167,7 @@ fn cuda_home(folder: &Path) -> Option<PathBuf> {
 /// Whether what a column needs is there. Devices are asked for in a process of its own, which sees what was just installed.
 fn is_there(needs: Needs) -> bool {
     let needs = match needs {
-        Needs::Nothing => return true,
+        Needs::Nothing | Needs::Stage(_) => return true,
         Needs::Cuda(assembly) => return cuda_tool(assembly.tool).is_some(),
         Needs::Device(needs) => needs,
     };
@@ -179,7 +191,7 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         let why = match column.needs {
             Needs::Device(platform) => format!("no device of {platform} is there"),
             Needs::Cuda(assembly) => format!("there is no `{}`", assembly.tool),
-            Needs::Nothing => String::new(),
+            Needs::Nothing | Needs::Stage(_) => String::new(),
         };
         println!("skipped: {}, since {why}", column.name);
     }
@@ -196,6 +208,7 @@ pub fn run(bless: bool) -> Result<Tally, String> {
                     let cell = assembled(column, assembly, program, &mut codes, &mut tally);
                     vec![cell; of_program.len()]
                 }
+                (true, Needs::Stage(stage)) => vec![emitted(column, stage, program, &mut tally); of_program.len()],
                 (true, _) => cells(column, program, &of_program, &mut tally),
                 (false, _) => {
                     tally.skipped += of_program.len();
@@ -230,6 +243,28 @@ fn names(program: &Path, tally: &mut Tally) -> Result<Vec<String>, String> {
         tally.failed += 1;
     }
     Ok(names)
+}
+
+/// Prints machine code of a program's kernels.
+fn emitted(column: &Column, stage: &str, program: &Path, tally: &mut Tally) -> Cell {
+    for (platform, args) in column.runs {
+        let run = command(platform, args, program);
+        let mut emit = Command::new(nyala());
+        emit.current_dir(root()).args(["emit", "--stage", stage]).args(run.get_args().skip(1));
+        let (status, output, errors) =
+            output_within(&mut emit, TIME_LIMIT).unwrap_or_else(|why| (None, String::new(), why));
+        if let Some(why) = errors.lines().find_map(|l| l.strip_prefix("error[limitation]: ")) {
+            tally.skipped += 1;
+            return Cell::Lacks(why.into());
+        }
+        if status != Some(0) || !output.contains(".amdhsa_kernel") {
+            println!("FAILED {} on {}, {}: {errors}", program.display(), column.name, args.join(" "));
+            tally.failed += 1;
+            return Cell::Fails;
+        }
+        tally.passed += 1;
+    }
+    Cell::Assembled
 }
 
 /// Makes machine code of a program's kernels.

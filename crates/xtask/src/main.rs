@@ -7,6 +7,7 @@ mod closures;
 mod demo;
 mod devices;
 mod evaluate;
+mod foreign;
 mod pages;
 mod plots;
 mod random;
@@ -41,8 +42,9 @@ enum Task {
         /// Run only the quick part
         #[arg(long)]
         quick: bool,
-        /// Run only the conformance tests of devices: on the interpreter, the host, and each device present
-        #[arg(long, conflicts_with_all = ["quick", "filter"])]
+        /// Run only the tests for other machines: the conformance list on the interpreter, the host, and each device
+        /// present, and programs on other processors, by QEMU; with FILTER, only those programs
+        #[arg(long, conflicts_with = "quick")]
         devices: bool,
         /// Run only text tests whose path contains this
         filter: Option<String>,
@@ -130,7 +132,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let ok = match cli.task {
         Task::Demo => demo::run(),
-        Task::Test { devices: true, .. } => test_devices(),
+        Task::Test { devices: true, filter, .. } => test_devices(filter.as_deref()),
         Task::Test { quick, filter, .. } => test(quick, filter.as_deref()),
         Task::Bless { .. } if std::env::var_os("CI").is_some() => Err("expected outputs are not accepted in CI".into()),
         Task::Bless { filter } => texts_and_pages(filter.as_deref(), true, true).map(|t| t.failed == 0),
@@ -179,10 +181,15 @@ fn build_command() -> Result<(), String> {
     sh(Command::new("cargo").current_dir(root()).args(["build", "--quiet"]).args(packages))
 }
 
-fn test_devices() -> Result<bool, String> {
+fn test_devices(filter: Option<&str>) -> Result<bool, String> {
     build_command()?;
-    eprintln!("conformance of devices");
-    let tally = devices::run(false)?;
+    let mut tally = Tally::default();
+    if filter.is_none() {
+        eprintln!("conformance of devices");
+        tally.add(devices::run(false)?);
+    }
+    eprintln!("programs on other processors");
+    tally.add(foreign::run(filter));
     println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
     Ok(tally.failed == 0)
 }

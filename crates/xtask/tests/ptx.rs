@@ -73,11 +73,7 @@ const ERRORS: &[(&str, Texts, &str)] = &[
     ("wait_for_copies();", &[], "`llvm.nvvm.cp.async.wait.all` on `sm_75`: GPUs have it from `sm_80` on"),
     ("let mut r = 0; asm(\"mov.u32 %0, %3;\" : \"=r\"(r)); a(i) = r as f32;", &[], "there is no operand `$3`"),
     ("nothing();", &[], "there is no `llvm.nvvm.no.such.thing`"),
-    (
-        "nothing();",
-        &["--device", "host"],
-        "`llvm.nvvm.no.such.thing`, an operation of NVIDIA's GPUs, in code of the CPU",
-    ),
+    ("nothing();", &["--device", "host"], "`llvm.nvvm.no.such.thing`, an operation of GPUs, in code of the CPU"),
     ("a(0) = sin_f(b(0));", &[], "PTX with `sin`, a function of NVIDIA's libdevice, which was not found"),
     ("let s = reserve_shared[f32](20000); a(0) = s(i);", &[], "with more than 48 KiB of memory of the block"),
     ("a(0) = 1f;", &["--cuda", "sm_60"], "known are sm_100, "),

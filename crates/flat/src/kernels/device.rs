@@ -11,7 +11,7 @@ use crate::data::*;
 use crate::simplify::simplify_function;
 use nyala_base::graph::Components;
 use nyala_base::{Diagnostic, Id, Span};
-use nyala_ir::lanes::GPU_INTRINSICS;
+use nyala_ir::lanes::has_gpu_intrinsic;
 use nyala_ir::{Op, Scope, Types, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
@@ -146,6 +146,11 @@ fn name_places(function: &mut Function) {
     names.into_iter().for_each(|(v, name)| function.set_name(v, name));
 }
 
+/// Whether kernels for a platform are made by way of its assembly.
+fn has_assembly(platform: &str) -> bool {
+    ["cuda", "nvvm", "amdgpu_hsa", "amdgpu_pal"].contains(&platform)
+}
+
 /// Reports what no device can do.
 pub(super) fn check(
     device: &Module,
@@ -189,11 +194,7 @@ pub(super) fn check(
                     InstOp::Call(callee) if device.func(callee).is_foreign() && lane_op(device, inst).is_none() => {
                         let callee = device.func(callee);
                         match callee.symbol() {
-                            Some(symbol)
-                                if symbol.starts_with(GPU_INTRINSICS) && matches!(platform, "cuda" | "nvvm") =>
-                            {
-                                continue;
-                            }
+                            Some(symbol) if has_gpu_intrinsic(platform, symbol) => continue,
                             Some("nyala_alloc") => heap(),
                             Some("nyala_panic" | "nyala_panic_at") => (
                                 in_kernel("may panic"),
@@ -204,7 +205,7 @@ pub(super) fn check(
                                 "call it before or after the kernel, or write it in Impala",
                             ),
                             // Assembly of the GPU.
-                            None if matches!(platform, "cuda" | "nvvm") => continue,
+                            None if has_assembly(platform) => continue,
                             None => (in_kernel("has inline assembly of the host"), "write it in Impala"),
                         }
                     }

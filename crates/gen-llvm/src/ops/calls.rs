@@ -2,7 +2,7 @@
 
 use crate::function::FunctionEmitter;
 use crate::types::RetClass;
-use crate::{nvptx, rounding};
+use crate::{gpu, rounding};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Block, Callee, Func, Linkage, Value};
 use nyala_ir::Ty;
@@ -51,9 +51,9 @@ impl FunctionEmitter<'_, '_> {
             if matches!(self.e.module.func(func).linkage, Linkage::Asm(_)) {
                 return self.emit_assembly(result, func, args);
             }
-            nvptx::refuse_on_host(self, func)?;
-            if nvptx::is_intrinsic(self, func) {
-                return nvptx::intrinsic(self, result, func, args);
+            gpu::refuse_on_host(self, func)?;
+            if gpu::is_intrinsic(self, func) {
+                return gpu::intrinsic(self, result, func, args);
             }
             if let Some((ret, params)) = self.e.plain_foreign(func)? {
                 return self.emit_foreign_call(result, func, args, &ret, &params);
@@ -122,7 +122,7 @@ impl FunctionEmitter<'_, '_> {
             Callee::Indirect(v) => self.op(v),
         };
         let mut texts = self.args(args)?;
-        let (kind, cc) = (self.tail_kind(args), self.e.cc);
+        let (kind, cc) = (self.tail_kind(args), self.convention(args));
         match self.ret.clone() {
             RetClass::Memory => {
                 texts.insert(0, "ptr %ret".into());
@@ -148,8 +148,9 @@ impl FunctionEmitter<'_, '_> {
             return "tail";
         }
         let function = self.function;
-        let same_convention = self.e.convention(&function.params) == self.e.cc;
         let callee: Vec<Ty> = args.iter().map(|&a| self.ty(a)).collect();
+        let same_convention =
+            self.e.convention(&function.params) == self.e.cc && self.e.convention(&callee) == self.e.cc;
         let mut in_registers = |tys: &[Ty]| {
             let (mut ints, mut floats) = ((self.ret == RetClass::Memory) as u64, 0);
             for &ty in tys {

@@ -4,7 +4,7 @@ use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
 use crate::ops::casts::convert;
 use crate::ops::{Class, Lanes, class, number, number_text, prim, suffix, uniform};
-use crate::{libmvec, nvptx, polynomials, rounding};
+use crate::{gpu, libmvec, polynomials, rounding};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::Value;
 use nyala_ir::{Op, Prim, Ty};
@@ -126,7 +126,7 @@ fn signed_zero(f: &mut FunctionEmitter, op: Op, prim: Prim, lanes: Lanes, [a, b]
 
 fn scalar_call(f: &mut FunctionEmitter, op: Op, prim: Prim, values: &[String]) -> Result<String> {
     match f.e.target().is_gpu() {
-        true => nvptx::math(f, op, prim, values),
+        true => gpu::math(f, op, prim, values),
         false => Ok(rounding::call(f, op, prim, values)),
     }
 }

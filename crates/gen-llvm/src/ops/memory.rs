@@ -2,7 +2,7 @@
 
 use crate::diagnostics::bug;
 use crate::function::FunctionEmitter;
-use crate::nvptx;
+use crate::gpu;
 use crate::ops::prim;
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::Value;
@@ -33,7 +33,7 @@ fn order(f: &FunctionEmitter, op: Op, order: Value, is_failure: bool) -> Result<
 fn scope(f: &FunctionEmitter, op: Op, args: &[Value]) -> &'static str {
     // Operands in the graph begin with the memory state.
     let scope = op.scope_operand().map(|at| args[at - 1]);
-    if f.e.target().is_gpu() { nvptx::sync_scope(f, scope) } else { "" }
+    if f.e.target().is_gpu() { gpu::sync_scope(f, scope) } else { "" }
 }
 
 /// Atomic operations and fences.

@@ -56,6 +56,7 @@ const CPUS: &[(&str, u32, &str)] = &[
          syntacore-scr4-rv64 syntacore-scr5-rv64 syntacore-scr7 tt-ascalon-d8 veyron-v1 xiangshan-kunminghu \
          xiangshan-nanhu",
     ),
+    ("amdgcn", 128, "gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1101 gfx1102 gfx1150 gfx1151 gfx1200 gfx1201"),
     (
         "nvptx64",
         128,

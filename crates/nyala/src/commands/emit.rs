@@ -11,12 +11,15 @@ use std::path::PathBuf;
 pub struct Emit {
     #[command(flatten)]
     input: Input,
-    /// Stage to print: ast, graph, residual, flat, llvm, asm or c
+    /// Stage to print: ast, graph, residual, flat, llvm, asm, c, or for kernels device, opencl, cuda, ptx
     #[arg(long, default_value = "residual", value_parser = parse_stage)]
     stage: String,
     /// Only this function (graph, residual, flat)
     #[arg(long = "fn", value_name = "NAME")]
     function: Option<String>,
+    /// Triple of the machine to make code for, such as `aarch64-unknown-linux-gnu`; the default is this one
+    #[arg(long, value_name = "TRIPLE")]
+    target: Option<String>,
     /// Write to this file instead of standard output
     #[arg(short)]
     out: Option<PathBuf>,
@@ -38,6 +41,7 @@ impl Emit {
             return super::USAGE;
         }
         with_session(&self.input, |s| {
+            s.options.target = self.target.clone();
             let text = nyala::emit(s, &self.stage, self.function.as_deref())?;
             self.out.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
             let written = match &self.out {

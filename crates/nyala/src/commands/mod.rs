@@ -54,6 +54,9 @@ pub struct Input {
     /// `source`, CUDA C++ for NVIDIA's compiler
     #[arg(long, value_name = "ARCH", value_parser = parse_cuda)]
     cuda: Option<String>,
+    /// Architecture of AMD's GPUs that kernels are made for, such as `gfx942`
+    #[arg(long, value_name = "ARCH", value_parser = parse_amdgpu)]
+    amdgpu: Option<String>,
     /// Replace the initializer of a top-level static
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_define)]
     defines: Vec<(String, String)>,
@@ -105,6 +108,9 @@ impl Input {
         if let Some(cuda) = &self.cuda {
             args.extend(["--cuda".into(), cuda.into()]);
         }
+        if let Some(amdgpu) = &self.amdgpu {
+            args.extend(["--amdgpu".into(), amdgpu.into()]);
+        }
         if !self.cpu.is_empty() {
             args.extend(["--cpu".into(), self.cpu.join(",").into()]);
         }
@@ -155,6 +161,11 @@ fn parse_cuda(name: &str) -> Result<String, String> {
     let known = nyala_ir::target::cpus("nvptx64");
     let is_known = name == nyala::CUDA_SOURCE || known.contains(&name);
     is_known.then(|| name.into()).ok_or_else(|| format!("known are {} and {}", known.join(", "), nyala::CUDA_SOURCE))
+}
+
+fn parse_amdgpu(name: &str) -> Result<String, String> {
+    let known = nyala_ir::target::cpus("amdgcn");
+    known.contains(&name).then(|| name.into()).ok_or_else(|| format!("known are {}", known.join(", ")))
 }
 
 fn parse_width(text: &str) -> Result<u32, String> {
@@ -218,6 +229,7 @@ pub fn with_session_of(
         tuned: input.files.first().filter(|_| !input.no_tune).map(|f| nyala::tuning::file_of(f)),
         on_host: input.device.is_some(),
         cuda: input.cuda.clone(),
+        amdgpu: input.amdgpu.clone(),
         wrap: input.wrap,
         allow: input.allow.clone(),
         deny: input.deny.clone(),
