@@ -10,15 +10,21 @@ use crate::system::nyala_exit;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Events that are not freed, and the number of the last one.
-static EVENTS: Mutex<(BTreeMap<i64, (Device, Mark)>, i64)> = Mutex::new((BTreeMap::new(), 0));
+/// Events that are recorded and not freed.
+struct Events {
+    by_number: BTreeMap<i64, (Device, Mark)>,
+    /// The number of the last one.
+    last: i64,
+}
 
-fn events() -> MutexGuard<'static, (BTreeMap<i64, (Device, Mark)>, i64)> {
+static EVENTS: Mutex<Events> = Mutex::new(Events { by_number: BTreeMap::new(), last: 0 });
+
+fn events() -> MutexGuard<'static, Events> {
     EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn find(event: i64) -> Result<(Device, Mark), Error> {
-    let found = events().0.get(&event).copied();
+    let found = events().by_number.get(&event).copied();
     found.ok_or_else(|| format!("{event} is no event, or was freed before"))
 }
 
@@ -58,9 +64,9 @@ pub extern "C" fn nyala_event_record(device: i32) -> i64 {
         let device = Device::find(device)?;
         let mark = device.platform.mark(device.at())?;
         let mut events = events();
-        events.1 += 1;
-        let number = events.1;
-        events.0.insert(number, (device, mark));
+        events.last += 1;
+        let number = events.last;
+        events.by_number.insert(number, (device, mark));
         Ok(number)
     };
     or_exit("cannot record an event", record())
@@ -110,7 +116,7 @@ pub extern "C" fn nyala_event_follow(device: i32, event: i64) {
 /// Frees an event. Queues that wait for it go on waiting.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_event_free(event: i64) {
-    let removed = events().0.remove(&event);
+    let removed = events().by_number.remove(&event);
     let removed = removed.ok_or_else(|| format!("{event} is no event, or was freed before"));
     let (device, mark) = or_exit("cannot free an event", removed);
     device.platform.forget(device.number, mark);
