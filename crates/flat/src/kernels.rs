@@ -155,12 +155,13 @@ impl Lowering<'_> {
                 let mut rest = module.funcs[func.idx()].blocks[b].insts.split_off(at);
                 let inst = rest.remove(0);
                 let InstOp::Launch(kernel, platform) = inst.op else { return };
-                let is_fibers = PLATFORMS.get(platform as usize) == Some(&"fibers");
+                let name = PLATFORMS.get(platform as usize).copied().unwrap_or_default();
+                let is_fibers = name == "fibers";
                 let on_device = match devices {
-                    Devices::Platforms(platforms) => platforms.contains(&platform) && !is_fibers,
+                    Devices::Platforms(platforms) => platforms.contains(&platform),
                     Devices::Host => false,
                 };
-                let is_here = matches!(devices, Devices::Host) || is_fibers;
+                let is_here = matches!(devices, Devices::Host) || matches!(name, "fibers" | "host");
                 let before = diagnostics.len();
                 // Fibers are threads of the host: they work on its variables.
                 let copied = match is_fibers {
@@ -204,12 +205,13 @@ fn call_runtime(module: &mut Module, func: Func, b: usize, inst: &Inst, code: Op
     fb.switch_to(Block::from_idx(b));
     fb.span = inst.span;
     let number = PLATFORM_NUMBERS.get(platform as usize).copied().unwrap_or_default();
+    let is_fibers = PLATFORMS.get(platform as usize) == Some(&"fibers");
     let name = text(&mut fb, name);
     let mut args = Vec::new();
     if let Some(code) = code {
         let Some(code) = code else { return };
         // `fibers` is given a number of threads instead of a device.
-        args.push(if number == 0 { inst.args[0] } else { fb.literal(Prim::I32, 0) });
+        args.push(if is_fibers { inst.args[0] } else { fb.literal(Prim::I32, 0) });
         let env_ty = fb.types.tuple(&tys);
         let env = fb.slot(env_ty, "launch");
         store_env(&mut fb, env, &inst.args[1..], &tys);

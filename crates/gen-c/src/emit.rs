@@ -158,6 +158,11 @@ fn function_names(module: &Module, dialect: &Dialect, names: &mut Names) -> Resu
     }
     for (i, f) in module.funcs.iter().enumerate() {
         if let Linkage::Foreign(symbol) = &f.linkage {
+            // Operations of lanes are written out. They are functions of one symbol for each type.
+            if nyala_ir::LaneOp::of_symbol(symbol).is_some() {
+                picked[i] = symbol.clone();
+                continue;
+            }
             if is_identifier(symbol) && (names.reserve(symbol) || is_known_math(dialect, f, symbol, &module.types)) {
                 picked[i] = symbol.clone();
                 continue;

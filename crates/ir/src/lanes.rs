@@ -130,17 +130,17 @@ pub fn has_gpu_intrinsic(platform: &str, symbol: &str) -> bool {
 
 /// Names of the intrinsics that start kernels, indexed by the platform number of
 /// [`Builtin::Launch`](crate::Builtin::Launch) (`docs/design/anydsl.md`, Launches on devices). `fibers` is not a
-/// device: its blocks are tasks on the CPU.
-pub const PLATFORMS: [&str; 9] =
-    ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls", "fibers"];
+/// device: its blocks are tasks on the CPU. `host` is the CPU as a device, with blocks of work items.
+pub const PLATFORMS: [&str; 10] =
+    ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls", "fibers", "host"];
 
 /// The number of each of [`PLATFORMS`] for the functions of the runtime (`docs/design/anydsl.md`, Functions of the
-/// runtime). Kernels for `hls` run on OpenCL's platform; those of `fibers` on the CPU, which is 0.
-pub const PLATFORM_NUMBERS: [u32; 9] = [1, 1, 2, 2, 5, 3, 4, 2, 0];
+/// runtime). Kernels for `hls` run on OpenCL's platform; those of `fibers` and `host` on the CPU, which is 0.
+pub const PLATFORM_NUMBERS: [u32; 10] = [1, 1, 2, 2, 5, 3, 4, 2, 0, 0];
 
 /// Functions of the runtime that take devices, with the positions of these arguments. Where the host stands for all
 /// devices, each of these arguments is 0.
-pub const DEVICE_ARGS: [(&str, &[usize]); 10] = [
+pub const DEVICE_ARGS: [(&str, &[usize]); 14] = [
     ("anydsl_alloc", &[0]),
     ("anydsl_alloc_host", &[0]),
     ("anydsl_alloc_unified", &[0]),
@@ -151,6 +151,10 @@ pub const DEVICE_ARGS: [(&str, &[usize]); 10] = [
     ("anydsl_release", &[0]),
     ("anydsl_release_host", &[0]),
     ("anydsl_synchronize", &[0]),
+    ("nyala_event_follow", &[0]),
+    ("nyala_event_record", &[0]),
+    ("nyala_make_queue", &[0]),
+    ("nyala_n_devices", &[0]),
 ];
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("image", "<image>/stage.impala", include_str!("../../../lib/image/src/stage.impala")),
     ("image", "<image>/stencil.impala", include_str!("../../../lib/image/src/stencil.impala")),
     ("std::buffer", "<std>/buffer.impala", include_str!("../../../lib/std/src/buffer.impala")),
+    ("std::device", "<std>/device.impala", include_str!("../../../lib/std/src/device.impala")),
     ("std::files", "<std>/files.impala", include_str!("../../../lib/std/src/files.impala")),
     ("std::random", "<std>/random.impala", include_str!("../../../lib/std/src/random.impala")),
     ("std::sort", "<std>/sort.impala", include_str!("../../../lib/std/src/sort.impala")),

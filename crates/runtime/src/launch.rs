@@ -48,6 +48,7 @@ pub struct Kernel {
 /// A kernel that may have noted a panic: the address of its note on the device.
 struct Notes {
     platform: i32,
+    /// With its queue, as launches say it.
     device: i32,
     kernel: usize,
     address: usize,
@@ -72,22 +73,26 @@ fn notes(device: Device, (platform, number): (i32, i32), kernel: *const Kernel) 
     let address = device.platform.alloc(device.number, size_of::<Note>(), Memory::Device)?;
     let none: Note = [0; 7];
     // SAFETY: the memory was just allocated.
-    unsafe { device.platform.write(device.number, address, (&raw const none).cast(), size_of::<Note>())? };
+    unsafe { device.platform.write(device.at(), address, (&raw const none).cast(), size_of::<Note>())? };
     let kernel = kernel as usize;
     all.push(Notes { platform, device: number, kernel, address: address as usize, is_used: true });
     Ok(address)
 }
 
-/// Ends the process if a kernel of a device has noted a panic. All kernels of the device have ended.
-pub(crate) fn look_for_panics(device: Device, (platform, number): (i32, i32)) -> Result<(), Error> {
+/// Ends the process if a kernel of a queue, or of all queues of its device, has noted a panic. Its kernels have ended.
+pub(crate) fn look_for_panics(device: Device, in_all_queues: bool) -> Result<(), Error> {
+    let is_meant = |n: &&mut Notes| {
+        let noted = Device::find(n.platform | n.device << 4);
+        noted.is_ok_and(|d| d.is_device_of(device) && (in_all_queues || d.queue == device.queue))
+    };
     let mut all = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
-    for notes in all.iter_mut().filter(|n| n.is_used && (n.platform, n.device) == (platform, number)) {
+    for notes in all.iter_mut().filter(|n| n.is_used).filter(is_meant) {
         notes.is_used = false;
         let mut note: Note = [0; 7];
         // SAFETY: the memory is the note's, and the host's variable has its size.
         unsafe {
             let (to, from) = ((&raw mut note).cast(), notes.address as *const c_void);
-            device.platform.read(device.number, to, from, size_of::<Note>())?;
+            device.platform.read(device.at(), to, from, size_of::<Note>())?;
         }
         let [panic, place @ ..] = note;
         if panic <= 0 {
@@ -176,7 +181,7 @@ unsafe fn launch(
             block: [numbers[3], numbers[4], numbers[5]].map(|n| n as usize),
             args: table.iter().map(arg).collect::<Result<_, Error>>()?,
         };
-        device.platform.launch(device.number, &launch)
+        device.platform.launch(device.at(), &launch)
     }
 }
 

@@ -10,6 +10,7 @@ mod anydsl;
 mod approximate;
 mod checked;
 mod environments;
+mod events;
 mod faults;
 mod files;
 mod foreign;
@@ -29,6 +30,10 @@ pub use approximate::Approximation;
 pub use checked::{CheckedMemory, MemoryFault};
 pub use environments::{
     nyala_environment, nyala_release, nyala_release_shared, nyala_retain, nyala_retain_shared, nyala_variable,
+};
+pub use events::{
+    nyala_event_elapsed, nyala_event_follow, nyala_event_free, nyala_event_is_over, nyala_event_record,
+    nyala_event_wait, nyala_make_queue, nyala_n_devices,
 };
 pub use faults::{Describe, Fault, FaultKind, report_faults};
 pub use files::{
@@ -63,10 +68,11 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
         }
         let mut table = table!(
             nyala_alloc nyala_alloc_aligned_array nyala_alloc_array nyala_arg nyala_argc nyala_argv nyala_dead_continuation
-            nyala_env nyala_environment nyala_exit
+            nyala_env nyala_environment nyala_event_elapsed nyala_event_follow nyala_event_free nyala_event_is_over
+            nyala_event_record nyala_event_wait nyala_exit
             nyala_file_append nyala_file_error nyala_file_exists nyala_file_read nyala_file_remove
             nyala_file_size nyala_file_write nyala_flush nyala_format_f64 nyala_free nyala_image_error
-            nyala_diverged nyala_image_load nyala_image_save nyala_launch nyala_launch_device nyala_launch_missing nyala_num_threads nyala_panic nyala_panic_at nyala_parallel
+            nyala_diverged nyala_image_load nyala_image_save nyala_launch nyala_launch_device nyala_launch_missing nyala_make_queue nyala_n_devices nyala_num_threads nyala_panic nyala_panic_at nyala_parallel
             nyala_parse_f32 nyala_parse_f64 nyala_print_bool nyala_print_bytes nyala_print_char
             nyala_print_f16 nyala_print_f32 nyala_print_f64 nyala_print_i16 nyala_print_i32 nyala_print_i64 nyala_print_i8
             nyala_print_string nyala_print_u16 nyala_print_u32 nyala_print_u64 nyala_print_u8

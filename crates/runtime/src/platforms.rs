@@ -2,8 +2,9 @@
 //! ones there are is found when a program first asks. A missing driver is a platform that is not there, never a failure to
 //! start.
 //!
-//! A device is a number, `platform | device << 4`; platforms are the host (0), CUDA (1), OpenCL (2), HSA (3), PAL (4) and
-//! Level Zero (5).
+//! A device is a number, `platform | device << 4 | queue << 16`; platforms are the host (0), CUDA (1), OpenCL (2), HSA (3),
+//! PAL (4) and Level Zero (5). Kernels and copies of one queue run one after the other. Every device has queue 0; programs
+//! make others.
 
 mod cuda;
 mod host;
@@ -54,7 +55,10 @@ pub(crate) enum Arg<'a> {
     Address(*mut c_void),
 }
 
-/// Devices of one kind. Devices are numbered from 0; one that does not exist is an error.
+/// A mark in a queue: a handle of the driver, or a time on the host.
+pub(crate) type Mark = u64;
+
+/// Devices of one kind. Devices are numbered from 0; one that does not exist is an error, and so is a queue.
 pub(crate) trait Platform: Sync {
     /// How many devices there are.
     ///
@@ -74,26 +78,54 @@ pub(crate) trait Platform: Sync {
     /// Nobody uses the memory afterwards.
     unsafe fn release(&self, device: usize, pointer: *mut c_void) -> Result<(), Error>;
 
-    /// Copies from the host to the device, and waits.
+    /// Copies from the host to the device, after all kernels of the queue, and waits.
     ///
     /// # Safety
     /// Both ranges lie in memory of their devices.
-    unsafe fn write(&self, device: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error>;
+    unsafe fn write(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error>;
 
-    /// Copies from the device to the host, after all kernels that were launched before.
+    /// Copies from the device to the host, after all kernels of the queue, and waits.
     ///
     /// # Safety
     /// As for [`Platform::write`].
-    unsafe fn read(&self, device: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error>;
+    unsafe fn read(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error>;
 
-    /// Launches a kernel after all others that were launched on the device. Does not wait for it.
+    /// Launches a kernel after all others of the queue. Does not wait for it.
     ///
     /// # Safety
     /// The arguments are what the kernel takes.
-    unsafe fn launch(&self, device: usize, launch: &Launch) -> Result<(), Error>;
+    unsafe fn launch(&self, at: Queue, launch: &Launch) -> Result<(), Error>;
 
-    /// Waits for all kernels of the device.
-    fn synchronize(&self, device: usize) -> Result<(), Error>;
+    /// Waits for all kernels of the queue; those of all queues of the device if it is queue 0.
+    fn synchronize(&self, at: Queue) -> Result<(), Error>;
+
+    /// Makes one more queue of a device; returns its number.
+    fn make_queue(&self, device: usize) -> Result<usize, Error>;
+
+    /// Sets a mark behind all that is in the queue. [`Platform::forget`] frees it.
+    fn mark(&self, at: Queue) -> Result<Mark, Error>;
+
+    /// Lets all that is put into the queue from now on wait for a mark of the same device. Does not wait itself.
+    fn follow(&self, at: Queue, mark: Mark) -> Result<(), Error>;
+
+    /// Waits until all before the mark has ended.
+    fn wait(&self, device: usize, mark: Mark) -> Result<(), Error>;
+
+    /// Whether all before the mark has ended.
+    fn is_over(&self, device: usize, mark: Mark) -> Result<bool, Error>;
+
+    /// The nanoseconds between two marks of a device that were waited for.
+    fn elapsed(&self, device: usize, from: Mark, to: Mark) -> Result<i64, Error>;
+
+    /// Frees a mark, which nobody uses afterwards.
+    fn forget(&self, device: usize, mark: Mark);
+}
+
+/// A queue of a device: both numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Queue {
+    pub device: usize,
+    pub number: usize,
 }
 
 static HOST: host::Host = host::Host;
@@ -112,11 +144,15 @@ fn by_number(number: usize) -> Option<&'static dyn Platform> {
     })
 }
 
-/// A device that exists.
+/// Bits of a device's number in front of the queue.
+const QUEUE_SHIFT: u32 = 16;
+
+/// A device that exists, with a queue of it, which may not exist.
 #[derive(Clone, Copy)]
 pub(crate) struct Device {
     pub platform: &'static dyn Platform,
     pub number: usize,
+    pub queue: usize,
     /// Its platform's number.
     kind: i32,
 }
@@ -127,7 +163,9 @@ impl Device {
     /// # Errors
     /// It does not exist, and why.
     pub fn find(device: i32) -> Result<Device, Error> {
-        let (platform, number) = ((device & 15) as usize, device >> 4);
+        let (platform, all, queue) = ((device & 15) as usize, device >> 4, device >> QUEUE_SHIFT);
+        // A negative number is no device.
+        let number = if device < 0 { all } else { all & ((1 << (QUEUE_SHIFT - 4)) - 1) };
         let asked = format!("device {number} of it was asked for");
         let (Some(found), Some(name)) = (by_number(platform), NAMES.get(platform)) else {
             return Err(format!("there is no platform {platform} ({asked})"));
@@ -135,7 +173,9 @@ impl Device {
         let n =
             found.n_devices().map_err(|why| format!("platform {platform}, {name}, is not there ({asked}): {why}"))?;
         match usize::try_from(number) {
-            Ok(number) if number < n => Ok(Device { platform: found, number, kind: platform as i32 }),
+            Ok(number) if number < n => {
+                Ok(Device { platform: found, number, queue: queue as usize, kind: platform as i32 })
+            }
             _ => {
                 let last = n.saturating_sub(1);
                 let devices = if n == 1 { "only device 0".into() } else { format!("only devices 0 to {last}") };
@@ -144,14 +184,25 @@ impl Device {
         }
     }
 
-    /// Waits for all kernels of the device. Ends the process if one has panicked.
-    pub fn synchronize(self) -> Result<(), Error> {
-        self.platform.synchronize(self.number)?;
-        self.look_for_panics()
+    /// The device's queue.
+    pub fn at(self) -> Queue {
+        Queue { device: self.number, number: self.queue }
     }
 
-    fn look_for_panics(self) -> Result<(), Error> {
-        crate::launch::look_for_panics(self, (self.kind, self.number as i32))
+    /// Whether it is the same device, in whatever queue.
+    pub fn is_device_of(self, other: Device) -> bool {
+        (self.kind, self.number) == (other.kind, other.number)
+    }
+
+    /// The number of the device and one of its queues.
+    pub fn id_with(self, queue: usize) -> i32 {
+        self.kind | (self.number as i32) << 4 | (queue as i32) << QUEUE_SHIFT
+    }
+
+    /// Waits for all kernels of the queue; of the device, if it is queue 0. Ends the process if one has panicked.
+    pub fn synchronize(self) -> Result<(), Error> {
+        self.platform.synchronize(self.at())?;
+        crate::launch::look_for_panics(self, self.queue == 0)
     }
 
     /// Copies between any two devices.
@@ -172,10 +223,10 @@ impl Device {
                     to.cast::<u8>().copy_from(from.cast(), size);
                     Ok(())
                 }
-                (true, false) => to_device.platform.write(to_device.number, to, from, size),
+                (true, false) => to_device.platform.write(to_device.at(), to, from, size),
                 (false, true) => {
-                    self.platform.read(self.number, to, from, size)?;
-                    self.look_for_panics()
+                    self.platform.read(self.at(), to, from, size)?;
+                    crate::launch::look_for_panics(self, false)
                 }
                 (false, false) => {
                     // By way of the host, a piece at a time.
@@ -184,8 +235,8 @@ impl Device {
                     while done < size {
                         let n = piece.len().min(size - done);
                         let (from, to) = (from.cast::<u8>().add(done), to.cast::<u8>().add(done));
-                        self.platform.read(self.number, piece.as_mut_ptr().cast(), from.cast(), n)?;
-                        to_device.platform.write(to_device.number, to.cast(), piece.as_ptr().cast(), n)?;
+                        self.platform.read(self.at(), piece.as_mut_ptr().cast(), from.cast(), n)?;
+                        to_device.platform.write(to_device.at(), to.cast(), piece.as_ptr().cast(), n)?;
                         done += n;
                     }
                     Ok(())
@@ -193,6 +244,12 @@ impl Device {
             }
         }
     }
+}
+
+/// How many devices a platform has; 0 if it is not there, or no platform.
+pub(crate) fn n_devices(platform: i32) -> i32 {
+    let found = usize::try_from(platform).ok().and_then(by_number);
+    found.and_then(|p| p.n_devices().ok()).and_then(|n| i32::try_from(n).ok()).unwrap_or(0)
 }
 
 /// The list of platforms, a line for each: its number and name, then its devices, or why there are none.

@@ -29,13 +29,98 @@ fn accelerators_are_records_of_platform_files() {
     }
 }
 
+/// A program of the library `std::device` has kernels for all platforms if the device's is not known, for one if it is, and for none
+/// that an option leaves out.
+#[test]
+fn programs_have_code_for_the_platforms_that_they_may_need() {
+    let folder = Folder::new("platforms-of-devices");
+    let program = |device: &str| {
+        let text = format!(
+            "use std::device::*;\n\
+            fn main(argc: i32, argv: &[&[u8]]) -> () {{\n\
+                let gpu = {device};\n\
+                let a = gpu.buffer[i32](100);\n\
+                for i in gpu.range(0, 100) {{ a.data(i) = i }}\n\
+                print_i32(a.get(99i64));\n\
+            }}\n"
+        );
+        folder.write("program.impala", &text)
+    };
+    let kernels = |program: &Path, options: &[&str]| {
+        let mut args: Vec<&std::ffi::OsStr> = ["emit", "--stage", "device"].map(AsRef::as_ref).into();
+        args.extend(options.iter().map(|o| -> &std::ffi::OsStr { o.as_ref() }));
+        args.push(program.as_os_str());
+        let output = nyala(&args, 60);
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).lines().filter(|l| l.starts_with("kernel ")).count()
+    };
+    let known = program("opencl(0)");
+    assert_eq!(kernels(&known, &[]), 1);
+    assert_eq!(kernels(&known, &["-D", "DEVICE_OPENCL=false"]), 0);
+    let chosen = program("device_of(argc - 1)");
+    assert_eq!(kernels(&chosen, &[]), 2);
+    assert_eq!(kernels(&chosen, &["-D", "DEVICE_CUDA=false"]), 1);
+    // The first argument is the program's name: `argc` is 1, which means the host here.
+    for (options, expected) in [(&[][..], "99"), (&["-D", "DEVICE_HOST=false"], "")] {
+        let mut args: Vec<&std::ffi::OsStr> = vec!["run".as_ref()];
+        args.extend(options.iter().map(|o: &&str| -> &std::ffi::OsStr { o.as_ref() }));
+        args.push(chosen.as_os_str());
+        let output = nyala(&args, 60);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", stderr(&output));
+        let is_refused = stderr(&output).contains("the program has no code for the platform of this device");
+        assert_eq!(is_refused, expected.is_empty(), "{}", stderr(&output));
+    }
+}
+
+/// A panic of a kernel is reported by those who wait for its queue, not by others; a queue that does not exist is named.
+#[test]
+fn panics_in_kernels_belong_to_queues() {
+    if !has_opencl() {
+        eprintln!("skipped: no device of OpenCL is there");
+        return;
+    }
+    let folder = Folder::new("queue-panics");
+    let program = |ends: &str| {
+        let text = format!(
+            "use std::device::*;\n\
+            fn main() -> () {{\n\
+                let gpu = opencl(0);\n\
+                let (p, q) = (gpu.new_queue(), gpu.new_queue());\n\
+                let a = p.buffer[i32](100);\n\
+                for i in p.range(0, 100) {{ assert(i != 37); a.data(i) = i }}\n\
+                let launched = p.record();\n\
+                q.follow(launched);\n\
+                for i in q.range(0, 100) {{ a.data(i) += 1 }}\n\
+                print_i32(a.by(q).get(36i64));\n\
+                {ends}\n\
+                print_string(\" end\");\n\
+            }}\n"
+        );
+        folder.write("queues.impala", &text)
+    };
+    for (ends, out, err) in [
+        ("q.wait();", "37 end", ""),
+        ("p.wait();", "37", "queues.impala:6:28: assertion failed: `i != 37`"),
+        ("gpu.wait();", "37", "queues.impala:6:28: assertion failed: `i != 37`"),
+        ("launched.free(); launched.wait();", "37", "cannot wait for an event: 1 is no event, or was freed before"),
+        ("device_of(2 | 7 << 16).wait();", "37", "the device has no queue 7"),
+    ] {
+        let output = nyala(&["run".as_ref(), program(ends).as_os_str()], 60);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), out, "{ends} {}", stderr(&output));
+        assert!(stderr(&output).contains(err), "{ends} {}", stderr(&output));
+    }
+}
+
+/// Whether there is a device of OpenCL.
+fn has_opencl() -> bool {
+    let doctor = nyala(&["doctor".as_ref()], 60);
+    String::from_utf8_lossy(&doctor.stdout).lines().any(|l| l.starts_with("works") && l.contains("OpenCL"))
+}
+
 /// A kernel for a device that panics; whether there is a device, and what a run says.
 #[test]
 fn panics_in_kernels_are_reported_when_the_program_waits() {
-    let doctor = nyala(&["doctor".as_ref()], 60);
-    let has_opencl =
-        String::from_utf8_lossy(&doctor.stdout).lines().any(|l| l.starts_with("works") && l.contains("OpenCL"));
-    if !has_opencl {
+    if !has_opencl() {
         eprintln!("skipped: no device of OpenCL is there");
         return;
     }

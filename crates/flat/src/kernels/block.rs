@@ -185,6 +185,8 @@ fn build_block(module: &mut Module, kernel: &Kernel, phases: &Phases, name: (Glo
     let text_ptr = module.types.ptr(unit);
     let diverged = runtime_func(module, "nyala_diverged", &[text_ptr]);
     let free = runtime_func(module, "nyala_free", &[text_ptr]);
+    // The program may have declared it with another type of address.
+    let freed_ptr = module.func(free).params.first().copied().unwrap_or(text_ptr);
     let mut b = FunctionBuilder::new(module, func);
     b.span = old.span;
     let names: Vec<&str> = own[..n_own + 9].iter().map(|&p| old.name(p)).collect();
@@ -307,7 +309,7 @@ fn build_block(module: &mut Module, kernel: &Kernel, phases: &Phases, name: (Glo
     }
     b.switch_to(done);
     for made in freed {
-        let made = b.op(Op::Bitcast, &[made], text_ptr);
+        let made = b.op(Op::Bitcast, &[made], freed_ptr);
         b.call(free, &[made], &[]);
     }
     b.terminate(Terminator::Return(Vec::new()));

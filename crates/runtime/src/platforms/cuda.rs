@@ -4,7 +4,7 @@
 //!
 //! A kernel that faults takes its context with it: everything on the device fails from then on, other devices go on.
 
-use super::{Arg, Error, Launch, Memory, Platform, add_kernel_time};
+use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use cudarc::nvrtc;
@@ -21,15 +21,16 @@ const MAX_EVENTS: usize = 1024;
 struct Device {
     device: sys::CUdevice,
     context: sys::CUcontext,
-    stream: sys::CUstream,
+    /// Queues in the order in which they were made; the first is there from the start.
+    streams: Vec<sys::CUstream>,
     /// For NVRTC: `compute_90`.
     arch: String,
     /// Allocations: address, size, whether it is the host's memory.
     memory: BTreeMap<u64, (usize, bool)>,
     /// Modules by the address of their text, with their kernels.
     modules: HashMap<usize, (sys::CUmodule, HashMap<String, sys::CUfunction>)>,
-    /// Events before and after each launch.
-    events: Vec<(sys::CUevent, sys::CUevent)>,
+    /// Events before and after each launch that nobody has waited for, with its queue.
+    events: Vec<(usize, sys::CUevent, sys::CUevent)>,
     /// Events that nobody waits for, to be recorded again.
     spare: Vec<sys::CUevent>,
 }
@@ -105,7 +106,6 @@ impl Device {
         unsafe {
             let context = result::primary_ctx::retain(device).map_err(failed("cuDevicePrimaryCtxRetain"))?;
             result::ctx::set_current(context).map_err(failed("cuCtxSetCurrent"))?;
-            let stream = result::stream::create(result::stream::StreamKind::NonBlocking);
             let number = |what| result::device::get_attribute(device, what).map_err(failed("cuDeviceGetAttribute"));
             use sys::CUdevice_attribute_enum::*;
             let major = number(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
@@ -113,7 +113,7 @@ impl Device {
             Ok(Device {
                 device,
                 context,
-                stream: stream.map_err(failed("cuStreamCreate"))?,
+                streams: vec![make_stream()?],
                 arch: format!("compute_{major}{minor}"),
                 memory: BTreeMap::new(),
                 modules: HashMap::new(),
@@ -121,6 +121,10 @@ impl Device {
                 spare: Vec::new(),
             })
         }
+    }
+
+    fn stream(&self, number: usize) -> Result<sys::CUstream, Error> {
+        self.streams.get(number).copied().ok_or_else(|| format!("the device has no queue {number}"))
     }
 
     /// Checks that a range lies in an allocation.
@@ -192,12 +196,16 @@ impl Device {
         Ok(image)
     }
 
-    /// Waits for everything, and adds up what kernels took.
-    fn finish(&mut self) -> Result<(), Error> {
-        // SAFETY: stream and events are the device's, and nobody uses the events afterwards.
+    /// Waits for all of a queue, or of the device, and adds up what kernels took.
+    fn finish(&mut self, only: Option<usize>) -> Result<(), Error> {
+        let is_meant = |queue: usize| only.is_none_or(|only| only == queue);
+        // SAFETY: streams and events are the device's, and nobody uses the events afterwards.
         unsafe {
-            let waited = result::stream::synchronize(self.stream).map_err(|e| text("a kernel failed", e));
-            for (start, end) in self.events.drain(..) {
+            let mut waited = Ok(());
+            for (_, &stream) in self.streams.iter().enumerate().filter(|(number, _)| is_meant(*number)) {
+                waited = waited.and(result::stream::synchronize(stream).map_err(|e| text("a kernel failed", e)));
+            }
+            for (_, start, end) in self.events.extract_if(.., |(queue, ..)| is_meant(*queue)) {
                 if let Ok(milliseconds) = result::event::elapsed(start, end) {
                     add_kernel_time((f64::from(milliseconds) * 1e6) as i64);
                 }
@@ -207,17 +215,28 @@ impl Device {
         }
     }
 
-    /// An event after all that is on its way.
-    fn mark(&mut self) -> Result<sys::CUevent, Error> {
+    /// An event after all that is in a queue.
+    fn mark(&mut self, queue: usize) -> Result<sys::CUevent, Error> {
+        let stream = self.stream(queue)?;
         let failed = |e| text("cuEventCreate", e);
         let event = match self.spare.pop() {
             Some(event) => event,
             None => result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed)?,
         };
         // SAFETY: both are the device's.
-        unsafe { result::event::record(event, self.stream) }.map_err(failed)?;
+        unsafe { result::event::record(event, stream) }.map_err(failed)?;
         Ok(event)
     }
+}
+
+/// A queue of the current context's device.
+fn make_stream() -> Result<sys::CUstream, Error> {
+    result::stream::create(result::stream::StreamKind::NonBlocking).map_err(|e| text("cuStreamCreate", e))
+}
+
+/// A mark as the driver's event.
+fn event(mark: Mark) -> sys::CUevent {
+    mark as usize as sys::CUevent
 }
 
 impl Platform for Cuda {
@@ -252,7 +271,7 @@ impl Platform for Cuda {
         }
         let mut device = device(number)?;
         // Kernels may still use it.
-        device.finish()?;
+        device.finish(None)?;
         let (_, is_host) = device
             .memory
             .remove(&(pointer as u64))
@@ -262,20 +281,22 @@ impl Platform for Cuda {
         result.map_err(|e| text("cannot release it", e))
     }
 
-    unsafe fn write(&self, number: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let mut device = device(number)?;
+    unsafe fn write(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
+        let mut device = device(at.device)?;
+        device.stream(at.number)?;
         device.check(to as u64, size)?;
         // Kernels may still read what is there.
-        device.finish()?;
+        device.finish(Some(at.number))?;
         // SAFETY: the range lies in the allocation, that of the host is the caller's promise.
         let copied =
             unsafe { result::memcpy_htod_sync(to as u64, std::slice::from_raw_parts(from.cast::<u8>(), size)) };
         copied.map_err(|e| text("cannot copy to the device", e))
     }
 
-    unsafe fn read(&self, number: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let mut device = device(number)?;
-        device.finish()?;
+    unsafe fn read(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
+        let mut device = device(at.device)?;
+        device.stream(at.number)?;
+        device.finish(Some(at.number))?;
         device.check(from as u64, size)?;
         // SAFETY: as above.
         let copied =
@@ -283,8 +304,9 @@ impl Platform for Cuda {
         copied.map_err(|e| text("cannot copy from the device", e))
     }
 
-    unsafe fn launch(&self, number: usize, launch: &Launch) -> Result<(), Error> {
-        let mut device = device(number)?;
+    unsafe fn launch(&self, at: Queue, launch: &Launch) -> Result<(), Error> {
+        let mut device = device(at.device)?;
+        let stream = device.stream(at.number)?;
         let kernel = device.kernel(launch.code, launch.kernel)?;
         let mut addresses: Vec<u64> = Vec::with_capacity(launch.args.len());
         for (i, arg) in launch.args.iter().enumerate() {
@@ -308,24 +330,75 @@ impl Platform for Cuda {
             })
             .collect();
         if device.events.len() >= MAX_EVENTS {
-            device.finish()?;
+            device.finish(None)?;
         }
         let extents = |n: [usize; 3]| (n[0] as u32, n[1] as u32, n[2] as u32);
-        let start = device.mark()?;
+        let start = device.mark(at.number)?;
         // SAFETY: the arguments are what the kernel takes, by the caller's promise; the driver copies them.
         let launched = unsafe {
             let (grid, block) = (extents(launch.blocks), extents(launch.block));
-            result::launch_kernel(kernel, grid, block, 0, device.stream, &mut params)
+            result::launch_kernel(kernel, grid, block, 0, stream, &mut params)
         };
         let [x, y, z] = launch.block;
         launched.map_err(|e| text(&format!("blocks of {x} by {y} by {z} work items"), e))?;
-        let end = device.mark()?;
-        device.events.push((start, end));
+        let end = device.mark(at.number)?;
+        device.events.push((at.number, start, end));
         Ok(())
     }
 
-    fn synchronize(&self, number: usize) -> Result<(), Error> {
-        device(number)?.finish()
+    fn synchronize(&self, at: Queue) -> Result<(), Error> {
+        let mut device = device(at.device)?;
+        device.stream(at.number)?;
+        device.finish((at.number != 0).then_some(at.number))
+    }
+
+    fn make_queue(&self, number: usize) -> Result<usize, Error> {
+        let mut device = device(number)?;
+        let made = make_stream()?;
+        device.streams.push(made);
+        Ok(device.streams.len() - 1)
+    }
+
+    fn mark(&self, at: Queue) -> Result<Mark, Error> {
+        Ok(device(at.device)?.mark(at.number)? as usize as Mark)
+    }
+
+    fn follow(&self, at: Queue, mark: Mark) -> Result<(), Error> {
+        let device = device(at.device)?;
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: the mark is an event of the device, which is not destroyed yet.
+        let made = unsafe { result::stream::wait_event(device.stream(at.number)?, event(mark), flags) };
+        made.map_err(|e| text("cuStreamWaitEvent", e))
+    }
+
+    fn wait(&self, number: usize, mark: Mark) -> Result<(), Error> {
+        // The context is this thread's now. Without the lock: others may go on meanwhile.
+        drop(device(number)?);
+        // SAFETY: as above.
+        unsafe { result::event::synchronize(event(mark)) }.map_err(|e| text("a kernel failed", e))
+    }
+
+    fn is_over(&self, number: usize, mark: Mark) -> Result<bool, Error> {
+        drop(device(number)?);
+        // SAFETY: as above.
+        match unsafe { result::event::query(event(mark)) } {
+            Ok(()) => Ok(true),
+            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+            Err(e) => Err(text("a kernel failed", e)),
+        }
+    }
+
+    fn elapsed(&self, number: usize, from: Mark, to: Mark) -> Result<i64, Error> {
+        drop(device(number)?);
+        // SAFETY: as above.
+        let milliseconds = unsafe { result::event::elapsed(event(from), event(to)) };
+        Ok((f64::from(milliseconds.map_err(|e| text("cuEventElapsedTime", e))?) * 1e6) as i64)
+    }
+
+    fn forget(&self, number: usize, mark: Mark) {
+        let Ok(_device) = device(number) else { return };
+        // SAFETY: nobody uses the event afterwards; the driver keeps it as long as a stream waits for it.
+        let _ = unsafe { result::event::destroy(event(mark)) };
     }
 }
 

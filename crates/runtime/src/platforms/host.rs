@@ -1,11 +1,13 @@
 //! The host as a device: its memory is the program's own. Its kernels are functions of the program
 //! ([`launch`](crate::launch)), so there is nothing to launch here.
 
-use super::{Error, Launch, Memory, Platform};
+use super::{Error, Launch, Mark, Memory, Platform, Queue};
 use crate::memory::{aligned, nyala_free};
+use crate::system::nyala_time_ns;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The CPU, which is one device.
+/// The CPU, which is one device. Launches and copies have ended when they return, in whatever queue.
 pub(crate) struct Host;
 
 impl Platform for Host {
@@ -30,22 +32,49 @@ impl Platform for Host {
         Ok(())
     }
 
-    unsafe fn write(&self, _: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
+    unsafe fn write(&self, _: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         unsafe { to.cast::<u8>().copy_from(from.cast(), size) };
         Ok(())
     }
 
-    unsafe fn read(&self, device: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
+    unsafe fn read(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
         // SAFETY: the caller's promise.
-        unsafe { self.write(device, to, from, size) }
+        unsafe { self.write(at, to, from, size) }
     }
 
-    unsafe fn launch(&self, _: usize, _: &Launch) -> Result<(), Error> {
+    unsafe fn launch(&self, _: Queue, _: &Launch) -> Result<(), Error> {
         Err("kernels on the host are no code of their own".into())
     }
 
-    fn synchronize(&self, _: usize) -> Result<(), Error> {
+    fn synchronize(&self, _: Queue) -> Result<(), Error> {
         Ok(())
     }
+
+    fn make_queue(&self, _: usize) -> Result<usize, Error> {
+        static QUEUES: AtomicUsize = AtomicUsize::new(1);
+        Ok(QUEUES.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn mark(&self, _: Queue) -> Result<Mark, Error> {
+        Ok(nyala_time_ns() as u64)
+    }
+
+    fn follow(&self, _: Queue, _: Mark) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn wait(&self, _: usize, _: Mark) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn is_over(&self, _: usize, _: Mark) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn elapsed(&self, _: usize, from: Mark, to: Mark) -> Result<i64, Error> {
+        Ok(to.wrapping_sub(from) as i64)
+    }
+
+    fn forget(&self, _: usize, _: Mark) {}
 }

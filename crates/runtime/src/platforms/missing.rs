@@ -1,6 +1,6 @@
 //! A platform that is never there, in place of those that have no implementation.
 
-use super::{Error, Launch, Memory, Platform};
+use super::{Error, Launch, Mark, Memory, Platform, Queue};
 use std::ffi::c_void;
 
 /// The reason.
@@ -29,19 +29,45 @@ impl Platform for Missing {
         self.error()
     }
 
-    unsafe fn write(&self, _: usize, _: *mut c_void, _: *const c_void, _: usize) -> Result<(), Error> {
+    unsafe fn write(&self, _: Queue, _: *mut c_void, _: *const c_void, _: usize) -> Result<(), Error> {
         self.error()
     }
 
-    unsafe fn read(&self, _: usize, _: *mut c_void, _: *const c_void, _: usize) -> Result<(), Error> {
+    unsafe fn read(&self, _: Queue, _: *mut c_void, _: *const c_void, _: usize) -> Result<(), Error> {
         self.error()
     }
 
-    unsafe fn launch(&self, _: usize, _: &Launch) -> Result<(), Error> {
+    unsafe fn launch(&self, _: Queue, _: &Launch) -> Result<(), Error> {
         self.error()
     }
 
-    fn synchronize(&self, _: usize) -> Result<(), Error> {
+    fn synchronize(&self, _: Queue) -> Result<(), Error> {
         self.error()
     }
+
+    fn make_queue(&self, _: usize) -> Result<usize, Error> {
+        self.error()
+    }
+
+    fn mark(&self, _: Queue) -> Result<Mark, Error> {
+        self.error()
+    }
+
+    fn follow(&self, _: Queue, _: Mark) -> Result<(), Error> {
+        self.error()
+    }
+
+    fn wait(&self, _: usize, _: Mark) -> Result<(), Error> {
+        self.error()
+    }
+
+    fn is_over(&self, _: usize, _: Mark) -> Result<bool, Error> {
+        self.error()
+    }
+
+    fn elapsed(&self, _: usize, _: Mark, _: Mark) -> Result<i64, Error> {
+        self.error()
+    }
+
+    fn forget(&self, _: usize, _: Mark) {}
 }

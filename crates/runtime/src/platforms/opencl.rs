@@ -5,7 +5,7 @@
 //! allocation, and may lie in memory itself. Elsewhere it is buffers: a program gets addresses that stand for places in
 //! them, and an address in the middle has to be aligned as the device wants it. `NYALA_OPENCL_SVM=0` asks for buffers.
 
-use super::{Arg, Error, Launch, Memory, Platform, add_kernel_time};
+use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
 use cl3::command_queue as queue;
 use cl3::device as cl_device;
 use cl3::types::{cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_kernel, cl_mem, cl_program};
@@ -25,7 +25,8 @@ const BUFFERS: usize = 1 << 56;
 struct Device {
     id: cl_device_id,
     context: cl_context,
-    queue: cl_command_queue,
+    /// In the order in which they were made; the first is there from the start.
+    queues: Vec<cl_command_queue>,
     has_svm: bool,
     /// Alignment that sub-buffers must have.
     alignment: usize,
@@ -35,9 +36,10 @@ struct Device {
     next: usize,
     /// Programs by the address of their text, with their kernels.
     programs: HashMap<usize, (cl_program, HashMap<String, cl_kernel>)>,
-    events: Vec<cl_event>,
-    /// Sub-buffers of kernels that may be running.
-    parts: Vec<cl_mem>,
+    /// Launches that nobody has waited for, with their queues.
+    events: Vec<(usize, cl_event)>,
+    /// Sub-buffers of kernels that may be running, with the queues of these.
+    parts: Vec<(usize, cl_mem)>,
 }
 
 // SAFETY: objects of OpenCL may be used from any thread; kernels, whose arguments may not be set from two at once, are used
@@ -89,19 +91,13 @@ impl Device {
     fn new(id: cl_device_id) -> Result<Device, Error> {
         let context = cl3::context::create_context(&[id], std::ptr::null(), None, std::ptr::null_mut())
             .map_err(|e| text("clCreateContext", e))?;
-        let properties = [queue::CL_QUEUE_PROPERTIES as u64, queue::CL_QUEUE_PROFILING_ENABLE, 0];
-        // SAFETY: the device is the context's, the list ends with 0. OpenCL 1.2 has the older function only.
-        let made = unsafe {
-            queue::create_command_queue_with_properties(context, id, properties.as_ptr())
-                .or_else(|_| queue::create_command_queue(context, id, queue::CL_QUEUE_PROFILING_ENABLE))
-        };
         let number = |what| number(cl_device::get_device_data(id, what));
         let svm = number(cl_device::CL_DEVICE_SVM_CAPABILITIES);
         let is_wanted = std::env::var_os("NYALA_OPENCL_SVM").is_none_or(|v| v != "0");
         Ok(Device {
             id,
             context,
-            queue: made.map_err(|e| text("clCreateCommandQueue", e))?,
+            queues: vec![make_queue(context, id)?],
             has_svm: is_wanted && svm & cl_device::CL_DEVICE_SVM_COARSE_GRAIN_BUFFER != 0,
             // The device says it in bits.
             alignment: (number(cl_device::CL_DEVICE_MEM_BASE_ADDR_ALIGN) as usize / 8).max(1),
@@ -111,6 +107,10 @@ impl Device {
             events: Vec::new(),
             parts: Vec::new(),
         })
+    }
+
+    fn queue(&self, number: usize) -> Result<cl_command_queue, Error> {
+        self.queues.get(number).copied().ok_or_else(|| format!("the device has no queue {number}"))
     }
 
     /// The allocation in which an address lies: its buffer, if it is one, and the distance from its begin.
@@ -174,7 +174,13 @@ impl Device {
     ///
     /// # Safety
     /// The kernel has such an argument.
-    unsafe fn set_address(&mut self, kernel: cl_kernel, index: u32, pointer: *mut c_void) -> Result<(), Error> {
+    unsafe fn set_address(
+        &mut self,
+        kernel: cl_kernel,
+        index: u32,
+        pointer: *mut c_void,
+        queue: usize,
+    ) -> Result<(), Error> {
         let failed = |e| text(&format!("argument {index}"), e);
         // SAFETY: the caller's promise; sizes and offsets lie in the buffer.
         unsafe {
@@ -205,7 +211,7 @@ impl Device {
                         region.as_ptr().cast(),
                     );
                     let part = part.map_err(failed)?;
-                    self.parts.push(part);
+                    self.parts.push((queue, part));
                     part
                 }
             };
@@ -213,11 +219,15 @@ impl Device {
         }
     }
 
-    /// Waits for everything, and adds up what kernels took.
-    fn finish(&mut self) -> Result<(), Error> {
-        let result = queue::finish(self.queue).map_err(|e| text("clFinish", e));
+    /// Waits for all of a queue, or of the device, and adds up what kernels took.
+    fn finish(&mut self, only: Option<usize>) -> Result<(), Error> {
+        let is_meant = |queue: usize| only.is_none_or(|only| only == queue);
+        let mut result = Ok(());
+        for (_, &handle) in self.queues.iter().enumerate().filter(|(number, _)| is_meant(*number)) {
+            result = result.and(queue::finish(handle).map_err(|e| text("clFinish", e)));
+        }
         let mut failed = None;
-        for event in self.events.drain(..) {
+        for (_, event) in self.events.extract_if(.., |(queue, _)| is_meant(*queue)) {
             let time = |what| number(cl3::event::get_event_profiling_data(event, what));
             let (start, end) =
                 (time(cl3::event::CL_PROFILING_COMMAND_START), time(cl3::event::CL_PROFILING_COMMAND_END));
@@ -230,7 +240,7 @@ impl Device {
             // SAFETY: nobody uses the event afterwards; it has ended.
             let _ = unsafe { cl3::event::release_event(event) };
         }
-        for part in self.parts.drain(..) {
+        for (_, part) in self.parts.extract_if(.., |(queue, _)| is_meant(*queue)) {
             // SAFETY: the kernels that used it have ended.
             let _ = unsafe { cl3::memory::release_mem_object(part) };
         }
@@ -238,8 +248,18 @@ impl Device {
     }
 }
 
+fn make_queue(context: cl_context, id: cl_device_id) -> Result<cl_command_queue, Error> {
+    let properties = [queue::CL_QUEUE_PROPERTIES as u64, queue::CL_QUEUE_PROFILING_ENABLE, 0];
+    // SAFETY: the device is the context's, the list ends with 0. OpenCL 1.2 has the older function only.
+    let made = unsafe {
+        queue::create_command_queue_with_properties(context, id, properties.as_ptr())
+            .or_else(|_| queue::create_command_queue(context, id, queue::CL_QUEUE_PROFILING_ENABLE))
+    };
+    made.map_err(|e| text("clCreateCommandQueue", e))
+}
+
 fn drop_event(event: cl_event) {
-    // SAFETY: the event is ours, and has ended.
+    // SAFETY: the event is ours, and is not used afterwards.
     let _ = unsafe { cl3::event::release_event(event) };
 }
 
@@ -283,7 +303,7 @@ impl Platform for OpenCl {
         }
         let mut device = device(number)?;
         // Kernels may still use it.
-        device.finish()?;
+        device.finish(None)?;
         let (_, buffer) = device
             .memory
             .remove(&(pointer as usize))
@@ -298,38 +318,39 @@ impl Platform for OpenCl {
         result.map_err(|e| text("cannot release it", e))
     }
 
-    unsafe fn write(&self, number: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let device = device(number)?;
+    unsafe fn write(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
+        let device = device(at.device)?;
+        let queue = device.queue(at.number)?;
         let (buffer, at) = device.find(to as usize, size)?;
         // SAFETY: the range lies in the allocation, that of the host is the caller's promise; the call waits.
         let event = unsafe {
             match buffer {
-                None => queue::enqueue_svm_mem_cpy(device.queue, 1, to, from, size, 0, std::ptr::null()),
-                Some(buffer) => {
-                    queue::enqueue_write_buffer(device.queue, buffer, 1, at, size, from, 0, std::ptr::null())
-                }
+                None => queue::enqueue_svm_mem_cpy(queue, 1, to, from, size, 0, std::ptr::null()),
+                Some(buffer) => queue::enqueue_write_buffer(queue, buffer, 1, at, size, from, 0, std::ptr::null()),
             }
         };
         event.map(drop_event).map_err(|e| text("cannot copy to the device", e))
     }
 
-    unsafe fn read(&self, number: usize, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
-        let mut device = device(number)?;
+    unsafe fn read(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
+        let mut device = device(at.device)?;
+        let queue = device.queue(at.number)?;
         // Tells of kernels that have failed.
-        device.finish()?;
+        device.finish(Some(at.number))?;
         let (buffer, at) = device.find(from as usize, size)?;
         // SAFETY: as above.
         let event = unsafe {
             match buffer {
-                None => queue::enqueue_svm_mem_cpy(device.queue, 1, to, from, size, 0, std::ptr::null()),
-                Some(buffer) => queue::enqueue_read_buffer(device.queue, buffer, 1, at, size, to, 0, std::ptr::null()),
+                None => queue::enqueue_svm_mem_cpy(queue, 1, to, from, size, 0, std::ptr::null()),
+                Some(buffer) => queue::enqueue_read_buffer(queue, buffer, 1, at, size, to, 0, std::ptr::null()),
             }
         };
         event.map(drop_event).map_err(|e| text("cannot copy from the device", e))
     }
 
-    unsafe fn launch(&self, number: usize, launch: &Launch) -> Result<(), Error> {
-        let mut device = device(number)?;
+    unsafe fn launch(&self, at: Queue, launch: &Launch) -> Result<(), Error> {
+        let mut device = device(at.device)?;
+        let queue = device.queue(at.number)?;
         let kernel = device.kernel(launch.code, launch.kernel)?;
         for (i, arg) in launch.args.iter().enumerate() {
             let index = i as u32;
@@ -338,12 +359,12 @@ impl Platform for OpenCl {
                 match arg {
                     Arg::Value(bytes) => cl3::kernel::set_kernel_arg(kernel, index, bytes.len(), bytes.as_ptr().cast())
                         .map_err(|e| text(&format!("argument {index}"), e))?,
-                    Arg::Address(pointer) => device.set_address(kernel, index, *pointer)?,
+                    Arg::Address(pointer) => device.set_address(kernel, index, *pointer, at.number)?,
                 }
             }
         }
         if device.events.len() >= MAX_EVENTS {
-            device.finish()?;
+            device.finish(None)?;
         }
         if device.has_svm {
             // Kernels may follow addresses in memory to any allocation.
@@ -357,7 +378,7 @@ impl Platform for OpenCl {
         // SAFETY: three extents each.
         let event = unsafe {
             queue::enqueue_nd_range_kernel(
-                device.queue,
+                queue,
                 kernel,
                 3,
                 std::ptr::null(),
@@ -368,11 +389,66 @@ impl Platform for OpenCl {
             )
         };
         let [x, y, z] = launch.block;
-        device.events.push(event.map_err(|e| text(&format!("blocks of {x} by {y} by {z} work items"), e))?);
-        queue::flush(device.queue).map_err(|e| text("clFlush", e))
+        let event = event.map_err(|e| text(&format!("blocks of {x} by {y} by {z} work items"), e))?;
+        device.events.push((at.number, event));
+        queue::flush(queue).map_err(|e| text("clFlush", e))
     }
 
-    fn synchronize(&self, number: usize) -> Result<(), Error> {
-        device(number)?.finish()
+    fn synchronize(&self, at: Queue) -> Result<(), Error> {
+        let mut device = device(at.device)?;
+        device.queue(at.number)?;
+        device.finish((at.number != 0).then_some(at.number))
+    }
+
+    fn make_queue(&self, number: usize) -> Result<usize, Error> {
+        let mut device = device(number)?;
+        let made = make_queue(device.context, device.id)?;
+        device.queues.push(made);
+        Ok(device.queues.len() - 1)
+    }
+
+    fn mark(&self, at: Queue) -> Result<Mark, Error> {
+        let device = device(at.device)?;
+        let queue = device.queue(at.number)?;
+        // SAFETY: an empty list means all that is in the queue.
+        let event = unsafe { queue::enqueue_marker_with_wait_list(queue, 0, std::ptr::null()) };
+        let event = event.map_err(|e| text("clEnqueueMarkerWithWaitList", e))?;
+        // Another queue that waits for it must not have to send it off.
+        queue::flush(queue).map_err(|e| text("clFlush", e))?;
+        Ok(event as usize as Mark)
+    }
+
+    fn follow(&self, at: Queue, mark: Mark) -> Result<(), Error> {
+        let device = device(at.device)?;
+        let event = mark as usize as cl_event;
+        // SAFETY: the mark is an event of the device's context, which is not released yet.
+        let made = unsafe { queue::enqueue_barrier_with_wait_list(device.queue(at.number)?, 1, &event) };
+        made.map(drop_event).map_err(|e| text("clEnqueueBarrierWithWaitList", e))
+    }
+
+    fn wait(&self, _: usize, mark: Mark) -> Result<(), Error> {
+        // Without the lock: others may go on meanwhile.
+        cl3::event::wait_for_events(&[mark as usize as cl_event]).map_err(|e| text("clWaitForEvents", e))
+    }
+
+    fn is_over(&self, _: usize, mark: Mark) -> Result<bool, Error> {
+        let what = cl3::event::CL_EVENT_COMMAND_EXECUTION_STATUS;
+        let status = cl3::event::get_event_data(mark as usize as cl_event, what);
+        let status = number(Ok(status.map_err(|e| text("clGetEventInfo", e))?)) as i32;
+        if status < 0 { Err(text("a kernel failed", status)) } else { Ok(status == cl3::event::CL_COMPLETE) }
+    }
+
+    fn elapsed(&self, _: usize, from: Mark, to: Mark) -> Result<i64, Error> {
+        let end = |mark: Mark| {
+            let what = cl3::event::CL_PROFILING_COMMAND_END;
+            let time = cl3::event::get_event_profiling_data(mark as usize as cl_event, what);
+            time.map(|bytes| number(Ok(bytes))).map_err(|e| text("clGetEventProfilingInfo", e))
+        };
+        Ok(end(to)?.wrapping_sub(end(from)?) as i64)
+    }
+
+    fn forget(&self, _: usize, mark: Mark) {
+        // The driver keeps it as long as commands wait for it.
+        drop_event(mark as usize as cl_event);
     }
 }
