@@ -49,7 +49,7 @@ use crate::schedule::store_env;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_ir::lanes::{DEVICE_ARGS, PLATFORM_NUMBERS, PLATFORMS};
-use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, WorkItem};
+use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, Types, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
 use split::Split;
 
@@ -63,14 +63,18 @@ pub enum Devices<'a> {
     /// On their platform, if it is one of these, as indices of [`PLATFORMS`]: their kernels are in [`Module::devices`] then.
     /// A launch on another platform ends the program with a message.
     Platforms(&'a [u32]),
+    /// On one device, whatever their platform: that of a platform, as an index of [`PLATFORMS`], with this number.
+    One(u32, u32),
 }
 
 /// Takes all launches out of a module.
 pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic> {
     let mut lowering =
         Lowering { devices, made: FxHashMap::default(), split: Split::default(), diagnostics: Vec::new() };
-    if matches!(devices, Devices::Host) {
-        stand_for_devices(module);
+    match devices {
+        Devices::Host => stand_for_devices(module, None),
+        Devices::One(platform, device) => stand_for_devices(module, Some((*platform, *device))),
+        Devices::Platforms(_) => {}
     }
     let kernels = kernels(module);
     if !kernels.is_empty() {
@@ -97,23 +101,87 @@ pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic>
     diagnostics
 }
 
-/// Lets functions of the runtime mean the host, whatever device they are called with.
-fn stand_for_devices(module: &mut Module) {
+/// Lets functions of the runtime, and launches, mean one device for all: the one of a platform, as an index of
+/// [`PLATFORMS`], with its number, or the host. A device's queue stays.
+fn stand_for_devices(module: &mut Module, one: Option<(u32, u32)>) {
     let positions = |f: &Function| DEVICE_ARGS.iter().find(|(name, _)| f.is_foreign() && f.symbol() == Some(name));
     let taking: FxHashMap<Func, &[usize]> =
         module.funcs.iter().enumerate().filter_map(|(i, f)| Some((Func::from_idx(i), positions(f)?.1))).collect();
-    for function in module.funcs.iter_mut().filter(|_| !taking.is_empty()) {
+    let Module { funcs, types, .. } = module;
+    for function in funcs {
         for b in 0..function.blocks.len() {
-            for i in 0..function.blocks[b].insts.len() {
-                let InstOp::Call(callee) = function.blocks[b].insts[i].op else { continue };
-                for &at in taking.get(&callee).copied().unwrap_or(&[]) {
+            let mut i = 0;
+            while i < function.blocks[b].insts.len() {
+                let inst = &function.blocks[b].insts[i];
+                let own = match inst.op {
+                    InstOp::Launch(_, platform) if one.is_some() && !is_of_cpu(platform) => &[0][..],
+                    InstOp::Call(callee) => taking.get(&callee).copied().unwrap_or(&[]),
+                    _ => &[],
+                };
+                for &at in own {
                     let Some(&arg) = function.blocks[b].insts[i].args.get(at) else { continue };
-                    let zero = function.constant(Const::Bits(0), function.ty(arg));
-                    function.blocks[b].insts[i].args[at] = zero;
+                    let mut insts = Vec::new();
+                    let other = match (one, &mut function.blocks[b].insts[i].op) {
+                        (None, _) => function.constant(Const::Bits(0), function.ty(arg)),
+                        (Some((platform, device)), InstOp::Launch(_, own)) => {
+                            *own = platform;
+                            on_queue(function, arg, device, LAUNCH_DEVICE, &mut insts)
+                        }
+                        (Some((platform, device)), _) => {
+                            let number = PLATFORM_NUMBERS.get(platform as usize).copied().unwrap_or_default();
+                            let other = on_queue(function, arg, number | device << 4, DEVICE, &mut insts);
+                            unless_host(types, function, arg, other, &mut insts)
+                        }
+                    };
+                    function.blocks[b].insts[i].args[at] = other;
+                    let n = insts.len();
+                    function.blocks[b].insts.splice(i..i, insts);
+                    i += n;
                 }
+                i += 1;
             }
         }
     }
+}
+
+/// Bits of a device's number without its queue, for functions of the runtime and for launches.
+const DEVICE: u32 = 0xffff;
+const LAUNCH_DEVICE: u32 = 0xfff;
+
+/// Whether a platform is the CPU's own.
+fn is_of_cpu(platform: u32) -> bool {
+    PLATFORMS.get(platform as usize).is_some_and(|name| matches!(*name, "fibers" | "host"))
+}
+
+/// Appends an operation on `i32` numbers; returns its result.
+fn number_op(function: &mut Function, op: Op, args: &[Value], ty: Ty, insts: &mut Vec<Inst>) -> Value {
+    let result = function.new_value(ty, "");
+    let args = Args::from_slice(args);
+    insts.push(Inst { op: InstOp::Op(op), args, result: Some(result), span: Span::NONE, fast: false });
+    result
+}
+
+/// The number `device`, with the queue of `arg`.
+fn on_queue(function: &mut Function, arg: Value, device: u32, bits: u32, insts: &mut Vec<Inst>) -> Value {
+    let ty = function.ty(arg);
+    if let Some(own) = function.as_bits(arg) {
+        return function.constant(Const::Bits((own as u32 & !bits | device).into()), ty);
+    }
+    let [mask, device] = [!bits, device].map(|n| function.constant(Const::Bits(n.into()), ty));
+    let queue = number_op(function, Op::And, &[arg, mask], ty, insts);
+    number_op(function, Op::Or, &[queue, device], ty, insts)
+}
+
+/// The number `other`, unless `arg` is one of the host.
+fn unless_host(types: &mut Types, function: &mut Function, arg: Value, other: Value, insts: &mut Vec<Inst>) -> Value {
+    let (ty, bool_ty) = (function.ty(arg), types.bool());
+    if let Some(own) = function.as_bits(arg) {
+        return if own & 15 == 0 { arg } else { other };
+    }
+    let [mask, zero] = [15, 0].map(|n| function.constant(Const::Bits(n), ty));
+    let platform = number_op(function, Op::And, &[arg, mask], ty, insts);
+    let is_host = number_op(function, Op::Eq, &[platform, zero], bool_ty, insts);
+    number_op(function, Op::Select, &[is_host, arg, other], ty, insts)
 }
 
 /// The functions that are launched.
@@ -159,9 +227,10 @@ impl Lowering<'_> {
                 let is_fibers = name == "fibers";
                 let on_device = match devices {
                     Devices::Platforms(platforms) => platforms.contains(&platform),
+                    Devices::One(..) => !is_of_cpu(platform),
                     Devices::Host => false,
                 };
-                let is_here = matches!(devices, Devices::Host) || matches!(name, "fibers" | "host");
+                let is_here = matches!(devices, Devices::Host) || is_of_cpu(platform);
                 let before = diagnostics.len();
                 // Fibers are threads of the host: they work on its variables.
                 let copied = match is_fibers {

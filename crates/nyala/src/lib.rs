@@ -75,8 +75,8 @@ pub struct Options {
     pub library_folders: Vec<PathBuf>,
     /// Where native code is kept between runs.
     pub cache: Option<cache::Cache>,
-    /// The host stands for all devices: kernels run on its CPU (`--device host`).
-    pub on_host: bool,
+    /// The device that kernels run on (`--device`).
+    pub device: Device,
     /// The code of kernels for CUDA: PTX for an architecture such as `sm_90`, or [`CUDA_SOURCE`]; `None` is PTX for
     /// [`CUDA_LEAST`] (`--cuda`).
     pub cuda: Option<String>,
@@ -108,7 +108,7 @@ impl Default for Options {
             tuned: None,
             library_folders: Vec::new(),
             cache: None,
-            on_host: false,
+            device: Device::Own,
             cuda: None,
             amdgpu: None,
             wrap: false,
@@ -117,6 +117,17 @@ impl Default for Options {
             verify: cfg!(debug_assertions),
         }
     }
+}
+
+/// The device that kernels run on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Device {
+    /// The one that their launch names.
+    Own,
+    /// The host's CPU, which stands for all devices.
+    Host,
+    /// A device of a platform, an index of [`PLATFORMS`](nyala_ir::lanes::PLATFORMS), with its number. It stands for all.
+    One(u32, u32),
 }
 
 /// The value of [`Options::cuda`] for CUDA C++.

@@ -1,6 +1,6 @@
 //! The passes, stages, back ends and engines, as tables.
 
-use crate::{Options, Reported, Session, devices, emit, run};
+use crate::{Device, Options, Reported, Session, devices, emit, run};
 use nyala_base::Diagnostic;
 use nyala_flat::{Devices, Module};
 use nyala_ir::World;
@@ -51,9 +51,13 @@ pub const FLAT: &[FlatPass] = &[
         name: "lower-launches",
         about: "kernels become functions for blocks of work items on the host",
         min_level: 0,
-        run: |module, options| match options.on_host {
-            true => nyala_flat::lower_launches(module, &Devices::Host),
-            false => nyala_flat::lower_launches(module, &Devices::Platforms(&devices::platforms())),
+        run: |module, options| {
+            let devices = match options.device {
+                Device::Own => &Devices::Platforms(&devices::platforms()),
+                Device::Host => &Devices::Host,
+                Device::One(platform, number) => &Devices::One(platform, number),
+            };
+            nyala_flat::lower_launches(module, devices)
         },
     },
     FlatPass {

@@ -67,7 +67,11 @@ const COLUMNS: &[Column] = &[
         runs: &[("cuda", HOST), ("nvvm", HOST), ("opencl", HOST), ("amdgpu_pal", HOST), ("opencl", HOST_PLAIN)],
         needs: Needs::Nothing,
     },
-    Column { name: "OpenCL C", runs: &[("opencl", &[]), ("opencl", &["-O0"])], needs: Needs::Device("OpenCL") },
+    Column {
+        name: "OpenCL C",
+        runs: &[("opencl", &[]), ("opencl", &["-O0"]), ("cuda", &["--device", "opencl"])],
+        needs: Needs::Device("OpenCL"),
+    },
     Column { name: "CUDA C++, sm_90", runs: &[("cuda", &[]), ("nvvm", &[])], needs: Needs::Cuda(&NVCC) },
     Column {
         name: "PTX, sm_90",

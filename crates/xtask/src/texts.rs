@@ -189,8 +189,8 @@ pub fn session(path: &Path, text: &str) -> Session {
     let budget = text.lines().find_map(|l| l.strip_prefix("//! pe-budget ")).and_then(|n| n.trim().parse().ok());
     let pe_budget = budget.unwrap_or(Options::default().pe_budget);
     let deny = text.lines().filter_map(|l| l.strip_prefix("//! deny ")).map(|code| code.trim().into()).collect();
-    let on_host = is_on_host(text);
-    let mut session = Session::new(Options { verify: true, on_host, pe_budget, deny, ..Options::default() });
+    let device = if is_on_host(text) { nyala::Device::Host } else { nyala::Device::Own };
+    let mut session = Session::new(Options { verify: true, device, pe_budget, deny, ..Options::default() });
     session.add_file(path.display().to_string(), text);
     for other in files_of_library(path) {
         let text = std::fs::read_to_string(&other).unwrap_or_default();

@@ -13,10 +13,13 @@ pub mod tune;
 
 use clap::Args;
 use nyala::diagnostics::cannot_read;
-use nyala::{Options, Reported, Session};
+use nyala::{Device, Options, Reported, Session};
 use nyala_base::{Diagnostic, Severity, Sources};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+
+/// Devices of a platform have smaller numbers.
+const MAX_DEVICES: u32 = 1 << 12;
 
 #[derive(Args)]
 pub struct Input {
@@ -47,9 +50,10 @@ pub struct Input {
     /// choice is usually 256. Vectors of `vectorize` and `simd` always use the full width of registers
     #[arg(long, value_name = "BITS", value_parser = parse_width)]
     prefer_vector_width: Option<u32>,
-    /// Run kernels on this device, regardless of the platform that the program names; `host` is the CPU
-    #[arg(long, value_name = "NAME", value_parser = ["host"])]
-    device: Option<String>,
+    /// Run kernels on this device, regardless of the platform that the program names: `host` (the CPU), `opencl`, `cuda`,
+    /// or another device of these platforms by its number, such as `opencl:1`
+    #[arg(long, value_name = "NAME", value_parser = parse_device)]
+    device: Option<(String, Device)>,
     /// Code of the kernels for CUDA: PTX for an architecture such as `sm_90`, which runs on all newer GPUs, too, or
     /// `source`, CUDA C++ for NVIDIA's compiler
     #[arg(long, value_name = "ARCH", value_parser = parse_cuda)]
@@ -102,7 +106,7 @@ impl Input {
         if self.wrap {
             args.push("--wrap".into());
         }
-        if let Some(device) = &self.device {
+        if let Some((device, _)) = &self.device {
             args.extend(["--device".into(), device.into()]);
         }
         if let Some(cuda) = &self.cuda {
@@ -155,6 +159,18 @@ fn parse_cpu(name: &str) -> Result<String, String> {
         let _ = writeln!(out, "{line}");
     }
     std::process::exit(0)
+}
+
+fn parse_device(name: &str) -> Result<(String, Device), String> {
+    let (platform, number) = name.split_once(':').unwrap_or((name, "0"));
+    let index = nyala_ir::lanes::PLATFORMS.iter().position(|p| *p == platform);
+    let known = || index.filter(|_| ["cuda", "opencl"].contains(&platform)).map(|i| i as u32);
+    let device = match (name, known(), number.parse()) {
+        ("host", ..) => Device::Host,
+        (_, Some(platform), Ok(number)) if number < MAX_DEVICES => Device::One(platform, number),
+        _ => return Err("known are `host`, `opencl` and `cuda`, with a number as in `opencl:1`".into()),
+    };
+    Ok((name.into(), device))
 }
 
 fn parse_cuda(name: &str) -> Result<String, String> {
@@ -227,7 +243,7 @@ pub fn with_session_of(
         more_cpus: input.cpu.iter().skip(1).cloned().collect(),
         defines: input.defines.clone(),
         tuned: input.files.first().filter(|_| !input.no_tune).map(|f| nyala::tuning::file_of(f)),
-        on_host: input.device.is_some(),
+        device: input.device.as_ref().map_or(Device::Own, |d| d.1),
         cuda: input.cuda.clone(),
         amdgpu: input.amdgpu.clone(),
         wrap: input.wrap,
