@@ -35,6 +35,7 @@
 //! OpenCL on CPUs*, CC 2012; Jääskeläinen and others, *pocl*, IJPP 2015), with control dependence in place of a barrier
 //! at each branch and loop.
 
+pub mod accesses;
 mod block;
 mod captures;
 mod device;

@@ -39,6 +39,7 @@ mod verify;
 
 pub use counts::{count_environments, environments_by_code, records_on_heap};
 pub use data::*;
+pub use kernels::accesses::{Cost, costs};
 pub use kernels::spaces::{infer_spaces, place_statics};
 pub use kernels::{Devices, lower_launches};
 pub use print::{print, print_functions};

@@ -30,11 +30,20 @@ fn back_end(device: &DeviceModule) -> Option<&'static DeviceBackEnd> {
     DEVICES.iter().find(|d| d.platforms.contains(name))
 }
 
+/// The paths that a tool of the CUDA toolkit may have: where the system finds it, then in installations of the toolkit.
+pub(crate) fn cuda_tools(name: &str) -> impl Iterator<Item = PathBuf> {
+    let in_toolkits: Vec<PathBuf> = toolkits().map(|folder| folder.join("bin").join(name)).collect();
+    std::iter::once(PathBuf::from(name)).chain(in_toolkits)
+}
+
+fn toolkits() -> impl Iterator<Item = PathBuf> {
+    let named = TOOLKIT_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from);
+    named.chain(TOOLKIT_FOLDERS.map(PathBuf::from))
+}
+
 /// NVIDIA's libdevice, if the CUDA toolkit is installed in a usual folder or one that `CUDA_HOME` names.
 pub(crate) fn libdevice() -> Option<PathBuf> {
-    let named = TOOLKIT_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let mut files = named.chain(TOOLKIT_FOLDERS.map(PathBuf::from)).map(|folder| folder.join(LIBDEVICE));
-    files.find(|file| file.is_file())
+    toolkits().map(|folder| folder.join(LIBDEVICE)).find(|file| file.is_file())
 }
 
 impl Session {

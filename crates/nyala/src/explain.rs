@@ -3,6 +3,7 @@
 //! [`text`](mod@text) shows it on a terminal, [`html`] as a page, and as JSON it is described in `docs/explain.md`.
 
 pub mod html;
+pub mod kernels;
 pub mod lanes;
 pub mod text;
 mod words;

@@ -481,7 +481,7 @@ impl Session {
     }
 
     /// Flat SSA after all passes, with the modules of devices, which are not compiled yet.
-    fn flat_passes(
+    pub(crate) fn flat_passes(
         &mut self,
         residual: &World,
         back_end: &pipelines::BackEnd,

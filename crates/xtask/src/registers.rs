@@ -7,14 +7,10 @@ use object::{Object, ObjectSection};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Facts about a kernel's machine code.
+/// A kernel's machine code.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Code {
-    registers: u64,
-    /// Bytes of a work item's stack.
-    stack: u64,
-    /// Bytes that are stored and loaded for want of registers.
-    spills: u64,
+    facts: nyala::explain::kernels::Code,
     /// Instructions, without those that only fill lines.
     instructions: u64,
 }
@@ -29,23 +25,8 @@ const NOP: u16 = 0x918;
 
 /// Adds the kernels of a program, from the assembler's words (`-v`) and its machine code. `which` is 0 for PTX, 1 for nvcc.
 pub fn add(codes: &mut Codes, program: &str, which: usize, said: &str, cubin: &[u8]) {
-    let number = |line: &str, unit: &str| -> u64 {
-        let before = line.split(unit).next().filter(|before| before.len() < line.len());
-        before.and_then(|b| b.split_whitespace().next_back()).and_then(|n| n.parse().ok()).unwrap_or(0)
-    };
-    let mut kernel = None;
-    for line in said.lines() {
-        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
-            kernel = rest.split('\'').next();
-        }
-        let Some(name) = kernel else { continue };
-        let code = codes.entry((program.into(), name.into())).or_default()[which].get_or_insert_default();
-        if line.contains(" bytes stack frame") {
-            code.stack = number(line, " bytes stack frame");
-            code.spills = number(line, " bytes spill stores") + number(line, " bytes spill loads");
-        } else if line.contains(" registers") {
-            code.registers = number(line, " registers");
-        }
+    for (kernel, facts) in nyala::explain::kernels::codes(said) {
+        codes.entry((program.into(), kernel)).or_default()[which] = Some(Code { facts, instructions: 0 });
     }
     let Ok(file) = object::File::parse(cubin) else { return };
     for section in file.sections() {
@@ -89,15 +70,15 @@ fn table(codes: &Codes, version: &str) -> String {
             Some(theirs) => format!("{} ({})", get(ours), get(theirs)),
             None => get(ours).to_string(),
         };
-        let (registers, stack) = (pair(|c| c.registers), pair(|c| c.stack));
-        let (spills, instructions) = (pair(|c| c.spills), pair(|c| c.instructions));
+        let (registers, stack) = (pair(|c| c.facts.registers), pair(|c| c.facts.stack));
+        let (spills, instructions) = (pair(|c| c.facts.spills), pair(|c| c.instructions));
         let _ = writeln!(
             text,
             "{program} {kernel}: {registers} registers, {stack} bytes of stack, {spills} of spills, {instructions} instructions"
         );
         if let Some(theirs) = theirs {
             let ratio = |a: u64, b: u64| (a.max(1) as f64 / b.max(1) as f64).ln();
-            ratios[0] += ratio(ours.registers, theirs.registers);
+            ratios[0] += ratio(ours.facts.registers, theirs.facts.registers);
             ratios[1] += ratio(ours.instructions, theirs.instructions);
             n += 1;
         }
@@ -109,21 +90,4 @@ fn table(codes: &Codes, version: &str) -> String {
         "# PTX / nvcc, geometric means of {n} kernels: registers {registers:.3}, instructions {instructions:.3}"
     );
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_what_the_assembler_says() {
-        let said = "ptxas info    : Compiling entry function 'k_2' for 'sm_90'\n\
-            ptxas info    : Function properties for k_2\n    \
-            40 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads\n\
-            ptxas info    : Used 30 registers, used 0 barriers, 40 bytes cumulative stack size\n";
-        let mut codes = Codes::new();
-        add(&mut codes, "p", 1, said, &[]);
-        let code = Code { registers: 30, stack: 40, spills: 12, instructions: 0 };
-        assert_eq!(codes.into_iter().next(), Some((("p".into(), "k_2".into()), [None, Some(code)])));
-    }
 }

@@ -15,7 +15,7 @@
 //! | `//! same-residual OTHER f` | the file OTHER beside this one leaves the same of f, but for names |
 //! | `//~ error[code]: text` | on a line (`^`: on the next one; `v`: on the one before): this diagnostic is reported there, and no others; a `main` of `tests/ui` without findings runs in the interpreter |
 //! | a file in `tests/run/vectorize` | its queries hold in code for older processors as well (not with `--quick`, which also leaves out engines) |
-//! | a file with `.residual`, `.explain`, `.lanes` or `.stderr` for `.impala` | the whole residual program, what `nyala explain` says, and with `--vector`, the whole output |
+//! | a file with `.residual`, `.explain`, `.lanes`, `.kernels` or `.stderr` for `.impala` | the whole residual program, what `nyala explain` says, also with `--vector` and `--kernels`, the whole output |
 //!
 //! Programs in Markdown pages are tests too: [`crate::snippets`]. A test under `tests/ir/` has `; test PASS`, IR, and
 //! after `; ---` the expected IR, which `x bless` writes, like the files of the last row. For `; test run`, see
@@ -152,13 +152,16 @@ pub fn run_file(path: &Path, bless: bool, quick: bool) -> Vec<String> {
             faults.push(e);
         }
     }
-    for kind in ["residual", "explain", "lanes"] {
+    for kind in ["residual", "explain", "lanes", "kernels"] {
         let golden = path.with_extension(kind);
-        if golden.exists() || bless && kind != "lanes" && path.starts_with(root().join("tests").join(kind)) {
+        if golden.exists()
+            || bless && !["lanes", "kernels"].contains(&kind) && path.starts_with(root().join("tests").join(kind))
+        {
             checks_something = true;
             let found = match kind {
                 "residual" => stage(path, &text, kind),
                 "lanes" => lanes(path, &text),
+                "kernels" => kernels(path, &text),
                 _ => explained(path, &text, None),
             };
             match found {
@@ -235,6 +238,13 @@ fn lanes(path: &Path, text: &str) -> Result<String, String> {
         Ok(notes) => Ok(nyala::explain::lanes::text(&s, &notes)),
         Err(_) => Err(s.render(false)),
     }
+}
+
+/// The output of `nyala explain --kernels`.
+fn kernels(path: &Path, text: &str) -> Result<String, String> {
+    let mut s = session(path.strip_prefix(root()).unwrap_or(path), text);
+    let found = nyala::explain::kernels::kernels(&mut s, None);
+    found.map(|kernels| nyala::explain::kernels::text(&kernels)).map_err(|_| s.render(false))
 }
 
 fn compare(golden: &Path, found: &str, bless: bool, faults: &mut Vec<String>) {

@@ -22,9 +22,21 @@ pub struct Explain {
     /// Report how the vectorizer compiled values, branches, loops, accesses and calls, and why
     #[arg(long, conflicts_with_all = ["html"])]
     vector: bool,
+    /// Report the kernels for devices: their parameters, accesses and branches that cost time for certain, and registers if
+    /// NVIDIA's assembler `ptxas` is installed
+    #[arg(long, conflicts_with_all = ["html", "vector"])]
+    kernels: bool,
     /// Write an HTML page with source and residual program side by side
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
+}
+
+/// Prints a report. A reader that has seen enough is no error.
+fn print(s: &mut Session, text: &str) -> Result<u8, Reported> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(s.report(cannot_write::standard_output(e))),
+        _ => Ok(0),
+    }
 }
 
 impl Explain {
@@ -34,10 +46,16 @@ impl Explain {
             true => explain::lanes::json(s, &notes) + "\n",
             false => explain::lanes::text(s, &notes),
         };
-        match std::io::stdout().write_all(text.as_bytes()) {
-            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(s.report(cannot_write::standard_output(e))),
-            _ => Ok(0),
-        }
+        print(s, &text)
+    }
+
+    fn kernels(&self, s: &mut Session) -> Result<u8, Reported> {
+        let kernels = explain::kernels::kernels(s, self.function.as_deref())?;
+        let text = match self.input.json {
+            true => explain::kernels::json(&kernels) + "\n",
+            false => explain::kernels::text(&kernels),
+        };
+        print(s, &text)
     }
 
     pub fn run(&self) -> u8 {
@@ -47,6 +65,9 @@ impl Explain {
         with_session(&self.input, |s| {
             if self.vector {
                 return self.lanes(s);
+            }
+            if self.kernels {
+                return self.kernels(s);
             }
             self.html.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
             let mut explained = explain::explain(s)?;
@@ -63,10 +84,8 @@ impl Explain {
                 true => explain::json(report) + "\n",
                 false => explain::text(s, report, self.function.as_deref(), self.top)?,
             };
-            match std::io::stdout().write_all(text.as_bytes()) {
-                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(s.report(cannot_write::standard_output(e))),
-                _ => end,
-            }
+            print(s, &text)?;
+            end
         })
     }
 }
