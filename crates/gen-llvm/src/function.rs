@@ -8,6 +8,7 @@ use crate::aliases::Aliases;
 use crate::comparisons::Comparison;
 use crate::diagnostics::{bug, limitation};
 use crate::emit::{Emitter, address_text, prim_text};
+use crate::gpu;
 use crate::lifetimes::Lifetimes;
 use crate::origins::Scope;
 use crate::types::RetClass;
@@ -15,7 +16,7 @@ use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::analysis::Cfg;
 use nyala_flat::*;
 use nyala_ir::{Arch, Ty, TyKind, layout};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -43,6 +44,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     pub const_lanes: FxHashMap<Value, Vec<Option<u64>>>,
     /// Masks that are comparisons.
     pub comparisons: FxHashMap<Value, Comparison>,
+    /// On GPUs, for signed sums the operand without its literal, and the literal.
+    pub offsets: FxHashMap<Value, (String, i64)>,
     /// Exponents of vectors that are fast exponentials.
     pub exponents: FxHashMap<Value, String>,
     attributes: &'static str,
@@ -53,6 +56,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     allocas: String,
     body: String,
     n_temps: usize,
+    /// On GPUs, jumps back in loops that are unrolled.
+    unrolled: FxHashSet<(Block, Block)>,
     /// Bytes of the block's memory so far, on GPUs.
     pub shared_bytes: u64,
 }
@@ -90,6 +95,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
     let keeps_frame = nyala_flat::frames::blocks_that_keep_frames(e.module, &mut e.escapes, &mut e.frames, func, &cfg);
     let lifetimes = Lifetimes::new(&e.module.types, function, &cfg);
     let in_memory = function.values.iter().map(|v| e.layouts.in_memory(v.ty)).collect();
+    let unrolled = if e.target().is_gpu() { gpu::loops_to_unroll(function, &cfg) } else { FxHashSet::default() };
     let mut emitter = FunctionEmitter {
         e,
         function,
@@ -107,6 +113,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         fast: false,
         const_lanes: FxHashMap::default(),
         comparisons: FxHashMap::default(),
+        offsets: FxHashMap::default(),
         exponents: FxHashMap::default(),
         attributes: if is_huge { "#3" } else { "#0" },
         call_attributes: if many_calls { "#4" } else { "#1" },
@@ -115,6 +122,7 @@ pub(crate) fn emit_function(e: &mut Emitter, func: Func) -> Result<()> {
         allocas: String::new(),
         body: String::new(),
         n_temps: 0,
+        unrolled,
         shared_bytes: 0,
     };
     emitter.emit(func)
@@ -399,7 +407,11 @@ impl FunctionEmitter<'_, '_> {
         match term {
             Terminator::Jump(edge) => {
                 self.edge_copies(edge)?;
-                self.line(format_args!("br label %b{}", edge.block.idx()));
+                let unrolled = match self.unrolled.contains(&(b, edge.block)) {
+                    true => gpu::unrolled(self.e),
+                    false => String::new(),
+                };
+                self.line(format_args!("br label %b{}{unrolled}", edge.block.idx()));
             }
             Terminator::Branch { cond, then, els } => {
                 let own = [self.needs_block(b, 0), self.needs_block(b, 1)];

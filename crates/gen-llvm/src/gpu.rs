@@ -22,9 +22,11 @@ use crate::function::FunctionEmitter;
 use crate::ops::{call_math, number_text};
 use crate::{amdgpu, nvptx, polynomials};
 use nyala_base::{Diagnostic, Id, Span};
-use nyala_flat::{Func, Function, Inst, InstOp, Linkage, Module, Value};
+use nyala_flat::analysis::{Cfg, loops};
+use nyala_flat::{Block, Edge, Func, Function, Inst, InstOp, Linkage, Module, Value};
 use nyala_ir::lanes::is_gpu_intrinsic;
 use nyala_ir::{Arch, LaneOp, Op, Prim, Scope, TyKind, WorkItem};
+use rustc_hash::FxHashSet;
 use std::fmt::Write;
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
@@ -117,6 +119,38 @@ impl Emitter<'_> {
         );
         Ok(())
     }
+}
+
+/// Rounds of a loop that one round of the unrolled loop runs, as NVIDIA's compiler does it.
+const ROUNDS: u32 = 4;
+/// Loops with more instructions are not unrolled.
+const MAX_UNROLLED: usize = 48;
+
+/// The jumps back in innermost loops that are short, and call nothing.
+pub(crate) fn loops_to_unroll(function: &Function, cfg: &Cfg) -> FxHashSet<(Block, Block)> {
+    let loops = loops(cfg);
+    let mut jumps = FxHashSet::default();
+    for own in &loops {
+        let is_innermost = !loops.iter().any(|other| other.len() < own.len() && other.is_subset(own));
+        let insts = || own.iter().flat_map(|&b| &function.block(b).insts);
+        let calls = insts().any(|inst| !matches!(inst.op, InstOp::Op(_) | InstOp::Vector(_)));
+        if !is_innermost || calls || insts().count() > MAX_UNROLLED {
+            continue;
+        }
+        for &b in own {
+            // The header comes first.
+            let is_back =
+                |edge: &&Edge| own.contains(&edge.block) && cfg.position[edge.block.idx()] <= cfg.position[b.idx()];
+            jumps.extend(function.block(b).term.edges().filter(is_back).map(|edge| (b, edge.block)));
+        }
+    }
+    jumps
+}
+
+/// The suffix of a jump back in a loop that LLVM shall unroll.
+pub(crate) fn unrolled(e: &mut Emitter) -> String {
+    let count = e.metadata(&format!("!{{!\"llvm.loop.unroll.count\", i32 {ROUNDS}}}"));
+    format!(", !llvm.loop {}", e.distinct_metadata(&format!(", {count}")))
 }
 
 /// Answers a question of a work item.

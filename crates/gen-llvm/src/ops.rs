@@ -59,7 +59,7 @@ pub(crate) fn emit_op(f: &mut FunctionEmitter, b: Block, op: Op, inst: &Inst, re
                 let inverse = f.comparisons.get(&args[0]).and_then(Comparison::inverse);
                 inverse.map(|c| f.comparisons.insert(result, c));
             }
-            math::arithmetic(f, op, &name, ty, args)
+            math::arithmetic(f, op, result, ty, args)
         }
         Op::Shl | Op::Shr => math::shift(f, op, &name, ty, args),
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => compare(f, op, &name, args, result),

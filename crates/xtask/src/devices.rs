@@ -225,6 +225,10 @@ pub fn run(bless: bool) -> Result<Tally, String> {
     }
     let is_complete = there.iter().all(|there| *there);
     if let Some(version) = assembler() {
+        if let Err(why) = bench_kernels(&mut codes) {
+            println!("FAILED bench/gpu: {why}");
+            tally.failed += 1;
+        }
         registers::compare(&codes, &version, bless && is_complete, &mut tally)?;
     }
     table(&rows, is_complete, bless, &mut tally)?;
@@ -305,6 +309,29 @@ fn assembled(
         return Cell::Fails;
     }
     Cell::Assembled
+}
+
+/// Compiles the kernels of `bench/gpu`, ours and those in CUDA C++.
+fn bench_kernels(codes: &mut registers::Codes) -> Result<(), String> {
+    let run = |mut command: Command| match output_within(&mut command, TIME_LIMIT)? {
+        (Some(0), output, errors) => Ok(output + &errors),
+        (_, output, errors) => Err(output + &errors),
+    };
+    let mut emit = |program: &Path, text: &Path| {
+        let mut emit = Command::new(nyala());
+        emit.args(["emit", "--stage", "ptx", "--cuda", "sm_90", "-o"]).args([text, program]);
+        let tool = cuda_tool(PTXAS.tool).ok_or("NVIDIA's tools are not there")?;
+        emit.envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        run(emit).map(drop)
+    };
+    let cubin = root().join("target/device/bench.cubin");
+    let mut assemble = |name: &str, options: &[&str], text: &Path| {
+        let mut tool = cuda_tool(name).ok_or("NVIDIA's tools are not there")?;
+        tool.args(options).arg("-o").args([&cubin, text]);
+        let said = run(tool)?;
+        Ok((said, std::fs::read(&cubin).map_err(|e| e.to_string())?))
+    };
+    registers::add_bench(codes, &mut emit, &mut assemble)
 }
 
 /// The assembler and its version.

@@ -6,6 +6,7 @@ use crate::{Tally, root};
 use object::{Object, ObjectSection};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
 /// A kernel's machine code.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -37,6 +38,34 @@ pub fn add(codes: &mut Codes, program: &str, which: usize, said: &str, cubin: &[
             code.instructions = data.chunks_exact(INSTRUCTION).filter(|i| !is_nop(i)).count() as u64;
         }
     }
+}
+
+/// What a tool says, and the machine code that it makes.
+pub type Assembled = Result<(String, Vec<u8>), String>;
+
+/// Adds the kernels of `bench/gpu`, ours beside those written in CUDA C++, where `assemble` runs a tool of the CUDA toolkit and
+/// returns its words and the machine code.
+pub fn add_bench(
+    codes: &mut Codes,
+    emit: &mut dyn FnMut(&Path, &Path) -> Result<(), String>,
+    assemble: &mut dyn FnMut(&str, &[&str], &Path) -> Assembled,
+) -> Result<(), String> {
+    let folder = root().join("bench/gpu");
+    let text = root().join("target/device/bench.ptx");
+    emit(&folder.join("kernels.impala"), &text)?;
+    let (said, code) = assemble("ptxas", &["-arch=sm_90", "-v"], &text)?;
+    let mut ours = Codes::new();
+    add(&mut ours, "", 0, &said, &code);
+    let (said, code) =
+        assemble("nvcc", &["-O3", "-use_fast_math", "-arch=sm_90", "-cubin", "-Xptxas=-v"], &folder.join("peers.cu"))?;
+    let mut theirs = Codes::new();
+    add(&mut theirs, "", 1, &said, &code);
+    for ((_, kernel), [own, _]) in ours {
+        let name = kernel.trim_start_matches("ours_").trim_end_matches("_kernel").to_string();
+        let peer = theirs.get(&(String::new(), format!("theirs_{name}"))).and_then(|both| both[1]);
+        codes.insert(("bench/gpu".into(), name), [own, peer]);
+    }
+    Ok(())
 }
 
 /// Compares the kernels with the file, or writes it. `version` is the assembler's.

@@ -6,7 +6,7 @@ use crate::function::FunctionEmitter;
 use crate::ops::{number, number_text, prim};
 use nyala_base::{Diagnostic, Id};
 use nyala_flat::{Block, Const, Value};
-use nyala_ir::{Op, Ty, TyKind};
+use nyala_ir::{Op, Prim, Ty, TyKind};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
@@ -51,7 +51,34 @@ fn lea_to(f: &mut FunctionEmitter, name: &str, base: &str, ty: Ty, idx: Value) -
 pub(crate) fn lea(f: &mut FunctionEmitter, name: &str, args: &[Value]) -> Result<()> {
     let pointee = f.pointee(f.ty(args[0]))?;
     let base = f.op(args[0]);
+    // See Note [Offsets of addresses].
+    if let Some((index, offset)) = f.offsets.get(&args[1]).cloned()
+        && let Some(size) = indexed_size(f, pointee)?
+    {
+        let ty = number_text(prim(f, f.ty(args[1])).unwrap_or(Prim::I32), None);
+        let [wide, near] = [(); 2].map(|()| f.temp());
+        let elem = f.e.module.types.part(pointee, 0).ok_or_else(|| bug("an array of nothing"))?;
+        let elem = f.e.layouts.memory(elem)?;
+        match ty.as_str() {
+            "i64" => f.line(format_args!("{near} = getelementptr {elem}, ptr {base}, i64 {index}")),
+            ty => {
+                f.line(format_args!("{wide} = sext {ty} {index} to i64"));
+                f.line(format_args!("{near} = getelementptr {elem}, ptr {base}, i64 {wide}"));
+            }
+        }
+        f.line(format_args!("{name} = getelementptr i8, ptr {near}, i64 {}", offset.wrapping_mul(size)));
+        return Ok(());
+    }
     lea_to(f, name, &base, pointee, args[1])
+}
+
+/// Bytes of an element of an array; `None` for other types.
+fn indexed_size(f: &FunctionEmitter, pointee: Ty) -> Result<Option<i64>> {
+    let elem = match f.e.module.types.kind(pointee) {
+        TyKind::IndefArray(elem) | TyKind::Array(elem, _) => *elem,
+        _ => return Ok(None),
+    };
+    Ok(Some(f.size_align(elem)?.0 as i64))
 }
 
 pub(crate) fn build(f: &mut FunctionEmitter, result: Value, parts: &[Value]) -> Result<()> {
@@ -250,3 +277,11 @@ pub(crate) fn insert(f: &mut FunctionEmitter, b: Block, result: Value, args: &[V
         }
     }
 }
+
+// Note [Offsets of addresses]
+//
+// Accesses of GPUs add a literal to an address for free. So an index `y * w + x - 1` is taken apart: the address of
+// `y * w + x` is computed once for all neighbours in a row, and each access has a literal offset. For LLVM alone the
+// literal is part of the 32-bit sum, and it makes a 64-bit sum of each term. Signed sums do not overflow, so the literal can be
+// added after the sum is widened. What remains may overflow only if the index is within the literal of the least or greatest
+// number of 32 bits, which no element of an array has.

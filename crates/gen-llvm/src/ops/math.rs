@@ -29,10 +29,16 @@ pub(crate) fn count(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, arg: Va
 }
 
 fn fast(f: &FunctionEmitter) -> &'static str {
-    if f.is_fast() { " fast" } else { "" }
+    match (f.is_fast(), f.e.target().is_gpu()) {
+        (false, _) => "",
+        // Sums in another order keep more values alive, and gain nothing where lanes are work items.
+        (true, true) => " nnan ninf nsz arcp contract afn",
+        (true, false) => " fast",
+    }
 }
 
-pub(crate) fn arithmetic(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {
+pub(crate) fn arithmetic(f: &mut FunctionEmitter, op: Op, result: Value, ty: Ty, args: &[Value]) -> Result<()> {
+    let name = f.op(result);
     let wrap = f.e.options.wrap;
     let text = match (op, class(prim(f, ty))) {
         (Op::Add, Class::Signed) if !wrap => "add nsw".into(),
@@ -45,9 +51,39 @@ pub(crate) fn arithmetic(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, ar
         (Op::Rem | Op::PRem, _) => "urem".into(),
         _ => op.name().to_string(),
     };
+    if f.e.target().is_gpu() && matches!((op, class(prim(f, ty))), (Op::Add, Class::Signed)) && !wrap {
+        take_offset(f, result, ty, args);
+    }
     let (a, b) = (f.typed(args[0])?, f.op(args[1]));
     f.line(format_args!("{name} = {text} {a}, {b}"));
     Ok(())
+}
+
+/// Notes the literal in a signed sum, and computes the rest of it. See Note [Offsets of addresses] in `aggregates`.
+fn take_offset(f: &mut FunctionEmitter, result: Value, ty: Ty, args: &[Value]) {
+    let Some(prim) = f.e.module.types.as_prim(ty) else { return };
+    let mut rest = Vec::new();
+    let mut offset = 0i64;
+    for &arg in args {
+        match (f.function.as_bits(arg), f.offsets.get(&arg)) {
+            (Some(bits), _) => offset = offset.wrapping_add(prim.normalize(bits) as i64),
+            (None, Some((operand, own))) => {
+                offset = offset.wrapping_add(*own);
+                rest.push(operand.clone());
+            }
+            (None, None) => rest.push(f.op(arg)),
+        }
+    }
+    let operand = match &rest[..] {
+        [one] => one.clone(),
+        [a, b] if offset != 0 => {
+            let sum = f.temp();
+            f.line(format_args!("{sum} = add {} {a}, {b}", number_text(prim, None)));
+            sum
+        }
+        _ => return,
+    };
+    f.offsets.insert(result, (operand, offset));
 }
 
 pub(crate) fn shift(f: &mut FunctionEmitter, op: Op, name: &str, ty: Ty, args: &[Value]) -> Result<()> {

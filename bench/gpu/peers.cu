@@ -1,0 +1,111 @@
+// The kernels of kernels.impala, as one writes them in CUDA C++, and the program that measures both on a GPU.
+#include <cmath>
+
+extern "C" __global__ __launch_bounds__(256) void theirs_copy(int n, float *__restrict__ to, const float *__restrict__ from) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) to[i] = from[i];
+}
+
+extern "C" __global__ __launch_bounds__(256) void theirs_saxpy(int n, float a, const float *__restrict__ x, float *__restrict__ y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+
+extern "C" __global__ __launch_bounds__(128) void theirs_blur(int w, int h, float *__restrict__ to, const float *__restrict__ from) {
+    int x = blockIdx.x * 32 + threadIdx.x + 1, y = blockIdx.y * 4 + threadIdx.y + 1;
+    if (x >= w - 1 || y >= h - 1) return;
+    float sum = 0;
+#pragma unroll
+    for (int dy = -1; dy <= 1; dy++)
+#pragma unroll
+        for (int dx = -1; dx <= 1; dx++) sum += from[(y + dy) * w + x + dx];
+    to[y * w + x] = sum * (1.0f / 9.0f);
+}
+
+extern "C" __global__ __launch_bounds__(128) void theirs_gauss(int w, int h, float *__restrict__ to, const float *__restrict__ from) {
+    constexpr float weights[] = {0.0625f, 0.25f, 0.375f, 0.25f, 0.0625f};
+    int x = blockIdx.x * 32 + threadIdx.x + 2, y = blockIdx.y * 4 + threadIdx.y + 2;
+    if (x >= w - 2 || y >= h - 2) return;
+    float sum = 0;
+#pragma unroll
+    for (int dy = -2; dy <= 2; dy++)
+#pragma unroll
+        for (int dx = -2; dx <= 2; dx++) sum += weights[dy + 2] * weights[dx + 2] * from[(y + dy) * w + x + dx];
+    to[y * w + x] = sum;
+}
+
+extern "C" __global__ __launch_bounds__(128) void theirs_mandelbrot(int w, int h, int limit, int *__restrict__ to) {
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 4 + threadIdx.y;
+    if (x >= w || y >= h) return;
+    float cx = (float)x / w * 3 - 2, cy = (float)y / h * 2 - 1, zx = 0, zy = 0;
+    int n = 0;
+    while (n < limit && zx * zx + zy * zy < 4) {
+        float next = zx * zx - zy * zy + cx;
+        zy = 2 * zx * zy + cy;
+        zx = next;
+        n++;
+    }
+    to[y * w + x] = n;
+}
+
+__device__ inline float phi(float x) { return 0.5f * (1 + erff(x * 0.70710678f)); }
+extern "C" __global__ __launch_bounds__(256) void theirs_black_scholes(int n, const float *__restrict__ spot, const float *__restrict__ strike,
+                                                                       const float *__restrict__ years, float *__restrict__ call,
+                                                                       float *__restrict__ put) {
+    constexpr float rate = 0.02f, volatility = 0.3f;
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float root = sqrtf(years[i]);
+    float d1 = (logf(spot[i] / strike[i]) + (rate + 0.5f * volatility * volatility) * years[i]) / (volatility * root);
+    float d2 = d1 - volatility * root, discounted = strike[i] * expf(-rate * years[i]);
+    call[i] = spot[i] * phi(d1) - discounted * phi(d2);
+    put[i] = discounted * phi(-d2) - spot[i] * phi(-d1);
+}
+
+extern "C" __global__ __launch_bounds__(256) void theirs_nbody(int n, const float4 *__restrict__ bodies, float4 *__restrict__ forces) {
+    __shared__ float4 near[256];
+    int i = blockIdx.x * 256 + threadIdx.x;
+    float4 own = bodies[i];
+    float fx = 0, fy = 0, fz = 0;
+    for (int start = 0; start < n; start += 256) {
+        near[threadIdx.x] = bodies[start + threadIdx.x];
+        __syncthreads();
+        for (int k = 0; k < 256; k++) {
+            float4 other = near[k];
+            float dx = other.x - own.x, dy = other.y - own.y, dz = other.z - own.z;
+            float inverse = 1 / sqrtf(dx * dx + dy * dy + dz * dz + 0.01f);
+            float scale = other.w * inverse * inverse * inverse;
+            fx += dx * scale;
+            fy += dy * scale;
+            fz += dz * scale;
+        }
+        __syncthreads();
+    }
+    if (i < n) forces[i] = make_float4(fx, fy, fz, 0);
+}
+
+extern "C" __global__ __launch_bounds__(256) void theirs_sgemm(int n, const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c) {
+    __shared__ float own_a[64 * 16], own_b[16 * 64];
+    int tx = threadIdx.x, ty = threadIdx.y, thread = ty * 16 + tx, row = blockIdx.y * 64, column = blockIdx.x * 64;
+    float sums[16] = {};
+    for (int k = 0; k < n; k += 16) {
+#pragma unroll
+        for (int part = 0; part < 4; part++) {
+            int at = part * 256 + thread;
+            own_a[at % 16 * 64 + at / 16] = a[(row + at / 16) * n + k + at % 16];
+            own_b[at] = b[(k + at / 64) * n + column + at % 64];
+        }
+        __syncthreads();
+#pragma unroll
+        for (int step = 0; step < 16; step++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+#pragma unroll
+                for (int j = 0; j < 4; j++) sums[i * 4 + j] += own_a[step * 64 + ty * 4 + i] * own_b[step * 64 + tx * 4 + j];
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) c[(row + ty * 4 + i) * n + column + tx * 4 + j] = sums[i * 4 + j];
+}
