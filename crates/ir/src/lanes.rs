@@ -115,13 +115,14 @@ pub const GPU_INTRINSICS: &str = "llvm.nvvm.";
 
 /// Names of the intrinsics that start kernels, indexed by the platform number of
 /// [`Builtin::Launch`](crate::Builtin::Launch) (`docs/design/anydsl.md`, Launches on devices). `fibers` is not a
-/// device: its blocks are tasks on the CPU.
-pub const PLATFORMS: [&str; 9] =
-    ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls", "fibers"];
+/// device: its blocks are tasks on the CPU. `vulkan` is ours.
+pub const PLATFORMS: [&str; 10] =
+    ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls", "fibers", "vulkan"];
 
 /// The number of each of [`PLATFORMS`] for the functions of the runtime (`docs/design/anydsl.md`, Functions of the
-/// runtime). Kernels for `hls` run on OpenCL's platform; those of `fibers` on the CPU, which is 0.
-pub const PLATFORM_NUMBERS: [u32; 9] = [1, 1, 2, 2, 5, 3, 4, 2, 0];
+/// runtime). Kernels for `hls` run on OpenCL's platform; those of `fibers` on the CPU, which is 0. AnyDSL
+/// has no number for Vulkan.
+pub const PLATFORM_NUMBERS: [u32; 10] = [1, 1, 2, 2, 5, 3, 4, 2, 0, 6];
 
 /// Functions of the runtime that take devices, with the positions of these arguments. Where the host stands for all
 /// devices, each of these arguments is 0.

@@ -37,6 +37,9 @@ pub(crate) fn libdevice() -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
+/// Writes the kernels of a module as text.
+type TextOf<'a> = &'a dyn Fn(&mut Session, &Module) -> Result<Vec<u8>, Reported>;
+
 impl Session {
     /// Gives each device module what its back end needs: the address spaces of statics, or of all addresses.
     pub(crate) fn prepare_devices(&mut self, module: &mut Module) -> Result<(), Reported> {
@@ -73,18 +76,14 @@ impl Session {
         Ok(())
     }
 
-    /// The kernels of a program for a back end, as the text that `code` makes of their modules.
-    pub(crate) fn device_code(
-        &mut self,
-        name: &str,
-        code: fn(&mut Session, &Module) -> Result<Vec<u8>, Reported>,
-    ) -> Result<String, Reported> {
+    /// The kernels of a program for back ends, as the text that each makes of their modules.
+    pub(crate) fn device_code(&mut self, texts: &[(&str, TextOf)]) -> Result<String, Reported> {
         let world = self.graph()?;
         let residual = self.residual(&world)?;
         let (module, _) = self.flat_passes(&residual, &LLVM)?;
         let mut text = String::new();
-        for device in &module.devices {
-            if back_end(device).is_some_and(|b| b.name == name) {
+        for (name, code) in texts {
+            for device in module.devices.iter().filter(|d| back_end(d).is_some_and(|b| b.name == *name)) {
                 text.push_str(&String::from_utf8_lossy(&code(self, &device.module)?));
             }
         }

@@ -8,6 +8,7 @@ use nyala_base::diagnostics::{bug, limitation};
 use nyala_base::{Id, Span};
 use nyala_flat::{Block, Function, Module};
 use nyala_gen_llvm::needs_libdevice;
+use nyala_gen_spirv::{Code, Flavor};
 use nyala_ir::{Target, World};
 
 /// The program at one of the [`stages`] as text; one function of it, if named.
@@ -103,19 +104,39 @@ pub(crate) fn cuda_source(s: &mut Session, module: &Module) -> Result<Vec<u8>, R
     text.map(String::into_bytes).map_err(|d| s.report(*d))
 }
 
+/// SPIR-V of kernels for Vulkan.
+pub(crate) fn spirv_vulkan(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    spirv(s, module, Flavor::Vulkan).map(|code| code.bytes())
+}
+
+/// SPIR-V of kernels for OpenCL and Level Zero.
+pub(crate) fn spirv_opencl(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    spirv(s, module, Flavor::OpenCl).map(|code| code.bytes())
+}
+
+fn spirv(s: &mut Session, module: &Module, flavor: Flavor) -> Result<Code, Reported> {
+    nyala_gen_spirv::emit(module, flavor).map_err(|d| s.report(*d))
+}
+
+/// The kernels in SPIR-V as text, those for Vulkan first.
+pub(crate) fn spirv_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+    let text = |flavor| move |s: &mut Session, module: &Module| spirv(s, module, flavor).map(|code| code.text().into());
+    s.device_code(&[("vulkan", &text(Flavor::Vulkan)), ("spirv", &text(Flavor::OpenCl))])
+}
+
 /// The kernels for CUDA as CUDA C++.
 pub(crate) fn cuda_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code("cuda", cuda_source)
+    s.device_code(&[("cuda", &cuda_source)])
 }
 
 /// The kernels for CUDA as PTX.
 pub(crate) fn ptx_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code("cuda", ptx)
+    s.device_code(&[("cuda", &ptx)])
 }
 
 /// The kernels for OpenCL as OpenCL C.
 pub(crate) fn opencl_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code("opencl", opencl)
+    s.device_code(&[("opencl", &opencl)])
 }
 
 fn flat_module(s: &mut Session) -> Result<Module, Reported> {

@@ -86,11 +86,12 @@ const FRONT: &[Stage] = &[
     Stage { name: "device", about: "flat SSA of the kernels for devices", text: Session::device_text },
     Stage { name: "opencl", about: "OpenCL C of the kernels for OpenCL", text: emit::opencl_text },
     Stage { name: "cuda", about: "CUDA C++ of the kernels for CUDA and NVVM", text: emit::cuda_text },
+    Stage { name: "spirv", about: "SPIR-V of the kernels for Vulkan, OpenCL and Level Zero", text: emit::spirv_text },
     Stage { name: "ptx", about: "PTX of the kernels for CUDA and NVVM", text: emit::ptx_text },
 ];
 
 /// Stages that are planned.
-pub const LATER: &[&str] = &["cff", "vector", "hls", "spirv", "amdgpu"];
+pub const LATER: &[&str] = &["cff", "vector", "hls", "amdgpu"];
 
 /// The input of a back end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -217,6 +218,22 @@ pub const DEVICES: &[DeviceBackEnd] = &[
         statics: 4,
         generic: true,
         code: emit::cuda,
+    },
+    DeviceBackEnd {
+        name: "vulkan",
+        platforms: &["vulkan"],
+        makes: "SPIR-V for compute shaders",
+        statics: 4,
+        generic: false,
+        code: emit::spirv_vulkan,
+    },
+    DeviceBackEnd {
+        name: "spirv",
+        platforms: &["opencl_spirv", "levelzero"],
+        makes: "SPIR-V for kernels of OpenCL and Level Zero",
+        statics: 4,
+        generic: false,
+        code: emit::spirv_opencl,
     },
 ];
 

@@ -2,19 +2,20 @@
 //! ones there are is found when a program first asks. A missing driver is a platform that is not there, never a failure to
 //! start.
 //!
-//! A device is a number, `platform | device << 4`; platforms are the host (0), CUDA (1), OpenCL (2), HSA (3), PAL (4) and
-//! Level Zero (5).
+//! A device is a number, `platform | device << 4`; platforms are the host (0), CUDA (1), OpenCL (2), HSA (3), PAL (4),
+//! Level Zero (5) and Vulkan (6).
 
 mod cuda;
 mod host;
 mod missing;
 mod opencl;
+mod vulkan;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Names of the platforms, by number.
-pub(crate) const NAMES: [&str; 6] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Level Zero"];
+pub(crate) const NAMES: [&str; 7] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Level Zero", "Vulkan"];
 
 /// How many platforms have a number.
 pub const N_PLATFORMS: i32 = NAMES.len() as i32;
@@ -99,6 +100,7 @@ pub(crate) trait Platform: Sync {
 static HOST: host::Host = host::Host;
 static OPENCL: opencl::OpenCl = opencl::OpenCl;
 static CUDA: cuda::Cuda = cuda::Cuda;
+static VULKAN: vulkan::Vulkan = vulkan::Vulkan;
 static OTHERS: missing::Missing = missing::Missing("code for it cannot be made yet");
 
 /// The platform of this number.
@@ -108,6 +110,7 @@ fn by_number(number: usize) -> Option<&'static dyn Platform> {
         1 => &CUDA,
         2 => &OPENCL,
         3..=5 => &OTHERS,
+        6 => &VULKAN,
         _ => return None,
     })
 }

@@ -1,0 +1,107 @@
+//! Where each block of a structured function stands: within the branch that leads to it, after the branch of its
+//! immediate dominator, or after a loop. Separate from the instructions, since it needs none.
+//!
+//! A block whose only way in is one edge stands where that edge is. A block where several ways meet stands after the
+//! branch of its immediate dominator (Ramsey, Beyond Relooper, ICFP 2022). If a loop is left on the way there, the block
+//! stands after the outermost such loop, also if only one edge leads to it: all work items of a block meet again there.
+
+use nyala_base::Id;
+use nyala_base::graph::Tree;
+use nyala_flat::analysis::Cfg;
+use nyala_flat::structure::Loops;
+use nyala_flat::{Function, InstOp, Terminator, Value};
+use rustc_hash::FxHashSet;
+
+/// The places of a function's blocks.
+pub(crate) struct Plan {
+    /// The loop of which each block is the header.
+    pub header_of: Vec<Option<usize>>,
+    /// Blocks that stand where the edge to them is.
+    pub inline: Vec<bool>,
+    /// Blocks that only return; each edge to them does it itself.
+    pub returns: Vec<bool>,
+    /// Blocks after the branch of a block, in order.
+    pub after: Vec<Vec<usize>>,
+    /// Blocks after a loop, in order.
+    pub after_loop: Vec<Vec<usize>>,
+    /// Values that are used where the place of their definition does not dominate: they live in variables.
+    pub homeless: FxHashSet<Value>,
+}
+
+impl Plan {
+    /// Places the blocks of a function that [`structure`](nyala_flat::structure::structure) made.
+    pub fn new(function: &Function, loops: &Loops) -> Plan {
+        let cfg = Cfg::new(function);
+        let n = function.blocks.len();
+        let mut plan = Plan {
+            header_of: vec![None; n],
+            inline: vec![false; n],
+            returns: returns(function),
+            after: vec![Vec::new(); n],
+            after_loop: vec![Vec::new(); loops.all.len()],
+            homeless: FxHashSet::default(),
+        };
+        for (l, found) in loops.all.iter().enumerate() {
+            plan.header_of[found.header] = Some(l);
+        }
+        // The place that each block stands behind.
+        let mut up: Vec<usize> = cfg.idom.iter().map(|b| b.idx()).collect();
+        let order: Vec<usize> = cfg.rpo.iter().map(|b| b.idx()).collect();
+        for &b in order.iter().skip(1) {
+            let is_back = |p: usize| plan.header_of[b].is_some_and(|l| loops.contains(l, p));
+            let ways = cfg.preds[b].iter().filter(|p| !is_back(p.idx())).count();
+            if plan.returns[b] {
+                continue;
+            }
+            let parent = cfg.idom[b].idx();
+            match loops.left(parent, b).last() {
+                Some(left) => {
+                    plan.after_loop[left].push(b);
+                    up[b] = loops.all[left].header;
+                }
+                None if ways == 1 => plan.inline[b] = true,
+                None => plan.after[parent].push(b),
+            }
+        }
+        plan.find_homeless(function, &cfg, Tree::new(up, &order));
+        plan
+    }
+
+    fn find_homeless(&mut self, function: &Function, cfg: &Cfg, places: Tree) {
+        let mut defined = vec![usize::MAX; function.values.len()];
+        for b in cfg.rpo.iter().map(|b| b.idx()) {
+            let block = &function.blocks[b];
+            let results = block.insts.iter().filter_map(|i| i.result);
+            block.params.iter().copied().chain(results).for_each(|v| defined[v.idx()] = b);
+        }
+        for b in cfg.rpo.iter().map(|b| b.idx()) {
+            let block = &function.blocks[b];
+            let mut used = |v: Value| {
+                let at = defined[v.idx()];
+                if at != usize::MAX && at != b && places.meet(at, b) != at {
+                    self.homeless.insert(v);
+                }
+            };
+            block.insts.iter().flat_map(|i| &i.args).copied().for_each(&mut used);
+            block.term.for_each_use(&mut used);
+            // Returns are written at the edges that lead to them.
+            for edge in block.term.edges().filter(|e| self.returns[e.block.idx()]) {
+                function.block(edge.block).term.for_each_use(&mut used);
+            }
+        }
+    }
+}
+
+/// Blocks that only return.
+fn returns(function: &Function) -> Vec<bool> {
+    let mut found: Vec<bool> =
+        function.blocks.iter().map(|b| b.insts.is_empty() && matches!(b.term, Terminator::Return(_))).collect();
+    found[0] = false;
+    found
+}
+
+/// Whether a function orders its accesses to memory with those of other work items.
+pub(crate) fn has_fences(function: &Function) -> bool {
+    let insts = function.blocks.iter().flat_map(|b| &b.insts);
+    insts.into_iter().any(|inst| inst.op == InstOp::Op(nyala_ir::Op::Fence))
+}
