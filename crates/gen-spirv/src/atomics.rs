@@ -1,5 +1,5 @@
-//! Atomic operations. They are relaxed; a stronger order puts fences around them. What SPIR-V has no instruction for is
-//! tried until nobody comes in between.
+//! Atomic operations, with the memory order that the program asks for. What SPIR-V has no instruction for is tried until
+//! nobody comes in between.
 
 use crate::casts::read_as;
 use crate::function::FunctionEmitter;
@@ -19,6 +19,25 @@ struct Place {
     bits: Prim,
     ty: Word,
     scope: Word,
+    /// The order of accesses to memory: when it is read only, and when it is written.
+    reads: Word,
+    writes: Word,
+}
+
+const ACQUIRE: u32 = 2;
+const RELEASE: u32 = 4;
+const ACQUIRE_RELEASE: u32 = 8;
+
+/// The order of an atomic operation by LLVM's name: for one that reads only, writes only, or does both.
+fn orders(f: &mut FunctionEmitter, order: &str) -> [Word; 3] {
+    let memory = f.all_memory();
+    let (reads, writes, both) = match order {
+        "acquire" => (ACQUIRE, 0, ACQUIRE),
+        "release" => (0, RELEASE, RELEASE),
+        "acq_rel" | "seq_cst" => (ACQUIRE, RELEASE, ACQUIRE_RELEASE),
+        _ => (0, 0, 0),
+    };
+    [reads, writes, both].map(|order| f.e.u32(if order == 0 { 0 } else { order | memory }))
 }
 
 fn fence(f: &mut FunctionEmitter) {
@@ -33,13 +52,13 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<Opt
     let order = args.get(order_at).and_then(|&a| f.function.as_bits(a));
     let order = order.and_then(|n| ORDERS.get(n as usize).copied().flatten());
     let order = order.ok_or_else(|| bug("a memory order that is not known"))?;
-    let is_ordered = matches!(order, "acquire" | "release" | "acq_rel" | "seq_cst");
-    if is_ordered {
-        fence(f);
-    }
     if op == Op::Fence {
+        if matches!(order, "acquire" | "release" | "acq_rel" | "seq_cst") {
+            fence(f);
+        }
         return Ok(None);
     }
+    let [reads, writes, both] = orders(f, order);
     let at = op.writes().map_or(0, |w| w.0 - 1);
     let (address, ty) = f.place(args[at])?;
     let types = &f.e.module.types;
@@ -63,7 +82,8 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<Opt
         }
     };
     let scope = f.e.u32(if address.space == 3 { WORKGROUP } else { DEVICE });
-    let place = Place { pointer, prim, bits, ty: int, scope };
+    let writes = if op == Op::AtomicStore { writes } else { both };
+    let place = Place { pointer, prim, bits, ty: int, scope, reads, writes };
     let value = |f: &mut FunctionEmitter, i: usize| -> Result<Word> {
         let word = f.part(args[i])?;
         Ok(read_as(f, word, prim, bits))
@@ -71,17 +91,16 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<Opt
     let old = match op {
         Op::AtomicStore => {
             let new = value(f, 1)?;
-            let none = f.e.u32(0);
             let operands = vec![
                 Operand::IdRef(pointer),
                 Operand::IdScope(scope),
-                Operand::IdMemorySemantics(none),
+                Operand::IdMemorySemantics(writes),
                 Operand::IdRef(new),
             ];
             f.effect(Code::AtomicStore, operands);
             None
         }
-        Op::AtomicLoad => Some(relaxed(f, Code::AtomicLoad, &place, &[])),
+        Op::AtomicLoad => Some(instruction(f, Code::AtomicLoad, &place, &[])),
         Op::Atomic => {
             let what = f.function.as_bits(args[0]).and_then(|n| ATOMICS.get(n as usize));
             let what = *what.ok_or_else(|| bug("no such atomic operation"))?;
@@ -93,9 +112,6 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<Opt
             Some(exchange(f, &place, new, expected))
         }
     };
-    if is_ordered {
-        fence(f);
-    }
     let Some(old) = old else { return Ok(None) };
     let word = read_as(f, old, bits, prim);
     let is_exchange = matches!(op, Op::Cmpxchg | Op::CmpxchgWeak);
@@ -114,22 +130,21 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<Opt
     Ok(Some(f.op(Code::CompositeConstruct, ty, &[word, is_same])))
 }
 
-/// An atomic instruction without an order.
-fn relaxed(f: &mut FunctionEmitter, code: Code, place: &Place, args: &[Word]) -> Word {
-    let none = f.e.u32(0);
+/// An atomic instruction.
+fn instruction(f: &mut FunctionEmitter, code: Code, place: &Place, args: &[Word]) -> Word {
+    let order = if code == Code::AtomicLoad { place.reads } else { place.writes };
     let mut operands =
-        vec![Operand::IdRef(place.pointer), Operand::IdScope(place.scope), Operand::IdMemorySemantics(none)];
+        vec![Operand::IdRef(place.pointer), Operand::IdScope(place.scope), Operand::IdMemorySemantics(order)];
     operands.extend(args.iter().map(|&a| Operand::IdRef(a)));
     f.op_with(code, place.ty, operands)
 }
 
 fn exchange(f: &mut FunctionEmitter, place: &Place, new: Word, expected: Word) -> Word {
-    let none = f.e.u32(0);
     let operands = vec![
         Operand::IdRef(place.pointer),
         Operand::IdScope(place.scope),
-        Operand::IdMemorySemantics(none),
-        Operand::IdMemorySemantics(none),
+        Operand::IdMemorySemantics(place.writes),
+        Operand::IdMemorySemantics(place.reads),
         Operand::IdRef(new),
         Operand::IdRef(expected),
     ];
@@ -152,12 +167,12 @@ fn update(f: &mut FunctionEmitter, what: &str, place: &Place, word: Word) -> Res
         _ => None,
     };
     if let Some(code) = code {
-        return Ok(relaxed(f, code, place, &[word]));
+        return Ok(instruction(f, code, place, &[word]));
     }
     let bool_ty = f.e.bool_ty();
     let [head, body, back, merge] = [(); 4].map(|()| f.e.id());
     let seen = f.local(place.ty);
-    let before = relaxed(f, Code::AtomicLoad, place, &[]);
+    let before = instruction(f, Code::AtomicLoad, place, &[]);
     f.store_word(seen, before);
     f.branch(head);
     f.label(head);

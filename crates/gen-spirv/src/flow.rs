@@ -9,8 +9,8 @@ use nyala_base::Id;
 use nyala_base::graph::Tree;
 use nyala_flat::analysis::Cfg;
 use nyala_flat::structure::Loops;
-use nyala_flat::{Function, InstOp, Terminator, Value};
-use rustc_hash::FxHashSet;
+use nyala_flat::{Block, Function, InstOp, Terminator, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The places of a function's blocks.
 pub(crate) struct Plan {
@@ -50,6 +50,8 @@ impl Plan {
         for &b in order.iter().skip(1) {
             let is_back = |p: usize| plan.header_of[b].is_some_and(|l| loops.contains(l, p));
             let ways = cfg.preds[b].iter().filter(|p| !is_back(p.idx())).count();
+            // A return out of a loop stands after it, where all work items meet again.
+            plan.returns[b] &= !cfg.preds[b].iter().any(|p| loops.left(p.idx(), b).next().is_some());
             if plan.returns[b] {
                 continue;
             }
@@ -89,6 +91,34 @@ impl Plan {
                 function.block(edge.block).term.for_each_use(&mut used);
             }
         }
+    }
+}
+
+/// Gives each loop that is left for a block that only returns a block of its own to return by.
+pub(crate) fn return_after_loops(function: &mut Function, loops: &mut Loops) {
+    let is_return = returns(function);
+    let mut made: FxHashMap<(usize, usize), Block> = FxHashMap::default();
+    for b in 0..is_return.len() {
+        let mut term = std::mem::replace(&mut function.blocks[b].term, Terminator::Unreachable);
+        for edge in term.edges_mut() {
+            let to = edge.block.idx();
+            let left = loops.left(b, to).last();
+            let (true, Some(left)) = (is_return[to], left) else { continue };
+            edge.block = *made.entry((to, left)).or_insert_with(|| {
+                let mut copy = function.blocks[to].clone();
+                let old = copy.params.clone();
+                for param in &mut copy.params {
+                    let ty = function.ty(*param);
+                    *param = function.new_value(ty, "");
+                }
+                let new = copy.params.clone();
+                copy.term.map_uses(|v| old.iter().position(|&p| p == v).map_or(v, |i| new[i]));
+                loops.of.push(loops.of[to]);
+                function.blocks.push(copy);
+                Block::from_idx(function.blocks.len() - 1)
+            });
+        }
+        function.blocks[b].term = term;
     }
 }
 

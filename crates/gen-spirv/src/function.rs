@@ -146,7 +146,10 @@ impl FunctionEmitter<'_, '_> {
 
     /// Drops the variable for targets if nobody reads it.
     fn tidy_next(&mut self) {
-        let Some(next) = self.next.filter(|_| !self.is_next_read) else { return };
+        let Some(next) = self.next else { return };
+        if self.is_next_read {
+            return self.e.name(next, "next");
+        }
         self.locals.retain(|inst| inst.result_id != Some(next));
         for block in &mut self.blocks {
             block.instructions.retain(|inst| {
@@ -342,7 +345,6 @@ impl FunctionEmitter<'_, '_> {
         }
         let ty = self.e.int(32);
         let next = self.local(ty);
-        self.e.name(next, "next");
         self.next = Some(next);
         next
     }

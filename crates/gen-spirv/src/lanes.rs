@@ -6,7 +6,7 @@ use nyala_base::Id;
 use nyala_flat::{Func, Inst, Linkage};
 use nyala_ir::{LaneOp, Prim, Scope, TyKind};
 use rspirv::dr::Operand;
-use rspirv::spirv::{BuiltIn, Capability, GroupOperation, Op as Code, Word};
+use rspirv::spirv::{BuiltIn, Capability, GroupOperation, MemorySemantics, Op as Code, Word};
 
 /// A call. `None` if nothing comes back.
 pub(crate) fn call(f: &mut FunctionEmitter, callee: Func, inst: &Inst) -> Result<Option<Word>> {
@@ -53,8 +53,17 @@ pub(crate) const SUBGROUP: u32 = 3;
 impl FunctionEmitter<'_, '_> {
     /// The semantics that order all memory.
     pub fn ordered(&mut self) -> Word {
-        let memory = if self.e.is_vulkan() { 0x40 } else { 0x200 };
-        self.e.u32(0x8 | 0x100 | memory)
+        let memory = self.all_memory();
+        self.e.u32(MemorySemantics::ACQUIRE_RELEASE.bits() | memory)
+    }
+
+    /// Memory of the device and of the block, in semantics.
+    pub fn all_memory(&self) -> u32 {
+        let device = match self.e.is_vulkan() {
+            true => MemorySemantics::UNIFORM_MEMORY,
+            false => MemorySemantics::CROSS_WORKGROUP_MEMORY,
+        };
+        (device | MemorySemantics::WORKGROUP_MEMORY).bits()
     }
 }
 

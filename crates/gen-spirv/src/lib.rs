@@ -111,7 +111,11 @@ pub fn emit(module: &Module, flavor: Flavor) -> std::result::Result<Code, Box<Di
     for function in &mut module.funcs {
         loops.push(match function.blocks.is_empty() {
             true => Loops::default(),
-            false => structure(&mut module.types, function, &|f| rets[f.idx()].clone()),
+            false => {
+                let mut loops = structure(&mut module.types, function, &|f| rets[f.idx()].clone());
+                flow::return_after_loops(function, &mut loops);
+                loops
+            }
         });
     }
     // Results of functions that have several.

@@ -28,7 +28,6 @@ enum Key {
     Number(Word, u64),
     Truth(bool),
     Null(Word),
-    Undef(Word),
     Composite(Word, Vec<Word>),
     BuiltIn(u32),
     /// A specialization constant.
@@ -55,7 +54,6 @@ pub(crate) struct Emitter<'m> {
     next: Word,
     known: FxHashMap<Key, Word>,
     capabilities: BTreeSet<u32>,
-    extensions: BTreeSet<&'static str>,
     math: Option<Word>,
     /// Variables of the module that a function uses, in order.
     pub used: Vec<BTreeSet<Word>>,
@@ -91,7 +89,6 @@ impl<'m> Emitter<'m> {
             next: 1,
             known: FxHashMap::default(),
             capabilities: BTreeSet::new(),
-            extensions: BTreeSet::new(),
             math: None,
             used: vec![BTreeSet::new(); module.funcs.len()],
             current: 0,
@@ -144,9 +141,6 @@ impl<'m> Emitter<'m> {
             .filter_map(|&c| Capability::from_u32(c))
             .map(|c| Instruction::new(Code::Capability, None, None, vec![Operand::Capability(c)]))
             .collect();
-        let extension =
-            |name: &&str| Instruction::new(Code::Extension, None, None, vec![Operand::LiteralString(name.to_string())]);
-        self.out.extensions = self.extensions.iter().map(extension).collect();
         let model = vec![Operand::AddressingModel(addressing), Operand::MemoryModel(memory)];
         self.out.memory_model = Some(Instruction::new(Code::MemoryModel, None, None, model));
         let mut header = dr::ModuleHeader::new(self.next);
@@ -164,11 +158,6 @@ impl<'m> Emitter<'m> {
     /// Notes that the module needs a capability.
     pub fn need(&mut self, capability: Capability) {
         self.capabilities.insert(capability as u32);
-    }
-
-    /// Notes that the module needs an extension.
-    pub fn extend(&mut self, name: &'static str) {
-        self.extensions.insert(name);
     }
 
     /// The set of math functions.
@@ -329,11 +318,6 @@ impl<'m> Emitter<'m> {
     /// The zero of a type.
     pub fn null(&mut self, ty: Word) -> Word {
         self.once(Key::Null(ty), |e| e.push(Code::ConstantNull, Some(ty), Vec::new()))
-    }
-
-    /// A value of a type, of which nothing is known.
-    pub fn undefined(&mut self, ty: Word) -> Word {
-        self.once(Key::Undef(ty), |e| e.push(Code::Undef, Some(ty), Vec::new()))
     }
 
     pub fn composite(&mut self, ty: Word, parts: Vec<Word>) -> Word {

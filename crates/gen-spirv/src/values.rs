@@ -2,7 +2,6 @@
 
 use crate::function::FunctionEmitter;
 use crate::{Result, atomics, bug, casts, math, memory, numbers};
-use nyala_base::Span;
 use nyala_flat::{Const, Inst, Value};
 use nyala_ir::{Op, Prim, Ty, TyKind, WorkItem};
 use rspirv::dr::Operand;
@@ -347,6 +346,3 @@ fn work_item(f: &mut FunctionEmitter, inst: &Inst) -> Result<Word> {
     let one = f.take(elem, all, axis);
     Ok(if f.e.is_vulkan() { one } else { f.op(Code::UConvert, short, &[one]) })
 }
-
-/// The place of nothing, for what the program does not say.
-pub(crate) const NOWHERE: Span = Span::NONE;
