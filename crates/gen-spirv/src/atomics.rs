@@ -58,6 +58,8 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<Opt
         }
         return Ok(None);
     }
+    // The runtime may take an order out.
+    f.e.u32(0);
     let [reads, writes, both] = orders(f, order);
     let at = op.writes().map_or(0, |w| w.0 - 1);
     let (address, ty) = f.place(args[at])?;

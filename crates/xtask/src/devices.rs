@@ -3,8 +3,9 @@
 //! `./x bless devices` writes its table into `docs/devices.md`.
 //!
 //! A program prints a line for each thing that it tries, `name: ok`. A cell of the table is what a column's runs say of that
-//! line: `ok`, `fails`, `assembled`, or a number that stands for what the platform lacks, as the compiler says it.
-//! Assembled are kernels for devices that the machine need not have: NVIDIA's compiler makes machine code of them.
+//! line: `ok`, `fails`, `assembled`, `valid`, or a number that stands for what the platform lacks, as the compiler says it.
+//! Assembled are kernels for devices that the machine need not have: NVIDIA's compiler makes machine code of them. Valid are
+//! kernels in SPIR-V by the words of `spirv-val`.
 
 use crate::texts::{TIME_LIMIT, nyala, output_within};
 use crate::{Tally, root, sh};
@@ -28,6 +29,19 @@ enum Needs {
     Device(&'static str),
     /// NVIDIA's compiler or assembler, which makes machine code of the kernels; they do not run.
     Cuda(&'static Assembly),
+    /// The tools of SPIR-V, which assemble and check the kernels; they do not run.
+    SpirV,
+}
+
+impl Needs {
+    /// For a column whose kernels do not run: the cell of kernels that the tools accept.
+    fn without_runs(self) -> Option<Cell> {
+        match self {
+            Needs::Cuda(_) => Some(Cell::Assembled),
+            Needs::SpirV => Some(Cell::Valid),
+            Needs::Nothing | Needs::Device(_) => None,
+        }
+    }
 }
 
 /// How NVIDIA's tools make machine code of kernels.
@@ -68,6 +82,13 @@ const COLUMNS: &[Column] = &[
         runs: &[("cuda", &["--cuda", "sm_90"]), ("nvvm", &[]), ("cuda", &["-O0"])],
         needs: Needs::Cuda(&PTXAS),
     },
+    Column { name: "Vulkan", runs: &[("vulkan", &[]), ("vulkan", &["-O0"])], needs: Needs::Device("Vulkan") },
+    Column { name: "SPIR-V for Vulkan", runs: &[("vulkan", &[]), ("vulkan", &["-O0"])], needs: Needs::SpirV },
+    Column {
+        name: "SPIR-V for OpenCL",
+        runs: &[("opencl_spirv", &[]), ("opencl_spirv", &["-O0"])],
+        needs: Needs::SpirV,
+    },
 ];
 
 /// The result of a line in a column.
@@ -76,6 +97,7 @@ enum Cell {
     Ok,
     Fails,
     Assembled,
+    Valid,
     /// The compiler's message.
     Lacks(String),
     NotRun,
@@ -94,23 +116,40 @@ fn page() -> PathBuf {
 
 /// Brings what the list needs, where the machine lets us.
 fn install() {
-    let has = || nyala_runtime::device_overview().iter().any(|l| l.contains(", OpenCL: device"));
-    if has() || nyala_runtime::user() != 0 || std::env::var_os("CI").is_none() {
+    let has = |platform: &str| {
+        let is_device = format!(", {platform}: device");
+        nyala_runtime::device_overview().iter().any(|l| l.contains(&is_device))
+    };
+    let mut packages = Vec::new();
+    if !has("OpenCL") {
+        packages.extend(["pocl-opencl-icd", "ocl-icd-libopencl1"]);
+    }
+    if !has("Vulkan") {
+        packages.extend(["mesa-vulkan-drivers", "libvulkan1"]);
+    }
+    if !has_spirv_tools() {
+        packages.push("spirv-tools");
+    }
+    if packages.is_empty() || nyala_runtime::user() != 0 || std::env::var_os("CI").is_none() {
         return;
     }
-    eprintln!("installing PoCL, a device of OpenCL on the CPU");
+    eprintln!("installing devices of OpenCL and Vulkan on the CPU, and tools: {}", packages.join(" "));
     let apt = |args: &[&str]| {
         sh(Command::new("apt-get")
             .args(args)
             .env("DEBIAN_FRONTEND", "noninteractive")
             .stdout(std::process::Stdio::null()))
     };
-    let installed = apt(&["update", "-qq"]).and_then(|()| {
-        apt(&["install", "-y", "-qq", "--no-install-recommends", "pocl-opencl-icd", "ocl-icd-libopencl1"])
-    });
+    let installed = apt(&["update", "-qq"])
+        .and_then(|()| apt(&[&["install", "-y", "-qq", "--no-install-recommends"], &packages[..]].concat()));
     if let Err(why) = installed {
         eprintln!("not installed: {why}");
     }
+}
+
+fn has_spirv_tools() -> bool {
+    let works = |name: &str| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
+    works("spirv-as") && works("spirv-val")
 }
 
 /// A program of NVIDIA's CUDA toolkit, with the variable that names its folder: of the machine, or from Python's packages in
@@ -153,6 +192,7 @@ fn is_there(needs: Needs) -> bool {
     let needs = match needs {
         Needs::Nothing => return true,
         Needs::Cuda(assembly) => return cuda_tool(assembly.tool).is_some(),
+        Needs::SpirV => return has_spirv_tools(),
         Needs::Device(needs) => needs,
     };
     let output = Command::new(nyala()).arg("doctor").output();
@@ -175,6 +215,7 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         let why = match column.needs {
             Needs::Device(platform) => format!("no device of {platform} is there"),
             Needs::Cuda(assembly) => format!("there is no `{}`", assembly.tool),
+            Needs::SpirV => "there are no `spirv-as` and `spirv-val`".into(),
             Needs::Nothing => String::new(),
         };
         println!("skipped: {}, since {why}", column.name);
@@ -186,12 +227,9 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         let lines = names(program, &mut tally)?;
         let mut of_program: Vec<Row> = lines.into_iter().map(|l| (stem.clone(), l, Vec::new())).collect();
         for (column, &is_there) in COLUMNS.iter().zip(&there) {
-            let cells = match (is_there, column.needs) {
-                (true, Needs::Cuda(assembly)) => {
-                    let cell = assembled(column, assembly, program, &mut tally);
-                    vec![cell; of_program.len()]
-                }
-                (true, _) => cells(column, program, &of_program, &mut tally),
+            let cells = match (is_there, column.needs.without_runs()) {
+                (true, Some(good)) => vec![made(column, good, program, &mut tally); of_program.len()],
+                (true, None) => cells(column, program, &of_program, &mut tally),
                 (false, _) => {
                     tally.skipped += of_program.len();
                     vec![Cell::NotRun; of_program.len()]
@@ -224,11 +262,15 @@ fn names(program: &Path, tally: &mut Tally) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Makes machine code of a program's kernels.
-fn assembled(column: &Column, assembly: &Assembly, program: &Path, tally: &mut Tally) -> Cell {
+/// Makes machine code of a program's kernels, or checks them.
+fn made(column: &Column, good: Cell, program: &Path, tally: &mut Tally) -> Cell {
     let stem = program.file_stem().unwrap_or_default().display().to_string();
     for (platform, args) in column.runs {
-        let said = match assemble(assembly, platform, args, program, &stem) {
+        let made = match column.needs {
+            Needs::Cuda(assembly) => assemble(assembly, platform, args, program, &stem),
+            _ => validate(platform, args, program, &stem),
+        };
+        let said = match made {
             Ok(_) => {
                 tally.passed += 1;
                 continue;
@@ -243,7 +285,34 @@ fn assembled(column: &Column, assembly: &Assembly, program: &Path, tally: &mut T
         tally.failed += 1;
         return Cell::Fails;
     }
-    Cell::Assembled
+    good
+}
+
+/// Assembles the kernels of a program of the list in SPIR-V, in `target/device`, and checks them; returns the tools' words.
+fn validate(platform: &str, args: &[&str], program: &Path, stem: &str) -> Result<String, String> {
+    let out = root().join("target/device");
+    std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
+    let (text, code) = (out.join(format!("{stem}.spvasm")), out.join(format!("{stem}.spv")));
+    let run = command(platform, args, program);
+    let mut emit = Command::new(nyala());
+    emit.current_dir(root()).args(["emit", "--stage", "spirv", "-o"]).arg(&text).args(run.get_args().skip(1));
+    let words = |command: &mut Command| match output_within(command, TIME_LIMIT)? {
+        (Some(0), output, errors) => Ok(output + &errors),
+        (_, output, errors) => Err(output + &errors),
+    };
+    words(&mut emit)?;
+    let written = std::fs::read_to_string(&text).map_err(|e| e.to_string())?;
+    // Extensions of OpenCL allow these; its full profile has neither.
+    let is_extended = ["OpCapability Float16", "OpCapability Int64Atomics"].iter().any(|c| written.contains(c));
+    let (version, target) = match platform {
+        "vulkan" => ("spv1.6", "vulkan1.3"),
+        _ if is_extended => ("spv1.2", "spv1.2"),
+        _ => ("spv1.2", "opencl2.2"),
+    };
+    words(
+        Command::new("spirv-as").args(["--preserve-numeric-ids", "--target-env", version, "-o"]).args([&code, &text]),
+    )?;
+    words(Command::new("spirv-val").args(["--target-env", target]).arg(&code))
 }
 
 /// Makes machine code of the kernels of a program of the list, in `target/device`; returns the tool's words.
@@ -292,7 +361,7 @@ fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Ve
                 }
             };
             match found {
-                Cell::Ok | Cell::Assembled => tally.passed += 1,
+                Cell::Ok | Cell::Assembled | Cell::Valid => tally.passed += 1,
                 Cell::Fails => tally.failed += 1,
                 Cell::Lacks(_) | Cell::NotRun => tally.skipped += 1,
             }
@@ -321,6 +390,7 @@ fn table(rows: &[Row], is_complete: bool, bless: bool, tally: &mut Tally) -> Res
             let shown = match cell {
                 Cell::Ok => "ok".to_string(),
                 Cell::Assembled => "assembled".into(),
+                Cell::Valid => "valid".into(),
                 Cell::Fails => "fails".into(),
                 Cell::NotRun => "not run".into(),
                 Cell::Lacks(why) => {

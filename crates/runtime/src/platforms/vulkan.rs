@@ -6,7 +6,9 @@
 //! `NYALA_VULKAN_STAGING=1` asks for the latter everywhere.
 //!
 //! The code says by notes where a kernel's arguments are ([`Note`]), and by capabilities what it needs. Where a device has
-//! no choice about subnormal numbers, rounding or infinities, the code's wishes are taken out of it.
+//! no choice about subnormal numbers, rounding or infinities, the code's wishes are taken out of it. So is the memory order
+//! of atomic operations on Mesa's llvmpipe: its atomic operations have the strongest order anyway, and it takes a weaker one
+//! for a barrier of the block (Mesa 22.3).
 
 use super::{Arg, Error, Launch, Memory, Platform, add_kernel_time};
 use ash::vk;
@@ -30,6 +32,12 @@ mod code {
     pub const OP_EXECUTION_MODE: u32 = 16;
     pub const OP_CAPABILITY: u32 = 17;
     pub const OP_MODULE_PROCESSED: u32 = 330;
+    pub const OP_TYPE_INT: u32 = 21;
+    pub const OP_CONSTANT: u32 = 43;
+    /// Atomic operations that give a value, from `OpAtomicLoad` to `OpAtomicXor`.
+    pub const ATOMICS: std::ops::RangeInclusive<u32> = 227..=242;
+    pub const OP_ATOMIC_STORE: u32 = 228;
+    pub const OP_ATOMIC_COMPARE_EXCHANGE: u32 = 230;
     pub const DENORM_PRESERVE: (u32, u32) = (4464, 4459);
     pub const SIGNED_ZERO_INF_NAN: (u32, u32) = (4466, 4461);
     pub const ROUND_TO_NEAREST: (u32, u32) = (4467, 4462);
@@ -60,6 +68,8 @@ struct Abilities {
     /// Execution modes with their capabilities, and for which widths the device has them.
     modes: [((u32, u32), [bool; 3]); 3],
     limits: vk::PhysicalDeviceLimits,
+    /// Whether atomic operations lose their memory order.
+    is_ordered: bool,
 }
 
 struct Device {
@@ -165,10 +175,19 @@ fn notes(words: &[u32]) -> HashMap<String, Note> {
     found
 }
 
+/// The constant 0 of 32 bits in a module.
+fn zero(words: &[u32]) -> Option<u32> {
+    let is_int = |inst: &&[u32]| inst.len() == 4 && inst[2] == 32;
+    let int = instructions(words).filter(|i| i.0 == code::OP_TYPE_INT).map(|i| i.1).find(is_int)?[1];
+    let is_zero = |inst: &&[u32]| inst.len() == 4 && inst[1] == int && inst[3] == 0;
+    Some(instructions(words).filter(|i| i.0 == code::OP_CONSTANT).map(|i| i.1).find(is_zero)?[2])
+}
+
 impl Abilities {
     /// Takes out of a module what the device has no choice about; says what else it lacks.
     fn fit(&self, words: &[u32]) -> Result<Vec<u32>, Error> {
         let mut fitting = words[..5].to_vec();
+        let none = if self.is_ordered { zero(words) } else { None };
         for (op, inst) in instructions(words) {
             let of_mode = |i: usize| self.modes.iter().find(|m| (if i == 0 { m.0.0 } else { m.0.1 }) == inst[i + 1]);
             match op {
@@ -188,6 +207,19 @@ impl Abilities {
                             continue;
                         }
                     }
+                }
+                op if code::ATOMICS.contains(&op) && none.is_some() => {
+                    let mut inst = inst.to_vec();
+                    let orders = match op {
+                        code::OP_ATOMIC_STORE => 3..4,
+                        code::OP_ATOMIC_COMPARE_EXCHANGE => 5..7,
+                        _ => 5..6,
+                    };
+                    for order in inst.get_mut(orders).unwrap_or_default() {
+                        *order = none.unwrap_or(*order);
+                    }
+                    fitting.extend(inst);
+                    continue;
                 }
                 _ => {}
             }
@@ -594,7 +626,8 @@ fn abilities(
             ),
         ),
     ];
-    Abilities { capabilities, modes, limits }
+    let is_ordered = floats.driver_id == vk::DriverId::MESA_LLVMPIPE;
+    Abilities { capabilities, modes, limits, is_ordered }
 }
 
 impl Platform for Vulkan {
@@ -759,6 +792,7 @@ mod tests {
                 (code::ROUND_TO_NEAREST, [false, true, false]),
             ],
             limits: vk::PhysicalDeviceLimits::default(),
+            is_ordered: false,
         };
         let capability = |n: u32| [2 << 16 | code::OP_CAPABILITY, n];
         let mode = |mode: u32, width: u32| [4 << 16 | code::OP_EXECUTION_MODE, 7, mode, width];
