@@ -6,7 +6,7 @@
 //! accessed. Addresses of which the origin is lost, as in aggregates, are one set for each space.
 
 use nyala_base::Id;
-use nyala_flat::{Const, Def, Func, GlobalId, InstOp, Linkage, Module, Terminator, Value};
+use nyala_flat::{Const, Def, Func, GlobalId, Inst, InstOp, Linkage, Module, Terminator, Value};
 use nyala_ir::{LaneOp, Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::FxHashMap;
 
@@ -137,7 +137,7 @@ impl Arenas {
                             let target = module.func(callee);
                             if let Linkage::Foreign(symbol) = &target.linkage {
                                 let is_shared = LaneOp::of_symbol(symbol).is_some_and(|op| op.0 == LaneOp::Shared);
-                                self.of_operation(types, func, inst, result.filter(|_| !is_shared), &space);
+                                self.of_operation(func, inst, result.filter(|_| !is_shared), &space);
                                 continue;
                             }
                             let params = target.blocks.first().map_or(&[][..], |b| &b.params);
@@ -152,7 +152,7 @@ impl Arenas {
                                 self.sets.unite(a, b);
                             }
                         }
-                        _ => self.of_operation(types, func, inst, result, &space),
+                        _ => self.of_operation(func, inst, result, &space),
                     }
                 }
                 for edge in block.term.edges() {
@@ -178,15 +178,7 @@ impl Arenas {
     }
 
     /// The result of an operation means what its operands mean; with an address that has no place it is lost.
-    fn of_operation(
-        &mut self,
-        types: &Types,
-        func: Func,
-        inst: &nyala_flat::Inst,
-        result: Option<Value>,
-        space: &dyn Fn(Value) -> Option<u8>,
-    ) {
-        let _ = types;
+    fn of_operation(&mut self, func: Func, inst: &Inst, result: Option<Value>, space: &dyn Fn(Value) -> Option<u8>) {
         let accesses = matches!(
             inst.op,
             InstOp::Op(

@@ -141,7 +141,7 @@ fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
 /// The words of a module.
 fn words(code: &[u8]) -> Result<Vec<u32>, Error> {
     let words: Vec<u32> = code.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
-    match words.first() == Some(&code::MAGIC) && words.len() >= 5 && code.len() % 4 == 0 {
+    match words.first() == Some(&code::MAGIC) && words.len() >= 5 && code.len().is_multiple_of(4) {
         true => Ok(words),
         false => Err("its code is not SPIR-V".into()),
     }
@@ -432,10 +432,7 @@ impl Device {
     fn finish(&mut self) -> Result<(), Error> {
         // SAFETY: queue, pools and buffers are the device's, and are not used any more after the wait.
         unsafe {
-            let waited = self.device.queue_wait_idle(self.queue).map_err(|e| text("a kernel failed", e));
-            if waited.is_err() {
-                return waited;
-            }
+            self.device.queue_wait_idle(self.queue).map_err(|e| text("a kernel failed", e))?;
             if let Some(queries) = self.queries {
                 let mut times = vec![[0u64; 2]; 2 * self.launched.len()];
                 let flags = vk::QueryResultFlags::TYPE_64 | vk::QueryResultFlags::WITH_AVAILABILITY;
