@@ -10,7 +10,7 @@
 //! | memory of the block (3), statics (4), variables (5) | a number of 32 bits: a place in a variable | a pointer to bytes |
 //! | kernel arguments | push constants, each in 8 bytes; beyond 128 bytes in memory whose address is the push constant | parameters |
 //! | extents of a block | `LocalSize`, or `LocalSizeId` with the specialization constants 0, 1, 2 | `LocalSize` if known |
-//! | math functions | `GLSL.std.450`, for `f32` and `f16` | `OpenCL.std` |
+//! | math functions | functions of the module ([`library`]); `GLSL.std.450` for those that are exact, or fast | `OpenCL.std` |
 //!
 //! # Meaning
 //!
@@ -26,6 +26,8 @@
 //! - *Exactness.* Operations on floats that are not fast are marked `NoContraction`, or the kernel `ContractionOff`. Kernels
 //!   ask for subnormal numbers, infinities, NaNs and rounding to nearest; the runtime takes this back on devices that
 //!   have no choice. Conversions to integers saturate.
+//! - *Fused multiplication.* The specialization constant 3 says whether the device's `Fma` rounds once; the runtime knows. Else
+//!   kernels compute that of `f32` by integers.
 //! - *Capabilities* are what the instructions need. The runtime compares them with those of the device.
 //! - *Notes to the runtime*, as `OpModuleProcessed`: `nyala KERNEL push|memory BYTES SHARED`: where the arguments are, how
 //!   many bytes they have, how many bytes the memory of a block has.
@@ -46,6 +48,7 @@ mod flow;
 mod function;
 mod kernels;
 mod lanes;
+mod library;
 mod math;
 mod memory;
 mod module;
@@ -105,6 +108,10 @@ impl Code {
 /// A `limitation`: a feature that the flavor lacks, or that is not done yet.
 pub fn emit(module: &Module, flavor: Flavor) -> std::result::Result<Code, Box<Diagnostic>> {
     let mut module = module.clone();
+    let library = match flavor {
+        Flavor::Vulkan => library::link(&mut module)?,
+        Flavor::OpenCl => library::Library::default(),
+    };
     nyala_flat::make_loops(&mut module)?;
     let rets: Vec<Vec<Ty>> = module.funcs.iter().map(|f| f.rets.clone()).collect();
     let mut loops = Vec::with_capacity(module.funcs.len());
@@ -125,7 +132,7 @@ pub fn emit(module: &Module, flavor: Flavor) -> std::result::Result<Code, Box<Di
         let message = format!("`{}`, which is recursive,", function.name);
         return Err(lacks(flavor, function.span, &message));
     }
-    Emitter::new(&module, &loops, results, flavor).emit().map(Code)
+    Emitter::new(&module, &loops, results, library, flavor).emit().map(Code)
 }
 
 /// A function that calls itself, directly or by others.

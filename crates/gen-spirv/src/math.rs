@@ -1,10 +1,11 @@
-//! Math functions: those of `OpenCL.std`, and of `GLSL.std.450` for numbers of 16 and 32 bits; what the latter lacks is
-//! made of others, or missing.
+//! Math functions: those of `OpenCL.std`; for Vulkan those of the library, and of `GLSL.std.450` where they are exact, or where
+//! the program asks for fast ones.
 
-use crate::Result;
 use crate::function::FunctionEmitter;
 use crate::numbers::lane_wise;
-use nyala_flat::{Inst, Value};
+use crate::{Result, casts, library};
+use nyala_base::Id;
+use nyala_flat::{Func, Inst, Value};
 use nyala_ir::{Op, Prim};
 use rspirv::spirv::{GlslStd450Op, Op as Code, OpenclStd100Op, Word};
 
@@ -85,9 +86,51 @@ fn of_glsl_narrow(op: Op) -> Option<u32> {
 
 /// A math function, on numbers or lane by lane.
 pub(crate) fn function(f: &mut FunctionEmitter, op: Op, inst: &Inst, result: Value) -> Result<Word> {
-    lane_wise(f, &inst.args, result, &|f, prim, words| one(f, op, prim, words))
+    let fast = inst.fast;
+    lane_wise(f, &inst.args, result, &|f, prim, words| match fast {
+        true => one(f, op, prim, words),
+        false => exact(f, op, prim, words),
+    })
 }
 
+/// By a function of the library, if it has one.
+fn exact(f: &mut FunctionEmitter, op: Op, prim: Prim, words: &[Word]) -> Result<Word> {
+    let wide = library::works_on(prim);
+    let Some(&func) = f.e.library.get(&(op, wide)) else { return one(f, op, prim, words) };
+    if op != Op::Fma {
+        return Ok(call(f, func, (prim, wide), words));
+    }
+    // What the driver knows when it compiles the kernel is no branch.
+    let ty = f.e.prim(prim);
+    let (home, fused, one_word, bool_ty) = (f.local(ty), f.e.fused(), f.e.u32(1), f.e.bool_ty());
+    let cond = f.op(Code::IEqual, bool_ty, &[fused, one_word]);
+    let [own, other, merge] = [(); 3].map(|()| f.e.id());
+    f.split(cond, own, other, merge);
+    f.label(own);
+    let fused = one(f, op, prim, words)?;
+    f.store_word(home, fused);
+    f.branch(merge);
+    f.label(other);
+    let made = call(f, func, (prim, wide), words);
+    f.store_word(home, made);
+    f.branch(merge);
+    f.label(merge);
+    Ok(f.op(Code::Load, ty, &[home]))
+}
+
+/// Calls a function of the library, which may work on wider numbers.
+fn call(f: &mut FunctionEmitter, func: Func, (prim, wide): (Prim, Prim), words: &[Word]) -> Word {
+    let ty = f.e.prim(wide);
+    let mut all = vec![f.e.funcs[func.idx()]];
+    for &word in words {
+        all.push(casts::convert(f, word, prim, wide));
+    }
+    f.e.calls[f.func.idx()].insert(func.idx());
+    let result = f.op(Code::FunctionCall, ty, &all);
+    casts::convert(f, result, wide, prim)
+}
+
+/// By a function of the device.
 fn one(f: &mut FunctionEmitter, op: Op, prim: Prim, words: &[Word]) -> Result<Word> {
     let ty = f.e.prim(prim);
     if !f.e.is_vulkan() {
@@ -160,11 +203,11 @@ fn copysign(f: &mut FunctionEmitter, prim: Prim, words: &[Word]) -> Word {
     let ty = f.e.prim(bits);
     let sign = f.e.literal(bits, 1 << (prim.bits() - 1));
     let rest = f.e.literal(bits, (1 << (prim.bits() - 1)) - 1);
-    let [a, b] = [words[0], words[1]].map(|w| crate::casts::read_as(f, w, prim, bits));
+    let [a, b] = [words[0], words[1]].map(|w| casts::read_as(f, w, prim, bits));
     let magnitude = f.op(Code::BitwiseAnd, ty, &[a, rest]);
     let sign = f.op(Code::BitwiseAnd, ty, &[b, sign]);
     let all = f.op(Code::BitwiseOr, ty, &[magnitude, sign]);
-    crate::casts::read_as(f, all, bits, prim)
+    casts::read_as(f, all, bits, prim)
 }
 
 /// The remainder of a division of floats.
@@ -172,6 +215,9 @@ pub(crate) fn remainder(f: &mut FunctionEmitter, prim: Prim, words: &[Word], fas
     let ty = f.e.prim(prim);
     if !f.e.is_vulkan() {
         return Ok(f.call_math(ty, OpenclStd100Op::fmod as u32, words));
+    }
+    if !fast && prim != Prim::F64 {
+        return exact(f, Op::Rem, prim, words);
     }
     Ok(f.exact(Code::FRem, ty, words, fast))
 }

@@ -3,6 +3,7 @@
 use crate::arenas::Arenas;
 use crate::function::emit_function;
 use crate::kernels::Arguments;
+use crate::library::Library;
 use crate::{Flavor, Result, bug, lacks};
 use nyala_base::{Id, Span};
 use nyala_flat::structure::Loops;
@@ -32,7 +33,11 @@ enum Key {
     BuiltIn(u32),
     /// A specialization constant.
     Extent(u32),
+    Fused,
 }
+
+/// The number of the specialization constant that says whether `Fma` rounds once; 0 to 2 are the extents of a block.
+const FUSED: u32 = 3;
 
 /// An aggregate with more numbers is not read or written as a whole.
 pub(crate) const MAX_NUMBERS: u64 = 1 << 12;
@@ -43,6 +48,7 @@ pub(crate) struct Emitter<'m> {
     pub loops: &'m [Loops],
     /// The type of each function's result.
     pub results: Vec<Ty>,
+    pub library: Library,
     pub flavor: Flavor,
     pub arenas: Option<Arenas>,
     /// Variables of arenas; of statics and of the block's memory for OpenCL.
@@ -73,13 +79,20 @@ pub(crate) struct Emitter<'m> {
 }
 
 impl<'m> Emitter<'m> {
-    pub fn new(module: &'m Module, loops: &'m [Loops], results: Vec<Ty>, flavor: Flavor) -> Emitter<'m> {
+    pub fn new(
+        module: &'m Module,
+        loops: &'m [Loops],
+        results: Vec<Ty>,
+        library: Library,
+        flavor: Flavor,
+    ) -> Emitter<'m> {
         let arenas = (flavor == Flavor::Vulkan).then(|| Arenas::new(module));
         let is_volatile = module.funcs.iter().any(crate::flow::has_fences);
         let mut e = Emitter {
             module,
             loops,
             results,
+            library,
             flavor,
             arenas,
             variables: FxHashMap::default(),
@@ -332,6 +345,16 @@ impl<'m> Emitter<'m> {
         self.once(Key::Extent(axis), |e| {
             let id = e.push(Code::SpecConstant, Some(ty), vec![Operand::LiteralBit32(1)]);
             e.decorate(id, Decoration::SpecId, vec![Operand::LiteralBit32(axis)]);
+            id
+        })
+    }
+
+    /// A number that is 1 if the device's `Fma` rounds once.
+    pub fn fused(&mut self) -> Word {
+        let ty = self.int(32);
+        self.once(Key::Fused, |e| {
+            let id = e.push(Code::SpecConstant, Some(ty), vec![Operand::LiteralBit32(1)]);
+            e.decorate(id, Decoration::SpecId, vec![Operand::LiteralBit32(FUSED)]);
             id
         })
     }

@@ -124,6 +124,19 @@ pub(crate) fn spirv_text(s: &mut Session, _: Option<&str>) -> Result<String, Rep
     s.device_code(&[("vulkan", &text(Flavor::Vulkan)), ("spirv", &text(Flavor::OpenCl))])
 }
 
+/// The kernels in SPIR-V, as drivers take them.
+pub fn emit_spirv(s: &mut Session) -> Result<Vec<u8>, Reported> {
+    let modules = s.device_modules(&[("vulkan", &spirv_vulkan), ("spirv", &spirv_opencl)])?;
+    match &modules[..] {
+        [only] => Ok(only.clone()),
+        [] => Err(s.report(limitation::error(Span::NONE, "there is no kernel in SPIR-V", "launch one by `vulkan`"))),
+        _ => {
+            let message = "one file for kernels of several platforms in SPIR-V";
+            Err(s.report(limitation::error(Span::NONE, message, "emit the kernels of each platform by themselves")))
+        }
+    }
+}
+
 /// The kernels for CUDA as CUDA C++.
 pub(crate) fn cuda_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
     s.device_code(&[("cuda", &cuda_source)])

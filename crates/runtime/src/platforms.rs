@@ -101,6 +101,7 @@ static HOST: host::Host = host::Host;
 static OPENCL: opencl::OpenCl = opencl::OpenCl;
 static CUDA: cuda::Cuda = cuda::Cuda;
 static VULKAN: vulkan::Vulkan = vulkan::Vulkan;
+static LEVEL_ZERO: missing::Missing = missing::Missing("the runtime cannot drive it yet");
 static OTHERS: missing::Missing = missing::Missing("code for it cannot be made yet");
 
 /// The platform of this number.
@@ -109,7 +110,8 @@ fn by_number(number: usize) -> Option<&'static dyn Platform> {
         0 => &HOST,
         1 => &CUDA,
         2 => &OPENCL,
-        3..=5 => &OTHERS,
+        3..=4 => &OTHERS,
+        5 => &LEVEL_ZERO,
         6 => &VULKAN,
         _ => return None,
     })

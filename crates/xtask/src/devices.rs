@@ -29,7 +29,7 @@ enum Needs {
     Device(&'static str),
     /// NVIDIA's compiler or assembler, which makes machine code of the kernels; they do not run.
     Cuda(&'static Assembly),
-    /// The tools of SPIR-V, which assemble and check the kernels; they do not run.
+    /// The validator of SPIR-V, which checks the kernels; they do not run.
     SpirV,
 }
 
@@ -148,8 +148,7 @@ fn install() {
 }
 
 fn has_spirv_tools() -> bool {
-    let works = |name: &str| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
-    works("spirv-as") && works("spirv-val")
+    Command::new("spirv-val").arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
 /// A program of NVIDIA's CUDA toolkit, with the variable that names its folder: of the machine, or from Python's packages in
@@ -215,7 +214,7 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         let why = match column.needs {
             Needs::Device(platform) => format!("no device of {platform} is there"),
             Needs::Cuda(assembly) => format!("there is no `{}`", assembly.tool),
-            Needs::SpirV => "there are no `spirv-as` and `spirv-val`".into(),
+            Needs::SpirV => "there is no `spirv-val`".into(),
             Needs::Nothing => String::new(),
         };
         println!("skipped: {}, since {why}", column.name);
@@ -288,31 +287,28 @@ fn made(column: &Column, good: Cell, program: &Path, tally: &mut Tally) -> Cell 
     good
 }
 
-/// Assembles the kernels of a program of the list in SPIR-V, in `target/device`, and checks them; returns the tools' words.
+/// Checks the kernels of a program of the list in SPIR-V, in `target/device`; returns the tool's words.
 fn validate(platform: &str, args: &[&str], program: &Path, stem: &str) -> Result<String, String> {
     let out = root().join("target/device");
     std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
-    let (text, code) = (out.join(format!("{stem}.spvasm")), out.join(format!("{stem}.spv")));
+    let code = out.join(format!("{stem}.spv"));
     let run = command(platform, args, program);
     let mut emit = Command::new(nyala());
-    emit.current_dir(root()).args(["emit", "--stage", "spirv", "-o"]).arg(&text).args(run.get_args().skip(1));
+    emit.current_dir(root()).args(["emit", "--stage", "spirv", "-o"]).arg(&code).args(run.get_args().skip(1));
     let words = |command: &mut Command| match output_within(command, TIME_LIMIT)? {
         (Some(0), output, errors) => Ok(output + &errors),
         (_, output, errors) => Err(output + &errors),
     };
     words(&mut emit)?;
-    let written = std::fs::read_to_string(&text).map_err(|e| e.to_string())?;
-    // Extensions of OpenCL allow these; its full profile has neither.
-    let is_extended = ["OpCapability Float16", "OpCapability Int64Atomics"].iter().any(|c| written.contains(c));
-    let (version, target) = match platform {
-        "vulkan" => ("spv1.6", "vulkan1.3"),
-        _ if is_extended => ("spv1.2", "spv1.2"),
-        _ => ("spv1.2", "opencl2.2"),
-    };
-    words(
-        Command::new("spirv-as").args(["--preserve-numeric-ids", "--target-env", version, "-o"]).args([&code, &text]),
-    )?;
-    words(Command::new("spirv-val").args(["--target-env", target]).arg(&code))
+    let validated = |target: &str| words(Command::new("spirv-val").args(["--target-env", target]).arg(&code));
+    match platform {
+        "vulkan" => validated("vulkan1.3"),
+        // Numbers of 16 bits and atomic operations of 64 are extensions of OpenCL, which its full profile does not allow.
+        _ => validated("opencl2.2").or_else(|why| match why.contains("Profile specification") {
+            true => validated("spv1.2"),
+            false => Err(why),
+        }),
+    }
 }
 
 /// Makes machine code of the kernels of a program of the list, in `target/device`; returns the tool's words.

@@ -68,8 +68,9 @@ struct Abilities {
     /// Execution modes with their capabilities, and for which widths the device has them.
     modes: [((u32, u32), [bool; 3]); 3],
     limits: vk::PhysicalDeviceLimits,
-    /// Whether atomic operations lose their memory order.
-    is_ordered: bool,
+    /// Whether it is Mesa's driver for the CPU: its atomic operations have to lose their memory order, and it rounds twice in a
+    /// fused multiplication.
+    is_llvmpipe: bool,
 }
 
 struct Device {
@@ -187,7 +188,7 @@ impl Abilities {
     /// Takes out of a module what the device has no choice about; says what else it lacks.
     fn fit(&self, words: &[u32]) -> Result<Vec<u32>, Error> {
         let mut fitting = words[..5].to_vec();
-        let none = if self.is_ordered { zero(words) } else { None };
+        let none = if self.is_llvmpipe { zero(words) } else { None };
         for (op, inst) in instructions(words) {
             let of_mode = |i: usize| self.modes.iter().find(|m| (if i == 0 { m.0.0 } else { m.0.1 }) == inst[i + 1]);
             match op {
@@ -481,10 +482,11 @@ impl Device {
             return Ok((found, note));
         }
         let symbol = CString::new(name).map_err(|_| "its name has a zero byte".to_string())?;
-        let entries =
-            [0, 1, 2].map(|i: u32| vk::SpecializationMapEntry::default().constant_id(i).offset(4 * i).size(4));
-        let extents: Vec<u8> = block.iter().flat_map(|n| n.to_ne_bytes()).collect();
-        let special = vk::SpecializationInfo::default().map_entries(&entries).data(&extents);
+        // The extents of a block, and whether the device's fused multiplication rounds once.
+        let entries = [0, 1, 2, 3].map(|i| vk::SpecializationMapEntry::default().constant_id(i).offset(4 * i).size(4));
+        let values = [&block[..], &[u32::from(!self.abilities.is_llvmpipe)]].concat();
+        let values: Vec<u8> = values.iter().flat_map(|n| n.to_ne_bytes()).collect();
+        let special = vk::SpecializationInfo::default().map_entries(&entries).data(&values);
         let stage = vk::PipelineShaderStageCreateInfo::default()
             .stage(vk::ShaderStageFlags::COMPUTE)
             .module(*module)
@@ -623,8 +625,8 @@ fn abilities(
             ),
         ),
     ];
-    let is_ordered = floats.driver_id == vk::DriverId::MESA_LLVMPIPE;
-    Abilities { capabilities, modes, limits, is_ordered }
+    let is_llvmpipe = floats.driver_id == vk::DriverId::MESA_LLVMPIPE;
+    Abilities { capabilities, modes, limits, is_llvmpipe }
 }
 
 impl Platform for Vulkan {
@@ -789,7 +791,7 @@ mod tests {
                 (code::ROUND_TO_NEAREST, [false, true, false]),
             ],
             limits: vk::PhysicalDeviceLimits::default(),
-            is_ordered: false,
+            is_llvmpipe: false,
         };
         let capability = |n: u32| [2 << 16 | code::OP_CAPABILITY, n];
         let mode = |mode: u32, width: u32| [4 << 16 | code::OP_EXECUTION_MODE, 7, mode, width];
