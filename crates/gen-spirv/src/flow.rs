@@ -4,6 +4,9 @@
 //! A block whose only way in is one edge stands where that edge is. A block where several ways meet stands after the
 //! branch of its immediate dominator (Ramsey, Beyond Relooper, ICFP 2022). If a loop is left on the way there, the block
 //! stands after the outermost such loop, also if only one edge leads to it: all work items of a block meet again there.
+//!
+//! Drivers nest no deeper than they have room for; Mesa's llvmpipe is wrong beyond 80 constructs, without a word. So a block
+//! that would be nested too deep stands after the branch of one of its dominators.
 
 use nyala_base::Id;
 use nyala_base::graph::Tree;
@@ -11,6 +14,12 @@ use nyala_flat::analysis::Cfg;
 use nyala_flat::structure::Loops;
 use nyala_flat::{Block, Function, InstOp, Terminator, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A block that would be nested deeper than this stands elsewhere. Drivers write functions into each other.
+const DEEP: usize = 24;
+
+/// Where it stands is nested no deeper than this, if possible.
+const SHALLOW: usize = 6;
 
 /// The places of a function's blocks.
 pub(crate) struct Plan {
@@ -44,32 +53,62 @@ impl Plan {
         for (l, found) in loops.all.iter().enumerate() {
             plan.header_of[found.header] = Some(l);
         }
-        // The place that each block stands behind.
-        let mut up: Vec<usize> = cfg.idom.iter().map(|b| b.idx()).collect();
         let order: Vec<usize> = cfg.rpo.iter().map(|b| b.idx()).collect();
+        // Whether what stands at a place comes before what stands at another.
+        let mut places = Tree::with_root(0, n);
+        // How many constructs are around each block, and around what stands within it.
+        let (mut outer, mut inner) = (vec![0; n], vec![0; n]);
+        inner[0] = plan.header_of[0].is_some() as usize;
         for &b in order.iter().skip(1) {
-            let is_back = |p: usize| plan.header_of[b].is_some_and(|l| loops.contains(l, p));
-            let ways = cfg.preds[b].iter().filter(|p| !is_back(p.idx())).count();
+            let is_back = |p: &usize| plan.header_of[b].is_some_and(|l| loops.contains(l, *p));
+            let ways: Vec<usize> = cfg.preds[b].iter().map(|p| p.idx()).filter(|p| !is_back(p)).collect();
             // A return out of a loop stands after it, where all work items meet again.
-            plan.returns[b] &= !cfg.preds[b].iter().any(|p| loops.left(p.idx(), b).next().is_some());
+            plan.returns[b] &= !ways.iter().any(|&p| loops.left(p, b).next().is_some());
             if plan.returns[b] {
                 continue;
             }
-            let parent = cfg.idom[b].idx();
-            match loops.left(parent, b).last() {
+            // All who come here stand behind this block. It dominates, or is a block to which one that does was moved.
+            let above = ways.iter().copied().reduce(|x, y| places.meet(x, y)).unwrap_or(0);
+            let is_branch = matches!(function.blocks[above].term, Terminator::Branch { .. });
+            let left = loops.left(above, b).last();
+            outer[b] = inner[above] + (is_branch || ways.len() > 1) as usize;
+            let mut place = above;
+            match left {
                 Some(left) => {
                     plan.after_loop[left].push(b);
-                    up[b] = loops.all[left].header;
+                    place = loops.all[left].header;
+                    outer[b] = outer[place] + 1;
                 }
-                None if ways == 1 => plan.inline[b] = true,
-                None => plan.after[parent].push(b),
+                None if ways.len() > 1 => plan.after[above].push(b),
+                None if outer[b] <= DEEP => plan.inline[b] = true,
+                None => {
+                    // The nearest dominator that is not deep, or the least deep one.
+                    let around = plan.header_of[b].map_or(loops.of[b], |l| loops.all[l].parent);
+                    let mut at = above;
+                    while inner[place] > SHALLOW && at != 0 {
+                        at = places.parent(at);
+                        if loops.of[at] == around && inner[at] < inner[place] {
+                            place = at;
+                        }
+                    }
+                    plan.inline[b] = inner[place] + 1 >= outer[b];
+                    match plan.inline[b] {
+                        true => place = above,
+                        false => {
+                            plan.after[place].push(b);
+                            outer[b] = inner[place] + 1;
+                        }
+                    }
+                }
             }
+            places.hang(b, place);
+            inner[b] = outer[b] + plan.header_of[b].is_some() as usize;
         }
-        plan.find_homeless(function, &cfg, Tree::new(up, &order));
+        plan.find_homeless(function, &cfg, &places);
         plan
     }
 
-    fn find_homeless(&mut self, function: &Function, cfg: &Cfg, places: Tree) {
+    fn find_homeless(&mut self, function: &Function, cfg: &Cfg, places: &Tree) {
         let mut defined = vec![usize::MAX; function.values.len()];
         for b in cfg.rpo.iter().map(|b| b.idx()) {
             let block = &function.blocks[b];

@@ -16,8 +16,8 @@ use rspirv::spirv::{Op as Code, Word};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Constructs are nested no deeper than this: the specification's limit is 1023.
-const MAX_DEPTH: usize = 1000;
+/// Constructs are nested no deeper than this: Mesa's llvmpipe is wrong beyond 80 of them.
+const MAX_DEPTH: usize = 76;
 
 /// Blocks to which control may be on its way.
 type Targets = BTreeSet<usize>;

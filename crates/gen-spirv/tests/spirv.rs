@@ -195,26 +195,49 @@ join():
     );
 }
 
-#[test]
-fn deep_nesting_needs_no_stack() {
-    let mut source = String::from("flat\nkernel [1, 1, 1] \"k\" k(&[1]i32, i32) -> () {\nentry(p, n):\n");
-    let n = 900;
-    for i in 0..n {
-        source.push_str(&format!("  c{i}: bool = lt(n, {i}i32)\n  branch c{i}, in{i}(), out()\nin{i}():\n"));
+/// The greatest number of constructs that are open at once, in a text whose constructs end where their merges begin.
+fn depth(text: &str) -> usize {
+    let (mut open, mut deepest) = (Vec::new(), 0);
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["OpSelectionMerge" | "OpLoopMerge", merge, ..] => open.push(merge),
+            [label, "=", "OpLabel"] if open.last() == Some(&label) => drop(open.pop()),
+            _ => {}
+        }
+        deepest = deepest.max(open.len());
     }
-    source.push_str("  store(p, 1i32)\n  jump out()\nout():\n  store(p, 2i32)\n  return()\n}\n");
-    assert_eq!(text(&source, Flavor::Vulkan).matches("OpSelectionMerge").count(), n);
-    let deeper = source.replacen(
-        "entry(p, n):\n",
-        &format!(
-            "entry(p, n):\n{}",
-            (0..200)
-                .map(|i| format!("  d{i}: bool = gt(n, {i}i32)\n  branch d{i}, deep{i}(), out()\ndeep{i}():\n"))
-                .collect::<String>()
-        ),
-        1,
-    );
-    assert!(lacks(&deeper, Flavor::Vulkan).contains("nested more than 1000 deep"));
+    deepest
+}
+
+#[test]
+fn deep_nesting_becomes_jumps() {
+    let nested = |n: usize| {
+        let mut source = String::from("flat\nkernel [1, 1, 1] \"k\" k(&[1]i32, i32) -> () {\nentry(p, n):\n");
+        for i in 0..n {
+            source.push_str(&format!("  c{i}: bool = lt(n, {i}i32)\n  branch c{i}, in{i}(), out()\nin{i}():\n"));
+        }
+        source + "  store(p, 1i32)\n  jump out()\nout():\n  store(p, 2i32)\n  return()\n}\n"
+    };
+    for n in [10, 100, 5000] {
+        let text = text(&nested(n), Flavor::Vulkan);
+        assert!(text.matches("OpSelectionMerge").count() >= n);
+        assert!(depth(&text) <= 30, "{n}: {}", depth(&text));
+    }
+}
+
+#[test]
+fn loops_nested_too_deep_are_a_limitation() {
+    let n = 80;
+    let mut source = String::from("flat\nkernel [1, 1, 1] \"k\" k(&[1]i32, i32) -> () {\nentry(p, n):\n  jump h0()\n");
+    for i in 0..n {
+        let next = if i + 1 < n { format!("h{}", i + 1) } else { "body".into() };
+        let out = if i > 0 { format!("h{}", i - 1) } else { "done".into() };
+        source.push_str(&format!("h{i}():\n  x{i}: i32 = load(p)\n  c{i}: bool = lt(x{i}, {i}i32)\n"));
+        source.push_str(&format!("  branch c{i}, {next}(), {out}()\n"));
+    }
+    source.push_str(&format!("body():\n  store(p, 1i32)\n  jump h{}()\ndone():\n  return()\n}}\n", n - 1));
+    assert!(lacks(&source, Flavor::Vulkan).contains("nested more than 76 deep"));
 }
 
 #[test]
