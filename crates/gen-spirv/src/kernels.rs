@@ -2,7 +2,7 @@
 
 use crate::function::FunctionEmitter;
 use crate::memory::Address;
-use crate::module::Emitter;
+use crate::module::{Emitter, Grid};
 use crate::{Result, casts};
 use nyala_base::Id;
 use nyala_flat::{Func, Linkage};
@@ -15,6 +15,10 @@ use std::collections::BTreeSet;
 
 /// Bytes of push constants that every device of Vulkan has.
 const MAX_PUSHED: u64 = 128;
+
+/// Bytes of push constants behind the arguments: the first block of a dispatch on the axis x, and the number of blocks there.
+/// A launch of more blocks than a device takes at once is several dispatches.
+const BYTES_OF_GRID: u64 = 8;
 
 /// Where the arguments of a kernel are, for the runtime.
 pub(crate) struct Arguments {
@@ -73,9 +77,10 @@ fn pushed(f: &mut FunctionEmitter) -> Result<()> {
         bytes = (bytes + size).next_multiple_of(8);
         is_simple &= matches!(types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. });
     }
-    let in_memory = !is_simple || bytes > MAX_PUSHED;
+    let in_memory = !is_simple || bytes + BYTES_OF_GRID > MAX_PUSHED;
     f.e.arguments.insert(f.func, Arguments { in_memory, bytes });
-    if params.is_empty() {
+    let grid = [Grid::First, Grid::Blocks].map(|g| f.e.grid(g));
+    if params.is_empty() && grid == [None; 2] {
         return Ok(());
     }
     let long = f.e.int(64);
@@ -93,6 +98,9 @@ fn pushed(f: &mut FunctionEmitter) -> Result<()> {
     if in_memory {
         members = vec![(long, 0)];
     }
+    let (n_args, short) = (members.len(), f.e.int(32));
+    let end = if in_memory { 8 } else { bytes };
+    members.extend([(short, end), (short, end + 4)]);
     let block = f.e.new_structure(&members.iter().map(|m| m.0).collect::<Vec<_>>());
     f.e.decorate(block, Decoration::Block, Vec::new());
     for (i, &(_, at)) in members.iter().enumerate() {
@@ -113,6 +121,12 @@ fn pushed(f: &mut FunctionEmitter) -> Result<()> {
         let place = f.op(Code::AccessChain, pointer, &[variable, number]);
         f.op(Code::Load, ty, &[place])
     };
+    for (i, variable) in grid.into_iter().enumerate() {
+        if let Some(variable) = variable {
+            let word = member(f, n_args + i);
+            f.store_word(variable, word);
+        }
+    }
     let base = if in_memory { member(f, 0) } else { 0 };
     for (i, &param) in params.iter().enumerate() {
         let ty = function.ty(param);

@@ -8,7 +8,8 @@
 //! | version, addressing | SPIR-V 1.6, `PhysicalStorageBuffer64` | SPIR-V 1.2, `Physical64` |
 //! | device memory (spaces 0, 1, 2) | a number of 64 bits, made a pointer where it is used | a pointer to bytes; in memory a number |
 //! | memory of the block (3), statics (4), variables (5) | a number of 32 bits: a place in a variable | a pointer to bytes |
-//! | kernel arguments | push constants, each in 8 bytes; beyond 128 bytes in memory whose address is the push constant | parameters |
+//! | kernel arguments | push constants, each in 8 bytes; beyond 120 bytes in memory whose address is the push constant | parameters |
+//! | grids | several dispatches, if need be: the first block on the axis x and the number of blocks are push constants | as launched |
 //! | extents of a block | `LocalSize`, or `LocalSizeId` with the specialization constants 0, 1, 2 | `LocalSize` if known |
 //! | math functions | functions of the module ([`library`]); `GLSL.std.450` for those that are exact, or fast | `OpenCL.std` |
 //!

@@ -7,8 +7,8 @@ use crate::library::Library;
 use crate::{Flavor, Result, bug, lacks};
 use nyala_base::{Id, Span};
 use nyala_flat::structure::Loops;
-use nyala_flat::{Func, GlobalId, Init, Module};
-use nyala_ir::{Prim, Ty, TyKind, layout};
+use nyala_flat::{Func, GlobalId, Init, InstOp, Module};
+use nyala_ir::{Op, Prim, Ty, TyKind, WorkItem, layout};
 use rspirv::dr::{self, Instruction, Operand};
 use rspirv::spirv::{self, Capability, Decoration, Op as Code, StorageClass, Word};
 use rustc_hash::FxHashMap;
@@ -42,6 +42,15 @@ const FUSED: u32 = 3;
 /// An aggregate with more numbers is not read or written as a whole.
 pub(crate) const MAX_NUMBERS: u64 = 1 << 12;
 
+/// A number of the grid on the axis x, where a launch may be several dispatches.
+#[derive(Clone, Copy)]
+pub(crate) enum Grid {
+    /// The first block of the dispatch.
+    First,
+    /// How many blocks the launch has.
+    Blocks,
+}
+
 /// State of the emission of one module.
 pub(crate) struct Emitter<'m> {
     pub module: &'m Module,
@@ -74,6 +83,8 @@ pub(crate) struct Emitter<'m> {
     pub arguments: FxHashMap<Func, Arguments>,
     /// Float types whose rounding kernels state.
     pub floats: BTreeSet<u32>,
+    /// Variables for numbers of the grid on the axis x, which kernels get from the runtime.
+    grid: [Option<Word>; 2],
     /// Whether accesses to device memory may depend on other work items'.
     pub is_volatile: bool,
 }
@@ -110,6 +121,7 @@ impl<'m> Emitter<'m> {
             inputs: BTreeSet::new(),
             arguments: FxHashMap::default(),
             floats: BTreeSet::new(),
+            grid: [None; 2],
             is_volatile,
         };
         e.funcs = (0..module.funcs.len()).map(|_| e.id()).collect();
@@ -133,6 +145,7 @@ impl<'m> Emitter<'m> {
                 self.need(Capability::Int64);
             }
         }
+        self.find_grid();
         for func in (0..self.module.funcs.len()).map(Func::from_idx) {
             if !self.module.func(func).blocks.is_empty() {
                 self.current = func.idx();
@@ -160,6 +173,33 @@ impl<'m> Emitter<'m> {
         header.set_version(version.0, version.1);
         self.out.header = Some(header);
         Ok(self.out)
+    }
+
+    /// Makes variables for the numbers of the grid that the module asks for.
+    fn find_grid(&mut self) {
+        if !self.is_vulkan() {
+            return;
+        }
+        for function in &self.module.funcs {
+            for inst in function.blocks.iter().flat_map(|b| &b.insts).filter(|i| i.op == InstOp::Op(Op::WorkItem)) {
+                let number = |i: usize| inst.args.get(i).and_then(|&a| function.as_bits(a));
+                let what = match (number(0), number(1)) {
+                    (Some(what), Some(0)) if what == WorkItem::Block.number() => Grid::First,
+                    (Some(what), Some(0)) if what == WorkItem::Blocks.number() => Grid::Blocks,
+                    _ => continue,
+                };
+                if self.grid[what as usize].is_none() {
+                    let ty = self.int(32);
+                    self.grid[what as usize] = Some(self.variable(StorageClass::Private, ty, None));
+                }
+            }
+        }
+    }
+
+    /// The variable of a number of the grid, if the module asks for it.
+    pub fn grid(&mut self, what: Grid) -> Option<Word> {
+        let variable = self.grid[what as usize]?;
+        Some(self.uses(variable))
     }
 
     /// A new number for a result.

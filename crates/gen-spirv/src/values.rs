@@ -1,6 +1,7 @@
 //! Operations: which is whose; constants; aggregates; the bits of a value as another type.
 
 use crate::function::FunctionEmitter;
+use crate::module::Grid;
 use crate::{Result, atomics, bug, casts, math, memory, numbers};
 use nyala_flat::{Const, Inst, Value};
 use nyala_ir::{Op, Prim, Ty, TyKind, WorkItem};
@@ -332,6 +333,12 @@ fn work_item(f: &mut FunctionEmitter, inst: &Inst) -> Result<Word> {
     if f.e.is_vulkan() && what == WorkItem::BlockSize {
         return Ok(f.e.extent(axis as u32));
     }
+    if axis == 0
+        && what == WorkItem::Blocks
+        && let Some(variable) = f.e.grid(Grid::Blocks)
+    {
+        return Ok(f.op(Code::Load, short, &[variable]));
+    }
     let built_in = match what {
         WorkItem::Thread => BuiltIn::LocalInvocationId,
         WorkItem::Block => BuiltIn::WorkgroupId,
@@ -344,5 +351,12 @@ fn work_item(f: &mut FunctionEmitter, inst: &Inst) -> Result<Word> {
     let variable = f.e.built_in(built_in, three);
     let all = f.op(Code::Load, three, &[variable]);
     let one = f.take(elem, all, axis);
+    if axis == 0
+        && what == WorkItem::Block
+        && let Some(variable) = f.e.grid(Grid::First)
+    {
+        let first = f.op(Code::Load, short, &[variable]);
+        return Ok(f.op(Code::IAdd, short, &[first, one]));
+    }
     Ok(if f.e.is_vulkan() { one } else { f.op(Code::UConvert, short, &[one]) })
 }

@@ -67,12 +67,19 @@ const INTERP: &[&str] = &["--engine", "interp"];
 const COLUMNS: &[Column] = &[
     Column {
         name: "interpreter",
-        runs: &[("cuda", INTERP), ("nvvm", INTERP), ("opencl", INTERP), ("amdgpu_pal", INTERP)],
+        runs: &[("cuda", INTERP), ("nvvm", INTERP), ("opencl", INTERP), ("amdgpu_pal", INTERP), ("vulkan", INTERP)],
         needs: Needs::Nothing,
     },
     Column {
         name: "host",
-        runs: &[("cuda", HOST), ("nvvm", HOST), ("opencl", HOST), ("amdgpu_pal", HOST), ("opencl", HOST_PLAIN)],
+        runs: &[
+            ("cuda", HOST),
+            ("nvvm", HOST),
+            ("opencl", HOST),
+            ("amdgpu_pal", HOST),
+            ("vulkan", HOST),
+            ("opencl", HOST_PLAIN),
+        ],
         needs: Needs::Nothing,
     },
     Column { name: "OpenCL C", runs: &[("opencl", &[]), ("opencl", &["-O0"])], needs: Needs::Device("OpenCL") },

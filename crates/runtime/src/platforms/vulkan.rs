@@ -512,7 +512,8 @@ impl Device {
                 "blocks of {x} by {y} by {z} work items; this device has {most} in a block at most, and {mx} by {my} by {mz}"
             ));
         }
-        for (axis, name) in ["x", "y", "z"].iter().enumerate() {
+        // On the axis x a launch may be several dispatches.
+        for (axis, name) in ["x", "y", "z"].iter().enumerate().skip(1) {
             let (n, most) = (launch.blocks[axis], limits.max_compute_work_group_count[axis] as usize);
             if n > most {
                 return Err(format!("{n} blocks on axis {name}; this device has {most} at most"));
@@ -732,6 +733,9 @@ impl Platform for Vulkan {
             device.arguments.push(memory);
         }
         let [x, y, z] = launch.blocks.map(|n| n as u32);
+        let most = device.abilities.limits.max_compute_work_group_count[0].max(1);
+        let at = bytes.len();
+        bytes.extend([0, x].map(u32::to_ne_bytes).concat());
         device.submit(|device, commands| {
             let slot = 2 * device.launched.len() as u32;
             let vulkan = &device.device;
@@ -742,11 +746,12 @@ impl Platform for Vulkan {
                     vulkan.cmd_write_timestamp(commands, vk::PipelineStageFlags::TOP_OF_PIPE, queries, slot);
                 }
                 vulkan.cmd_bind_pipeline(commands, vk::PipelineBindPoint::COMPUTE, pipeline);
-                if !bytes.is_empty() {
+                for first in (0..x).step_by(most as usize) {
+                    bytes[at..at + 4].copy_from_slice(&first.to_ne_bytes());
                     let stage = vk::ShaderStageFlags::COMPUTE;
                     vulkan.cmd_push_constants(commands, device.layout, stage, 0, &bytes);
+                    vulkan.cmd_dispatch(commands, most.min(x - first), y, z);
                 }
-                vulkan.cmd_dispatch(commands, x, y, z);
                 if let Some(queries) = device.queries {
                     vulkan.cmd_write_timestamp(commands, vk::PipelineStageFlags::BOTTOM_OF_PIPE, queries, slot + 1);
                 }
