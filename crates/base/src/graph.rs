@@ -264,14 +264,24 @@ impl Tree {
     /// Makes a tree from the parent of each node, the root's being itself, and an order with each node after its
     /// parent.
     pub fn new(up: Vec<usize>, order: &[usize]) -> Tree {
-        let (mut depth, mut jump) = (vec![0; up.len()], up.clone());
+        let mut tree = Tree { depth: vec![0; up.len()], jump: up.clone(), up };
         for &n in order.iter().skip(1) {
-            let p = up[n];
-            depth[n] = depth[p] + 1;
-            let (q, r) = (jump[p], jump[jump[p]]);
-            jump[n] = if depth[p] - depth[q] == depth[q] - depth[r] { r } else { p };
+            tree.hang(n, tree.up[n]);
         }
-        Tree { depth, up, jump }
+        tree
+    }
+
+    /// A tree with one node, and room for `n`.
+    pub fn with_root(root: usize, n: usize) -> Tree {
+        Tree { depth: vec![0; n], up: vec![root; n], jump: vec![root; n] }
+    }
+
+    /// Puts a node without children into the tree, under a node that is in it.
+    pub fn hang(&mut self, n: usize, p: usize) {
+        self.up[n] = p;
+        self.depth[n] = self.depth[p] + 1;
+        let (q, r) = (self.jump[p], self.jump[self.jump[p]]);
+        self.jump[n] = if self.depth[p] - self.depth[q] == self.depth[q] - self.depth[r] { r } else { p };
     }
 
     pub fn depth(&self, n: usize) -> usize {

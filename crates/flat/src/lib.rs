@@ -34,6 +34,7 @@ mod read;
 pub mod schedule;
 pub mod simplify;
 pub mod structure;
+mod tail;
 mod vector;
 mod verify;
 
@@ -47,5 +48,6 @@ pub use promote::{promote_slots, promote_slots_of};
 pub use read::{ReadError, read};
 pub use schedule::{is_continuation, schedule, schedule_with_sources};
 pub use simplify::{simplify_branches, simplify_function};
+pub use tail::make_loops;
 pub use vector::VectorOp;
 pub use verify::verify;

@@ -41,6 +41,12 @@ pub(crate) struct Emitter<'m> {
     pub wrap: bool,
 }
 
+/// Tuples of the results of functions that have several.
+pub(crate) fn result_types(module: &mut Module) -> FxHashMap<Vec<Ty>, Ty> {
+    let all: Vec<Vec<Ty>> = module.funcs.iter().map(|f| f.rets.clone()).filter(|r| r.len() != 1).collect();
+    all.into_iter().map(|rets| (rets.clone(), module.types.tuple(&rets))).collect()
+}
+
 /// Writes a module, in which calls in tail position are no recursion any more.
 pub(crate) fn emit(
     module: &Module,

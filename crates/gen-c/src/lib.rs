@@ -6,7 +6,7 @@
 //!
 //! # From blocks to statements
 //!
-//! 1. `tail`: recursion by calls in tail position becomes loops, on flat SSA. C does not promise that such calls are
+//! 1. [`make_loops`]: recursion by calls in tail position becomes loops, on flat SSA. C does not promise that such calls are
 //!    jumps.
 //! 2. `flow`: loops and branches are recovered from the dominator tree, as a list of tokens. Each block stands in it
 //!    once, so that the text is as long as the program. `goto` is left where several loops are left at once, where a cycle
@@ -60,7 +60,6 @@ mod nodes;
 mod opencl;
 mod ops;
 mod print;
-mod tail;
 mod types;
 
 pub use cuda::CUDA;
@@ -69,7 +68,7 @@ pub use opencl::OPENCL;
 
 use nyala_base::diagnostics::{bug as bugs, limitation as limitations};
 use nyala_base::{Diagnostic, Id, Span};
-use nyala_flat::{Func, Linkage, Module};
+use nyala_flat::{Func, Linkage, Module, make_loops};
 
 pub(crate) type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
@@ -97,8 +96,8 @@ pub fn emit_program(module: &Module, dialect: &Dialect, wrap: bool) -> std::resu
 }
 
 fn write(mut module: Module, dialect: &Dialect, wrap: bool, main: Option<Func>) -> Result<String> {
-    tail::make_loops(&mut module)?;
-    let results = tail::result_types(&mut module);
+    make_loops(&mut module)?;
+    let results = emit::result_types(&mut module);
     emit::emit(&module, results, dialect, wrap, main)
 }
 

@@ -130,13 +130,26 @@ pub fn has_gpu_intrinsic(platform: &str, symbol: &str) -> bool {
 
 /// Names of the intrinsics that start kernels, indexed by the platform number of
 /// [`Builtin::Launch`](crate::Builtin::Launch) (`docs/design/anydsl.md`, Launches on devices). `fibers` is not a
-/// device: its blocks are tasks on the CPU. `host` is the CPU as a device, with blocks of work items.
-pub const PLATFORMS: [&str; 10] =
-    ["cuda", "nvvm", "opencl", "opencl_spirv", "levelzero", "amdgpu_hsa", "amdgpu_pal", "hls", "fibers", "host"];
+/// device: its blocks are tasks on the CPU. `host` is the CPU as a device, with blocks of work items. `host` and `vulkan`
+/// are ours.
+pub const PLATFORMS: [&str; 11] = [
+    "cuda",
+    "nvvm",
+    "opencl",
+    "opencl_spirv",
+    "levelzero",
+    "amdgpu_hsa",
+    "amdgpu_pal",
+    "hls",
+    "fibers",
+    "host",
+    "vulkan",
+];
 
 /// The number of each of [`PLATFORMS`] for the functions of the runtime (`docs/design/anydsl.md`, Functions of the
-/// runtime). Kernels for `hls` run on OpenCL's platform; those of `fibers` and `host` on the CPU, which is 0.
-pub const PLATFORM_NUMBERS: [u32; 10] = [1, 1, 2, 2, 5, 3, 4, 2, 0, 0];
+/// runtime). Kernels for `hls` run on OpenCL's platform; those of `fibers` and `host` on the CPU, which is 0. AnyDSL has no
+/// number for Vulkan.
+pub const PLATFORM_NUMBERS: [u32; 11] = [1, 1, 2, 2, 5, 3, 4, 2, 0, 0, 6];
 
 /// Functions of the runtime that take devices, with the positions of these arguments. Where the host stands for all
 /// devices, each of these arguments is 0.

@@ -46,6 +46,9 @@ pub(crate) fn libdevice() -> Option<PathBuf> {
     toolkits().map(|folder| folder.join(LIBDEVICE)).find(|file| file.is_file())
 }
 
+/// Writes the kernels of a module.
+type CodeOf<'a> = &'a dyn Fn(&mut Session, &Module) -> Result<Vec<u8>, Reported>;
+
 impl Session {
     /// Gives each device module what its back end needs: the address spaces of statics, or of all addresses.
     pub(crate) fn prepare_devices(&mut self, module: &mut Module) -> Result<(), Reported> {
@@ -82,22 +85,24 @@ impl Session {
         Ok(())
     }
 
-    /// The kernels of a program for a back end, as the text that `code` makes of their modules.
-    pub(crate) fn device_code(
-        &mut self,
-        name: &str,
-        code: fn(&mut Session, &Module) -> Result<Vec<u8>, Reported>,
-    ) -> Result<String, Reported> {
+    /// The kernels of a program for back ends, as the text that each makes of their modules.
+    pub(crate) fn device_code(&mut self, codes: &[(&str, CodeOf)]) -> Result<String, Reported> {
+        let all = self.device_modules(codes)?.concat();
+        Ok(if all.is_empty() { NO_KERNEL.into() } else { String::from_utf8_lossy(&all).into_owned() })
+    }
+
+    /// The kernels of a program for back ends, as the code that each makes of their modules.
+    pub(crate) fn device_modules(&mut self, codes: &[(&str, CodeOf)]) -> Result<Vec<Vec<u8>>, Reported> {
         let world = self.graph()?;
         let residual = self.residual(&world)?;
         let (module, _) = self.flat_passes(&residual, &LLVM)?;
-        let mut text = String::new();
-        for device in &module.devices {
-            if back_end(device).is_some_and(|b| b.name == name) {
-                text.push_str(&String::from_utf8_lossy(&code(self, &device.module)?));
+        let mut made = Vec::new();
+        for (name, code) in codes {
+            for device in module.devices.iter().filter(|d| back_end(d).is_some_and(|b| b.name == *name)) {
+                made.push(code(self, &device.module)?);
             }
         }
-        Ok(if text.is_empty() { NO_KERNEL.into() } else { text })
+        Ok(made)
     }
 
     /// The device modules of a program as text, one after the other.

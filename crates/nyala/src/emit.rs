@@ -8,6 +8,7 @@ use nyala_base::diagnostics::{bug, limitation};
 use nyala_base::{Id, Span};
 use nyala_flat::{Block, Function, Module};
 use nyala_gen_llvm::needs_libdevice;
+use nyala_gen_spirv::{Code, Flavor};
 use nyala_ir::{Target, World};
 use std::path::PathBuf;
 
@@ -124,24 +125,57 @@ pub(crate) fn cuda_source(s: &mut Session, module: &Module) -> Result<Vec<u8>, R
     text.map(String::into_bytes).map_err(|d| s.report(*d))
 }
 
+/// SPIR-V of kernels for Vulkan.
+pub(crate) fn spirv_vulkan(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    spirv(s, module, Flavor::Vulkan).map(|code| code.bytes())
+}
+
+/// SPIR-V of kernels for OpenCL and Level Zero.
+pub(crate) fn spirv_opencl(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    spirv(s, module, Flavor::OpenCl).map(|code| code.bytes())
+}
+
+fn spirv(s: &mut Session, module: &Module, flavor: Flavor) -> Result<Code, Reported> {
+    nyala_gen_spirv::emit(module, flavor).map_err(|d| s.report(*d))
+}
+
+/// The kernels in SPIR-V as text, those for Vulkan first.
+pub(crate) fn spirv_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+    let text = |flavor| move |s: &mut Session, module: &Module| spirv(s, module, flavor).map(|code| code.text().into());
+    s.device_code(&[("vulkan", &text(Flavor::Vulkan)), ("spirv", &text(Flavor::OpenCl))])
+}
+
+/// The kernels in SPIR-V, as drivers take them.
+pub fn emit_spirv(s: &mut Session) -> Result<Vec<u8>, Reported> {
+    let modules = s.device_modules(&[("vulkan", &spirv_vulkan), ("spirv", &spirv_opencl)])?;
+    match &modules[..] {
+        [only] => Ok(only.clone()),
+        [] => Err(s.report(limitation::error(Span::NONE, "there is no kernel in SPIR-V", "launch one by `vulkan`"))),
+        _ => {
+            let message = "one file for kernels of several platforms in SPIR-V";
+            Err(s.report(limitation::error(Span::NONE, message, "emit the kernels of each platform by themselves")))
+        }
+    }
+}
+
 /// The kernels for CUDA as CUDA C++.
 pub(crate) fn cuda_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code("cuda", cuda_source)
+    s.device_code(&[("cuda", &cuda_source)])
 }
 
 /// The kernels for CUDA as PTX.
 pub(crate) fn ptx_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code("cuda", ptx)
+    s.device_code(&[("cuda", &ptx)])
 }
 
 /// The kernels for AMD's GPUs as assembly.
 pub(crate) fn amdgpu_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code("amdgpu", amdgpu)
+    s.device_code(&[("amdgpu", &amdgpu)])
 }
 
 /// The kernels for OpenCL as OpenCL C.
 pub(crate) fn opencl_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
-    s.device_code("opencl", opencl)
+    s.device_code(&[("opencl", &opencl)])
 }
 
 fn flat_module(s: &mut Session) -> Result<Module, Reported> {

@@ -90,12 +90,13 @@ const FRONT: &[Stage] = &[
     Stage { name: "device", about: "flat SSA of the kernels for devices", text: Session::device_text },
     Stage { name: "opencl", about: "OpenCL C of the kernels for OpenCL", text: emit::opencl_text },
     Stage { name: "cuda", about: "CUDA C++ of the kernels for CUDA and NVVM", text: emit::cuda_text },
+    Stage { name: "spirv", about: "SPIR-V of the kernels for Vulkan, OpenCL and Level Zero", text: emit::spirv_text },
     Stage { name: "ptx", about: "PTX of the kernels for CUDA and NVVM", text: emit::ptx_text },
     Stage { name: "amdgpu", about: "assembly of the kernels for AMD's GPUs", text: emit::amdgpu_text },
 ];
 
 /// Stages that are planned.
-pub const LATER: &[&str] = &["cff", "vector", "hls", "spirv"];
+pub const LATER: &[&str] = &["cff", "vector", "hls"];
 
 /// The input of a back end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -230,6 +231,22 @@ pub const DEVICES: &[DeviceBackEnd] = &[
         statics: 4,
         generic: true,
         code: |_, _| Ok(Vec::new()),
+    },
+    DeviceBackEnd {
+        name: "vulkan",
+        platforms: &["vulkan"],
+        makes: "SPIR-V for compute shaders",
+        statics: 4,
+        generic: false,
+        code: emit::spirv_vulkan,
+    },
+    DeviceBackEnd {
+        name: "spirv",
+        platforms: &["opencl_spirv", "levelzero"],
+        makes: "SPIR-V for kernels of OpenCL and Level Zero",
+        statics: 4,
+        generic: false,
+        code: emit::spirv_opencl,
     },
 ];
 

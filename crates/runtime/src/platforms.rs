@@ -3,19 +3,20 @@
 //! start.
 //!
 //! A device is a number, `platform | device << 4 | queue << 16`; platforms are the host (0), CUDA (1), OpenCL (2), HSA (3),
-//! PAL (4) and Level Zero (5). Kernels and copies of one queue run one after the other. Every device has queue 0; programs
-//! make others.
+//! PAL (4), Level Zero (5) and Vulkan (6). Kernels and copies of one queue run one after the other. Every device has queue 0;
+//! programs make others.
 
 mod cuda;
 mod host;
 mod missing;
 mod opencl;
+mod vulkan;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Names of the platforms, by number.
-pub(crate) const NAMES: [&str; 6] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Level Zero"];
+pub(crate) const NAMES: [&str; 7] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Level Zero", "Vulkan"];
 
 /// How many platforms have a number.
 pub const N_PLATFORMS: i32 = NAMES.len() as i32;
@@ -131,6 +132,8 @@ pub(crate) struct Queue {
 static HOST: host::Host = host::Host;
 static OPENCL: opencl::OpenCl = opencl::OpenCl;
 static CUDA: cuda::Cuda = cuda::Cuda;
+static VULKAN: vulkan::Vulkan = vulkan::Vulkan;
+static LEVEL_ZERO: missing::Missing = missing::Missing("the runtime cannot drive it yet");
 static OTHERS: missing::Missing = missing::Missing("code for it cannot be made yet");
 
 /// The platform of this number.
@@ -139,7 +142,9 @@ fn by_number(number: usize) -> Option<&'static dyn Platform> {
         0 => &HOST,
         1 => &CUDA,
         2 => &OPENCL,
-        3..=5 => &OTHERS,
+        3..=4 => &OTHERS,
+        5 => &LEVEL_ZERO,
+        6 => &VULKAN,
         _ => return None,
     })
 }

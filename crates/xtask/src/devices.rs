@@ -3,8 +3,9 @@
 //! `./x bless devices` writes its table into `docs/devices.md`.
 //!
 //! A program prints a line for each thing that it tries, `name: ok`. A cell of the table is what a column's runs say of that
-//! line: `ok`, `fails`, `assembled`, or a number that stands for what the platform lacks, as the compiler says it.
-//! Assembled are kernels for devices that the machine need not have: NVIDIA's compiler makes machine code of them.
+//! line: `ok`, `fails`, `assembled`, `valid`, or a number that stands for what the platform lacks, as the compiler says it.
+//! Assembled are kernels for devices that the machine need not have: NVIDIA's compiler makes machine code of them. Valid are
+//! kernels in SPIR-V by the words of `spirv-val`.
 
 use crate::registers;
 use crate::texts::{TIME_LIMIT, nyala, output_within};
@@ -31,6 +32,19 @@ enum Needs {
     Cuda(&'static Assembly),
     /// A stage of `nyala emit` that has machine code as text, for a device that the runtime does not drive.
     Stage(&'static str),
+    /// The validator of SPIR-V, which checks the kernels; they do not run.
+    SpirV,
+}
+
+impl Needs {
+    /// For a column whose kernels do not run: the cell of kernels that the tools accept.
+    fn without_runs(self) -> Option<Cell> {
+        match self {
+            Needs::Cuda(_) | Needs::Stage(_) => Some(Cell::Assembled),
+            Needs::SpirV => Some(Cell::Valid),
+            Needs::Nothing | Needs::Device(_) => None,
+        }
+    }
 }
 
 /// How NVIDIA's tools make machine code of kernels.
@@ -59,12 +73,19 @@ const INTERP: &[&str] = &["--engine", "interp"];
 const COLUMNS: &[Column] = &[
     Column {
         name: "interpreter",
-        runs: &[("cuda", INTERP), ("nvvm", INTERP), ("opencl", INTERP), ("amdgpu_pal", INTERP)],
+        runs: &[("cuda", INTERP), ("nvvm", INTERP), ("opencl", INTERP), ("amdgpu_pal", INTERP), ("vulkan", INTERP)],
         needs: Needs::Nothing,
     },
     Column {
         name: "host",
-        runs: &[("cuda", HOST), ("nvvm", HOST), ("opencl", HOST), ("amdgpu_pal", HOST), ("opencl", HOST_PLAIN)],
+        runs: &[
+            ("cuda", HOST),
+            ("nvvm", HOST),
+            ("opencl", HOST),
+            ("amdgpu_pal", HOST),
+            ("vulkan", HOST),
+            ("opencl", HOST_PLAIN),
+        ],
         needs: Needs::Nothing,
     },
     Column {
@@ -88,6 +109,13 @@ const COLUMNS: &[Column] = &[
         ],
         needs: Needs::Stage("amdgpu"),
     },
+    Column { name: "Vulkan", runs: &[("vulkan", &[]), ("vulkan", &["-O0"])], needs: Needs::Device("Vulkan") },
+    Column { name: "SPIR-V for Vulkan", runs: &[("vulkan", &[]), ("vulkan", &["-O0"])], needs: Needs::SpirV },
+    Column {
+        name: "SPIR-V for OpenCL",
+        runs: &[("opencl_spirv", &[]), ("opencl_spirv", &["-O0"])],
+        needs: Needs::SpirV,
+    },
 ];
 
 /// The result of a line in a column.
@@ -96,6 +124,7 @@ enum Cell {
     Ok,
     Fails,
     Assembled,
+    Valid,
     /// The compiler's message.
     Lacks(String),
     NotRun,
@@ -114,23 +143,39 @@ fn page() -> PathBuf {
 
 /// Brings what the list needs, where the machine lets us.
 fn install() {
-    let has = || nyala_runtime::device_overview().iter().any(|l| l.contains(", OpenCL: device"));
-    if has() || nyala_runtime::user() != 0 || std::env::var_os("CI").is_none() {
+    let has = |platform: &str| {
+        let is_device = format!(", {platform}: device");
+        nyala_runtime::device_overview().iter().any(|l| l.contains(&is_device))
+    };
+    let mut packages = Vec::new();
+    if !has("OpenCL") {
+        packages.extend(["pocl-opencl-icd", "ocl-icd-libopencl1"]);
+    }
+    if !has("Vulkan") {
+        packages.extend(["mesa-vulkan-drivers", "libvulkan1"]);
+    }
+    if !has_spirv_tools() {
+        packages.push("spirv-tools");
+    }
+    if packages.is_empty() || nyala_runtime::user() != 0 || std::env::var_os("CI").is_none() {
         return;
     }
-    eprintln!("installing PoCL, a device of OpenCL on the CPU");
+    eprintln!("installing devices of OpenCL and Vulkan on the CPU, and tools: {}", packages.join(" "));
     let apt = |args: &[&str]| {
         sh(Command::new("apt-get")
             .args(args)
             .env("DEBIAN_FRONTEND", "noninteractive")
             .stdout(std::process::Stdio::null()))
     };
-    let installed = apt(&["update", "-qq"]).and_then(|()| {
-        apt(&["install", "-y", "-qq", "--no-install-recommends", "pocl-opencl-icd", "ocl-icd-libopencl1"])
-    });
+    let installed = apt(&["update", "-qq"])
+        .and_then(|()| apt(&[&["install", "-y", "-qq", "--no-install-recommends"], &packages[..]].concat()));
     if let Err(why) = installed {
         eprintln!("not installed: {why}");
     }
+}
+
+fn has_spirv_tools() -> bool {
+    Command::new("spirv-val").arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
 /// A program of NVIDIA's CUDA toolkit, with the variable that names its folder: of the machine, or from Python's packages in
@@ -173,6 +218,7 @@ fn is_there(needs: Needs) -> bool {
     let needs = match needs {
         Needs::Nothing | Needs::Stage(_) => return true,
         Needs::Cuda(assembly) => return cuda_tool(assembly.tool).is_some(),
+        Needs::SpirV => return has_spirv_tools(),
         Needs::Device(needs) => needs,
     };
     let output = Command::new(nyala()).arg("doctor").output();
@@ -195,6 +241,7 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         let why = match column.needs {
             Needs::Device(platform) => format!("no device of {platform} is there"),
             Needs::Cuda(assembly) => format!("there is no `{}`", assembly.tool),
+            Needs::SpirV => "there is no `spirv-val`".into(),
             Needs::Nothing | Needs::Stage(_) => String::new(),
         };
         println!("skipped: {}, since {why}", column.name);
@@ -207,13 +254,9 @@ pub fn run(bless: bool) -> Result<Tally, String> {
         let lines = names(program, &mut tally)?;
         let mut of_program: Vec<Row> = lines.into_iter().map(|l| (stem.clone(), l, Vec::new())).collect();
         for (column, &is_there) in COLUMNS.iter().zip(&there) {
-            let cells = match (is_there, column.needs) {
-                (true, Needs::Cuda(assembly)) => {
-                    let cell = assembled(column, assembly, program, &mut codes, &mut tally);
-                    vec![cell; of_program.len()]
-                }
-                (true, Needs::Stage(stage)) => vec![emitted(column, stage, program, &mut tally); of_program.len()],
-                (true, _) => cells(column, program, &of_program, &mut tally),
+            let cells = match (is_there, column.needs.without_runs()) {
+                (true, Some(good)) => vec![made(column, good, program, &mut codes, &mut tally); of_program.len()],
+                (true, None) => cells(column, program, &of_program, &mut tally),
                 (false, _) => {
                     tally.skipped += of_program.len();
                     vec![Cell::NotRun; of_program.len()]
@@ -253,46 +296,37 @@ fn names(program: &Path, tally: &mut Tally) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Prints machine code of a program's kernels.
-fn emitted(column: &Column, stage: &str, program: &Path, tally: &mut Tally) -> Cell {
-    for (platform, args) in column.runs {
-        let run = command(platform, args, program);
-        let mut emit = Command::new(nyala());
-        emit.current_dir(root()).args(["emit", "--stage", stage]).args(run.get_args().skip(1));
-        let (status, output, errors) =
-            output_within(&mut emit, TIME_LIMIT).unwrap_or_else(|why| (None, String::new(), why));
-        if let Some(why) = errors.lines().find_map(|l| l.strip_prefix("error[limitation]: ")) {
-            tally.skipped += 1;
-            return Cell::Lacks(why.into());
+/// Prints machine code of a program's kernels; returns it.
+fn emitted(stage: &str, platform: &str, args: &[&str], program: &Path) -> registers::Assembled {
+    let run = command(platform, args, program);
+    let mut emit = Command::new(nyala());
+    emit.current_dir(root()).args(["emit", "--stage", stage]).args(run.get_args().skip(1));
+    match output_within(&mut emit, TIME_LIMIT)? {
+        (Some(0), output, _) if output.contains(".amdhsa_kernel") || output.starts_with(NO_KERNEL) => {
+            Ok((output, Vec::new()))
         }
-        if status == Some(0) && output.starts_with("// No kernel") {
-            tally.skipped += 1;
-            return Cell::Lacks("the program launches nothing there: `std::device` does not know the platform".into());
-        }
-        if status != Some(0) || !output.contains(".amdhsa_kernel") {
-            println!("FAILED {} on {}, {}: {errors}", program.display(), column.name, args.join(" "));
-            tally.failed += 1;
-            return Cell::Fails;
-        }
-        tally.passed += 1;
+        (_, output, errors) => Err(output + &errors),
     }
-    Cell::Assembled
 }
 
-/// Makes machine code of a program's kernels.
-fn assembled(
-    column: &Column,
-    assembly: &Assembly,
-    program: &Path,
-    codes: &mut registers::Codes,
-    tally: &mut Tally,
-) -> Cell {
+/// Makes machine code of a program's kernels, or checks them.
+fn made(column: &Column, good: Cell, program: &Path, codes: &mut registers::Codes, tally: &mut Tally) -> Cell {
     let stem = program.file_stem().unwrap_or_default().display().to_string();
     for (i, (platform, args)) in column.runs.iter().enumerate() {
-        let said = match assemble(assembly, platform, args, program, &stem) {
+        let made = match column.needs {
+            Needs::Cuda(assembly) => assemble(assembly, platform, args, program, &stem),
+            Needs::Stage(stage) => emitted(stage, platform, args, program),
+            _ => validate(platform, args, program, &stem),
+        };
+        let said = match made {
+            Ok((said, _)) if said.starts_with(NO_KERNEL) => {
+                tally.skipped += 1;
+                let why = "the program launches nothing there: `std::device` does not know the platform";
+                return Cell::Lacks(why.into());
+            }
             Ok((said, code)) => {
                 // The first run is the one that is compared.
-                if i == 0 {
+                if let (Needs::Cuda(assembly), 0) = (column.needs, i) {
                     registers::add(codes, &stem, assembly.which, &said, &code);
                 }
                 tally.passed += 1;
@@ -308,7 +342,36 @@ fn assembled(
         tally.failed += 1;
         return Cell::Fails;
     }
-    Cell::Assembled
+    good
+}
+
+/// Checks the kernels of a program of the list in SPIR-V, in `target/device`; returns the tool's words.
+fn validate(platform: &str, args: &[&str], program: &Path, stem: &str) -> registers::Assembled {
+    let out = root().join("target/device");
+    std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
+    let code = out.join(format!("{stem}.spv"));
+    let run = command(platform, args, program);
+    let mut emit = Command::new(nyala());
+    emit.current_dir(root()).args(["emit", "--stage", "spirv", "-o"]).arg(&code).args(run.get_args().skip(1));
+    let words = |command: &mut Command| match output_within(command, TIME_LIMIT)? {
+        (Some(0), output, errors) => Ok(output + &errors),
+        (_, output, errors) => Err(output + &errors),
+    };
+    words(&mut emit)?;
+    let made = std::fs::read(&code).map_err(|e| format!("{}: {e}", code.display()))?;
+    if made.starts_with(NO_KERNEL.as_bytes()) || made.is_empty() {
+        return Ok((NO_KERNEL.into(), Vec::new()));
+    }
+    let check = |target: &str| words(Command::new("spirv-val").args(["--target-env", target]).arg(&code));
+    let validated = |target: &str| check(target).map(|said| (said, Vec::new()));
+    match platform {
+        "vulkan" => validated("vulkan1.3"),
+        // Numbers of 16 bits and atomic operations of 64 are extensions of OpenCL, which its full profile does not allow.
+        _ => validated("opencl2.2").or_else(|why| match why.contains("Profile specification") {
+            true => validated("spv1.2"),
+            false => Err(why),
+        }),
+    }
 }
 
 /// Compiles the kernels of `bench/gpu`, ours and those in CUDA C++.
@@ -398,7 +461,7 @@ fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Ve
                 }
             };
             match found {
-                Cell::Ok | Cell::Assembled => tally.passed += 1,
+                Cell::Ok | Cell::Assembled | Cell::Valid => tally.passed += 1,
                 Cell::Fails => tally.failed += 1,
                 Cell::Lacks(_) | Cell::NotRun => tally.skipped += 1,
             }
@@ -409,6 +472,9 @@ fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Ve
     }
     cells
 }
+
+/// The text of programs without kernels for a platform begins so.
+const NO_KERNEL: &str = "// No kernel";
 
 const BEGIN: &str = "<!-- conformance -->\n";
 const END: &str = "<!-- end -->\n";
@@ -427,6 +493,7 @@ fn table(rows: &[Row], is_complete: bool, bless: bool, tally: &mut Tally) -> Res
             let shown = match cell {
                 Cell::Ok => "ok".to_string(),
                 Cell::Assembled => "assembled".into(),
+                Cell::Valid => "valid".into(),
                 Cell::Fails => "fails".into(),
                 Cell::NotRun => "not run".into(),
                 Cell::Lacks(why) => {

@@ -23,20 +23,15 @@ const TARGETS: &[&str] = &[
     "powerpc64le-unknown-linux-gnu",
 ];
 
-/// Kinds of devices, and the libraries of their drivers, which are looked for.
-const DRIVERS: &[(&str, &str)] = &[("Vulkan devices", "libvulkan.so.1")];
-
 enum State {
     Works,
     Missing,
-    Planned,
 }
 
 fn line(state: State, what: &str, about: &str) {
     let word = match state {
         State::Works => "works",
         State::Missing => "missing",
-        State::Planned => "planned",
     };
     println!("{word:<8}  {what:<28}  {about}");
 }
@@ -88,15 +83,13 @@ impl Doctor {
                 Some(why) if platform == "OpenCL" => {
                     line(State::Missing, platform, &format!("{why}; PoCL has a device on the CPU"))
                 }
+                Some(why) if platform == "Vulkan" => {
+                    line(State::Missing, platform, &format!("{why}; Mesa has a device on the CPU, lavapipe"))
+                }
                 Some(why) if platform == "CUDA" => line(State::Missing, platform, why),
                 Some(_) => {}
                 None => line(State::Works, platform, about),
             }
-        }
-        for (what, driver) in DRIVERS {
-            let found = nyala_runtime::Library::open(Path::new(driver)).is_ok();
-            let driver = if found { format!("{driver} is there") } else { format!("{driver} is not there") };
-            line(State::Planned, what, &format!("no code is made for them yet; {driver}"));
         }
         if well { 0 } else { FAILED }
     }

@@ -20,7 +20,7 @@ pub struct Emit {
     /// Triple of the machine to make code for, such as `aarch64-unknown-linux-gnu`; the default is this one
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
-    /// Write to this file instead of standard output
+    /// Write to this file instead of standard output; SPIR-V as drivers take it if its name ends with .spv
     #[arg(short)]
     out: Option<PathBuf>,
 }
@@ -42,11 +42,16 @@ impl Emit {
         }
         with_session(&self.input, |s| {
             s.options.target = self.target.clone();
-            let text = nyala::emit(s, &self.stage, self.function.as_deref())?;
+            let is_binary =
+                self.stage == "spirv" && self.out.as_ref().is_some_and(|o| o.extension() == Some("spv".as_ref()));
+            let text = match is_binary {
+                true => nyala::emit_spirv(s)?,
+                false => nyala::emit(s, &self.stage, self.function.as_deref())?.into_bytes(),
+            };
             self.out.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
             let written = match &self.out {
                 Some(path) => std::fs::write(path, text).map_err(|e| cannot_write::file(path, e)),
-                None => match std::io::stdout().write_all(text.as_bytes()) {
+                None => match std::io::stdout().write_all(&text) {
                     Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(cannot_write::standard_output(e)),
                     _ => Ok(()),
                 },

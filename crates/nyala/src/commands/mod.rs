@@ -51,7 +51,7 @@ pub struct Input {
     #[arg(long, value_name = "BITS", value_parser = parse_width)]
     prefer_vector_width: Option<u32>,
     /// Run kernels on this device, regardless of the platform that the program names: `host` (the CPU), `opencl`, `cuda`,
-    /// or another device of these platforms by its number, such as `opencl:1`
+    /// `vulkan`, or another device of these platforms by its number, such as `opencl:1`
     #[arg(long, value_name = "NAME", value_parser = parse_device)]
     device: Option<(String, Device)>,
     /// Code of the kernels for CUDA: PTX for an architecture such as `sm_90`, which runs on all newer GPUs, too, or
@@ -164,11 +164,11 @@ fn parse_cpu(name: &str) -> Result<String, String> {
 fn parse_device(name: &str) -> Result<(String, Device), String> {
     let (platform, number) = name.split_once(':').unwrap_or((name, "0"));
     let index = nyala_ir::lanes::PLATFORMS.iter().position(|p| *p == platform);
-    let known = || index.filter(|_| ["cuda", "opencl"].contains(&platform)).map(|i| i as u32);
+    let known = || index.filter(|_| ["cuda", "opencl", "vulkan"].contains(&platform)).map(|i| i as u32);
     let device = match (name, known(), number.parse()) {
         ("host", ..) => Device::Host,
         (_, Some(platform), Ok(number)) if number < MAX_DEVICES => Device::One(platform, number),
-        _ => return Err("known are `host`, `opencl` and `cuda`, with a number as in `opencl:1`".into()),
+        _ => return Err("known are `host`, `opencl`, `cuda` and `vulkan`, with a number as in `opencl:1`".into()),
     };
     Ok((name.into(), device))
 }

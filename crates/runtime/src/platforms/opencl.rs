@@ -1,5 +1,5 @@
-//! OpenCL. The library is opened when a program first asks for the platform. Kernels are OpenCL C, which the driver
-//! compiles when the first kernel of a module is launched.
+//! OpenCL. The library is opened when a program first asks for the platform. Kernels are OpenCL C, or SPIR-V where the
+//! driver takes it, which the driver compiles when the first kernel of a module is launched.
 //!
 //! Memory is shared virtual memory where the device has it, so that an address may point into the middle of an
 //! allocation, and may lie in memory itself. Elsewhere it is buffers: a program gets addresses that stand for places in
@@ -21,6 +21,9 @@ const MAX_EVENTS: usize = 1024;
 
 /// Where the addresses begin that stand for buffers: nothing of the process lies there.
 const BUFFERS: usize = 1 << 56;
+
+/// How modules of SPIR-V begin.
+const SPIRV: [u8; 4] = 0x0723_0203u32.to_le_bytes();
 
 struct Device {
     id: cl_device_id,
@@ -132,6 +135,15 @@ impl Device {
         Ok((*buffer, at))
     }
 
+    /// The program of a module of SPIR-V.
+    fn program_of_spirv(&self, code: &[u8]) -> Result<cl_program, Error> {
+        let versions = cl_device::get_device_data(self.id, cl_device::CL_DEVICE_IL_VERSION).map(words);
+        if !versions.is_ok_and(|v| v.contains("SPIR-V")) {
+            return Err("the driver of this device takes no SPIR-V; launch it by `opencl` for OpenCL C".into());
+        }
+        cl3::program::create_program_with_il(self.context, code).map_err(|e| text("clCreateProgramWithIL", e))
+    }
+
     fn kernel(&mut self, code: &'static [u8], name: &str) -> Result<cl_kernel, Error> {
         let key = code.as_ptr() as usize;
         if let Some((_, kernels)) = self.programs.get(&key)
@@ -142,9 +154,14 @@ impl Device {
         let program = match self.programs.get(&key) {
             Some((program, _)) => *program,
             None => {
-                let source = std::str::from_utf8(code).map_err(|_| "its code is no text".to_string())?;
-                let program = cl3::program::create_program_with_source(self.context, &[source])
-                    .map_err(|e| text("clCreateProgramWithSource", e))?;
+                let program = match code.starts_with(&SPIRV) {
+                    true => self.program_of_spirv(code)?,
+                    false => {
+                        let source = std::str::from_utf8(code).map_err(|_| "its code is no text".to_string())?;
+                        cl3::program::create_program_with_source(self.context, &[source])
+                            .map_err(|e| text("clCreateProgramWithSource", e))?
+                    }
+                };
                 let options = c"-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
                 let fewer = c"-cl-std=CL1.2";
                 let build =

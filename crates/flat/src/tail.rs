@@ -1,5 +1,6 @@
-//! Calls in tail position are jumps. C promises nothing about them, so recursion by such calls becomes loops before C is
-//! written; what is left calls functions that cannot lead back this way, and is an ordinary call.
+//! Calls in tail position are jumps. C promises nothing about them, and SPIR-V has no recursion, so recursion by such calls
+//! becomes loops before either is written; what is left calls functions that cannot lead back this way, and is an ordinary
+//! call. Separate from scheduling, since machine code jumps.
 //!
 //! A function that ends by a call of itself becomes a loop. Functions that end by calls of each other become one function
 //! with all their blocks, whose first parameter says which of them is meant; it is changed by a loop around them. Each
@@ -13,16 +14,13 @@
 //!
 //! A call that passes on the address of one of the caller's variables keeps the caller's frame: it is an ordinary call.
 
-use crate::{Result, limitation};
-use nyala_base::{Id, graph};
-use nyala_flat::analysis::Cfg;
-use nyala_flat::counts::Frames;
-use nyala_flat::escape::Escapes;
-use nyala_flat::frames::blocks_that_keep_frames;
-use nyala_flat::{
-    Args, Block, BlockData, Callee, Const, Def, Edge, Func, Function, Init, Inst, InstOp, Linkage, Module, Terminator,
-    Value,
-};
+use crate::analysis::Cfg;
+use crate::counts::Frames;
+use crate::data::*;
+use crate::escape::Escapes;
+use crate::frames::blocks_that_keep_frames;
+use nyala_base::diagnostics::limitation;
+use nyala_base::{Diagnostic, Id, graph};
 use nyala_ir::{Op, Prim, Ty};
 use rustc_hash::FxHashMap;
 
@@ -30,7 +28,10 @@ use rustc_hash::FxHashMap;
 const MAX_BLOCKS: usize = 4000;
 
 /// Makes loops of recursion by calls in tail position.
-pub(crate) fn make_loops(module: &mut Module) -> Result<()> {
+///
+/// # Errors
+/// A `limitation`: functions that call each other are too large for one function.
+pub fn make_loops(module: &mut Module) -> Result<(), Box<Diagnostic>> {
     let jumps = jumps(module);
     if jumps.iter().all(|blocks| !blocks.contains(&true)) {
         return Ok(());
@@ -158,12 +159,13 @@ struct Merged<'m> {
 }
 
 /// Makes one function of several.
-fn merge(module: &mut Module, members: &[usize], jumps: &[Vec<bool>], taken: &[bool]) -> Result<()> {
+fn merge(module: &mut Module, members: &[usize], jumps: &[Vec<bool>], taken: &[bool]) -> Result<(), Box<Diagnostic>> {
     let olds: Vec<Function> = members.iter().map(|&m| module.funcs[m].clone()).collect();
     if olds.iter().map(|f| f.blocks.len()).sum::<usize>() > MAX_BLOCKS {
         let message =
             format!("`{}` and others end by calls of each other, and are too large for one function", olds[0].name);
-        return Err(limitation(olds[0].span, message));
+        let hint = "do without it, or make machine code: `nyala build`; for kernels, `--device host`";
+        return Err(Box::new(limitation::error(olds[0].span, message, hint)));
     }
     let i32 = module.types.i32();
     let mut tys = vec![i32];
@@ -346,10 +348,4 @@ impl Merged<'_> {
             block.term = Terminator::Branch { cond, then: edge(starts[k]), els: edge(els) };
         }
     }
-}
-
-/// Tuples of the results of functions that have several.
-pub(crate) fn result_types(module: &mut Module) -> FxHashMap<Vec<Ty>, Ty> {
-    let all: Vec<Vec<Ty>> = module.funcs.iter().map(|f| f.rets.clone()).filter(|r| r.len() != 1).collect();
-    all.into_iter().map(|rets| (rets.clone(), module.types.tuple(&rets))).collect()
 }
