@@ -181,6 +181,7 @@ unsafe fn launch(
             block: [numbers[3], numbers[4], numbers[5]].map(|n| n as usize),
             args: table.iter().map(arg).collect::<Result<_, Error>>()?,
         };
+        crate::interrupts::launched((*kernel).name, (*kernel).place);
         device.platform.launch(device.at(), &launch)
     }
 }
@@ -195,13 +196,13 @@ pub unsafe extern "C" fn nyala_launch(n: i32, body: LoopBody, env: *mut c_void, 
     // SAFETY: the caller's promise.
     let numbers = unsafe { &mut *env.cast::<[i32; 6]>() };
     // SAFETY: the caller's promise.
-    let name = unsafe { text(name) };
+    let (place, name) = (name, unsafe { text(name) });
     let blocks = blocks(*numbers, &name).unwrap_or_else(|message| fail(&message));
     numbers[..3].copy_from_slice(&blocks);
     let all = blocks.iter().map(|&n| i64::from(n)).fold(1, i64::saturating_mul);
     let before = nyala_time_ns();
     // SAFETY: the caller's promise.
-    unsafe { nyala_parallel(n, 0, all, body, env) };
+    crate::interrupts::running(place, || unsafe { nyala_parallel(n, 0, all, body, env) });
     add_kernel_time(nyala_time_ns() - before);
 }
 

@@ -16,6 +16,7 @@ mod files;
 mod foreign;
 mod halves;
 mod image;
+mod interrupts;
 mod launch;
 mod memory;
 mod platforms;

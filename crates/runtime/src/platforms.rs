@@ -206,7 +206,7 @@ impl Device {
 
     /// Waits for all kernels of the queue; of the device, if it is queue 0. Ends the process if one has panicked.
     pub fn synchronize(self) -> Result<(), Error> {
-        self.platform.synchronize(self.at())?;
+        crate::interrupts::waiting(|| self.platform.synchronize(self.at()))?;
         crate::launch::look_for_panics(self, self.queue == 0)
     }
 
@@ -222,7 +222,7 @@ impl Device {
         size: usize,
     ) -> Result<(), Error> {
         // SAFETY: the caller's promise.
-        unsafe {
+        let copy = || unsafe {
             match (self.kind == 0, to_device.kind == 0) {
                 (true, true) => {
                     to.cast::<u8>().copy_from(from.cast(), size);
@@ -247,7 +247,8 @@ impl Device {
                     Ok(())
                 }
             }
-        }
+        };
+        if self.kind == 0 && to_device.kind == 0 { copy() } else { crate::interrupts::waiting(copy) }
     }
 }
 

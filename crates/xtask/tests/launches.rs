@@ -218,3 +218,50 @@ fn what_ends_lanes() {
         }
     }
 }
+
+/// An interrupt while a kernel does not end names the kernel, and its launch on a device.
+#[cfg(unix)]
+#[test]
+fn an_endless_kernel_is_interrupted() {
+    use std::process::{Command, Stdio};
+    let text = "extern \"thorin\" { fn opencl(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }\n\
+        extern \"C\" { fn anydsl_alloc(i32, i64) -> &mut [i8]; fn anydsl_synchronize(i32) -> (); }\n\
+        fn main() -> () {\n\
+            let a = anydsl_alloc(2, 64i64) as &mut [i32];\n\
+            for opencl(0, (1, 1, 1), (1, 1, 1)) { a(0) = 1; while a(0) != 0 { a(1) += 1 } }\n\
+            print_string(\"launched\\n\");\n\
+            anydsl_synchronize(2);\n\
+        }\n";
+    let folder = Folder::new("endless-kernel");
+    let program = folder.write("endless.impala", text);
+    let doctor = nyala(&["doctor".as_ref()], 60);
+    let has_opencl =
+        String::from_utf8_lossy(&doctor.stdout).lines().any(|l| l.starts_with("works") && l.contains("OpenCL"));
+    for (options, message) in [
+        (&["--device", "host"][..], "interrupted: kernel `kernel` has not ended"),
+        (&[], "endless.impala:5:5: interrupted: kernel `main_kernel` has not ended"),
+    ] {
+        if options.is_empty() && !has_opencl {
+            eprintln!("skipped: no device of OpenCL is there");
+            continue;
+        }
+        // A driver may take long to compile the kernel.
+        let interrupted = |seconds: u64| {
+            let mut run = Command::new(common::command());
+            run.arg("run").args(options).arg(&program).stdout(Stdio::null()).stderr(Stdio::piped());
+            let child = run.spawn().unwrap();
+            std::thread::sleep(std::time::Duration::from_secs(seconds));
+            let id = child.id().to_string();
+            assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+            let output = child.wait_with_output().unwrap();
+            assert!(!output.status.success());
+            stderr(&output)
+        };
+        let mut said = String::new();
+        let named = [2, 8, 30].into_iter().any(|seconds| {
+            said = interrupted(seconds);
+            said.contains(message)
+        });
+        assert!(named, "{options:?}: {said}");
+    }
+}
