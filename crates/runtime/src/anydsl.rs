@@ -6,7 +6,7 @@
 //! numbers are printed as C++ prints them.
 
 use crate::memory::{MAX_ALIGN, aligned, nyala_free};
-use crate::platforms::{Device, Error, Memory, kernel_time, overview};
+use crate::platforms::{Device, Error, Memory, kernel_time, overview, platform_name};
 use crate::print::{nyala_flush, nyala_print_char, nyala_print_string, put};
 use crate::system::{nyala_exit, nyala_time_ns};
 use crate::threads::{nyala_parallel, nyala_spawn, nyala_spawn_handle, nyala_sync};
@@ -80,10 +80,35 @@ allocations!(
     anydsl_alloc_unified Unified
 );
 
+/// Memory of devices other than the host that was not released: device and address, with the size.
+static ALLOCATED: Mutex<BTreeMap<(i32, usize), usize>> = Mutex::new(BTreeMap::new());
+
+/// Memory of devices other than the host that was not released so far: for each platform and device the number of
+/// allocations, and their bytes.
+pub fn device_memory_in_use() -> Vec<(String, usize, usize)> {
+    let mut found: BTreeMap<i32, (usize, usize)> = BTreeMap::new();
+    for (&(device, _), &size) in ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        let sums = found.entry(device).or_default();
+        *sums = (sums.0 + 1, sums.1 + size);
+    }
+    let name = |device: i32| format!("{}:{}", platform_name(device & 15), device >> 4);
+    found.into_iter().map(|(device, (n, bytes))| (name(device), n, bytes)).collect()
+}
+
+/// The number of a device without its queue.
+fn without_queue(device: i32) -> i32 {
+    device & 0xffff
+}
+
 fn allocate(function: &str, device: i32, size: i64, memory: Memory) -> *mut c_void {
     let made = Device::find(device).and_then(|d| {
         let size = usize::try_from(size).map_err(|_| format!("cannot allocate {size} bytes"))?;
-        d.platform.alloc(d.number, size, memory)
+        let pointer = d.platform.alloc(d.number, size, memory)?;
+        if device & 15 != 0 {
+            let key = (without_queue(device), pointer as usize);
+            ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner).insert(key, size);
+        }
+        Ok(pointer)
     });
     or_report(function, made).unwrap_or(std::ptr::null_mut())
 }
@@ -101,8 +126,7 @@ pub extern "C" fn anydsl_get_device_ptr(device: i32, pointer: *mut c_void) -> *m
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_release(device: i32, pointer: *mut c_void) {
     // SAFETY: the caller's promise.
-    let result = Device::find(device).and_then(|d| unsafe { d.platform.release(d.number, pointer) });
-    or_exit("anydsl_release", result);
+    unsafe { release("anydsl_release", device, pointer) }
 }
 
 /// Frees memory of [`anydsl_alloc_host`]; null is allowed.
@@ -112,8 +136,16 @@ pub unsafe extern "C" fn anydsl_release(device: i32, pointer: *mut c_void) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_release_host(device: i32, pointer: *mut c_void) {
     // SAFETY: the caller's promise.
+    unsafe { release("anydsl_release_host", device, pointer) }
+}
+
+/// # Safety
+/// As for [`anydsl_release`].
+unsafe fn release(function: &str, device: i32, pointer: *mut c_void) {
+    // SAFETY: the caller's promise.
     let result = Device::find(device).and_then(|d| unsafe { d.platform.release(d.number, pointer) });
-    or_exit("anydsl_release_host", result);
+    or_exit(function, result);
+    ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner).remove(&(without_queue(device), pointer as usize));
 }
 
 /// Copies `size` bytes; offsets are in bytes. Ranges may overlap.

@@ -27,6 +27,7 @@ mod text;
 mod threads;
 
 pub use allocator::Remapping;
+pub use anydsl::device_memory_in_use;
 pub use approximate::Approximation;
 pub use checked::{CheckedMemory, MemoryFault};
 pub use environments::{

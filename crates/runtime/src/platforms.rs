@@ -15,6 +15,11 @@ mod vulkan;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+/// The name of a platform, in small letters without spaces.
+pub(crate) fn platform_name(number: i32) -> String {
+    NAMES.get(number as usize).unwrap_or(&"unknown").to_lowercase().replace(' ', "")
+}
+
 /// Names of the platforms, by number.
 pub(crate) const NAMES: [&str; 7] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Level Zero", "Vulkan"];
 

@@ -265,3 +265,23 @@ fn an_endless_kernel_is_interrupted() {
         assert!(named, "{options:?}: {said}");
     }
 }
+
+/// Runs at `-O0` report memory of devices that is not released.
+#[test]
+fn leaked_buffers_are_reported() {
+    let doctor = nyala(&["doctor".as_ref()], 60);
+    let has_opencl =
+        String::from_utf8_lossy(&doctor.stdout).lines().any(|l| l.starts_with("works") && l.contains("OpenCL"));
+    if !has_opencl {
+        eprintln!("skipped: no device of OpenCL is there");
+        return;
+    }
+    let text = "extern \"C\" { fn anydsl_alloc(i32, i64) -> &mut [i8]; fn anydsl_release(i32, &[i8]) -> (); }\n\
+        fn main() -> () { let a = anydsl_alloc(2, 64i64); let b = anydsl_alloc(2, 100i64); anydsl_release(2, a as &[i8]); }\n";
+    let folder = Folder::new("leaked-buffers");
+    let program = folder.write("leaked.impala", text);
+    for (level, said) in [("-O0", "note: 1 buffer of 100 bytes on device opencl:0 not released\n"), ("-O3", "")] {
+        let output = nyala(&["run".as_ref(), level.as_ref(), program.as_os_str()], 60);
+        assert_eq!(stderr(&output), said);
+    }
+}

@@ -71,6 +71,9 @@ impl Run {
             let (json, color) = (self.input.json, super::has_color());
             s.report_faults(&loaded, move |d, sources| super::render(d, sources, json, color));
             let result = s.run_entry(&module, &loaded, &self.entry, &args)?;
+            if s.options.opt_level == 0 {
+                report_leaks();
+            }
             ended(s, result)
         })
     }
@@ -81,5 +84,14 @@ fn ended(s: &mut Session, code: i32) -> Result<u8, Reported> {
     match nyala_runtime::output_error() {
         Some(e) => Err(s.report(cannot_write::standard_output(e))),
         None => Ok((code & 255) as u8),
+    }
+}
+
+/// Reports memory of devices that the program has not released. Runs without optimization are for looking for faults.
+fn report_leaks() {
+    nyala::flush();
+    for (device, n, bytes) in nyala_runtime::device_memory_in_use() {
+        let buffers = if n == 1 { "1 buffer".to_string() } else { format!("{n} buffers") };
+        eprintln!("note: {buffers} of {bytes} bytes on device {device} not released");
     }
 }
