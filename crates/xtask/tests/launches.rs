@@ -277,7 +277,7 @@ fn leaked_buffers_are_reported() {
         return;
     }
     let text = "extern \"C\" { fn anydsl_alloc(i32, i64) -> &mut [i8]; fn anydsl_release(i32, &[i8]) -> (); }\n\
-        fn main() -> () { let a = anydsl_alloc(2, 64i64); let b = anydsl_alloc(2, 100i64); anydsl_release(2, a as &[i8]); }\n";
+        fn main() -> () { let a = anydsl_alloc(2, 64i64); let _b = anydsl_alloc(2, 100i64); anydsl_release(2, a as &[i8]); }\n";
     let folder = Folder::new("leaked-buffers");
     let program = folder.write("leaked.impala", text);
     for (level, said) in [("-O0", "note: 1 buffer of 100 bytes on device opencl:0 not released\n"), ("-O3", "")] {
