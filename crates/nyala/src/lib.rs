@@ -583,7 +583,7 @@ impl Session {
         let options = self.llvm_options();
         // In the table of times a size of 0 is a miss.
         let lookup = |_: &mut Session| {
-            let key = cache::Cache::key(emitted, &options);
+            let key = cache::key(emitted, &options);
             let object = cache.get(&key);
             (key, object)
         };

@@ -6,12 +6,15 @@
 //! PAL (4), Level Zero (5) and Vulkan (6). Kernels and copies of one queue run one after the other. Every device has queue 0;
 //! programs make others.
 
+mod allocations;
 mod cuda;
 mod host;
+mod kept;
 mod missing;
 mod opencl;
 mod vulkan;
 
+pub use kept::{keep_kernels, kernel_cache};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -361,7 +361,21 @@ fn native_code_is_kept_between_runs() {
         let out = String::from_utf8_lossy(&output.stdout).into_owned();
         (output.status.code(), out, stderr(&output))
     };
-    let entries = || run(&["cache"]).1.split(": ").last().unwrap().split(' ').next().unwrap().parse::<usize>().unwrap();
+    let entries = || {
+        run(&["cache"])
+            .1
+            .lines()
+            .next()
+            .unwrap()
+            .split(": ")
+            .last()
+            .unwrap()
+            .split(' ')
+            .next()
+            .unwrap()
+            .parse::<usize>()
+            .unwrap()
+    };
     let ran = (Some(42), "42".to_string(), String::new());
     let compiled = |args: &[&str]| {
         let mut all = vec!["run", "--time-passes"];

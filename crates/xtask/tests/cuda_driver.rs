@@ -46,6 +46,7 @@ const RUNS: &[(&str, i32, &[&str], &[&str])] = &[
         "",
         0,
         &[
+            "assemble",
             "load .target sm_75",
             "launch main_kernel: 2 2 1 blocks of 64 1 1:",
             " memory 0 + 0",
@@ -92,6 +93,16 @@ fn driver(folder: &Path) -> Option<()> {
     Some(())
 }
 
+/// Runs the program with a fault, and a cache in a folder: exit status, output and errors.
+fn run(folder: &Folder, cache: &Path, fault: &str) -> (Option<i32>, String, String) {
+    let program = folder.write("program.impala", PROGRAM);
+    let mut run = Command::new(command());
+    run.arg("run").arg(&program).env("LD_LIBRARY_PATH", &folder.0).env("FAKE_CUDA", fault).env("XDG_CACHE_HOME", cache);
+    let output = run.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
 #[test]
 fn launches_and_faults() {
     let folder = Folder::new("cuda-driver");
@@ -99,16 +110,51 @@ fn launches_and_faults() {
         println!("skipped: there is no C compiler");
         return;
     }
-    let program = folder.write("program.impala", PROGRAM);
     for (fault, status, printed, errors) in RUNS {
-        let mut run = Command::new(command());
-        run.arg("run").arg(&program).env("LD_LIBRARY_PATH", &folder.0).env("FAKE_CUDA", fault);
-        let output = run.output().unwrap();
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let cache = folder.path(&format!("cache {fault}"));
+        let (code, out, err) = run(&folder, &cache, fault);
         let shown = format!("fault `{fault}`:\n{out}\n{err}");
-        assert_eq!(output.status.code(), Some(*status), "{shown}");
+        assert_eq!(code, Some(*status), "{shown}");
         printed.iter().for_each(|t| assert!(out.contains(t), "`{t}` is missing, {shown}"));
         errors.iter().for_each(|t| assert!(err.contains(t), "`{t}` is missing, {shown}"));
         assert_eq!(out.matches("launch ").count(), usize::from(!printed.is_empty()), "{shown}");
     }
+}
+
+#[test]
+fn machine_code_is_kept() {
+    let folder = Folder::new("cuda-cache");
+    if driver(&folder.0).is_none() {
+        println!("skipped: there is no C compiler");
+        return;
+    }
+    let cache = folder.path("cache");
+    // Whether PTX was assembled. The result is the same in any case.
+    let assembles = |fault: &str| {
+        let (code, out, err) = run(&folder, &cache, fault);
+        assert!(code == Some(0) && out.contains("\n4\n1000"), "{out}\n{err}");
+        out.contains("assemble\n")
+    };
+    let entry = || {
+        let entries: Vec<_> = std::fs::read_dir(cache.join("nyala/kernels")).unwrap().flatten().collect();
+        assert_eq!(entries.len(), 1);
+        entries[0].path()
+    };
+    assert!(assembles(""));
+    assert!(!assembles(""));
+    let bytes = std::fs::read(entry()).unwrap();
+    for corrupt in [&b""[..], b"short", &bytes[..bytes.len() - 1], &[&bytes[..], b"x"].concat()] {
+        std::fs::write(entry(), corrupt).unwrap();
+        assert!(assembles(""));
+        assert_eq!(std::fs::read(entry()).unwrap(), bytes);
+        assert!(!assembles(""));
+    }
+    // Two processes at once.
+    std::fs::remove_file(entry()).unwrap();
+    std::thread::scope(|s| (0..4).for_each(|_| drop(s.spawn(|| assembles("")))));
+    assert_eq!(std::fs::read(entry()).unwrap(), bytes);
+    // A cache that cannot be written.
+    std::fs::remove_dir_all(&cache).unwrap();
+    std::fs::write(&cache, "a file").unwrap();
+    assert!(assembles("") && assembles(""));
 }

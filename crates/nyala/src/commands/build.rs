@@ -69,7 +69,7 @@ impl Build {
         let options = |o: &mut nyala::Options| {
             o.target = self.target.clone();
             o.debug = self.debug;
-            o.cache = nyala::cache::Cache::of_user().filter(|_| self.cached);
+            o.cache = nyala::cache::of_user().filter(|_| self.cached);
         };
         with_session_of(&self.input, options, |s| s.build(kind, &self.out, &linked).map(|()| 0))
     }

@@ -1,9 +1,9 @@
-//! `nyala cache`: shows how much native code of earlier runs is kept, and where.
+//! `nyala cache`: shows what is kept of earlier runs, and where.
 
 use super::FAILED;
-use nyala::cache::Cache;
+use nyala_runtime::Cache;
 
-/// Show or clear the cache of native code from earlier runs
+/// Show or clear what is kept of earlier runs: native code of programs, and code of kernels
 #[derive(clap::Args)]
 pub struct CacheCommand {
     /// Remove all entries
@@ -11,30 +11,35 @@ pub struct CacheCommand {
     clear: bool,
 }
 
+/// Names of the caches, with what they keep.
+pub(super) const CACHES: [(&str, &str); 2] = [("native", "native code"), ("kernels", "code of kernels")];
+
 impl CacheCommand {
     pub fn run(&self) -> u8 {
-        let Some(cache) = Cache::of_user() else {
-            eprintln!("error: no folder for a cache: neither XDG_CACHE_HOME nor HOME is an absolute path");
-            return FAILED;
-        };
-        let folder = cache.folder().display();
-        if self.clear {
-            return match cache.clear() {
-                Ok(n) => {
-                    println!("removed {n} entries from {folder}");
-                    0
-                }
-                Err(e) => {
-                    eprintln!("error: cannot clear {folder}: {e}");
-                    FAILED
-                }
+        let caches = CACHES.map(|(name, what)| (Cache::of_user(name), what));
+        let mut code = 0;
+        for (cache, what) in caches {
+            let Some(cache) = cache else {
+                eprintln!("error: no folder for a cache: neither XDG_CACHE_HOME nor HOME is an absolute path");
+                return FAILED;
             };
+            let folder = cache.folder().display();
+            if self.clear {
+                match cache.clear() {
+                    Ok(n) => println!("removed {n} entries from {folder}"),
+                    Err(e) => {
+                        eprintln!("error: cannot clear {folder}: {e}");
+                        code = FAILED;
+                    }
+                }
+                continue;
+            }
+            let (n, bytes) = cache.size();
+            println!("{what}: {folder}: {n} entries, {:.1} MiB", bytes as f64 / f64::from(1 << 20));
+            if let Some(why) = cache.refused() {
+                println!("it is not used: {why}");
+            }
         }
-        let (n, bytes) = cache.size();
-        println!("{folder}: {n} entries, {:.1} MiB", bytes as f64 / f64::from(1 << 20));
-        if let Some(why) = cache.refused() {
-            println!("it is not used: {why}");
-        }
-        0
+        code
     }
 }

@@ -64,15 +64,18 @@ impl Doctor {
         }
         let n = nyala_runtime::nyala_num_threads();
         line(State::Works, "threads", &format!("{n}; the environment's NYALA_NUM_THREADS sets another number"));
-        match nyala::cache::Cache::of_user() {
-            Some(cache) => {
-                let folder = cache.folder().display();
-                match cache.refused() {
-                    Some(why) => line(State::Missing, "cache of native code", &format!("{folder} is not used: {why}")),
-                    None => line(State::Works, "cache of native code", &folder.to_string()),
+        for (name, what) in super::cache::CACHES {
+            let what = format!("cache of {what}");
+            match nyala_runtime::Cache::of_user(name) {
+                Some(cache) => {
+                    let folder = cache.folder().display();
+                    match cache.refused() {
+                        Some(why) => line(State::Missing, &what, &format!("{folder} is not used: {why}")),
+                        None => line(State::Works, &what, &folder.to_string()),
+                    }
                 }
+                None => line(State::Missing, &what, "set XDG_CACHE_HOME or HOME to an absolute path"),
             }
-            None => line(State::Missing, "cache of native code", "set XDG_CACHE_HOME or HOME to an absolute path"),
         }
         let libraries = nyala::libraries::embedded().collect::<Vec<_>>().join(", ");
         line(State::Works, "libraries", &libraries);

@@ -20,7 +20,7 @@ pub struct Run {
     /// Engine that executes the program
     #[arg(long, value_enum, default_value = "jit")]
     engine: Engine,
-    /// Do not read or write the cache of native code
+    /// Do not read or write the caches of native code and of code of kernels
     #[arg(long)]
     no_cache: bool,
     /// Arguments for the program
@@ -41,8 +41,8 @@ enum Engine {
 impl Run {
     pub fn run(&self) -> u8 {
         nyala_runtime::end_by_lost_output();
-        let options =
-            |o: &mut nyala::Options| o.cache = if self.no_cache { None } else { nyala::cache::Cache::of_user() };
+        nyala_runtime::keep_kernels(!self.no_cache);
+        let options = |o: &mut nyala::Options| o.cache = if self.no_cache { None } else { nyala::cache::of_user() };
         with_session_of(&self.input, options, |s| {
             let mut args = vec![self.input.files[0].display().to_string()];
             args.extend(self.args.iter().cloned());

@@ -4,11 +4,13 @@
 //!
 //! A kernel that faults takes its context with it: everything on the device fails from then on, other devices go on.
 
+use super::allocations::Allocations;
+use super::kept::Kept;
 use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use cudarc::nvrtc;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -25,8 +27,10 @@ struct Device {
     streams: Vec<sys::CUstream>,
     /// For NVRTC: `compute_90`.
     arch: String,
-    /// Allocations: address, size, whether it is the host's memory.
-    memory: BTreeMap<u64, (usize, bool)>,
+    /// Differs between devices and drivers whose machine code differs.
+    identity: String,
+    /// Allocations, and whether they are the host's memory.
+    memory: Allocations<bool>,
     /// Modules by the address of their text, with their kernels.
     modules: HashMap<usize, (sys::CUmodule, HashMap<String, sys::CUfunction>)>,
     /// Events before and after each launch that nobody has waited for, with its queue.
@@ -79,23 +83,44 @@ fn is_ptx(code: &[u8]) -> bool {
     lines.next().is_some_and(|line| line.starts_with(b".version "))
 }
 
-/// Loads PTX that ends with a zero byte into the current context.
-fn load(image: &[u8]) -> Result<sys::CUmodule, Error> {
-    let (mut module, mut log) = (std::ptr::null_mut(), vec![0u8; 1 << 12]);
+/// What the driver says about PTX that it does not take.
+struct Log(Vec<u8>);
+
+impl Log {
+    fn of(self, e: DriverError) -> Error {
+        let end = self.0.iter().position(|&b| b == 0).unwrap_or(self.0.len());
+        let said = String::from_utf8_lossy(&self.0[..end]);
+        format!("{}\n{}", text("the driver cannot load its code", e), said.trim_end()).trim_end().to_string()
+    }
+}
+
+/// The machine code of PTX that ends with a zero byte, for the device of the current context.
+fn assemble(ptx: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut log = Log(vec![0u8; 1 << 12]);
     let mut options =
         [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), log.len() as *mut c_void];
-    // SAFETY: image and log live; the driver writes no more than the log's bytes.
-    let loaded = unsafe {
-        let (options, values) = (options.as_mut_ptr(), values.as_mut_ptr());
-        sys::cuModuleLoadDataEx(&mut module, image.as_ptr().cast(), 2, options, values)
-    };
-    loaded.result().map_err(|e| {
-        let end = log.iter().position(|&b| b == 0).unwrap_or(log.len());
-        let said = String::from_utf8_lossy(&log[..end]);
-        format!("{}\n{}", text("the driver cannot load its code", e), said.trim_end()).trim_end().to_string()
-    })?;
-    Ok(module)
+    let mut values: [*mut c_void; 2] = [log.0.as_mut_ptr().cast(), log.0.len() as *mut c_void];
+    let mut state = std::ptr::null_mut();
+    // SAFETY: code and log live until the state is destroyed; the driver writes no more than the log's bytes. The machine code is
+    // the state's, and is copied before.
+    unsafe {
+        let made = sys::cuLinkCreate_v2(2, options.as_mut_ptr(), values.as_mut_ptr(), &mut state);
+        made.result().map_err(|e| text("cuLinkCreate", e))?;
+        let (kind, none) = (sys::CUjitInputType::CU_JIT_INPUT_PTX, std::ptr::null_mut());
+        let data = ptx.as_ptr().cast_mut().cast();
+        let added = sys::cuLinkAddData_v2(state, kind, data, ptx.len(), c"kernels".as_ptr(), 0, none, none.cast());
+        let (mut code, mut size) = (std::ptr::null_mut(), 0);
+        let made = added.result().and_then(|()| sys::cuLinkComplete(state, &mut code, &mut size).result());
+        let code = made.map(|()| std::slice::from_raw_parts(code.cast::<u8>(), size).to_vec());
+        let _ = sys::cuLinkDestroy(state);
+        code.map_err(|e| log.of(e))
+    }
+}
+
+/// Loads machine code into the current context.
+fn load(code: &[u8]) -> Result<sys::CUmodule, Error> {
+    // SAFETY: the code lives during the call.
+    unsafe { result::module::load_data(code.as_ptr().cast()) }.map_err(|e| text("the driver cannot load its code", e))
 }
 
 impl Device {
@@ -110,12 +135,16 @@ impl Device {
             use sys::CUdevice_attribute_enum::*;
             let major = number(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
             let minor = number(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+            let name = result::device::get_name(device).map_err(failed("cuDeviceGetName"))?;
+            let mut driver = 0;
+            sys::cuDriverGetVersion(&mut driver).result().map_err(failed("cuDriverGetVersion"))?;
             Ok(Device {
                 device,
                 context,
                 streams: vec![make_stream()?],
                 arch: format!("compute_{major}{minor}"),
-                memory: BTreeMap::new(),
+                identity: format!("{name}, {major}.{minor}, {driver}"),
+                memory: Allocations::new(),
                 modules: HashMap::new(),
                 events: Vec::new(),
                 spare: Vec::new(),
@@ -127,25 +156,6 @@ impl Device {
         self.streams.get(number).copied().ok_or_else(|| format!("the device has no queue {number}"))
     }
 
-    /// Checks that a range lies in an allocation.
-    fn check(&self, address: u64, size: usize) -> Result<(), Error> {
-        let (begin, (length, _)) = self
-            .memory
-            .range(..=address)
-            .next_back()
-            .filter(|(begin, (length, _))| address - **begin < (*length).max(1) as u64)
-            .ok_or_else(|| {
-                format!(
-                    "{address:#x} is no address of this device: it is the host's, another device's, or was released"
-                )
-            })?;
-        let at = (address - begin) as usize;
-        match size > length - at {
-            true => Err(format!("{size} bytes from byte {at} on do not fit an allocation of {length} bytes")),
-            false => Ok(()),
-        }
-    }
-
     fn kernel(&mut self, code: &'static [u8], name: &str) -> Result<sys::CUfunction, Error> {
         let key = code.as_ptr() as usize;
         if let Some(&kernel) = self.modules.get(&key).and_then(|(_, kernels)| kernels.get(name)) {
@@ -154,11 +164,7 @@ impl Device {
         let module = match self.modules.get(&key) {
             Some((module, _)) => *module,
             None => {
-                let image = match is_ptx(code) {
-                    true => [code, &[0]].concat(),
-                    false => self.compile(code)?,
-                };
-                let module = load(&image)?;
+                let module = self.module(code)?;
                 self.modules.insert(key, (module, HashMap::new()));
                 module
             }
@@ -171,6 +177,21 @@ impl Device {
             kernels.insert(name.into(), kernel);
         }
         Ok(kernel)
+    }
+
+    /// A module in the current context: its machine code was kept from an earlier run, or is made now.
+    fn module(&self, code: &[u8]) -> Result<sys::CUmodule, Error> {
+        let kept = Kept::of(&[b"cuda", code, self.identity.as_bytes()]);
+        if let Some(module) = kept.get().and_then(|machine| load(&machine).ok()) {
+            return Ok(module);
+        }
+        let machine = assemble(&match is_ptx(code) {
+            true => [code, &[0]].concat(),
+            false => self.compile(code)?,
+        })?;
+        let module = load(&machine)?;
+        kept.put(&machine);
+        Ok(module)
     }
 
     /// The PTX of CUDA C++.
@@ -261,7 +282,7 @@ impl Platform for Cuda {
             }
         };
         let address = made.map_err(|e| text(&format!("cannot allocate {size} bytes"), e))?;
-        device.memory.insert(address, (size, memory == Memory::Host));
+        device.memory.insert(address, size, memory == Memory::Host);
         Ok(address as *mut c_void)
     }
 
@@ -272,10 +293,7 @@ impl Platform for Cuda {
         let mut device = device(number)?;
         // Kernels may still use it.
         device.finish(None)?;
-        let (_, is_host) = device
-            .memory
-            .remove(&(pointer as u64))
-            .ok_or_else(|| format!("{pointer:p} is no allocation of this device, or was released before"))?;
+        let is_host = device.memory.remove(pointer as u64)?;
         // SAFETY: it was allocated here, and is used by nobody.
         let result = unsafe { if is_host { result::free_host(pointer) } else { result::free_sync(pointer as u64) } };
         result.map_err(|e| text("cannot release it", e))
@@ -284,7 +302,7 @@ impl Platform for Cuda {
     unsafe fn write(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
         let mut device = device(at.device)?;
         device.stream(at.number)?;
-        device.check(to as u64, size)?;
+        device.memory.find(to as u64, size)?;
         // Kernels may still read what is there.
         device.finish(Some(at.number))?;
         // SAFETY: the range lies in the allocation, that of the host is the caller's promise.
@@ -297,7 +315,7 @@ impl Platform for Cuda {
         let mut device = device(at.device)?;
         device.stream(at.number)?;
         device.finish(Some(at.number))?;
-        device.check(from as u64, size)?;
+        device.memory.find(from as u64, size)?;
         // SAFETY: as above.
         let copied =
             unsafe { result::memcpy_dtoh_sync(std::slice::from_raw_parts_mut(to.cast::<u8>(), size), from as u64) };
@@ -317,7 +335,7 @@ impl Platform for Cuda {
             if let Arg::Address(pointer) = arg
                 && !pointer.is_null()
             {
-                device.check(*pointer as u64, 0).map_err(|e| format!("argument {i}: {e}"))?;
+                device.memory.find(*pointer as u64, 0).map_err(|e| format!("argument {i}: {e}"))?;
             }
         }
         let mut params: Vec<*mut c_void> = launch

@@ -5,12 +5,15 @@
 //! allocation, and may lie in memory itself. Elsewhere it is buffers: a program gets addresses that stand for places in
 //! them, and an address in the middle has to be aligned as the device wants it. `NYALA_OPENCL_SVM=0` asks for buffers.
 
+use super::allocations::Allocations;
+use super::kept::Kept;
 use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
 use cl3::command_queue as queue;
 use cl3::device as cl_device;
+use cl3::info_type::InfoType;
 use cl3::types::{cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_kernel, cl_mem, cl_program};
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::{CString, c_void};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_void};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// All devices of all OpenCL platforms, in the order in which the library lists them.
@@ -21,6 +24,10 @@ const MAX_EVENTS: usize = 1024;
 
 /// Where the addresses begin that stand for buffers: nothing of the process lies there.
 const BUFFERS: usize = 1 << 56;
+
+/// Options of the driver's compiler; and those for devices that do not round division correctly.
+const OPTIONS: &CStr = c"-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
+const FEWER_OPTIONS: &CStr = c"-cl-std=CL1.2";
 
 /// How modules of SPIR-V begin.
 const SPIRV: [u8; 4] = 0x0723_0203u32.to_le_bytes();
@@ -33,8 +40,8 @@ struct Device {
     has_svm: bool,
     /// Alignment that sub-buffers must have.
     alignment: usize,
-    /// Allocations: address, size, and the buffer, if it is none of shared virtual memory.
-    memory: BTreeMap<usize, (usize, Option<cl_mem>)>,
+    /// Allocations, with the buffer of each that is none of shared virtual memory.
+    memory: Allocations<Option<cl_mem>>,
     /// The first address that stands for no buffer yet.
     next: usize,
     /// Programs by the address of their text, with their kernels.
@@ -104,7 +111,7 @@ impl Device {
             has_svm: is_wanted && svm & cl_device::CL_DEVICE_SVM_COARSE_GRAIN_BUFFER != 0,
             // The device says it in bits.
             alignment: (number(cl_device::CL_DEVICE_MEM_BASE_ADDR_ALIGN) as usize / 8).max(1),
-            memory: BTreeMap::new(),
+            memory: Allocations::new(),
             next: BUFFERS,
             programs: HashMap::new(),
             events: Vec::new(),
@@ -116,25 +123,6 @@ impl Device {
         self.queues.get(number).copied().ok_or_else(|| format!("the device has no queue {number}"))
     }
 
-    /// The allocation in which an address lies: its buffer, if it is one, and the distance from its begin.
-    fn find(&self, address: usize, size: usize) -> Result<(Option<cl_mem>, usize), Error> {
-        let (begin, (length, buffer)) = self
-            .memory
-            .range(..=address)
-            .next_back()
-            .filter(|(begin, (length, _))| address - **begin < (*length).max(1))
-            .ok_or_else(|| {
-                format!(
-                    "{address:#x} is no address of this device: it is the host's, another device's, or was released"
-                )
-            })?;
-        let at = address - begin;
-        if size > length - at {
-            return Err(format!("{size} bytes from byte {at} on do not fit an allocation of {length} bytes"));
-        }
-        Ok((*buffer, at))
-    }
-
     /// The program of a module of SPIR-V.
     fn program_of_spirv(&self, code: &[u8]) -> Result<cl_program, Error> {
         let versions = cl_device::get_device_data(self.id, cl_device::CL_DEVICE_IL_VERSION).map(words);
@@ -142,6 +130,52 @@ impl Device {
             return Err("the driver of this device takes no SPIR-V; launch it by `opencl` for OpenCL C".into());
         }
         cl3::program::create_program_with_il(self.context, code).map_err(|e| text("clCreateProgramWithIL", e))
+    }
+
+    /// The program of a module, built: what was kept of it from an earlier run, or compiled now.
+    fn program(&self, code: &[u8]) -> Result<cl_program, Error> {
+        let of_device = |what| cl_device::get_device_data(self.id, what).unwrap_or_default();
+        let (name, version) = (of_device(cl_device::CL_DEVICE_NAME), of_device(cl_device::CL_DEVICE_VERSION));
+        let driver = of_device(cl_device::CL_DRIVER_VERSION);
+        let options = [OPTIONS.to_bytes(), FEWER_OPTIONS.to_bytes()].concat();
+        let kept = Kept::of(&[b"opencl", code, &options, &name, &version, &driver]);
+        let build =
+            |program, options| cl3::program::build_program(program, &[self.id], options, None, std::ptr::null_mut());
+        if let Some(binary) = kept.get() {
+            // SAFETY: the device is the context's.
+            let made = unsafe { cl3::program::create_program_with_binary(self.context, &[self.id], &[&binary[..]]) };
+            if let Ok(program) = made {
+                if build(program, OPTIONS).is_ok() {
+                    return Ok(program);
+                }
+                // SAFETY: nobody uses it.
+                let _ = unsafe { cl3::program::release_program(program) };
+            }
+        }
+        let program = match code.starts_with(&SPIRV) {
+            true => self.program_of_spirv(code)?,
+            false => {
+                let source = std::str::from_utf8(code).map_err(|_| "its code is no text".to_string())?;
+                cl3::program::create_program_with_source(self.context, &[source])
+                    .map_err(|e| text("clCreateProgramWithSource", e))?
+            }
+        };
+        // Not every device rounds division correctly.
+        if build(program, OPTIONS).is_err() {
+            build(program, FEWER_OPTIONS).map_err(|e| {
+                let log = cl3::program::get_program_build_info(program, self.id, cl3::program::CL_PROGRAM_BUILD_LOG);
+                let log = log.map(String::from).unwrap_or_default();
+                format!("{}\n{}", text("the driver cannot compile its code", e), log.trim_end())
+            })?;
+        }
+        if let Ok(InfoType::VecVecUchar(binaries)) =
+            cl3::program::get_program_info(program, cl3::program::CL_PROGRAM_BINARIES)
+            && let [binary] = &binaries[..]
+            && !binary.is_empty()
+        {
+            kept.put(binary);
+        }
+        Ok(program)
     }
 
     fn kernel(&mut self, code: &'static [u8], name: &str) -> Result<cl_kernel, Error> {
@@ -154,27 +188,7 @@ impl Device {
         let program = match self.programs.get(&key) {
             Some((program, _)) => *program,
             None => {
-                let program = match code.starts_with(&SPIRV) {
-                    true => self.program_of_spirv(code)?,
-                    false => {
-                        let source = std::str::from_utf8(code).map_err(|_| "its code is no text".to_string())?;
-                        cl3::program::create_program_with_source(self.context, &[source])
-                            .map_err(|e| text("clCreateProgramWithSource", e))?
-                    }
-                };
-                let options = c"-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
-                let fewer = c"-cl-std=CL1.2";
-                let build =
-                    |options| cl3::program::build_program(program, &[self.id], options, None, std::ptr::null_mut());
-                // Not every device rounds division correctly.
-                if build(options).is_err() {
-                    build(fewer).map_err(|e| {
-                        let log =
-                            cl3::program::get_program_build_info(program, self.id, cl3::program::CL_PROGRAM_BUILD_LOG);
-                        let log = log.map(String::from).unwrap_or_default();
-                        format!("{}\n{}", text("the driver cannot compile its code", e), log.trim_end())
-                    })?;
-                }
+                let program = self.program(code)?;
                 self.programs.insert(key, (program, HashMap::new()));
                 program
             }
@@ -206,8 +220,9 @@ impl Device {
                 return cl3::kernel::set_kernel_arg(kernel, index, size_of::<cl_mem>(), (&raw const null).cast())
                     .map_err(failed);
             }
-            let (buffer, at) = self.find(pointer as usize, 0).map_err(|e| format!("argument {index}: {e}"))?;
-            let Some(buffer) = buffer else {
+            let place = self.memory.find(pointer as u64, 0).map_err(|e| format!("argument {index}: {e}"))?;
+            let (at, size) = (place.offset, place.size);
+            let Some(buffer) = *place.known else {
                 return cl3::kernel::set_kernel_arg_svm_pointer(kernel, index, pointer).map_err(failed);
             };
             let part = match at {
@@ -219,7 +234,6 @@ impl Device {
                     ));
                 }
                 at => {
-                    let size = self.memory.range(..=pointer as usize).next_back().map_or(0, |(_, m)| m.0);
                     let region = [at, size - at];
                     let part = cl3::memory::create_sub_buffer(
                         buffer,
@@ -300,7 +314,7 @@ impl Platform for OpenCl {
             let pointer = unsafe { cl3::memory::svm_alloc(device.context, cl3::memory::CL_MEM_READ_WRITE, bytes, 0) };
             // The function does not say what is wrong.
             let pointer = pointer.map_err(|_| format!("cannot allocate {size} bytes"))?;
-            device.memory.insert(pointer as usize, (size, None));
+            device.memory.insert(pointer as u64, size, None);
             return Ok(pointer);
         }
         let flags = cl3::memory::CL_MEM_READ_WRITE;
@@ -310,7 +324,7 @@ impl Platform for OpenCl {
         let address = device.next;
         // A gap keeps the end of one from being the begin of the next.
         device.next = (address + bytes + 4096).next_multiple_of(4096);
-        device.memory.insert(address, (size, Some(buffer)));
+        device.memory.insert(address as u64, size, Some(buffer));
         Ok(address as *mut c_void)
     }
 
@@ -321,10 +335,7 @@ impl Platform for OpenCl {
         let mut device = device(number)?;
         // Kernels may still use it.
         device.finish(None)?;
-        let (_, buffer) = device
-            .memory
-            .remove(&(pointer as usize))
-            .ok_or_else(|| format!("{pointer:p} is no allocation of this device, or was released before"))?;
+        let buffer = device.memory.remove(pointer as u64)?;
         // SAFETY: it was allocated here, and is used by nobody.
         let result = unsafe {
             match buffer {
@@ -338,7 +349,8 @@ impl Platform for OpenCl {
     unsafe fn write(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
         let device = device(at.device)?;
         let queue = device.queue(at.number)?;
-        let (buffer, at) = device.find(to as usize, size)?;
+        let place = device.memory.find(to as u64, size)?;
+        let (buffer, at) = (*place.known, place.offset);
         // SAFETY: the range lies in the allocation, that of the host is the caller's promise; the call waits.
         let event = unsafe {
             match buffer {
@@ -354,7 +366,8 @@ impl Platform for OpenCl {
         let queue = device.queue(at.number)?;
         // Tells of kernels that have failed.
         device.finish(Some(at.number))?;
-        let (buffer, at) = device.find(from as usize, size)?;
+        let place = device.memory.find(from as u64, size)?;
+        let (buffer, at) = (*place.known, place.offset);
         // SAFETY: as above.
         let event = unsafe {
             match buffer {
@@ -385,7 +398,7 @@ impl Platform for OpenCl {
         }
         if device.has_svm {
             // Kernels may follow addresses in memory to any allocation.
-            let all: Vec<usize> = device.memory.keys().copied().collect();
+            let all: Vec<usize> = device.memory.addresses().map(|a| a as usize).collect();
             let what = cl3::kernel::CL_KERNEL_EXEC_INFO_SVM_PTRS;
             // SAFETY: these are allocations of the context. Devices on which this means nothing may refuse it.
             let _ =

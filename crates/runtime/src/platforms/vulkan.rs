@@ -10,10 +10,12 @@
 //! of atomic operations on Mesa's llvmpipe: its atomic operations have the strongest order anyway, and it takes a weaker one
 //! for a barrier of the block (Mesa 22.3).
 
+use super::allocations::Allocations;
+use super::kept::Kept;
 use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
 use crate::system::nyala_time_ns;
 use ash::vk;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -49,7 +51,6 @@ mod code {
 struct Allocation {
     buffer: vk::Buffer,
     memory: vk::DeviceMemory,
-    size: usize,
     /// Where the host sees it; 0 if it does not.
     mapped: usize,
     address: u64,
@@ -77,6 +78,8 @@ struct Abilities {
 
 struct Device {
     physical: vk::PhysicalDevice,
+    /// Differs between devices and drivers whose code differs.
+    identity: [u8; vk::UUID_SIZE],
     device: ash::Device,
     queue: vk::Queue,
     commands: vk::CommandPool,
@@ -86,7 +89,7 @@ struct Device {
     /// Whether memory of the device is mapped.
     is_shared: bool,
     abilities: Abilities,
-    memory: BTreeMap<u64, Allocation>,
+    memory: Allocations<Allocation>,
     staging: Option<Allocation>,
     modules: HashMap<usize, (vk::ShaderModule, HashMap<String, Note>)>,
     pipelines: HashMap<(usize, String, [u32; 3]), vk::Pipeline>,
@@ -249,6 +252,7 @@ impl Device {
             (families, instance.get_physical_device_memory_properties(physical))
         };
         let (limits, kind) = (properties.properties.limits, properties.properties.device_type);
+        let identity = properties.properties.pipeline_cache_uuid;
         let (mut has11, mut has12, mut has13) = (
             vk::PhysicalDeviceVulkan11Features::default(),
             vk::PhysicalDeviceVulkan12Features::default(),
@@ -309,6 +313,7 @@ impl Device {
             let staged = std::env::var_os("NYALA_VULKAN_STAGING").is_some_and(|v| v == "1");
             Ok(Device {
                 physical,
+                identity,
                 device,
                 queue,
                 commands,
@@ -317,7 +322,7 @@ impl Device {
                 memory_types: memory.memory_types_as_slice().to_vec(),
                 is_shared: is_mapped && !staged,
                 abilities: abilities(&has, &has11, &has12, &subgroups, &floats, limits),
-                memory: BTreeMap::new(),
+                memory: Allocations::new(),
                 staging: None,
                 modules: HashMap::new(),
                 pipelines: HashMap::new(),
@@ -369,7 +374,7 @@ impl Device {
             })?;
             let info = vk::BufferDeviceAddressInfo::default().buffer(buffer);
             let address = self.device.get_buffer_device_address(&info);
-            Ok(Allocation { buffer, memory, size, mapped: mapped as usize, address })
+            Ok(Allocation { buffer, memory, mapped: mapped as usize, address })
         }
     }
 
@@ -379,23 +384,6 @@ impl Device {
         unsafe {
             self.device.destroy_buffer(allocation.buffer, None);
             self.device.free_memory(allocation.memory, None);
-        }
-    }
-
-    /// The allocation in which an address lies, and the distance from its begin.
-    fn find(&self, address: u64, size: usize) -> Result<(&Allocation, usize), Error> {
-        let found = self.memory.range(..=address).next_back();
-        let (begin, allocation) =
-            found.filter(|(begin, a)| address - **begin < a.size.max(1) as u64).ok_or_else(|| {
-                format!(
-                    "{address:#x} is no address of this device: it is the host's, another device's, or was released"
-                )
-            })?;
-        let at = (address - begin) as usize;
-        let length = allocation.size;
-        match size > length - at {
-            true => Err(format!("{size} bytes from byte {at} on do not fit an allocation of {length} bytes")),
-            false => Ok((allocation, at)),
         }
     }
 
@@ -495,8 +483,27 @@ impl Device {
             .name(&symbol)
             .specialization_info(&special);
         let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(self.layout)];
-        // SAFETY: module and layout are the device's, the structs live.
-        let made = unsafe { self.device.create_compute_pipelines(vk::PipelineCache::null(), &info, None) };
+        // What the driver made of it in an earlier run; the driver itself checks it.
+        let device = self.identity;
+        let kept = Kept::of(&[b"vulkan", code, name.as_bytes(), &values, &device]);
+        let bytes = kept.get();
+        let start = vk::PipelineCacheCreateInfo::default().initial_data(bytes.as_deref().unwrap_or_default());
+        // SAFETY: module and layout are the device's, the structs live; the cache is used by nobody afterwards.
+        let made = unsafe {
+            let empty = vk::PipelineCacheCreateInfo::default();
+            let cache = self.device.create_pipeline_cache(&start, None);
+            let cache = cache.or_else(|_| self.device.create_pipeline_cache(&empty, None));
+            let cache = cache.map_err(|e| text("vkCreatePipelineCache", e))?;
+            let made = self.device.create_compute_pipelines(cache, &info, None);
+            if let Ok(data) = self.device.get_pipeline_cache_data(cache)
+                && made.is_ok()
+                && bytes.as_ref() != Some(&data)
+            {
+                kept.put(&data);
+            }
+            self.device.destroy_pipeline_cache(cache, None);
+            made
+        };
         let made = made.map_err(|(_, e)| text("the driver cannot compile its code", e))?;
         let Some(&made) = made.first() else { return Err("the driver made no pipeline".into()) };
         self.pipelines.insert(pipeline, made);
@@ -535,8 +542,8 @@ impl Device {
         let mut done = 0;
         while done < size {
             let n = STAGING.min(size - done);
-            let (allocation, at) = self.find(address + done as u64, n)?;
-            let (buffer, at) = (allocation.buffer, at as u64);
+            let place = self.memory.find(address + done as u64, n)?;
+            let (buffer, at) = (place.known.buffer, place.offset as u64);
             let Some(staging) = &self.staging else { return Err("no memory to copy by".into()) };
             let (piece, seen) = (staging.buffer, staging.mapped as *mut u8);
             // SAFETY: the piece has so many bytes, and so has the host's memory.
@@ -651,7 +658,7 @@ impl Platform for Vulkan {
         let is_mapped = device.is_shared || memory != Memory::Device;
         let allocation = device.create(size, is_mapped)?;
         let address = allocation.address;
-        device.memory.insert(address, allocation);
+        device.memory.insert(address, size, allocation);
         Ok(address as *mut c_void)
     }
 
@@ -662,10 +669,7 @@ impl Platform for Vulkan {
         let mut device = device(number)?;
         // Kernels may still use it.
         device.finish()?;
-        let allocation = device
-            .memory
-            .remove(&(pointer as u64))
-            .ok_or_else(|| format!("{pointer:p} is no allocation of this device, or was released before"))?;
+        let allocation = device.memory.remove(pointer as u64)?;
         device.destroy(allocation);
         Ok(())
     }
@@ -674,8 +678,8 @@ impl Platform for Vulkan {
         let mut device = device(at.device)?;
         // Kernels may still read what is there.
         device.finish()?;
-        let (allocation, offset) = device.find(to as u64, size)?;
-        let mapped = allocation.mapped;
+        let place = device.memory.find(to as u64, size)?;
+        let (mapped, offset) = (place.known.mapped, place.offset);
         // SAFETY: the range lies in the allocation, that of the host is the caller's promise.
         unsafe {
             match mapped {
@@ -691,8 +695,8 @@ impl Platform for Vulkan {
     unsafe fn read(&self, at: Queue, to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Error> {
         let mut device = device(at.device)?;
         device.finish()?;
-        let (allocation, offset) = device.find(from as u64, size)?;
-        let mapped = allocation.mapped;
+        let place = device.memory.find(from as u64, size)?;
+        let (mapped, offset) = (place.known.mapped, place.offset);
         // SAFETY: as above.
         unsafe {
             match mapped {
@@ -717,7 +721,7 @@ impl Platform for Vulkan {
                 Arg::Address(pointer) => {
                     let address = *pointer as u64;
                     if address != 0 {
-                        device.find(address, 0).map_err(|e| format!("argument {i}: {e}"))?;
+                        device.memory.find(address, 0).map_err(|e| format!("argument {i}: {e}"))?;
                     }
                     bytes.extend(address.to_ne_bytes());
                 }

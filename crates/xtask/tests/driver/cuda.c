@@ -23,6 +23,7 @@ static int fault(const char *name) {
 }
 
 Result cuInit(unsigned flags) { return fault("no-device") ? NO_DEVICE : flags ? INVALID : OK; }
+Result cuDriverGetVersion(int *version) { *version = 13000; return OK; }
 Result cuDeviceGetCount(int *n) { *n = 1; return OK; }
 Result cuDeviceGet(int *device, int n) { *device = n; return n ? INVALID : OK; }
 Result cuDeviceGetName(char *name, int size, int device) { snprintf(name, size, "stand-in %d", device); return OK; }
@@ -84,15 +85,38 @@ Result cuMemcpyDtoH_v2(void *to, const void *from, size_t n) {
     return OK;
 }
 
-Result cuModuleLoadDataEx(struct Module **out, const char *text, unsigned n, const int *options, void **values) {
+// Machine code is the text of the PTX behind a mark.
+static const char MARK[] = "machine code\n";
+struct Link { char *log, *code; };
+Result cuLinkCreate_v2(unsigned n, const int *options, void **values, struct Link **out) {
+    *out = calloc(1, sizeof **out);
+    for (unsigned i = 0; i < n; i++)
+        if (options[i] == 5) (*out)->log = values[i];
+    return OK;
+}
+Result cuLinkAddData_v2(struct Link *link, int type, const char *text, size_t size, const char *name, unsigned n,
+                        const int *options, void **values) {
+    if (type != 1 || !size || text[size - 1] || !name || n || options || values) return INVALID;
     if (fault("load")) {
-        for (unsigned i = 0; i < n; i++)
-            if (options[i] == 5) strcpy(values[i], "ptxas application ptx input, line 7; error : no such thing\n");
+        strcpy(link->log, "ptxas application ptx input, line 7; error : no such thing\n");
         return INVALID_PTX;
     }
+    link->code = malloc(sizeof MARK + size);
+    strcat(strcpy(link->code, MARK), text);
+    printf("assemble\n");
+    return OK;
+}
+Result cuLinkComplete(struct Link *link, void **code, size_t *size) {
+    *code = link->code;
+    *size = strlen(link->code) + 1;
+    return OK;
+}
+Result cuLinkDestroy(struct Link *link) { free(link->code); free(link); return OK; }
+Result cuModuleLoadData(struct Module **out, const char *code) {
+    if (fault("machine code") || strncmp(code, MARK, strlen(MARK))) return INVALID;
     *out = malloc(sizeof **out);
-    (*out)->text = strdup(text);
-    const char *target = strstr(text, ".target ");
+    (*out)->text = strdup(code + strlen(MARK));
+    const char *target = strstr((*out)->text, ".target ");
     printf("load %.14s\n", target ? target : "no PTX");
     return OK;
 }
