@@ -4,7 +4,8 @@
 
 use crate::pipelines::{DEVICES, DeviceBackEnd, LLVM};
 use crate::{Reported, Session};
-use nyala_flat::{DeviceModule, Module};
+use nyala_base::Span;
+use nyala_flat::{DeviceModule, Function, Module};
 use nyala_ir::lanes::PLATFORMS;
 use std::path::PathBuf;
 
@@ -76,13 +77,20 @@ impl Session {
             let code =
                 self.time("device", |s| (back_end.code)(s, &device.module), |code| code.as_ref().map_or(0, Vec::len))?;
             module.set_bytes(device.code, &code);
-            for &(global, span, _) in &device.launches {
-                let place = self.sources.place(span);
+            for &(global, span, kernel) in &device.launches {
+                let place = self.sources.place(self.users_launch(span, device.module.func(kernel)));
                 module.set_bytes(global, place.as_bytes());
             }
             module.devices.push(device);
         }
         Ok(())
+    }
+
+    /// What the user wrote of a launch: the launch, or what a kernel first does that a library launches.
+    fn users_launch(&self, launch: Span, kernel: &Function) -> Span {
+        let is_users = |span: &Span| !span.is_none() && !self.library_files.contains(&span.file);
+        let mut all = kernel.blocks.iter().flat_map(|b| b.insts.iter().map(|i| i.span));
+        if is_users(&launch) { launch } else { all.find(is_users).unwrap_or(launch) }
     }
 
     /// The kernels of a program for back ends, as the text that each makes of their modules.

@@ -38,10 +38,14 @@ fn describe(fault: &Fault, jit: &Jit, sources: &Sources) -> Diagnostic {
             caller
         }
     };
+    let mut span = place.as_ref().map_or(Span::NONE, |p| span_of(p, sources));
+    if let (None, Some((kernel, launch))) = (&place, &fault.kernel) {
+        about.push_str(&format!(" on a device, whose last kernel is `{kernel}`"));
+        span = launch_span(launch, sources);
+    }
     if let (FaultKind::Access, Some(address)) = (fault.kind, fault.address) {
         about.push_str(&format!(": cannot access address {address:#x}"));
     }
-    let span = place.as_ref().map_or(Span::NONE, |p| span_of(p, sources));
     if let (true, Some(Place { file, line: line @ 1.., .. })) = (span.is_none(), &place) {
         about.push_str(&format!(", {file}:{line}"));
     }
@@ -58,4 +62,17 @@ fn describe(fault: &Fault, jit: &Jit, sources: &Sources) -> Diagnostic {
 fn span_of(place: &Place, sources: &Sources) -> Span {
     let find = |name: &str| sources.line_span(name, place.line as usize);
     find(&place.file).or_else(|| find(place.file.trim_start_matches('/'))).unwrap_or(Span::NONE)
+}
+
+/// The line of a launch, `file:line`, with or without a column.
+fn launch_span(place: &str, sources: &Sources) -> Span {
+    let mut parts = place.rsplitn(3, ':').collect::<Vec<_>>();
+    parts.reverse();
+    let found = match parts[..] {
+        [file, line, column] if column.parse::<usize>().is_ok() => Some((file, line)),
+        [file, line] => Some((file, line)),
+        _ => None,
+    };
+    let line = |(file, line): (&str, &str)| sources.line_span(file, line.parse().ok()?);
+    found.and_then(line).unwrap_or(Span::NONE)
 }

@@ -35,6 +35,9 @@ pub struct Fault {
     pub instruction: usize,
     /// Words of the stack from its top on, return addresses included.
     pub stack: Vec<usize>,
+    /// If the thread is not the program's but, say, that of a driver which runs kernels on the CPU: the kernel that was launched last,
+    /// and the place of its launch as `file:line`.
+    pub kernel: Option<(String, String)>,
 }
 
 /// Makes the text of a report.
@@ -57,6 +60,7 @@ static OVERFLOW: AtomicBool = AtomicBool::new(false);
 static ADDRESS: AtomicUsize = AtomicUsize::new(0);
 static HAS_ADDRESS: AtomicBool = AtomicBool::new(false);
 static INSTRUCTION: AtomicUsize = AtomicUsize::new(0);
+static IS_FOREIGN: AtomicBool = AtomicBool::new(false);
 static STACK_POINTER: AtomicUsize = AtomicUsize::new(0);
 static REPORTED: AtomicBool = AtomicBool::new(false);
 static EXITS: AtomicBool = AtomicBool::new(false);
@@ -235,6 +239,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         ADDRESS.store(address, Ordering::SeqCst);
         HAS_ADDRESS.store(has_address, Ordering::SeqCst);
         INSTRUCTION.store(instruction, Ordering::SeqCst);
+        IS_FOREIGN.store(high == 0, Ordering::SeqCst);
         STACK_POINTER.store(stack_pointer, Ordering::SeqCst);
         libc::write(WAKE.load(Ordering::SeqCst), b"!".as_ptr().cast(), 1);
         for _ in 0..PATIENCE_MS {
@@ -305,6 +310,7 @@ impl Reporter {
             address: HAS_ADDRESS.load(Ordering::SeqCst).then(|| ADDRESS.load(Ordering::SeqCst)),
             instruction: INSTRUCTION.load(Ordering::SeqCst),
             stack: read_stack(STACK_POINTER.load(Ordering::SeqCst)),
+            kernel: if IS_FOREIGN.load(Ordering::SeqCst) { crate::interrupts::last_launch() } else { None },
         };
         crate::print::flush_if_free();
         if let Some(handling) = HANDLING.get() {

@@ -19,6 +19,25 @@ pub(crate) fn launched(name: *const u8, place: *const u8) {
     PLACE.store(place.cast_mut(), Ordering::Relaxed);
 }
 
+/// Name and place of the last kernel that was launched on a device.
+pub(crate) fn last_launch() -> Option<(String, String)> {
+    let (name, place) = (NAME.load(Ordering::Relaxed), PLACE.load(Ordering::Relaxed));
+    if name.is_null() || place.is_null() {
+        return None;
+    }
+    // SAFETY: these are texts of the program, which stay.
+    Some(unsafe { (text_at(name).into(), text_at(place).into()) })
+}
+
+/// # Safety
+/// A text of the program is there.
+unsafe fn text_at(at: *const u8) -> std::borrow::Cow<'static, str> {
+    // SAFETY: the caller's promise.
+    String::from_utf8_lossy(unsafe {
+        std::slice::from_raw_parts(at.add(8), at.cast::<u64>().read_unaligned() as usize)
+    })
+}
+
 /// Waits for a device by `wait`.
 pub(crate) fn waiting<T>(wait: impl FnOnce() -> T) -> T {
     enter();

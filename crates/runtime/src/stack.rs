@@ -84,9 +84,13 @@ pub unsafe extern "C" fn nyala_start(
     argc: i32,
     argv: *const *const c_char,
 ) -> i32 {
-    let describe = |fault: &Fault| match fault.address.filter(|_| fault.kind == FaultKind::Access) {
-        Some(address) => format!("error: {} at address {address:#x}\n", fault.about()),
-        None => format!("error: {}\n", fault.about()),
+    let describe = |fault: &Fault| {
+        let address = fault.address.filter(|_| fault.kind == FaultKind::Access);
+        let address = address.map(|a| format!(" at address {a:#x}")).unwrap_or_default();
+        let kernel = fault.kernel.as_ref();
+        let kernel =
+            kernel.map(|(name, place)| format!(", on a device; its last kernel is `{name}`, launched at {place}"));
+        format!("error: {}{address}{}\n", fault.about(), kernel.unwrap_or_default())
     };
     // Without fault reports the program runs as well.
     let reporter = handle_faults(Box::new(describe), false).ok().flatten();

@@ -111,6 +111,33 @@ fn panics_in_kernels_belong_to_queues() {
     }
 }
 
+/// A kernel that leaves its memory on a device that is this machine's CPU ends the process with its name and its line.
+#[test]
+fn wild_kernels_are_named() {
+    if !has_opencl() {
+        eprintln!("skipped: no device of OpenCL is there");
+        return;
+    }
+    let text = "use std::device::*;\n\
+        fn main() -> () {\n\
+            let gpu = opencl(0);\n\
+            let x = gpu.buffer[f32](1000);\n\
+            for i in gpu.range(0, 1000) { x.data(i * 1000000) = 1f }\n\
+            gpu.wait()\n\
+        }\n";
+    let folder = Folder::new("wild-kernel");
+    let (program, built) = (folder.write("wild.impala", text), folder.path("wild"));
+    let said = stderr(&nyala(&["run".as_ref(), program.as_os_str()], 60));
+    for part in ["error[wild-access]", "on a device, whose last kernel is `main_kernel`", "wild.impala:5:"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let made = nyala(&["build".as_ref(), program.as_os_str(), "-o".as_ref(), built.as_os_str()], 60);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let said = stderr(&std::process::Command::new(&built).output().unwrap());
+    let place = format!("on a device; its last kernel is `main_kernel`, launched at {}:5:", program.display());
+    assert!(said.contains(&place), "{said}");
+}
+
 /// Whether there is a device of OpenCL.
 fn has_opencl() -> bool {
     let doctor = nyala(&["doctor".as_ref()], 60);
