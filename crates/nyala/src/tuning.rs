@@ -17,7 +17,8 @@
 //! until all are tried or six tenths of the time are over. Then the best few run in turns with the program as written,
 //! fewer from round to round. A variant that is not clearly faster than the program as written is not chosen.
 //!
-//! **The result** is stored in `prog.tune` beside `prog.impala`: the chosen values for each CPU, by LLVM's name:
+//! **The result** is stored in `prog.tune` beside `prog.impala`: the chosen values for each CPU, by LLVM's name, and for each
+//! device that `--device` names, since kernels want other values than loops:
 //!
 //! ```text
 //! [sapphirerapids]
@@ -25,7 +26,7 @@
 //! TILE = 128
 //! ```
 //!
-//! Every verb that compiles for this machine's CPU uses these values, unless `-D` gives others, and reports it.
+//! Every verb that compiles for this machine's CPU and the same device uses these values, unless `-D` gives others, and reports it.
 //! `--no-tune` ignores them, as `nyala test` always does. If the file cannot be read, or no longer fits the program,
 //! this is a warning.
 
@@ -33,8 +34,9 @@ pub mod plot;
 pub mod search;
 
 use crate::diagnostics::{bad_candidates, bad_tune_file, no_candidates, no_such_static, tuned_values};
-use crate::{Reported, Session};
+use crate::{Device, Reported, Session};
 use nyala_base::{Diagnostic, FileId, Severity, Sink, Span};
+use nyala_ir::lanes::{PLATFORM_NUMBERS, PLATFORMS};
 use nyala_syntax::ast;
 use std::io::Write;
 use std::ops::Range;
@@ -256,12 +258,13 @@ impl Session {
             Ok(sections) => sections,
             Err(place) => {
                 let span = Span::new(file, place.start, place.end);
-                self.sink.push(bad_tune_file::warning(span, "expected `[CPU]`, `NAME = VALUE` or `# comment`".into()));
+                self.sink
+                    .push(bad_tune_file::warning(span, "expected `[MACHINE]`, `NAME = VALUE` or `# comment`".into()));
                 return None;
             }
         };
-        let cpu = nyala_gen_llvm::host_cpu();
-        let section = sections.into_iter().find(|s| s.cpu == cpu)?;
+        let machine = machine(self.options.device);
+        let section = sections.into_iter().find(|s| s.machine == machine)?;
         let mut used = Vec::new();
         for (name, place) in section.values {
             if self.options.defines.iter().any(|d| d.0 == name) {
@@ -326,14 +329,26 @@ impl Session {
     }
 }
 
+/// The machine that values are found for: this one's CPU and, if kernels run on one device, the name of that.
+pub fn machine(device: Device) -> String {
+    let cpu = nyala_gen_llvm::host_cpu();
+    let (platform, number) = match device {
+        Device::Own => return cpu,
+        Device::Host => return format!("{cpu}, host"),
+        Device::One(platform, number) => (platform as usize, number),
+    };
+    let name = PLATFORM_NUMBERS.get(platform).and_then(|&n| nyala_runtime::device_name(n as i32, number as usize));
+    format!("{cpu}, {}: {}", PLATFORMS.get(platform).unwrap_or(&"device"), name.as_deref().unwrap_or("missing"))
+}
+
 /// The path of the file with tuned values, beside the program's first file.
 pub fn file_of(program: &Path) -> PathBuf {
     program.with_extension("tune")
 }
 
-/// The section of a file for one CPU.
+/// The section of a file for one machine.
 struct Section<'a> {
-    cpu: &'a str,
+    machine: &'a str,
     /// The range of the section, with its heading.
     text: Range<usize>,
     /// The names, and the ranges of their values.
@@ -349,8 +364,8 @@ fn sections(text: &str) -> Result<Vec<Section<'_>>, Range<usize>> {
         at += line.len();
         let place = start..start + line.trim_end().len();
         let line = line.trim();
-        if let Some(cpu) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
-            sections.push(Section { cpu, text: start..at, values: Vec::new() });
+        if let Some(machine) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+            sections.push(Section { machine, text: start..at, values: Vec::new() });
             continue;
         }
         if let Some(last) = sections.last_mut() {
@@ -372,18 +387,18 @@ fn sections(text: &str) -> Result<Vec<Section<'_>>, Range<usize>> {
 }
 
 const HEADING: &str = "\
-# The fastest values of statics that `nyala tune` has found, for each CPU. Other `nyala` commands use them when they compile
-# for this machine's CPU; `--no-tune` leaves them. Values may be changed, sections deleted.
+# The fastest values of statics that `nyala tune` has found, for each CPU and device. Other `nyala` commands use them when they
+# compile for this machine's CPU and the same `--device`; `--no-tune` leaves them. Values may be changed, sections deleted.
 ";
 
-/// The text of a file with a new section for `cpu`. If `old` is broken, its other sections are lost.
-pub fn with_section(old: &str, cpu: &str, comments: &[String], values: &[(&str, &str)]) -> String {
+/// The text of a file with a new section for a machine. If `old` is broken, its other sections are lost.
+pub fn with_section(old: &str, machine: &str, comments: &[String], values: &[(&str, &str)]) -> String {
     let mut text = String::from(HEADING);
     let kept = sections(old).unwrap_or_default();
-    for section in kept.iter().filter(|s| s.cpu != cpu) {
+    for section in kept.iter().filter(|s| s.machine != machine) {
         text += &format!("\n{}\n", old[section.text.clone()].trim_end());
     }
-    text += &format!("\n[{cpu}]\n");
+    text += &format!("\n[{machine}]\n");
     comments.iter().for_each(|c| text += &format!("# {c}\n"));
     values.iter().for_each(|(name, value)| text += &format!("{name} = {value}\n"));
     text
@@ -432,15 +447,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_keeps_what_it_has_for_other_cpus() {
+    fn a_file_keeps_what_it_has_for_other_machines() {
         let one = with_section("", "one", &["2 ms".into()], &[("TILE", "64"), ("ROWS", "range")]);
         let two = with_section(&one, "two", &[], &[("TILE", "[1, 2]")]);
         let again = with_section(&two, "one", &["1 ms".into()], &[("TILE", "32")]);
         assert_eq!(again, format!("{HEADING}\n[two]\nTILE = [1, 2]\n\n[one]\n# 1 ms\nTILE = 32\n"));
         let found = sections(&two).unwrap();
         let of = |i: usize| found[i].values.iter().map(|(n, p)| format!("{n}:{}", &two[p.clone()])).collect::<Vec<_>>();
-        assert_eq!((found[0].cpu, of(0)), ("one", vec!["TILE:64".to_string(), "ROWS:range".into()]));
-        assert_eq!((found[1].cpu, of(1)), ("two", vec!["TILE:[1, 2]".to_string()]));
+        assert_eq!((found[0].machine, of(0)), ("one", vec!["TILE:64".to_string(), "ROWS:range".into()]));
+        assert_eq!((found[1].machine, of(1)), ("two", vec!["TILE:[1, 2]".to_string()]));
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub use halves::HalfArg;
 pub use image::{nyala_image_error, nyala_image_load, nyala_image_save};
 pub use launch::{Kernel, nyala_diverged, nyala_launch, nyala_launch_device, nyala_launch_missing};
 pub use memory::{nyala_alloc, nyala_alloc_aligned_array, nyala_alloc_array, nyala_free};
-pub use platforms::{N_PLATFORMS, keep_kernels, kernel_cache, overview as device_overview};
+pub use platforms::{N_PLATFORMS, device_name, keep_kernels, kernel_cache, overview as device_overview};
 pub use print::*;
 pub use stack::{STACK, call_on_large_stack, nyala_start};
 pub use system::{

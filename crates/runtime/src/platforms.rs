@@ -266,6 +266,13 @@ pub(crate) fn n_devices(platform: i32) -> i32 {
     found.and_then(|p| p.n_devices().ok()).and_then(|n| i32::try_from(n).ok()).unwrap_or(0)
 }
 
+/// The name of a platform's device; `None` if it is not there.
+pub fn device_name(platform: i32, device: usize) -> Option<String> {
+    let found = usize::try_from(platform).ok().and_then(by_number)?;
+    found.n_devices().ok().filter(|&n| device < n)?;
+    found.device_name(device).ok()
+}
+
 /// The list of platforms, a line for each: its number and name, then its devices, or why there are none.
 pub fn overview() -> Vec<String> {
     let mut lines = Vec::new();

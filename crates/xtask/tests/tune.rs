@@ -95,6 +95,34 @@ fn the_fastest_values_are_stored_and_used() {
 }
 
 #[test]
+fn values_for_a_device_are_used_with_that_device_only() {
+    let folder = Folder::new("tune device");
+    let file = folder.write(
+        "p.impala",
+        "use std::device::*;\n\
+         use std::system::*;\n\
+         //! tune N: 1, 2\n\
+         static N = 1;\n\
+         fn main() -> i32 {\n\
+         for i in host().range(0, N) { }\n\
+         if !is_quick() { sleep_ms(30i64) }\n\
+         0\n\
+         }\n\
+         fn is_quick() -> bool { N == 2 }\n",
+    );
+    let options: [&OsStr; 4] = ["--device".as_ref(), "host".as_ref(), "--time".as_ref(), "20".as_ref()];
+    let (code, out, err) = tune(&[&[file.as_ref()], &options[..]].concat());
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    let stored = std::fs::read_to_string(folder.path("p.tune")).unwrap();
+    assert!(stored.contains(", host]\n") && values_of(&folder.path("p.tune")) == "N = 2\n", "{stored}");
+    let uses = |options: &[&OsStr]| {
+        let args: Vec<&OsStr> = [&["check".as_ref()], options, &[file.as_ref()]].concat();
+        common::stderr(&nyala(&args, 60)).contains("info[tuned-values]")
+    };
+    assert!(uses(&options[..2]) && !uses(&[]));
+}
+
+#[test]
 fn variants_that_fail_are_left_out() {
     let folder = Folder::new("tune faults");
     let file = folder.write(
@@ -263,7 +291,7 @@ fn broken_and_stale_files_are_warnings() {
         ("A = true", "the values in `"),
         ("A = 7 +", "`7 +` is no expression"),
         ("B = 7", "the program has no top-level static `B` any more"),
-        ("A 7", "expected `[CPU]`, `NAME = VALUE` or `# comment`"),
+        ("A 7", "expected `[MACHINE]`, `NAME = VALUE` or `# comment`"),
         ("A = nonsense", "do not fit the program any more: found no `nonsense`"),
     ] {
         let (out, err) = with(section);

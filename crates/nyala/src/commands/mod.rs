@@ -95,6 +95,11 @@ impl Input {
         lost
     }
 
+    /// The device that kernels run on.
+    pub fn device(&self) -> Device {
+        self.device.as_ref().map_or(Device::Own, |d| d.1)
+    }
+
     /// The options, except for the level, and values of statics, as arguments of another process. They include
     /// `--no-tune`.
     pub fn worker_args(&self, defines: &[(String, String)]) -> Vec<std::ffi::OsString> {
@@ -243,7 +248,7 @@ pub fn with_session_of(
         more_cpus: input.cpu.iter().skip(1).cloned().collect(),
         defines: input.defines.clone(),
         tuned: input.files.first().filter(|_| !input.no_tune).map(|f| nyala::tuning::file_of(f)),
-        device: input.device.as_ref().map_or(Device::Own, |d| d.1),
+        device: input.device(),
         cuda: input.cuda.clone(),
         amdgpu: input.amdgpu.clone(),
         wrap: input.wrap,

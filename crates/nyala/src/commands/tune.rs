@@ -131,8 +131,13 @@ impl Tune {
             }
         };
         let code = bench.written.as_ref().map_or(0, |w| w.code);
-        let report =
-            Report { parameters: &parameters, found: &found, seconds: start.elapsed().as_secs_f64(), seed: self.seed };
+        let report = Report {
+            machine: tuning::machine(self.input.device()),
+            parameters: &parameters,
+            found: &found,
+            seconds: start.elapsed().as_secs_f64(),
+            seed: self.seed,
+        };
         // A reader of the table may close the pipe early, so the folder is removed first.
         drop(folder);
         let stored = found.trials.len() > 1;
@@ -161,7 +166,7 @@ impl Tune {
 
     fn store(&self, report: &Report, file: &Path) -> Result<(), Box<Diagnostic>> {
         let old = std::fs::read_to_string(file).unwrap_or_default();
-        let text = tuning::with_section(&old, &nyala_gen_llvm::host_cpu(), &report.comments(), &report.values());
+        let text = tuning::with_section(&old, &report.machine, &report.comments(), &report.values());
         tuning::write(file, Some(&text)).map_err(|e| Box::new(cannot_write::file(file, e)))
     }
 
@@ -529,6 +534,8 @@ fn difference(output: &[u8], written: &[u8]) -> String {
 
 /// The report of a search.
 struct Report<'a> {
+    /// CPU and device, as the stored file names them.
+    machine: String,
     parameters: &'a [Parameter],
     found: &'a Found,
     seconds: f64,
@@ -673,6 +680,7 @@ impl Report<'_> {
         };
         serde_json::json!({
             "cpu": nyala_gen_llvm::host_cpu(),
+            "machine": self.machine,
             "seconds": self.seconds,
             "seed": self.seed,
             "tried": self.found.trials.len(),
@@ -688,12 +696,7 @@ impl Report<'_> {
         };
         let bars: Vec<Bar> = self.shown().iter().filter_map(bar).collect();
         let title = program.file_name().unwrap_or_default().to_string_lossy();
-        let about = format!(
-            "medians, with where they lie with 99 %; {}, {}, {}",
-            nyala_gen_llvm::host_cpu(),
-            today(),
-            self.extent()
-        );
+        let about = format!("medians, with where they lie with 99 %; {}, {}, {}", self.machine, today(), self.extent());
         plot::svg(&title, &about, &bars)
     }
 }
