@@ -14,7 +14,7 @@
 //!   none.
 //! - Nothing is contracted: for NVIDIA LLVM writes `mul.rn` and `add.rn`, which the assembler leaves alone.
 //! - Math functions are those of NVIDIA's libdevice. Without it, and for AMD, single-precision exponentials and logarithms
-//!   are the polynomials for vectors; kernels with other functions ([`needs_libdevice`]) need another back end.
+//!   are the polynomials for vectors, and functions of the module ([`without_libdevice`]).
 
 use crate::diagnostics::{bug, limitation};
 use crate::emit::{Emitter, quote};
@@ -53,16 +53,27 @@ pub(crate) const LIBDEVICE: &str = "__nv_";
 
 /// A math function in the kernels of a module that only libdevice has, with the place of the call.
 pub fn needs_libdevice(module: &Module) -> Option<(&'static str, Span)> {
-    let is_single = |f: &Function, inst: &Inst| {
-        inst.result.is_some_and(|r| matches!(module.types.lane_prim(f.ty(r)), Some(Prim::F16 | Prim::F32)))
-    };
     module.funcs.iter().find_map(|f| {
         f.blocks.iter().flat_map(|b| &b.insts).find_map(|inst| {
-            let InstOp::Op(op @ (nyala_ir::unary_math!() | nyala_ir::binary_math!())) = inst.op else { return None };
-            let is_own = matches!(op, Op::Exp | Op::Exp2 | Op::Log | Op::Log2) && is_single(f, inst);
-            (!op.is_exact_math() && !is_own).then(|| (op.name(), inst.span))
+            let InstOp::Op(op) = inst.op else { return None };
+            let prim = inst.result.and_then(|r| module.types.lane_prim(f.ty(r)))?;
+            is_missing(op, prim).then(|| (op.name(), inst.span))
         })
     })
+}
+
+/// Gives a module functions in place of the math functions that only libdevice has.
+///
+/// # Errors
+/// A fault of this compiler.
+pub fn without_libdevice(module: &mut Module) -> Result<()> {
+    nyala_flat::call_math(module, &|op, prim, _| is_missing(op, prim)).map_err(bug)
+}
+
+/// Whether only libdevice has a math function: it is no instruction, and there is no polynomial.
+fn is_missing(op: Op, prim: Prim) -> bool {
+    let is_own = matches!(op, Op::Exp | Op::Exp2 | Op::Log | Op::Log2) && prim != Prim::F64;
+    matches!(op, nyala_ir::unary_math!() | nyala_ir::binary_math!()) && !op.is_exact_math() && !is_own
 }
 
 impl Emitter<'_> {

@@ -46,7 +46,7 @@ mod vectors;
 mod versions;
 
 pub use emit::{Emitted, emit_module, emit_text};
-pub use gpu::needs_libdevice;
+pub use gpu::{needs_libdevice, without_libdevice};
 pub use jit::{Jit, call_entry};
 pub use library::{LLVM_LIBRARY, load_llvm};
 pub use locate::Place;

@@ -11,7 +11,7 @@
 //! | kernel arguments | push constants, each in 8 bytes; beyond 120 bytes in memory whose address is the push constant | parameters |
 //! | grids | several dispatches, if need be: the first block on the axis x and the number of blocks are push constants | as launched |
 //! | extents of a block | `LocalSize`, or `LocalSizeId` with the specialization constants 0, 1, 2 | `LocalSize` if known |
-//! | math functions | functions of the module ([`library`]); `GLSL.std.450` for those that are exact, or fast | `OpenCL.std` |
+//! | math functions | functions of the module ([`nyala_flat::link_math`]); `GLSL.std.450` for those that are exact, or fast | `OpenCL.std` |
 //!
 //! # Meaning
 //!
@@ -49,7 +49,6 @@ mod flow;
 mod function;
 mod kernels;
 mod lanes;
-mod library;
 mod math;
 mod memory;
 mod module;
@@ -110,8 +109,9 @@ impl Code {
 pub fn emit(module: &Module, flavor: Flavor) -> std::result::Result<Code, Box<Diagnostic>> {
     let mut module = module.clone();
     let library = match flavor {
-        Flavor::Vulkan => library::link(&mut module)?,
-        Flavor::OpenCl => library::Library::default(),
+        // The functions of `GLSL.std.450` are too coarse, or missing. What is fast takes the device's own.
+        Flavor::Vulkan => nyala_flat::link_math(&mut module, &|_, _, inst| !inst.fast).map_err(bug)?,
+        Flavor::OpenCl => nyala_flat::MathFunctions::default(),
     };
     nyala_flat::make_loops(&mut module)?;
     let rets: Vec<Vec<Ty>> = module.funcs.iter().map(|f| f.rets.clone()).collect();

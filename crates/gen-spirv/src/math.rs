@@ -3,7 +3,7 @@
 
 use crate::function::FunctionEmitter;
 use crate::numbers::lane_wise;
-use crate::{Result, casts, library};
+use crate::{Result, casts};
 use nyala_base::Id;
 use nyala_flat::{Func, Inst, Value};
 use nyala_ir::{Op, Prim};
@@ -95,7 +95,7 @@ pub(crate) fn function(f: &mut FunctionEmitter, op: Op, inst: &Inst, result: Val
 
 /// By a function of the library, if it has one.
 fn exact(f: &mut FunctionEmitter, op: Op, prim: Prim, words: &[Word]) -> Result<Word> {
-    let wide = library::works_on(prim);
+    let wide = nyala_flat::math_works_on(prim);
     let Some(&func) = f.e.library.get(&(op, wide)) else { return one(f, op, prim, words) };
     if op != Op::Fma {
         return Ok(call(f, func, (prim, wide), words));

@@ -3,11 +3,10 @@
 use crate::arenas::Arenas;
 use crate::function::emit_function;
 use crate::kernels::Arguments;
-use crate::library::Library;
 use crate::{Flavor, Result, bug, lacks};
 use nyala_base::{Id, Span};
 use nyala_flat::structure::Loops;
-use nyala_flat::{Func, GlobalId, Init, InstOp, Module};
+use nyala_flat::{Func, GlobalId, Init, InstOp, MathFunctions, Module};
 use nyala_ir::{Op, Prim, Ty, TyKind, WorkItem, layout};
 use rspirv::dr::{self, Instruction, Operand};
 use rspirv::spirv::{self, Capability, Decoration, Op as Code, StorageClass, Word};
@@ -57,7 +56,7 @@ pub(crate) struct Emitter<'m> {
     pub loops: &'m [Loops],
     /// The type of each function's result.
     pub results: Vec<Ty>,
-    pub library: Library,
+    pub library: MathFunctions,
     pub flavor: Flavor,
     pub arenas: Option<Arenas>,
     /// Variables of arenas; of statics and of the block's memory for OpenCL.
@@ -94,7 +93,7 @@ impl<'m> Emitter<'m> {
         module: &'m Module,
         loops: &'m [Loops],
         results: Vec<Ty>,
-        library: Library,
+        library: MathFunctions,
         flavor: Flavor,
     ) -> Emitter<'m> {
         let arenas = (flavor == Flavor::Vulkan).then(|| Arenas::new(module));

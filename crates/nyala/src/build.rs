@@ -52,6 +52,36 @@ impl Kind {
 /// Conversions of half-precision numbers that some C compilers' libraries lack.
 const HALVES: [&str; 3] = ["__extendhfsf2", "__truncdfhf2", "__truncsfhf2"];
 
+/// The linker of LLVM: that of the Rust toolchain whose LLVM this is, and the system's.
+fn lld() -> Option<PathBuf> {
+    let rustlib = Path::new(nyala_gen_llvm::LLVM_LIBRARY).parent()?.join("rustlib");
+    let machines = std::fs::read_dir(rustlib).into_iter().flatten().flatten();
+    let own = machines.map(|m| m.path().join("bin/gcc-ld/ld.lld")).find(|lld| lld.is_file());
+    let works = |lld: &PathBuf| Command::new(lld).arg("--version").output().is_ok();
+    own.or_else(|| Some("ld.lld".into())).filter(works)
+}
+
+/// Links an object of kernels for AMD's GPUs to the code object that HSA loads.
+pub(crate) fn link_code_object(object: &[u8]) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let Some(lld) = lld() else {
+        let message =
+            "code for AMD's GPUs without LLVM's linker: `ld.lld` is neither in the Rust toolchain nor on the path";
+        return Err(Box::new(limitation::error(Span::NONE, message, "install LLVM's linker (Debian: `lld`)")));
+    };
+    let folder = temporary_folder()?;
+    let (input, output) = (folder.path().join("kernels.o"), folder.path().join("kernels.hsaco"));
+    std::fs::write(&input, object).map_err(|e| cannot_write::file(&input, e))?;
+    let linked = Command::new(&lld).args(["-shared", "--no-undefined", "-o"]).arg(&output).arg(&input).output();
+    let said = match linked {
+        Ok(done) if done.status.success() => {
+            return std::fs::read(&output).map_err(|e| Box::new(cannot_write::file(&output, e)));
+        }
+        Ok(done) => String::from_utf8_lossy(&done.stderr).into_owned(),
+        Err(e) => e.to_string(),
+    };
+    Err(Box::new(link_failed::error(&output, &lld.display().to_string(), &said)))
+}
+
 /// The name of the runtime library, with which programs are linked.
 const RUNTIME: &str = "libnyala_runtime.a";
 

@@ -48,7 +48,7 @@ pub(crate) fn libdevice() -> Option<PathBuf> {
 }
 
 /// Writes the kernels of a module.
-type CodeOf<'a> = &'a dyn Fn(&mut Session, &Module) -> Result<Vec<u8>, Reported>;
+pub(crate) type CodeOf<'a> = &'a dyn Fn(&mut Session, &Module) -> Result<Vec<u8>, Reported>;
 
 impl Session {
     /// Gives each device module what its back end needs: the address spaces of statics, or of all addresses.

@@ -1,13 +1,13 @@
 //! Programs as text, at every stage.
 
-use crate::devices::libdevice;
+use crate::devices::{CodeOf, libdevice};
 use crate::diagnostics::no_such_function;
 use crate::pipelines::stages;
 use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Reported, Session};
 use nyala_base::diagnostics::{bug, limitation};
 use nyala_base::{Id, Span};
 use nyala_flat::{Block, Function, Module};
-use nyala_gen_llvm::needs_libdevice;
+use nyala_gen_llvm::{LlvmModule, needs_libdevice};
 use nyala_gen_spirv::{Code, Flavor};
 use nyala_ir::{Target, World};
 use std::path::PathBuf;
@@ -71,39 +71,72 @@ pub(crate) fn opencl(s: &mut Session, module: &Module) -> Result<Vec<u8>, Report
 /// The code of kernels for CUDA: PTX, or CUDA C++ where that is wished, or where only NVIDIA's compiler has a function.
 pub(crate) fn cuda(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
     let as_source = s.options.cuda.as_deref() == Some(CUDA_SOURCE);
-    let lacks = || libdevice().is_none() && needs_libdevice(module).is_some();
-    if as_source || lacks() { cuda_source(s, module) } else { ptx(s, module) }
+    let has_all = |s: &mut Session| {
+        let own = with_own_math(s, module)?;
+        Ok(libdevice().is_some() || needs_libdevice(&own).is_none())
+    };
+    if as_source || !has_all(s)? { cuda_source(s, module) } else { ptx(s, module) }
 }
 
 /// PTX of kernels for CUDA.
 pub(crate) fn ptx(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    let gpu = s.options.cuda.clone().filter(|gpu| gpu != CUDA_SOURCE);
+    let target = Target::nvidia(gpu.as_deref().unwrap_or(CUDA_LEAST));
     let libdevice = libdevice();
-    if let (None, Some((name, span))) = (&libdevice, needs_libdevice(module)) {
+    if libdevice.is_some() {
+        return assembly(s, module, target, libdevice);
+    }
+    let own = with_own_math(s, module)?;
+    if let Some((name, span)) = needs_libdevice(&own) {
         let message = format!("PTX with `{name}`, a function of NVIDIA's libdevice, which was not found");
         let hint = "install the CUDA toolkit, and let `CUDA_HOME` name its folder, or use CUDA C++ (`--cuda source`)";
         return Err(s.report(limitation::error(span, message, hint)));
     }
-    let gpu = s.options.cuda.as_deref().filter(|&gpu| gpu != CUDA_SOURCE).unwrap_or(CUDA_LEAST);
-    gpu_assembly(s, module, Target::nvidia(gpu), libdevice)
+    assembly(s, &own, target, None)
 }
 
 /// Assembly of kernels for AMD's GPUs.
 pub(crate) fn amdgpu(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
-    if let Some((name, span)) = needs_libdevice(module) {
-        let message =
-            format!("`{name}` in a kernel for AMD's GPUs: there are `exp`, `exp2`, `log` and `log2` of `f32` only");
-        return Err(s.report(limitation::error(span, message, "use these, or run the kernel with `--device host`")));
-    }
-    let gpu = s.options.amdgpu.as_deref().unwrap_or(AMDGPU_USUAL);
-    gpu_assembly(s, module, Target::amd(gpu), None)
+    let llvm = amdgpu_llvm(s, module)?;
+    llvm.asm_text().map(String::into_bytes).map_err(|d| s.report(*d))
 }
 
-fn gpu_assembly(
+/// The code object of kernels for AMD's GPUs, as HSA loads it.
+pub(crate) fn amdgpu_code(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    let llvm = amdgpu_llvm(s, module)?;
+    let linked = llvm.object().and_then(|object| crate::build::link_code_object(&object));
+    linked.map_err(|d| s.report(*d))
+}
+
+fn amdgpu_llvm(s: &mut Session, module: &Module) -> Result<LlvmModule, Reported> {
+    let own = with_own_math(s, module)?;
+    if let Some((name, span)) = needs_libdevice(&own) {
+        let message = format!("`{name}` of this type in a kernel for AMD's GPUs");
+        return Err(s.report(limitation::error(span, message, "run the kernel with `--device host`")));
+    }
+    let target = Target::amd(s.options.amdgpu.as_deref().unwrap_or(AMDGPU_USUAL));
+    gpu_llvm(s, &own, target, None)
+}
+
+/// The module with functions of its own in place of libdevice's.
+fn with_own_math(s: &mut Session, module: &Module) -> Result<Module, Reported> {
+    let mut own = module.clone();
+    nyala_gen_llvm::without_libdevice(&mut own).map_err(|d| s.report(*d))?;
+    Ok(own)
+}
+
+fn assembly(s: &mut Session, module: &Module, target: Target, libdevice: Option<PathBuf>) -> Result<Vec<u8>, Reported> {
+    let llvm = gpu_llvm(s, module, target, libdevice)?;
+    llvm.asm_text().map(String::into_bytes).map_err(|d| s.report(*d))
+}
+
+/// Kernels in LLVM, optimized.
+fn gpu_llvm(
     s: &mut Session,
     module: &Module,
     target: Target,
     libdevice: Option<PathBuf>,
-) -> Result<Vec<u8>, Reported> {
+) -> Result<LlvmModule, Reported> {
     let mut module = module.clone();
     module.set_target(target);
     let options = nyala_gen_llvm::Options {
@@ -112,11 +145,8 @@ fn gpu_assembly(
         libdevice,
         ..Default::default()
     };
-    let made = nyala_gen_llvm::emit(&module, &options).and_then(|mut llvm| {
-        llvm.optimize()?;
-        llvm.asm_text()
-    });
-    made.map(String::into_bytes).map_err(|d| s.report(*d))
+    let made = nyala_gen_llvm::emit(&module, &options).and_then(|mut llvm| llvm.optimize().map(|()| llvm));
+    made.map_err(|d| s.report(*d))
 }
 
 /// CUDA C++ of kernels for CUDA.
@@ -145,17 +175,30 @@ pub(crate) fn spirv_text(s: &mut Session, _: Option<&str>) -> Result<String, Rep
     s.device_code(&[("vulkan", &text(Flavor::Vulkan)), ("spirv", &text(Flavor::OpenCl))])
 }
 
-/// The kernels in SPIR-V, as drivers take them.
-pub fn emit_spirv(s: &mut Session) -> Result<Vec<u8>, Reported> {
-    let modules = s.device_modules(&[("vulkan", &spirv_vulkan), ("spirv", &spirv_opencl)])?;
-    match &modules[..] {
+/// What drivers take of stages that are text otherwise: the stage, the extension of a file for it, and the platforms.
+const DRIVERS_CODE: &[(&str, &str, &[(&str, CodeOf)])] = &[
+    ("spirv", "spv", &[("vulkan", &spirv_vulkan), ("spirv", &spirv_opencl)]),
+    ("amdgpu", "hsaco", &[("amdgpu", &amdgpu_code)]),
+];
+
+/// The kernels as drivers take them, if a stage has that form and a file's name asks for it by its extension.
+pub fn emit_drivers_code(s: &mut Session, stage: &str, extension: &str) -> Option<Result<Vec<u8>, Reported>> {
+    let (.., platforms) = DRIVERS_CODE.iter().find(|code| (code.0, code.1) == (stage, extension))?;
+    let modules = match s.device_modules(platforms) {
+        Ok(modules) => modules,
+        Err(reported) => return Some(Err(reported)),
+    };
+    let limited = |message: &str, hint: &str| limitation::error(Span::NONE, message, hint);
+    Some(match &modules[..] {
         [only] => Ok(only.clone()),
-        [] => Err(s.report(limitation::error(Span::NONE, "there is no kernel in SPIR-V", "launch one by `vulkan`"))),
-        _ => {
-            let message = "one file for kernels of several platforms in SPIR-V";
-            Err(s.report(limitation::error(Span::NONE, message, "emit the kernels of each platform by themselves")))
+        [] => {
+            Err(s.report(limited(&format!("there is no kernel for `--stage {stage}`"), "launch one on its platform")))
         }
-    }
+        _ => {
+            let message = "one file for kernels of several platforms";
+            Err(s.report(limited(message, "emit the kernels of each platform by themselves")))
+        }
+    })
 }
 
 /// The kernels for CUDA as CUDA C++.

@@ -26,7 +26,7 @@ mod statics;
 pub mod testing;
 pub mod tuning;
 
-pub use emit::{emit, emit_deepest_loop, emit_spirv, run_pass};
+pub use emit::{emit, emit_deepest_loop, emit_drivers_code, run_pass};
 
 use crate::diagnostics::{constant_fault, heap_closure, no_such_static, unknown_cpu};
 use nyala_base::Id;

@@ -227,10 +227,10 @@ pub const DEVICES: &[DeviceBackEnd] = &[
     DeviceBackEnd {
         name: "amdgpu",
         platforms: &["amdgpu_hsa", "amdgpu_pal"],
-        makes: "assembly for AMD's GPUs, which is only printed: the runtime does not launch kernels there yet",
+        makes: "code objects for AMD's GPUs",
         statics: 4,
         generic: true,
-        code: |_, _| Ok(Vec::new()),
+        code: emit::amdgpu_code,
     },
     DeviceBackEnd {
         name: "vulkan",

@@ -37,7 +37,7 @@ pub struct Kernel {
     name: *const u8,
     place: *const u8,
     /// For each argument, its offset in the environment, its size in bytes, and its kind: 0 for a number, 1 for an address, 2
-    /// for an aggregate.
+    /// for an aggregate, 3 for the address of notes; from bit 8 on the logarithm of its alignment.
     table: *const [u32; 3],
     /// Place and text of each panic, or null; texts end with a zero byte.
     panics: *const [*const c_char; 2],
@@ -168,10 +168,10 @@ unsafe fn launch(
         };
         let arg = |&[offset, size, kind]: &[u32; 3]| {
             let at = env.cast::<u8>().add(offset as usize);
-            Ok(match kind {
+            Ok(match kind & 0xff {
                 1 => Arg::Address(at.cast::<*mut c_void>().read_unaligned()),
                 3 => Arg::Address(notes(device, (platform, number), kernel)?),
-                _ => Arg::Value(std::slice::from_raw_parts(at, size as usize)),
+                _ => Arg::Value { bytes: std::slice::from_raw_parts(at, size as usize), align: 1 << (kind >> 8 & 15) },
             })
         };
         let launch = Launch {

@@ -8,8 +8,11 @@
 
 mod allocations;
 mod cuda;
+mod driver;
 mod host;
+mod hsa;
 mod kept;
+mod levelzero;
 mod missing;
 mod opencl;
 mod vulkan;
@@ -58,8 +61,8 @@ pub(crate) struct Launch<'a> {
 
 /// An argument of a kernel.
 pub(crate) enum Arg<'a> {
-    /// The bytes of a number, or of an aggregate.
-    Value(&'a [u8]),
+    /// The bytes of a number, or of an aggregate, and their alignment.
+    Value { bytes: &'a [u8], align: usize },
     /// An address of the device.
     Address(*mut c_void),
 }
@@ -140,9 +143,11 @@ pub(crate) struct Queue {
 static HOST: host::Host = host::Host;
 static OPENCL: opencl::OpenCl = opencl::OpenCl;
 static CUDA: cuda::Cuda = cuda::Cuda;
+static HSA: hsa::Hsa = hsa::Hsa;
 static VULKAN: vulkan::Vulkan = vulkan::Vulkan;
-static LEVEL_ZERO: missing::Missing = missing::Missing("the runtime cannot drive it yet");
-static OTHERS: missing::Missing = missing::Missing("code for it cannot be made yet");
+static LEVEL_ZERO: levelzero::LevelZero = levelzero::LevelZero;
+static PAL: missing::Missing =
+    missing::Missing("the runtime cannot drive it; `amdgpu_hsa` launches kernels on AMD's GPUs");
 
 /// The platform of this number.
 fn by_number(number: usize) -> Option<&'static dyn Platform> {
@@ -150,7 +155,8 @@ fn by_number(number: usize) -> Option<&'static dyn Platform> {
         0 => &HOST,
         1 => &CUDA,
         2 => &OPENCL,
-        3..=4 => &OTHERS,
+        3 => &HSA,
+        4 => &PAL,
         5 => &LEVEL_ZERO,
         6 => &VULKAN,
         _ => return None,

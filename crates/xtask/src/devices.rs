@@ -10,6 +10,7 @@
 use crate::registers;
 use crate::texts::{TIME_LIMIT, nyala, output_within};
 use crate::{Tally, root, sh};
+use object::{Object, ObjectSymbol};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,8 +31,8 @@ enum Needs {
     Device(&'static str),
     /// NVIDIA's compiler or assembler, which makes machine code of the kernels; they do not run.
     Cuda(&'static Assembly),
-    /// A stage of `nyala emit` that has machine code as text, for a device that the runtime does not drive.
-    Stage(&'static str),
+    /// LLVM's linker, which the Rust toolchain has: it makes code objects of kernels for AMD's GPUs; they do not run.
+    Linker,
     /// The validator of SPIR-V, which checks the kernels; they do not run.
     SpirV,
 }
@@ -40,7 +41,7 @@ impl Needs {
     /// For a column whose kernels do not run: the cell of kernels that the tools accept.
     fn without_runs(self) -> Option<Cell> {
         match self {
-            Needs::Cuda(_) | Needs::Stage(_) => Some(Cell::Assembled),
+            Needs::Cuda(_) | Needs::Linker => Some(Cell::Assembled),
             Needs::SpirV => Some(Cell::Valid),
             Needs::Nothing | Needs::Device(_) => None,
         }
@@ -73,7 +74,7 @@ const INTERP: &[&str] = &["--engine", "interp"];
 const COLUMNS: &[Column] = &[
     Column {
         name: "interpreter",
-        runs: &[("cuda", INTERP), ("nvvm", INTERP), ("opencl", INTERP), ("amdgpu_pal", INTERP), ("vulkan", INTERP)],
+        runs: &[("cuda", INTERP), ("nvvm", INTERP), ("opencl", INTERP), ("amdgpu_hsa", INTERP), ("vulkan", INTERP)],
         needs: Needs::Nothing,
     },
     Column {
@@ -83,6 +84,7 @@ const COLUMNS: &[Column] = &[
             ("nvvm", HOST),
             ("opencl", HOST),
             ("amdgpu_pal", HOST),
+            ("amdgpu_hsa", HOST),
             ("vulkan", HOST),
             ("opencl", HOST_PLAIN),
         ],
@@ -102,20 +104,16 @@ const COLUMNS: &[Column] = &[
     Column {
         name: "AMDGPU, gfx90a",
         runs: &[
-            ("amdgpu_pal", &[]),
-            ("amdgpu_pal", &["--amdgpu", "gfx1100"]),
-            ("amdgpu_pal", &["--amdgpu", "gfx942", "-O0"]),
-            ("amdgpu_pal", &["--amdgpu", "gfx1201"]),
+            ("amdgpu_hsa", &[]),
+            ("amdgpu_hsa", &["--amdgpu", "gfx1100"]),
+            ("amdgpu_hsa", &["--amdgpu", "gfx942", "-O0"]),
+            ("amdgpu_hsa", &["--amdgpu", "gfx1201"]),
         ],
-        needs: Needs::Stage("amdgpu"),
+        needs: Needs::Linker,
     },
     Column { name: "Vulkan", runs: &[("vulkan", &[]), ("vulkan", &["-O0"])], needs: Needs::Device("Vulkan") },
     Column { name: "SPIR-V for Vulkan", runs: &[("vulkan", &[]), ("vulkan", &["-O0"])], needs: Needs::SpirV },
-    Column {
-        name: "SPIR-V for OpenCL",
-        runs: &[("opencl_spirv", &[]), ("opencl_spirv", &["-O0"])],
-        needs: Needs::SpirV,
-    },
+    Column { name: "SPIR-V for OpenCL", runs: &[("levelzero", &[]), ("levelzero", &["-O0"])], needs: Needs::SpirV },
 ];
 
 /// The result of a line in a column.
@@ -216,7 +214,7 @@ fn cuda_home(folder: &Path) -> Option<PathBuf> {
 /// Whether what a column needs is there. Devices are asked for in a process of its own, which sees what was just installed.
 fn is_there(needs: Needs) -> bool {
     let needs = match needs {
-        Needs::Nothing | Needs::Stage(_) => return true,
+        Needs::Nothing | Needs::Linker => return true,
         Needs::Cuda(assembly) => return cuda_tool(assembly.tool).is_some(),
         Needs::SpirV => return has_spirv_tools(),
         Needs::Device(needs) => needs,
@@ -242,7 +240,7 @@ pub fn run(bless: bool) -> Result<Tally, String> {
             Needs::Device(platform) => format!("no device of {platform} is there"),
             Needs::Cuda(assembly) => format!("there is no `{}`", assembly.tool),
             Needs::SpirV => "there is no `spirv-val`".into(),
-            Needs::Nothing | Needs::Stage(_) => String::new(),
+            Needs::Nothing | Needs::Linker => String::new(),
         };
         println!("skipped: {}, since {why}", column.name);
     }
@@ -297,15 +295,27 @@ fn names(program: &Path, tally: &mut Tally) -> Result<Vec<String>, String> {
 }
 
 /// Prints machine code of a program's kernels; returns it.
-fn emitted(stage: &str, platform: &str, args: &[&str], program: &Path) -> registers::Assembled {
+fn code_object(platform: &str, args: &[&str], program: &Path, stem: &str) -> registers::Assembled {
+    let out = root().join("target/device");
+    std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
+    let code = out.join(format!("{stem}.hsaco"));
     let run = command(platform, args, program);
     let mut emit = Command::new(nyala());
-    emit.current_dir(root()).args(["emit", "--stage", stage]).args(run.get_args().skip(1));
-    match output_within(&mut emit, TIME_LIMIT)? {
-        (Some(0), output, _) if output.contains(".amdhsa_kernel") || output.starts_with(NO_KERNEL) => {
-            Ok((output, Vec::new()))
-        }
-        (_, output, errors) => Err(output + &errors),
+    emit.current_dir(root()).args(["emit", "--stage", "amdgpu", "-o"]).arg(&code).args(run.get_args().skip(1));
+    let (status, output, errors) = output_within(&mut emit, TIME_LIMIT)?;
+    if errors.contains("there is no kernel for") {
+        return Ok((NO_KERNEL.into(), Vec::new()));
+    }
+    if status != Some(0) {
+        return Err(output + &errors);
+    }
+    let bytes = std::fs::read(&code).map_err(|e| format!("{}: {e}", code.display()))?;
+    let file = object::File::parse(&bytes[..]).map_err(|e| format!("the code object: {e}"))?;
+    let has_kernel = file.dynamic_symbols().any(|s| s.name().is_ok_and(|n| n.ends_with(".kd")));
+    let is_amds = bytes.get(18..20) == Some(&object::elf::EM_AMDGPU.to_le_bytes());
+    match is_amds && has_kernel {
+        true => Ok((output, bytes)),
+        false => Err(format!("{} has no kernel for AMD's GPUs", code.display())),
     }
 }
 
@@ -315,7 +325,7 @@ fn made(column: &Column, good: Cell, program: &Path, codes: &mut registers::Code
     for (i, (platform, args)) in column.runs.iter().enumerate() {
         let made = match column.needs {
             Needs::Cuda(assembly) => assemble(assembly, platform, args, program, &stem),
-            Needs::Stage(stage) => emitted(stage, platform, args, program),
+            Needs::Linker => code_object(platform, args, program, &stem),
             _ => validate(platform, args, program, &stem),
         };
         let said = match made {

@@ -450,7 +450,7 @@ fn call_runtime(
 }
 
 /// The record of a launch that the runtime reads: code, name, place, number of arguments, and of each its offset in the environment,
-/// size and kind.
+/// size, and kind with alignment.
 fn descriptor(
     module: &mut Module,
     env_ty: Ty,
@@ -470,8 +470,9 @@ fn descriptor(
             _ => Kind::Aggregate,
         };
         let offset = layout::offset(types, env_ty, i as u64).unwrap_or(0);
-        let size = layout::size_align(types, ty).map_or(0, |s| s.0);
-        table.extend([offset, size, kind as u64].map(Init::Bits));
+        let (size, align) = layout::size_align(types, ty).unwrap_or((0, 1));
+        let kind = kind as u64 | u64::from(align.max(1).ilog2()) << 8;
+        table.extend([offset, size, kind].map(Init::Bits));
     }
     let (u32, u64, unit) = (types.prim(Prim::U32), types.prim(Prim::U64), types.unit());
     let n_args = (table.len() / 3) as u64;

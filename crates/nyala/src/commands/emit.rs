@@ -20,7 +20,8 @@ pub struct Emit {
     /// Triple of the machine to make code for, such as `aarch64-unknown-linux-gnu`; the default is this one
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
-    /// Write to this file instead of standard output; SPIR-V as drivers take it if its name ends with .spv
+    /// Write to this file instead of standard output; a name that ends with .spv or .hsaco asks for SPIR-V or AMD's code as
+    /// drivers take it
     #[arg(short)]
     out: Option<PathBuf>,
 }
@@ -42,11 +43,10 @@ impl Emit {
         }
         with_session(&self.input, |s| {
             s.options.target = self.target.clone();
-            let is_binary =
-                self.stage == "spirv" && self.out.as_ref().is_some_and(|o| o.extension() == Some("spv".as_ref()));
-            let text = match is_binary {
-                true => nyala::emit_spirv(s)?,
-                false => nyala::emit(s, &self.stage, self.function.as_deref())?.into_bytes(),
+            let extension = self.out.as_ref().and_then(|o| o.extension()).and_then(|e| e.to_str()).unwrap_or_default();
+            let text = match nyala::emit_drivers_code(s, &self.stage, extension) {
+                Some(code) => code?,
+                None => nyala::emit(s, &self.stage, self.function.as_deref())?.into_bytes(),
             };
             self.out.as_ref().map_or(Ok(()), |out| s.check_output(out))?;
             let written = match &self.out {

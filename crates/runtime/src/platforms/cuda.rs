@@ -330,7 +330,7 @@ impl Platform for Cuda {
         for (i, arg) in launch.args.iter().enumerate() {
             addresses.push(match arg {
                 Arg::Address(pointer) => *pointer as u64,
-                Arg::Value(_) => 0,
+                Arg::Value { .. } => 0,
             });
             if let Arg::Address(pointer) = arg
                 && !pointer.is_null()
@@ -343,7 +343,7 @@ impl Platform for Cuda {
             .iter()
             .zip(&addresses)
             .map(|(arg, address)| match arg {
-                Arg::Value(bytes) => bytes.as_ptr().cast_mut().cast(),
+                Arg::Value { bytes, .. } => bytes.as_ptr().cast_mut().cast(),
                 Arg::Address(_) => (address as *const u64).cast_mut().cast(),
             })
             .collect();

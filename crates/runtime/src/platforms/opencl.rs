@@ -387,8 +387,10 @@ impl Platform for OpenCl {
             // SAFETY: the caller's promise.
             unsafe {
                 match arg {
-                    Arg::Value(bytes) => cl3::kernel::set_kernel_arg(kernel, index, bytes.len(), bytes.as_ptr().cast())
-                        .map_err(|e| text(&format!("argument {index}"), e))?,
+                    Arg::Value { bytes, .. } => {
+                        cl3::kernel::set_kernel_arg(kernel, index, bytes.len(), bytes.as_ptr().cast())
+                            .map_err(|e| text(&format!("argument {index}"), e))?
+                    }
                     Arg::Address(pointer) => device.set_address(kernel, index, *pointer, at.number)?,
                 }
             }

@@ -717,7 +717,7 @@ impl Platform for Vulkan {
         let mut bytes: Vec<u8> = Vec::with_capacity(note.bytes);
         for (i, arg) in launch.args.iter().enumerate() {
             match arg {
-                Arg::Value(value) => bytes.extend(*value),
+                Arg::Value { bytes: value, .. } => bytes.extend(*value),
                 Arg::Address(pointer) => {
                     let address = *pointer as u64;
                     if address != 0 {
