@@ -294,12 +294,12 @@ fn check_diagnostics(faults: &mut Vec<String>) {
 }
 
 /// Checks the functions of libraries that programs may call, those without `priv`: each has a comment above it, or is
-/// in a row of one-line functions that has one; and a query `//? …` or a test under `lib` uses it.
+/// in a row of one-line functions that has one; and a query `//? …`, or a test under `lib` or `tests/device`, uses it.
 fn check_libraries(faults: &mut Vec<String>) {
     let mut uses = std::collections::BTreeSet::new();
     let mut functions = Vec::new();
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    for path in files_in("lib", "impala") {
+    for path in files_in("lib", "impala").into_iter().chain(files_in("tests/device", "impala")) {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let is_source = path.parent().is_some_and(|p| p.ends_with("src"));
         let mut documented = false;
@@ -327,7 +327,9 @@ fn check_libraries(faults: &mut Vec<String>) {
     }
     for (name, at) in functions {
         if !uses.contains(&name) {
-            faults.push(format!("{at} is used in no test or `//?` line under lib; add one, or make it `priv`"));
+            faults.push(format!(
+                "{at} is used in no `//?` line or test under lib or tests/device; add one, or make it `priv`"
+            ));
         }
     }
 }

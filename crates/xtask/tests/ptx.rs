@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, nyala, stderr};
+use common::{Folder, nyala, root, stderr};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -15,6 +15,7 @@ const HEAD: &str = "extern \"thorin\" {
 extern \"device\" {
     fn \"threadIdx_x\" thread() -> i32; fn \"blockIdx_x\" block() -> i32; fn \"__syncthreads\" wait() -> ();
     fn \"sinf\" sin_f(f32) -> f32; fn \"expf\" exp_f(f32) -> f32; fn \"fminf\" min_f(f32, f32) -> f32; fn \"sqrtf\" root(f32) -> f32;
+    fn \"pow\" pow_d(f64, f64) -> f64;
     fn \"llvm.nvvm.cp.async.wait.all\" wait_for_copies() -> ();
     fn \"llvm.nvvm.wgmma.fence.sync.aligned\" order_products() -> ();
     fn \"llvm.nvvm.no.such.thing\" nothing() -> ();
@@ -74,7 +75,11 @@ const ERRORS: &[(&str, Texts, &str)] = &[
     ("let mut r = 0; asm(\"mov.u32 %0, %3;\" : \"=r\"(r)); a(i) = r as f32;", &[], "there is no operand `$3`"),
     ("nothing();", &[], "there is no `llvm.nvvm.no.such.thing`"),
     ("nothing();", &["--device", "host"], "`llvm.nvvm.no.such.thing`, an operation of GPUs, in code of the CPU"),
-    ("a(0) = sin_f(b(0));", &[], "PTX with `sin`, a function of NVIDIA's libdevice, which was not found"),
+    (
+        "a(0) = pow_d(b(0) as f64, 2.0) as f32;",
+        &[],
+        "PTX with `pow`, a function of NVIDIA's libdevice, which was not found",
+    ),
     ("let s = reserve_shared[f32](20000); a(0) = s(i);", &[], "with more than 48 KiB of memory of the block"),
     ("a(0) = 1f;", &["--cuda", "sm_60"], "known are sm_100, "),
 ];
@@ -111,5 +116,53 @@ fn kernels_and_errors() {
         let stage = if options.contains(&"host") { "asm" } else { "ptx" };
         let output = emit(&folder, body, options, stage);
         assert!(!output.status.success() && stderr(&output).contains(message), "{body}: {}", stderr(&output));
+    }
+}
+
+/// Programs with `std::nvidia`, each for the architecture in its name: instructions that their PTX has.
+const NVIDIA: &[(&str, Texts)] = &[
+    (
+        "sm_80",
+        &[
+            "cp.async.ca.shared.global [",
+            "cp.async.wait_group",
+            "wmma.load.a.sync.aligned.row.m16n16k16.f16",
+            "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
+            "wmma.store.d.sync.aligned.row.m16n16k16.f32",
+            "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        ],
+    ),
+    (
+        "sm_90a",
+        &[
+            "mbarrier.init.shared.b64",
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
+            "mbarrier.try_wait.parity.shared.b64",
+            "wgmma.fence.sync.aligned",
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
+            "wgmma.wait_group.sync.aligned",
+        ],
+    ),
+];
+
+#[test]
+fn operations_of_nvidia() {
+    let folder = Folder::new("ptx nvidia");
+    let named = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin/ptxas"));
+    let ptxas = named.filter(|tool| tool.exists()).unwrap_or_else(|| "ptxas".into());
+    for (arch, has) in NVIDIA {
+        let (program, ptx) = (root().join(format!("tests/device/nvidia/{arch}.impala")), folder.path("kernels.ptx"));
+        let args = ["emit".as_ref(), "--stage".as_ref(), "ptx".as_ref(), "--cuda".as_ref(), OsStr::new(arch)];
+        let output = nyala(&[&args[..], &["-o".as_ref(), ptx.as_os_str(), program.as_os_str()]].concat(), 60);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let text = std::fs::read_to_string(&ptx).unwrap();
+        has.iter().for_each(|t| assert!(text.contains(t), "{arch}: no `{t}` in\n{text}"));
+        let mut assemble = std::process::Command::new(&ptxas);
+        assemble.arg(format!("-arch={arch}")).arg("-o").arg(folder.path("kernels.cubin")).arg(&ptx);
+        match assemble.output() {
+            Ok(made) => assert!(made.status.success(), "{arch}: {}", stderr(&made)),
+            Err(_) => println!("skipped: machine code for {arch}, since there is no `ptxas`"),
+        }
     }
 }
