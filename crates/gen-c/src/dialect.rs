@@ -40,6 +40,8 @@ pub struct Dialect {
     pub aligned: &'static str,
     /// How the bits of a value are read as another type.
     pub bits: Bits,
+    /// How floats of 16 bits are written.
+    pub halves: Halves,
     /// A value of a struct or union from its parts, around the list in braces.
     pub compound: Compound,
     /// The attribute of a type through which any memory may be accessed; empty if all types may.
@@ -75,8 +77,6 @@ pub struct Features {
     pub long: bool,
     /// Floats of 64 bits.
     pub double: bool,
-    /// Floats of 16 bits.
-    pub half: bool,
     /// GCC's `__builtin_…` functions, and C's `memcpy`.
     pub builtins: bool,
     /// Jumps past the declaration of a variable with a value, which C++ forbids.
@@ -120,6 +120,25 @@ pub enum Bits {
     AsType,
 }
 
+/// How floats of 16 bits are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Halves {
+    /// The language does not have them.
+    None,
+    /// A type of the language.
+    Type,
+    /// Their bits, in an unsigned integer. Numbers of 16 bits are computed in single precision, where results are exact
+    /// before they are rounded, or rounded once without a difference.
+    Bits {
+        /// Bodies of the functions that convert the bits `x` to single and to double precision.
+        widen: [&'static str; 2],
+        /// Bodies of the functions that round `x` of single and of double precision, and return the bits.
+        narrow: [&'static str; 2],
+        /// Bodies of functions that compute on bits `a`, `b` and `c`.
+        direct: &'static [(Op, &'static str)],
+    },
+}
+
 /// How a value of a struct is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compound {
@@ -133,7 +152,7 @@ impl Dialect {
     /// The name of a primitive type. `None` if the language has no such type.
     pub fn prim(&self, prim: Prim) -> Option<&'static str> {
         let missing = match prim {
-            Prim::F16 => !self.has.half,
+            Prim::F16 => self.halves == Halves::None,
             Prim::F64 => !self.has.double,
             Prim::I64 | Prim::U64 => !self.has.long,
             _ => false,
@@ -249,6 +268,7 @@ pub const C: Dialect = Dialect {
     ],
     aligned: "__attribute__((aligned(N)))",
     bits: Bits::Memcpy,
+    halves: Halves::Type,
     compound: Compound::Literal,
     may_alias: "__attribute__((may_alias))",
     null: "NULL",
@@ -269,7 +289,6 @@ pub const C: Dialect = Dialect {
         recursion: true,
         long: true,
         double: true,
-        half: true,
         builtins: true,
         jumps_past_declarations: true,
         symbols: true,

@@ -411,6 +411,10 @@ impl<'m> Emitter<'m> {
     }
 
     fn float(&mut self, prim: Prim, bits: u64) -> Result<Expr> {
+        if prim == Prim::F16 && crate::ops::halves::are_bits(self) {
+            self.types.prim(prim)?;
+            return Ok(Expr::atom(format!("{bits:#06x}")));
+        }
         let x = nyala_ir::scalar::float_value(prim, bits);
         let suffix = self.dialect.suffix(prim);
         let text = match prim {

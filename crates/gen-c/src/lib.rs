@@ -63,7 +63,7 @@ mod print;
 mod types;
 
 pub use cuda::CUDA;
-pub use dialect::{Atomic, Bits, C, Compound, Dialect, Features, Kernels};
+pub use dialect::{Atomic, Bits, C, Compound, Dialect, Features, Halves, Kernels};
 pub use opencl::OPENCL;
 
 use nyala_base::diagnostics::{bug as bugs, limitation as limitations};

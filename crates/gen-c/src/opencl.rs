@@ -1,7 +1,7 @@
 //! OpenCL C, as data. The text is OpenCL C 1.2, which every driver takes. An address in memory, or in a struct, is a `ulong`: a pointer there
 //! would say nothing of its address space.
 
-use crate::dialect::{Atomic, Bits, Compound, Dialect, Features, Kernels};
+use crate::dialect::{Atomic, Bits, Compound, Dialect, Features, Halves, Kernels};
 use nyala_ir::{LaneOp, Op, Prim, Scope, WorkItem};
 
 /// OpenCL C 1.2.
@@ -19,6 +19,7 @@ pub const OPENCL: Dialect = Dialect {
         (Prim::U16, "ushort"),
         (Prim::U32, "uint"),
         (Prim::U64, "ulong"),
+        (Prim::F16, "ushort"),
         (Prim::F32, "float"),
         (Prim::F64, "double"),
     ],
@@ -80,6 +81,7 @@ pub const OPENCL: Dialect = Dialect {
     recursion: "",
     aligned: "__attribute__((aligned(N)))",
     bits: Bits::AsType,
+    halves: Halves::Bits { widen: WIDEN, narrow: NARROW, direct: &[] },
     compound: Compound::Literal,
     may_alias: "__attribute__((may_alias))",
     null: "0",
@@ -94,12 +96,42 @@ pub const OPENCL: Dialect = Dialect {
         recursion: false,
         long: true,
         double: true,
-        half: false,
         builtins: false,
         jumps_past_declarations: true,
         symbols: false,
     },
 };
+
+/// Every device converts numbers of 16 bits in memory. Compilers for devices that compute on such numbers find out that
+/// a sum, say, needs no single precision.
+const WIDEN: [&str; 2] = [
+    "\
+#ifdef cl_khr_fp16
+    return as_half(x);
+#else
+    return vload_half(0, (const half *)&x);
+#endif",
+    "\
+#ifdef cl_khr_fp16
+    return as_half(x);
+#else
+    return vload_half(0, (const half *)&x);
+#endif",
+];
+const NARROW: [&str; 2] = [
+    "\
+#ifdef cl_khr_fp16
+    return as_ushort(convert_half_rte(x));
+#else
+    ushort bits;
+    vstore_half_rte(x, 0, (half *)&bits);
+    return bits;
+#endif",
+    "\
+    ushort bits;
+    vstore_half_rte(x, 0, (half *)&bits);
+    return bits;",
+];
 
 /// Functions of 64 bits are an extension.
 const ATOMICS: &[Atomic] = &[
@@ -166,6 +198,9 @@ fn extensions(text: &str) -> String {
     let mut lines = String::new();
     if has("double") {
         lines.push_str("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
+    }
+    if text.contains("cl_khr_fp16") {
+        lines.push_str("#ifdef cl_khr_fp16\n#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n#endif\n");
     }
     if text.contains("atom_") {
         lines.push_str("#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n");

@@ -3,6 +3,7 @@
 pub(crate) mod aggregates;
 pub(crate) mod atomics;
 pub(crate) mod casts;
+pub(crate) mod halves;
 mod lanes;
 pub(crate) mod math;
 mod memory;
