@@ -67,12 +67,22 @@ pub(crate) fn lanes(
         let among = if scope == Scope::Block { "the work items of a block" } else { "the lanes of a subgroup" };
         return Err(f.limitation(format!("`{}`, an operation among {among},", op.name())));
     };
-    let mut text = template.to_string();
     let mut args = Vec::new();
-    for (i, &arg) in inst.args.iter().enumerate() {
-        let e = f.value(arg)?;
-        text = text.replace(["{0}", "{1}"][i.min(1)], &e.text);
-        args.push(e);
+    for &arg in &inst.args {
+        args.push(f.value(arg)?);
+    }
+    let text = match op {
+        LaneOp::Get => get(f, kernels, template, inst, &args)?,
+        _ => {
+            let mut text = template.to_string();
+            for (place, e) in ["{0}", "{1}"].into_iter().zip(&args) {
+                text = text.replace(place, &e.text);
+            }
+            if text.contains(VOTES) { text.replace(VOTES, &f.votes(kernels.votes)) } else { text }
+        }
+    };
+    for (name, definition) in kernels.functions.iter().filter(|(name, _)| text.contains(&format!("{name}("))) {
+        f.e.helper((*name).into(), |_, _| Ok(definition.to_string()))?;
     }
     f.flush_all()?;
     let refs: Vec<&Expr> = args.iter().collect();
@@ -87,6 +97,36 @@ pub(crate) fn lanes(
         return Ok(());
     }
     f.define(result, Expr { must: true, ..e }, inst.op)
+}
+
+/// The variable by which a block votes, in the words for operations.
+const VOTES: &str = "{votes}";
+
+/// The value that another lane has. Functions of the languages take numbers of 32 and 64 bits.
+fn get(f: &mut FunctionEmitter, kernels: &Kernels, template: &str, inst: &Inst, args: &[Expr]) -> Result<String> {
+    let Some(prim) = f.e.module.types.as_prim(f.ty(inst.args[0])) else {
+        return Err(f.limitation("a value of another lane that is no number".into()));
+    };
+    let own = crate::ops::halves::in_text(f.e, prim);
+    let wide = match own {
+        Prim::Bool | Prim::I8 | Prim::I16 => Prim::I32,
+        Prim::U8 | Prim::U16 => Prim::U32,
+        own => own,
+    };
+    let (name, wide_name) = (f.e.types.prim(own)?, f.e.types.prim(wide)?);
+    let value = if own == wide { args[0].clone() } else { crate::expr::cast(wide_name, &args[0]) };
+    let got = match kernels.get {
+        None => template.replace("{0}", &value.text).replace("{1}", &args[1].text),
+        Some(body) => {
+            let int = f.e.types.prim(Prim::I32)?;
+            let body = body.replace("T ", &format!("{wide_name} "));
+            let function = f.e.helper(format!("get_{}", wide.name()), |_, helper| {
+                Ok(format!("{wide_name} {helper}({wide_name} v, {int} lane) {{\n{body}\n}}"))
+            })?;
+            apply(&function, &[&value, &args[1]]).text
+        }
+    };
+    Ok(if own == wide { got } else { format!("({name}){got}") })
 }
 
 /// The space's word in names of helper functions.

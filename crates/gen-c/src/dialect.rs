@@ -98,6 +98,12 @@ pub struct Kernels {
     pub fence: &'static str,
     /// Operations among work items, with `{0}` and `{1}` for their arguments; one that is missing is a limitation.
     pub lanes: &'static [(LaneOp, Scope, &'static str)],
+    /// Functions that these operations call, by name, which are written where they are called.
+    pub functions: &'static [(&'static str, &'static str)],
+    /// The body of a function that gets the value `v`, of type `T`, of a lane. `None` if the language has such a function.
+    pub get: Option<&'static str>,
+    /// The declaration of the variable by which a block votes, which is `{votes}` in these operations.
+    pub votes: &'static str,
     /// Expressions for the place of the work item in the grid, on each axis; `None` if that is computed.
     pub global_ids: Option<[&'static str; 3]>,
     /// The qualifier of what their addresses point to, besides its space.

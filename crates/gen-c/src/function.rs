@@ -71,6 +71,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     read_slots: Vec<bool>,
     /// Slots as they are declared at the start of the function.
     slots: String,
+    /// The variable by which a block votes.
+    votes: Option<String>,
     block: usize,
     pub span: Span,
 }
@@ -100,6 +102,7 @@ pub(crate) fn emit_body(e: &mut Emitter, func: Func, params: &mut Vec<String>) -
         home: facts::homes(function, n),
         read_slots: vec![false; n],
         slots: String::new(),
+        votes: None,
         block: 0,
         span: function.span,
     };
@@ -432,6 +435,17 @@ impl<'m> FunctionEmitter<'_, 'm> {
     /// A declaration at the start of the function.
     pub fn declare(&mut self, text: String) {
         self.slots.push_str(&format!("    {text}\n"));
+    }
+
+    /// The variable of a kernel by which its block votes, which is declared.
+    pub fn votes(&mut self, declaration: &str) -> String {
+        if let Some(name) = &self.votes {
+            return name.clone();
+        }
+        let name = self.local_name("votes");
+        self.declare(format!("{declaration} {name};"));
+        self.votes = Some(name.clone());
+        name
     }
 
     /// The expression of a value that is there from the start.

@@ -684,3 +684,20 @@ entry(a, b):
     let cuda = text(&nyala_gen_c::CUDA);
     assert!(cuda.contains("return f16_to_f32(sub_f16(mul_f16(a, b), 0x3400)) < 1.5f;"), "{cuda}");
 }
+
+#[test]
+fn votes_of_a_block_count_in_its_memory() {
+    let source = "flat
+
+foreign \"nyala_block_any\" any(bool) -> (bool)
+kernel [64, 1, 1] \"vote\" vote(&[1][bool], bool) -> () {
+entry(p, x):
+  a: bool = call any(x)
+  store(p, a)
+  return()
+}";
+    let text = emit(&read(source).unwrap_or_else(|e| panic!("{e}")), &nyala_gen_c::OPENCL, false);
+    let text = text.unwrap_or_else(|d| panic!("{}", d.message));
+    assert!(text.contains("    __local int votes;\n") && text.contains("count_in_block(&votes, x) != 0"), "{text}");
+    assert!(text.contains("if (holds) atomic_inc(votes);"), "{text}");
+}

@@ -3,7 +3,8 @@
 //! `./x bless devices` writes its table into `docs/devices.md`.
 //!
 //! A program prints a line for each thing that it tries, `name: ok`. A cell of the table is what a column's runs say of that
-//! line: `ok`, `fails`, `assembled`, `valid`, or a number that stands for what the platform lacks, as the compiler says it.
+//! line: `ok`, `fails`, `assembled`, `valid`, or a number that stands for what the platform lacks, as the compiler or, of a
+//! device, the runtime says it.
 //! Assembled are kernels for devices that the machine need not have: NVIDIA's compiler makes machine code of them. Valid are
 //! kernels in SPIR-V by the words of `spirv-val`.
 
@@ -448,7 +449,8 @@ fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Ve
             Ok(ran) => ran,
             Err(why) => (None, String::new(), why),
         };
-        let lacks = errors.lines().find_map(|l| l.strip_prefix("error[limitation]: "));
+        let of_device = |l| Some(&errors[errors.find(l)?..]).and_then(|said| said.lines().next());
+        let lacks = errors.lines().find_map(|l| l.strip_prefix("error[limitation]: ")).or_else(|| of_device(LACKS));
         let printed: BTreeMap<&str, &str> = output.lines().filter_map(|l| l.rsplit_once(": ")).collect();
         for (row, cell) in rows.iter().zip(&mut cells) {
             let found = match (printed.get(row.1.as_str()), lacks) {
@@ -472,6 +474,9 @@ fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Ve
     }
     cells
 }
+
+/// How the runtime's words about a device begin that lacks what a kernel needs.
+const LACKS: &str = "this device lacks ";
 
 /// The text of programs without kernels for a platform begins so.
 const NO_KERNEL: &str = "// No kernel";

@@ -25,6 +25,27 @@ const BUFFERS: usize = 1 << 56;
 /// How modules of SPIR-V begin.
 const SPIRV: [u8; 4] = 0x0723_0203u32.to_le_bytes();
 
+/// The extension of kernels that need a newer OpenCL C than others.
+const SUBGROUPS: &str = "cl_khr_subgroups";
+
+/// What extensions are for.
+const PURPOSES: [(&str, &str); 4] = [
+    (SUBGROUPS, "operations among the lanes of a subgroup"),
+    ("cl_khr_fp64", "`f64`"),
+    ("cl_khr_int64_base_atomics", "atomic operations of 64 bits"),
+    ("cl_khr_int64_extended_atomics", "atomic operations of 64 bits"),
+];
+
+/// The extensions that a text cannot do without: those that it enables under no condition.
+fn extensions(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    text.lines().filter_map(move |line| {
+        depth += i32::from(line.starts_with("#if")) - i32::from(line.starts_with("#endif"));
+        let extension = line.strip_prefix("#pragma OPENCL EXTENSION ")?.strip_suffix(" : enable")?;
+        (depth == 0).then_some(extension)
+    })
+}
+
 struct Device {
     id: cl_device_id,
     context: cl_context,
@@ -144,6 +165,20 @@ impl Device {
         cl3::program::create_program_with_il(self.context, code).map_err(|e| text("clCreateProgramWithIL", e))
     }
 
+    /// Reports an extension that a text cannot do without and the device lacks.
+    fn look_for_extensions(&self, text: &str) -> Result<(), Error> {
+        let known = cl_device::get_device_data(self.id, cl_device::CL_DEVICE_EXTENSIONS).map(words).unwrap_or_default();
+        let lacks = |extension: &str| !known.split_whitespace().any(|word| word == extension);
+        match extensions(text).find(|extension| lacks(extension)) {
+            None => Ok(()),
+            Some(extension) => {
+                let purpose =
+                    PURPOSES.iter().find(|p| p.0 == extension).map_or(String::new(), |p| format!(" for {}", p.1));
+                Err(format!("this device lacks the extension {extension}, which its code needs{purpose}"))
+            }
+        }
+    }
+
     fn kernel(&mut self, code: &'static [u8], name: &str) -> Result<cl_kernel, Error> {
         let key = code.as_ptr() as usize;
         if let Some((_, kernels)) = self.programs.get(&key)
@@ -158,17 +193,24 @@ impl Device {
                     true => self.program_of_spirv(code)?,
                     false => {
                         let source = std::str::from_utf8(code).map_err(|_| "its code is no text".to_string())?;
+                        self.look_for_extensions(source)?;
                         cl3::program::create_program_with_source(self.context, &[source])
                             .map_err(|e| text("clCreateProgramWithSource", e))?
                     }
                 };
-                let options = c"-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
-                let fewer = c"-cl-std=CL1.2";
+                let exact = c"-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
+                // Subgroups came with OpenCL C 2.0, of which 3.0 need not have all else.
+                let exact_newer = c"-cl-std=CL3.0 -cl-fp32-correctly-rounded-divide-sqrt";
+                let all = match std::str::from_utf8(code) {
+                    Ok(text) if text.contains(SUBGROUPS) => &[exact_newer, c"-cl-std=CL3.0", c"-cl-std=CL2.0"][..],
+                    _ => &[exact, c"-cl-std=CL1.2"],
+                };
                 let build =
                     |options| cl3::program::build_program(program, &[self.id], options, None, std::ptr::null_mut());
                 // Not every device rounds division correctly.
-                if build(options).is_err() {
-                    build(fewer).map_err(|e| {
+                let (last, firsts) = all.split_last().unwrap_or((&c"", &[]));
+                if firsts.iter().all(|options| build(options).is_err()) {
+                    build(last).map_err(|e| {
                         let log =
                             cl3::program::get_program_build_info(program, self.id, cl3::program::CL_PROGRAM_BUILD_LOG);
                         let log = log.map(String::from).unwrap_or_default();
@@ -467,5 +509,21 @@ impl Platform for OpenCl {
     fn forget(&self, _: usize, mark: Mark) {
         // The driver keeps it as long as commands wait for it.
         drop_event(mark as usize as cl_event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn extensions_under_a_condition_are_not_needed() {
+        let text = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#endif
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#pragma OPENCL FP_CONTRACT OFF
+";
+        let found: Vec<&str> = super::extensions(text).collect();
+        assert_eq!(found, ["cl_khr_fp64", "cl_khr_subgroups"]);
     }
 }
