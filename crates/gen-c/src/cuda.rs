@@ -29,6 +29,8 @@ pub const CUDA: Dialect = Dialect {
     spaces: &[(0, ""), (1, ""), (2, "const"), (3, ""), (4, "__constant__"), (5, "")],
     internal: "static __device__ ",
     inline: "static __device__ inline ",
+    channel: "",
+    pipeline: "",
     kernels: Some(Kernels {
         kernel: "extern \"C\" __global__ ",
         bounds: |[x, y, z]| format!("__launch_bounds__({}) ", x.saturating_mul(y).saturating_mul(z)),
@@ -51,6 +53,7 @@ pub const CUDA: Dialect = Dialect {
         functions: &[],
         get: None,
         votes: "",
+        interface: |_| Default::default(),
         global_ids: None,
         atomic_place: "",
         atomics: ATOMICS,

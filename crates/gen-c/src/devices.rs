@@ -2,14 +2,18 @@
 //! atomic operations by the language's own functions. Separate from the emitter; the words come from the dialect
 //! ([`Kernels`]).
 
-use crate::dialect::{Atomic, Kernels};
+use crate::dialect::{Atomic, Interface, Kernels, Parameter, Port, Role};
+use crate::emit::Emitter;
 use crate::expr::{Expr, Prec, apply};
 use crate::function::FunctionEmitter;
+use crate::nodes::Node;
 use crate::ops::casts::reader;
 use crate::{Result, bug};
-use nyala_flat::{Inst, InstOp, Linkage, Value};
+use nyala_flat::{Func, Function, Inst, InstOp, Linkage, Module, Value};
+use nyala_ir::lanes::{CHANNEL_READ, is_channel};
 use nyala_ir::scalar::{ATOMICS, ORDERS};
-use nyala_ir::{LaneOp, Op, Prim, Scope, TyKind, WorkItem, layout};
+use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, TyKind, WorkItem, layout};
+use rustc_hash::FxHashMap;
 
 /// The number of the work item in the grid, where a value is computed from those of its block and its place in that.
 pub(crate) fn global_id(f: &FunctionEmitter, value: Value) -> Option<Expr> {
@@ -99,6 +103,76 @@ pub(crate) fn lanes(
     f.define(result, Expr { must: true, ..e }, inst.op)
 }
 
+/// Says every how many cycles a round of the loop begins.
+pub(crate) fn pipeline(f: &mut FunctionEmitter, interval: Value) -> Result<()> {
+    let line = f.e.dialect.pipeline;
+    if line.is_empty() {
+        return Ok(());
+    }
+    let Some(n) = f.function.as_bits(interval) else {
+        return Err(f.limitation("`pipeline` with an interval that is known at run time only".into()));
+    };
+    f.flush_all()?;
+    f.push(Node::Do { text: line.replace("{0}", &n.to_string()), vars: Vec::new() });
+    Ok(())
+}
+
+/// Structs that stand for channels, with the types of their elements.
+pub(crate) fn channels(module: &Module) -> FxHashMap<Ty, Ty> {
+    let mut found = FxHashMap::default();
+    for f in module.funcs.iter().filter(|f| f.is_foreign() && f.symbol().is_some_and(is_channel)) {
+        let pointee = |i: usize| f.params.get(i).and_then(|&ty| module.types.pointee(ty));
+        found.extend(pointee(1).zip(pointee(2)));
+    }
+    found
+}
+
+/// Reads or writes a channel: `args` are the place in the program, the channel, the element's address, and its size.
+pub(crate) fn channel(f: &mut FunctionEmitter, symbol: &str, args: &[Value]) -> Result<()> {
+    let [_, channel, at, _] = *args else { return Err(bug("a channel without arguments")) };
+    let ty = f.pointee(at)?;
+    let channel = f.value(channel)?;
+    f.complete(ty)?;
+    let place = crate::ops::aggregates::place(f, at, ty)?;
+    f.flush_all()?;
+    let text = match symbol == CHANNEL_READ {
+        true => format!("{} = {}.read()", place.text, channel.text),
+        false => format!("{}.write({})", channel.text, place.text),
+    };
+    f.statement(text, &[&channel, &place]);
+    Ok(())
+}
+
+/// How a kernel is called, and what it takes, as `params` declare it.
+pub(crate) fn interface(e: &mut Emitter, func: Func, params: &[String]) -> Result<Interface> {
+    let calls = |f: &Function, what: &dyn Fn(Func) -> bool| {
+        f.blocks.iter().flat_map(|b| &b.insts).any(|i| matches!(i.op, InstOp::Call(callee) if what(callee)))
+    };
+    let is_kernel = |f: &Function| matches!(f.linkage, Linkage::Kernel(..));
+    let module = e.module;
+    let function = module.func(func);
+    let is_part = || module.funcs.iter().any(|f| is_kernel(f) && calls(f, &|callee| callee == func));
+    let role = match () {
+        () if calls(function, &|callee| is_kernel(module.func(callee))) => Role::Whole,
+        () if is_part() => Role::Part,
+        () => Role::Alone,
+    };
+    let tys: Vec<Ty> = function.params.iter().copied().filter(|&ty| !e.types.is_void(ty)).collect();
+    let mut list = Vec::new();
+    for (declared, ty) in params.iter().zip(tys) {
+        let name = declared.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        let (kind, ty) = match *module.types.kind(ty) {
+            TyKind::Ptr { pointee, .. } => match e.types.channels.get(&pointee).copied() {
+                Some(elem) => (Port::Channel, elem),
+                None => (Port::Memory, ty),
+            },
+            _ => (Port::Value, ty),
+        };
+        list.push(Parameter { name: name.into(), ty: e.types.name(ty, &mut e.names)?, kind });
+    }
+    Ok(Interface { name: function.symbol().unwrap_or_default().into(), params: list, role })
+}
+
 /// The variable by which a block votes, in the words for operations.
 const VOTES: &str = "{votes}";
 
@@ -153,6 +227,9 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, kernels: &Kernels, op: Op, inst: &
     let order = f.function.as_bits(args[order_at]).and_then(|n| ORDERS.get(n as usize).copied().flatten());
     let order = order.ok_or_else(|| bug("a memory order that is not known"))?;
     let is_ordered = matches!(order, "acquire" | "release" | "acq_rel" | "seq_cst");
+    if kernels.atomics.is_empty() {
+        return Err(f.limitation("an atomic operation".into()));
+    }
     if op == Op::Fence {
         f.flush_all()?;
         if is_ordered {

@@ -26,6 +26,10 @@ pub struct Dialect {
     pub internal: &'static str,
     /// The specifiers of a small function that is to be inlined.
     pub inline: &'static str,
+    /// The type of a channel between kernels, with `T` for that of its elements; empty if there are none.
+    pub channel: &'static str,
+    /// The line in a loop whose rounds begin every `{0}` cycles; empty if that is not said.
+    pub pipeline: &'static str,
     /// The syntax of kernels; `None` if there are none.
     pub kernels: Option<Kernels>,
     /// Expressions for the numbers of a work item, on each axis.
@@ -104,12 +108,58 @@ pub struct Kernels {
     pub get: Option<&'static str>,
     /// The declaration of the variable by which a block votes, which is `{votes}` in these operations.
     pub votes: &'static str,
+    /// Lines at the begin of a kernel's body, and definitions after it.
+    pub interface: fn(&Interface) -> [String; 2],
     /// Expressions for the place of the work item in the grid, on each axis; `None` if that is computed.
     pub global_ids: Option<[&'static str; 3]>,
     /// The qualifier of what their addresses point to, besides its space.
     pub atomic_place: &'static str,
     /// Functions for atomic operations; others are made of `cmpxchg`.
     pub atomics: &'static [Atomic],
+}
+
+/// A kernel as others see it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interface {
+    /// The kernel's name.
+    pub name: String,
+    /// Its parameters.
+    pub params: Vec<Parameter>,
+    /// How it is called.
+    pub role: Role,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its type; that of the elements, if it is a channel.
+    pub ty: String,
+    /// Its kind.
+    pub kind: Port,
+}
+
+/// Kinds of parameters of kernels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Port {
+    /// A number or an aggregate.
+    Value,
+    /// The address of memory.
+    Memory,
+    /// A channel.
+    Channel,
+}
+
+/// How a kernel is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// By itself.
+    Alone,
+    /// By itself, or from a kernel that calls several.
+    Part,
+    /// It calls other kernels, which run at the same time.
+    Whole,
 }
 
 /// An operation of [`ATOMICS`](nyala_ir::scalar::ATOMICS), or `cmpxchg`, the type on which the function works, its name.
@@ -263,6 +313,8 @@ pub const C: Dialect = Dialect {
     spaces: &[],
     internal: "static ",
     inline: "static inline ",
+    channel: "",
+    pipeline: "",
     kernels: None,
     work_items: &[],
     restrict: "restrict",

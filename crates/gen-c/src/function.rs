@@ -185,6 +185,10 @@ impl<'m> FunctionEmitter<'_, 'm> {
                 Token::LeaveBy(b, nth) => self.leave_by(b, nth)?,
             }
         }
+        if self.vars.iter().any(|v| !v.is_parameter && v.declared.ends_with('&')) {
+            self.span = self.function.span;
+            return Err(self.limitation("a channel that is chosen at run time".into()));
+        }
         let mut nodes = tidy(self.lists.pop().unwrap_or_default());
         drop_last_return(&mut nodes);
         let early = self.flow.is_irregular || (!self.labels.is_empty() && !self.e.dialect.late_declarations());
@@ -466,6 +470,12 @@ impl<'m> FunctionEmitter<'_, 'm> {
             return Ok(());
         }
         let name = self.names.pick(function.name(v), "slot");
+        if self.e.types.channels.contains_key(&ty) {
+            let ty = self.e.types.channel(ty, &mut self.e.names)?;
+            self.declare(format!("{ty} {name};"));
+            self.set(v, Expr::atom(name));
+            return Ok(());
+        }
         let unused = if self.read_slots[v.idx()] { "" } else { self.e.dialect.unused };
         let kind = self.e.module.types.kind(ty).clone();
         let (text, e) = match kind {

@@ -29,6 +29,8 @@ pub const OPENCL: Dialect = Dialect {
     spaces: &[(1, "__global"), (2, "const __global"), (3, "__local"), (4, "__constant"), (5, "")],
     internal: "",
     inline: "",
+    channel: "",
+    pipeline: "",
     kernels: Some(Kernels {
         kernel: "__kernel ",
         bounds: |[x, y, z]| format!("__attribute__((reqd_work_group_size({x}, {y}, {z})))\n"),
@@ -51,6 +53,7 @@ pub const OPENCL: Dialect = Dialect {
         functions: FUNCTIONS,
         get: Some(GET),
         votes: "__local int",
+        interface: |_| Default::default(),
         global_ids: Some(["(int)get_global_id(0)", "(int)get_global_id(1)", "(int)get_global_id(2)"]),
         atomic_place: "volatile ",
         atomics: ATOMICS,

@@ -26,6 +26,8 @@ pub enum ForeignKind {
     /// Ends the program with a message.
     Panic,
     Sync(usize),
+    /// Reads a channel.
+    ReadChannel(usize),
     /// Like the plain ones, with a device as first argument.
     DeviceAlloc(usize),
     DeviceFree(usize),
@@ -184,6 +186,9 @@ impl<'w> Linker<'w> {
             "nyala_alloc_array" => ForeignKind::AllocArray,
             "nyala_free" => ForeignKind::Free,
             "nyala_panic" | "nyala_panic_at" => ForeignKind::Panic,
+            nyala_ir::lanes::CHANNEL_READ => {
+                ForeignKind::ReadChannel(nyala_runtime::nyala_channel_read as *const () as usize)
+            }
             "nyala_sync" => ForeignKind::Sync(nyala_runtime::nyala_sync as *const () as usize),
             "anydsl_aligned_malloc" => ForeignKind::AlignedAlloc,
             "anydsl_aligned_free" => ForeignKind::Free,

@@ -147,9 +147,20 @@ pub const PLATFORMS: [&str; 11] = [
 ];
 
 /// The number of each of [`PLATFORMS`] for the functions of the runtime (`docs/design/anydsl.md`, Functions of the
-/// runtime). Kernels for `hls` run on OpenCL's platform; those of `fibers` and `host` on the CPU, which is 0. AnyDSL has no
-/// number for Vulkan.
-pub const PLATFORM_NUMBERS: [u32; 11] = [1, 1, 2, 2, 5, 3, 4, 2, 0, 0, 6];
+/// runtime). Kernels of `fibers` and `host` run on the CPU, which is 0. AnyDSL has no number for Vulkan, which has 6 here, and
+/// lets OpenCL run kernels for `hls`, which has 7 here.
+pub const PLATFORM_NUMBERS: [u32; 11] = [1, 1, 2, 2, 5, 3, 4, 7, 0, 0, 6];
+
+/// Functions of the runtime for channels of `hls`: `nyala_channel_read(place, channel, to, bytes)`, and `_write`, which takes the
+/// element from its last address but one.
+pub const CHANNEL_READ: &str = "nyala_channel_read";
+/// See [`CHANNEL_READ`].
+pub const CHANNEL_WRITE: &str = "nyala_channel_write";
+
+/// Whether a symbol is that of a function for channels.
+pub fn is_channel(symbol: &str) -> bool {
+    symbol == CHANNEL_READ || symbol == CHANNEL_WRITE
+}
 
 /// Functions of the runtime that take devices, with the positions of these arguments. Where the host stands for all
 /// devices, each of these arguments is 0.

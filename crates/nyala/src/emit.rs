@@ -173,6 +173,17 @@ pub(crate) fn amdgpu_text(s: &mut Session, _: Option<&str>) -> Result<String, Re
     s.device_code(&[("amdgpu", &amdgpu)])
 }
 
+/// C++ of kernels for high-level synthesis.
+pub(crate) fn hls(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    let text = nyala_gen_c::emit(module, &nyala_gen_c::HLS, s.options.wrap);
+    text.map(String::into_bytes).map_err(|d| s.report(*d))
+}
+
+/// The kernels for `hls` as C++.
+pub(crate) fn hls_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+    s.device_code(&[("hls", &hls)])
+}
+
 /// The kernels for OpenCL as OpenCL C.
 pub(crate) fn opencl_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
     s.device_code(&[("opencl", &opencl)])

@@ -11,7 +11,7 @@ use crate::data::*;
 use crate::simplify::simplify_function;
 use nyala_base::graph::Components;
 use nyala_base::{Diagnostic, Id, Span};
-use nyala_ir::lanes::has_gpu_intrinsic;
+use nyala_ir::lanes::{has_gpu_intrinsic, is_channel};
 use nyala_ir::{Op, Scope, Types, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
@@ -195,6 +195,7 @@ pub(super) fn check(
                         let callee = device.func(callee);
                         match callee.symbol() {
                             Some(symbol) if has_gpu_intrinsic(platform, symbol) => continue,
+                            Some(symbol) if platform == "hls" && is_channel(symbol) => continue,
                             Some("nyala_alloc") => heap(),
                             Some("nyala_panic" | "nyala_panic_at") => (
                                 in_kernel("may panic"),
