@@ -30,6 +30,7 @@ pub const CUDA: Dialect = Dialect {
     internal: "static __device__ ",
     inline: "static __device__ inline ",
     channel: "",
+    printf: crate::dialect::PRINTF,
     pipeline: "",
     kernels: Some(Kernels {
         kernel: "extern \"C\" __global__ ",
@@ -85,6 +86,7 @@ pub const CUDA: Dialect = Dialect {
         recursion: false,
         long: true,
         double: true,
+        device_functions: true,
         builtins: false,
         jumps_past_declarations: false,
         symbols: false,

@@ -9,7 +9,8 @@ use crate::function::FunctionEmitter;
 use crate::nodes::Node;
 use crate::ops::casts::reader;
 use crate::{Result, bug};
-use nyala_flat::{Func, Function, Inst, InstOp, Linkage, Module, Value};
+use nyala_base::Id;
+use nyala_flat::{Const, Func, Function, Init, Inst, InstOp, Linkage, Module, Value};
 use nyala_ir::lanes::{CHANNEL_READ, is_channel};
 use nyala_ir::scalar::{ATOMICS, ORDERS};
 use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, TyKind, WorkItem, layout};
@@ -141,6 +142,87 @@ pub(crate) fn channel(f: &mut FunctionEmitter, symbol: &str, args: &[Value]) -> 
     };
     f.statement(text, &[&channel, &place]);
     Ok(())
+}
+
+/// A call of `printf` under construction: the statement's place, its format without quotes, its arguments.
+pub(crate) struct Print {
+    at: (usize, usize),
+    format: String,
+    args: Vec<Expr>,
+}
+
+/// Prints a value. Values that are printed one right after the other are printed by one call, so that those of other work items
+/// do not come in between.
+pub(crate) fn print(f: &mut FunctionEmitter, kind: &str, args: &[Value]) -> Result<()> {
+    let conversion = f.e.dialect.printf.iter().find(|p| p.0 == kind);
+    let (Some(&(_, conversion, ty)), [value]) = (conversion, args) else {
+        return Err(f.limitation(format!("printing `{kind}`")));
+    };
+    let mut arg = None;
+    let format = match kind {
+        "string" => {
+            let text = known_text(f, *value);
+            let text = text.ok_or_else(|| f.limitation("printing a text that is known at run time only".into()))?;
+            let quoted = crate::globals::quoted(text.replace('%', "%%").as_bytes());
+            quoted[1..quoted.len() - 1].to_string()
+        }
+        "bool" => {
+            let holds = f.value(*value)?;
+            if conversion.is_empty() {
+                f.flush_all()?;
+                let text = format!("if ({}) printf(\"true\"); else printf(\"false\")", holds.text);
+                f.statement(text, &[&holds]);
+                return Ok(());
+            }
+            let text = format!("{} ? \"true\" : \"false\"", holds.at(Prec::LogicalOr));
+            arg = Some(Expr::new(text, Prec::Conditional).of(&[&holds]));
+            conversion.to_string()
+        }
+        "char" if f.function.as_bits(*value).is_some_and(|c| matches!(c, 9 | 10 | 32..=126)) => {
+            let c = f.function.as_bits(*value).unwrap_or(0) as u8;
+            let quoted = crate::globals::quoted(&[c]);
+            if c == b'%' { "%%".into() } else { quoted[1..quoted.len() - 1].to_string() }
+        }
+        _ => {
+            let own = f.e.module.types.as_prim(f.ty(*value)).and_then(|prim| f.e.dialect.prim(prim));
+            let value = f.value(*value)?;
+            arg = Some(if own == Some(ty) { value } else { crate::expr::cast(ty, &value) });
+            conversion.to_string()
+        }
+    };
+    f.flush_all()?;
+    let mut made = match f.print.take() {
+        Some(before) if f.is_last(before.at) && before.format.len() < MAX_FORMAT => {
+            f.drop_last();
+            before
+        }
+        _ => Print { at: (0, 0), format: String::new(), args: Vec::new() },
+    };
+    made.format.push_str(&format);
+    made.args.extend(arg);
+    let texts: String = made.args.iter().map(|a| format!(", {}", a.text)).collect();
+    let refs: Vec<&Expr> = made.args.iter().collect();
+    f.statement(format!("printf(\"{}\"{texts})", made.format), &refs);
+    made.at = f.last();
+    f.print = Some(made);
+    Ok(())
+}
+
+/// Longer formats are not added to.
+const MAX_FORMAT: usize = 200;
+
+/// The zero-terminated text at an address, if it is known.
+fn known_text(f: &FunctionEmitter, mut at: Value) -> Option<String> {
+    let global = loop {
+        if let Some(Const::Global(global)) = f.function.as_const(at) {
+            break global;
+        }
+        let inst = f.definition(at).filter(|inst| inst.op == InstOp::Op(Op::Bitcast))?;
+        at = inst.args[0];
+    };
+    let Init::Bytes(bytes) = &f.e.module.globals[global.idx()].init else { return None };
+    let text = &bytes[..bytes.iter().position(|&b| b == 0)?];
+    String::from_utf8(text.to_vec()).ok()
 }
 
 /// How a kernel is called, and what it takes, as `params` declare it.

@@ -28,6 +28,9 @@ pub struct Dialect {
     pub inline: &'static str,
     /// The type of a channel between kernels, with `T` for that of its elements; empty if there are none.
     pub channel: &'static str,
+    /// What `printf` takes, for each kind of [`printed`](nyala_ir::lanes::printed): the conversion and the type of the argument;
+    /// empty if kernels do not print. A string has to be known.
+    pub printf: &'static [(&'static str, &'static str, &'static str)],
     /// The line in a loop whose rounds begin every `{0}` cycles; empty if that is not said.
     pub pipeline: &'static str,
     /// The syntax of kernels; `None` if there are none.
@@ -81,6 +84,8 @@ pub struct Features {
     pub long: bool,
     /// Floats of 64 bits.
     pub double: bool,
+    /// Functions that only the compiler knows, by the names that programs declare.
+    pub device_functions: bool,
     /// GCC's `__builtin_…` functions, and C's `memcpy`.
     pub builtins: bool,
     /// Jumps past the declaration of a variable with a value, which C++ forbids.
@@ -281,6 +286,23 @@ pub(crate) const MATH: &[(Op, [&str; 2])] = &[
     (Op::Atan2, ["atan2f", "atan2"]),
 ];
 
+/// What C's `printf` takes, where `int` has 32 bits and `long long` 64.
+pub(crate) const PRINTF: &[(&str, &str, &str)] = &[
+    ("bool", "%s", ""),
+    ("char", "%c", "int"),
+    ("f32", "%g", "double"),
+    ("f64", "%g", "double"),
+    ("i8", "%d", "int"),
+    ("i16", "%d", "int"),
+    ("i32", "%d", "int"),
+    ("i64", "%lld", "long long"),
+    ("u8", "%u", "unsigned"),
+    ("u16", "%u", "unsigned"),
+    ("u32", "%u", "unsigned"),
+    ("u64", "%llu", "unsigned long long"),
+    ("string", "", ""),
+];
+
 /// C11 with the extensions that GCC and Clang share.
 pub const C: Dialect = Dialect {
     name: "C",
@@ -314,6 +336,7 @@ pub const C: Dialect = Dialect {
     internal: "static ",
     inline: "static inline ",
     channel: "",
+    printf: &[],
     pipeline: "",
     kernels: None,
     work_items: &[],
@@ -347,6 +370,7 @@ pub const C: Dialect = Dialect {
         recursion: true,
         long: true,
         double: true,
+        device_functions: false,
         builtins: true,
         jumps_past_declarations: true,
         symbols: true,

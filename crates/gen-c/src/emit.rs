@@ -178,6 +178,11 @@ fn function_names(module: &Module, dialect: &Dialect, names: &mut Names) -> Resu
                 picked[i] = symbol.clone();
                 continue;
             }
+            if let Some(name) = nyala_ir::lanes::device_function(symbol) {
+                names.reserve(name);
+                picked[i] = name.into();
+                continue;
+            }
             if is_identifier(symbol) && (names.reserve(symbol) || is_known_math(dialect, f, symbol, &module.types)) {
                 picked[i] = symbol.clone();
                 continue;
@@ -300,6 +305,10 @@ impl<'m> Emitter<'m> {
         };
         if is_known_math(self.dialect, function, symbol, &self.module.types) && name == *symbol {
             return Ok(name);
+        }
+        if nyala_ir::lanes::device_function(symbol).is_some() {
+            let what = || format!("the function `{name}` of a device");
+            return if self.dialect.has.device_functions { Ok(name) } else { Err(self.lacks(function.span, &what())) };
         }
         if self.foreign.insert(name.clone()) {
             let ret = self.returned(&function.rets)?;

@@ -73,6 +73,8 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     slots: String,
     /// The variable by which a block votes.
     votes: Option<String>,
+    /// The last call of `printf`.
+    pub print: Option<crate::devices::Print>,
     block: usize,
     pub span: Span,
 }
@@ -103,6 +105,7 @@ pub(crate) fn emit_body(e: &mut Emitter, func: Func, params: &mut Vec<String>) -
         read_slots: vec![false; n],
         slots: String::new(),
         votes: None,
+        print: None,
         block: 0,
         span: function.span,
     };
@@ -199,6 +202,22 @@ impl<'m> FunctionEmitter<'_, 'm> {
         if let Some(list) = self.lists.last_mut() {
             list.push(node);
         }
+    }
+
+    /// The place of the last statement: how deep its list is nested, and its index there.
+    pub fn last(&self) -> (usize, usize) {
+        (self.lists.len(), self.lists.last().map_or(0, Vec::len))
+    }
+
+    /// Whether nothing came after the statement at a place.
+    pub fn is_last(&self, at: (usize, usize)) -> bool {
+        self.last() == at
+            && matches!(self.lists.last().and_then(|l| l.last()), Some(Node::Do { text, .. }) if text.starts_with("printf("))
+    }
+
+    /// Takes the last statement away.
+    pub fn drop_last(&mut self) {
+        self.lists.last_mut().and_then(Vec::pop);
     }
 
     /// A statement with an effect.

@@ -35,6 +35,7 @@ pub const HLS: Dialect = Dialect {
     internal: "static ",
     inline: "static inline ",
     channel: "hls::stream<T>",
+    printf: crate::dialect::PRINTF,
     pipeline: "#pragma HLS PIPELINE II={0}",
     kernels: Some(Kernels {
         kernel: "extern \"C\" ",
@@ -77,6 +78,7 @@ pub const HLS: Dialect = Dialect {
         recursion: false,
         long: true,
         double: true,
+        device_functions: false,
         builtins: false,
         jumps_past_declarations: false,
         symbols: false,
@@ -141,6 +143,9 @@ fn extensions(text: &str) -> String {
         lines.push_str("#include <hls_stream.h>\n");
     }
     lines.push_str("#include <math.h>\n#include <stdint.h>\n#include <string.h>\n");
+    if text.contains("printf(") {
+        lines.push_str("#include <stdio.h>\n");
+    }
     if text.contains("channel_of<") {
         lines.push_str(SIMULATION);
     }
@@ -198,5 +203,5 @@ hls std main args channel_of INFINITY NAN NULL abs acos acosf acosh asin asinf a
 cbrtf ceil ceilf copysign copysignf cos cosf cosh coshf erf erfc erff exp exp2 exp2f expf expm1 expm1f fabs fabsf fdim floor \
 floorf fma fmaf fmax fmin fmod fmodf frexp hypot isfinite isinf isnan j0 j1 jn ldexp lgamma log log10 log10f log1p log1pf log2 \
 log2f logb logf memcmp memcpy memmove memset modf nan pow powf remainder rint round roundf signbit sin sinf sinh sinhf sqrt \
-sqrtf strcat strcpy strlen tan tanf tanh tanhf tgamma trunc truncf y0 y1 yn code gamma signgam index ap_int ap_uint half \
+sqrtf strcat strcpy strlen tan tanf tanh tanhf tgamma trunc truncf y0 y1 yn printf code gamma signgam index ap_int ap_uint half \
 int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t intptr_t size_t ptrdiff_t";

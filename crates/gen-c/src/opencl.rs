@@ -30,6 +30,7 @@ pub const OPENCL: Dialect = Dialect {
     internal: "",
     inline: "",
     channel: "",
+    printf: PRINTF,
     pipeline: "",
     kernels: Some(Kernels {
         kernel: "__kernel ",
@@ -115,6 +116,7 @@ pub const OPENCL: Dialect = Dialect {
         recursion: false,
         long: true,
         double: true,
+        device_functions: false,
         builtins: false,
         jumps_past_declarations: true,
         symbols: false,
@@ -225,6 +227,23 @@ const GET: &str = "    uint from = (uint)lane % get_sub_group_size();
     }
     return found;
 #endif";
+
+/// A text that `printf` prints has to be a literal, so bools are none of its arguments.
+const PRINTF: &[(&str, &str, &str)] = &[
+    ("bool", "", ""),
+    ("char", "%c", "int"),
+    ("f32", "%g", "float"),
+    ("f64", "%g", "double"),
+    ("i8", "%d", "int"),
+    ("i16", "%d", "int"),
+    ("i32", "%d", "int"),
+    ("i64", "%ld", "long"),
+    ("u8", "%u", "uint"),
+    ("u16", "%u", "uint"),
+    ("u32", "%u", "uint"),
+    ("u64", "%lu", "ulong"),
+    ("string", "", ""),
+];
 
 /// Functions of 64 bits are an extension.
 const ATOMICS: &[Atomic] = &[

@@ -200,6 +200,12 @@ impl<'w> Linker<'w> {
                     "anydsl_copy" => ForeignKind::DeviceCopy(address),
                     _ => ForeignKind::Call(address),
                 },
+                None if let Some(name) = nyala_ir::lanes::device_function(symbol) => {
+                    let message = format!("the function `{name}` of a device, under the interpreter");
+                    let hint =
+                        "only CUDA's compiler may know it: launch the kernel by `cuda`, and run it on such a device";
+                    return Err(diagnostics::limitation::error(data.origin, message, hint).into());
+                }
                 None => {
                     let message = format!("found no function `{symbol}`");
                     return Err(diagnostics::undefined_symbol::error(data.origin, message).into());

@@ -6,9 +6,10 @@ use crate::pipelines::stages;
 use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Reported, Session};
 use nyala_base::diagnostics::{bug, limitation};
 use nyala_base::{Id, Span};
-use nyala_flat::{Block, Function, Module};
+use nyala_flat::{Block, Function, Inst, InstOp, Module};
 use nyala_gen_llvm::needs_libdevice;
 use nyala_gen_spirv::{Code, Flavor};
+use nyala_ir::lanes::{device_function, printed};
 use nyala_ir::{Target, World};
 use std::path::PathBuf;
 
@@ -68,10 +69,21 @@ pub(crate) fn opencl(s: &mut Session, module: &Module) -> Result<Vec<u8>, Report
     text.map(String::into_bytes).map_err(|d| s.report(*d))
 }
 
+/// A call that CUDA C++ has and PTX does not: of a function that only NVIDIA's compiler may know, or one that prints.
+fn only_in_source(module: &Module) -> Option<(String, Span)> {
+    let call = |inst: &Inst| {
+        let InstOp::Call(callee) = inst.op else { return None };
+        let symbol = module.func(callee).symbol().filter(|_| module.func(callee).is_foreign())?;
+        let name = device_function(symbol).or_else(|| printed(symbol).map(|_| symbol))?;
+        Some((name.to_string(), inst.span))
+    };
+    module.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.insts).find_map(call)
+}
+
 /// The code of kernels for CUDA: PTX, or CUDA C++ where that is wished, or where only NVIDIA's compiler has a function.
 pub(crate) fn cuda(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
     let as_source = s.options.cuda.as_deref() == Some(CUDA_SOURCE);
-    let lacks = || libdevice().is_none() && needs_libdevice(module).is_some();
+    let lacks = || libdevice().is_none() && needs_libdevice(module).is_some() || only_in_source(module).is_some();
     if as_source || lacks() { cuda_source(s, module) } else { ptx(s, module) }
 }
 
@@ -82,6 +94,10 @@ pub(crate) fn ptx(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported>
         let message = format!("PTX with `{name}`, a function of NVIDIA's libdevice, which was not found");
         let hint = "install the CUDA toolkit, and let `CUDA_HOME` name its folder, or use CUDA C++ (`--cuda source`)";
         return Err(s.report(limitation::error(span, message, hint)));
+    }
+    if let Some((name, span)) = only_in_source(module) {
+        let message = format!("PTX with `{name}`, which is made by way of CUDA C++ only");
+        return Err(s.report(limitation::error(span, message, "use CUDA C++: `--stage cuda` prints it")));
     }
     let gpu = s.options.cuda.as_deref().filter(|&gpu| gpu != CUDA_SOURCE).unwrap_or(CUDA_LEAST);
     gpu_assembly(s, module, Target::nvidia(gpu), libdevice)
