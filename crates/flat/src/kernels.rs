@@ -39,6 +39,7 @@ pub mod accesses;
 mod block;
 mod captures;
 mod device;
+mod flows;
 mod inline;
 mod panics;
 mod phases;
@@ -78,11 +79,15 @@ pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic>
         Devices::Platforms(_) => {}
     }
     let kernels = kernels(module);
+    let in_circuits = functions_for_hls(module, devices);
+    let outside = |i: usize| !in_circuits.contains(&Func::from_idx(i));
+    module.funcs.iter_mut().enumerate().filter(|(i, _)| outside(*i)).for_each(|(_, f)| drop_intervals(f));
     if !kernels.is_empty() {
         for func in 0..module.funcs.len() {
             lowering.function(module, Func::from_idx(func));
         }
         lowering.split.finish(module, &mut lowering.diagnostics);
+        in_circuits.iter().for_each(|f| drop_intervals(&mut module.funcs[f.idx()]));
         drop_unused(module, &kernels);
     }
     let mut diagnostics = lowering.diagnostics;
@@ -100,6 +105,36 @@ pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic>
         diagnostics.extend(insts.filter(is_shared).map(refuse_shared));
     }
     diagnostics
+}
+
+/// Kernels that become circuits, and what they call.
+fn functions_for_hls(module: &Module, devices: &Devices) -> FxHashSet<Func> {
+    let is_hls = |platform: u32| PLATFORMS.get(platform as usize) == Some(&"hls");
+    let on_circuit = |platform: u32| match devices {
+        Devices::Host => false,
+        Devices::Platforms(platforms) => is_hls(platform) && platforms.contains(&platform),
+        Devices::One(platform, _) => is_hls(*platform),
+    };
+    let insts = module.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.insts);
+    let launched = |inst: &Inst| match inst.op {
+        InstOp::Launch(kernel, platform) if on_circuit(platform) => Some(kernel),
+        _ => None,
+    };
+    let mut work: Vec<Func> = insts.filter_map(launched).collect();
+    let mut found = FxHashSet::default();
+    while let Some(func) = work.pop() {
+        if found.insert(func) {
+            work.extend(module.func(func).blocks.iter().flat_map(|b| &b.insts).filter_map(called));
+        }
+    }
+    found
+}
+
+/// Drops what says how often rounds of a loop begin, which a CPU has no use for.
+fn drop_intervals(function: &mut Function) {
+    for block in &mut function.blocks {
+        block.insts.retain(|inst| inst.op != InstOp::Op(Op::Pipeline));
+    }
 }
 
 /// Lets functions of the runtime, and launches, mean one device for all: the one of a platform, as an index of

@@ -7,6 +7,7 @@ use crate::ops::numbers;
 use crate::{Result, bug};
 use nyala_base::Id;
 use nyala_flat::{Callee, Const, Def, Func, Function, Init, Inst, InstOp, Linkage, Module, Terminator, Value};
+use nyala_ir::lanes::{is_channel, printed};
 use nyala_ir::{LaneOp, Op, Prim, Ty};
 
 /// Adds the functions that a function refers to, also by initializers of globals it uses, which are marked.
@@ -112,9 +113,25 @@ pub(crate) fn call(f: &mut FunctionEmitter, inst: &Inst) -> Result<()> {
         && let Some((op, scope)) = LaneOp::of_symbol(symbol)
     {
         return match f.e.dialect.kernels {
-            None => lane_operation(f, op, inst, result),
-            Some(kernels) => crate::devices::lanes(f, &kernels, (op, scope), inst, result),
+            Some(kernels) if !kernels.lanes.is_empty() || op == LaneOp::Shared => {
+                crate::devices::lanes(f, &kernels, (op, scope), inst, result)
+            }
+            _ => lane_operation(f, op, inst, result),
         };
+    }
+    if let Callee::Func(func) = callee
+        && !f.e.dialect.channel.is_empty()
+        && let Linkage::Foreign(symbol) = &f.e.module.func(func).linkage
+        && is_channel(symbol)
+    {
+        return crate::devices::channel(f, symbol, args);
+    }
+    if let Callee::Func(func) = callee
+        && !f.e.dialect.printf.is_empty()
+        && let Linkage::Foreign(symbol) = &f.e.module.func(func).linkage
+        && let Some(kind) = printed(symbol)
+    {
+        return crate::devices::print(f, kind, args);
     }
     let ty = f.ty(result);
     let e = called(f, callee, args, ty)?;

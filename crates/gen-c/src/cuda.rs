@@ -1,7 +1,7 @@
 //! CUDA C++, as data. The text needs no headers, so that NVRTC takes it as `nvcc` does. All pointers are generic: the
 //! compiler finds out which memory they mean.
 
-use crate::dialect::{Atomic, Bits, Compound, Dialect, Features, Kernels};
+use crate::dialect::{Atomic, Bits, Compound, Dialect, Features, Halves, Kernels};
 use nyala_ir::{LaneOp, Op, Prim, Scope, WorkItem};
 
 /// CUDA C++, to be compiled with `-fmad=false`.
@@ -19,6 +19,7 @@ pub const CUDA: Dialect = Dialect {
         (Prim::U16, "unsigned short"),
         (Prim::U32, "unsigned"),
         (Prim::U64, "unsigned long long"),
+        (Prim::F16, "unsigned short"),
         (Prim::F32, "float"),
         (Prim::F64, "double"),
     ],
@@ -28,6 +29,9 @@ pub const CUDA: Dialect = Dialect {
     spaces: &[(0, ""), (1, ""), (2, "const"), (3, ""), (4, "__constant__"), (5, "")],
     internal: "static __device__ ",
     inline: "static __device__ inline ",
+    channel: "",
+    printf: crate::dialect::PRINTF,
+    pipeline: "",
     kernels: Some(Kernels {
         kernel: "extern \"C\" __global__ ",
         bounds: |[x, y, z]| format!("__launch_bounds__({}) ", x.saturating_mul(y).saturating_mul(z)),
@@ -47,6 +51,10 @@ pub const CUDA: Dialect = Dialect {
             (LaneOp::Id, Scope::Subgroup, LANE),
             (LaneOp::Width, Scope::Subgroup, "warpSize"),
         ],
+        functions: &[],
+        get: None,
+        votes: "",
+        interface: |_| Default::default(),
         global_ids: None,
         atomic_place: "",
         atomics: ATOMICS,
@@ -63,6 +71,7 @@ pub const CUDA: Dialect = Dialect {
     recursion: "",
     aligned: "__align__(N)",
     bits: Bits::Union,
+    halves: Halves::Bits { widen: WIDEN, narrow: NARROW, direct: HALVES },
     compound: Compound::Braces,
     may_alias: "",
     null: "nullptr",
@@ -77,12 +86,40 @@ pub const CUDA: Dialect = Dialect {
         recursion: false,
         long: true,
         double: true,
-        half: false,
+        device_functions: true,
         builtins: false,
         jumps_past_declarations: false,
         symbols: false,
     },
 };
+
+/// Numbers of 16 bits without the header `cuda_fp16.h`, which need not be installed where NVRTC is.
+const WIDEN: [&str; 2] = [
+    "    float r;\n    asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : \"h\"(x));\n    return r;",
+    "    double r;\n    asm(\"cvt.f64.f16 %0, %1;\" : \"=d\"(r) : \"h\"(x));\n    return r;",
+];
+const NARROW: [&str; 2] = [
+    "    unsigned short r;\n    asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(r) : \"f\"(x));\n    return r;",
+    "    unsigned short r;\n    asm(\"cvt.rn.f16.f64 %0, %1;\" : \"=h\"(r) : \"d\"(x));\n    return r;",
+];
+const HALVES: &[(Op, &str)] = &[
+    (
+        Op::Add,
+        "    unsigned short r;\n    asm(\"add.rn.f16 %0, %1, %2;\" : \"=h\"(r) : \"h\"(a), \"h\"(b));\n    return r;",
+    ),
+    (
+        Op::Sub,
+        "    unsigned short r;\n    asm(\"sub.rn.f16 %0, %1, %2;\" : \"=h\"(r) : \"h\"(a), \"h\"(b));\n    return r;",
+    ),
+    (
+        Op::Mul,
+        "    unsigned short r;\n    asm(\"mul.rn.f16 %0, %1, %2;\" : \"=h\"(r) : \"h\"(a), \"h\"(b));\n    return r;",
+    ),
+    (
+        Op::Fma,
+        "    unsigned short r;\n    asm(\"fma.rn.f16 %0, %1, %2, %3;\" : \"=h\"(r) : \"h\"(a), \"h\"(b), \"h\"(c));\n    return r;",
+    ),
+];
 
 /// The lane's number: work items fill warps along the axes.
 const LANE: &str = "(int)((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % warpSize)";

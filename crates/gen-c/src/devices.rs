@@ -2,14 +2,19 @@
 //! atomic operations by the language's own functions. Separate from the emitter; the words come from the dialect
 //! ([`Kernels`]).
 
-use crate::dialect::{Atomic, Kernels};
+use crate::dialect::{Atomic, Interface, Kernels, Parameter, Port, Role};
+use crate::emit::Emitter;
 use crate::expr::{Expr, Prec, apply};
 use crate::function::FunctionEmitter;
+use crate::nodes::Node;
 use crate::ops::casts::reader;
 use crate::{Result, bug};
-use nyala_flat::{Inst, InstOp, Linkage, Value};
+use nyala_base::Id;
+use nyala_flat::{Const, Func, Function, Init, Inst, InstOp, Linkage, Module, Value};
+use nyala_ir::lanes::{CHANNEL_READ, is_channel};
 use nyala_ir::scalar::{ATOMICS, ORDERS};
-use nyala_ir::{LaneOp, Op, Prim, Scope, TyKind, WorkItem, layout};
+use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, TyKind, WorkItem, layout};
+use rustc_hash::FxHashMap;
 
 /// The number of the work item in the grid, where a value is computed from those of its block and its place in that.
 pub(crate) fn global_id(f: &FunctionEmitter, value: Value) -> Option<Expr> {
@@ -67,12 +72,22 @@ pub(crate) fn lanes(
         let among = if scope == Scope::Block { "the work items of a block" } else { "the lanes of a subgroup" };
         return Err(f.limitation(format!("`{}`, an operation among {among},", op.name())));
     };
-    let mut text = template.to_string();
     let mut args = Vec::new();
-    for (i, &arg) in inst.args.iter().enumerate() {
-        let e = f.value(arg)?;
-        text = text.replace(["{0}", "{1}"][i.min(1)], &e.text);
-        args.push(e);
+    for &arg in &inst.args {
+        args.push(f.value(arg)?);
+    }
+    let text = match op {
+        LaneOp::Get => get(f, kernels, template, inst, &args)?,
+        _ => {
+            let mut text = template.to_string();
+            for (place, e) in ["{0}", "{1}"].into_iter().zip(&args) {
+                text = text.replace(place, &e.text);
+            }
+            if text.contains(VOTES) { text.replace(VOTES, &f.votes(kernels.votes)) } else { text }
+        }
+    };
+    for (name, definition) in kernels.functions.iter().filter(|(name, _)| text.contains(&format!("{name}("))) {
+        f.e.helper((*name).into(), |_, _| Ok(definition.to_string()))?;
     }
     f.flush_all()?;
     let refs: Vec<&Expr> = args.iter().collect();
@@ -87,6 +102,187 @@ pub(crate) fn lanes(
         return Ok(());
     }
     f.define(result, Expr { must: true, ..e }, inst.op)
+}
+
+/// Says every how many cycles a round of the loop begins.
+pub(crate) fn pipeline(f: &mut FunctionEmitter, interval: Value) -> Result<()> {
+    let line = f.e.dialect.pipeline;
+    if line.is_empty() {
+        return Ok(());
+    }
+    let Some(n) = f.function.as_bits(interval) else {
+        return Err(f.limitation("`pipeline` with an interval that is known at run time only".into()));
+    };
+    f.flush_all()?;
+    f.push(Node::Do { text: line.replace("{0}", &n.to_string()), vars: Vec::new() });
+    Ok(())
+}
+
+/// Structs that stand for channels, with the types of their elements.
+pub(crate) fn channels(module: &Module) -> FxHashMap<Ty, Ty> {
+    let mut found = FxHashMap::default();
+    for f in module.funcs.iter().filter(|f| f.is_foreign() && f.symbol().is_some_and(is_channel)) {
+        let pointee = |i: usize| f.params.get(i).and_then(|&ty| module.types.pointee(ty));
+        found.extend(pointee(1).zip(pointee(2)));
+    }
+    found
+}
+
+/// Reads or writes a channel: `args` are the place in the program, the channel, the element's address, and its size.
+pub(crate) fn channel(f: &mut FunctionEmitter, symbol: &str, args: &[Value]) -> Result<()> {
+    let [_, channel, at, _] = *args else { return Err(bug("a channel without arguments")) };
+    let ty = f.pointee(at)?;
+    let channel = f.value(channel)?;
+    f.complete(ty)?;
+    let place = crate::ops::aggregates::place(f, at, ty)?;
+    f.flush_all()?;
+    let text = match symbol == CHANNEL_READ {
+        true => format!("{} = {}.read()", place.text, channel.text),
+        false => format!("{}.write({})", channel.text, place.text),
+    };
+    f.statement(text, &[&channel, &place]);
+    Ok(())
+}
+
+/// A call of `printf` under construction: the statement's place, its format without quotes, its arguments.
+pub(crate) struct Print {
+    at: (usize, usize),
+    format: String,
+    args: Vec<Expr>,
+}
+
+/// Prints a value. Values that are printed one right after the other are printed by one call, so that those of other work items
+/// do not come in between.
+pub(crate) fn print(f: &mut FunctionEmitter, kind: &str, args: &[Value]) -> Result<()> {
+    let conversion = f.e.dialect.printf.iter().find(|p| p.0 == kind);
+    let (Some(&(_, conversion, ty)), [value]) = (conversion, args) else {
+        return Err(f.limitation(format!("printing `{kind}`")));
+    };
+    let mut arg = None;
+    let format = match kind {
+        "string" => {
+            let text = known_text(f, *value);
+            let text = text.ok_or_else(|| f.limitation("printing a text that is known at run time only".into()))?;
+            let quoted = crate::globals::quoted(text.replace('%', "%%").as_bytes());
+            quoted[1..quoted.len() - 1].to_string()
+        }
+        "bool" => {
+            let holds = f.value(*value)?;
+            if conversion.is_empty() {
+                f.flush_all()?;
+                let text = format!("if ({}) printf(\"true\"); else printf(\"false\")", holds.text);
+                f.statement(text, &[&holds]);
+                return Ok(());
+            }
+            let text = format!("{} ? \"true\" : \"false\"", holds.at(Prec::LogicalOr));
+            arg = Some(Expr::new(text, Prec::Conditional).of(&[&holds]));
+            conversion.to_string()
+        }
+        "char" if f.function.as_bits(*value).is_some_and(|c| matches!(c, 9 | 10 | 32..=126)) => {
+            let c = f.function.as_bits(*value).unwrap_or(0) as u8;
+            let quoted = crate::globals::quoted(&[c]);
+            if c == b'%' { "%%".into() } else { quoted[1..quoted.len() - 1].to_string() }
+        }
+        _ => {
+            let own = f.e.module.types.as_prim(f.ty(*value)).and_then(|prim| f.e.dialect.prim(prim));
+            let value = f.value(*value)?;
+            arg = Some(if own == Some(ty) { value } else { crate::expr::cast(ty, &value) });
+            conversion.to_string()
+        }
+    };
+    f.flush_all()?;
+    let mut made = match f.print.take() {
+        Some(before) if f.is_last(before.at) && before.format.len() < MAX_FORMAT => {
+            f.drop_last();
+            before
+        }
+        _ => Print { at: (0, 0), format: String::new(), args: Vec::new() },
+    };
+    made.format.push_str(&format);
+    made.args.extend(arg);
+    let texts: String = made.args.iter().map(|a| format!(", {}", a.text)).collect();
+    let refs: Vec<&Expr> = made.args.iter().collect();
+    f.statement(format!("printf(\"{}\"{texts})", made.format), &refs);
+    made.at = f.last();
+    f.print = Some(made);
+    Ok(())
+}
+
+/// Longer formats are not added to.
+const MAX_FORMAT: usize = 200;
+
+/// The zero-terminated text at an address, if it is known.
+fn known_text(f: &FunctionEmitter, mut at: Value) -> Option<String> {
+    let global = loop {
+        if let Some(Const::Global(global)) = f.function.as_const(at) {
+            break global;
+        }
+        let inst = f.definition(at).filter(|inst| inst.op == InstOp::Op(Op::Bitcast))?;
+        at = inst.args[0];
+    };
+    let Init::Bytes(bytes) = &f.e.module.globals[global.idx()].init else { return None };
+    let text = &bytes[..bytes.iter().position(|&b| b == 0)?];
+    String::from_utf8(text.to_vec()).ok()
+}
+
+/// How a kernel is called, and what it takes, as `params` declare it.
+pub(crate) fn interface(e: &mut Emitter, func: Func, params: &[String]) -> Result<Interface> {
+    let calls = |f: &Function, what: &dyn Fn(Func) -> bool| {
+        f.blocks.iter().flat_map(|b| &b.insts).any(|i| matches!(i.op, InstOp::Call(callee) if what(callee)))
+    };
+    let is_kernel = |f: &Function| matches!(f.linkage, Linkage::Kernel(..));
+    let module = e.module;
+    let function = module.func(func);
+    let is_part = || module.funcs.iter().any(|f| is_kernel(f) && calls(f, &|callee| callee == func));
+    let role = match () {
+        () if calls(function, &|callee| is_kernel(module.func(callee))) => Role::Whole,
+        () if is_part() => Role::Part,
+        () => Role::Alone,
+    };
+    let tys: Vec<Ty> = function.params.iter().copied().filter(|&ty| !e.types.is_void(ty)).collect();
+    let mut list = Vec::new();
+    for (declared, ty) in params.iter().zip(tys) {
+        let name = declared.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        let (kind, ty) = match *module.types.kind(ty) {
+            TyKind::Ptr { pointee, .. } => match e.types.channels.get(&pointee).copied() {
+                Some(elem) => (Port::Channel, elem),
+                None => (Port::Memory, ty),
+            },
+            _ => (Port::Value, ty),
+        };
+        list.push(Parameter { name: name.into(), ty: e.types.name(ty, &mut e.names)?, kind });
+    }
+    Ok(Interface { name: function.symbol().unwrap_or_default().into(), params: list, role })
+}
+
+/// The variable by which a block votes, in the words for operations.
+const VOTES: &str = "{votes}";
+
+/// The value that another lane has. Functions of the languages take numbers of 32 and 64 bits.
+fn get(f: &mut FunctionEmitter, kernels: &Kernels, template: &str, inst: &Inst, args: &[Expr]) -> Result<String> {
+    let Some(prim) = f.e.module.types.as_prim(f.ty(inst.args[0])) else {
+        return Err(f.limitation("a value of another lane that is no number".into()));
+    };
+    let own = crate::ops::halves::in_text(f.e, prim);
+    let wide = match own {
+        Prim::Bool | Prim::I8 | Prim::I16 => Prim::I32,
+        Prim::U8 | Prim::U16 => Prim::U32,
+        own => own,
+    };
+    let (name, wide_name) = (f.e.types.prim(own)?, f.e.types.prim(wide)?);
+    let value = if own == wide { args[0].clone() } else { crate::expr::cast(wide_name, &args[0]) };
+    let got = match kernels.get {
+        None => template.replace("{0}", &value.text).replace("{1}", &args[1].text),
+        Some(body) => {
+            let int = f.e.types.prim(Prim::I32)?;
+            let body = body.replace("T ", &format!("{wide_name} "));
+            let function = f.e.helper(format!("get_{}", wide.name()), |_, helper| {
+                Ok(format!("{wide_name} {helper}({wide_name} v, {int} lane) {{\n{body}\n}}"))
+            })?;
+            apply(&function, &[&value, &args[1]]).text
+        }
+    };
+    Ok(if own == wide { got } else { format!("({name}){got}") })
 }
 
 /// The space's word in names of helper functions.
@@ -113,6 +309,9 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, kernels: &Kernels, op: Op, inst: &
     let order = f.function.as_bits(args[order_at]).and_then(|n| ORDERS.get(n as usize).copied().flatten());
     let order = order.ok_or_else(|| bug("a memory order that is not known"))?;
     let is_ordered = matches!(order, "acquire" | "release" | "acq_rel" | "seq_cst");
+    if kernels.atomics.is_empty() {
+        return Err(f.limitation("an atomic operation".into()));
+    }
     if op == Op::Fence {
         f.flush_all()?;
         if is_ordered {

@@ -26,6 +26,13 @@ pub struct Dialect {
     pub internal: &'static str,
     /// The specifiers of a small function that is to be inlined.
     pub inline: &'static str,
+    /// The type of a channel between kernels, with `T` for that of its elements; empty if there are none.
+    pub channel: &'static str,
+    /// What `printf` takes, for each kind of [`printed`](nyala_ir::lanes::printed): the conversion and the type of the argument;
+    /// empty if kernels do not print. A string has to be known.
+    pub printf: &'static [(&'static str, &'static str, &'static str)],
+    /// The line in a loop whose rounds begin every `{0}` cycles; empty if that is not said.
+    pub pipeline: &'static str,
     /// The syntax of kernels; `None` if there are none.
     pub kernels: Option<Kernels>,
     /// Expressions for the numbers of a work item, on each axis.
@@ -40,6 +47,8 @@ pub struct Dialect {
     pub aligned: &'static str,
     /// How the bits of a value are read as another type.
     pub bits: Bits,
+    /// How floats of 16 bits are written.
+    pub halves: Halves,
     /// A value of a struct or union from its parts, around the list in braces.
     pub compound: Compound,
     /// The attribute of a type through which any memory may be accessed; empty if all types may.
@@ -75,8 +84,8 @@ pub struct Features {
     pub long: bool,
     /// Floats of 64 bits.
     pub double: bool,
-    /// Floats of 16 bits.
-    pub half: bool,
+    /// Functions that only the compiler knows, by the names that programs declare.
+    pub device_functions: bool,
     /// GCC's `__builtin_…` functions, and C's `memcpy`.
     pub builtins: bool,
     /// Jumps past the declaration of a variable with a value, which C++ forbids.
@@ -98,12 +107,64 @@ pub struct Kernels {
     pub fence: &'static str,
     /// Operations among work items, with `{0}` and `{1}` for their arguments; one that is missing is a limitation.
     pub lanes: &'static [(LaneOp, Scope, &'static str)],
+    /// Functions that these operations call, by name, which are written where they are called.
+    pub functions: &'static [(&'static str, &'static str)],
+    /// The body of a function that gets the value `v`, of type `T`, of a lane. `None` if the language has such a function.
+    pub get: Option<&'static str>,
+    /// The declaration of the variable by which a block votes, which is `{votes}` in these operations.
+    pub votes: &'static str,
+    /// Lines at the begin of a kernel's body, and definitions after it.
+    pub interface: fn(&Interface) -> [String; 2],
     /// Expressions for the place of the work item in the grid, on each axis; `None` if that is computed.
     pub global_ids: Option<[&'static str; 3]>,
     /// The qualifier of what their addresses point to, besides its space.
     pub atomic_place: &'static str,
     /// Functions for atomic operations; others are made of `cmpxchg`.
     pub atomics: &'static [Atomic],
+}
+
+/// A kernel as others see it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interface {
+    /// The kernel's name.
+    pub name: String,
+    /// Its parameters.
+    pub params: Vec<Parameter>,
+    /// How it is called.
+    pub role: Role,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its type; that of the elements, if it is a channel.
+    pub ty: String,
+    /// Its kind.
+    pub kind: Port,
+}
+
+/// Kinds of parameters of kernels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Port {
+    /// A number or an aggregate.
+    Value,
+    /// The address of memory.
+    Memory,
+    /// A channel.
+    Channel,
+}
+
+/// How a kernel is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// By itself.
+    Alone,
+    /// By itself, or from a kernel that calls several.
+    Part,
+    /// It calls other kernels, which run at the same time.
+    Whole,
 }
 
 /// An operation of [`ATOMICS`](nyala_ir::scalar::ATOMICS), or `cmpxchg`, the type on which the function works, its name.
@@ -120,6 +181,25 @@ pub enum Bits {
     AsType,
 }
 
+/// How floats of 16 bits are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Halves {
+    /// The language does not have them.
+    None,
+    /// A type of the language.
+    Type,
+    /// Their bits, in an unsigned integer. Numbers of 16 bits are computed in single precision, where results are exact
+    /// before they are rounded, or rounded once without a difference.
+    Bits {
+        /// Bodies of the functions that convert the bits `x` to single and to double precision.
+        widen: [&'static str; 2],
+        /// Bodies of the functions that round `x` of single and of double precision, and return the bits.
+        narrow: [&'static str; 2],
+        /// Bodies of functions that compute on bits `a`, `b` and `c`.
+        direct: &'static [(Op, &'static str)],
+    },
+}
+
 /// How a value of a struct is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compound {
@@ -133,7 +213,7 @@ impl Dialect {
     /// The name of a primitive type. `None` if the language has no such type.
     pub fn prim(&self, prim: Prim) -> Option<&'static str> {
         let missing = match prim {
-            Prim::F16 => !self.has.half,
+            Prim::F16 => self.halves == Halves::None,
             Prim::F64 => !self.has.double,
             Prim::I64 | Prim::U64 => !self.has.long,
             _ => false,
@@ -206,6 +286,23 @@ pub(crate) const MATH: &[(Op, [&str; 2])] = &[
     (Op::Atan2, ["atan2f", "atan2"]),
 ];
 
+/// What C's `printf` takes, where `int` has 32 bits and `long long` 64.
+pub(crate) const PRINTF: &[(&str, &str, &str)] = &[
+    ("bool", "%s", ""),
+    ("char", "%c", "int"),
+    ("f32", "%g", "double"),
+    ("f64", "%g", "double"),
+    ("i8", "%d", "int"),
+    ("i16", "%d", "int"),
+    ("i32", "%d", "int"),
+    ("i64", "%lld", "long long"),
+    ("u8", "%u", "unsigned"),
+    ("u16", "%u", "unsigned"),
+    ("u32", "%u", "unsigned"),
+    ("u64", "%llu", "unsigned long long"),
+    ("string", "", ""),
+];
+
 /// C11 with the extensions that GCC and Clang share.
 pub const C: Dialect = Dialect {
     name: "C",
@@ -238,6 +335,9 @@ pub const C: Dialect = Dialect {
     spaces: &[],
     internal: "static ",
     inline: "static inline ",
+    channel: "",
+    printf: &[],
+    pipeline: "",
     kernels: None,
     work_items: &[],
     restrict: "restrict",
@@ -249,6 +349,7 @@ pub const C: Dialect = Dialect {
     ],
     aligned: "__attribute__((aligned(N)))",
     bits: Bits::Memcpy,
+    halves: Halves::Type,
     compound: Compound::Literal,
     may_alias: "__attribute__((may_alias))",
     null: "NULL",
@@ -269,7 +370,7 @@ pub const C: Dialect = Dialect {
         recursion: true,
         long: true,
         double: true,
-        half: true,
+        device_functions: false,
         builtins: true,
         jumps_past_declarations: true,
         symbols: true,

@@ -76,6 +76,9 @@ pub(crate) fn emit(
         in_lanes: calls::in_lanes(module),
         wrap,
     };
+    if !dialect.channel.is_empty() {
+        e.types.channels = crate::devices::channels(module);
+    }
     // Exported functions and all that they refer to are written; without an export, all functions are.
     let exported = |f: &Function| matches!(f.linkage, Linkage::Exported(_) | Linkage::Kernel(..));
     let has_export = main.is_some() || module.funcs.iter().any(exported);
@@ -90,8 +93,13 @@ pub(crate) fn emit(
             }
             recurses |= calls::returns_by_recursion(module.func(func), func);
             let mut params = Vec::new();
-            let body = emit_body(&mut e, func, &mut params)?;
-            functions.insert(func, (e.head(func, &params)?, body));
+            let mut body = emit_body(&mut e, func, &mut params)?;
+            let mut after = String::new();
+            if let (Linkage::Kernel(..), Some(kernels)) = (&module.func(func).linkage, dialect.kernels) {
+                let [first, second] = (kernels.interface)(&crate::devices::interface(&mut e, func, &params)?);
+                (body, after) = (first + &body, second);
+            }
+            functions.insert(func, (e.head(func, &params)?, body, after));
         } else if let Some(global) = e.wanted_globals.pop() {
             if let Entry::Vacant(place) = statics.entry(global) {
                 place.insert(globals::emit(&mut e, global)?);
@@ -101,11 +109,11 @@ pub(crate) fn emit(
         }
     }
     let (mut prototypes, mut bodies) = (String::new(), String::new());
-    for (func, (head, body)) in functions {
+    for (func, (head, body, after)) in functions {
         if !matches!(module.func(func).linkage, Linkage::Kernel(..)) {
             let _ = writeln!(prototypes, "{head}{};", symbols[func.idx()]);
         }
-        let _ = write!(bodies, "\n{head} {{\n{body}}}\n");
+        let _ = write!(bodies, "\n{head} {{\n{body}}}\n{after}");
     }
     let (mut declared, mut defined) = (String::new(), String::new());
     for (first, second) in statics.into_values() {
@@ -164,9 +172,15 @@ fn function_names(module: &Module, dialect: &Dialect, names: &mut Names) -> Resu
     }
     for (i, f) in module.funcs.iter().enumerate() {
         if let Linkage::Foreign(symbol) = &f.linkage {
-            // Operations of lanes are written out. They are functions of one symbol for each type.
-            if nyala_ir::LaneOp::of_symbol(symbol).is_some() {
+            // Operations of lanes, and of channels, are written out. They are functions of one symbol for each type.
+            let is_channel = !dialect.channel.is_empty() && nyala_ir::lanes::is_channel(symbol);
+            if is_channel || nyala_ir::LaneOp::of_symbol(symbol).is_some() {
                 picked[i] = symbol.clone();
+                continue;
+            }
+            if let Some(name) = nyala_ir::lanes::device_function(symbol) {
+                names.reserve(name);
+                picked[i] = name.into();
                 continue;
             }
             if is_identifier(symbol) && (names.reserve(symbol) || is_known_math(dialect, f, symbol, &module.types)) {
@@ -292,6 +306,10 @@ impl<'m> Emitter<'m> {
         if is_known_math(self.dialect, function, symbol, &self.module.types) && name == *symbol {
             return Ok(name);
         }
+        if nyala_ir::lanes::device_function(symbol).is_some() {
+            let what = || format!("the function `{name}` of a device");
+            return if self.dialect.has.device_functions { Ok(name) } else { Err(self.lacks(function.span, &what())) };
+        }
         if self.foreign.insert(name.clone()) {
             let ret = self.returned(&function.rets)?;
             let mut params = Vec::new();
@@ -411,6 +429,10 @@ impl<'m> Emitter<'m> {
     }
 
     fn float(&mut self, prim: Prim, bits: u64) -> Result<Expr> {
+        if prim == Prim::F16 && crate::ops::halves::are_bits(self) {
+            self.types.prim(prim)?;
+            return Ok(Expr::atom(format!("{bits:#06x}")));
+        }
         let x = nyala_ir::scalar::float_value(prim, bits);
         let suffix = self.dialect.suffix(prim);
         let text = match prim {

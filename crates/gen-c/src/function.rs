@@ -71,6 +71,10 @@ pub(crate) struct FunctionEmitter<'e, 'm> {
     read_slots: Vec<bool>,
     /// Slots as they are declared at the start of the function.
     slots: String,
+    /// The variable by which a block votes.
+    votes: Option<String>,
+    /// The last call of `printf`.
+    pub print: Option<crate::devices::Print>,
     block: usize,
     pub span: Span,
 }
@@ -100,6 +104,8 @@ pub(crate) fn emit_body(e: &mut Emitter, func: Func, params: &mut Vec<String>) -
         home: facts::homes(function, n),
         read_slots: vec![false; n],
         slots: String::new(),
+        votes: None,
+        print: None,
         block: 0,
         span: function.span,
     };
@@ -182,6 +188,10 @@ impl<'m> FunctionEmitter<'_, 'm> {
                 Token::LeaveBy(b, nth) => self.leave_by(b, nth)?,
             }
         }
+        if self.vars.iter().any(|v| !v.is_parameter && v.declared.ends_with('&')) {
+            self.span = self.function.span;
+            return Err(self.limitation("a channel that is chosen at run time".into()));
+        }
         let mut nodes = tidy(self.lists.pop().unwrap_or_default());
         drop_last_return(&mut nodes);
         let early = self.flow.is_irregular || (!self.labels.is_empty() && !self.e.dialect.late_declarations());
@@ -192,6 +202,22 @@ impl<'m> FunctionEmitter<'_, 'm> {
         if let Some(list) = self.lists.last_mut() {
             list.push(node);
         }
+    }
+
+    /// The place of the last statement: how deep its list is nested, and its index there.
+    pub fn last(&self) -> (usize, usize) {
+        (self.lists.len(), self.lists.last().map_or(0, Vec::len))
+    }
+
+    /// Whether nothing came after the statement at a place.
+    pub fn is_last(&self, at: (usize, usize)) -> bool {
+        self.last() == at
+            && matches!(self.lists.last().and_then(|l| l.last()), Some(Node::Do { text, .. }) if text.starts_with("printf("))
+    }
+
+    /// Takes the last statement away.
+    pub fn drop_last(&mut self) {
+        self.lists.last_mut().and_then(Vec::pop);
     }
 
     /// A statement with an effect.
@@ -434,6 +460,17 @@ impl<'m> FunctionEmitter<'_, 'm> {
         self.slots.push_str(&format!("    {text}\n"));
     }
 
+    /// The variable of a kernel by which its block votes, which is declared.
+    pub fn votes(&mut self, declaration: &str) -> String {
+        if let Some(name) = &self.votes {
+            return name.clone();
+        }
+        let name = self.local_name("votes");
+        self.declare(format!("{declaration} {name};"));
+        self.votes = Some(name.clone());
+        name
+    }
+
     /// The expression of a value that is there from the start.
     pub fn set(&mut self, v: Value, e: Expr) {
         self.exprs[v.idx()] = Some(e);
@@ -452,6 +489,12 @@ impl<'m> FunctionEmitter<'_, 'm> {
             return Ok(());
         }
         let name = self.names.pick(function.name(v), "slot");
+        if self.e.types.channels.contains_key(&ty) {
+            let ty = self.e.types.channel(ty, &mut self.e.names)?;
+            self.declare(format!("{ty} {name};"));
+            self.set(v, Expr::atom(name));
+            return Ok(());
+        }
         let unused = if self.read_slots[v.idx()] { "" } else { self.e.dialect.unused };
         let kind = self.e.module.types.kind(ty).clone();
         let (text, e) = match kind {

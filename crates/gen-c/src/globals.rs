@@ -116,6 +116,9 @@ fn is_nan(prim: Prim, bits: u64) -> bool {
 
 /// The constant of a NaN, by its bits: what initializes a static calls no function.
 fn nan(e: &mut Emitter, prim: Prim, bits: u64) -> Result<String> {
+    if prim == Prim::F16 && crate::ops::halves::are_bits(e) {
+        return Ok(e.literal(prim, bits)?.text);
+    }
     let (mantissa, suffix) = match prim {
         Prim::F16 => ((bits & 0x3ff) << 13, "f"),
         Prim::F32 => (bits & 0x7f_ffff, "f"),

@@ -55,6 +55,7 @@ mod expr;
 mod flow;
 mod function;
 mod globals;
+mod hls;
 mod names;
 mod nodes;
 mod opencl;
@@ -63,7 +64,8 @@ mod print;
 mod types;
 
 pub use cuda::CUDA;
-pub use dialect::{Atomic, Bits, C, Compound, Dialect, Features, Kernels};
+pub use dialect::{Atomic, Bits, C, Compound, Dialect, Features, Halves, Interface, Kernels, Parameter, Port, Role};
+pub use hls::HLS;
 pub use opencl::OPENCL;
 
 use nyala_base::diagnostics::{bug as bugs, limitation as limitations};

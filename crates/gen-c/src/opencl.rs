@@ -1,7 +1,7 @@
 //! OpenCL C, as data. The text is OpenCL C 1.2, which every driver takes. An address in memory, or in a struct, is a `ulong`: a pointer there
 //! would say nothing of its address space.
 
-use crate::dialect::{Atomic, Bits, Compound, Dialect, Features, Kernels};
+use crate::dialect::{Atomic, Bits, Compound, Dialect, Features, Halves, Kernels};
 use nyala_ir::{LaneOp, Op, Prim, Scope, WorkItem};
 
 /// OpenCL C 1.2.
@@ -19,6 +19,7 @@ pub const OPENCL: Dialect = Dialect {
         (Prim::U16, "ushort"),
         (Prim::U32, "uint"),
         (Prim::U64, "ulong"),
+        (Prim::F16, "ushort"),
         (Prim::F32, "float"),
         (Prim::F64, "double"),
     ],
@@ -28,12 +29,32 @@ pub const OPENCL: Dialect = Dialect {
     spaces: &[(1, "__global"), (2, "const __global"), (3, "__local"), (4, "__constant"), (5, "")],
     internal: "",
     inline: "",
+    channel: "",
+    printf: PRINTF,
+    pipeline: "",
     kernels: Some(Kernels {
         kernel: "__kernel ",
         bounds: |[x, y, z]| format!("__attribute__((reqd_work_group_size({x}, {y}, {z})))\n"),
         shared: "__local ",
         fence: "mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)",
-        lanes: &[(LaneOp::Barrier, Scope::Block, "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)")],
+        lanes: &[
+            (LaneOp::Barrier, Scope::Block, "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)"),
+            (LaneOp::Any, Scope::Block, "(count_in_block(&{votes}, {0}) != 0)"),
+            (LaneOp::All, Scope::Block, "(count_in_block(&{votes}, !({0})) == 0)"),
+            (LaneOp::Count, Scope::Block, "count_in_block(&{votes}, {0})"),
+            (LaneOp::Barrier, Scope::Subgroup, "sub_group_barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)"),
+            (LaneOp::Any, Scope::Subgroup, "any_lane({0})"),
+            (LaneOp::All, Scope::Subgroup, "all_lanes({0})"),
+            (LaneOp::Count, Scope::Subgroup, "count_lanes({0})"),
+            (LaneOp::Ballot, Scope::Subgroup, "(long)ballot_lanes({0})"),
+            (LaneOp::Get, Scope::Subgroup, ""),
+            (LaneOp::Id, Scope::Subgroup, "(int)get_sub_group_local_id()"),
+            (LaneOp::Width, Scope::Subgroup, "(int)get_sub_group_size()"),
+        ],
+        functions: FUNCTIONS,
+        get: Some(GET),
+        votes: "__local int",
+        interface: |_| Default::default(),
         global_ids: Some(["(int)get_global_id(0)", "(int)get_global_id(1)", "(int)get_global_id(2)"]),
         atomic_place: "volatile ",
         atomics: ATOMICS,
@@ -80,6 +101,7 @@ pub const OPENCL: Dialect = Dialect {
     recursion: "",
     aligned: "__attribute__((aligned(N)))",
     bits: Bits::AsType,
+    halves: Halves::Bits { widen: WIDEN, narrow: NARROW, direct: &[] },
     compound: Compound::Literal,
     may_alias: "__attribute__((may_alias))",
     null: "0",
@@ -94,12 +116,134 @@ pub const OPENCL: Dialect = Dialect {
         recursion: false,
         long: true,
         double: true,
-        half: false,
+        device_functions: false,
         builtins: false,
         jumps_past_declarations: true,
         symbols: false,
     },
 };
+
+/// Every device converts numbers of 16 bits in memory. Compilers for devices that compute on such numbers find out that
+/// a sum, say, needs no single precision.
+const WIDEN: [&str; 2] = [
+    "\
+#ifdef cl_khr_fp16
+    return as_half(x);
+#else
+    return vload_half(0, (const half *)&x);
+#endif",
+    "\
+#ifdef cl_khr_fp16
+    return as_half(x);
+#else
+    return vload_half(0, (const half *)&x);
+#endif",
+];
+const NARROW: [&str; 2] = [
+    "\
+#ifdef cl_khr_fp16
+    return as_ushort(convert_half_rte(x));
+#else
+    ushort bits;
+    vstore_half_rte(x, 0, (half *)&bits);
+    return bits;
+#endif",
+    "    ushort bits;
+    vstore_half_rte(x, 0, (half *)&bits);
+    return bits;",
+];
+
+/// Operations among work items. Those of subgroups are of active lanes where the device knows which these are; else all lanes
+/// of the subgroup have to come there.
+const FUNCTIONS: &[(&str, &str)] = &[
+    (
+        "count_in_block",
+        "\
+int count_in_block(volatile __local int *votes, bool holds) {
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (get_local_id(0) == 0 && get_local_id(1) == 0 && get_local_id(2) == 0) *votes = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (holds) atomic_inc(votes);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return *votes;
+}",
+    ),
+    (
+        "any_lane",
+        "\
+bool any_lane(bool holds) {
+#ifdef cl_khr_subgroup_non_uniform_vote
+    return sub_group_non_uniform_any(holds);
+#else
+    return sub_group_any(holds);
+#endif
+}",
+    ),
+    (
+        "all_lanes",
+        "\
+bool all_lanes(bool holds) {
+#ifdef cl_khr_subgroup_non_uniform_vote
+    return sub_group_non_uniform_all(holds);
+#else
+    return sub_group_all(holds);
+#endif
+}",
+    ),
+    (
+        "count_lanes",
+        "\
+int count_lanes(bool holds) {
+#ifdef cl_khr_subgroup_ballot
+    return (int)sub_group_ballot_bit_count(sub_group_ballot(holds));
+#else
+    return sub_group_reduce_add((int)holds);
+#endif
+}",
+    ),
+    (
+        "ballot_lanes",
+        "\
+ulong ballot_lanes(bool holds) {
+#ifdef cl_khr_subgroup_ballot
+    uint4 all = sub_group_ballot(holds);
+    return (ulong)all.y << 32 | all.x;
+#else
+    return sub_group_reduce_add(holds ? 1UL << get_sub_group_local_id() : 0UL);
+#endif
+}",
+    ),
+];
+
+/// Without shuffles, each lane in turn tells all others its value.
+const GET: &str = "    uint from = (uint)lane % get_sub_group_size();
+#ifdef cl_khr_subgroup_shuffle
+    return sub_group_shuffle(v, from);
+#else
+    T found = v;
+    for (uint i = 0; i < get_sub_group_size(); i++) {
+        T of_lane = sub_group_broadcast(v, i);
+        if (i == from) found = of_lane;
+    }
+    return found;
+#endif";
+
+/// A text that `printf` prints has to be a literal, so bools are none of its arguments.
+const PRINTF: &[(&str, &str, &str)] = &[
+    ("bool", "", ""),
+    ("char", "%c", "int"),
+    ("f32", "%g", "float"),
+    ("f64", "%g", "double"),
+    ("i8", "%d", "int"),
+    ("i16", "%d", "int"),
+    ("i32", "%d", "int"),
+    ("i64", "%ld", "long"),
+    ("u8", "%u", "uint"),
+    ("u16", "%u", "uint"),
+    ("u32", "%u", "uint"),
+    ("u64", "%lu", "ulong"),
+    ("string", "", ""),
+];
 
 /// Functions of 64 bits are an extension.
 const ATOMICS: &[Atomic] = &[
@@ -153,7 +297,7 @@ frexp hadd hypot ilogb isequal isfinite isgreater isinf isless isnan isnormal ld
 log1p log2 logb mad mad24 mad_hi mad_sat max maxmag mem_fence min minmag mix modf mul24 mul_hi nan nextafter \
 normalize popcount pow pown powr prefetch printf radians remainder remquo rhadd rint rootn rotate round \
 rsqrt select shuffle shuffle2 sign signbit sin sincos sinh sinpi smoothstep sqrt step sub_sat tan tanh tanpi \
-tgamma trunc upsample work_group_barrier code";
+tgamma trunc upsample work_group_barrier code count_in_block any_lane all_lanes count_lanes ballot_lanes";
 
 /// The extensions that a text needs, as lines before it.
 fn extensions(text: &str) -> String {
@@ -166,6 +310,12 @@ fn extensions(text: &str) -> String {
     let mut lines = String::new();
     if has("double") {
         lines.push_str("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
+    }
+    if text.contains("cl_khr_fp16") {
+        lines.push_str("#ifdef cl_khr_fp16\n#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n#endif\n");
+    }
+    if text.contains("sub_group_") {
+        lines.push_str("#pragma OPENCL EXTENSION cl_khr_subgroups : enable\n");
     }
     if text.contains("atom_") {
         lines.push_str("#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n");

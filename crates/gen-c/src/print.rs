@@ -169,6 +169,7 @@ impl Printer<'_> {
                     let text = self.assignment(*var, value, own);
                     self.line(depth, &(text + ";"));
                 }
+                Node::Do { text, .. } if text.starts_with('#') => self.line(0, text),
                 Node::Do { text, .. } | Node::Exit { text, .. } => self.line(depth, &format!("{text};")),
                 Node::Label(name) => self.line(depth - 1, &format!("{name}:;")),
                 Node::If { .. } => self.branch(node, depth, ""),

@@ -27,6 +27,8 @@ pub(crate) struct CTypes<'m> {
     forward: String,
     definitions: String,
     defined: FxHashMap<Ty, bool>,
+    /// Structs that stand for channels, with the types of their elements.
+    pub channels: FxHashMap<Ty, Ty>,
 }
 
 impl<'m> CTypes<'m> {
@@ -42,6 +44,7 @@ impl<'m> CTypes<'m> {
             forward: String::new(),
             definitions: String::new(),
             defined: FxHashMap::default(),
+            channels: FxHashMap::default(),
         }
     }
 
@@ -64,6 +67,12 @@ impl<'m> CTypes<'m> {
         layout::size_align(self.types, ty).is_some_and(|(size, _)| size == 0)
     }
 
+    /// The type of a channel, for the struct that stands for it.
+    pub fn channel(&mut self, ty: Ty, names: &mut Names) -> Result<String> {
+        let elem = *self.channels.get(&ty).ok_or_else(|| bug("no channel"))?;
+        Ok(self.dialect.channel.replace('T', &self.name(elem, names)?))
+    }
+
     /// The name of a primitive type.
     pub fn prim(&self, prim: Prim) -> Result<&'static str> {
         self.dialect
@@ -78,6 +87,9 @@ impl<'m> CTypes<'m> {
         }
         match self.types.kind(ty) {
             TyKind::Prim(p) => Ok(self.prim(*p)?.into()),
+            TyKind::Ptr { pointee, .. } if self.channels.contains_key(pointee) => {
+                Ok(format!("{} &", self.channel(*pointee, names)?))
+            }
             // An address in memory says nothing of its space.
             TyKind::Ptr { space: 0, .. } if !self.dialect.has_generic_addresses() => Ok(self.dialect.address.into()),
             TyKind::Ptr { pointee, space } => {
@@ -292,7 +304,7 @@ impl<'m> CTypes<'m> {
     /// The type as it stands before a declared name, with the space between them if there is one.
     pub fn declared(&mut self, ty: Ty, names: &mut Names) -> Result<String> {
         let name = self.name(ty, names)?;
-        Ok(if name.ends_with('*') { name } else { name + " " })
+        Ok(if name.ends_with(['*', '&']) { name } else { name + " " })
     }
 }
 

@@ -657,3 +657,47 @@ fn limitations_name_what_is_missing() {
     let found = emit(&module, &C, true).map_err(|d| (d.code, d.message));
     assert_eq!(found, Err(("limitation", "`rcp`, an instruction of x86-64, cannot be written in C yet".to_string())));
 }
+
+#[test]
+fn halves_are_their_bits_where_the_language_has_no_type() {
+    let source = "flat
+
+export f(f16, f16) -> (bool) {
+entry(a, b):
+  v: f16 = mul(a, b)
+  w: f16 = sub(v, 0.25f16)
+  c: bool = lt(w, 1.5f16)
+  return(c)
+}";
+    let module = read(source).unwrap();
+    let text = |dialect| emit(&module, dialect, false).unwrap();
+    assert!(text(&nyala_gen_c::C).contains(
+        "return (_Float16)((float)(_Float16)((float)a * (float)b) - (float)(_Float16)0.25f) < (_Float16)1.5f;"
+    ));
+    let opencl = text(&nyala_gen_c::OPENCL);
+    assert!(
+        opencl.contains(
+            "return f16_to_f32(f32_to_f16(f16_to_f32(f32_to_f16(f16_to_f32(a) * f16_to_f32(b))) - 0.25f)) < 1.5f;"
+        ),
+        "{opencl}"
+    );
+    let cuda = text(&nyala_gen_c::CUDA);
+    assert!(cuda.contains("return f16_to_f32(sub_f16(mul_f16(a, b), 0x3400)) < 1.5f;"), "{cuda}");
+}
+
+#[test]
+fn votes_of_a_block_count_in_its_memory() {
+    let source = "flat
+
+foreign \"nyala_block_any\" any(bool) -> (bool)
+kernel [64, 1, 1] \"vote\" vote(&[1][bool], bool) -> () {
+entry(p, x):
+  a: bool = call any(x)
+  store(p, a)
+  return()
+}";
+    let text = emit(&read(source).unwrap_or_else(|e| panic!("{e}")), &nyala_gen_c::OPENCL, false);
+    let text = text.unwrap_or_else(|d| panic!("{}", d.message));
+    assert!(text.contains("    __local int votes;\n") && text.contains("count_in_block(&votes, x) != 0"), "{text}");
+    assert!(text.contains("if (holds) atomic_inc(votes);"), "{text}");
+}

@@ -24,7 +24,7 @@ use crate::{amdgpu, nvptx, polynomials};
 use nyala_base::{Diagnostic, Id, Span};
 use nyala_flat::analysis::{Cfg, loops};
 use nyala_flat::{Block, Edge, Func, Function, Inst, InstOp, Linkage, Module, Value};
-use nyala_ir::lanes::is_gpu_intrinsic;
+use nyala_ir::lanes::{device_function, is_gpu_intrinsic};
 use nyala_ir::{Arch, LaneOp, Op, Prim, Scope, TyKind, WorkItem};
 use rustc_hash::FxHashSet;
 use std::fmt::Write;
@@ -201,7 +201,13 @@ pub(crate) fn is_intrinsic(f: &FunctionEmitter, func: Func) -> bool {
 /// Reports an operation of the GPU in code of the host, which LLVM would end the process for.
 pub(crate) fn refuse_on_host(f: &FunctionEmitter, func: Func) -> Result<()> {
     let function = f.e.module.func(func);
-    match function.symbol().filter(|symbol| is_gpu_intrinsic(symbol) && !f.e.target().is_gpu()) {
+    let symbol = function.symbol().filter(|_| !f.e.target().is_gpu());
+    if let Some(name) = symbol.and_then(device_function) {
+        let hint = "only CUDA's compiler may know it: call it in a kernel for such a device, and run that without `--device host`";
+        let message = format!("the function `{name}` of a device, in code of the CPU");
+        return Err(Box::new(limitation::error(function.span, message, hint)));
+    }
+    match symbol.filter(|symbol| is_gpu_intrinsic(symbol)) {
         None => Ok(()),
         Some(symbol) => {
             let hint = "call it in a kernel for such a GPU, and run that without `--device host`";

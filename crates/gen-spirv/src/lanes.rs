@@ -3,10 +3,10 @@
 use crate::function::FunctionEmitter;
 use crate::{Result, bug, memory};
 use nyala_base::Id;
-use nyala_flat::{Func, Inst, Linkage};
+use nyala_flat::{Func, Inst, Linkage, Value};
 use nyala_ir::{LaneOp, Prim, Scope, TyKind};
 use rspirv::dr::Operand;
-use rspirv::spirv::{BuiltIn, Capability, GroupOperation, MemorySemantics, Op as Code, Word};
+use rspirv::spirv::{BuiltIn, Capability, GroupOperation, MemorySemantics, Op as Code, StorageClass, Word};
 
 /// A call. `None` if nothing comes back.
 pub(crate) fn call(f: &mut FunctionEmitter, callee: Func, inst: &Inst) -> Result<Option<Word>> {
@@ -67,6 +67,43 @@ impl FunctionEmitter<'_, '_> {
     }
 }
 
+/// Waits for the work items of a block or subgroup.
+fn barrier(f: &mut FunctionEmitter, scope: u32) {
+    let (scope, ordered) = (f.e.u32(scope), f.ordered());
+    let operands = vec![Operand::IdScope(scope), Operand::IdScope(scope), Operand::IdMemorySemantics(ordered)];
+    f.effect(Code::ControlBarrier, operands);
+}
+
+/// A vote of the work items of a block: they count in a variable of the block, which each of them has set to 0 before.
+fn vote(f: &mut FunctionEmitter, op: LaneOp, holds: Value) -> Result<Word> {
+    let holds = f.value(holds)?;
+    let (int, bool_ty) = (f.e.int(32), f.e.bool_ty());
+    let votes = match f.e.votes {
+        Some(variable) => variable,
+        None => f.e.variable(StorageClass::Workgroup, int, None),
+    };
+    f.e.votes = Some(votes);
+    f.e.shared.insert(votes, 4);
+    f.e.uses(votes);
+    let (zero, one) = (f.e.u32(0), f.e.u32(1));
+    let (scope, relaxed) = (f.e.u32(WORKGROUP), f.e.u32(0));
+    let place = || vec![Operand::IdRef(votes), Operand::IdScope(scope), Operand::IdMemorySemantics(relaxed)];
+    let with = |word: Word| [place(), vec![Operand::IdRef(word)]].concat();
+    barrier(f, WORKGROUP);
+    f.effect(Code::AtomicStore, with(zero));
+    barrier(f, WORKGROUP);
+    let (yes, no) = if op == LaneOp::All { (zero, one) } else { (one, zero) };
+    let counted = f.op(Code::Select, int, &[holds, yes, no]);
+    f.op_with(Code::AtomicIAdd, int, with(counted));
+    barrier(f, WORKGROUP);
+    let n = f.op_with(Code::AtomicLoad, int, place());
+    Ok(match op {
+        LaneOp::Count => n,
+        LaneOp::All => f.op(Code::IEqual, bool_ty, &[n, zero]),
+        _ => f.op(Code::INotEqual, bool_ty, &[n, zero]),
+    })
+}
+
 fn lanes(f: &mut FunctionEmitter, op: LaneOp, scope: Scope, inst: &Inst) -> Result<Option<Word>> {
     let among = if scope == Scope::Block { "the work items of a block" } else { "the lanes of a subgroup" };
     let lacks = |f: &FunctionEmitter| f.lacks(&format!("`{}`, an operation among {among},", op.name()));
@@ -80,12 +117,7 @@ fn lanes(f: &mut FunctionEmitter, op: LaneOp, scope: Scope, inst: &Inst) -> Resu
         return memory::shared(f, bytes, result).map(Some);
     }
     if op == LaneOp::Barrier {
-        let wide = if scope == Scope::Block { WORKGROUP } else { SUBGROUP };
-        let (wide, ordered) = (f.e.u32(wide), f.ordered());
-        f.effect(
-            Code::ControlBarrier,
-            vec![Operand::IdScope(wide), Operand::IdScope(wide), Operand::IdMemorySemantics(ordered)],
-        );
+        barrier(f, if scope == Scope::Block { WORKGROUP } else { SUBGROUP });
         return match inst.result {
             None => Ok(None),
             Some(result) => {
@@ -93,6 +125,9 @@ fn lanes(f: &mut FunctionEmitter, op: LaneOp, scope: Scope, inst: &Inst) -> Resu
                 Ok(Some(f.e.null(ty)))
             }
         };
+    }
+    if let (Scope::Block, LaneOp::Any | LaneOp::All | LaneOp::Count, Some(&holds)) = (scope, op, inst.args.first()) {
+        return vote(f, op, holds).map(Some);
     }
     if scope == Scope::Block || !f.e.is_vulkan() {
         return Err(lacks(f));

@@ -76,6 +76,8 @@ pub(crate) struct Emitter<'m> {
     pub calls: Vec<BTreeSet<usize>>,
     /// Variables in the block's memory, with their sizes in bytes.
     pub shared: FxHashMap<Word, u64>,
+    /// The variable by which blocks vote.
+    pub votes: Option<Word>,
     /// Variables that the device sets.
     pub inputs: BTreeSet<Word>,
     /// Where the arguments of kernels are.
@@ -117,6 +119,7 @@ impl<'m> Emitter<'m> {
             current: 0,
             calls: vec![BTreeSet::new(); module.funcs.len()],
             shared: FxHashMap::default(),
+            votes: None,
             inputs: BTreeSet::new(),
             arguments: FxHashMap::default(),
             floats: BTreeSet::new(),

@@ -26,6 +26,8 @@ pub enum ForeignKind {
     /// Ends the program with a message.
     Panic,
     Sync(usize),
+    /// Reads a channel.
+    ReadChannel(usize),
     /// Like the plain ones, with a device as first argument.
     DeviceAlloc(usize),
     DeviceFree(usize),
@@ -184,6 +186,9 @@ impl<'w> Linker<'w> {
             "nyala_alloc_array" => ForeignKind::AllocArray,
             "nyala_free" => ForeignKind::Free,
             "nyala_panic" | "nyala_panic_at" => ForeignKind::Panic,
+            nyala_ir::lanes::CHANNEL_READ => {
+                ForeignKind::ReadChannel(nyala_runtime::nyala_channel_read as *const () as usize)
+            }
             "nyala_sync" => ForeignKind::Sync(nyala_runtime::nyala_sync as *const () as usize),
             "anydsl_aligned_malloc" => ForeignKind::AlignedAlloc,
             "anydsl_aligned_free" => ForeignKind::Free,
@@ -195,6 +200,12 @@ impl<'w> Linker<'w> {
                     "anydsl_copy" => ForeignKind::DeviceCopy(address),
                     _ => ForeignKind::Call(address),
                 },
+                None if let Some(name) = nyala_ir::lanes::device_function(symbol) => {
+                    let message = format!("the function `{name}` of a device, under the interpreter");
+                    let hint =
+                        "only CUDA's compiler may know it: launch the kernel by `cuda`, and run it on such a device";
+                    return Err(diagnostics::limitation::error(data.origin, message, hint).into());
+                }
                 None => {
                     let message = format!("found no function `{symbol}`");
                     return Err(diagnostics::undefined_symbol::error(data.origin, message).into());

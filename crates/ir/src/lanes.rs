@@ -128,6 +128,14 @@ pub fn has_gpu_intrinsic(platform: &str, symbol: &str) -> bool {
     symbol.starts_with(own)
 }
 
+/// How symbols of functions begin that programs declare in `extern "device"` blocks and that no table knows.
+pub const DEVICE_FUNCTION: &str = "device.";
+
+/// The name of a function that programs declare for devices and that no table knows: only the device's compiler may know it.
+pub fn device_function(symbol: &str) -> Option<&str> {
+    symbol.strip_prefix(DEVICE_FUNCTION)
+}
+
 /// Names of the intrinsics that start kernels, indexed by the platform number of
 /// [`Builtin::Launch`](crate::Builtin::Launch) (`docs/design/anydsl.md`, Launches on devices). `fibers` is not a
 /// device: its blocks are tasks on the CPU. `host` is the CPU as a device, with blocks of work items. `host` and `vulkan`
@@ -147,9 +155,33 @@ pub const PLATFORMS: [&str; 11] = [
 ];
 
 /// The number of each of [`PLATFORMS`] for the functions of the runtime (`docs/design/anydsl.md`, Functions of the
-/// runtime). Kernels for `hls` run on OpenCL's platform; those of `fibers` and `host` on the CPU, which is 0. AnyDSL has no
-/// number for Vulkan.
-pub const PLATFORM_NUMBERS: [u32; 11] = [1, 1, 2, 2, 5, 3, 4, 2, 0, 0, 6];
+/// runtime). Kernels of `fibers` and `host` run on the CPU, which is 0. AnyDSL has no number for Vulkan, which has 6 here, and
+/// lets OpenCL run kernels for `hls`, which has 7 here.
+pub const PLATFORM_NUMBERS: [u32; 11] = [1, 1, 2, 2, 5, 3, 4, 7, 0, 0, 6];
+
+/// Functions of the runtime for channels of `hls`: `nyala_channel_read(place, channel, to, bytes)`, and `_write`, which takes the
+/// element from its last address but one.
+pub const CHANNEL_READ: &str = "nyala_channel_read";
+/// See [`CHANNEL_READ`].
+pub const CHANNEL_WRITE: &str = "nyala_channel_write";
+
+/// Whether a symbol is that of a function for channels.
+pub fn is_channel(symbol: &str) -> bool {
+    symbol == CHANNEL_READ || symbol == CHANNEL_WRITE
+}
+
+/// The type, or what else, that a function of the runtime prints, if kernels may call it: `i32` of `nyala_print_i32`.
+pub fn printed(symbol: &str) -> Option<&str> {
+    const KINDS: [&str; 13] =
+        ["bool", "char", "f32", "f64", "i16", "i32", "i64", "i8", "string", "u16", "u32", "u64", "u8"];
+    let kind = symbol.strip_prefix("nyala_print_").or_else(|| symbol.strip_prefix("anydsl_print_"))?;
+    KINDS.contains(&kind).then_some(kind)
+}
+
+/// Whether kernels for a platform can print.
+pub fn can_print(platform: &str) -> bool {
+    ["cuda", "hls", "nvvm", "opencl"].contains(&platform)
+}
 
 /// Functions of the runtime that take devices, with the positions of these arguments. Where the host stands for all
 /// devices, each of these arguments is 0.

@@ -6,9 +6,10 @@ use crate::pipelines::stages;
 use crate::{AMDGPU_USUAL, CUDA_LEAST, CUDA_SOURCE, Reported, Session};
 use nyala_base::diagnostics::{bug, limitation};
 use nyala_base::{Id, Span};
-use nyala_flat::{Block, Function, Module};
+use nyala_flat::{Block, Function, Inst, InstOp, Module};
 use nyala_gen_llvm::{LlvmModule, needs_libdevice};
 use nyala_gen_spirv::{Code, Flavor};
+use nyala_ir::lanes::{device_function, printed};
 use nyala_ir::{Target, World};
 use std::path::PathBuf;
 
@@ -68,6 +69,17 @@ pub(crate) fn opencl(s: &mut Session, module: &Module) -> Result<Vec<u8>, Report
     text.map(String::into_bytes).map_err(|d| s.report(*d))
 }
 
+/// A call that CUDA C++ has and PTX does not: of a function that only NVIDIA's compiler may know, or one that prints.
+fn only_in_source(module: &Module) -> Option<(String, Span)> {
+    let call = |inst: &Inst| {
+        let InstOp::Call(callee) = inst.op else { return None };
+        let symbol = module.func(callee).symbol().filter(|_| module.func(callee).is_foreign())?;
+        let name = device_function(symbol).or_else(|| printed(symbol).map(|_| symbol))?;
+        Some((name.to_string(), inst.span))
+    };
+    module.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.insts).find_map(call)
+}
+
 /// The code of kernels for CUDA: PTX, or CUDA C++ where that is wished, or where only NVIDIA's compiler has a function.
 pub(crate) fn cuda(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
     let as_source = s.options.cuda.as_deref() == Some(CUDA_SOURCE);
@@ -75,11 +87,15 @@ pub(crate) fn cuda(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported
         let own = with_own_math(s, module)?;
         Ok(libdevice().is_some() || needs_libdevice(&own).is_none())
     };
-    if as_source || !has_all(s)? { cuda_source(s, module) } else { ptx(s, module) }
+    if as_source || only_in_source(module).is_some() || !has_all(s)? { cuda_source(s, module) } else { ptx(s, module) }
 }
 
 /// PTX of kernels for CUDA.
 pub(crate) fn ptx(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    if let Some((name, span)) = only_in_source(module) {
+        let message = format!("PTX with `{name}`, which is made by way of CUDA C++ only");
+        return Err(s.report(limitation::error(span, message, "use CUDA C++: `--stage cuda` prints it")));
+    }
     let gpu = s.options.cuda.clone().filter(|gpu| gpu != CUDA_SOURCE);
     let target = Target::nvidia(gpu.as_deref().unwrap_or(CUDA_LEAST));
     let libdevice = libdevice();
@@ -214,6 +230,17 @@ pub(crate) fn ptx_text(s: &mut Session, _: Option<&str>) -> Result<String, Repor
 /// The kernels for AMD's GPUs as assembly.
 pub(crate) fn amdgpu_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
     s.device_code(&[("amdgpu", &amdgpu)])
+}
+
+/// C++ of kernels for high-level synthesis.
+pub(crate) fn hls(s: &mut Session, module: &Module) -> Result<Vec<u8>, Reported> {
+    let text = nyala_gen_c::emit(module, &nyala_gen_c::HLS, s.options.wrap);
+    text.map(String::into_bytes).map_err(|d| s.report(*d))
+}
+
+/// The kernels for `hls` as C++.
+pub(crate) fn hls_text(s: &mut Session, _: Option<&str>) -> Result<String, Reported> {
+    s.device_code(&[("hls", &hls)])
 }
 
 /// The kernels for OpenCL as OpenCL C.

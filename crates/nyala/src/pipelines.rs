@@ -89,6 +89,7 @@ const FRONT: &[Stage] = &[
     Stage { name: "flat", about: "flat SSA", text: emit::flat },
     Stage { name: "device", about: "flat SSA of the kernels for devices", text: Session::device_text },
     Stage { name: "opencl", about: "OpenCL C of the kernels for OpenCL", text: emit::opencl_text },
+    Stage { name: "hls", about: "C++ of the kernels for high-level synthesis", text: emit::hls_text },
     Stage { name: "cuda", about: "CUDA C++ of the kernels for CUDA and NVVM", text: emit::cuda_text },
     Stage { name: "spirv", about: "SPIR-V of the kernels for Vulkan, OpenCL and Level Zero", text: emit::spirv_text },
     Stage { name: "ptx", about: "PTX of the kernels for CUDA and NVVM", text: emit::ptx_text },
@@ -96,7 +97,7 @@ const FRONT: &[Stage] = &[
 ];
 
 /// Stages that are planned.
-pub const LATER: &[&str] = &["cff", "vector", "hls"];
+pub const LATER: &[&str] = &["cff", "vector"];
 
 /// The input of a back end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -223,6 +224,15 @@ pub const DEVICES: &[DeviceBackEnd] = &[
         statics: 4,
         generic: true,
         code: emit::cuda,
+    },
+    DeviceBackEnd {
+        name: "hls",
+        platforms: &["hls"],
+        makes: "C++ for high-level synthesis, which is only printed: the runtime has the kernels from a library of it",
+        statics: 4,
+        generic: true,
+        // Limitations are reported when the program is compiled, as for other devices.
+        code: |s, module| emit::hls(s, module).map(|_| Vec::new()),
     },
     DeviceBackEnd {
         name: "amdgpu",

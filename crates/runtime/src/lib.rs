@@ -9,6 +9,7 @@ mod allocator;
 mod anydsl;
 mod approximate;
 mod cache;
+mod channels;
 mod checked;
 mod environments;
 mod events;
@@ -31,6 +32,7 @@ pub use allocator::Remapping;
 pub use anydsl::device_memory_in_use;
 pub use approximate::Approximation;
 pub use cache::{Cache, Key as CacheKey};
+pub use channels::{EMPTY_CHANNEL, channel_is_empty, nyala_channel_read, nyala_channel_write};
 pub use checked::{CheckedMemory, MemoryFault};
 pub use environments::{
     nyala_environment, nyala_release, nyala_release_shared, nyala_retain, nyala_retain_shared, nyala_variable,
@@ -71,7 +73,8 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ($($f:ident)*) => { vec![$((stringify!($f), $f as *const () as usize)),*] };
         }
         let mut table = table!(
-            nyala_alloc nyala_alloc_aligned_array nyala_alloc_array nyala_arg nyala_argc nyala_argv nyala_dead_continuation
+            nyala_alloc nyala_alloc_aligned_array nyala_alloc_array nyala_arg nyala_argc nyala_argv nyala_channel_read nyala_channel_write
+            nyala_dead_continuation
             nyala_env nyala_environment nyala_event_elapsed nyala_event_follow nyala_event_free nyala_event_is_over
             nyala_event_record nyala_event_wait nyala_exit
             nyala_file_append nyala_file_error nyala_file_exists nyala_file_read nyala_file_remove

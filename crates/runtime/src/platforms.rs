@@ -3,12 +3,13 @@
 //! start.
 //!
 //! A device is a number, `platform | device << 4 | queue << 16`; platforms are the host (0), CUDA (1), OpenCL (2), HSA (3),
-//! PAL (4), Level Zero (5) and Vulkan (6). Kernels and copies of one queue run one after the other. Every device has queue 0;
+//! PAL (4), Level Zero (5), Vulkan (6) and HLS (7). Kernels and copies of one queue run one after the other. Every device has queue 0;
 //! programs make others.
 
 mod allocations;
 mod cuda;
 mod driver;
+mod hls;
 mod host;
 mod hsa;
 mod kept;
@@ -27,7 +28,7 @@ pub(crate) fn platform_name(number: i32) -> String {
 }
 
 /// Names of the platforms, by number.
-pub(crate) const NAMES: [&str; 7] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Level Zero", "Vulkan"];
+pub(crate) const NAMES: [&str; 8] = ["CPU", "CUDA", "OpenCL", "HSA", "PAL", "Level Zero", "Vulkan", "HLS"];
 
 /// How many platforms have a number.
 pub const N_PLATFORMS: i32 = NAMES.len() as i32;
@@ -144,6 +145,7 @@ static HOST: host::Host = host::Host;
 static OPENCL: opencl::OpenCl = opencl::OpenCl;
 static CUDA: cuda::Cuda = cuda::Cuda;
 static HSA: hsa::Hsa = hsa::Hsa;
+static HLS: hls::Hls = hls::Hls;
 static VULKAN: vulkan::Vulkan = vulkan::Vulkan;
 static LEVEL_ZERO: levelzero::LevelZero = levelzero::LevelZero;
 static PAL: missing::Missing =
@@ -159,6 +161,7 @@ fn by_number(number: usize) -> Option<&'static dyn Platform> {
         4 => &PAL,
         5 => &LEVEL_ZERO,
         6 => &VULKAN,
+        7 => &HLS,
         _ => return None,
     })
 }

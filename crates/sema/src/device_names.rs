@@ -102,6 +102,9 @@ pub enum DeviceFn {
     Number(i32),
     /// No result, nothing to do.
     Nothing,
+    /// Takes an element out of a channel of `hls`, or puts one into it.
+    ReadChannel,
+    WriteChannel,
     /// Ends the program.
     Trap,
     /// Nanoseconds of a clock.
@@ -182,6 +185,8 @@ const NAMES: &[(&str, DeviceFn)] = &[
     ("get_work_dim", DeviceFn::Number(3)),
     ("get_global_offset", DeviceFn::Number(0)),
     ("print_pragma", DeviceFn::Nothing),
+    ("read_channel", DeviceFn::ReadChannel),
+    ("write_channel", DeviceFn::WriteChannel),
     ("llvm.amdgcn.dispatch.id", DeviceFn::Number(0)),
     ("llvm.amdgcn.dispatch.ptr", DeviceFn::Dispatch),
     ("llvm.amdgcn.implicitarg.ptr", DeviceFn::Hidden),

@@ -252,6 +252,12 @@ pub fn is_gpu_only(name: &str) -> bool {
     is_gpu_intrinsic(name) && matches!(find(name), Intrinsic::Unsupported(_))
 }
 
+/// Whether a name may be that of a function that only a device's compiler knows.
+pub fn is_unknown_function(name: &str) -> bool {
+    let is_word = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    is_word && matches!(find(name), Intrinsic::Unsupported(_))
+}
+
 /// The type that an intrinsic must be declared with, if only one is possible.
 pub fn expected_type(intrinsic: &Intrinsic) -> Option<String> {
     let text = match intrinsic {

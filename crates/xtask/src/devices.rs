@@ -3,9 +3,11 @@
 //! `./x bless devices` writes its table into `docs/devices.md`.
 //!
 //! A program prints a line for each thing that it tries, `name: ok`. A cell of the table is what a column's runs say of that
-//! line: `ok`, `fails`, `assembled`, `valid`, or a number that stands for what the platform lacks, as the compiler says it.
+//! line: `ok`, `fails`, `assembled`, `valid`, or a number that stands for what the platform lacks, as the compiler or, of a
+//! device, the runtime says it.
 //! Assembled are kernels for devices that the machine need not have: NVIDIA's compiler makes machine code of them. Valid are
-//! kernels in SPIR-V by the words of `spirv-val`.
+//! kernels in SPIR-V by the words of `spirv-val`. Kernels in C++ for high-level synthesis are compiled with a stand-in for the
+//! tools' header (`tests/hls`), and run.
 
 use crate::registers;
 use crate::texts::{TIME_LIMIT, nyala, output_within};
@@ -35,6 +37,8 @@ enum Needs {
     Linker,
     /// The validator of SPIR-V, which checks the kernels; they do not run.
     SpirV,
+    /// A compiler of C++, which makes a library of the kernels; the runtime calls that.
+    Cpp,
 }
 
 impl Needs {
@@ -43,7 +47,7 @@ impl Needs {
         match self {
             Needs::Cuda(_) | Needs::Linker => Some(Cell::Assembled),
             Needs::SpirV => Some(Cell::Valid),
-            Needs::Nothing | Needs::Device(_) => None,
+            Needs::Nothing | Needs::Device(_) | Needs::Cpp => None,
         }
     }
 }
@@ -95,6 +99,7 @@ const COLUMNS: &[Column] = &[
         runs: &[("opencl", &[]), ("opencl", &["-O0"]), ("cuda", &["--device", "opencl"])],
         needs: Needs::Device("OpenCL"),
     },
+    Column { name: "HLS C++", runs: &[("hls", &[]), ("hls", &["-O0"])], needs: Needs::Cpp },
     Column { name: "CUDA C++, sm_90", runs: &[("cuda", &[]), ("nvvm", &[])], needs: Needs::Cuda(&NVCC) },
     Column {
         name: "PTX, sm_90",
@@ -176,6 +181,47 @@ fn has_spirv_tools() -> bool {
     Command::new("spirv-val").arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
+/// The compiler of C++.
+const CPP: &str = "c++";
+
+fn has_cpp() -> bool {
+    Command::new(CPP).arg("--version").output().is_ok_and(|o| o.status.success())
+}
+
+/// A library of the kernels of a program for high-level synthesis, in `target/device`.
+fn simulation(platform: &str, args: &[&str], program: &Path, stem: &str) -> Result<PathBuf, String> {
+    let out = root().join("target/device");
+    std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
+    let (text, library) = (out.join(format!("{stem}.hls.cpp")), out.join(format!("{stem}.hls.so")));
+    let run = command(platform, args, program);
+    let mut emit = Command::new(nyala());
+    emit.current_dir(root()).args(["emit", "--stage", "hls", "-o"]).arg(&text).args(run.get_args().skip(1));
+    let (status, output, errors) = output_within(&mut emit, TIME_LIMIT)?;
+    if status != Some(0) {
+        return Err(output + &errors);
+    }
+    if std::fs::read_to_string(&text).is_ok_and(|made| made.starts_with(NO_KERNEL)) {
+        return Err(format!("error[limitation]: {NOT_THERE}"));
+    }
+    let mut compile = Command::new(CPP);
+    compile.args([
+        "-std=c++14",
+        "-O2",
+        "-shared",
+        "-fPIC",
+        "-ffp-contract=off",
+        "-fno-strict-aliasing",
+        "-Wall",
+        "-Werror",
+    ]);
+    // The pragmas are the tools'.
+    compile.args(["-Wno-unknown-pragmas", "-I"]).arg(root().join("tests/hls")).arg("-o").args([&library, &text]);
+    match output_within(&mut compile, TIME_LIMIT)? {
+        (Some(0), ..) => Ok(library),
+        (_, output, errors) => Err(output + &errors),
+    }
+}
+
 /// A program of NVIDIA's CUDA toolkit, with the variable that names its folder: of the machine, or from Python's packages in
 /// `target/cuda`.
 fn cuda_tool(name: &str) -> Option<Command> {
@@ -217,6 +263,7 @@ fn is_there(needs: Needs) -> bool {
         Needs::Nothing | Needs::Linker => return true,
         Needs::Cuda(assembly) => return cuda_tool(assembly.tool).is_some(),
         Needs::SpirV => return has_spirv_tools(),
+        Needs::Cpp => return has_cpp(),
         Needs::Device(needs) => needs,
     };
     let output = Command::new(nyala()).arg("doctor").output();
@@ -240,6 +287,7 @@ pub fn run(bless: bool) -> Result<Tally, String> {
             Needs::Device(platform) => format!("no device of {platform} is there"),
             Needs::Cuda(assembly) => format!("there is no `{}`", assembly.tool),
             Needs::SpirV => "there is no `spirv-val`".into(),
+            Needs::Cpp => format!("there is no `{CPP}`"),
             Needs::Nothing | Needs::Linker => String::new(),
         };
         println!("skipped: {}, since {why}", column.name);
@@ -331,8 +379,7 @@ fn made(column: &Column, good: Cell, program: &Path, codes: &mut registers::Code
         let said = match made {
             Ok((said, _)) if said.starts_with(NO_KERNEL) => {
                 tally.skipped += 1;
-                let why = "the program launches nothing there: `std::device` does not know the platform";
-                return Cell::Lacks(why.into());
+                return Cell::Lacks(NOT_THERE.into());
             }
             Ok((said, code)) => {
                 // The first run is the one that is compared.
@@ -454,11 +501,20 @@ fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Ve
             column.name,
             args.join(" ")
         );
-        let (status, output, errors) = match output_within(&mut command(platform, args, program), TIME_LIMIT) {
+        let stem = program.file_stem().unwrap_or_default().display().to_string();
+        let mut run = command(platform, args, program);
+        let ready = match column.needs {
+            Needs::Cpp => simulation(platform, args, program, &stem).map(|library| {
+                run.env("NYALA_HLS", library);
+            }),
+            _ => Ok(()),
+        };
+        let (status, output, errors) = match ready.and_then(|()| output_within(&mut run, TIME_LIMIT)) {
             Ok(ran) => ran,
             Err(why) => (None, String::new(), why),
         };
-        let lacks = errors.lines().find_map(|l| l.strip_prefix("error[limitation]: "));
+        let of_device = |l| Some(&errors[errors.find(l)?..]).and_then(|said| said.lines().next());
+        let lacks = errors.lines().find_map(|l| l.strip_prefix("error[limitation]: ")).or_else(|| of_device(LACKS));
         let printed: BTreeMap<&str, &str> = output.lines().filter_map(|l| l.rsplit_once(": ")).collect();
         for (row, cell) in rows.iter().zip(&mut cells) {
             let found = match (printed.get(row.1.as_str()), lacks) {
@@ -482,6 +538,12 @@ fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Ve
     }
     cells
 }
+
+/// Why a program of the library `std::device` has no kernel.
+const NOT_THERE: &str = "the program launches nothing there: `std::device` does not know the platform";
+
+/// How the runtime's words about a device begin that lacks what a kernel needs.
+const LACKS: &str = "this device lacks ";
 
 /// The text of programs without kernels for a platform begins so.
 const NO_KERNEL: &str = "// No kernel";

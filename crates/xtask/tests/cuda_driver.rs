@@ -95,9 +95,12 @@ fn driver(folder: &Path) -> Option<()> {
 
 /// Runs the program with a fault, and a cache in a folder: exit status, output and errors.
 fn run(folder: &Folder, cache: &Path, fault: &str) -> (Option<i32>, String, String) {
-    let program = folder.write("program.impala", PROGRAM);
     let mut run = Command::new(command());
-    run.arg("run").arg(&program).env("LD_LIBRARY_PATH", &folder.0).env("FAKE_CUDA", fault).env("XDG_CACHE_HOME", cache);
+    run.arg("run")
+        .arg(folder.path("program.impala"))
+        .env("LD_LIBRARY_PATH", &folder.0)
+        .env("FAKE_CUDA", fault)
+        .env("XDG_CACHE_HOME", cache);
     let output = run.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
@@ -110,6 +113,7 @@ fn launches_and_faults() {
         println!("skipped: there is no C compiler");
         return;
     }
+    folder.write("program.impala", PROGRAM);
     for (fault, status, printed, errors) in RUNS {
         let cache = folder.path(&format!("cache {fault}"));
         let (code, out, err) = run(&folder, &cache, fault);
@@ -128,6 +132,7 @@ fn machine_code_is_kept() {
         println!("skipped: there is no C compiler");
         return;
     }
+    folder.write("program.impala", PROGRAM);
     let cache = folder.path("cache");
     // Whether PTX was assembled. The result is the same in any case.
     let assembles = |fault: &str| {

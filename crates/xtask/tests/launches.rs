@@ -326,3 +326,87 @@ fn leaked_buffers_are_reported() {
         assert_eq!(stderr(&output), said);
     }
 }
+
+/// A program with a kernel that prints, for a platform.
+fn printing(platform: &str) -> String {
+    format!(
+        "extern \"thorin\" {{ fn {platform}(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }}\n\
+         extern \"C\" {{ fn anydsl_synchronize(i32) -> (); }}\n\
+         extern \"device\" {{ fn \"get_local_id\" thread(u32) -> u64; fn __fdividef(f32, f32) -> f32; }}\n\
+         fn main(argc: i32, argv: &[&[u8]]) -> i32 {{\n\
+             print_string(\"before\\n\");\n\
+             for {platform}(0, (1, 1, 1), (1, 1, 1)) {{\n\
+                 let i = thread(0u) as i32;\n\
+                 print_string(\"50% \\\"of\\\" \"); print_i32(i - argc); print_char(' '); print_f32(0.5f * argc as f32);\n\
+                 print_bool(i < argc); print_char('%'); print_u64(argc as u64 << 40u64); println()\n\
+             }}\n\
+             anydsl_synchronize(2);\n\
+             print_string(\"after\\n\");\n\
+             0\n\
+         }}\n"
+    )
+}
+
+#[test]
+fn kernels_print() {
+    let folder = Folder::new("kernels that print");
+    let source = folder.write("p.impala", printing("opencl"));
+    let mut all = vec![&["--engine", "interp"][..], &["--device", "host"], &["--device", "host", "--no-pe", "-O0"]];
+    match has_opencl() {
+        true => all.extend([&[][..], &["-O0"]]),
+        false => eprintln!("SKIPPED: there is no device of OpenCL"),
+    }
+    for options in all {
+        let mut args: Vec<&std::ffi::OsStr> = vec!["run".as_ref(), source.as_ref()];
+        args.extend(options.iter().map(std::ffi::OsStr::new));
+        let output = nyala(&args, 120);
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let expected = "before\n50% \"of\" -1 0.5true%1099511627776\nafter\n";
+        assert_eq!(printed, expected, "{options:?}: {}", stderr(&output));
+    }
+    let emit = |platform: &str, stage: &str| {
+        let source = folder.write("q.impala", printing(platform));
+        let args: [&std::ffi::OsStr; 4] = ["emit".as_ref(), "--stage".as_ref(), stage.as_ref(), source.as_ref()];
+        nyala(&args, 120)
+    };
+    let cuda = emit("cuda", "cuda");
+    let line = "printf(\"50%% \\\"of\\\" %d %g%s%%%llu\\n\", ";
+    assert!(String::from_utf8_lossy(&cuda.stdout).contains(line), "{}", String::from_utf8_lossy(&cuda.stdout));
+    for (platform, stage, said) in [
+        ("vulkan", "spirv", "a kernel for `vulkan` prints, which kernels for this platform cannot"),
+        ("amdgpu_pal", "amdgpu", "a kernel for `amdgpu_pal` prints, which kernels for this platform cannot"),
+        ("cuda", "ptx", "PTX with `nyala_print_string`, which is made by way of CUDA C++ only"),
+    ] {
+        let refused = stderr(&emit(platform, stage));
+        assert!(refused.contains(said) && refused.contains("q.impala:8:"), "{refused}");
+    }
+}
+
+/// Functions that are in no table are the device's compiler's: kernels for CUDA that call one become CUDA C++.
+#[test]
+fn unknown_functions_are_those_of_cudas_compiler() {
+    let folder = Folder::new("functions that nobody knows");
+    let program = |platform: &str| {
+        let body = "print_string(\"50% \\\"of\\\" \");";
+        let call = "let x = __fdividef(argc as f32, 3f); print_f32(x);";
+        folder.write("p.impala", printing(platform).replace(body, call))
+    };
+    let run = |verb: &[&str], source: &Path| {
+        let mut args: Vec<&std::ffi::OsStr> = verb.iter().map(std::ffi::OsStr::new).collect();
+        args.push(source.as_ref());
+        nyala(&args, 120)
+    };
+    let cuda = run(&["emit", "--stage", "cuda"], &program("cuda"));
+    let text = String::from_utf8_lossy(&cuda.stdout);
+    assert!(text.contains("(double)__fdividef(x, 3.0f)"), "{text}{}", stderr(&cuda));
+    for (verb, platform, said) in [
+        (&["emit", "--stage", "ptx"][..], "cuda", "PTX with `__fdividef`"),
+        (&["emit", "--stage", "opencl"], "opencl", "calls `__fdividef`, a function of devices that is not known"),
+        (&["run", "--device", "host"], "cuda", "the function `__fdividef` of a device, in code of the CPU"),
+        (&["run", "--engine", "interp"], "cuda", "the function `__fdividef` of a device, under the interpreter"),
+    ] {
+        let output = run(verb, &program(platform));
+        assert_eq!(output.status.code(), Some(1), "{verb:?}");
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+}

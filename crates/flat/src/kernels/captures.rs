@@ -6,10 +6,13 @@
 //! opencl(0, grid, block, || { out(i) = k; });     the kernel has 5, whatever becomes of k
 //! opencl(0, grid, block, || { k = 6; });          error
 //! ```
+//!
+//! A channel of `hls` is no memory, though it is a variable of the program: kernels get the channel itself.
 
 use super::refuse;
 use crate::data::*;
 use nyala_base::{Diagnostic, Id, Span};
+use nyala_ir::lanes::{PLATFORMS, is_channel};
 use nyala_ir::{Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,6 +21,8 @@ enum Access {
     Reads,
     Writes(Span),
     Escapes,
+    /// As a channel.
+    Channel,
 }
 
 /// For each value that a launch captures, whether it is the address of a variable of the host that the kernel gets a
@@ -33,7 +38,8 @@ pub(super) fn captures(
     is_on_host: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<bool> {
-    let InstOp::Launch(kernel, _) = inst.op else { return Vec::new() };
+    let InstOp::Launch(kernel, platform) = inst.op else { return Vec::new() };
+    let has_channels = PLATFORMS.get(platform as usize) == Some(&"hls");
     let function = module.func(func);
     let definitions: FxHashMap<Value, &Inst> =
         function.blocks.iter().flat_map(|b| &b.insts).filter_map(|inst| Some((inst.result?, inst))).collect();
@@ -56,7 +62,7 @@ pub(super) fn captures(
             .types
             .pointee(function.ty(arg))
             .is_some_and(|t| !matches!(module.types.kind(t), TyKind::IndefArray(_)));
-        let is_copied = is_variable && of == arg && is_sized;
+        let mut is_copied = is_variable && of == arg && is_sized;
         let mut host = |what: &str, hint: &str| {
             if !is_on_host {
                 let message = format!("a kernel gets {what}, which lies in the host's memory");
@@ -71,6 +77,13 @@ pub(super) fn captures(
                     span,
                     "a kernel writes a variable of the host, and has a copy of it only",
                     "write to device memory instead, and copy it back after the kernel",
+                )),
+                Access::Channel if has_channels => is_copied = false,
+                Access::Channel if is_on_host => {}
+                Access::Channel => diagnostics.push(*refuse(
+                    inst.span,
+                    "a kernel reads or writes a channel, which only kernels for `hls` have",
+                    "launch it by `hls`, or pass values in memory of the device",
                 )),
                 Access::Escapes => host("the address of a local variable", hint),
             },
@@ -150,6 +163,11 @@ fn access(module: &Module, func: Func, address: Value) -> Access {
                 }
                 (InstOp::Call(f), _) if !module.func(f).is_foreign() => {
                     pass_on(module, f, &inst.args, address, &mut work)
+                }
+                (InstOp::Call(f), _)
+                    if module.func(f).symbol().is_some_and(is_channel) && inst.args.get(1) == Some(&address) =>
+                {
+                    return Access::Channel;
                 }
                 (InstOp::Vectorize(f, ..), _) => {
                     // The body takes the iteration, then what follows the two bounds.

@@ -385,7 +385,10 @@ fn rewrite(module: &mut Module, keys: &[Key], instances: &[Instance]) {
             let mut made: Vec<Inst> = Vec::with_capacity(insts.len());
             for (at, mut inst) in insts.into_iter().enumerate() {
                 inst.args.iter_mut().for_each(|a| *a = new(*a));
+                let mut takes_plain = false;
                 if let InstOp::Call(callee) = inst.op {
+                    // A function of the runtime takes addresses of any memory.
+                    takes_plain = module.func(callee).is_foreign() && lane_op(module, &inst).is_none();
                     inst.op = InstOp::Call(match instances[i].calls.get(&(b, at)) {
                         Some(target) => new_func[target],
                         None => *foreign.entry(callee).or_insert_with(|| {
@@ -394,7 +397,7 @@ fn rewrite(module: &mut Module, keys: &[Key], instances: &[Instance]) {
                         }),
                     });
                 }
-                around_memory(&mut module.types, &mut function, &old_ty, inst, &mut made);
+                around_memory(&mut module.types, &mut function, &old_ty, inst, takes_plain, &mut made);
             }
             function.blocks[b].insts = made;
             function.blocks[b].term.map_uses(new);
@@ -413,7 +416,9 @@ fn rewrite(module: &mut Module, keys: &[Key], instances: &[Instance]) {
     }
     for callee in extern_funcs {
         let mut function = module.func(callee).clone();
-        function.params = function.params.iter().map(|&ty| with_space(&mut module.types, ty, None)).collect();
+        if function.symbol().is_some_and(|symbol| LaneOp::of_symbol(symbol).is_some()) {
+            function.params = function.params.iter().map(|&ty| with_space(&mut module.types, ty, None)).collect();
+        }
         funcs.push(function);
     }
     module.funcs = funcs;
@@ -429,8 +434,15 @@ fn with_space(types: &mut Types, ty: Ty, space: Space) -> Ty {
 }
 
 /// Puts an instruction into a block, and conversions around it for addresses that come from memory and aggregates, or go
-/// there.
-fn around_memory(types: &mut Types, function: &mut Function, old_ty: &[Ty], mut inst: Inst, made: &mut Vec<Inst>) {
+/// there. `takes_plain`: an instruction whose operands have no space.
+fn around_memory(
+    types: &mut Types,
+    function: &mut Function,
+    old_ty: &[Ty],
+    mut inst: Inst,
+    takes_plain: bool,
+    made: &mut Vec<Inst>,
+) {
     let span = inst.span;
     let convert = |function: &mut Function, from: Value, to: Ty| {
         let result = function.new_value(to, "");
@@ -441,6 +453,7 @@ fn around_memory(types: &mut Types, function: &mut Function, old_ty: &[Ty], mut 
         InstOp::Op(Op::Tuple | Op::Struct | Op::Array | Op::Splat) => (0..inst.args.len()).collect(),
         InstOp::Op(Op::Insert) => vec![2],
         InstOp::Op(op) => op.writes().map(|(_, written)| written - 1).into_iter().collect(),
+        InstOp::Call(_) if takes_plain => (0..inst.args.len()).collect(),
         InstOp::Vector(_) | InstOp::Call(_) | InstOp::CallIndirect | InstOp::Vectorize(..) | InstOp::Launch(..) => {
             Vec::new()
         }

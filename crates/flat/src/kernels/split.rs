@@ -20,10 +20,11 @@
 //! - Launches of one kernel with blocks of the same known size share it.
 //! - The device module is laid out like the host's: addresses in memory have eight bytes.
 
-use super::device;
+use super::flows::Param;
 use super::inline::{fresh_entry, inline_where};
 use super::panics::{Panic, is_panic, note_panics};
 use super::{Key, N_SIZES, lane_op, refuse, runtime_func, text};
+use super::{device, flows};
 use crate::data::*;
 use crate::promote::promote_slots_of;
 use crate::schedule::store_env;
@@ -57,6 +58,8 @@ pub(super) struct Split {
     symbols: FxHashSet<String>,
     /// Kernels that may panic: where, with which text.
     panics: FxHashMap<Func, Vec<Panic>>,
+    /// Launches for `hls`.
+    flows: Vec<flows::Flow>,
 }
 
 impl Split {
@@ -94,10 +97,39 @@ impl Split {
                 code
             }
         };
+        if PLATFORMS.get(platform as usize) == Some(&"hls") {
+            self.note_flow(module, (func, b), inst, copied, made);
+        }
         let place = bytes(module, "place", &[]);
         self.launches.entry(platform).or_default().push((place, inst.span, made));
         let panics = self.panics.get(&made).map_or(&[][..], |p| p);
         call_runtime(module, (func, b), inst, copied, (made, code, place), panics);
+    }
+
+    /// Notes which of a kernel's parameters are channels.
+    fn note_flow(&mut self, module: &mut Module, at: (Func, usize), inst: &Inst, copied: &[bool], kernel: Func) {
+        let function = module.func(at.0);
+        let mut params = Vec::new();
+        for (&arg, &is_copied) in inst.args[N_LAUNCH..].iter().zip(copied) {
+            let ty = function.ty(arg);
+            let value_ty = if is_copied { module.types.pointee(ty).unwrap_or(ty) } else { ty };
+            let n = n_leaves(&module.types, value_ty, MAX_PARTS);
+            let what = match (is_copied, flows::channel_of(function, arg)) {
+                (false, Some(channel)) => Param::Channel(channel),
+                (false, None) if n == 1 => Param::Value(arg),
+                _ => Param::Other,
+            };
+            params.extend(vec![what; n]);
+        }
+        // Memory for notes of panics comes last.
+        params.resize(module.func(kernel).params.len(), Param::Other);
+        let own = &mut module.funcs[kernel.idx()];
+        for (param, what) in own.blocks[0].params.clone().into_iter().zip(&params) {
+            if own.name(param).is_empty() && matches!(what, Param::Channel(_)) {
+                own.set_name(param, "channel");
+            }
+        }
+        self.flows.push(flows::Flow { at, kernel, params });
     }
 
     /// A copy of a kernel that takes leaves only. `None` if it is not supported; the reasons are in `diagnostics`.
@@ -177,7 +209,7 @@ impl Split {
     }
 
     /// Moves the kernels into modules of their own.
-    pub(super) fn finish(self, module: &mut Module, diagnostics: &mut Vec<Diagnostic>) {
+    pub(super) fn finish(mut self, module: &mut Module, diagnostics: &mut Vec<Diagnostic>) {
         let mut platforms: Vec<u32> = self.codes.keys().copied().collect();
         platforms.sort_unstable();
         for platform in platforms {
@@ -194,6 +226,11 @@ impl Split {
             let launches: Vec<_> =
                 launches.into_iter().map(|(global, span, f)| (global, span, mover.func(f))).collect();
             mover.run();
+            if PLATFORMS.get(platform as usize) == Some(&"hls") {
+                let moved = mover.funcs.clone();
+                flows::forget_places(&mut device);
+                flows::add(&mut device, module, &self.flows, &|f| moved[&f], &mut self.symbols);
+            }
             device::finish(&mut device, diagnostics);
             device::check(&device, &launches, PLATFORMS[platform as usize], diagnostics);
             module.devices.push(DeviceModule { platform, module: device, code: self.codes[&platform], launches });
@@ -303,6 +340,11 @@ fn parts(types: &Types, ty: Ty, max: usize) -> Option<Vec<Ty>> {
     let n = types.n_parts(ty)?;
     let is_small = (n as usize) <= max || has_address(types, ty);
     is_small.then(|| (0..n).filter_map(|i| types.part(ty, i)).collect())
+}
+
+/// How many parameters [`assemble`] makes of a type.
+fn n_leaves(types: &Types, ty: Ty, max: usize) -> usize {
+    parts(types, ty, max).map_or(1, |parts| parts.into_iter().map(|part| n_leaves(types, part, max)).sum())
 }
 
 /// Bools and halves are passed as integers, since not every device has such arguments; and the operation that makes the

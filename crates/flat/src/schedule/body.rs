@@ -325,8 +325,10 @@ impl Scheduler<'_> {
                 return Some(fb.literal(nyala_ir::Prim::Bool, 0));
             }
             Op::Hlt | Op::Unfold | Op::Run => return Some(args[0]),
-            // Does nothing on a CPU.
-            Op::Pipeline => return None,
+            Op::Pipeline => {
+                self.builder(b, block, span).effect(op, &args);
+                return None;
+            }
             Op::Store => {
                 let mut fb = self.builder(b, block, span);
                 fb.fast = w.is_fast(v);

@@ -37,6 +37,14 @@ impl<'m> FunctionEmitter<'_, 'm> {
         !self.flow.is_back_edge(from, to) || self.steps.get(&to).is_none_or(|s| s.0 != at)
     }
 
+    /// Whether an instruction prints a text, which stands in the format: its argument is not written.
+    fn prints_text(&self, inst: &Inst) -> bool {
+        let InstOp::Call(callee) = inst.op else { return false };
+        let callee = self.e.module.func(callee);
+        let prints = |symbol: &str| nyala_ir::lanes::printed(symbol) == Some("string");
+        !self.e.dialect.printf.is_empty() && callee.is_foreign() && callee.symbol().is_some_and(prints)
+    }
+
     /// For each value whether something that happens depends on it.
     pub(super) fn live(&self) -> Vec<bool> {
         let function = self.function;
@@ -45,7 +53,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
         for &b in &self.flow.cfg.rpo {
             let block = function.block(b);
             block.params.iter().enumerate().for_each(|(i, p)| place[p.idx()] = Some((b, i)));
-            for inst in block.insts.iter().filter(|i| !i.is_droppable()) {
+            for inst in block.insts.iter().filter(|i| !i.is_droppable() && !self.prints_text(i)) {
                 work.extend(&inst.args);
             }
             match &block.term {
@@ -85,7 +93,7 @@ impl<'m> FunctionEmitter<'_, 'm> {
             };
             let block = &function.blocks[b];
             let happens = |i: &&Inst| !i.is_droppable() || i.result.is_some_and(|r| live[r.idx()]);
-            for inst in block.insts.iter().filter(happens) {
+            for inst in block.insts.iter().filter(happens).filter(|i| !self.prints_text(i)) {
                 inst.args.iter().for_each(|&v| used(v, 1));
             }
             match &block.term {

@@ -5,6 +5,7 @@ use crate::dialect::Bits;
 use crate::emit::Emitter;
 use crate::expr::{Expr, Form, apply, cast as convert};
 use crate::function::FunctionEmitter;
+use crate::ops::halves;
 use nyala_flat::Value;
 use nyala_ir::{Prim, Ty, TyKind};
 
@@ -16,6 +17,12 @@ pub(crate) fn cast(e: &mut Emitter, from: Prim, to: Prim, x: Expr) -> Result<Exp
     if to == Prim::Bool {
         let zero = e.literal(from, 0)?;
         return crate::ops::numbers::compare(e, nyala_ir::Op::Ne, from, &x, &zero);
+    }
+    if from == Prim::F16 && to.is_float() {
+        return halves::widen(e, to, &x);
+    }
+    if to == Prim::F16 && from.is_float() {
+        return halves::narrow(e, from, &x);
     }
     if from.is_float() && to.is_float() {
         return Ok(convert(e.types.prim(to)?, &x));
@@ -100,6 +107,8 @@ pub(crate) fn bitcast(f: &mut FunctionEmitter, arg: Value, to: Ty) -> Result<Exp
     let types = &f.e.module.types;
     let is_address = |ty: Ty| matches!(types.kind(ty), TyKind::Ptr { .. } | TyKind::Code);
     let prim = |ty: Ty| types.as_prim(ty);
+    // Halves may be integers already.
+    let prim = |ty: Ty| prim(ty).map(|prim| halves::in_text(f.e, prim));
     let is_int = |ty: Ty| prim(ty).is_some_and(Prim::is_int);
     let (from_address, to_address, from_int, to_int) = (is_address(from), is_address(to), is_int(from), is_int(to));
     let (from_prim, to_prim) = (prim(from), prim(to));

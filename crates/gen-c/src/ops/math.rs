@@ -2,7 +2,8 @@
 
 use crate::Result;
 use crate::emit::Emitter;
-use crate::expr::{Expr, apply, cast};
+use crate::expr::{Expr, apply};
+use crate::ops::halves;
 use nyala_base::Span;
 use nyala_ir::{Op, Prim};
 
@@ -21,9 +22,15 @@ pub(crate) fn math(e: &mut Emitter, op: Op, prim: Prim, args: &[Expr]) -> Result
         rendered.push(e.rendered(a.clone(), true)?);
     }
     if prim == Prim::F16 {
+        let refs: Vec<&Expr> = rendered.iter().collect();
+        if let Some(computed) = halves::direct(e, op, &refs)? {
+            return Ok(computed);
+        }
         let wide = if op == Op::Fma { Prim::F64 } else { Prim::F32 };
-        let wide_name = e.types.prim(wide)?;
-        let widened: Vec<Expr> = rendered.iter().map(|a| cast(wide_name, a)).collect();
+        let mut widened = Vec::new();
+        for a in &rendered {
+            widened.push(halves::widen(e, wide, a)?);
+        }
         let result = match op {
             Op::Fma => {
                 // The product of two halves is exact in double precision.
@@ -32,7 +39,7 @@ pub(crate) fn math(e: &mut Emitter, op: Op, prim: Prim, args: &[Expr]) -> Result
             }
             _ => math(e, op, wide, &widened)?,
         };
-        return Ok(cast(e.types.prim(Prim::F16)?, &result));
+        return halves::narrow(e, wide, &result);
     }
     let refs: Vec<&Expr> = rendered.iter().collect();
     match op {

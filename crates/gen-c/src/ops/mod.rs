@@ -3,6 +3,7 @@
 pub(crate) mod aggregates;
 pub(crate) mod atomics;
 pub(crate) mod casts;
+pub(crate) mod halves;
 mod lanes;
 pub(crate) mod math;
 mod memory;
@@ -29,7 +30,7 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
             };
         }
         Op::Prefetch => return memory::prefetch(f, args),
-        Op::Pipeline => return Ok(()),
+        Op::Pipeline => return crate::devices::pipeline(f, args[0]),
         _ => {}
     }
     let Some(result) = inst.result else { return Err(bug(format!("`{}` without a result", op.name()))) };

@@ -5,7 +5,7 @@ use crate::Result;
 use crate::emit::Emitter;
 use crate::expr::{Expr, Form, Prec, apply, binary, cast};
 use crate::function::Growth;
-use crate::ops::comparison;
+use crate::ops::{comparison, halves};
 use nyala_base::Span;
 use nyala_ir::{Op, Prim};
 
@@ -65,7 +65,7 @@ pub(crate) fn arithmetic(e: &mut Emitter, op: Op, prim: Prim, a: &Expr, b: &Expr
     };
     let mut b = b.clone();
     if prim == Prim::F16 {
-        return half(e, a, text, &b, prec);
+        return half(e, op, a, text, &b, prec);
     }
     // `a + -1` is `a - 1`.
     if matches!(b.form, Form::Literal(p) if p.is_signed()) && b.text.starts_with('-') && prec == Prec::Sum {
@@ -95,9 +95,12 @@ pub(crate) fn arithmetic(e: &mut Emitter, op: Op, prim: Prim, a: &Expr, b: &Expr
 }
 
 /// Halves are computed in single precision, and rounded once.
-fn half(e: &mut Emitter, a: &Expr, text: &str, b: &Expr, prec: Prec) -> Result<Expr> {
-    let (single, half) = (e.types.prim(Prim::F32)?, e.types.prim(Prim::F16)?);
-    Ok(cast(half, &binary(&cast(single, a), text, &cast(single, b), prec)))
+fn half(e: &mut Emitter, op: Op, a: &Expr, text: &str, b: &Expr, prec: Prec) -> Result<Expr> {
+    if let Some(computed) = halves::direct(e, op, &[a, b])? {
+        return Ok(computed);
+    }
+    let (a, b) = (halves::widen(e, Prim::F32, a)?, halves::widen(e, Prim::F32, b)?);
+    halves::narrow(e, Prim::F32, &binary(&a, text, &b, prec))
 }
 
 /// A quotient or remainder. An integer division that may fault stops the program as the machine's instruction does.
@@ -105,11 +108,11 @@ fn division(e: &mut Emitter, op: Op, prim: Prim, a: &Expr, b: &Expr) -> Result<E
     let is_quotient = matches!(op, Op::Div | Op::PDiv);
     if prim == Prim::F16 {
         if is_quotient {
-            return half(e, a, "/", b, Prec::Product);
+            return half(e, op, a, "/", b, Prec::Product);
         }
-        let (single, half) = (e.types.prim(Prim::F32)?, e.types.prim(Prim::F16)?);
         let name = crate::ops::math::name(e, Op::Rem, Prim::F32)?;
-        return Ok(cast(half, &apply(&name, &[&cast(single, a), &cast(single, b)])));
+        let (a, b) = (halves::widen(e, Prim::F32, a)?, halves::widen(e, Prim::F32, b)?);
+        return halves::narrow(e, Prim::F32, &apply(&name, &[&a, &b]));
     }
     let (a, divisor) = (e.rendered(a.clone(), true)?, e.rendered(b.clone(), true)?);
     if prim.is_float() {
@@ -212,7 +215,10 @@ pub(crate) fn compare(e: &mut Emitter, op: Op, prim: Prim, a: &Expr, b: &Expr) -
             _ => {}
         }
     }
-    let (a, b) = (e.rendered(a.clone(), true)?, e.rendered(b.clone(), true)?);
+    let (mut a, mut b) = (e.rendered(a.clone(), true)?, e.rendered(b.clone(), true)?);
+    if prim == Prim::F16 && halves::are_bits(e) {
+        (a, b) = (halves::widen(e, Prim::F32, &a)?, halves::widen(e, Prim::F32, &b)?);
+    }
     let found = binary(&a, text, &b, prec);
     // With NaN neither a relation nor its opposite holds.
     let has_opposite = !prim.is_float() || prec == Prec::Equality;

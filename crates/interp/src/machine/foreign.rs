@@ -99,8 +99,12 @@ impl Machine<'_> {
             ForeignKind::Sync(_) if !nyala_runtime::is_thread(first as i32) => {
                 return Err(invalid_handle::error(first as i32).into());
             }
+            ForeignKind::ReadChannel(_) if nyala_runtime::channel_is_empty(arg(1) as usize) => {
+                return Err(panic::error(nyala_runtime::EMPTY_CHANNEL.into()).into());
+            }
             ForeignKind::Call(address)
             | ForeignKind::Sync(address)
+            | ForeignKind::ReadChannel(address)
             | ForeignKind::DeviceAlloc(address)
             | ForeignKind::DeviceFree(address)
             | ForeignKind::DeviceCopy(address) => call_checked(&mut self.l.memory, address, &args, foreign.ret)

@@ -169,11 +169,13 @@ fn parse_cpu(name: &str) -> Result<String, String> {
 fn parse_device(name: &str) -> Result<(String, Device), String> {
     let (platform, number) = name.split_once(':').unwrap_or((name, "0"));
     let index = nyala_ir::lanes::PLATFORMS.iter().position(|p| *p == platform);
-    let known = || index.filter(|_| ["cuda", "opencl", "vulkan"].contains(&platform)).map(|i| i as u32);
+    let known = || index.filter(|_| ["cuda", "hls", "opencl", "vulkan"].contains(&platform)).map(|i| i as u32);
     let device = match (name, known(), number.parse()) {
         ("host", ..) => Device::Host,
         (_, Some(platform), Ok(number)) if number < MAX_DEVICES => Device::One(platform, number),
-        _ => return Err("known are `host`, `opencl`, `cuda` and `vulkan`, with a number as in `opencl:1`".into()),
+        _ => {
+            return Err("known are `host`, `opencl`, `cuda`, `vulkan` and `hls`, with a number as in `opencl:1`".into());
+        }
     };
     Ok((name.into(), device))
 }

@@ -25,12 +25,35 @@ const MAX_EVENTS: usize = 1024;
 /// Where the addresses begin that stand for buffers: nothing of the process lies there.
 const BUFFERS: usize = 1 << 56;
 
-/// Options of the driver's compiler; and those for devices that do not round division correctly.
-const OPTIONS: &CStr = c"-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
-const FEWER_OPTIONS: &CStr = c"-cl-std=CL1.2";
+/// Options of the driver's compiler. The first that work count: not every device rounds division correctly.
+const OPTIONS: &[&CStr] = &[c"-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt", c"-cl-std=CL1.2"];
+/// Those for kernels with operations of subgroups.
+const NEWER_OPTIONS: &[&CStr] =
+    &[c"-cl-std=CL3.0 -cl-fp32-correctly-rounded-divide-sqrt", c"-cl-std=CL3.0", c"-cl-std=CL2.0"];
 
 /// How modules of SPIR-V begin.
 const SPIRV: [u8; 4] = 0x0723_0203u32.to_le_bytes();
+
+/// The extension of kernels that need a newer OpenCL C than others.
+const SUBGROUPS: &str = "cl_khr_subgroups";
+
+/// What extensions are for.
+const PURPOSES: [(&str, &str); 4] = [
+    (SUBGROUPS, "operations among the lanes of a subgroup"),
+    ("cl_khr_fp64", "`f64`"),
+    ("cl_khr_int64_base_atomics", "atomic operations of 64 bits"),
+    ("cl_khr_int64_extended_atomics", "atomic operations of 64 bits"),
+];
+
+/// The extensions that a text cannot do without: those that it enables under no condition.
+fn extensions(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    text.lines().filter_map(move |line| {
+        depth += i32::from(line.starts_with("#if")) - i32::from(line.starts_with("#endif"));
+        let extension = line.strip_prefix("#pragma OPENCL EXTENSION ")?.strip_suffix(" : enable")?;
+        (depth == 0).then_some(extension)
+    })
+}
 
 struct Device {
     id: cl_device_id,
@@ -137,7 +160,12 @@ impl Device {
         let of_device = |what| cl_device::get_device_data(self.id, what).unwrap_or_default();
         let (name, version) = (of_device(cl_device::CL_DEVICE_NAME), of_device(cl_device::CL_DEVICE_VERSION));
         let driver = of_device(cl_device::CL_DRIVER_VERSION);
-        let options = [OPTIONS.to_bytes(), FEWER_OPTIONS.to_bytes()].concat();
+        // Subgroups came with OpenCL C 2.0, of which 3.0 need not have all else.
+        let all = match std::str::from_utf8(code) {
+            Ok(text) if text.contains(SUBGROUPS) => NEWER_OPTIONS,
+            _ => OPTIONS,
+        };
+        let options = all.iter().map(|o| o.to_bytes()).collect::<Vec<_>>().concat();
         let kept = Kept::of(&[b"opencl", code, &options, &name, &version, &driver]);
         let build =
             |program, options| cl3::program::build_program(program, &[self.id], options, None, std::ptr::null_mut());
@@ -145,7 +173,7 @@ impl Device {
             // SAFETY: the device is the context's.
             let made = unsafe { cl3::program::create_program_with_binary(self.context, &[self.id], &[&binary[..]]) };
             if let Ok(program) = made {
-                if build(program, OPTIONS).is_ok() {
+                if all.iter().any(|options| build(program, options).is_ok()) {
                     return Ok(program);
                 }
                 // SAFETY: nobody uses it.
@@ -156,13 +184,15 @@ impl Device {
             true => self.program_of_spirv(code)?,
             false => {
                 let source = std::str::from_utf8(code).map_err(|_| "its code is no text".to_string())?;
+                self.look_for_extensions(source)?;
                 cl3::program::create_program_with_source(self.context, &[source])
                     .map_err(|e| text("clCreateProgramWithSource", e))?
             }
         };
         // Not every device rounds division correctly.
-        if build(program, OPTIONS).is_err() {
-            build(program, FEWER_OPTIONS).map_err(|e| {
+        let (last, firsts) = all.split_last().unwrap_or((&c"", &[]));
+        if firsts.iter().all(|options| build(program, options).is_err()) {
+            build(program, last).map_err(|e| {
                 let log = cl3::program::get_program_build_info(program, self.id, cl3::program::CL_PROGRAM_BUILD_LOG);
                 let log = log.map(String::from).unwrap_or_default();
                 format!("{}\n{}", text("the driver cannot compile its code", e), log.trim_end())
@@ -176,6 +206,20 @@ impl Device {
             kept.put(binary);
         }
         Ok(program)
+    }
+
+    /// Reports an extension that a text cannot do without and the device lacks.
+    fn look_for_extensions(&self, text: &str) -> Result<(), Error> {
+        let known = cl_device::get_device_data(self.id, cl_device::CL_DEVICE_EXTENSIONS).map(words).unwrap_or_default();
+        let lacks = |extension: &str| !known.split_whitespace().any(|word| word == extension);
+        match extensions(text).find(|extension| lacks(extension)) {
+            None => Ok(()),
+            Some(extension) => {
+                let purpose =
+                    PURPOSES.iter().find(|p| p.0 == extension).map_or(String::new(), |p| format!(" for {}", p.1));
+                Err(format!("this device lacks the extension {extension}, which its code needs{purpose}"))
+            }
+        }
     }
 
     fn kernel(&mut self, code: &'static [u8], name: &str) -> Result<cl_kernel, Error> {
@@ -482,5 +526,21 @@ impl Platform for OpenCl {
     fn forget(&self, _: usize, mark: Mark) {
         // The driver keeps it as long as commands wait for it.
         drop_event(mark as usize as cl_event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn extensions_under_a_condition_are_not_needed() {
+        let text = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#endif
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#pragma OPENCL FP_CONTRACT OFF
+";
+        let found: Vec<&str> = super::extensions(text).collect();
+        assert_eq!(found, ["cl_khr_fp64", "cl_khr_subgroups"]);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::intrinsics;
+use nyala_ir::lanes::{DEVICE_FUNCTION, device_function};
 use nyala_syntax::ast::{ExprKind, ItemKind, Ret, TypeParam};
 
 impl<'a> Checker<'a, '_> {
@@ -162,6 +163,10 @@ impl<'a> Checker<'a, '_> {
             let symbol = f.symbol.as_ref().map_or(&*f.name.text, |s| &s.0);
             let kind = match convention {
                 "thorin" | "device" if intrinsics::is_gpu_only(symbol) => FnKind::Foreign(symbol.to_string()),
+                // CUDA's compiler has functions that are in no table.
+                "device" if f.type_params.is_empty() && intrinsics::is_unknown_function(symbol) => {
+                    FnKind::Foreign(format!("{DEVICE_FUNCTION}{symbol}"))
+                }
                 "thorin" | "device" => FnKind::Intrinsic(intrinsics::find(symbol)),
                 _ if symbol.starts_with("rv_") => FnKind::Intrinsic(intrinsics::find(symbol)),
                 _ => FnKind::Foreign(symbol.to_string()),
@@ -239,7 +244,7 @@ impl<'a> Checker<'a, '_> {
     pub(super) fn declare_fn(&mut self, f: &'a ast::Fn, kind: FnKind, owner: FnOwner, top_level: bool) -> FnId {
         let id = FnId(self.p.fns.len() as u32);
         let intrinsic = match &kind {
-            FnKind::Foreign(symbol) => intrinsics::is_gpu_only(symbol),
+            FnKind::Foreign(symbol) => intrinsics::is_gpu_only(symbol) || device_function(symbol).is_some(),
             kind => matches!(kind, FnKind::Intrinsic(_)),
         };
         let symbol = match &f.symbol {

@@ -40,7 +40,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// The address of a zero-terminated text in memory.
-    fn text(&mut self, text: &str) -> Val {
+    pub(super) fn text(&mut self, text: &str) -> Val {
         let u8 = self.w.types.prim(ir::Prim::U8);
         let bytes: Vec<Val> = text.bytes().chain([0]).map(|b| self.w.lit(u8, b.into())).collect();
         let array = self.w.types.array(u8, bytes.len() as u64);

@@ -235,6 +235,15 @@ impl Lowerer<'_, '_, '_> {
             (DeviceFn::SyncWarp, _) => self.lane_op(LaneOp::Barrier, Scope::Subgroup, &[], None),
             (DeviceFn::Number(n), _) => self.w.lit_i32(n),
             (DeviceFn::Nothing, _) => self.w.unit(),
+            (DeviceFn::ReadChannel, [channel]) => {
+                let undefined = self.w.undef(ty);
+                let to = self.channel(ir::lanes::CHANNEL_READ, *channel, undefined, span)?;
+                self.load(to, span)
+            }
+            (DeviceFn::WriteChannel, [channel, value]) => {
+                self.channel(ir::lanes::CHANNEL_WRITE, *channel, *value, span)?;
+                self.w.unit()
+            }
             (DeviceFn::Trap, _) => {
                 let never = self.w.lit_bool(false);
                 self.assert_val(never, "the kernel trapped", span)
@@ -426,6 +435,18 @@ impl Lowerer<'_, '_, '_> {
         let mem = self.w.op(Op::Store, &[mem, slot, array]);
         self.set_mem(mem);
         Some(self.w.op_ty(Op::Bitcast, ty, &[slot]))
+    }
+
+    /// Calls a function for channels with a new variable; returns its address.
+    fn channel(&mut self, symbol: &str, channel: Val, value: Val, span: Span) -> Option<Val> {
+        self.w.types.pointee(self.w.ty(channel))?;
+        let i64 = self.w.types.i64();
+        let (bytes, _) = ir::layout::size_align(&self.w.types, self.w.ty(value))?;
+        self.mem(span)?;
+        let place = self.text(&self.sources.place(span));
+        let (at, bytes) = (self.slot(value), self.w.lit(i64, bytes));
+        self.call_symbol(symbol, &[place, channel, at, bytes], None);
+        Some(at)
     }
 
     fn atomic_at(&mut self, number: u64, place: Val, val: Val, ty: ir::Ty, span: Span) -> Option<Val> {
