@@ -38,7 +38,7 @@
 //! that never changes ([`uncounted`]). Function values that it captures are held as by a local variable; captured
 //! variables, as long as the environment is in use.
 //!
-//! Bodies of `vectorize` run many times for one set of captured values: they retain their arguments. Threads get copies
+//! Bodies of `vectorize` and kernels run many times for one set of captured values: they retain their arguments. Threads get copies
 //! of the values that they capture; counts are atomic in functions that run while threads do ([`threads`]).
 
 mod function;
@@ -79,6 +79,7 @@ struct Program {
     codes: FxHashSet<Func>,
     /// Code of continuations that are values: their last parameter is a record, which they do not own.
     leavers: FxHashSet<Func>,
+    /// Bodies of `vectorize` and kernels, which retain their arguments.
     vectorized: FxHashSet<Func>,
     /// Callbacks of threads: they own the values that they read from their environment.
     threads: FxHashSet<Func>,
@@ -106,7 +107,7 @@ pub fn count_environments(module: &mut Module) {
     for function in &module.funcs {
         for inst in function.blocks.iter().flat_map(|b| &b.insts) {
             match inst.op {
-                InstOp::Vectorize(body, ..) => drop(vectorized.insert(body)),
+                InstOp::Vectorize(body, ..) | InstOp::Launch(body, _) => drop(vectorized.insert(body)),
                 InstOp::Call(callee) if module.func(callee).symbol() == Some("nyala_spawn") => {
                     threads.extend(inst.args.iter().filter_map(|&a| match function.as_const(a) {
                         Some(Const::CFunc(f)) => Some(f),

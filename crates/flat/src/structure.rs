@@ -323,12 +323,30 @@ fn one_latch(function: &mut Function, header: usize, latches: &[usize]) {
         }
         return;
     }
+    // An argument that all jumps have is none of the new block: where lanes part before it, its parameters would differ.
+    let jumps = || latches.iter().flat_map(|&l| function.blocks[l].term.edges()).filter(|e| e.block.idx() == header);
+    let all: Vec<&[Value]> = jumps().map(|e| &e.args[..]).collect();
+    let same = |i: usize| all.len() > 1 && all.iter().all(|args| args[i] == all[0][i]);
+    let common: Vec<Option<Value>> =
+        (0..function.blocks[header].params.len()).map(|i| same(i).then(|| all[0][i])).collect();
     let tys: Vec<nyala_ir::Ty> = function.blocks[header].params.iter().map(|&p| function.ty(p)).collect();
-    let params: Vec<Value> = tys.iter().map(|&ty| function.new_value(ty, "")).collect();
+    let mut params = Vec::new();
+    let mut args = Vec::new();
+    for (&ty, &common) in tys.iter().zip(&common) {
+        let value = common.unwrap_or_else(|| function.new_value(ty, ""));
+        if common.is_none() {
+            params.push(value);
+        }
+        args.push(value);
+    }
     let latch = Block::from_idx(function.blocks.len());
     for &l in latches {
-        function.blocks[l].term.edges_mut().filter(|e| e.block.idx() == header).for_each(|e| e.block = latch);
+        for edge in function.blocks[l].term.edges_mut().filter(|e| e.block.idx() == header) {
+            edge.block = latch;
+            let mut is_common = common.iter().map(Option::is_some);
+            edge.args.retain(|_| is_common.next() != Some(true));
+        }
     }
-    let term = Terminator::Jump(Edge { block: Block::from_idx(header), args: params.clone() });
+    let term = Terminator::Jump(Edge { block: Block::from_idx(header), args });
     function.blocks.push(BlockData { name: "continue".into(), params, insts: Vec::new(), term });
 }

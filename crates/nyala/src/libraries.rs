@@ -19,6 +19,7 @@ const EMBEDDED: &[(&str, &str, &str)] = &[
     ("image", "<image>/schedule.impala", include_str!("../../../lib/image/src/schedule.impala")),
     ("image", "<image>/stage.impala", include_str!("../../../lib/image/src/stage.impala")),
     ("image", "<image>/stencil.impala", include_str!("../../../lib/image/src/stencil.impala")),
+    ("image::device", "<image>/device.impala", include_str!("../../../lib/image/src/image/device.impala")),
     ("std::buffer", "<std>/buffer.impala", include_str!("../../../lib/std/src/buffer.impala")),
     ("std::device", "<std>/device.impala", include_str!("../../../lib/std/src/device.impala")),
     ("std::files", "<std>/files.impala", include_str!("../../../lib/std/src/files.impala")),

@@ -1,6 +1,6 @@
 //! The conformance list of devices: programs in `tests/device/conformance`, each instantiated with the names of each
-//! platform in `tests/device/platforms`, on every engine and device there is. `./x test --devices` runs it,
-//! `./x bless devices` writes its table into `docs/devices.md`.
+//! platform in `tests/device/platforms`, on every engine and device there is; and tests of libraries ([`LIBRARIES`]).
+//! `./x test --devices` runs it, `./x bless devices` writes its table into `docs/devices.md`.
 //!
 //! A program prints a line for each thing that it tries, `name: ok`. A cell of the table is what a column's runs say of that
 //! line: `ok`, `fails`, `assembled`, `valid`, or a number that stands for what the platform lacks, as the compiler or, of a
@@ -121,6 +121,40 @@ const COLUMNS: &[Column] = &[
     Column { name: "SPIR-V for OpenCL", runs: &[("levelzero", &[]), ("levelzero", &["-O0"])], needs: Needs::SpirV },
 ];
 
+/// Tests of libraries for devices, with their names in the table. They are programs by themselves, which find devices by
+/// `std::device`: the `static PLATFORM` is the platform's number. Of a column, they have the first run on a platform with one.
+const LIBRARIES: &[(&str, &str)] = &[("image", "lib/image/tests/devices.impala")];
+
+/// A platform's number for `std::device`.
+fn number_of(platform: &str) -> Option<u32> {
+    match platform {
+        "cuda" => Some(1),
+        "opencl" => Some(2),
+        "amdgpu_hsa" => Some(3),
+        "levelzero" => Some(5),
+        "vulkan" => Some(6),
+        _ => None,
+    }
+}
+
+/// A program of the list.
+struct Program {
+    name: String,
+    path: PathBuf,
+    is_library: bool,
+}
+
+impl Program {
+    /// The runs of a column that the program has.
+    fn runs(&self, column: &Column) -> &'static [(&'static str, &'static [&'static str])] {
+        if !self.is_library {
+            return column.runs;
+        }
+        let first = column.runs.iter().position(|(platform, _)| number_of(platform).is_some());
+        first.map_or(&[], |i| &column.runs[i..=i])
+    }
+}
+
 /// The result of a line in a column.
 #[derive(Clone, PartialEq, Eq)]
 enum Cell {
@@ -189,10 +223,10 @@ fn has_cpp() -> bool {
 }
 
 /// A library of the kernels of a program for high-level synthesis, in `target/device`.
-fn simulation(platform: &str, args: &[&str], program: &Path, stem: &str) -> Result<PathBuf, String> {
+fn simulation(platform: &str, args: &[&str], program: &Program) -> Result<PathBuf, String> {
     let out = root().join("target/device");
     std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
-    let (text, library) = (out.join(format!("{stem}.hls.cpp")), out.join(format!("{stem}.hls.so")));
+    let (text, library) = (out.join(format!("{}.hls.cpp", program.name)), out.join(format!("{}.hls.so", program.name)));
     let run = command(platform, args, program);
     let mut emit = Command::new(nyala());
     emit.current_dir(root()).args(["emit", "--stage", "hls", "-o"]).arg(&text).args(run.get_args().skip(1));
@@ -274,12 +308,18 @@ fn is_there(needs: Needs) -> bool {
 /// Runs the list; writes its table if `bless`.
 pub fn run(bless: bool) -> Result<Tally, String> {
     install();
-    let mut programs: Vec<PathBuf> = std::fs::read_dir(folder().join("conformance"))
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder().join("conformance"))
         .map_err(|e| format!("tests/device/conformance: {e}"))?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|e| e == "impala"))
         .collect();
-    programs.sort();
+    paths.sort();
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut programs: Vec<Program> =
+        paths.into_iter().map(|path| Program { name: stem(&path), path, is_library: false }).collect();
+    let library =
+        |(name, path): &(&str, &str)| Program { name: name.to_string(), path: root().join(path), is_library: true };
+    programs.extend(LIBRARIES.iter().map(library));
     let mut tally = Tally::default();
     let there: Vec<bool> = COLUMNS.iter().map(|c| is_there(c.needs)).collect();
     for (column, _) in COLUMNS.iter().zip(&there).filter(|(_, there)| !**there) {
@@ -295,12 +335,15 @@ pub fn run(bless: bool) -> Result<Tally, String> {
     let mut rows: Vec<Row> = Vec::new();
     let mut codes = registers::Codes::new();
     for program in &programs {
-        let stem = program.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         // The interpreter defines which lines there are.
         let lines = names(program, &mut tally)?;
-        let mut of_program: Vec<Row> = lines.into_iter().map(|l| (stem.clone(), l, Vec::new())).collect();
+        let mut of_program: Vec<Row> = lines.into_iter().map(|l| (program.name.clone(), l, Vec::new())).collect();
         for (column, &is_there) in COLUMNS.iter().zip(&there) {
             let cells = match (is_there, column.needs.without_runs()) {
+                (true, _) if program.runs(column).is_empty() => {
+                    tally.skipped += of_program.len();
+                    vec![Cell::Lacks(NOT_THERE.into()); of_program.len()]
+                }
                 (true, Some(good)) => vec![made(column, good, program, &mut codes, &mut tally); of_program.len()],
                 (true, None) => cells(column, program, &of_program, &mut tally),
                 (false, _) => {
@@ -324,29 +367,35 @@ pub fn run(bless: bool) -> Result<Tally, String> {
     Ok(tally)
 }
 
-fn command(platform: &str, args: &[&str], program: &Path) -> Command {
+fn command(platform: &str, args: &[&str], program: &Program) -> Command {
     let mut command = Command::new(nyala());
-    let platform = folder().join("platforms").join(format!("{platform}.impala"));
-    command.current_dir(root()).arg("run").args(args).args([&platform, &folder().join("common.impala")]).arg(program);
+    command.current_dir(root()).arg("run").args(args);
+    if program.is_library {
+        command.arg("-D").arg(format!("PLATFORM={}", number_of(platform).unwrap_or_default()));
+    } else {
+        let platform = folder().join("platforms").join(format!("{platform}.impala"));
+        command.args([&platform, &folder().join("common.impala")]);
+    }
+    command.arg(&program.path);
     command
 }
 
 /// The lines of a program without their ends.
-fn names(program: &Path, tally: &mut Tally) -> Result<Vec<String>, String> {
+fn names(program: &Program, tally: &mut Tally) -> Result<Vec<String>, String> {
     let (_, output, errors) = output_within(&mut command("opencl", INTERP, program), TIME_LIMIT)?;
     let names: Vec<String> = output.lines().filter_map(|l| Some(l.rsplit_once(": ")?.0.to_string())).collect();
     if names.is_empty() {
-        println!("FAILED {}: it prints nothing\n{errors}", program.display());
+        println!("FAILED {}: it prints nothing\n{errors}", program.name);
         tally.failed += 1;
     }
     Ok(names)
 }
 
 /// Prints machine code of a program's kernels; returns it.
-fn code_object(platform: &str, args: &[&str], program: &Path, stem: &str) -> registers::Assembled {
+fn code_object(platform: &str, args: &[&str], program: &Program) -> registers::Assembled {
     let out = root().join("target/device");
     std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
-    let code = out.join(format!("{stem}.hsaco"));
+    let code = out.join(format!("{}.hsaco", program.name));
     let run = command(platform, args, program);
     let mut emit = Command::new(nyala());
     emit.current_dir(root()).args(["emit", "--stage", "amdgpu", "-o"]).arg(&code).args(run.get_args().skip(1));
@@ -368,13 +417,12 @@ fn code_object(platform: &str, args: &[&str], program: &Path, stem: &str) -> reg
 }
 
 /// Makes machine code of a program's kernels, or checks them.
-fn made(column: &Column, good: Cell, program: &Path, codes: &mut registers::Codes, tally: &mut Tally) -> Cell {
-    let stem = program.file_stem().unwrap_or_default().display().to_string();
-    for (i, (platform, args)) in column.runs.iter().enumerate() {
+fn made(column: &Column, good: Cell, program: &Program, codes: &mut registers::Codes, tally: &mut Tally) -> Cell {
+    for (i, (platform, args)) in program.runs(column).iter().enumerate() {
         let made = match column.needs {
-            Needs::Cuda(assembly) => assemble(assembly, platform, args, program, &stem),
-            Needs::Linker => code_object(platform, args, program, &stem),
-            _ => validate(platform, args, program, &stem),
+            Needs::Cuda(assembly) => assemble(assembly, platform, args, program),
+            Needs::Linker => code_object(platform, args, program),
+            _ => validate(platform, args, program),
         };
         let said = match made {
             Ok((said, _)) if said.starts_with(NO_KERNEL) => {
@@ -383,8 +431,8 @@ fn made(column: &Column, good: Cell, program: &Path, codes: &mut registers::Code
             }
             Ok((said, code)) => {
                 // The first run is the one that is compared.
-                if let (Needs::Cuda(assembly), 0) = (column.needs, i) {
-                    registers::add(codes, &stem, assembly.which, &said, &code);
+                if let (Needs::Cuda(assembly), 0, false) = (column.needs, i, program.is_library) {
+                    registers::add(codes, &program.name, assembly.which, &said, &code);
                 }
                 tally.passed += 1;
                 continue;
@@ -395,7 +443,7 @@ fn made(column: &Column, good: Cell, program: &Path, codes: &mut registers::Code
             tally.skipped += 1;
             return Cell::Lacks(why.into());
         }
-        println!("FAILED {stem} on {}, {platform} {}: {said}", column.name, args.join(" "));
+        println!("FAILED {} on {}, {platform} {}: {said}", program.name, column.name, args.join(" "));
         tally.failed += 1;
         return Cell::Fails;
     }
@@ -403,10 +451,10 @@ fn made(column: &Column, good: Cell, program: &Path, codes: &mut registers::Code
 }
 
 /// Checks the kernels of a program of the list in SPIR-V, in `target/device`; returns the tool's words.
-fn validate(platform: &str, args: &[&str], program: &Path, stem: &str) -> registers::Assembled {
+fn validate(platform: &str, args: &[&str], program: &Program) -> registers::Assembled {
     let out = root().join("target/device");
     std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
-    let code = out.join(format!("{stem}.spv"));
+    let code = out.join(format!("{}.spv", program.name));
     let run = command(platform, args, program);
     let mut emit = Command::new(nyala());
     emit.current_dir(root()).args(["emit", "--stage", "spirv", "-o"]).arg(&code).args(run.get_args().skip(1));
@@ -467,14 +515,14 @@ fn assemble(
     assembly: &Assembly,
     platform: &str,
     args: &[&str],
-    program: &Path,
-    stem: &str,
+    program: &Program,
 ) -> Result<(String, Vec<u8>), String> {
     let mut tool = cuda_tool(assembly.tool).ok_or("NVIDIA's tools are not there")?;
     let out = root().join("target/device");
     std::fs::create_dir_all(&out).map_err(|e| e.to_string())?;
     let extension = if assembly.stage == "cuda" { "cu" } else { "ptx" };
-    let (text, cubin) = (out.join(format!("{stem}.{extension}")), out.join(format!("{stem}.cubin")));
+    let file = |extension: &str| out.join(format!("{}.{extension}", program.name));
+    let (text, cubin) = (file(extension), file("cubin"));
     let run = command(platform, args, program);
     let mut emit = Command::new(nyala());
     emit.current_dir(root()).args(["emit", "--stage", assembly.stage, "-o"]).arg(&text).args(run.get_args().skip(1));
@@ -492,19 +540,13 @@ fn assemble(
     Ok((output + &errors, code))
 }
 
-fn cells(column: &Column, program: &Path, rows: &[Row], tally: &mut Tally) -> Vec<Cell> {
+fn cells(column: &Column, program: &Program, rows: &[Row], tally: &mut Tally) -> Vec<Cell> {
     let mut cells = vec![Cell::Ok; rows.len()];
-    for (platform, args) in column.runs {
-        let shown = format!(
-            "{} on {}, {platform} {}",
-            program.file_stem().unwrap_or_default().display(),
-            column.name,
-            args.join(" ")
-        );
-        let stem = program.file_stem().unwrap_or_default().display().to_string();
+    for (platform, args) in program.runs(column) {
+        let shown = format!("{} on {}, {platform} {}", program.name, column.name, args.join(" "));
         let mut run = command(platform, args, program);
         let ready = match column.needs {
-            Needs::Cpp => simulation(platform, args, program, &stem).map(|library| {
+            Needs::Cpp => simulation(platform, args, program).map(|library| {
                 run.env("NYALA_HLS", library);
             }),
             _ => Ok(()),

@@ -212,7 +212,8 @@ fn files_of_library(path: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     collect(folder, &mut files);
     files.sort();
-    files.retain(|f| f != path && f.extension().is_some_and(|e| e == "impala"));
+    // Files in folders are modules of their own.
+    files.retain(|f| f != path && f.parent() == Some(folder) && f.extension().is_some_and(|e| e == "impala"));
     files
 }
 

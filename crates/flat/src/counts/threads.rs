@@ -2,7 +2,7 @@
 //! because it is a question about calls.
 //!
 //! `parallel` returns when all of its threads are done, so only its body, and the functions that the body may call, run
-//! concurrently. A thread of `spawn` runs on while its maker does: a module that has one uses atomic counts everywhere.
+//! concurrently; likewise the blocks of a kernel on the host. A thread of `spawn` runs on while its maker does: a module that has one uses atomic counts everywhere.
 
 use super::functions_in;
 use crate::data::*;
@@ -15,7 +15,14 @@ pub(super) fn run_with_threads(module: &Module) -> FxHashSet<Func> {
     let mut work: Vec<Func> = Vec::new();
     for function in &module.funcs {
         for inst in function.blocks.iter().flat_map(|b| &b.insts) {
-            let InstOp::Call(callee) = inst.op else { continue };
+            let callee = match inst.op {
+                InstOp::Call(callee) => callee,
+                InstOp::Launch(kernel, _) => {
+                    work.push(kernel);
+                    continue;
+                }
+                _ => continue,
+            };
             match module.func(callee).symbol() {
                 Some("nyala_spawn") => return all().collect(),
                 Some("nyala_parallel") => {

@@ -151,6 +151,11 @@ fn has_assembly(platform: &str) -> bool {
     ["cuda", "nvvm", "amdgpu_hsa", "amdgpu_pal"].contains(&platform)
 }
 
+/// Whether a function of the runtime counts environments of function values.
+fn counts_environments(symbol: &str) -> bool {
+    ["nyala_retain", "nyala_release", "nyala_environment"].iter().any(|name| symbol.starts_with(name))
+}
+
 /// Reports what no device can do.
 pub(super) fn check(
     device: &Module,
@@ -176,16 +181,17 @@ pub(super) fn check(
     let in_kernel = |what: &str| format!("a kernel for `{platform}` {what}");
     let heap =
         || (in_kernel("allocates memory on the heap"), "allocate it before the launch, and pass it to the kernel");
+    let chosen = || {
+        let hint = "let the function around the call be specialized with `@`, or write a `match`";
+        (in_kernel("calls a function that is chosen at run time"), hint)
+    };
     for (func, function) in device.funcs.iter().enumerate() {
         // Each thing once for a function.
         let mut seen = FxHashSet::default();
         for block in &function.blocks {
             for inst in &block.insts {
                 let (message, hint) = match inst.op {
-                    InstOp::CallIndirect => (
-                        in_kernel("calls a function that is chosen at run time"),
-                        "let the function around the call be specialized with `@`, or write a `match`",
-                    ),
+                    InstOp::CallIndirect => chosen(),
                     InstOp::Op(Op::Alloc) => heap(),
                     InstOp::Launch(..) => (
                         "a kernel that is launched by a kernel is not supported yet".into(),
@@ -211,6 +217,7 @@ pub(super) fn check(
                                 "write results to memory, or run the kernel with `--device host`",
                             ),
                             Some("nyala_alloc") => heap(),
+                            Some(symbol) if counts_environments(symbol) => chosen(),
                             Some("nyala_panic" | "nyala_panic_at") => (
                                 in_kernel("may panic"),
                                 "leave the `assert` or `panic` to runs with `--device host`, or write a mark to memory",
@@ -231,9 +238,8 @@ pub(super) fn check(
                 }
             }
             if let Terminator::TailCall { callee: Callee::Indirect(_), .. } = block.term {
-                let message = in_kernel("calls a function that is chosen at run time");
+                let (message, hint) = chosen();
                 if seen.insert(message.clone()) {
-                    let hint = "let the function around the call be specialized with `@`, or write a `match`";
                     report(block.insts.last().map_or(Span::NONE, |i| i.span), func, message, hint);
                 }
             }

@@ -2,6 +2,7 @@
 //! questions are answered by parameters.
 
 use super::{Kernel, Key, called, lane_op, refuse};
+use crate::counts::functions_in;
 use crate::data::*;
 use crate::structure::{end_by_return, structure};
 use nyala_base::{Diagnostic, Id, Span};
@@ -20,6 +21,16 @@ pub(super) fn prepare(module: &mut Module, key: &Key, span: Span, diagnostics: &
         None => inst.op == InstOp::Op(Op::WorkItem),
     };
     inline_where(module, key.kernel, &mut function, span, &asks, diagnostics)?;
+    if let Some(func) = chosen(module, &function, &asks) {
+        let message = "a kernel calls a function that is chosen at run time, and that asks for the work item or waits: this is \
+                       not supported";
+        let place = module.func(func).span;
+        let hint =
+            "ask in the kernel, and let the function take the numbers; or let the kernel know the function by `@`";
+        let diagnostic = *refuse(span, message, hint);
+        diagnostics.push(if place == Span::NONE { diagnostic } else { diagnostic.other(place, "the function") });
+        return None;
+    }
     fresh_entry(&mut function);
     let i32 = module.types.i32();
     let param = |function: &mut Function, ty: Ty, name: &str| {
@@ -261,6 +272,44 @@ pub(super) fn inline_where(
         inline(function, b, at, &code);
     }
     Some(())
+}
+
+/// A function value that may be called in a kernel, and leads to an instruction for which `asks` holds: there, nobody would
+/// answer.
+fn chosen(module: &Module, kernel: &Function, asks: &dyn Fn(&Module, &Inst) -> bool) -> Option<Func> {
+    let mut seen = FxHashSet::default();
+    let mut work: Vec<Func> = Vec::new();
+    let mut is_indirect = false;
+    let mut next = Some(kernel);
+    while let Some(function) = next {
+        for block in &function.blocks {
+            for inst in &block.insts {
+                is_indirect |= inst.op == InstOp::CallIndirect;
+                work.extend(called(inst));
+            }
+            match &block.term {
+                Terminator::TailCall { callee: Callee::Func(f), .. } => work.push(*f),
+                Terminator::TailCall { callee: Callee::Indirect(_), .. } => is_indirect = true,
+                _ => {}
+            }
+        }
+        next = loop {
+            match work.pop() {
+                Some(func) if seen.insert(func) => break Some(module.func(func)),
+                Some(_) => {}
+                None => break None,
+            }
+        };
+    }
+    if !is_indirect {
+        return None;
+    }
+    let leading = inlined(module, asks);
+    let values = module.funcs.iter().flat_map(|f| &f.values).filter_map(|v| match v.def {
+        Def::Const(Const::Func(f)) => Some(f),
+        _ => None,
+    });
+    values.chain(module.globals.iter().flat_map(|g| functions_in(&g.init))).find(|f| leading.contains(f))
 }
 
 /// A function that is reachable from a kernel through functions to be inlined, and calls itself through them.
