@@ -50,7 +50,7 @@ use crate::data::*;
 use crate::schedule::store_env;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, Span};
-use nyala_ir::lanes::{DEVICE_ARGS, PLATFORM_NUMBERS, PLATFORMS};
+use nyala_ir::lanes::{DEVICE_ARGS, PLATFORM_NUMBERS, PLATFORMS, PRAGMA};
 use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, Types, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
 use split::Split;
@@ -81,13 +81,15 @@ pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic>
     let kernels = kernels(module);
     let in_circuits = functions_for_hls(module, devices);
     let outside = |i: usize| !in_circuits.contains(&Func::from_idx(i));
-    module.funcs.iter_mut().enumerate().filter(|(i, _)| outside(*i)).for_each(|(_, f)| drop_intervals(f));
+    let pragmas = pragmas(module);
+    let hints = |f: &mut Function| drop_hints(f, &pragmas);
+    module.funcs.iter_mut().enumerate().filter(|(i, _)| outside(*i)).for_each(|(_, f)| hints(f));
     if !kernels.is_empty() {
         for func in 0..module.funcs.len() {
             lowering.function(module, Func::from_idx(func));
         }
         lowering.split.finish(module, &mut lowering.diagnostics);
-        in_circuits.iter().for_each(|f| drop_intervals(&mut module.funcs[f.idx()]));
+        in_circuits.iter().for_each(|f| hints(&mut module.funcs[f.idx()]));
         drop_unused(module, &kernels);
     }
     let mut diagnostics = lowering.diagnostics;
@@ -130,10 +132,33 @@ fn functions_for_hls(module: &Module, devices: &Devices) -> FxHashSet<Func> {
     found
 }
 
-/// Drops what says how often rounds of a loop begin, which a CPU has no use for.
-fn drop_intervals(function: &mut Function) {
-    for block in &mut function.blocks {
-        block.insts.retain(|inst| inst.op != InstOp::Op(Op::Pipeline));
+/// Functions whose calls are lines for the tools of circuits.
+fn pragmas(module: &Module) -> FxHashSet<Func> {
+    let is_pragma = |f: &Func| module.func(*f).is_foreign() && module.func(*f).symbol() == Some(PRAGMA);
+    (0..module.funcs.len()).map(Func::from_idx).filter(is_pragma).collect()
+}
+
+/// Drops lines for the tools of circuits, and how often rounds of a loop begin, which no other machine has a use for.
+fn drop_hints(function: &mut Function, pragmas: &FxHashSet<Func>) {
+    let is_used = |function: &Function, result: Option<Value>| {
+        let insts = function.blocks.iter().flat_map(|b| &b.insts);
+        result.is_some_and(|r| {
+            let mut used = insts.flat_map(|i| &i.args).any(|&a| a == r);
+            function.blocks.iter().for_each(|b| b.term.for_each_use(|v| used |= v == r));
+            used
+        })
+    };
+    for b in 0..function.blocks.len() {
+        let mut i = 0;
+        while let Some(inst) = function.blocks[b].insts.get(i) {
+            let is_pragma =
+                matches!(inst.op, InstOp::Call(f) if pragmas.contains(&f)) && !is_used(function, inst.result);
+            if is_pragma || inst.op == InstOp::Op(Op::Pipeline) {
+                function.blocks[b].insts.remove(i);
+            } else {
+                i += 1;
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::ops::numbers;
 use crate::{Result, bug};
 use nyala_base::Id;
 use nyala_flat::{Callee, Const, Def, Func, Function, Init, Inst, InstOp, Linkage, Module, Terminator, Value};
-use nyala_ir::lanes::{is_channel, printed};
+use nyala_ir::lanes::{PRAGMA, is_channel, printed};
 use nyala_ir::{LaneOp, Op, Prim, Ty};
 
 /// Adds the functions that a function refers to, also by initializers of globals it uses, which are marked.
@@ -125,6 +125,13 @@ pub(crate) fn call(f: &mut FunctionEmitter, inst: &Inst) -> Result<()> {
         && is_channel(symbol)
     {
         return crate::devices::channel(f, symbol, args);
+    }
+    if let Callee::Func(func) = callee
+        && !f.e.dialect.pipeline.is_empty()
+        && f.e.module.func(func).is_foreign()
+        && f.e.module.func(func).symbol() == Some(PRAGMA)
+    {
+        return crate::devices::pragma(f, args);
     }
     if let Callee::Func(func) = callee
         && !f.e.dialect.printf.is_empty()

@@ -118,6 +118,15 @@ pub(crate) fn pipeline(f: &mut FunctionEmitter, interval: Value) -> Result<()> {
     Ok(())
 }
 
+/// A line for the tools, as the program says it.
+pub(crate) fn pragma(f: &mut FunctionEmitter, args: &[Value]) -> Result<()> {
+    let text = args.first().and_then(|&text| known_text(f, text)).filter(|text| !text.contains('\n'));
+    let text = text.ok_or_else(|| f.limitation("a pragma that is not known, or of several lines,".into()))?;
+    f.flush_all()?;
+    f.push(Node::Do { text: format!("#pragma {text}"), vars: Vec::new() });
+    Ok(())
+}
+
 /// Structs that stand for channels, with the types of their elements.
 pub(crate) fn channels(module: &Module) -> FxHashMap<Ty, Ty> {
     let mut found = FxHashMap::default();

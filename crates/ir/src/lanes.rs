@@ -165,6 +165,9 @@ pub const CHANNEL_READ: &str = "nyala_channel_read";
 /// See [`CHANNEL_READ`].
 pub const CHANNEL_WRITE: &str = "nyala_channel_write";
 
+/// The function that does nothing, but for a line with its text, `#pragma TEXT`, in kernels for `hls`.
+pub const PRAGMA: &str = "nyala_pragma";
+
 /// Whether a symbol is that of a function for channels.
 pub fn is_channel(symbol: &str) -> bool {
     symbol == CHANNEL_READ || symbol == CHANNEL_WRITE

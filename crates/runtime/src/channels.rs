@@ -66,6 +66,17 @@ pub unsafe extern "C" fn nyala_channel_write(_: *const u8, channel: *const c_voi
     channels().get_or_insert_default().entry(channel as usize).or_default().extend(bytes);
 }
 
+/// The numbers of bytes that were written to channels and not read, for each channel that has some.
+pub fn unread_bytes() -> Vec<usize> {
+    let mut all: Vec<usize> = channels().iter().flatten().map(|(_, queue)| queue.len()).collect();
+    all.sort_unstable();
+    all
+}
+
+/// A line for the tools of FPGAs, which means nothing to the host.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_pragma(_: *const u8) {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

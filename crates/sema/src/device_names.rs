@@ -105,6 +105,8 @@ pub enum DeviceFn {
     /// Takes an element out of a channel of `hls`, or puts one into it.
     ReadChannel,
     WriteChannel,
+    /// A line for the tools of `hls`.
+    Pragma,
     /// Ends the program.
     Trap,
     /// Nanoseconds of a clock.
@@ -184,7 +186,7 @@ const NAMES: &[(&str, DeviceFn)] = &[
     ("__shfl_xor_sync", DeviceFn::Shuffle(Shuffle::Xor)),
     ("get_work_dim", DeviceFn::Number(3)),
     ("get_global_offset", DeviceFn::Number(0)),
-    ("print_pragma", DeviceFn::Nothing),
+    ("print_pragma", DeviceFn::Pragma),
     ("read_channel", DeviceFn::ReadChannel),
     ("write_channel", DeviceFn::WriteChannel),
     ("llvm.amdgcn.dispatch.id", DeviceFn::Number(0)),

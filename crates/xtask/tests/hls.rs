@@ -12,13 +12,13 @@ use std::process::{Command, Output};
 const SOURCE: &str = "\
 struct channel_f32 { data: f32 }
 extern \"thorin\" { fn hls(i32, fn() -> ()) -> (); fn pipeline(i32, i32, i32, fn(i32) -> ()) -> (); }
-extern \"device\" { fn read_channel(&mut channel_f32) -> f32; fn write_channel(&mut channel_f32, f32) -> (); }
+extern \"device\" { fn read_channel(&mut channel_f32) -> f32; fn write_channel(&mut channel_f32, f32) -> (); fn print_pragma(&[u8]) -> (); }
 extern fn halve(n: i32, inp: &[f32], out: &mut [f32]) -> () {
     let mut numbers = channel_f32 { data: 0f };
     with hls(0) { for i in pipeline(1, 0, n) { write_channel(&mut numbers, inp(i)) } }
     with hls(0) { for i in pipeline(2, 0, n) { out(i) = 0.5f * read_channel(&mut numbers) } }
 }
-extern fn plain(n: i32, out: &mut [f32]) -> () { with hls(0) { for i in range(0, n) { out(i) = 1f } } }
+extern fn plain(n: i32, out: &mut [f32]) -> () { with hls(0) { for i in range(0, n) { print_pragma(\"HLS UNROLL factor=4\"); out(i) = 1f } } }
 fn main() -> i32 {
     let out = alloc[f32](3i64);
     halve(3, [1f, 2f, 3f], out);
@@ -88,6 +88,7 @@ fn kernels_say_what_becomes_of_them() {
         #pragma HLS INTERFACE s_axilite port=out
         #pragma HLS INTERFACE s_axilite port=return
             for (int a = 0; a < n; a++) {
+        #pragma HLS UNROLL factor=4
                 out[a] = 1.0f;
             }
         }
@@ -151,6 +152,13 @@ fn programs_run_on_the_host_and_say_how_to_get_the_text() {
         let output = run(args, &source);
         assert_eq!(String::from_utf8_lossy(&output.stdout), "0.5 1 1.5 ", "{args:?}");
     }
+    let unread = folder.write("unread.impala", SOURCE.replace("0.5f * read_channel(&mut numbers)", "0.5f * inp(i)"));
+    let output = run(&["--device", "host", "-O0"], &unread);
+    assert!(stderr(&output).contains("note: 12 bytes in a channel not read"), "{}", stderr(&output));
+    let grid = "extern \"thorin\" { fn opencl(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }\n\
+        fn main() -> () { with opencl(0, (64, 1, 1), (64, 1, 1)) {} }\n";
+    let output = run(&["--device", "hls"], &folder.write("grid.impala", grid));
+    assert!(stderr(&output).contains("a kernel for `hls` has one work item"), "{}", stderr(&output));
     let plain = "extern \"thorin\" { fn hls(i32, fn() -> ()) -> (); }\nfn main() -> () { with hls(0) {} }\n";
     let plain = folder.write("plain.impala", plain);
     let output = run(&[], &plain);

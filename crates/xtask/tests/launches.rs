@@ -410,3 +410,58 @@ fn unknown_functions_are_those_of_cudas_compiler() {
         assert!(stderr(&output).contains(said), "{}", stderr(&output));
     }
 }
+
+/// Operations of subgroups, of which no driver for the CPU need have any: clang takes them, with all extensions and with the one
+/// that they need.
+#[test]
+fn operations_of_subgroups_are_opencl_c() {
+    let clangs = ["clang", "clang-15", "clang-16", "clang-18"];
+    let works =
+        |clang: &&str| std::process::Command::new(clang).arg("--version").output().is_ok_and(|o| o.status.success());
+    let Some(clang) = clangs.into_iter().find(works) else {
+        eprintln!("SKIPPED: there is no clang");
+        return;
+    };
+    let folder = Folder::new("subgroups in OpenCL C");
+    let types = ["bool", "i8", "u16", "i32", "u64", "f16", "f32", "f64"];
+    let shuffles: String = types.map(|ty| format!("fn \"rv_shuffle_{ty}\" get_{ty}({ty}, i32) -> {ty}; ")).concat();
+    let gets: String =
+        types.map(|ty| format!("let p_{ty} = a as &mut [{ty}]; p_{ty}(l) = get_{ty}(p_{ty}(l), w - l); ")).concat();
+    let source = folder.write(
+        "p.impala",
+        format!(
+            "extern \"thorin\" {{ fn opencl(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }}\n\
+             extern \"C\" {{\n\
+                 fn rv_any(bool) -> bool; fn rv_all(bool) -> bool; fn rv_ballot(bool) -> i32; fn rv_popcount(bool) -> i32;\n\
+                 fn rv_lane_id() -> i32; fn rv_num_lanes() -> i32; {shuffles}\n\
+             }}\n\
+             extern fn f(a: &mut [i8], b: &mut [i32]) -> () {{\n\
+                 for opencl(0, (64, 1, 1), (64, 1, 1)) {{\n\
+                     let (l, w) = (rv_lane_id(), rv_num_lanes());\n\
+                     b(l) = rv_ballot(l > 3) + rv_popcount(l > 4) + if rv_any(l > 5) && rv_all(l < 30) {{ 1 }} else {{ 2 }};\n\
+                     {gets}\n\
+                 }}\n\
+             }}\n"
+        ),
+    );
+    let text = folder.path("p.cl");
+    let args: [&std::ffi::OsStr; 6] =
+        ["emit".as_ref(), "--stage".as_ref(), "opencl".as_ref(), source.as_ref(), "-o".as_ref(), text.as_ref()];
+    let output = nyala(&args, 120);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for (version, extensions) in [("CL3.0", "+all"), ("CL2.0", "-all,+cl_khr_subgroups,+cl_khr_fp64")] {
+        let mut compile = std::process::Command::new(clang);
+        compile.args([
+            "-x",
+            "cl",
+            &format!("-cl-std={version}"),
+            "-target",
+            "spir64",
+            "-Xclang",
+            "-finclude-default-header",
+        ]);
+        compile.args(["-Xclang", &format!("-cl-ext={extensions}"), "-fsyntax-only", "-Wall", "-Werror"]).arg(&text);
+        let output = compile.output().expect("clang");
+        assert!(output.status.success(), "{version}: {}", stderr(&output));
+    }
+}

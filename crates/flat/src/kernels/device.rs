@@ -11,7 +11,7 @@ use crate::data::*;
 use crate::simplify::simplify_function;
 use nyala_base::graph::Components;
 use nyala_base::{Diagnostic, Id, Span};
-use nyala_ir::lanes::{can_print, device_function, has_gpu_intrinsic, is_channel, printed};
+use nyala_ir::lanes::{PRAGMA, can_print, device_function, has_gpu_intrinsic, is_channel, printed};
 use nyala_ir::{Op, Scope, Types, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
@@ -201,7 +201,7 @@ pub(super) fn check(
                         let callee = device.func(callee);
                         match callee.symbol() {
                             Some(symbol) if has_gpu_intrinsic(platform, symbol) => continue,
-                            Some(symbol) if platform == "hls" && is_channel(symbol) => continue,
+                            Some(symbol) if platform == "hls" && (is_channel(symbol) || symbol == PRAGMA) => continue,
                             Some(symbol) if can_print(platform) && printed(symbol).is_some() => continue,
                             Some(symbol)
                                 if device_function(symbol).is_some() && ["cuda", "nvvm"].contains(&platform) =>

@@ -73,6 +73,12 @@ impl Split {
         diagnostics: &mut Vec<Diagnostic>,
     ) {
         let InstOp::Launch(kernel, platform) = inst.op else { return };
+        let is_one = |i: usize| module.func(func).as_bits(inst.args[i]) == Some(1);
+        if PLATFORMS.get(platform as usize) == Some(&"hls") && !(1..N_LAUNCH).all(is_one) {
+            let message = "a kernel for `hls` has one work item, and this launch may have more";
+            diagnostics.push(*refuse(inst.span, message, "launch it by `hls`, with a loop in the kernel: `pipeline`"));
+            return;
+        }
         let size = |i: usize| module.func(func).as_bits(inst.args[4 + i]).map(|bits| bits as u32);
         let key = Key { kernel, sizes: [size(0), size(1), size(2)] };
         let shape = (key.clone(), platform, copied.to_vec());

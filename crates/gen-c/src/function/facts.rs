@@ -37,11 +37,12 @@ impl<'m> FunctionEmitter<'_, 'm> {
         !self.flow.is_back_edge(from, to) || self.steps.get(&to).is_none_or(|s| s.0 != at)
     }
 
-    /// Whether an instruction prints a text, which stands in the format: its argument is not written.
+    /// Whether an instruction prints a text, or a line for tools, which stands in the program: its argument is not written.
     fn prints_text(&self, inst: &Inst) -> bool {
         let InstOp::Call(callee) = inst.op else { return false };
         let callee = self.e.module.func(callee);
-        let prints = |symbol: &str| nyala_ir::lanes::printed(symbol) == Some("string");
+        let prints =
+            |symbol: &str| nyala_ir::lanes::printed(symbol) == Some("string") || symbol == nyala_ir::lanes::PRAGMA;
         !self.e.dialect.printf.is_empty() && callee.is_foreign() && callee.symbol().is_some_and(prints)
     }
 

@@ -87,11 +87,14 @@ fn ended(s: &mut Session, code: i32) -> Result<u8, Reported> {
     }
 }
 
-/// Reports memory of devices that the program has not released. Runs without optimization are for looking for faults.
+/// Reports memory of devices that the program has not released, and what is left in channels. Runs without optimization are for looking for faults.
 fn report_leaks() {
     nyala::flush();
     for (device, n, bytes) in nyala_runtime::device_memory_in_use() {
         let buffers = if n == 1 { "1 buffer".to_string() } else { format!("{n} buffers") };
         eprintln!("note: {buffers} of {bytes} bytes on device {device} not released");
+    }
+    for bytes in nyala_runtime::unread_bytes() {
+        eprintln!("note: {bytes} bytes in a channel not read");
     }
 }

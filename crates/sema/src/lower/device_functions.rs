@@ -244,6 +244,7 @@ impl Lowerer<'_, '_, '_> {
                 self.channel(ir::lanes::CHANNEL_WRITE, *channel, *value, span)?;
                 self.w.unit()
             }
+            (DeviceFn::Pragma, [text]) => self.call_symbol(ir::lanes::PRAGMA, &[*text], None),
             (DeviceFn::Trap, _) => {
                 let never = self.w.lit_bool(false);
                 self.assert_val(never, "the kernel trapped", span)
