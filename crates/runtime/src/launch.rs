@@ -5,6 +5,8 @@ use crate::platforms::{Arg, Device, Error, Launch, Memory, NAMES, add_kernel_tim
 use crate::print::nyala_flush;
 use crate::system::{fail, nyala_exit, nyala_time_ns};
 use crate::threads::{LoopBody, nyala_parallel};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::{Mutex, PoisonError};
 
@@ -37,7 +39,7 @@ pub struct Kernel {
     name: *const u8,
     place: *const u8,
     /// For each argument, its offset in the environment, its size in bytes, and its kind: 0 for a number, 1 for an address, 2
-    /// for an aggregate, 3 for the address of notes; from bit 8 on the logarithm of its alignment.
+    /// for an aggregate, 3 for the address of notes, 4 for an aggregate whose copy on the device the kernel gets; from bit 8 on the logarithm of its alignment.
     table: *const [u32; 3],
     /// Place and text of each panic, or null; texts end with a zero byte.
     panics: *const [*const c_char; 2],
@@ -76,6 +78,31 @@ fn notes(device: Device, (platform, number): (i32, i32), kernel: *const Kernel) 
     unsafe { device.platform.write(device.at(), address, (&raw const none).cast(), size_of::<Note>())? };
     let kernel = kernel as usize;
     all.push(Notes { platform, device: number, kernel, address: address as usize, is_used: true });
+    Ok(address)
+}
+
+/// Memory of devices for large arguments: by kernel, queue and place among the arguments. The next launch there waits for this
+/// one before it writes there.
+static LARGE: Mutex<BTreeMap<(usize, i32, i32, u32), usize>> = Mutex::new(BTreeMap::new());
+
+/// The address of a copy of a large argument in the device's memory.
+///
+/// # Safety
+/// So many bytes are there.
+unsafe fn copied(
+    device: Device,
+    (platform, number): (i32, i32),
+    kernel: *const Kernel,
+    at: u32,
+    bytes: &[u8],
+) -> Result<*mut c_void, Error> {
+    let mut all = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let address = match all.entry((kernel as usize, platform, number, at)) {
+        Entry::Occupied(known) => *known.get(),
+        Entry::Vacant(new) => *new.insert(device.platform.alloc(device.number, bytes.len(), Memory::Device)? as usize),
+    } as *mut c_void;
+    // SAFETY: the memory was allocated for as many bytes.
+    unsafe { device.platform.write(device.at(), address, bytes.as_ptr().cast(), bytes.len())? };
     Ok(address)
 }
 
@@ -173,6 +200,10 @@ unsafe fn launch(
             Ok(match kind & 0xff {
                 1 => Arg::Address(at.cast::<*mut c_void>().read_unaligned()),
                 3 => Arg::Address(notes(device, (platform, number), kernel)?),
+                4 => {
+                    let bytes = std::slice::from_raw_parts(at, size as usize);
+                    Arg::Address(copied(device, (platform, number), kernel, offset, bytes)?)
+                }
                 _ => Arg::Value { bytes: std::slice::from_raw_parts(at, size as usize), align: 1 << (kind >> 8 & 15) },
             })
         };

@@ -62,7 +62,7 @@ pub(super) fn captures(
             .types
             .pointee(function.ty(arg))
             .is_some_and(|t| !matches!(module.types.kind(t), TyKind::IndefArray(_)));
-        let mut is_copied = is_variable && of == arg && is_sized;
+        let mut is_copied = is_variable && is_sized;
         let mut host = |what: &str, hint: &str| {
             if !is_on_host {
                 let message = format!("a kernel gets {what}, which lies in the host's memory");
@@ -113,6 +113,11 @@ fn uses(function: &Function) -> Uses {
         block.term.for_each_use(|a| uses.entry(a).or_default().push((b, None)));
     }
     uses
+}
+
+/// Whether a function, and those that it calls, only read memory at an address.
+pub(super) fn only_reads(module: &Module, func: Func, address: Value) -> bool {
+    matches!(access(module, func, address), Access::Reads)
 }
 
 /// How a function, and those that it calls, use memory at an address.

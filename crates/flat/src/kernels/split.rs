@@ -36,6 +36,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An aggregate of more parts is passed as it is.
 const MAX_PARTS: usize = 16;
+/// Bytes of an aggregate that is passed by itself. Larger ones lie in memory: devices limit all arguments together, some to 1 KiB.
+const MAX_BYTES: u64 = 256;
 
 /// How the runtime passes an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +47,8 @@ enum Kind {
     Aggregate = 2,
     /// The address of the runtime's memory for a note of a panic.
     Notes = 3,
+    /// A large aggregate: the kernel gets the address of a copy in the device's memory.
+    InMemory = 4,
 }
 
 /// The kernels for devices that are made so far, in the host's module.
@@ -178,7 +182,14 @@ impl Split {
                 diagnostics.push(*refuse(span, message, hint));
                 return None;
             }
-            let made = assemble(&module.types, &mut function, value_ty, &name, &mut leaves, &mut insts, MAX_PARTS);
+            if is_copied && lies_in_memory(&module.types, value_ty) {
+                // The kernel only reads it.
+                let address = function.new_value(ty, &name);
+                leaves.push(address);
+                renames(&mut function, param, address);
+                continue;
+            }
+            let made = assemble(&mut module.types, &mut function, value_ty, &name, &mut leaves, &mut insts, MAX_PARTS);
             let mut push = |op: Op, args: &[Value], result: Option<Value>| {
                 insts.push(Inst { op: InstOp::Op(op), args: Args::from_slice(args), result, span, fast: false });
             };
@@ -210,6 +221,7 @@ impl Split {
         simplify_function(&module.types, &mut function);
         module.funcs.push(function);
         let kernel = Func::from_idx(module.funcs.len() - 1);
+        read_in_place(module, kernel);
         self.panics.extend(panics.map(|panics| (kernel, panics)));
         Some(kernel)
     }
@@ -343,9 +355,19 @@ fn parts(types: &Types, ty: Ty, max: usize) -> Option<Vec<Ty>> {
     if !matches!(types.kind(ty), TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..)) {
         return None;
     }
+    if lies_in_memory(types, ty) {
+        return None;
+    }
     let n = types.n_parts(ty)?;
     let is_small = (n as usize) <= max || has_address(types, ty);
     is_small.then(|| (0..n).filter_map(|i| types.part(ty, i)).collect())
+}
+
+/// Whether a kernel gets a value of this type by the address of a copy.
+fn lies_in_memory(types: &Types, ty: Ty) -> bool {
+    let is_aggregate = matches!(types.kind(ty), TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array(..));
+    let is_large = || layout::size_align(types, ty).is_some_and(|(size, _)| size > MAX_BYTES);
+    is_aggregate && is_large() && !has_address(types, ty)
 }
 
 /// How many parameters [`assemble`] makes of a type.
@@ -384,7 +406,7 @@ fn has_address(types: &Types, ty: Ty) -> bool {
 
 /// The value of a type, made of new parameters.
 fn assemble(
-    types: &Types,
+    types: &mut Types,
     function: &mut Function,
     ty: Ty,
     name: &str,
@@ -393,6 +415,14 @@ fn assemble(
     max: usize,
 ) -> Value {
     let Some(parts) = parts(types, ty, max) else {
+        if lies_in_memory(types, ty) {
+            let address = function.new_value(types.ptr(ty), name);
+            leaves.push(address);
+            let result = function.new_value(ty, name);
+            let args = Args::from_slice(&[address]);
+            insts.push(Inst { op: InstOp::Op(Op::Load), args, result: Some(result), span: Span::NONE, fast: false });
+            return result;
+        }
         let passed = passed_as(types, ty);
         let leaf = function.new_value(passed.map_or(ty, |(prim, _)| types.prim(prim)), name);
         leaves.push(leaf);
@@ -405,7 +435,7 @@ fn assemble(
         insts.push(Inst { op: InstOp::Op(op), args, result: Some(result), span: Span::NONE, fast: false });
         return result;
     };
-    let field = |i: usize| match types.kind(ty) {
+    let field = |types: &Types, i: usize| match types.kind(ty) {
         TyKind::Struct(id) => types.struct_data(*id).fields.get(i).map(|f| f.0.clone()).unwrap_or_default(),
         _ => i.to_string(),
     };
@@ -413,7 +443,7 @@ fn assemble(
         .iter()
         .enumerate()
         .map(|(i, &part)| {
-            let name = if name.is_empty() { String::new() } else { format!("{name}_{}", field(i)) };
+            let name = if name.is_empty() { String::new() } else { format!("{name}_{}", field(types, i)) };
             assemble(types, function, part, &name, leaves, insts, max)
         })
         .collect();
@@ -425,6 +455,38 @@ fn assemble(
     let result = function.new_value(ty, name);
     insts.push(Inst { op: InstOp::Op(op), args, result: Some(result), span: Span::NONE, fast: false });
     result
+}
+
+/// Lets a kernel read large aggregates where they lie, in place of variables that only have a copy of them.
+fn read_in_place(module: &mut Module, kernel: Func) {
+    let function = module.func(kernel);
+    let addresses: FxHashSet<Value> = function.blocks[0].params.iter().copied().collect();
+    let (mut values, mut copies) = (FxHashMap::default(), Vec::new());
+    for inst in &function.blocks[0].insts {
+        match (inst.op, inst.result) {
+            (InstOp::Op(Op::Load), Some(value)) if addresses.contains(&inst.args[0]) => {
+                if lies_in_memory(&module.types, function.ty(value)) {
+                    values.insert(value, inst.args[0]);
+                }
+            }
+            (InstOp::Op(Op::Store), _) => copies.extend(values.get(&inst.args[1]).map(|&from| (inst.args[0], from))),
+            _ => {}
+        }
+    }
+    for (variable, from) in copies {
+        let is_copy =
+            |i: &Inst| i.op == InstOp::Op(Op::Store) && i.args[0] == variable && values.contains_key(&i.args[1]);
+        let insts = &mut module.funcs[kernel.idx()].blocks[0].insts;
+        let is_own = insts.iter().any(|i| i.result == Some(variable) && i.op == InstOp::Op(Op::Slot));
+        let Some(at) = insts.iter().position(is_copy).filter(|_| is_own) else { continue };
+        let copy = insts.remove(at);
+        if super::captures::only_reads(module, kernel, variable) {
+            renames(&mut module.funcs[kernel.idx()], variable, from);
+        } else {
+            module.funcs[kernel.idx()].blocks[0].insts.insert(at, copy);
+        }
+    }
+    simplify_function(&module.types, &mut module.funcs[kernel.idx()]);
 }
 
 /// The leaves of a value, in the order of [`assemble`].
@@ -515,6 +577,7 @@ fn descriptor(
             _ if !panics.is_empty() && i + 1 == tys.len() => Kind::Notes,
             TyKind::Ptr { .. } => Kind::Address,
             TyKind::Prim(_) | TyKind::Vector(..) => Kind::Number,
+            _ if lies_in_memory(types, ty) => Kind::InMemory,
             _ => Kind::Aggregate,
         };
         let offset = layout::offset(types, env_ty, i as u64).unwrap_or(0);
