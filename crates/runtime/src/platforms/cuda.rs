@@ -50,6 +50,7 @@ fn text(what: &str, e: DriverError) -> Error {
 fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
     static DEVICES: OnceLock<Result<Vec<Mutex<Device>>, Error>> = OnceLock::new();
     DEVICES.get_or_init(|| {
+        ["libcuda.so", "libcuda.so.1"].into_iter().try_for_each(super::driver::check)?;
         // SAFETY: asks whether a library can be opened.
         if !unsafe { sys::is_culib_present() } {
             return Err("the driver's library libcuda.so.1 is not installed".into());

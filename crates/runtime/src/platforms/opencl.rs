@@ -104,6 +104,7 @@ fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
             }
             _ => text("clGetPlatformIDs", code),
         };
+        ["libOpenCL.so", "libOpenCL.so.1"].into_iter().try_for_each(super::driver::check)?;
         let mut found = Vec::new();
         for platform in cl3::platform::get_platform_ids().map_err(missing)? {
             let ids = cl_device::get_device_ids(platform, cl_device::CL_DEVICE_TYPE_ALL).unwrap_or_default();

@@ -112,6 +112,7 @@ fn text(what: &str, e: vk::Result) -> Error {
 fn all() -> &'static Result<All, Error> {
     static ALL: OnceLock<Result<All, Error>> = OnceLock::new();
     ALL.get_or_init(|| {
+        super::driver::check("libvulkan.so.1")?;
         // SAFETY: the library's code runs when it is loaded.
         let entry = unsafe { ash::Entry::load() }
             .map_err(|_| "the library libvulkan.so.1 is not installed, or cannot be loaded".to_string())?;
