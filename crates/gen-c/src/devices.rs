@@ -317,9 +317,10 @@ pub(crate) fn atomic(f: &mut FunctionEmitter, kernels: &Kernels, op: Op, inst: &
     let order_at = op.literal_operands().start - 1;
     let order = f.function.as_bits(args[order_at]).and_then(|n| ORDERS.get(n as usize).copied().flatten());
     let order = order.ok_or_else(|| bug("a memory order that is not known"))?;
-    let is_ordered = matches!(order, "acquire" | "release" | "acq_rel" | "seq_cst");
-    if kernels.atomics.is_empty() {
-        return Err(f.limitation("an atomic operation".into()));
+    let is_ordered = !fence.is_empty() && matches!(order, "acquire" | "release" | "acq_rel" | "seq_cst");
+    // A single work item is alone, unless other kernels run at the same time.
+    if kernels.atomics.is_empty() && !f.e.types.channels.is_empty() {
+        return Err(f.limitation("an atomic operation in a program with channels".into()));
     }
     if op == Op::Fence {
         f.flush_all()?;
@@ -441,11 +442,26 @@ fn updated(
         "fsub" => "old - v".into(),
         "fmax" => format!("{}(old, v)", least(f, Op::Fmax)?),
         "fmin" => format!("{}(old, v)", least(f, Op::Fmin)?),
-        "sub" => "old - v".into(),
+        "sub" => format!("({name})(({bits_name})old - ({bits_name})v)"),
         "uinc_wrap" => format!("({bits_name})old >= ({bits_name})v ? 0 : old + 1"),
         "udec_wrap" => format!("old == 0 || ({bits_name})old > ({bits_name})v ? v : old - 1"),
+        "add" => format!("({name})(({bits_name})old + ({bits_name})v)"),
+        "and" => "old & v".into(),
+        "or" => "old | v".into(),
+        "xor" => "old ^ v".into(),
+        "max" => "old > v ? old : v".into(),
+        "min" => "old < v ? old : v".into(),
+        "umax" => format!("({bits_name})old > ({bits_name})v ? old : v"),
+        "umin" => format!("({bits_name})old < ({bits_name})v ? old : v"),
         _ => return Err(f.limitation(format!("`atomic` operation `{what}` on `{}`", prim.name()))),
     };
+    if kernels.atomics.is_empty() {
+        return f.e.helper(format!("{what}_{}", prim.name()), |_, helper| {
+            Ok(format!(
+                "{name} {helper}({name} *at, {name} v) {{\n    {name} old = *at;\n    *at = {new};\n    return old;\n}}"
+            ))
+        });
+    }
     let (to_bits, from_bits) = converters(f, prim, bits)?;
     let (exchange, place) = (exchanger(f, kernels, bits)?, kernels.atomic_place);
     f.e.helper(format!("{what}_{}_{word}", prim.name()), |_, helper| {
@@ -474,6 +490,18 @@ fn exchange(
 ) -> Result<String> {
     let (name, bits_name) = (f.e.types.prim(prim)?, f.e.types.prim(bits)?);
     let (to_bits, from_bits) = converters(f, prim, bits)?;
+    if kernels.atomics.is_empty() {
+        return f.e.helper(format!("exchange_{}", prim.name()), |_, helper| {
+            Ok(format!(
+                "{pair} {helper}({name} *at, {name} expected, {name} wanted) {{
+    {name} old = *at;
+    {pair} result = {{old, {to_bits}(old) == {to_bits}(expected)}};
+    if ({to_bits}(old) == {to_bits}(expected)) *at = wanted;
+    return result;
+}}"
+            ))
+        });
+    }
     let (exchange, place) = (exchanger(f, kernels, bits)?, kernels.atomic_place);
     f.e.helper(format!("exchange_{}_{word}", prim.name()), |_, helper| {
         Ok(format!(

@@ -498,6 +498,10 @@ impl<'m> FunctionEmitter<'_, 'm> {
         let unused = if self.read_slots[v.idx()] { "" } else { self.e.dialect.unused };
         let kind = self.e.module.types.kind(ty).clone();
         let (text, e) = match kind {
+            // Tools for circuits convert no addresses: an array that is also read or written as a whole is a struct.
+            TyKind::Array(..) if !self.e.dialect.channel.is_empty() => {
+                (format!("{}{name};", self.declared(ty)?), Expr::atom(name.clone()).form(Form::ArrayPlace))
+            }
             TyKind::Array(elem, n) => (
                 format!("{}{name}[{n}]{unused};", self.e.types.stored(elem, &mut self.e.names)?),
                 Expr::atom(name.clone()),
