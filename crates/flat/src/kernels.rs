@@ -438,7 +438,7 @@ fn called(inst: &Inst) -> Option<Func> {
 }
 
 /// The operation of work items or lanes that an instruction calls, and its scope.
-fn lane_op(module: &Module, inst: &Inst) -> Option<(LaneOp, Scope)> {
+pub(crate) fn lane_op(module: &Module, inst: &Inst) -> Option<(LaneOp, Scope)> {
     match inst.op {
         InstOp::Call(f) => LaneOp::of_symbol(module.funcs.get(f.idx()).filter(|f| f.is_foreign())?.symbol()?),
         _ => None,

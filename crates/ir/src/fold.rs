@@ -70,6 +70,27 @@ pub fn fold(w: &mut World, op: Op, ty: Ty, args: &[Val]) -> Option<Val> {
     }
 }
 
+/// A fault of constant operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConstantFault {
+    /// The result of signed arithmetic does not fit its type.
+    Overflow,
+    /// Division by zero.
+    Division,
+    /// A shift by as many bits as the number has, or more, or by less than none.
+    Shift,
+    /// An index that an array does not have.
+    Index,
+}
+
+impl World {
+    /// Notes a fault at the present origin, to be reported as a warning.
+    pub fn note(&mut self, fault: ConstantFault) {
+        let origin = self.current_origin();
+        self.fold_warnings.push((origin, fault));
+    }
+}
+
 fn is_commutative(op: Op) -> bool {
     matches!(op, Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor)
 }
@@ -77,11 +98,13 @@ fn is_commutative(op: Op) -> bool {
 fn fold_arith(w: &mut World, op: Op, ty: Ty, a: Val, b: Val) -> Option<Val> {
     let prim = w.types.lane_prim(ty)?;
     let (la, lb) = (w.as_uniform(a), w.as_uniform(b));
+    if matches!(op, Op::Shl | Op::Shr) && lb.is_some_and(|amount| amount >= prim.bits().into()) {
+        w.note(ConstantFault::Shift);
+    }
     if let (Some(x), Some(y)) = (la, lb) {
         let (bits, overflow) = eval_arith(op, prim, x, y)?;
         if overflow {
-            let origin = w.current_origin();
-            w.fold_warnings.push((origin, "signed overflow"));
+            w.note(ConstantFault::Overflow);
         }
         return Some(w.lit(ty, bits));
     }
@@ -175,8 +198,7 @@ fn fold_partial_div(w: &mut World, op: Op, args: &[Val]) -> Option<Val> {
     let divisors = lane_literals(w, args[2])?;
     let total = if op == Op::PDiv { Op::Div } else { Op::Rem };
     if divisors.contains(&0) {
-        let origin = w.current_origin();
-        w.fold_warnings.push((origin, "division by zero"));
+        w.note(ConstantFault::Division);
         return None;
     }
     let minus_one = prim.is_signed() && divisors.contains(&u64::MAX);
@@ -481,6 +503,11 @@ fn fold_insert(w: &mut World, ty: Ty, args: &[Val]) -> Option<Val> {
 fn fold_lea(w: &mut World, args: &[Val]) -> Option<Val> {
     let idx = w.as_lit(args[1])?;
     if w.ty(args[1]) == w.types.i64() {
+        if let Some(TyKind::Array(_, n)) = w.types.pointee(w.ty(args[0])).map(|ty| w.types.kind(ty))
+            && idx >= *n
+        {
+            w.note(ConstantFault::Index);
+        }
         return None;
     }
     let idx = w.lit_i64(idx as i64);

@@ -7,6 +7,7 @@
 use crate::builtins::Builtin;
 use crate::cont::{AsmInfo, Body, ContData, Linkage, NameTable, Names, Pooled, Rare};
 use crate::fold;
+use crate::fold::ConstantFault;
 use crate::ops::{Effect, Op};
 use crate::types::{Prim, Ty, Types};
 use hashbrown::HashTable;
@@ -150,8 +151,8 @@ pub struct World {
     origin: Span,
     /// Whether operations on floats that are made next are fast.
     fast: bool,
-    /// Faults that folding came across (signed overflow, division by zero), to be reported as warnings.
-    pub fold_warnings: Vec<(Span, &'static str)>,
+    /// Faults that folding came across, to be reported as warnings.
+    pub fold_warnings: Vec<(Span, ConstantFault)>,
     pub(crate) names: Arc<NameTable>,
     index_by_symbol: FxHashMap<String, Cont>,
     index_by_asm: FxHashMap<(AsmInfo, Ty), Cont>,

@@ -329,8 +329,8 @@ impl Session {
         })?;
         self.compute_statics(&mut world)?;
         nyala_ir::eta::eta_reduce(&mut world);
-        for (span, what) in std::mem::take(&mut world.fold_warnings) {
-            self.sink.push(constant_fault::warning(span, what));
+        for (span, fault) in std::mem::take(&mut world.fold_warnings) {
+            self.sink.push(constant_fault::warning(span, fault));
         }
         self.verify_graph("lower", &world)?;
         self.sink.diagnostics.extend(nyala_specialize::recursive_runs::recursive_runs(&world));

@@ -48,6 +48,20 @@ pub const FLAT: &[FlatPass] = &[
         },
     },
     FlatPass {
+        // While bodies are functions, and after their own variables became values.
+        name: "find-races",
+        about: "warns of iterations that write to one place at the same time",
+        min_level: 0,
+        run: |module, options| match options.opt_level {
+            0 => {
+                let mut promoted = module.clone();
+                nyala_flat::promote_slots(&mut promoted);
+                nyala_flat::find_races(&promoted)
+            }
+            _ => nyala_flat::find_races(module),
+        },
+    },
+    FlatPass {
         name: "lower-launches",
         about: "kernels become functions for blocks of work items on the host",
         min_level: 0,

@@ -5,12 +5,21 @@ pub mod duplicate_symbol;
 pub mod jump_out_of_parallel;
 pub mod library_not_loaded;
 pub mod limitation;
+pub mod shared_write;
 pub mod undefined_symbol;
 
 use crate::{Sources, Span};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-crate::codes![bug, duplicate_symbol, jump_out_of_parallel, library_not_loaded, limitation, undefined_symbol];
+crate::codes![
+    bug,
+    duplicate_symbol,
+    jump_out_of_parallel,
+    library_not_loaded,
+    limitation,
+    shared_write,
+    undefined_symbol
+];
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {

@@ -464,10 +464,10 @@ fn read_in_place(module: &mut Module, kernel: Func) {
     let (mut values, mut copies) = (FxHashMap::default(), Vec::new());
     for inst in &function.blocks[0].insts {
         match (inst.op, inst.result) {
-            (InstOp::Op(Op::Load), Some(value)) if addresses.contains(&inst.args[0]) => {
-                if lies_in_memory(&module.types, function.ty(value)) {
-                    values.insert(value, inst.args[0]);
-                }
+            (InstOp::Op(Op::Load), Some(value))
+                if addresses.contains(&inst.args[0]) && lies_in_memory(&module.types, function.ty(value)) =>
+            {
+                values.insert(value, inst.args[0]);
             }
             (InstOp::Op(Op::Store), _) => copies.extend(values.get(&inst.args[1]).map(|&from| (inst.args[0], from))),
             _ => {}

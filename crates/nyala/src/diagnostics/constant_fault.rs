@@ -1,8 +1,8 @@
-//! A constant expression divides by zero or overflows.
+//! A constant expression divides by zero, overflows, shifts too far, or has an index that its array does not have.
 //!
 //! The compiler knows the operands, so this is certain to happen when the code runs. It may never run, so this is only
-//! a warning. Division by zero stays in the program, and is undefined there; signed overflow gives the result modulo a
-//! power of two.
+//! a warning. Division by zero stays in the program, and is undefined there, like an index outside of an array; signed overflow
+//! gives the result modulo a power of two, and a shift is by the amount modulo the number of bits.
 //!
 //! ```impala
 //! fn f() -> i32 { 1 / 0 }
@@ -17,9 +17,26 @@
 //! ```
 
 use nyala_base::{Diagnostic, Span};
+use nyala_ir::fold::ConstantFault;
 
-/// `what` is the fault: division by zero, or signed overflow.
-pub fn warning(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::warning("constant-fault", span, format!("{what} in a constant expression"))
-        .hint("the result is undefined in compiled code; change the operands, or use a wider or unsigned type")
+/// The warning of a fault.
+pub fn warning(span: Span, fault: ConstantFault) -> Diagnostic {
+    let (what, hint) = match fault {
+        ConstantFault::Overflow => (
+            "signed overflow in a constant expression",
+            "the result is undefined in compiled code; change the operands, or use a wider or unsigned type",
+        ),
+        ConstantFault::Division => (
+            "division by zero in a constant expression",
+            "the result is undefined in compiled code; change the operands, or use a wider or unsigned type",
+        ),
+        ConstantFault::Shift => (
+            "shift by more bits than the number has",
+            "the amount counts modulo the number of bits; change it, or use a wider type",
+        ),
+        ConstantFault::Index => {
+            ("index outside of the array", "what is read or written there is undefined; change the index or the array")
+        }
+    };
+    Diagnostic::warning("constant-fault", span, what).hint(hint)
 }

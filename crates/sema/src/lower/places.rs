@@ -1,6 +1,7 @@
 //! Places: addresses where they exist, parts of values where a variable is a value.
 
 use super::*;
+use nyala_ir::fold::ConstantFault;
 use nyala_syntax::ast::{ExprKind, UnaryOp};
 
 pub(super) enum Place {
@@ -137,6 +138,8 @@ impl Lowerer<'_, '_, '_> {
                         } else {
                             if self.mode == Mode::Constant {
                                 self.report(not_constant::error(span, &format!("element {i} of {n}")));
+                            } else {
+                                self.w.note(ConstantFault::Index);
                             }
                             let ty = self.ty_of(e);
                             Source::Val(self.undef(ty))
@@ -271,6 +274,8 @@ impl Lowerer<'_, '_, '_> {
                 let Some(mut val) = self.vars[local.0 as usize].val else { return self.undef(ty) };
                 for &idx in path {
                     if self.w.types.n_parts(self.w.ty(val)).is_none_or(|n| idx >= n) {
+                        self.w.set_origin(span);
+                        self.w.note(ConstantFault::Index);
                         return self.undef(ty);
                     }
                     val = self.w.extract(val, idx);
@@ -304,6 +309,7 @@ impl Lowerer<'_, '_, '_> {
                 let mut new = val;
                 for (agg, &idx) in aggs.iter().zip(path).rev() {
                     if self.w.types.n_parts(self.w.ty(*agg)).is_none_or(|n| idx >= n) {
+                        self.w.note(ConstantFault::Index);
                         return;
                     }
                     new = self.w.insert(*agg, idx, new);

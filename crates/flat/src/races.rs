@@ -1,0 +1,275 @@
+//! Finds writes that meet: iterations of `parallel`, or lanes of `vectorize`, that store to one address. Separate from other
+//! analyses, since it follows addresses through calls of a body, and only reports.
+//!
+//! ```text
+//! vectorize(0, n, sum, a) of body          body(i, sum, a):  v = load(lea(a, i))   varies with i
+//!                                                            store(sum, …)         warning: the address does not vary
+//! ```
+//!
+//! A value *varies* if it may differ between iterations: the iteration's number, what is computed from it, what is loaded. An
+//! address is *shared* if it comes from outside of the body, by way of a capture, or is that of a `static mut`. A store is
+//! reported if its address is shared and does not vary, unless
+//!
+//! - it is atomic,
+//! - it only runs where a number that is computed from the iteration's is equal to another, as in `if i == 0 { … }`,
+//! - all lanes store the same value.
+//!
+//! All of that is certain but for the guards: what is reported happens if two iterations come there. Addresses that are loaded from
+//! memory, or come out of a call, are not followed.
+
+use crate::analysis::{Cfg, loops};
+use crate::data::*;
+use crate::kernels;
+use nyala_base::diagnostics::shared_write;
+use nyala_base::{Diagnostic, Id, Span, graph};
+use nyala_ir::{LaneOp, Op, TyKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Bodies and functions, each with what is known of its arguments, that are looked at.
+const MAX_VISITS: usize = 10_000;
+
+/// The memory at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Place {
+    /// No address, or one that is not followed.
+    Unknown,
+    /// Memory that exists before the body and after it.
+    Shared,
+    /// The record from which the body of a thread takes what it captures.
+    Captures,
+}
+
+/// What is known of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Known {
+    varies: bool,
+    /// It depends on memory, so two iterations may have the same value.
+    is_loaded: bool,
+    place: Place,
+}
+
+const FIXED: Known = Known { varies: false, is_loaded: false, place: Place::Unknown };
+const NUMBER: Known = Known { varies: true, ..FIXED };
+const LOADED: Known = Known { varies: true, is_loaded: true, ..FIXED };
+const SHARED: Known = Known { place: Place::Shared, ..FIXED };
+
+impl Known {
+    fn join(self, other: Known) -> Known {
+        let place = if self.place == other.place { self.place } else { Place::Unknown };
+        Known { varies: self.varies || other.varies, is_loaded: self.is_loaded || other.is_loaded, place }
+    }
+}
+
+/// Warnings of all stores in which iterations meet, one for each place in the source.
+pub fn find_races(module: &Module) -> Vec<Diagnostic> {
+    let mut finder = Finder { module, seen: FxHashSet::default(), found: Vec::new() };
+    for function in &module.funcs {
+        for inst in function.blocks.iter().flat_map(|b| &b.insts) {
+            finder.launch(function, inst);
+        }
+    }
+    let mut reported = FxHashSet::default();
+    let found =
+        finder.found.into_iter().filter(|&(span, _, in_lanes)| !span.is_none() && reported.insert((span, in_lanes)));
+    found.map(|(span, launch, in_lanes)| shared_write::warning(span, launch, in_lanes)).collect()
+}
+
+struct Finder<'a> {
+    module: &'a Module,
+    seen: FxHashSet<(Func, Vec<Known>, bool)>,
+    /// Stores, the launches of their bodies, and whether these run in lanes.
+    found: Vec<(Span, Span, bool)>,
+}
+
+impl Finder<'_> {
+    /// Looks at the body that an instruction runs several times.
+    fn launch(&mut self, host: &Function, inst: &Inst) {
+        let number = |i: usize| host.as_bits(inst.args[i]).map(|n| n as i32);
+        let has_one =
+            |lo: usize| matches!((number(lo), number(lo + 1)), (Some(lo), Some(hi)) if hi.wrapping_sub(lo) <= 1);
+        match inst.op {
+            InstOp::Vectorize(body, width, _) if width != 1 && !has_one(0) => {
+                let of_capture = |&a: &Value| if self.is_address(host, a) { SHARED } else { FIXED };
+                let params = [NUMBER].into_iter().chain(inst.args[2..].iter().map(of_capture)).collect();
+                self.follow(body, params, inst.span, true);
+            }
+            InstOp::Call(callee) if self.module.func(callee).symbol() == Some("nyala_parallel") => {
+                let Some(Const::CFunc(body)) = inst.args.get(3).and_then(|&a| host.as_const(a)) else { return };
+                if number(0) == Some(1) || has_one(1) {
+                    return;
+                }
+                let captures = Known { place: Place::Captures, ..FIXED };
+                self.follow(body, vec![captures, NUMBER, NUMBER], inst.span, false);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_address(&self, function: &Function, value: Value) -> bool {
+        matches!(self.module.types.kind(function.ty(value)), TyKind::Ptr { .. })
+    }
+
+    /// Looks at a body and all that it calls.
+    fn follow(&mut self, body: Func, params: Vec<Known>, launch: Span, in_lanes: bool) {
+        let mut work = vec![(body, params)];
+        while let Some((func, params)) = work.pop() {
+            if self.seen.len() < MAX_VISITS && self.seen.insert((func, params.clone(), in_lanes)) {
+                self.function(func, &params, launch, in_lanes, &mut work);
+            }
+        }
+    }
+
+    fn function(
+        &mut self,
+        func: Func,
+        params: &[Known],
+        launch: Span,
+        in_lanes: bool,
+        work: &mut Vec<(Func, Vec<Known>)>,
+    ) {
+        let module = self.module;
+        let function = module.func(func);
+        if function.blocks.is_empty() || function.blocks[0].params.len() != params.len() {
+            return;
+        }
+        let cfg = Cfg::new(function);
+        let known = self.values(function, &cfg, params, in_lanes);
+        let of = |v: Value| value(module, function, &known, v);
+        let guarded = guarded(function, &cfg, &|v| of(v).varies && !of(v).is_loaded);
+        for &b in cfg.rpo.iter().filter(|b| !guarded.contains(b)) {
+            let block = function.block(b);
+            for inst in &block.insts {
+                let args = |args: &[Value]| args.iter().map(|&a| of(a)).collect::<Vec<_>>();
+                match inst.op {
+                    InstOp::Op(Op::Store) => {
+                        let is_met = of(inst.args[0]) == SHARED && (!in_lanes || of(inst.args[1]).varies);
+                        if is_met {
+                            self.found.push((inst.span, launch, in_lanes));
+                        }
+                    }
+                    InstOp::Call(callee) => work.push((callee, args(&inst.args))),
+                    InstOp::Vectorize(inner, ..) => {
+                        let number = of(inst.args[0]).join(of(inst.args[1]));
+                        let params = [Known { place: Place::Unknown, ..number }].into_iter();
+                        work.push((inner, params.chain(args(&inst.args[2..])).collect()));
+                    }
+                    _ => {}
+                }
+            }
+            if let Terminator::TailCall { callee: Callee::Func(callee), args } = &block.term {
+                work.push((*callee, args.iter().map(|&a| of(a)).collect()));
+            }
+        }
+    }
+
+    /// What is known of a function's values; the fix point grows, so it is reached after three rounds for each value at most.
+    fn values(&self, function: &Function, cfg: &Cfg, params: &[Known], in_lanes: bool) -> FxHashMap<Value, Known> {
+        let (module, loops) = (self.module, loops(cfg));
+        let mut known: FxHashMap<Value, Known> = FxHashMap::default();
+        known.extend(function.blocks[0].params.iter().copied().zip(params.iter().copied()));
+        loop {
+            let mut has_changed = false;
+            let mut learn = |known: &mut FxHashMap<Value, Known>, v: Value, new: Known| {
+                let old = known.get(&v).copied();
+                let joined = old.map_or(new, |old| old.join(new));
+                has_changed |= old != Some(joined);
+                known.insert(v, joined);
+            };
+            // Whether iterations may take different ways, but for how often they go round a loop.
+            let parts = cfg.rpo.iter().any(|&b| match &function.block(b).term {
+                Terminator::Branch { cond, then, els } => {
+                    let stays = |l: &&FxHashSet<Block>| l.contains(&b);
+                    let leaves =
+                        loops.iter().filter(stays).any(|l| !l.contains(&then.block) || !l.contains(&els.block));
+                    !leaves && value(module, function, &known, *cond).varies
+                }
+                _ => false,
+            });
+            for &b in &cfg.rpo {
+                let block = function.block(b);
+                for inst in &block.insts {
+                    let Some(result) = inst.result else { continue };
+                    let of = |v: Value| value(module, function, &known, v);
+                    let all = inst.args.iter().map(|&a| of(a)).reduce(Known::join).unwrap_or(FIXED);
+                    let is_address = self.is_address(function, result);
+                    let new = match inst.op {
+                        InstOp::Op(Op::Load) if of(inst.args[0]).place == Place::Captures && !all.varies => {
+                            if is_address {
+                                SHARED
+                            } else {
+                                FIXED
+                            }
+                        }
+                        InstOp::Op(Op::Lea | Op::Bitcast | Op::Aligned | Op::Restrict) if is_address => {
+                            Known { place: of(inst.args[0]).place, ..all }
+                        }
+                        InstOp::Call(_) if in_lanes => match kernels::lane_op(module, inst).map(|(op, _)| op) {
+                            // All lanes of a vector get the same.
+                            Some(LaneOp::Any | LaneOp::All | LaneOp::Count | LaneOp::Ballot | LaneOp::Width) => FIXED,
+                            Some(LaneOp::Id) => NUMBER,
+                            _ => LOADED,
+                        },
+                        InstOp::Op(op) if is_pure(op) => Known { place: Place::Unknown, ..all },
+                        _ => LOADED,
+                    };
+                    learn(&mut known, result, new);
+                }
+                for edge in block.term.edges() {
+                    let params = &function.block(edge.block).params;
+                    for (i, (&param, &arg)) in params.iter().zip(&edge.args).enumerate() {
+                        let mut new = value(module, function, &known, arg);
+                        let differs = || {
+                            let mut others =
+                                cfg.preds[edge.block.idx()].iter().flat_map(|&p| function.block(p).term.edges());
+                            others.any(|e| e.block == edge.block && e.args[i] != arg && e.args[i] != param)
+                        };
+                        new.varies |= parts && differs();
+                        learn(&mut known, param, new);
+                    }
+                }
+            }
+            if !has_changed {
+                return known;
+            }
+        }
+    }
+}
+
+/// What is known of a value so far; nothing varies before it is found to.
+fn value(module: &Module, function: &Function, known: &FxHashMap<Value, Known>, v: Value) -> Known {
+    match function.as_const(v) {
+        Some(Const::Global(global)) if module.globals[global.idx()].mutable => SHARED,
+        Some(_) => FIXED,
+        None => known.get(&v).copied().unwrap_or(FIXED),
+    }
+}
+
+/// Whether an operation's result depends on its operands only.
+fn is_pure(op: Op) -> bool {
+    op.is_lane_wise() || matches!(op, Op::Extract | Op::Insert | Op::Tuple | Op::Struct | Op::Array | Op::Select)
+}
+
+/// The blocks that only run where a number of `varies` is equal to another one: where one iteration comes.
+fn guarded(function: &Function, cfg: &Cfg, varies: &dyn Fn(Value) -> bool) -> FxHashSet<Block> {
+    let insts = || function.blocks.iter().flat_map(|b| &b.insts);
+    let equalities: FxHashMap<Value, Op> = insts()
+        .filter_map(|i| match (i.op, i.result) {
+            (InstOp::Op(op @ (Op::Eq | Op::Ne)), Some(r)) if i.args.iter().any(|&a| varies(a)) => Some((r, op)),
+            _ => None,
+        })
+        .collect();
+    let tree: graph::Tree = cfg.dominator_tree();
+    let mut guards = Vec::new();
+    for &b in &cfg.rpo {
+        if let Terminator::Branch { cond, then, els } = &function.block(b).term
+            && let Some(op) = equalities.get(cond)
+        {
+            let to = if *op == Op::Eq { then.block } else { els.block };
+            if cfg.preds[to.idx()].len() == 1 {
+                guards.push(to);
+            }
+        }
+    }
+    let is_behind = |b: &Block| guards.iter().any(|g| tree.meet(g.idx(), b.idx()) == g.idx());
+    cfg.rpo.iter().copied().filter(is_behind).collect()
+}
