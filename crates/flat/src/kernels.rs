@@ -50,7 +50,7 @@ use crate::data::*;
 use crate::schedule::store_env;
 use nyala_base::diagnostics::limitation;
 use nyala_base::{Diagnostic, Id, Span};
-use nyala_ir::lanes::{DEVICE_ARGS, PLATFORM_NUMBERS, PLATFORMS, PRAGMA};
+use nyala_ir::lanes::{DEVICE_ARGS, PLATFORM_NUMBERS, PLATFORMS, PRAGMA, is_hls};
 use nyala_ir::{LaneOp, Op, Prim, Scope, Ty, Types, WorkItem};
 use rustc_hash::{FxHashMap, FxHashSet};
 use split::Split;
@@ -111,7 +111,6 @@ pub fn lower_launches(module: &mut Module, devices: &Devices) -> Vec<Diagnostic>
 
 /// Kernels that become circuits, and what they call.
 fn functions_for_hls(module: &Module, devices: &Devices) -> FxHashSet<Func> {
-    let is_hls = |platform: u32| PLATFORMS.get(platform as usize) == Some(&"hls");
     let on_circuit = |platform: u32| match devices {
         Devices::Host => false,
         Devices::Platforms(platforms) => is_hls(platform) && platforms.contains(&platform),

@@ -48,7 +48,7 @@ pub use kernels::{Devices, lower_launches};
 pub use math::{MathFunctions, call_math, link_math, math_works_on};
 pub use print::{print, print_functions};
 pub use promote::{promote_slots, promote_slots_of};
-pub use races::find_races;
+pub use races::{find_races, has_launches};
 pub use read::{ReadError, read};
 pub use schedule::{is_continuation, schedule, schedule_with_sources};
 pub use simplify::{simplify_branches, simplify_function};

@@ -39,7 +39,7 @@ enum Place {
     Captures,
 }
 
-/// What is known of a value.
+/// Facts of a value: does it differ between iterations, and which memory does it point to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Known {
     varies: bool,
@@ -58,6 +58,20 @@ impl Known {
         let place = if self.place == other.place { self.place } else { Place::Unknown };
         Known { varies: self.varies || other.varies, is_loaded: self.is_loaded || other.is_loaded, place }
     }
+}
+
+/// Whether a module runs a body several times at once.
+pub fn has_launches(module: &Module) -> bool {
+    let is_launch = |inst: &Inst| match inst.op {
+        InstOp::Vectorize(..) => true,
+        InstOp::Call(callee) => is_parallel(module, callee),
+        _ => false,
+    };
+    module.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.insts).any(is_launch)
+}
+
+fn is_parallel(module: &Module, callee: Func) -> bool {
+    module.func(callee).symbol() == Some("nyala_parallel")
 }
 
 /// Warnings of all stores in which iterations meet, one for each place in the source.
@@ -93,7 +107,7 @@ impl Finder<'_> {
                 let params = [NUMBER].into_iter().chain(inst.args[2..].iter().map(of_capture)).collect();
                 self.follow(body, params, inst.span, true);
             }
-            InstOp::Call(callee) if self.module.func(callee).symbol() == Some("nyala_parallel") => {
+            InstOp::Call(callee) if is_parallel(self.module, callee) => {
                 let Some(Const::CFunc(body)) = inst.args.get(3).and_then(|&a| host.as_const(a)) else { return };
                 if number(0) == Some(1) || has_one(1) {
                     return;
@@ -162,7 +176,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What is known of a function's values; the fix point grows, so it is reached after three rounds for each value at most.
+    /// Facts of a function's values. Each only changes three times, towards `varies` and an unknown place, so the rounds end.
     fn values(&self, function: &Function, cfg: &Cfg, params: &[Known], in_lanes: bool) -> FxHashMap<Value, Known> {
         let (module, loops) = (self.module, loops(cfg));
         let mut known: FxHashMap<Value, Known> = FxHashMap::default();
@@ -235,7 +249,7 @@ impl Finder<'_> {
     }
 }
 
-/// What is known of a value so far; nothing varies before it is found to.
+/// Facts of a value so far: nothing varies before it is found to.
 fn value(module: &Module, function: &Function, known: &FxHashMap<Value, Known>, v: Value) -> Known {
     match function.as_const(v) {
         Some(Const::Global(global)) if module.globals[global.idx()].mutable => SHARED,
@@ -249,7 +263,7 @@ fn is_pure(op: Op) -> bool {
     op.is_lane_wise() || matches!(op, Op::Extract | Op::Insert | Op::Tuple | Op::Struct | Op::Array | Op::Select)
 }
 
-/// The blocks that only run where a number of `varies` is equal to another one: where one iteration comes.
+/// The blocks that only run where a number of `varies` is equal to another one, which few iterations have.
 fn guarded(function: &Function, cfg: &Cfg, varies: &dyn Fn(Value) -> bool) -> FxHashSet<Block> {
     let insts = || function.blocks.iter().flat_map(|b| &b.insts);
     let equalities: FxHashMap<Value, Op> = insts()

@@ -28,7 +28,7 @@ pub struct Dialect {
     pub inline: &'static str,
     /// The type of a channel between kernels, with `T` for that of its elements; empty if there are none.
     pub channel: &'static str,
-    /// What `printf` takes, for each kind of [`printed`](nyala_ir::lanes::printed): the conversion and the type of the argument;
+    /// Conversions of `printf`, for each kind of [`printed`](nyala_ir::lanes::printed): the conversion and the type of the argument;
     /// empty if kernels do not print. A string has to be known.
     pub printf: &'static [(&'static str, &'static str, &'static str)],
     /// The line in a loop whose rounds begin every `{0}` cycles; empty if that is not said.
@@ -286,7 +286,7 @@ pub(crate) const MATH: &[(Op, [&str; 2])] = &[
     (Op::Atan2, ["atan2f", "atan2"]),
 ];
 
-/// What C's `printf` takes, where `int` has 32 bits and `long long` 64.
+/// Conversions of C's `printf`, where `int` has 32 bits and `long long` 64.
 pub(crate) const PRINTF: &[(&str, &str, &str)] = &[
     ("bool", "%s", ""),
     ("char", "%c", "int"),

@@ -125,7 +125,7 @@ const NARROW: [&str; 2] = [
     ),
 ];
 
-/// What simulations need: the channel of a variable of the program.
+/// A function for simulations: the channel of a variable of the program.
 const SIMULATION: &str = "\
 #ifndef __SYNTHESIS__
 #include <map>

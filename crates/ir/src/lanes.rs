@@ -154,6 +154,11 @@ pub const PLATFORMS: [&str; 11] = [
     "vulkan",
 ];
 
+/// Whether a platform, by its number in [`PLATFORMS`], is that of circuits.
+pub fn is_hls(platform: u32) -> bool {
+    PLATFORMS.get(platform as usize) == Some(&"hls")
+}
+
 /// The number of each of [`PLATFORMS`] for the functions of the runtime (`docs/design/anydsl.md`, Functions of the
 /// runtime). Kernels of `fibers` and `host` run on the CPU, which is 0. AnyDSL has no number for Vulkan, which has 6 here, and
 /// lets OpenCL run kernels for `hls`, which has 7 here.

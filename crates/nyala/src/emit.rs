@@ -194,7 +194,7 @@ pub(crate) fn spirv_text(s: &mut Session, _: Option<&str>) -> Result<String, Rep
 /// The code of a platform's kernels as its driver takes it.
 type DriversCode = (&'static str, CodeOf<'static>);
 
-/// What drivers take of stages that are text otherwise: the stage, the extension of a file for it, and the platforms.
+/// Code for drivers, of stages that are text otherwise: the stage, the extension of a file for it, and the platforms.
 const DRIVERS_CODE: &[(&str, &str, &[DriversCode])] = &[
     ("spirv", "spv", &[("vulkan", &spirv_vulkan), ("spirv", &spirv_opencl)]),
     ("amdgpu", "hsaco", &[("amdgpu", &amdgpu_code)]),

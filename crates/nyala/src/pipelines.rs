@@ -53,7 +53,8 @@ pub const FLAT: &[FlatPass] = &[
         about: "warns of iterations that write to one place at the same time",
         min_level: 0,
         run: |module, options| match options.opt_level {
-            0 => {
+            // Without optimization, variables of bodies are in memory, too.
+            0 if nyala_flat::has_launches(module) => {
                 let mut promoted = module.clone();
                 nyala_flat::promote_slots(&mut promoted);
                 nyala_flat::find_races(&promoted)

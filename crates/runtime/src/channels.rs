@@ -15,7 +15,7 @@ type Queue = VecDeque<u8>;
 /// All channels that are not empty, by the address of their variables.
 static CHANNELS: Mutex<Option<HashMap<usize, Queue>>> = Mutex::new(None);
 
-/// What is wrong with reading an empty channel.
+/// The message for a read of an empty channel.
 pub const EMPTY_CHANNEL: &str =
     "a kernel reads an empty channel, which nobody will fill: launch the kernel that writes it before this one";
 

@@ -81,22 +81,22 @@ fn notes(device: Device, (platform, number): (i32, i32), kernel: *const Kernel) 
     Ok(address)
 }
 
-/// Memory of devices for large arguments: by kernel, queue and place among the arguments. The next launch there waits for this
-/// one before it writes there.
-static LARGE: Mutex<BTreeMap<(usize, i32, i32, u32), usize>> = Mutex::new(BTreeMap::new());
+/// Memory of devices for large arguments: by kernel, queue and place among the arguments.
+type Large = BTreeMap<(usize, i32, i32, u32), usize>;
+
+/// All memory for large arguments. A launch holds it from the copy until the kernel is in its queue. The next one there waits for that
+/// kernel before it copies.
+static LARGE: Mutex<Large> = Mutex::new(Large::new());
 
 /// The address of a copy of a large argument in the device's memory.
-///
-/// # Safety
-/// So many bytes are there.
-unsafe fn copied(
+fn copied(
+    all: &mut Large,
     device: Device,
     (platform, number): (i32, i32),
     kernel: *const Kernel,
     at: u32,
     bytes: &[u8],
 ) -> Result<*mut c_void, Error> {
-    let mut all = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
     let address = match all.entry((kernel as usize, platform, number, at)) {
         Entry::Occupied(known) => *known.get(),
         Entry::Vacant(new) => *new.insert(device.platform.alloc(device.number, bytes.len(), Memory::Device)? as usize),
@@ -195,14 +195,16 @@ unsafe fn launch(
             0 => &[][..],
             n => std::slice::from_raw_parts((*kernel).table, n as usize),
         };
+        let is_large = table.iter().any(|[.., kind]| kind & 0xff == 4);
+        let mut large = is_large.then(|| LARGE.lock().unwrap_or_else(PoisonError::into_inner));
         let arg = |&[offset, size, kind]: &[u32; 3]| {
             let at = env.cast::<u8>().add(offset as usize);
-            Ok(match kind & 0xff {
-                1 => Arg::Address(at.cast::<*mut c_void>().read_unaligned()),
-                3 => Arg::Address(notes(device, (platform, number), kernel)?),
-                4 => {
+            Ok(match (kind & 0xff, &mut large) {
+                (1, _) => Arg::Address(at.cast::<*mut c_void>().read_unaligned()),
+                (3, _) => Arg::Address(notes(device, (platform, number), kernel)?),
+                (4, Some(large)) => {
                     let bytes = std::slice::from_raw_parts(at, size as usize);
-                    Arg::Address(copied(device, (platform, number), kernel, offset, bytes)?)
+                    Arg::Address(copied(large, device, (platform, number), kernel, offset, bytes)?)
                 }
                 _ => Arg::Value { bytes: std::slice::from_raw_parts(at, size as usize), align: 1 << (kind >> 8 & 15) },
             })

@@ -21,6 +21,7 @@ mod vulkan;
 pub use kept::{keep_kernels, kernel_cache};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The name of a platform, in small letters without spaces.
 pub(crate) fn platform_name(number: i32) -> String {
@@ -132,6 +133,20 @@ pub(crate) trait Platform: Sync {
 
     /// Frees a mark, which nobody uses afterwards.
     fn forget(&self, device: usize, mark: Mark);
+}
+
+/// A device of a platform, for one user at a time.
+fn lock<T>(devices: &'static [Mutex<T>], number: usize) -> Result<MutexGuard<'static, T>, Error> {
+    let device = devices.get(number).ok_or_else(|| format!("there is no device {number}"))?;
+    Ok(device.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Checks the extents of a block against how many work items a device has in one.
+fn check_block([x, y, z]: [usize; 3], most: usize) -> Result<(), Error> {
+    match x.saturating_mul(y).saturating_mul(z) > most {
+        true => Err(format!("blocks of {x} by {y} by {z} work items; this device has {most} in a block at most")),
+        false => Ok(()),
+    }
 }
 
 /// A queue of a device: both numbers.

@@ -2,7 +2,8 @@
 //! because it is a question about calls.
 //!
 //! `parallel` returns when all of its threads are done, so only its body, and the functions that the body may call, run
-//! concurrently; likewise the blocks of a kernel on the host. A thread of `spawn` runs on while its maker does: a module that has one uses atomic counts everywhere.
+//! concurrently; likewise the blocks of a kernel on the host. A thread of `spawn` runs on while its maker does: a module
+//! that has one uses atomic counts everywhere.
 
 use super::functions_in;
 use crate::data::*;

@@ -12,7 +12,7 @@
 use super::refuse;
 use crate::data::*;
 use nyala_base::{Diagnostic, Id, Span};
-use nyala_ir::lanes::{PLATFORMS, is_channel};
+use nyala_ir::lanes::{is_channel, is_hls};
 use nyala_ir::{Op, TyKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -39,7 +39,7 @@ pub(super) fn captures(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<bool> {
     let InstOp::Launch(kernel, platform) = inst.op else { return Vec::new() };
-    let has_channels = PLATFORMS.get(platform as usize) == Some(&"hls");
+    let has_channels = is_hls(platform);
     let function = module.func(func);
     let definitions: FxHashMap<Value, &Inst> =
         function.blocks.iter().flat_map(|b| &b.insts).filter_map(|inst| Some((inst.result?, inst))).collect();

@@ -30,7 +30,7 @@ use crate::promote::promote_slots_of;
 use crate::schedule::store_env;
 use crate::simplify::simplify_function;
 use nyala_base::{Diagnostic, Id, Span};
-use nyala_ir::lanes::{PLATFORM_NUMBERS, PLATFORMS};
+use nyala_ir::lanes::{PLATFORM_NUMBERS, PLATFORMS, is_hls};
 use nyala_ir::{LaneOp, Op, Prim, Ty, TyKind, Types, layout};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -78,7 +78,7 @@ impl Split {
     ) {
         let InstOp::Launch(kernel, platform) = inst.op else { return };
         let is_one = |i: usize| module.func(func).as_bits(inst.args[i]) == Some(1);
-        if PLATFORMS.get(platform as usize) == Some(&"hls") && !(1..N_LAUNCH).all(is_one) {
+        if is_hls(platform) && !(1..N_LAUNCH).all(is_one) {
             let message = "a kernel for `hls` has one work item, and this launch may have more";
             diagnostics.push(*refuse(inst.span, message, "launch it by `hls`, with a loop in the kernel: `pipeline`"));
             return;
@@ -107,7 +107,7 @@ impl Split {
                 code
             }
         };
-        if PLATFORMS.get(platform as usize) == Some(&"hls") {
+        if is_hls(platform) {
             self.note_flow(module, (func, b), inst, copied, made);
         }
         let place = bytes(module, "place", &[]);
@@ -244,7 +244,7 @@ impl Split {
             let launches: Vec<_> =
                 launches.into_iter().map(|(global, span, f)| (global, span, mover.func(f))).collect();
             mover.run();
-            if PLATFORMS.get(platform as usize) == Some(&"hls") {
+            if is_hls(platform) {
                 let moved = mover.funcs.clone();
                 flows::forget_places(&mut device);
                 flows::add(&mut device, module, &self.flows, &|f| moved[&f], &mut self.symbols);

@@ -87,7 +87,8 @@ fn ended(s: &mut Session, code: i32) -> Result<u8, Reported> {
     }
 }
 
-/// Reports memory of devices that the program has not released, and what is left in channels. Runs without optimization are for looking for faults.
+/// Reports memory of devices that the program has not released, and what is left in channels. Runs without optimization are
+/// for looking for faults.
 fn report_leaks() {
     nyala::flush();
     for (device, n, bytes) in nyala_runtime::device_memory_in_use() {

@@ -12,7 +12,7 @@ use cudarc::driver::sys;
 use cudarc::nvrtc;
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// All devices that the driver lists, in its order.
 pub(crate) struct Cuda;
@@ -70,9 +70,7 @@ fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
 }
 
 fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
-    let devices = devices().as_ref().map_err(Clone::clone)?;
-    let device = devices.get(number).ok_or_else(|| format!("there is no device {number}"))?;
-    let device = device.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = super::lock(devices().as_ref().map_err(Clone::clone)?, number)?;
     // SAFETY: the context is the device's, and is never released.
     unsafe { result::ctx::set_current(device.context) }.map_err(|e| text("cuCtxSetCurrent", e))?;
     Ok(device)

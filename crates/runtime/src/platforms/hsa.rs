@@ -10,7 +10,7 @@ use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// All GPUs that the library lists, in its order.
 pub(crate) struct Hsa;
@@ -116,7 +116,7 @@ impl Library {
         Err(format!("{what}: {text}"))
     }
 
-    /// What a function says of a thing by a number.
+    /// The answer of a function to a question about a handle.
     fn info<T: Default>(
         &self,
         function: unsafe extern "C" fn(u64, u32, *mut c_void) -> Status,
@@ -138,7 +138,7 @@ impl Library {
         Ok(String::from_utf8_lossy(&bytes[..end]).trim().into())
     }
 
-    /// What an iteration finds.
+    /// The handles that an iteration finds.
     fn list(&self, what: &str, iterate: impl Fn(Found, *mut c_void) -> Status) -> Result<Vec<u64>, Error> {
         unsafe extern "C" fn found(handle: u64, list: *mut c_void) -> Status {
             // SAFETY: `list` passes its own.
@@ -177,6 +177,14 @@ struct Kernel {
     private: u32,
 }
 
+/// A packet on its way: its queue, the signal at its end, and whether it is a kernel.
+#[derive(Clone, Copy)]
+struct Launched {
+    queue: usize,
+    signal: u64,
+    is_kernel: bool,
+}
+
 struct Device {
     library: &'static Library,
     agent: u64,
@@ -195,8 +203,8 @@ struct Device {
     staging: *mut u8,
     /// Code objects by the address of their bytes, with their kernels.
     modules: HashMap<usize, (u64, HashMap<String, Kernel>)>,
-    /// Signals of launches that nobody has waited for, with their queues.
-    launched: Vec<(usize, u64)>,
+    /// Packets that nobody has waited for.
+    launched: Vec<Launched>,
     /// Signals that nobody waits for.
     spare: Vec<u64>,
     /// Marks that the program has given up.
@@ -237,9 +245,7 @@ fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
 }
 
 fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
-    let devices = devices().as_ref().map_err(Clone::clone)?;
-    let device = devices.get(number).ok_or_else(|| format!("there is no device {number}"))?;
-    Ok(device.lock().unwrap_or_else(PoisonError::into_inner))
+    super::lock(devices().as_ref().map_err(Clone::clone)?, number)
 }
 
 impl Device {
@@ -431,15 +437,13 @@ impl Device {
     fn finish(&mut self, only: Option<usize>) -> Result<(), Error> {
         let is_meant = |queue: usize| only.is_none_or(|only| only == queue);
         let mut result = Ok(());
-        for &(_, signal) in self.launched.iter().filter(|l| is_meant(l.0)) {
-            result = result.and_then(|()| wait_for(self.library, self.failed, signal));
+        for packet in self.launched.iter().filter(|l| is_meant(l.queue)) {
+            result = result.and_then(|()| wait_for(self.library, self.failed, packet.signal));
         }
         result?;
-        for (_, signal) in self.launched.extract_if(.., |l| is_meant(l.0)) {
-            let mut times = [0; 2];
-            // SAFETY: the kernel has ended, and its signal is not used again yet.
-            if unsafe { (self.library.hsa_amd_profiling_get_dispatch_time)(self.agent, signal, &mut times) } == 0 {
-                add_kernel_time(nanoseconds(self.frequency, times[0], times[1]));
+        for Launched { signal, is_kernel, .. } in self.launched.extract_if(.., |l| is_meant(l.queue)) {
+            if is_kernel && let Ok([start, end]) = times(self.library, self.agent, signal) {
+                add_kernel_time(nanoseconds(self.frequency, start, end));
             }
             self.spare.push(signal);
         }
@@ -488,6 +492,14 @@ impl Device {
 fn put(packet: &mut [u32; 16], at: usize, value: u64) {
     packet[at] = value as u32;
     packet[at + 1] = (value >> 32) as u32;
+}
+
+/// When a packet that has ended began and ended, in ticks of the clock.
+fn times(library: &Library, agent: u64, signal: u64) -> Result<[u64; 2], Error> {
+    let mut times = [0; 2];
+    // SAFETY: the packet has ended, and its signal is not used again yet.
+    let status = unsafe { (library.hsa_amd_profiling_get_dispatch_time)(agent, signal, &mut times) };
+    library.checked("the time of an event", status).map(|()| times)
 }
 
 fn nanoseconds(frequency: u64, from: u64, to: u64) -> i64 {
@@ -572,10 +584,7 @@ impl Platform for Hsa {
         let queue = device.queue(at.number)?;
         let kernel = device.kernel(launch.code, launch.kernel)?;
         let [x, y, z] = launch.block;
-        if x.saturating_mul(y).saturating_mul(z) > device.max_block as usize {
-            let most = device.max_block;
-            return Err(format!("blocks of {x} by {y} by {z} work items; this device has {most} in a block at most"));
-        }
+        super::check_block(launch.block, device.max_block as usize)?;
         let mut bytes: Vec<u8> = Vec::with_capacity(kernel.arguments as usize);
         for (i, arg) in launch.args.iter().enumerate() {
             let (align, own): (usize, &[u8]) = match arg {
@@ -623,7 +632,7 @@ impl Platform for Hsa {
         put(&mut packet, 10, arguments);
         put(&mut packet, 14, signal);
         device.submit(queue, packet)?;
-        device.launched.push((at.number, signal));
+        device.launched.push(Launched { queue: at.number, signal, is_kernel: true });
         Ok(())
     }
 
@@ -645,7 +654,7 @@ impl Platform for Hsa {
         let mut device = device(at.device)?;
         let signal = device.barrier(at.number, Some(mark))?;
         // It ends with what is launched next.
-        device.launched.push((at.number, signal));
+        device.launched.push(Launched { queue: at.number, signal, is_kernel: false });
         Ok(())
     }
 
@@ -667,13 +676,7 @@ impl Platform for Hsa {
 
     fn elapsed(&self, number: usize, from: Mark, to: Mark) -> Result<i64, Error> {
         let device = device(number)?;
-        let end = |mark| {
-            let mut times = [0; 2];
-            // SAFETY: somebody has waited for the mark.
-            let status =
-                unsafe { (device.library.hsa_amd_profiling_get_dispatch_time)(device.agent, mark, &mut times) };
-            device.library.checked("the time of an event", status).map(|()| times[1])
-        };
+        let end = |mark| times(device.library, device.agent, mark).map(|t| t[1]);
         let (from, to) = (end(from)?, end(to)?);
         Ok(nanoseconds(device.frequency, from, to) - nanoseconds(device.frequency, to, from))
     }

@@ -9,7 +9,7 @@ use super::kept::Kept;
 use super::{Arg, Error, Launch, Mark, Memory, Platform, Queue, add_kernel_time};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// All devices of all drivers, in the order in which the loader lists them.
 pub(crate) struct LevelZero;
@@ -232,9 +232,7 @@ fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
 }
 
 fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
-    let devices = devices().as_ref().map_err(Clone::clone)?;
-    let device = devices.get(number).ok_or_else(|| format!("there is no device {number}"))?;
-    Ok(device.lock().unwrap_or_else(PoisonError::into_inner))
+    super::lock(devices().as_ref().map_err(Clone::clone)?, number)
 }
 
 impl Device {
@@ -530,10 +528,7 @@ impl Platform for LevelZero {
         let queue = device.queue(at.number)?;
         let kernel = device.kernel(launch.code, launch.kernel)?;
         let [x, y, z] = launch.block;
-        if x.saturating_mul(y).saturating_mul(z) > device.max_block {
-            let most = device.max_block;
-            return Err(format!("blocks of {x} by {y} by {z} work items; this device has {most} in a block at most"));
-        }
+        super::check_block(launch.block, device.max_block)?;
         let library = device.library;
         for (i, arg) in launch.args.iter().enumerate() {
             let bytes: &[u8] = match arg {

@@ -14,7 +14,7 @@ use cl3::info_type::InfoType;
 use cl3::types::{cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_kernel, cl_mem, cl_program};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// All devices of all OpenCL platforms, in the order in which the library lists them.
 pub(crate) struct OpenCl;
@@ -37,7 +37,7 @@ const SPIRV: [u8; 4] = 0x0723_0203u32.to_le_bytes();
 /// The extension of kernels that need a newer OpenCL C than others.
 const SUBGROUPS: &str = "cl_khr_subgroups";
 
-/// What extensions are for.
+/// Extensions, with their purposes.
 const PURPOSES: [(&str, &str); 4] = [
     (SUBGROUPS, "operations among the lanes of a subgroup"),
     ("cl_khr_fp64", "`f64`"),
@@ -116,9 +116,7 @@ fn devices() -> &'static Result<Vec<Mutex<Device>>, Error> {
 }
 
 fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
-    let devices = devices().as_ref().map_err(Clone::clone)?;
-    let device = devices.get(number).ok_or_else(|| format!("there is no device {number}"))?;
-    Ok(device.lock().unwrap_or_else(PoisonError::into_inner))
+    super::lock(devices().as_ref().map_err(Clone::clone)?, number)
 }
 
 impl Device {

@@ -18,7 +18,7 @@ use ash::vk;
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Devices of Vulkan 1.3 that have addresses of buffers, in the order in which the library lists them.
 pub(crate) struct Vulkan;
@@ -140,9 +140,7 @@ fn all() -> &'static Result<All, Error> {
 }
 
 fn device(number: usize) -> Result<MutexGuard<'static, Device>, Error> {
-    let all = all().as_ref().map_err(Clone::clone)?;
-    let device = all.devices.get(number).ok_or_else(|| format!("there is no device {number}"))?;
-    Ok(device.lock().unwrap_or_else(PoisonError::into_inner))
+    super::lock(&all().as_ref().map_err(Clone::clone)?.devices, number)
 }
 
 /// The words of a module.

@@ -15,7 +15,9 @@ struct Function { struct Module *module; char name[200]; };
 static struct Memory memories[1000];
 static int n_memories, is_lost;
 static void *current;
-static char context, stream;
+static char context, streams[10];
+static int n_streams;
+static int stream_of(void *at) { return (char *)at >= streams && (char *)at < streams + n_streams; }
 
 static int fault(const char *name) {
     const char *wanted = getenv("FAKE_CUDA");
@@ -34,7 +36,7 @@ Result cuDeviceGetAttribute(int *value, int what, int device) {
 }
 Result cuDevicePrimaryCtxRetain(void **out, int device) { (void)device; *out = &context; return OK; }
 Result cuCtxSetCurrent(void *to) { current = to; return OK; }
-Result cuStreamCreate(void **out, unsigned flags) { (void)flags; *out = &stream; return OK; }
+Result cuStreamCreate(void **out, unsigned flags) { (void)flags; *out = streams + n_streams++; return OK; }
 Result cuGetErrorName(Result e, const char **text) { (void)e; *text = "CUDA_ERROR"; return OK; }
 Result cuGetErrorString(Result e, const char **text) {
     *text = e == OUT_OF_MEMORY     ? "out of memory"
@@ -48,7 +50,7 @@ Result cuGetErrorString(Result e, const char **text) {
 
 static Result make(void **out, size_t size, const char *kind) {
     if (current != &context) return INVALID;
-    if (fault("memory") && n_memories == 1) return OUT_OF_MEMORY;
+    if (fault("memory") && !strcmp(kind, "device")) return OUT_OF_MEMORY;
     char *begin = malloc(size);
     memories[n_memories++] = (struct Memory){begin, size, kind};
     *out = begin;
@@ -131,7 +133,7 @@ Result cuModuleGetFunction(struct Function **out, struct Module *module, const c
 }
 Result cuLaunchKernel(struct Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                       unsigned shared, void *on, void **params, void **extra) {
-    if (on != &stream || extra || shared) return INVALID;
+    if (!stream_of(on) || extra || shared) return INVALID;
     printf("launch %s: %u %u %u blocks of %u %u %u:", f->name, gx, gy, gz, bx, by, bz);
     char entry[300];
     snprintf(entry, sizeof entry, ".entry %s(", f->name);
@@ -156,8 +158,14 @@ Result cuLaunchKernel(struct Function *f, unsigned gx, unsigned gy, unsigned gz,
     if (fault("kernel")) is_lost = 1;
     return OK;
 }
-Result cuStreamSynchronize(void *on) { return on != &stream ? INVALID : is_lost ? ILLEGAL_ADDRESS : OK; }
+Result cuStreamSynchronize(void *on) { return !stream_of(on) ? INVALID : is_lost ? ILLEGAL_ADDRESS : OK; }
 Result cuEventCreate(void **out, unsigned flags) { (void)flags; *out = malloc(1); return OK; }
-Result cuEventRecord(void *event, void *on) { return event && on == &stream ? OK : INVALID; }
+Result cuEventRecord(void *event, void *on) { return event && stream_of(on) ? OK : INVALID; }
 Result cuEventElapsedTime(float *ms, void *a, void *b) { *ms = 1; return a && b ? OK : INVALID; }
 Result cuEventDestroy_v2(void *event) { free(event); return OK; }
+// Commands run at once, so an event that is waited for has happened.
+Result cuStreamWaitEvent(void *on, void *event, unsigned flags) {
+    if (!stream_of(on) || !event || flags) return INVALID;
+    printf("stream %td follows: ok\n", (char *)on - streams);
+    return OK;
+}
