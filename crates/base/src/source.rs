@@ -1,16 +1,26 @@
-//! Source files and places in them.
+//! Source files, places in them, and the calls by which code of a place came where it is.
+
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 crate::define_id!(
     /// One source file of a [`Sources`].
     pub struct FileId, "file"
 );
 
-/// A range of bytes of a file, `lo` inclusive, `hi` exclusive.
+crate::define_id!(
+    /// A call that was unfolded, of a table of [`Calls`].
+    pub struct CallId, "call"
+);
+
+/// A range of bytes of a file, `lo` inclusive, `hi` exclusive; and, for code whose function was unfolded, the call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Span {
     pub file: FileId,
     pub lo: u32,
     pub hi: u32,
+    /// [`Span::NO_CALL`] in source programs.
+    pub call: CallId,
 }
 
 impl Default for Span {
@@ -21,22 +31,80 @@ impl Default for Span {
 
 impl Span {
     /// The span of generated code, which no user wrote.
-    pub const NONE: Span = Span { file: FileId(u32::MAX), lo: 0, hi: 0 };
+    pub const NONE: Span = Span { file: FileId(u32::MAX), lo: 0, hi: 0, call: Span::NO_CALL };
+
+    /// The call of code whose function was not unfolded.
+    pub const NO_CALL: CallId = CallId(u32::MAX);
 
     pub fn new(file: FileId, lo: usize, hi: usize) -> Span {
-        Span { file, lo: lo as u32, hi: hi as u32 }
+        Span { file, lo: lo as u32, hi: hi as u32, call: Span::NO_CALL }
+    }
+
+    /// The place alone.
+    pub fn without_call(self) -> Span {
+        Span { call: Span::NO_CALL, ..self }
     }
 
     /// The smallest span that covers both, which belong to one file.
     pub fn to(self, other: Span) -> Span {
-        if self == Span::NONE {
+        if self.is_none() {
             return other;
         }
-        Span { file: self.file, lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
+        Span { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi), ..self }
     }
 
     pub fn is_none(self) -> bool {
-        self == Span::NONE
+        self.without_call() == Span::NONE
+    }
+}
+
+/// Calls that were unfolded, each with those around it. A recursive function has one entry on each path: the first call.
+#[derive(Default, Clone, Debug)]
+pub struct Calls {
+    /// The place of a call, with the call around it, and the callee's number.
+    all: Vec<(Span, u32)>,
+    ids: FxHashMap<(Span, u32), CallId>,
+    names: FxHashMap<u32, Arc<str>>,
+}
+
+impl Calls {
+    /// Limit on the entries; calls beyond it count as code of their callers.
+    const MAX: usize = 1 << 20;
+    /// How many calls around a call are searched for a call of the same function.
+    const MAX_SEARCHED: usize = 64;
+
+    /// The entry of a call of the function with this number and name.
+    pub fn enter(&mut self, call: Span, callee: u32, name: impl FnOnce() -> Arc<str>) -> CallId {
+        if let Some(&known) = self.ids.get(&(call, callee)) {
+            return known;
+        }
+        let mut around = call.call;
+        for _ in 0..Calls::MAX_SEARCHED {
+            let Some(&(outer, of)) = self.all.get(around.0 as usize) else { break };
+            if of == callee {
+                self.ids.insert((call, callee), around);
+                return around;
+            }
+            around = outer.call;
+        }
+        if self.all.len() >= Calls::MAX || self.ids.len() >= 4 * Calls::MAX {
+            return call.call;
+        }
+        let id = CallId(self.all.len() as u32);
+        self.all.push((call, callee));
+        self.ids.insert((call, callee), id);
+        self.names.entry(callee).or_insert_with(name);
+        id
+    }
+
+    /// The calls by which code came where it is, innermost first: the function's name, the place of its call.
+    pub fn around(&self, code: Span) -> impl Iterator<Item = (&str, Span)> {
+        let mut at = code.call;
+        std::iter::from_fn(move || {
+            let &(call, callee) = self.all.get(at.0 as usize)?;
+            at = call.call;
+            Some((self.names.get(&callee).map_or("", |name| name), call.without_call()))
+        })
     }
 }
 
@@ -111,5 +179,25 @@ impl Sources {
         }
         let (line, col) = self.line_col(span);
         format!("{}:{line}:{col}", self.name(span.file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_around_code() {
+        let mut calls = Calls::default();
+        let place = |at: usize| Span::new(FileId(0), at, at + 1);
+        let outer = calls.enter(place(1), 1, || "outer".into());
+        let inner = calls.enter(Span { call: outer, ..place(2) }, 2, || "inner".into());
+        assert_eq!(calls.enter(Span { call: outer, ..place(2) }, 2, || "inner".into()), inner);
+        let code = Span { call: inner, ..place(3) };
+        assert_eq!(calls.around(code).collect::<Vec<_>>(), [("inner", place(2)), ("outer", place(1))]);
+        assert_eq!(calls.around(place(3)).next(), None);
+        // Inner calls of a recursive function, also through others, are the first call.
+        assert_eq!(calls.enter(code, 2, || "inner".into()), inner);
+        assert_eq!(calls.enter(code, 1, || "outer".into()), outer);
     }
 }

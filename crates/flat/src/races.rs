@@ -83,8 +83,10 @@ pub fn find_races(module: &Module) -> Vec<Diagnostic> {
         }
     }
     let mut reported = FxHashSet::default();
-    let found =
-        finder.found.into_iter().filter(|&(span, _, in_lanes)| !span.is_none() && reported.insert((span, in_lanes)));
+    let found = finder
+        .found
+        .into_iter()
+        .filter(|&(span, _, in_lanes)| !span.is_none() && reported.insert((span.without_call(), in_lanes)));
     found.map(|(span, launch, in_lanes)| shared_write::warning(span, launch, in_lanes)).collect()
 }
 

@@ -48,12 +48,7 @@ impl Fault {
     /// The fault as an error message; the innermost calls are labels.
     pub fn diagnostic(&self) -> Diagnostic {
         let mut diagnostic = self.what.clone();
-        for (name, span) in self.chain.iter().take(8) {
-            // A recursion passes the same place again and again.
-            if !span.is_none() && diagnostic.others.iter().all(|l| l.span != *span) {
-                diagnostic = diagnostic.other(*span, format!("`{name}` called here"));
-            }
-        }
+        diagnostic.add_calls(self.chain.iter().map(|(name, span)| (&**name, *span)));
         diagnostic
     }
 }

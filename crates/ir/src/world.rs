@@ -12,7 +12,7 @@ use crate::ops::{Effect, Op};
 use crate::types::{Prim, Ty, Types};
 use hashbrown::HashTable;
 use nyala_base::locality::spread;
-use nyala_base::{Id, LocalityHasher, SideTable, Span};
+use nyala_base::{Calls, Id, LocalityHasher, SideTable, Span};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::hash::Hash;
@@ -143,6 +143,8 @@ pub struct World {
     index: HashTable<(Val, u32)>,
     /// Source ranges that values come from, and indices of those used recently.
     origins: Vec<Span>,
+    /// The calls that origins name.
+    pub calls: Calls,
     recent_origins: Vec<u32>,
     conts: Vec<ContData>,
     cont_vals: SideTable<Cont, Option<Val>>,
@@ -648,7 +650,8 @@ impl World {
             self.recent_origins = vec![0; RECENT_ORIGINS];
             self.origins.push(span);
         }
-        let recent = &mut self.recent_origins[(span.lo ^ span.hi.rotate_left(3)) as usize % RECENT_ORIGINS];
+        let hash = span.lo ^ span.hi.rotate_left(3) ^ span.call.0.rotate_left(7);
+        let recent = &mut self.recent_origins[hash as usize % RECENT_ORIGINS];
         if self.origins[*recent as usize] != span {
             *recent = self.origins.len() as u32;
             self.origins.push(span);

@@ -31,13 +31,13 @@ pub use emit::{emit, emit_deepest_loop, emit_drivers_code, run_pass};
 use crate::diagnostics::{constant_fault, heap_closure, no_such_static, unknown_cpu};
 use nyala_base::Id;
 use nyala_base::diagnostics::limitation;
-use nyala_base::{Diagnostic, FileId, Severity, Sink, Sources, Span};
+use nyala_base::{Calls, Diagnostic, FileId, Severity, Sink, Sources, Span};
 use nyala_ir::{Builtin, Cont, Node, Target, World};
 use nyala_specialize::record::Record;
 use nyala_syntax::ast;
 use object::{Object, ObjectSection, ObjectSymbol};
 use rustc_hash::FxHashSet;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -171,6 +171,8 @@ pub struct Session {
     library_files: Vec<FileId>,
     /// The file of tuned values for statics, of the program parsed last.
     tuned_file: Option<FileId>,
+    /// The calls that were unfolded in the program specialized last.
+    calls: Calls,
 }
 
 /// Where a program reaches an operation that is not implemented.
@@ -193,6 +195,7 @@ impl Session {
             files: Vec::new(),
             library_files: Vec::new(),
             tuned_file: None,
+            calls: Calls::default(),
         }
     }
 
@@ -215,8 +218,27 @@ impl Session {
         result
     }
 
+    /// Adds the calls to findings in code of functions that were unfolded. A finding is reported once, for the first call. Other
+    /// places that matter are shown outside of libraries: where these were called.
+    fn add_calls(&mut self) {
+        let mut known: HashSet<(&'static str, Span, String)> = HashSet::new();
+        let is_own = |span: &Span| !self.library_files.contains(&span.file);
+        self.sink.diagnostics.retain_mut(|d| {
+            let code = d.primary.span;
+            d.primary.span = code.without_call();
+            for label in &mut d.others {
+                let calls = self.calls.around(label.span).map(|(_, span)| span);
+                let own = std::iter::once(label.span.without_call()).chain(calls).find(is_own);
+                label.span = own.unwrap_or(label.span.without_call());
+            }
+            d.add_calls(self.calls.around(code));
+            known.insert((d.code, d.primary.span, d.message.clone()))
+        });
+    }
+
     /// Does with warnings what `--allow` and `--deny` say.
     pub fn judge_warnings(&mut self) {
+        self.add_calls();
         let (allow, deny) = (&self.options.allow, &self.options.deny);
         if allow.is_empty() && deny.is_empty() {
             return;
@@ -430,12 +452,13 @@ impl Session {
             |s| nyala_specialize::specialize(world, options, &mut s.sink),
             |r| r.as_ref().map_or(0, |(w, _)| w.n_vals()),
         );
-        let (residual, stats) = result.map_err(|diverged| {
+        let (mut residual, stats) = result.map_err(|diverged| {
             let is_library = |file| self.library_files.contains(&file);
             self.sink.push(nyala_specialize::whistle::report(world, &diverged, is_library));
             self.judge_warnings();
             diverged.record
         })?;
+        self.calls = std::mem::take(&mut residual.calls);
         let residual = self.checked(Some(residual)).map_err(|Reported| None)?;
         self.verify_graph("specialize", &residual).map_err(|Reported| None)?;
         Ok((residual, stats))
@@ -605,6 +628,7 @@ impl Session {
     /// Notes a finding.
     pub fn report(&mut self, diagnostic: Diagnostic) -> Reported {
         self.sink.push(diagnostic);
+        self.add_calls();
         Reported
     }
 

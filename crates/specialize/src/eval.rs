@@ -33,7 +33,7 @@ use crate::facts::Facts;
 use crate::memory;
 use crate::record::Record as Explained;
 use crate::whistle::{CallKey, Diverged, Hints};
-use nyala_base::{Diagnostic, SideTable};
+use nyala_base::{CallId, Diagnostic, SideTable, Span};
 use nyala_ir::{Cont, Linkage, Val, World};
 use rustc_hash::FxHashSet;
 use state::{Mode, NO_PAST, RunCall, StubId, Stubs};
@@ -57,6 +57,8 @@ pub struct Evaluator<'a> {
     run_calls: Vec<RunCall>,
     /// The continuation being evaluated, and the mode of its evaluation.
     current: (Cont, Mode),
+    /// The unfolded call whose code is being evaluated.
+    call: CallId,
     segments: u32,
     /// By residual block, the number of bodies that it has had so far.
     versions: SideTable<Cont, u32>,
@@ -96,6 +98,7 @@ impl<'a> Evaluator<'a> {
             writes_of: kept::WritesOf::default(),
             run_calls: Vec::new(),
             current: (Cont(0), Mode::Filters),
+            call: Span::NO_CALL,
             segments: 0,
             versions: SideTable::default(),
             cache: Cache::default(),
@@ -174,7 +177,7 @@ impl<'a> Evaluator<'a> {
     pub fn run(&mut self, roots: &[Cont]) -> Result<(), Box<Diverged>> {
         self.copy_globals();
         for &root in roots {
-            let s = self.stub(root, 0, Rc::new([]));
+            let s = self.stub(root, 0, Rc::new([]), Span::NO_CALL);
             self.escape_stub(s, NO_PAST);
         }
         let mut left: Option<Box<Diverged>> = None;

@@ -112,6 +112,7 @@ pub fn copy(ev: &mut Evaluator, roots: &[Cont], reachable: Reachable) -> World {
     }
     copy.run();
     copy.ev.finish_record(&copy.conts, &copy.vals, &copy.new);
+    copy.new.calls = std::mem::take(&mut copy.ev.dst.calls);
     copy.new
 }
 

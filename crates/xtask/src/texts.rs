@@ -571,7 +571,9 @@ fn check_diagnostics(path: &Path, text: &str, bless: bool, faults: &mut Vec<Stri
         faults.push(format!("not reported, line {line}: {e}"));
     }
     let golden = path.with_extension("stderr");
-    if golden.exists() || bless {
+    // Only a code's first test has the whole output. Others get it with an empty file, which is then filled.
+    let is_first = path.file_stem() == path.parent().and_then(Path::file_name);
+    if golden.exists() || bless && is_first {
         compare(&golden, &s.render(false), bless, faults);
     }
 }

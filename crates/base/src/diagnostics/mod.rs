@@ -21,6 +21,9 @@ crate::codes![
     undefined_symbol
 ];
 
+/// Limit on the calls that [`Diagnostic::add_calls`] looks at.
+const MAX_CALLS: usize = 8;
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
     Error,
@@ -77,6 +80,16 @@ impl Diagnostic {
     pub fn other(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.others.push(Label { span, text: text.into() });
         self
+    }
+
+    /// Adds the places of calls, each with the name of the called function, innermost first. The innermost ones are shown.
+    pub fn add_calls<'a>(&mut self, calls: impl Iterator<Item = (&'a str, Span)>) {
+        for (name, span) in calls.take(MAX_CALLS) {
+            // A recursion passes the same place again and again.
+            if !span.is_none() && self.others.iter().all(|l| l.span != span) {
+                self.others.push(Label { span, text: format!("`{name}` called here") });
+            }
+        }
     }
 
     pub fn hint(mut self, text: impl Into<String>) -> Diagnostic {

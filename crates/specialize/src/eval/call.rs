@@ -17,7 +17,7 @@ use super::explain::{Mark, Reasons};
 use super::plain::{Idx, Value};
 use super::state::{Entry, Mode, Site, State, StubId};
 use crate::postdom;
-use nyala_base::Span;
+use nyala_base::{CallId, Span};
 use nyala_ir::scalar::{eval_arith, eval_comparison};
 use nyala_ir::{Cont, Node, Op, Prim, Val};
 use smallvec::SmallVec;
@@ -195,7 +195,8 @@ impl Evaluator<'_> {
         match decision {
             Some(Decision::Enter(mode)) => {
                 site.past.mode = mode;
-                Some(Entry { cont: k, free, args })
+                let call = self.call_of(k, self.stubs[closure].call, self.dst.current_origin());
+                Some(Entry { cont: k, call, free, args })
             }
             Some(Decision::Leave(s)) => {
                 if self.stubs[s].resume.is_none() {
@@ -302,7 +303,8 @@ impl Evaluator<'_> {
             let mut is_new = false;
             if let Some(nodes) = nodes {
                 let n_stubs = self.stubs.len();
-                let s = self.stub(k, plan.mask, nodes.specialized(plan.mask));
+                let made_by = self.made_by(&call.callee);
+                let s = self.stub(k, plan.mask, nodes.specialized(plan.mask), made_by);
                 self.stubs[s].is_general |= plan.reasons.drift != 0;
                 (stub, is_new) = (Callee::Stub(s), n_stubs < self.stubs.len());
             }
@@ -331,6 +333,38 @@ impl Evaluator<'_> {
             self.note_returned(s, &mut site.past);
         }
         Some(Decision::Enter(call.mode))
+    }
+
+    /// Whether a continuation is a function that captures nothing. Code of others belongs to the call that made them.
+    pub(super) fn is_top_level(&self, k: Cont) -> bool {
+        self.facts.function[k] == Some(k) && self.facts.nest.free(k).is_empty()
+    }
+
+    /// The unfolded call that the code of a callee belongs to, which is called at `origin`.
+    pub(super) fn call_of(&mut self, k: Cont, made_by: CallId, origin: Span) -> CallId {
+        match self.is_top_level(k) {
+            true => self.dst.calls.enter(origin, k.0, || self.source.name(k).into()),
+            false => made_by,
+        }
+    }
+
+    /// The unfolded call whose code made a closure.
+    pub(super) fn made_by(&self, callee: &Callee) -> CallId {
+        match *callee {
+            Callee::Made(..) => self.call,
+            Callee::Plain(_, c) => self.plain.all[c.idx()].call,
+            Callee::Stub(s) => self.stubs[s].call,
+        }
+    }
+
+    /// A place of the source, in the call that is being unfolded.
+    pub(super) fn at(&self, place: Span) -> Span {
+        Span { call: self.call, ..place }
+    }
+
+    /// Sets the origin of the values that are made next.
+    pub(super) fn set_origin(&mut self, place: Span) {
+        self.dst.set_origin(self.at(place));
     }
 
     /// Calls are noted for the report once a budget is nearly spent. Functions may be recursive through values.

@@ -25,6 +25,7 @@ impl Evaluator<'_> {
         let mut k = Cont(0);
         while let Some(next) = entry.take() {
             k = next.cont;
+            self.call = next.call;
             self.load(&mut frame, &next);
             let Some(code) = self.code(k) else {
                 // A foreign function is never a stub; this is a source that the verifier rejects.
@@ -47,7 +48,7 @@ impl Evaluator<'_> {
                 let v = self.get(a, &frame);
                 vals.push(self.node_of(v, ty));
             }
-            self.dst.set_origin(code.origin);
+            self.set_origin(code.origin);
             entry = self.call(&mut site, callee, vals, code.origin);
             self.plain.clear();
         }
@@ -105,6 +106,7 @@ impl Evaluator<'_> {
                             self.note_call(next.cont, &[mem], code.origin);
                         }
                         site.past.mode = mode;
+                        self.call = self.call_of(next.cont, self.made_by(&callee), self.at(code.origin));
                         frame.push(mem);
                         code = next;
                         continue;
@@ -151,6 +153,7 @@ impl Evaluator<'_> {
             if self.budget.near_end {
                 self.note_call(next.cont, &ahead[next.n_free..next.n_free + n], code.origin);
             }
+            self.call = self.call_of(next.cont, self.made_by(&callee), self.at(code.origin));
             std::mem::swap(frame, ahead);
             code = next;
         }
@@ -342,7 +345,7 @@ impl Evaluator<'_> {
             }
         }
         if new {
-            let origin = self.source.origin(inst.source);
+            let origin = self.at(self.source.origin(inst.source));
             site.memory.add_pending(base, (p.at(), u64::from(n_parts.max(1))), ty, origin);
         }
         true
@@ -368,7 +371,7 @@ impl Evaluator<'_> {
             let ty = self.operand_ty(a, code);
             args.push(self.node_of(v, ty));
         }
-        self.dst.set_origin(self.source.origin(inst.source));
+        self.set_origin(self.source.origin(inst.source));
         let mem = args.first().copied();
         let v = self.compute(inst.op, inst.source, &mut args, site);
         // If pending stores were made, the rest of the body continues with the memory after them.

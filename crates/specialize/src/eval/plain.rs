@@ -3,6 +3,7 @@
 
 use super::{Diverged, Evaluator};
 use crate::memory;
+use nyala_base::CallId;
 use nyala_ir::{Cont, Node, Op, Ty, TyKind, Val};
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -102,6 +103,8 @@ pub(super) struct PlainValue {
     n: u32,
     pub rank: (u32, u32),
     made: u64,
+    /// The unfolded call whose code made a closure.
+    pub call: CallId,
     pub node: Option<Val>,
 }
 
@@ -114,7 +117,7 @@ impl Evaluator<'_> {
         let start = self.plain.parts.len() as u32;
         self.plain.parts.extend_from_slice(parts);
         let n = parts.len() as u32;
-        self.plain.all.push(PlainValue { kind: Kind::Parts(ty), start, n, rank, made: 0, node: None });
+        self.plain.all.push(PlainValue { kind: Kind::Parts(ty), start, n, rank, made: 0, call: self.call, node: None });
         Value::Parts(Idx(self.plain.all.len() as u64 - 1))
     }
 
@@ -129,7 +132,8 @@ impl Evaluator<'_> {
         }
         let (n, rank) = (slots.len() as u32, (rank.0, rank.1 + 1));
         let kind = Kind::Closure(k);
-        self.plain.all.push(PlainValue { kind, start, n, rank, made: self.budget.reductions, node: None });
+        let made = self.budget.reductions;
+        self.plain.all.push(PlainValue { kind, start, n, rank, made, call: self.call, node: None });
         let closure = Value::Closure(Idx(self.plain.all.len() as u64 - 1));
         if self.is_run_own(k) {
             return closure;
@@ -195,7 +199,7 @@ impl Evaluator<'_> {
         };
         let mut stack = vec![root];
         while let Some(&c) = stack.last() {
-            let PlainValue { kind, start, n, made, node, .. } = self.plain.all[c.idx()];
+            let PlainValue { kind, start, n, made, call, node, .. } = self.plain.all[c.idx()];
             if node.is_some() {
                 stack.pop();
                 continue;
@@ -222,7 +226,7 @@ impl Evaluator<'_> {
             }
             let node = match kind {
                 Kind::Closure(k) => {
-                    let s = self.stub(k, 0, Rc::from(vals));
+                    let s = self.stub(k, 0, Rc::from(vals), call);
                     self.note_made(s, made);
                     self.dst.cont_val(self.stubs[s].cont)
                 }

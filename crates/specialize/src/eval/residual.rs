@@ -141,7 +141,7 @@ impl Evaluator<'_> {
         }
         let text = self.dst.text(text);
         let shown = if self.is_known(value) { whistle::show(&self.dst, value) } else { "not known".into() };
-        let origin = self.dst.current_origin();
+        let origin = self.dst.current_origin().without_call();
         let diagnostic = crate::diagnostics::pe_info::info(origin, &text, &shown);
         if !self.reports.contains(&diagnostic) {
             self.reports.push(diagnostic);
@@ -173,7 +173,8 @@ impl Evaluator<'_> {
 
     pub(super) fn request(&mut self, site: &Site, s: StubId, kind: RequestKind, memory: Memory) {
         if self.stubs[s].state == State::New {
-            let request = Request { block: site.block, version: self.versions[site.block], kind, memory };
+            let call = self.call_of(self.stubs[s].source, self.stubs[s].call, self.dst.current_origin());
+            let request = Request { block: site.block, version: self.versions[site.block], kind, memory, call };
             let requests = &mut self.stubs[s].requests;
             // Most stubs have one request.
             if requests.is_empty() {

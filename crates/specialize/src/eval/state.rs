@@ -3,8 +3,8 @@
 
 use crate::memory::Memory;
 use hashbrown::HashTable;
-use nyala_base::SideTable;
 use nyala_base::locality::spread;
+use nyala_base::{CallId, SideTable};
 use nyala_ir::{Cont, Node, Val, World};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -58,6 +58,8 @@ pub struct Stub {
     pub(super) record: Option<u32>,
     /// The unit it is evaluated in.
     pub(super) unit: Cont,
+    /// The unfolded call whose code made it.
+    pub(super) call: CallId,
     /// Whether it may capture the address of an object.
     pub(super) holds_address: bool,
     /// Whether it was inlined at its only call.
@@ -73,6 +75,8 @@ pub(super) struct Request {
     pub version: u32,
     pub kind: RequestKind,
     pub memory: Memory,
+    /// The call that this is, if the stub will be unfolded here.
+    pub call: CallId,
 }
 
 pub(super) enum RequestKind {
@@ -126,6 +130,8 @@ pub(super) struct RunCall {
 /// The continuation to evaluate next, with its free values and its arguments.
 pub(super) struct Entry {
     pub cont: Cont,
+    /// The unfolded call that `cont` is code of.
+    pub call: CallId,
     pub free: Rc<[Val]>,
     pub args: Vec<Val>,
 }

@@ -5,7 +5,7 @@ use super::memory;
 use super::state::{Entry, NO_PAST, Past, Request, RequestKind, Site, State, Stub, StubId};
 use super::{Diverged, Evaluator, View};
 use crate::memory::Memory;
-use nyala_base::SideTable;
+use nyala_base::{CallId, SideTable, Span};
 use nyala_ir::{Cont, Effect, Node, TyKind, Val};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -97,16 +97,17 @@ impl Evaluator<'_> {
         self.dst.cont_val(self.stubs[ticket].cont)
     }
 
-    pub(super) fn stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>) -> StubId {
+    /// The stub of this source, mask and values; `call` is what made it, if it is new.
+    pub(super) fn stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>, call: CallId) -> StubId {
         if let Some(s) = self.stubs.first(source, mask, &vals) {
             return s;
         }
-        let s = self.fresh_stub(source, mask, vals);
+        let s = self.fresh_stub(source, mask, vals, call);
         self.stubs.note_first(s);
         s
     }
 
-    pub(super) fn fresh_stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>) -> StubId {
+    pub(super) fn fresh_stub(&mut self, source: Cont, mask: u64, vals: Rc<[Val]>, call: CallId) -> StubId {
         let ty = if mask == 0 {
             self.source.cont(source).ty
         } else {
@@ -145,6 +146,7 @@ impl Evaluator<'_> {
             is_exit: false,
             has_exits_marked: false,
             unit,
+            call,
             n_records: self.history.n_records(),
             record: None,
             holds_address,
@@ -185,10 +187,10 @@ impl Evaluator<'_> {
 
     /// A fresh stub with the same source, mask and values.
     fn again(&mut self, s: StubId) -> StubId {
-        let Stub { source, mask, unit, resume, made, is_exit, has_exits_marked, n_records, is_general, .. } =
+        let Stub { source, mask, unit, call, resume, made, is_exit, has_exits_marked, n_records, is_general, .. } =
             self.stubs[s];
         let vals = self.stubs[s].vals.clone();
-        let fresh = self.fresh_stub(source, mask, vals);
+        let fresh = self.fresh_stub(source, mask, vals, call);
         let stub = &mut self.stubs[fresh];
         (stub.unit, stub.resume, stub.made, stub.is_general) = (unit, resume, made, is_general);
         (stub.is_exit, stub.has_exits_marked, stub.n_records) = (is_exit, has_exits_marked, n_records);
@@ -357,7 +359,7 @@ impl Evaluator<'_> {
         let free: Rc<[Val]> = vals[..n_free].into();
         if !general
             && let [Request { kind: RequestKind::Jump { .. }, .. }] = requests[..]
-            && let Some(Request { block, kind: RequestKind::Jump { args }, memory, .. }) = requests.pop()
+            && let Some(Request { block, kind: RequestKind::Jump { args }, memory, call, .. }) = requests.pop()
         {
             self.stubs[s].state = State::Consumed;
             self.stubs[s].was_called = true;
@@ -367,7 +369,7 @@ impl Evaluator<'_> {
             let args = self.all_args(s, &args);
             self.segments += 1;
             let site = Site { block, segment: self.segments, past: self.stubs[s].past, memory };
-            return self.evaluate(site, Entry { cont: k, free, args });
+            return self.evaluate(site, Entry { cont: k, call, free, args });
         }
         // Find arguments on which all requests agree, and contents of memory that all of them know.
         let kept: Vec<usize> = self.unmasked(k, self.stubs[s].mask).collect();
@@ -423,7 +425,8 @@ impl Evaluator<'_> {
         };
         let data = self.source.cont(k);
         let names = data.names.keep(kept.iter().zip(&fixed).filter(|(_, f)| f.is_none()).map(|(&i, _)| i));
-        self.dst.set_origin(data.origin);
+        self.call = if self.is_top_level(k) { Span::NO_CALL } else { self.stubs[s].call };
+        self.set_origin(data.origin);
         self.dst.set_params(block, names);
         if self.record.is_some() {
             let from = requests.first().map(|r| r.block);
@@ -456,7 +459,7 @@ impl Evaluator<'_> {
         self.check_budget()?;
         let mut site = Site { block, segment: self.segments, past, memory };
         self.note_entered(k, false, &mut site);
-        self.evaluate(site, Entry { cont: k, free, args })
+        self.evaluate(site, Entry { cont: k, call: self.call, free, args })
     }
 
     /// The contents of memory that a block knows from a request, if arguments that are not `fixed` become parameters.

@@ -3,6 +3,7 @@
 use super::Evaluator;
 use super::state::Site;
 use crate::memory;
+use nyala_base::Span;
 use nyala_ir::{Cont, Node, Op, Rule, TyKind, Val};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
@@ -46,7 +47,7 @@ impl Evaluator<'_> {
                 return self.dst.cont_val(k);
             }
         }
-        let s = self.stub(c, 0, Rc::new([]));
+        let s = self.stub(c, 0, Rc::new([]), Span::NO_CALL);
         self.dst.cont_val(self.stubs[s].cont)
     }
 

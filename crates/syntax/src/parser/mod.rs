@@ -208,7 +208,7 @@ impl Parser<'_> {
     }
 
     fn span_of(&self, token: Token) -> Span {
-        Span { file: self.file, lo: token.lo, hi: token.hi }
+        Span::new(self.file, token.lo as usize, token.hi as usize)
     }
 
     fn span(&self) -> Span {
@@ -222,13 +222,13 @@ impl Parser<'_> {
     /// The span from the start of token `start` to the end of the last token read.
     fn span_from(&self, start: usize) -> Span {
         let last = self.pos.max(start + 1) - 1;
-        Span { file: self.file, lo: self.tokens[start].lo, hi: self.tokens[last].hi }
+        Span::new(self.file, self.tokens[start].lo as usize, self.tokens[last].hi as usize)
     }
 
     /// The empty span just after the last token read.
     fn behind(&self) -> Span {
         let hi = self.tokens[self.pos.max(1) - 1].hi;
-        Span { file: self.file, lo: hi, hi }
+        Span::new(self.file, hi as usize, hi as usize)
     }
 
     fn report(&mut self, diagnostic: Diagnostic) -> Reported {
