@@ -409,8 +409,17 @@ pub struct Asm {
 pub struct Block {
     pub stmts: Vec<Stmt>,
     pub result: Option<ExprId>,
-    /// Whether it is inside of `@fast`.
+    /// What it is inside of.
+    pub marks: Marks,
+}
+
+/// Blocks around an expression that say how its operations behave.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Marks {
+    /// Inside of `@fast`: operations on floats may be reassociated and contracted.
     pub fast: bool,
+    /// Inside of `@racy`: accesses of memory are relaxed atomic operations.
+    pub racy: bool,
 }
 
 #[derive(Debug, Clone)]

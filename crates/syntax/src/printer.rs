@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 /// The text of all items of a file, with a newline at the end unless it is empty.
 pub fn print(module: &Module) -> String {
-    let mut p = Printer { module, out: String::new(), indent: 0, fast: false };
+    let mut p = Printer { module, out: String::new(), indent: 0, marks: Marks::default() };
     for item in &module.items {
         p.item(item);
         p.out.push('\n');
@@ -22,8 +22,8 @@ struct Printer<'a> {
     module: &'a Module,
     out: String,
     indent: usize,
-    /// Whether the current expression is inside of `@fast`.
-    fast: bool,
+    /// What the current expression is inside of.
+    marks: Marks,
 }
 
 impl Printer<'_> {
@@ -536,12 +536,14 @@ impl Printer<'_> {
     }
 
     fn block(&mut self, block: &Block) {
-        let old = std::mem::replace(&mut self.fast, block.fast);
-        if block.fast && !old {
-            self.put("@fast ");
+        let old = std::mem::replace(&mut self.marks, block.marks);
+        match block.marks {
+            Marks { fast: true, .. } if !old.fast => self.put("@fast "),
+            Marks { racy: true, .. } if !old.racy => self.put("@racy "),
+            _ => {}
         }
         self.block_inner(block);
-        self.fast = old;
+        self.marks = old;
     }
 
     fn block_inner(&mut self, block: &Block) {

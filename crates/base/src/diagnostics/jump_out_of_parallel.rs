@@ -19,14 +19,13 @@
 //!
 //! ## Instead
 //!
-//! Store the result in a variable that all iterations share, by an atomic operation:
+//! Store the result in a variable that all iterations share. `@racy` says that any of the values will do:
 //!
 //! ```impala
-//! extern "thorin" { fn atomic_store[T](&mut T, T, u32, &[u8]) -> (); }
 //! fn find(a: &[i32], n: i32) -> i32 {
 //!     let mut found = -1;
 //!     for i in par(0, n) {
-//!         if a(i) == 7 { atomic_store(&mut found, i, 2u, ""); }
+//!         if a(i) == 7 { @racy { found = i } }
 //!     }
 //!     found
 //! }

@@ -31,7 +31,7 @@
 //! ```
 //!
 //! Where threads count something, an atomic operation adds to the variable as a whole. If it does not matter which iteration's
-//! value stays, as for a flag, say so by an atomic store, or allow the warning: `--allow shared-write`.
+//! value stays, as for a flag, say so: `@racy { found = true }` makes the accesses inside relaxed atomic operations.
 
 use crate::{Diagnostic, Span};
 
@@ -46,4 +46,5 @@ pub fn warning(span: Span, launch: Span, in_lanes: bool) -> Diagnostic {
         .label(label)
         .other(launch, where_)
         .hint("give each a result of its own and combine these after the loop, or use an atomic operation")
+        .hint("if any of the values will do, write `@racy { … }` around it")
 }

@@ -26,9 +26,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
         {
             match &ast[e].kind {
                 ExprKind::Block(block) => {
-                    let old = self.w.set_fast(block.fast);
+                    let old = self.set_marks(block.marks);
                     self.tail_block(block, ret);
-                    self.w.set_fast(old);
+                    self.set_marks(old);
                     return;
                 }
                 ExprKind::If { arms, otherwise }
@@ -138,13 +138,13 @@ impl<'a> Lowerer<'_, 'a, '_> {
     }
 
     pub(super) fn block_value(&mut self, block: &'a Block) -> Val {
-        let old = self.w.set_fast(block.fast);
+        let old = self.set_marks(block.marks);
         self.stmts(&block.stmts);
         let value = match block.result {
             Some(e) => self.value(e),
             None => self.w.unit(),
         };
-        self.w.set_fast(old);
+        self.set_marks(old);
         value
     }
 

@@ -208,10 +208,10 @@ impl Lowerer<'_, '_, '_> {
             return_local: info.return_local,
             body,
         };
-        // The blocks of the body set their own `@fast` state.
-        let old_fast = self.w.set_fast(false);
+        // The blocks of the body have their own marks.
+        let old_marks = self.set_marks(Marks::default());
         self.lower_def(def);
-        self.w.set_fast(old_fast);
+        self.set_marks(old_marks);
         self.w.set_origin(old_origin);
         self.instances.current = old_current;
         self.env = old_env;

@@ -25,7 +25,7 @@ use crate::types::{EnumId, Kind, ParamId, TraitId, Ty, TypeTable};
 use nyala_base::{Diagnostic, Sink, Sources, Span};
 use nyala_ir::target::Spaces;
 use nyala_ir::{self as ir, Builtin, Cont, Filter, Global, Linkage, Node, Op, Val, World};
-use nyala_syntax::ast::{self, ExprId, Module, Param, Pattern, PatternKind};
+use nyala_syntax::ast::{self, ExprId, Marks, Module, Param, Pattern, PatternKind};
 use std::sync::Arc;
 
 /// The graph of everything that exported functions and `main` reach, its types laid out for a machine with these address
@@ -116,6 +116,8 @@ struct Lowerer<'p, 'a, 's> {
     sink: &'s mut Sink,
     module: usize,
     mode: Mode,
+    /// The code being lowered is inside of `@racy`.
+    is_racy: bool,
     cur: Option<Cur>,
     /// The program's types, and those of its instances.
     types: TypeTable,
@@ -165,6 +167,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             sink,
             module: 0,
             mode: Mode::Code,
+            is_racy: false,
             cur: None,
             types: p.types.clone(),
             env: Env::default(),
@@ -425,6 +428,11 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         self.set_var(id, Var { val, ptr: Some(ptr) });
     }
 
+    /// Sets the marks of the code that is lowered next. Returns those before.
+    fn set_marks(&mut self, marks: Marks) -> Marks {
+        Marks { fast: self.w.set_fast(marks.fast), racy: std::mem::replace(&mut self.is_racy, marks.racy) }
+    }
+
     /// The address of a new slot that contains this value.
     fn slot(&mut self, val: Val) -> Val {
         let Some(cur) = self.cur else {
@@ -613,7 +621,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             self.init_depth += 1;
             let old = (self.cur.take(), self.mode, self.module, self.w.current_origin());
             let env = std::mem::take(&mut self.env);
-            let fast = self.w.set_fast(false);
+            let marks = self.set_marks(Marks::default());
             self.module = info.module;
             let val = match info.computed {
                 true => self.computed(info.ty, init),
@@ -624,7 +632,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             };
             (self.cur, self.mode, self.module) = (old.0, old.1, old.2);
             self.w.set_origin(old.3);
-            self.w.set_fast(fast);
+            self.set_marks(marks);
             self.env = env;
             self.w.set_init(global, val);
             self.init_depth -= 1;

@@ -4,6 +4,11 @@ use super::*;
 use nyala_ir::fold::ConstantFault;
 use nyala_syntax::ast::{ExprKind, UnaryOp};
 
+/// LLVM's number of the order `monotonic` (`nyala_ir::scalar::ORDERS`).
+const RELAXED: i32 = 2;
+/// Limit on the parts of each struct, tuple and array that `@racy` reads or writes.
+const MAX_RACY_PARTS: u64 = 64;
+
 pub(super) enum Place {
     Ptr(Val),
     /// A part of a variable that is a value.
@@ -34,11 +39,58 @@ impl Lowerer<'_, '_, '_> {
                 return self.w.undef(self.w.ty(val));
             }
         }
+        if self.is_racy && self.mode == Mode::Code {
+            return self.racy_load(ptr, span);
+        }
         match self.mem(span) {
             Some(mem) => self.w.op(Op::Load, &[mem, ptr]),
             None => {
                 let ty = self.w.types.pointee(self.w.ty(ptr)).unwrap_or(self.w.types.unit());
                 self.w.undef(ty)
+            }
+        }
+    }
+
+    /// The number of parts if a type is read and written in parts, each by a relaxed atomic operation. Reports what has too many.
+    fn racy_parts(&mut self, ty: ir::Ty, span: Span) -> Option<u64> {
+        let n = self.w.types.n_parts(ty)?;
+        if n <= MAX_RACY_PARTS && self.w.types.as_vector(ty).is_none() {
+            return Some(n);
+        }
+        let message = format!("{} is read or written in `@racy`", self.w.types.display(ty));
+        let hint = format!("`@racy` takes numbers, addresses, and at most {MAX_RACY_PARTS} of them together");
+        self.report(limitation::error(span, message, hint));
+        Some(0)
+    }
+
+    fn racy_load(&mut self, ptr: Val, span: Span) -> Val {
+        let ty = self.w.types.pointee(self.w.ty(ptr)).unwrap_or(self.w.types.unit());
+        let Some(n) = self.racy_parts(ty, span) else {
+            let (order, scope) = (self.w.lit_i32(RELAXED), self.w.lit_i32(0));
+            return self.atomic(Op::AtomicLoad, &[ptr, order, scope], ty, span);
+        };
+        let parts: Vec<Val> = (0..n).map(|i| self.lea(ptr, i)).collect();
+        let parts: Vec<Val> = parts.into_iter().map(|part| self.racy_load(part, span)).collect();
+        match self.w.types.kind(ty) {
+            _ if parts.is_empty() => self.w.undef(ty),
+            ir::TyKind::Tuple(_) => self.w.op(Op::Tuple, &parts),
+            ir::TyKind::Struct(_) => self.w.op_ty(Op::Struct, ty, &parts),
+            _ => self.w.op_ty(Op::Array, ty, &parts),
+        }
+    }
+
+    fn racy_store(&mut self, ptr: Val, val: Val) {
+        let (ty, span) = (self.w.ty(val), self.w.current_origin());
+        match self.racy_parts(ty, span) {
+            Some(n) => {
+                for i in 0..n {
+                    let (part, val) = (self.lea(ptr, i), self.w.extract(val, i));
+                    self.racy_store(part, val);
+                }
+            }
+            None => {
+                let (order, scope) = (self.w.lit_i32(RELAXED), self.w.lit_i32(0));
+                self.atomic(Op::AtomicStore, &[ptr, val, order, scope], ty, span);
             }
         }
     }
@@ -290,6 +342,7 @@ impl Lowerer<'_, '_, '_> {
             return;
         }
         match place {
+            Place::Ptr(ptr) if self.is_racy => self.racy_store(*ptr, val),
             Place::Ptr(ptr) => {
                 let Some(mem) = self.mem(Span::NONE) else { return };
                 let mem = self.w.op(Op::Store, &[mem, *ptr, val]);

@@ -143,10 +143,10 @@ impl Parser<'_> {
     /// `@@f(x)`, `@f(x)`, `@{ … }`, `@|x| e`, `@(c)|x| e`.
     fn annotated(&mut self) -> R<ExprId> {
         let start = self.pos;
-        if self.at_fast(Tok::LBrace)
+        if let Some(mark) = self.mark(Tok::LBrace)
             && !(self.no_struct || self.peek_at(3) == Tok::Ident && self.peek_at(4) == Tok::Colon)
         {
-            return self.nested(|p| p.fast_block());
+            return self.nested(|p| p.marked_block(mark));
         }
         let op = if self.at(Tok::AtAt) { UnaryOp::Unfold } else { UnaryOp::Run };
         if op == UnaryOp::Run {
@@ -182,27 +182,31 @@ impl Parser<'_> {
         self.mk(ExprKind::Unary(op, e), self.span_from(start))
     }
 
-    /// Whether the next tokens are `@fast` and `behind`.
-    pub(super) fn at_fast(&self, behind: Tok) -> bool {
-        self.at(Tok::At)
-            && self.peek_at(1) == Tok::Ident
-            && self.text_of(self.tokens[self.pos + 1]) == "fast"
-            && self.peek_at(2) == behind
+    /// The mark that begins here, if `behind` stands behind it: `@fast` or `@racy`. The words are names elsewhere.
+    pub(super) fn mark(&self, behind: Tok) -> Option<Marks> {
+        if !self.at(Tok::At) || self.peek_at(1) != Tok::Ident || self.peek_at(2) != behind {
+            return None;
+        }
+        match self.text_of(self.tokens[self.pos + 1]) {
+            "fast" => Some(Marks { fast: true, racy: false }),
+            "racy" => Some(Marks { fast: false, racy: true }),
+            _ => None,
+        }
     }
 
-    /// `@fast { … }`
-    fn fast_block(&mut self) -> R<ExprId> {
+    /// A block behind a mark.
+    fn marked_block(&mut self, mark: Marks) -> R<ExprId> {
         self.bump();
         self.bump();
-        self.fast(true, |p| p.bracketed(|p| p.block()))
+        self.marked(mark, |p| p.bracketed(|p| p.block()))
     }
 
-    /// Runs `parse`, whose result is inside of `@fast` if `here`, or if the surrounding code is.
-    pub(super) fn fast<T>(&mut self, here: bool, parse: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
-        let old = self.fast;
-        self.fast |= here;
+    /// Runs `parse`, whose result is inside of `mark` as well as of what the surrounding code is inside of.
+    pub(super) fn marked<T>(&mut self, mark: Marks, parse: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
+        let old = self.marks;
+        self.marks = Marks { fast: old.fast || mark.fast, racy: old.racy || mark.racy };
         let result = parse(self);
-        self.fast = old;
+        self.marks = old;
         result
     }
 
@@ -267,7 +271,7 @@ impl Parser<'_> {
         let (names, inner_args) = (vec![name], Vec::new());
         let path = self.mk(ExprKind::Path(Path { root: false, names, inner_args, type_args: args, span }), span)?;
         let stmts = vec![Stmt::Let { pattern, init: Some(e), span }];
-        self.mk(ExprKind::Block(Block { stmts, result: Some(path), fast: self.fast }), span)
+        self.mk(ExprKind::Block(Block { stmts, result: Some(path), marks: self.marks }), span)
     }
 
     fn dot_index(&mut self, index: &str) -> Reported {
@@ -341,7 +345,7 @@ impl Parser<'_> {
                 ExprKind::Simd(self.list(open, Tok::RBracket, "`,` or `]`", |p| p.expr())?)
             }
             Tok::LBrace => return self.nested(|p| p.bracketed(|p| p.block())),
-            Tok::At if self.at_fast(Tok::LBrace) => return self.nested(|p| p.fast_block()),
+            Tok::At if let Some(mark) = self.mark(Tok::LBrace) => return self.nested(|p| p.marked_block(mark)),
             Tok::Or | Tok::OrOr => return self.lambda(start, Filter::Never),
             Tok::If => return self.if_expr(),
             Tok::While => return self.while_expr(),
@@ -471,7 +475,7 @@ impl Parser<'_> {
 
     /// Whether an expression begins here that, as a statement, ends with its `}`.
     fn at_block_like(&self) -> bool {
-        self.at_fast(Tok::LBrace)
+        self.mark(Tok::LBrace).is_some()
             || matches!(self.peek(), Tok::If | Tok::While | Tok::For | Tok::With | Tok::Match | Tok::LBrace)
     }
 
@@ -605,7 +609,7 @@ impl Parser<'_> {
     fn body(&mut self) -> R<ExprId> {
         match self.peek() {
             Tok::LBrace => self.nested(|p| p.bracketed(|p| p.block())),
-            Tok::At if self.at_fast(Tok::LBrace) => self.nested(|p| p.fast_block()),
+            Tok::At if let Some(mark) = self.mark(Tok::LBrace) => self.nested(|p| p.marked_block(mark)),
             _ => self.expr(),
         }
     }
@@ -707,7 +711,7 @@ impl Parser<'_> {
             }
         }
         self.close(Tok::RBrace, "`}`", open)?;
-        self.mk(ExprKind::Block(Block { stmts, result, fast: self.fast }), self.span_from(open))
+        self.mk(ExprKind::Block(Block { stmts, result, marks: self.marks }), self.span_from(open))
     }
 
     /// Reads one statement. Returns an expression if that is the block's result.

@@ -159,8 +159,9 @@ impl Parser<'_> {
         let start = self.pos;
         self.bump();
         let mut symbol = self.string_literal()?;
-        let is_fast = self.at_fast(Tok::Ident) || self.at_fast(Tok::At) || self.at_fast(Tok::Str);
-        if is_fast {
+        let mark = [Tok::Ident, Tok::At, Tok::Str].into_iter().find_map(|behind| self.mark(behind));
+        let mark = mark.filter(|mark| mark.fast);
+        if mark.is_some() {
             self.bump();
             self.bump();
         }
@@ -179,7 +180,7 @@ impl Parser<'_> {
         let mut f =
             Fn { private: false, name, filter, exported, symbol, type_params, params, result, body: None, span };
         if self.at(Tok::LBrace) {
-            f.body = Some(self.nested(|p| p.fast(is_fast, |p| p.bracketed(|p| p.block())))?);
+            f.body = Some(self.nested(|p| p.marked(mark.unwrap_or_default(), |p| p.bracketed(|p| p.block())))?);
         } else if !self.at(Tok::Semi) {
             return Err(self.unexpected("a body in `{ … }`"));
         }
@@ -346,8 +347,8 @@ impl Parser<'_> {
 
     /// `@`, `@(e)` or nothing.
     pub(super) fn filter(&mut self) -> R<Filter> {
-        // `@fast { … }` is not a filter, but may be a loop's body.
-        if !self.at(Tok::At) || self.at_fast(Tok::LBrace) {
+        // A block behind a mark is not a filter, but may be a loop's body.
+        if !self.at(Tok::At) || self.mark(Tok::LBrace).is_some() {
             return Ok(Filter::Never);
         }
         let start = self.pos;

@@ -73,7 +73,7 @@ fn run<T>(
         pos: 0,
         nesting: 0,
         blocks: 0,
-        fast: false,
+        marks: Marks::default(),
         no_struct: false,
         last_error: usize::MAX,
         unclosed,
@@ -122,8 +122,8 @@ struct Parser<'a> {
     nesting: u32,
     /// The number of blocks around the current token.
     blocks: u32,
-    /// Whether the current token is inside of `@fast`.
-    fast: bool,
+    /// What the current token is inside of.
+    marks: Marks,
     /// Whether this is the head of an `if`, `for`, …, in which a `{` after a name begins the body.
     no_struct: bool,
     /// The token at which the last error was reported.
