@@ -3,7 +3,7 @@
 use crate::leaves::{Layout, Leaf};
 use crate::restricted::Access;
 use nyala_base::Span;
-use nyala_ir::{Op, Prim};
+use nyala_ir::{Builtin, Op, Prim};
 use std::rc::Rc;
 
 /// A word of a frame.
@@ -383,12 +383,22 @@ pub enum Inst {
         list: u32,
         leave: Leave,
     },
-    /// Starts a loop of lanes, or a kernel. The list has the arguments of the builtin except `mem`.
+    /// Starts a loop of lanes, a kernel, or a parallel loop. The list has the arguments of the builtin except `mem`.
     Lanes {
-        is_kernel: bool,
+        builtin: Builtin,
         list: u32,
         leave: Leave,
     },
+    /// Begins an atomic operation at an address, whose accesses follow, or is a fence. `order` is LLVM's number.
+    Synchronize {
+        /// `None` for a fence.
+        a: Option<Reg>,
+        order: u8,
+        reads: bool,
+        writes: bool,
+    },
+    /// Ends an atomic operation.
+    EndAtomic,
     /// A number of the current work item.
     WorkItem {
         d: Reg,

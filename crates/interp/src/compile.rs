@@ -796,7 +796,8 @@ impl Compiler<'_, '_> {
                 }
             }
             // No-ops here: one thread runs at a time, in order, and there are no caches or pipelines.
-            Op::Fence | Op::Prefetch | Op::Pipeline => {}
+            Op::Prefetch | Op::Pipeline => {}
+            Op::Fence => self.emit(Inst::Synchronize { a: None, order: 0, reads: false, writes: false }),
             Op::WorkItem => {
                 let (what, axis) = (self.need(args[1])?, self.need(args[2])?);
                 let d = self.alloc(w.ty(v))?;
@@ -818,8 +819,14 @@ impl Compiler<'_, '_> {
                     Some((_, written)) => self.need(args[written])?,
                     None => 0,
                 };
+                // Orders are literals, but for programs that no other engine takes.
+                let order = op.literal_operands().next().and_then(|i| w.as_lit(args[i]));
+                let order = order.map_or(7, |order| order as u8);
+                let (reads, writes) = (op != Op::AtomicStore, op != Op::AtomicLoad);
                 if op == Op::AtomicStore {
+                    self.emit(Inst::Synchronize { a: Some(a), order, reads, writes });
                     self.emit(Inst::Store { a, s, leaf });
+                    self.emit(Inst::EndAtomic);
                     return Ok(());
                 }
                 let second = match op {
@@ -829,11 +836,13 @@ impl Compiler<'_, '_> {
                 };
                 let d = self.alloc(w.ty(v))?;
                 self.span = w.origin(v);
+                self.emit(Inst::Synchronize { a: Some(a), order, reads, writes });
                 self.emit(match op {
                     Op::Atomic => Inst::Atomic { d, a, op: second, s, leaf },
                     Op::AtomicLoad => Inst::Load { d, a, leaf },
                     _ => Inst::Cmpxchg { d, a, expected: second, s, leaf },
                 });
+                self.emit(Inst::EndAtomic);
                 self.set(v, d);
             }
             Op::Slot => {

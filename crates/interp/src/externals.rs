@@ -5,6 +5,7 @@ use crate::diagnostics;
 use crate::fault::{Fault, bug, limitation};
 use crate::heap::{Closure, MAX_ENTRIES, NONE};
 use crate::leaves::{Layouts, Leaf};
+use crate::races::{Race, Races};
 use crate::scope::Program;
 use nyala_base::SideTable;
 use nyala_ir::facts::Nest;
@@ -55,6 +56,10 @@ pub struct Linker<'w> {
     pub program: Program<'w>,
     pub layouts: Layouts<'w>,
     pub memory: CheckedMemory,
+    /// What iterations of parallel loops access.
+    pub races: Races,
+    /// The race that ends the program.
+    pub race: Option<(Race, bool)>,
     pub entries: Vec<Entry>,
     /// The continuation of each function.
     pub funcs: Vec<Cont>,
@@ -102,6 +107,8 @@ impl<'w> Linker<'w> {
             program: Program::new(w, nest),
             layouts: Layouts::new(w),
             memory: CheckedMemory::default(),
+            races: Races::default(),
+            race: None,
             entries: vec![Entry::Halt, Entry::Release, Entry::LaneEnd],
             funcs: Vec::new(),
             func_idx: FxHashMap::default(),
@@ -312,6 +319,37 @@ impl<'w> Linker<'w> {
             done.insert(v, words);
         }
         Ok(done.remove(&v).unwrap_or_default())
+    }
+
+    /// Allocates checked memory.
+    pub fn allocate(&mut self, size: usize, align: usize) -> Result<usize> {
+        let at = self.memory.allocate(size, align).map_err(memory_fault)?;
+        self.races.forget(at, size);
+        Ok(at)
+    }
+
+    /// Notes an access by the code before `pc`, of a leaf, which becomes `written`. It is a fault if iterations race.
+    #[inline]
+    pub fn note(&mut self, address: usize, leaf: Leaf, written: Option<u64>, pc: usize) -> Result<()> {
+        if self.races.is_active() { self.note_access(address, leaf, written, pc) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn note_access(&mut self, address: usize, leaf: Leaf, written: Option<u64>, pc: usize) -> Result<()> {
+        let size = leaf.size();
+        let mask = if size < 8 { (1 << (8 * size)) - 1 } else { u64::MAX };
+        let is_same = || {
+            let old = self.memory.load(address, size.min(8));
+            old.is_ok_and(|old| written.is_some_and(|new| old & mask == new & mask))
+        };
+        match self.races.access((address, size), written.is_some(), pc, is_same) {
+            None => Ok(()),
+            Some(race) => {
+                self.race = Some((race, written.is_some()));
+                // `Machine::locate` knows the places.
+                Err(bug("a race without its places"))
+            }
+        }
     }
 
     /// Writes one word of a value to memory.

@@ -23,6 +23,7 @@ mod heap;
 mod lanes;
 mod leaves;
 mod machine;
+mod races;
 mod restricted;
 mod rounds;
 mod scope;

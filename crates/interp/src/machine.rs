@@ -18,7 +18,7 @@ use crate::leaves::Leaf;
 use crate::restricted;
 use nyala_base::Span;
 use nyala_ir::facts::Nest;
-use nyala_ir::{Cont, Global, World};
+use nyala_ir::{Builtin, Cont, Global, World};
 use nyala_runtime::{FfiType, call_checked};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -444,7 +444,12 @@ impl Machine<'_> {
     }
 
     /// Adds the place of a fault and the calls that led there.
-    fn locate(&self, mut fault: Box<Fault>) -> Box<Fault> {
+    fn locate(&mut self, mut fault: Box<Fault>) -> Box<Fault> {
+        if let Some((race, writes)) = self.l.race.take() {
+            let earlier = self.code.spans.get((race.pc as usize).saturating_sub(1)).copied().unwrap_or(Span::NONE);
+            let launch = self.groups.iter().rev().find(|g| g.is_parallel).map_or(Span::NONE, |g| g.span);
+            fault = diagnostics::data_race::error(race.iterations, (earlier, race.was_write), writes, launch).into();
+        }
         if self.options.confined {
             fault.confine();
         }
@@ -576,6 +581,7 @@ impl Machine<'_> {
                 Inst::Atomic { d, a, op, s, leaf } => {
                     let (address, op, new) = (self.get(a) as usize, self.get(op), self.get(s));
                     let old = self.l.load(address, leaf)?;
+                    self.l.note(address, leaf, Some(new), self.pc)?;
                     if new == POISON {
                         return Err(eval::uninitialized());
                     }
@@ -586,6 +592,7 @@ impl Machine<'_> {
                 Inst::Cmpxchg { d, a, expected, s, leaf } => {
                     let (address, expected, new) = (self.get(a) as usize, self.get(expected), self.get(s));
                     let old = self.l.load(address, leaf)?;
+                    self.l.note(address, leaf, Some(new).filter(|_| old == expected), self.pc)?;
                     if expected == POISON || new == POISON {
                         return Err(eval::uninitialized());
                     }
@@ -597,7 +604,7 @@ impl Machine<'_> {
                 }
                 Inst::Reinterpret { d, a, from, to } => {
                     let size = self.code.layouts[from as usize].size.max(1);
-                    let at = self.l.memory.allocate(size, 16).map_err(memory_fault)?;
+                    let at = self.l.allocate(size, 16)?;
                     self.l.memory.write_bytes(at, &vec![0; size]).map_err(memory_fault)?;
                     self.store_many(at, a, from)?;
                     self.load_many(d, at, to)?;
@@ -611,8 +618,9 @@ impl Machine<'_> {
                         // The variable is uninitialized each time; its address may stay.
                         self.l.memory.check_write(old, size).map_err(memory_fault)?;
                         self.l.memory.set_initialized(old, size, false);
+                        self.l.races.forget(old, size);
                     } else {
-                        let at = self.l.memory.allocate(size, layout.align).map_err(memory_fault)?;
+                        let at = self.l.allocate(size, layout.align)?;
                         self.set(d, at as u64);
                         if outlives {
                             self.outliving.push((at as u64, size as u64));
@@ -657,12 +665,21 @@ impl Machine<'_> {
                         return Ok(result);
                     }
                 }
-                Inst::Lanes { is_kernel, list, leave } => {
+                Inst::Synchronize { a, order, reads, writes } => {
+                    let address = a.map(|a| self.get(a) as usize);
+                    self.l.races.synchronize(address, order.into(), reads, writes);
+                }
+                Inst::EndAtomic => self.l.races.end_atomic(),
+                Inst::Lanes { builtin, list, leave } => {
                     self.step()?;
                     self.gather(list);
                     let n = self.words.len();
                     self.leave(leave, n);
-                    let begun = if is_kernel { self.begin_kernel()? } else { self.begin_lanes()? };
+                    let begun = match builtin {
+                        Builtin::Launch => self.begin_kernel()?,
+                        Builtin::Parallel => self.begin_parallel()?,
+                        _ => self.begin_lanes()?,
+                    };
                     if let Some(result) = self.call_closure(begun)? {
                         return Ok(result);
                     }
@@ -703,6 +720,7 @@ impl Machine<'_> {
 
     #[inline]
     fn store(&mut self, address: usize, leaf: Leaf, word: u64) -> Result<()> {
+        self.l.note(address, leaf, Some(word), self.pc)?;
         if leaf == Leaf::Cn {
             let old = self.stored.insert(address, Closure(word));
             self.copied.extend(old.filter(|_| self.may_be_copied).map(Closure::frame));
@@ -723,6 +741,7 @@ impl Machine<'_> {
         self.l.memory.check_write(address, 0).map_err(memory_fault)?;
         for (i, &(leaf, offset)) in layout.leaves.iter().enumerate() {
             let at = address.wrapping_add(offset);
+            self.l.note(at, leaf, None, self.pc)?;
             // Parts may be uninitialized as long as they are not used as scalars.
             let word = match self.l.load(at, leaf) {
                 Err(fault) if fault.code() == "uninitialized-read" => POISON,
@@ -747,7 +766,7 @@ impl Machine<'_> {
         let Some(bytes) = bytes else {
             return Err(invalid_access::allocation(n, size).into());
         };
-        Ok(self.l.memory.allocate(bytes, 64).map_err(memory_fault)? as u64)
+        Ok(self.l.allocate(bytes, 64)? as u64)
     }
 
     fn make_closure(&mut self, d: Reg, entry: u32, list: u32) -> Result<()> {

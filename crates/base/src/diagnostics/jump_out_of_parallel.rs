@@ -32,6 +32,7 @@
 //! fn main() -> i32 { find([1, 7], 2) - 1 }
 //! ```
 
+use crate::diagnostics::Label;
 use crate::{Diagnostic, Span};
 
 const HINT: &str = "`continue` ends one iteration; to stop early, test a flag that the iterations share";
@@ -56,14 +57,14 @@ pub fn by_call(span: Span, launch: Span, in_lanes: bool) -> Diagnostic {
     error(span, format!("this call jumps out of {what}"), launch, in_lanes)
 }
 
-/// The interpreter reached the end of the program while lanes of the body were still waiting.
-pub fn left(launch: Span) -> Diagnostic {
-    Diagnostic::error(
-        "jump-out-of-parallel",
-        Span::NONE,
-        "control left a body that runs in lanes before all its lanes had ended",
-    )
-    .label("executed last")
-    .other(launch, "the body runs in lanes of vectors here")
-    .hint(HINT)
+/// The interpreter reached the end of the program while lanes or iterations of the body were still waiting.
+pub fn left(launch: Span, in_lanes: bool) -> Diagnostic {
+    let what = match in_lanes {
+        true => "a body that runs in lanes before all its lanes had ended",
+        false => "a parallel body before all its iterations had ended",
+    };
+    Diagnostic {
+        primary: Label { span: Span::NONE, text: "executed last".into() },
+        ..error(Span::NONE, format!("control left {what}"), launch, in_lanes)
+    }
 }

@@ -45,6 +45,11 @@ pub(crate) fn emit(f: &mut FunctionEmitter, op: Op, inst: &Inst) -> Result<()> {
         _ => Expr::new(format!("&{}", at_place.at(Prec::Unary)), Prec::Unary).of(&[&at_place]),
     };
     let text_ty = f.type_name(ty)?;
+    // GCC takes `_Bool *` for another type than a pointer to a `_Bool` that may alias.
+    let address = match f.e.module.types.as_prim(ty) {
+        Some(Prim::Bool) => Expr::new(format!("({text_ty} *){}", address.at(Prec::Unary)), Prec::Unary).of(&[&address]),
+        _ => address,
+    };
     let float = f.e.module.types.as_prim(ty).is_some_and(Prim::is_float);
     let e = match op {
         Op::AtomicStore => {

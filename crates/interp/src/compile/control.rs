@@ -23,14 +23,12 @@ impl Compiler<'_, '_> {
                 self.fail("control comes to a place that cannot be reached");
                 Ok(())
             }
-            // There is one thread, so the body is called once, with the whole range.
-            Node::Builtin(Builtin::Parallel) => self.call(args[4], &[args[0], args[2], args[3], args[5]]),
-            Node::Builtin(b @ (Builtin::Vectorize | Builtin::Launch)) => {
+            Node::Builtin(b @ (Builtin::Vectorize | Builtin::Launch | Builtin::Parallel)) => {
                 let body = b.args().body.ok_or_else(|| bug("a launch of no body"))?;
                 let leave = self.leave(args[body], &args[1..])?;
                 let words = self.words(&args[1..])?;
                 let list = self.list(&words);
-                self.emit(Inst::Lanes { is_kernel: b == Builtin::Launch, list, leave });
+                self.emit(Inst::Lanes { builtin: b, list, leave });
                 Ok(())
             }
             Node::Builtin(Builtin::Spawn) => self.call(args[2], &[args[0], args[3]]),

@@ -3,6 +3,7 @@
 
 pub(crate) mod broken_promise;
 pub(crate) mod budget_spent;
+pub(crate) mod data_race;
 pub(crate) mod dead_continuation;
 pub(crate) mod diverged_lanes;
 pub(crate) mod division_by_zero;
@@ -18,6 +19,7 @@ pub(crate) use nyala_base::diagnostics::{bug, limitation, undefined_symbol};
 nyala_base::codes![
     broken_promise,
     budget_spent,
+    data_race,
     dead_continuation,
     diverged_lanes,
     division_by_zero,

@@ -73,7 +73,7 @@ impl Machine<'_> {
             ForeignKind::AlignedAlloc => {
                 let (size, align) = (usize::try_from(first as i64), arg(1));
                 match size.ok().filter(|_| align.is_power_of_two() && align <= 1 << 20) {
-                    Some(size) => self.l.memory.allocate(size, align as usize).map_err(memory_fault)? as u64,
+                    Some(size) => self.l.allocate(size, align as usize)? as u64,
                     None => 0,
                 }
             }

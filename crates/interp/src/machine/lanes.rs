@@ -27,7 +27,22 @@ impl Machine<'_> {
         if align != 0 && !(divides(align, from) && divides(align, to) && divides(n.into(), to - from)) {
             return Err(broken_promise::error(n, align as i64, from as i64, to as i64).into());
         }
-        self.begin_group([Closure(body), Closure(next)], at as i64..hi as i64, n as u64, None)
+        self.begin_group([Closure(body), Closure(next)], at as i64..hi as i64, n as u64, None, false)
+    }
+
+    /// Begins a parallel loop. `self.words` are the number of threads, the bounds, the body, and the continuation.
+    pub(super) fn begin_parallel(&mut self) -> Result<Closure> {
+        let [n, at, hi, body, next] = self.words[..] else { return Err(bug("a parallel loop of other arguments")) };
+        if [n, at, hi].contains(&POISON) {
+            return Err(eval::uninitialized());
+        }
+        // One thread runs the iterations in order.
+        if n == 1 {
+            self.words = vec![at, hi, next];
+            return Ok(Closure(body));
+        }
+        self.l.races.begin_launch();
+        self.begin_group([Closure(body), Closure(next)], at as i64..hi as i64, 1, None, true)
     }
 
     /// Begins a kernel. `self.words` are platform, device, grid and block sizes, the body, and the continuation.
@@ -44,7 +59,7 @@ impl Machine<'_> {
             return Ok(Closure(next));
         }
         let n = grid.n_items();
-        self.begin_group([Closure(body), Closure(next)], 0..n.min(i64::MAX as u64) as i64, n, Some(grid))
+        self.begin_group([Closure(body), Closure(next)], 0..n.min(i64::MAX as u64) as i64, n, Some(grid), false)
     }
 
     fn begin_group(
@@ -53,6 +68,7 @@ impl Machine<'_> {
         bounds: std::ops::Range<i64>,
         width: u64,
         grid: Option<Grid>,
+        is_parallel: bool,
     ) -> Result<Closure> {
         let item = self.groups.last().map_or(0, |g| g.lanes[g.current].item);
         self.groups.push(Group {
@@ -64,6 +80,7 @@ impl Machine<'_> {
             lanes: Vec::new(),
             current: 0,
             grid,
+            is_parallel,
             shared: Vec::new(),
             item,
             span: self.code.spans.get(self.pc.saturating_sub(1)).copied().unwrap_or(Span::NONE),
@@ -90,8 +107,8 @@ impl Machine<'_> {
     /// from around the body was called.
     pub(super) fn end_lane(&mut self, closure: Closure) -> Result<Closure> {
         if !closure.has_number(self.groups.len()) {
-            let launch = self.groups.last().map_or(Span::NONE, |g| g.span);
-            return Err(jump_out_of_parallel::by_call(Span::NONE, launch, true).into());
+            let (launch, in_lanes) = self.groups.last().map_or((Span::NONE, true), |g| (g.span, !g.is_parallel));
+            return Err(jump_out_of_parallel::by_call(Span::NONE, launch, in_lanes).into());
         }
         self.set_lane(State::Ended);
         self.next_lane()
@@ -100,7 +117,7 @@ impl Machine<'_> {
     /// Faults if lanes are running: they were left before their end.
     pub(super) fn check_no_lanes(&self) -> Result<()> {
         match self.groups.last() {
-            Some(group) => Err(jump_out_of_parallel::left(group.span).into()),
+            Some(group) => Err(jump_out_of_parallel::left(group.span, !group.is_parallel).into()),
             None => Ok(()),
         }
     }
@@ -136,6 +153,9 @@ impl Machine<'_> {
             let n = group.width.min(group.hi.abs_diff(group.at));
             if group.at >= group.hi {
                 let next = group.next;
+                if group.is_parallel {
+                    self.l.races.end_launch();
+                }
                 self.groups.pop();
                 self.words.clear();
                 return Ok(next);
@@ -146,11 +166,20 @@ impl Machine<'_> {
             // A kernel's body does not get its number as an argument, but asks for it.
             let is_kernel = group.grid.is_some();
             let lanes = (0..n).map(|i| {
-                let words = if is_kernel { vec![end.0] } else { vec![(group.at + i as i64) as u64, end.0] };
+                let at = group.at + i as i64;
+                let words = match (is_kernel, group.is_parallel) {
+                    (true, _) => vec![end.0],
+                    (false, false) => vec![at as u64, end.0],
+                    // The body runs a range of iterations.
+                    (false, true) => vec![at as u64, at.wrapping_add(1) as u64, end.0],
+                };
                 let item = if is_kernel { i } else { group.item };
                 Lane { state: State::Ready(group.body, words), item, n_shared: 0 }
             });
             group.lanes = lanes.collect();
+            if group.is_parallel {
+                self.l.races.begin_iteration(group.at);
+            }
             group.current = 0;
             group.at += n as i64;
         }

@@ -150,17 +150,24 @@ impl Machine<'_> {
                 }
                 Inst::Lea { d, a, b, size } => set!(d, get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size)))),
                 Inst::LeaImm { d, a, offset } => set!(d, get!(a).wrapping_add(consts[offset as usize])),
-                Inst::Load { d, a, leaf } => set!(d, l.load(get!(a) as usize, leaf)?),
+                Inst::Load { d, a, leaf } => {
+                    let place = get!(a) as usize;
+                    set!(d, l.load(place, leaf)?);
+                    l.note(place, leaf, None, at.pc)?;
+                }
                 Inst::Store { a, s, leaf } if !matches!(leaf, Leaf::Cn | Leaf::Ptr) && get!(s) != POISON => {
+                    l.note(get!(a) as usize, leaf, Some(get!(s)), at.pc)?;
                     l.store(get!(a) as usize, leaf, get!(s))?;
                 }
                 Inst::LoadAt { d, a, b, size, leaf } => {
-                    let at = get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size)));
-                    set!(d, l.load(at as usize, leaf)?);
+                    let place = get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size))) as usize;
+                    set!(d, l.load(place, leaf)?);
+                    l.note(place, leaf, None, at.pc)?;
                 }
                 Inst::StoreAt { a, b, size, s, leaf } if !matches!(leaf, Leaf::Cn | Leaf::Ptr) && get!(s) != POISON => {
-                    let at = get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size)));
-                    l.store(at as usize, leaf, get!(s))?;
+                    let place = get!(a).wrapping_add(get!(b).wrapping_mul(u64::from(size))) as usize;
+                    l.note(place, leaf, Some(get!(s)), at.pc)?;
+                    l.store(place, leaf, get!(s))?;
                 }
                 Inst::MakeCont { d, entry } => set!(d, at.own.at(entry).0),
                 Inst::Jump { to } => {

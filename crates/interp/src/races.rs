@@ -1,0 +1,242 @@
+//! Finds iterations of `parallel` that access one byte, one of them writing, with nothing between that orders them.
+//!
+//! The interpreter runs iterations one after another. For each byte that they access, the last writer and the last reader
+//! are kept. An access is ordered after an earlier one if
+//!
+//! - both are of one iteration, or the earlier one's launch has ended; nested launches are part of the iteration around them,
+//! - or its iteration has read, by an atomic operation that acquires, what the other's has written by one that releases.
+//!
+//! The second rule takes whole iterations for ordered, so that some races are missed, and none is reported where there is none.
+//! Two atomic operations never race. A write that leaves the memory as it is counts for nothing: flags that several iterations
+//! set are harmless. Not seen are accesses of foreign functions, and those of threads that `spawn` starts.
+
+use rustc_hash::FxHashMap;
+
+/// An iteration: the number of its launch, and its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Task {
+    launch: u32,
+    iteration: i64,
+}
+
+/// Code outside of all launches.
+const OUTSIDE: Task = Task { launch: 0, iteration: 0 };
+/// Stands for several iterations of a launch.
+const SEVERAL: i64 = i64::MIN;
+
+/// An access: who, where in the code, and whether by an atomic operation.
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    task: Task,
+    pc: u32,
+    is_atomic: bool,
+}
+
+const NOBODY: Access = Access { task: OUTSIDE, pc: 0, is_atomic: false };
+
+#[derive(Clone, Copy)]
+struct Byte {
+    write: Access,
+    read: Access,
+}
+
+/// Bytes are kept in blocks of this size.
+const BLOCK: usize = 64;
+/// Limit on the blocks. When it is exceeded, all are forgotten, and races may go unnoticed.
+const MAX_BLOCKS: usize = 1 << 17;
+/// Limit on how deep the search for what an atomic operation has released goes.
+const MAX_DEPTH: usize = 8;
+
+/// Two accesses that race; the later one is the current one.
+#[derive(Debug)]
+pub struct Race {
+    /// The earlier one's place in the code.
+    pub pc: u32,
+    pub was_write: bool,
+    /// The numbers of the iterations: the earlier one's, if there is only one, and the current one's.
+    pub iterations: (Option<i64>, i64),
+}
+
+/// What iterations have released by atomic operations at one address.
+#[derive(Default)]
+struct Released {
+    /// By iteration, how many had released before it.
+    tasks: FxHashMap<Task, u32>,
+    /// What these iterations had acquired: an address, and how much of what was released there.
+    before: Vec<(usize, u32)>,
+}
+
+/// All launches that run, and what they access.
+#[derive(Default)]
+pub struct Races {
+    /// The iterations that run, the innermost last.
+    running: Vec<Task>,
+    /// By launch, the iteration around it.
+    around: Vec<Task>,
+    blocks: FxHashMap<usize, Box<[Byte; BLOCK]>>,
+    released: FxHashMap<usize, Released>,
+    acquired: FxHashMap<Task, Vec<(usize, u32)>>,
+    /// A fence makes relaxed operations around it acquire and release.
+    has_fence: bool,
+    /// The next access is part of an atomic operation.
+    is_atomic: bool,
+}
+
+impl Races {
+    /// Whether a launch runs, so that accesses matter.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    pub fn begin_launch(&mut self) {
+        let around = self.current();
+        if self.around.is_empty() {
+            self.around.push(OUTSIDE);
+        }
+        self.around.push(around);
+        self.running.push(Task { launch: self.around.len() as u32 - 1, iteration: SEVERAL });
+    }
+
+    /// Begins an iteration of the innermost launch.
+    pub fn begin_iteration(&mut self, iteration: i64) {
+        if let Some(task) = self.running.last_mut() {
+            task.iteration = iteration;
+        }
+    }
+
+    pub fn end_launch(&mut self) {
+        self.running.pop();
+        if self.running.is_empty() {
+            *self = Races { has_fence: self.has_fence, ..Races::default() };
+        }
+    }
+
+    fn current(&self) -> Task {
+        self.running.last().copied().unwrap_or(OUTSIDE)
+    }
+
+    /// Notes that memory has been allocated: it is not what was there before.
+    pub fn forget(&mut self, address: usize, size: usize) {
+        let end = address.saturating_add(size);
+        if !self.is_active() || self.blocks.is_empty() {
+            return;
+        }
+        if size / BLOCK > self.blocks.len() {
+            self.blocks.retain(|at, _| *at < address / BLOCK || *at > end / BLOCK);
+        }
+        for block in address / BLOCK..end.div_ceil(BLOCK).min(address / BLOCK + self.blocks.len() + 2) {
+            let Some(bytes) = self.blocks.get_mut(&block) else { continue };
+            for (i, byte) in bytes.iter_mut().enumerate() {
+                if (address..end).contains(&(block * BLOCK + i)) {
+                    *byte = Byte { write: NOBODY, read: NOBODY };
+                }
+            }
+        }
+    }
+
+    /// Begins an atomic operation, whose accesses come next. `order` is LLVM's number; `address` is `None` for a fence.
+    pub fn synchronize(&mut self, address: Option<usize>, order: u64, reads: bool, writes: bool) {
+        let Some(address) = address else {
+            self.has_fence = true;
+            return;
+        };
+        if !self.is_active() {
+            return;
+        }
+        self.is_atomic = true;
+        let task = self.current();
+        let acquires = reads && (self.has_fence || matches!(order, 4 | 6 | 7));
+        let releases = writes && (self.has_fence || matches!(order, 5..=7));
+        if acquires && let Some(released) = self.released.get(&address) {
+            let acquired = self.acquired.entry(task).or_default();
+            let n = released.tasks.len() as u32;
+            match acquired.iter_mut().find(|(at, _)| *at == address) {
+                Some((_, known)) => *known = n,
+                None => acquired.push((address, n)),
+            }
+        }
+        if releases {
+            let before = self.acquired.get(&task).cloned().unwrap_or_default();
+            let released = self.released.entry(address).or_default();
+            let n = released.tasks.len() as u32;
+            released.tasks.entry(task).or_insert(n);
+            for (at, n) in before.into_iter().filter(|(at, _)| *at != address) {
+                match released.before.iter_mut().find(|(known, _)| *known == at) {
+                    Some((_, known)) => *known = n.max(*known),
+                    None => released.before.push((at, n)),
+                }
+            }
+        }
+    }
+
+    /// Ends an atomic operation.
+    pub fn end_atomic(&mut self) {
+        self.is_atomic = false;
+    }
+
+    /// Notes an access by the current iteration, at that place of the code, and returns what it races with. `is_same` tells
+    /// whether a write leaves the memory as it is.
+    pub fn access(
+        &mut self,
+        (address, size): (usize, usize),
+        writes: bool,
+        pc: usize,
+        is_same: impl FnOnce() -> bool,
+    ) -> Option<Race> {
+        let new = Access { task: self.current(), pc: pc as u32, is_atomic: self.is_atomic };
+        let mut race = None;
+        for at in address..address.saturating_add(size) {
+            if self.blocks.len() >= MAX_BLOCKS && !self.blocks.contains_key(&(at / BLOCK)) {
+                self.blocks.clear();
+            }
+            let block = self.blocks.entry(at / BLOCK);
+            let byte = block.or_insert_with(|| Box::new([Byte { write: NOBODY, read: NOBODY }; BLOCK]))[at % BLOCK];
+            let meets = |old: Access| !(old.is_atomic && new.is_atomic) && !self.is_ordered(old.task);
+            let (meets_write, meets_read) = (meets(byte.write), meets(byte.read));
+            if meets_write || writes && meets_read {
+                let old = if meets_write { byte.write } else { byte.read };
+                race = Some((old, meets_write));
+                break;
+            }
+            let is_read_by_others = !self.is_ordered(byte.read.task);
+            let Some(byte) = self.blocks.get_mut(&(at / BLOCK)).map(|block| &mut block[at % BLOCK]) else { continue };
+            match (writes, is_read_by_others) {
+                (true, _) => *byte = Byte { write: new, read: NOBODY },
+                (false, false) => byte.read = new,
+                (false, true) if byte.read.task.launch == new.task.launch => {
+                    byte.read.task.iteration = SEVERAL;
+                    byte.read.is_atomic &= new.is_atomic;
+                }
+                (false, true) => {}
+            }
+        }
+        let (old, was_write) = race?;
+        if writes && is_same() {
+            return None;
+        }
+        let earlier = Some(old.task.iteration).filter(|&i| i != SEVERAL);
+        Some(Race { pc: old.pc, was_write, iterations: (earlier, new.task.iteration) })
+    }
+
+    /// Whether all that a task has done so far is before what the current one does.
+    fn is_ordered(&self, mut task: Task) -> bool {
+        // A launch that has ended is part of the iteration around it.
+        while task.launch != 0 {
+            let Some(running) = self.running.iter().find(|r| r.launch == task.launch) else {
+                task = self.around.get(task.launch as usize).copied().unwrap_or(OUTSIDE);
+                continue;
+            };
+            let acquired = |r: &Task| self.acquired.get(r).into_iter().flatten();
+            return *running == task || self.running.iter().flat_map(acquired).any(|&(at, n)| self.has(at, n, task, 0));
+        }
+        true
+    }
+
+    /// Whether a task is among the first `n` that released at an address, or among what these had acquired.
+    fn has(&self, address: usize, n: u32, task: Task, depth: usize) -> bool {
+        let Some(released) = self.released.get(&address) else { return false };
+        released.tasks.get(&task).is_some_and(|&at| at < n)
+            || depth < MAX_DEPTH && released.before.iter().any(|&(at, n)| self.has(at, n, task, depth + 1))
+    }
+}
