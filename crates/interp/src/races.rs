@@ -192,7 +192,7 @@ impl Races {
             }
             let block = self.blocks.entry(at / BLOCK);
             let byte = block.or_insert_with(|| Box::new([Byte { write: NOBODY, read: NOBODY }; BLOCK]))[at % BLOCK];
-            let meets = |old: Access| !(old.is_atomic && new.is_atomic) && !self.is_ordered(old.task);
+            let meets = |old: Access| !(self.is_ordered(old.task) || old.is_atomic && new.is_atomic);
             let (meets_write, meets_read) = (meets(byte.write), meets(byte.read));
             if meets_write || writes && meets_read {
                 let old = if meets_write { byte.write } else { byte.read };

@@ -4,7 +4,7 @@
 //! interpreter runs them one after another, and reports the second access. Writes that leave the memory as it is are not
 //! reported, and neither are two atomic operations. Atomic operations that acquire what others have released order the accesses
 //! around them, as with a lock. Compiled code does not look for races, but some are warnings when the program is compiled:
-//! [shared-write](shared-write.md).
+//! `shared-write`.
 //!
 //! ```impala
 //! fn main() -> i32 {
