@@ -12,10 +12,13 @@
 //!
 //! - it is atomic,
 //! - it only runs where a number that is computed from the iteration's is equal to another, as in `if i == 0 { … }`,
+//! - it only runs after an atomic operation that acquires, as that of a lock, in the same function or one that it calls,
 //! - all lanes store the same value.
 //!
-//! All of that is certain but for the guards: what is reported happens if two iterations come there. Addresses that are loaded from
-//! memory, or come out of a call, are not followed.
+//! Addresses that vary are compared, too (`in_place.rs`). All of that is certain but for the guards: what is reported happens if
+//! two iterations come there. Addresses that are loaded from memory, or come out of a call, are not followed.
+
+mod in_place;
 
 use crate::analysis::{Cfg, loops};
 use crate::data::*;
@@ -43,20 +46,27 @@ enum Place {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Known {
     varies: bool,
+    /// It is the iteration's number.
+    is_iteration: bool,
     /// It depends on memory, so two iterations may have the same value.
     is_loaded: bool,
     place: Place,
 }
 
-const FIXED: Known = Known { varies: false, is_loaded: false, place: Place::Unknown };
-const NUMBER: Known = Known { varies: true, ..FIXED };
+const FIXED: Known = Known { varies: false, is_iteration: false, is_loaded: false, place: Place::Unknown };
+const NUMBER: Known = Known { varies: true, is_iteration: true, ..FIXED };
 const LOADED: Known = Known { varies: true, is_loaded: true, ..FIXED };
 const SHARED: Known = Known { place: Place::Shared, ..FIXED };
 
 impl Known {
     fn join(self, other: Known) -> Known {
         let place = if self.place == other.place { self.place } else { Place::Unknown };
-        Known { varies: self.varies || other.varies, is_loaded: self.is_loaded || other.is_loaded, place }
+        Known {
+            varies: self.varies || other.varies,
+            is_iteration: self.is_iteration && other.is_iteration,
+            is_loaded: self.is_loaded || other.is_loaded,
+            place,
+        }
     }
 }
 
@@ -83,18 +93,21 @@ pub fn find_races(module: &Module) -> Vec<Diagnostic> {
         }
     }
     let mut reported = FxHashSet::default();
-    let found = finder
-        .found
-        .into_iter()
-        .filter(|&(span, _, in_lanes)| !span.is_none() && reported.insert((span.without_call(), in_lanes)));
-    found.map(|(span, launch, in_lanes)| shared_write::warning(span, launch, in_lanes)).collect()
+    let is_first = |d: &Diagnostic| {
+        let place = d.primary.span;
+        !place.is_none() && reported.insert((place.without_call(), d.message.clone()))
+    };
+    finder.found.retain(is_first);
+    finder.found
 }
+
+/// How a body runs several times: in as many lanes, 0 if that is not known, or on threads.
+type Lanes = Option<u32>;
 
 struct Finder<'a> {
     module: &'a Module,
-    seen: FxHashSet<(Func, Vec<Known>, bool)>,
-    /// Stores, the launches of their bodies, and whether these run in lanes.
-    found: Vec<(Span, Span, bool)>,
+    seen: FxHashSet<(Func, Vec<Known>, Lanes)>,
+    found: Vec<Diagnostic>,
 }
 
 impl Finder<'_> {
@@ -107,7 +120,7 @@ impl Finder<'_> {
             InstOp::Vectorize(body, width, _) if width != 1 && !has_one(0) => {
                 let of_capture = |&a: &Value| if self.is_address(host, a) { SHARED } else { FIXED };
                 let params = [NUMBER].into_iter().chain(inst.args[2..].iter().map(of_capture)).collect();
-                self.follow(body, params, inst.span, true);
+                self.follow(body, params, inst.span, Some(width));
             }
             InstOp::Call(callee) if is_parallel(self.module, callee) => {
                 let Some(Const::CFunc(body)) = inst.args.get(3).and_then(|&a| host.as_const(a)) else { return };
@@ -115,7 +128,7 @@ impl Finder<'_> {
                     return;
                 }
                 let captures = Known { place: Place::Captures, ..FIXED };
-                self.follow(body, vec![captures, NUMBER, NUMBER], inst.span, false);
+                self.follow(body, vec![captures, NUMBER, NUMBER], inst.span, None);
             }
             _ => {}
         }
@@ -126,11 +139,11 @@ impl Finder<'_> {
     }
 
     /// Looks at a body and all that it calls.
-    fn follow(&mut self, body: Func, params: Vec<Known>, launch: Span, in_lanes: bool) {
+    fn follow(&mut self, body: Func, params: Vec<Known>, launch: Span, lanes: Lanes) {
         let mut work = vec![(body, params)];
         while let Some((func, params)) = work.pop() {
-            if self.seen.len() < MAX_VISITS && self.seen.insert((func, params.clone(), in_lanes)) {
-                self.function(func, &params, launch, in_lanes, &mut work);
+            if self.seen.len() < MAX_VISITS && self.seen.insert((func, params.clone(), lanes)) {
+                self.function(func, &params, launch, lanes, &mut work);
             }
         }
     }
@@ -140,7 +153,7 @@ impl Finder<'_> {
         func: Func,
         params: &[Known],
         launch: Span,
-        in_lanes: bool,
+        lanes: Lanes,
         work: &mut Vec<(Func, Vec<Known>)>,
     ) {
         let module = self.module;
@@ -148,10 +161,12 @@ impl Finder<'_> {
         if function.blocks.is_empty() || function.blocks[0].params.len() != params.len() {
             return;
         }
-        let cfg = Cfg::new(function);
+        let (cfg, in_lanes) = (Cfg::new(function), lanes.is_some());
         let known = self.values(function, &cfg, params, in_lanes);
         let of = |v: Value| value(module, function, &known, v);
-        let guarded = guarded(function, &cfg, &|v| of(v).varies && !of(v).is_loaded);
+        let mut guarded = guarded(function, &cfg, &|v| of(v).varies && !of(v).is_loaded);
+        guarded.extend(self.locked(function, &cfg));
+        self.found.extend(in_place::find(module, function, &cfg, &of, launch, lanes));
         for &b in cfg.rpo.iter().filter(|b| !guarded.contains(b)) {
             let block = function.block(b);
             for inst in &block.insts {
@@ -160,7 +175,7 @@ impl Finder<'_> {
                     InstOp::Op(Op::Store) => {
                         let is_met = of(inst.args[0]) == SHARED && (!in_lanes || of(inst.args[1]).varies);
                         if is_met {
-                            self.found.push((inst.span, launch, in_lanes));
+                            self.found.push(shared_write::warning(inst.span, launch, in_lanes));
                         }
                     }
                     InstOp::Call(callee) => work.push((callee, args(&inst.args))),
@@ -176,6 +191,31 @@ impl Finder<'_> {
                 work.push((*callee, args.iter().map(|&a| of(a)).collect()));
             }
         }
+    }
+
+    /// The blocks that are reached by way of an atomic operation that acquires.
+    fn locked(&self, function: &Function, cfg: &Cfg) -> Vec<Block> {
+        let acquires = |function: &Function, inst: &Inst| {
+            let InstOp::Op(op @ (Op::Atomic | Op::Cmpxchg | Op::CmpxchgWeak)) = inst.op else { return false };
+            // The operands have no `mem` here.
+            let order = op.literal_operands().next().and_then(|i| function.as_bits(inst.args[i - 1]));
+            order.is_some_and(|order| matches!(order, 4 | 6 | 7))
+        };
+        let is_lock = |inst: &Inst| match inst.op {
+            InstOp::Call(callee) => {
+                let callee = self.module.func(callee);
+                callee.blocks.iter().flat_map(|b| &b.insts).any(|i| acquires(callee, i))
+            }
+            _ => acquires(function, inst),
+        };
+        let locks: Vec<Block> =
+            cfg.rpo.iter().copied().filter(|&b| function.block(b).insts.iter().any(is_lock)).collect();
+        if locks.is_empty() {
+            return locks;
+        }
+        let tree = cfg.dominator_tree();
+        let is_behind = |b: &Block| locks.iter().any(|l| tree.meet(l.idx(), b.idx()) == l.idx());
+        cfg.rpo.iter().copied().filter(is_behind).collect()
     }
 
     /// Facts of a function's values. Each only changes three times, towards `varies` and an unknown place, so the rounds end.
@@ -217,7 +257,7 @@ impl Finder<'_> {
                             }
                         }
                         InstOp::Op(Op::Lea | Op::Bitcast | Op::Aligned | Op::Restrict) if is_address => {
-                            Known { place: of(inst.args[0]).place, ..all }
+                            Known { place: of(inst.args[0]).place, is_iteration: false, ..all }
                         }
                         InstOp::Call(_) if in_lanes => match kernels::lane_op(module, inst).map(|(op, _)| op) {
                             // All lanes of a vector get the same.
@@ -225,7 +265,8 @@ impl Finder<'_> {
                             Some(LaneOp::Id) => NUMBER,
                             _ => LOADED,
                         },
-                        InstOp::Op(op) if is_pure(op) => Known { place: Place::Unknown, ..all },
+                        InstOp::Op(Op::Cast) => Known { place: Place::Unknown, ..all },
+                        InstOp::Op(op) if is_pure(op) => Known { place: Place::Unknown, is_iteration: false, ..all },
                         _ => LOADED,
                     };
                     learn(&mut known, result, new);

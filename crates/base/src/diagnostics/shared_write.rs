@@ -30,17 +30,38 @@
 //! fn main() -> i32 { sum([1, 2, 3], 3) - 6 }
 //! ```
 //!
+//! A stencil that is computed in place is as wrong: in `a(i) = a(i - 1) + 1`, iteration `i + 1` reads what iteration `i` writes. It
+//! is reported where two accesses of one array are a fixed number of iterations apart. Let it read from one array and write to
+//! another.
+//!
 //! Where threads count something, an atomic operation adds to the variable as a whole. If it does not matter which iteration's
 //! value stays, as for a flag, say so: `@racy { found = true }` makes the accesses inside relaxed atomic operations.
 
 use crate::{Diagnostic, Span};
 
-/// `launch` is the call that runs the body, in lanes or on other threads.
-pub fn warning(span: Span, launch: Span, in_lanes: bool) -> Diagnostic {
-    let (who, where_) = match in_lanes {
+/// The store at `span` and the access at `other` are to one place in iterations that have this distance.
+pub fn in_place(span: Span, (other, reads): (Span, bool), distance: u64, launch: Span, in_lanes: bool) -> Diagnostic {
+    let (who, where_) = runs(in_lanes);
+    let does = if reads { "read" } else { "write" };
+    let far = if distance == 1 { "the next one".into() } else { format!("one {distance} further") };
+    Diagnostic::warning("shared-write", span, format!("{who} {does} what others write"))
+        .label(format!("an iteration, and {far}, access the same place"))
+        .other(other, if reads { "one of them reads here" } else { "one of them writes here" })
+        .other(launch, where_)
+        .hint("read from one array and write to another, or run the loop in order")
+}
+
+/// What runs a body several times, and a label of that place.
+fn runs(in_lanes: bool) -> (&'static str, &'static str) {
+    match in_lanes {
         true => ("lanes of vectors", "the body runs in lanes of vectors here"),
         false => ("iterations on several threads", "several threads run the body here"),
-    };
+    }
+}
+
+/// `launch` is the call that runs the body, in lanes or on other threads.
+pub fn warning(span: Span, launch: Span, in_lanes: bool) -> Diagnostic {
+    let (who, where_) = runs(in_lanes);
     let label = if in_lanes { "the last lane's value stays" } else { "they overwrite each other's values" };
     Diagnostic::warning("shared-write", span, format!("{who} write to the same place"))
         .label(label)

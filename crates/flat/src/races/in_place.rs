@@ -1,0 +1,280 @@
+//! Compares addresses that depend on the iteration's number: stencils that are computed in place. Separate from the search for
+//! writes to one place, since it needs the addresses as sums.
+//!
+//! ```text
+//! a(i) = a(i - 1) + 1      store to a + 4 i, load from a + 4 i - 4: what iteration i writes, iteration i + 1 reads
+//! ```
+//!
+//! An address is a sum: values that are the same in all iterations, a multiple of the iteration's number, a number of bytes. Two
+//! accesses whose sums differ in the number of bytes only, by k iterations, are to one place in iterations i and i + k. On threads
+//! that is a race. In lanes, all iterations of a vector do the first access, then all do the second. That is another order than
+//! that of a loop
+//!
+//! - for a load before a store, if k > 0; for a store before a load or another store, if k < 0,
+//! - and if a vector holds iterations that far from each other.
+//!
+//! Accesses under conditions that vary are passed over, unless these compare such sums by order, as `i > 0` does.
+
+use super::{Known, Lanes, Place};
+use crate::analysis::Cfg;
+use crate::data::*;
+use nyala_base::diagnostics::shared_write;
+use nyala_base::{Diagnostic, Id, Span, graph};
+use nyala_ir::{Op, layout};
+use rustc_hash::FxHashMap;
+
+/// Limit on the operations of one address.
+const MAX_TERMS: usize = 64;
+/// Limit on the accesses of a body that are compared.
+const MAX_ACCESSES: usize = 128;
+
+/// `number * iteration + bytes`, and multiples of values that do not vary.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Sum {
+    iteration: i64,
+    bytes: i64,
+    others: Vec<(Value, i64)>,
+}
+
+/// A load or store.
+struct Access {
+    block: Block,
+    at: usize,
+    span: Span,
+    is_store: bool,
+    sum: Sum,
+}
+
+/// Warnings of the pairs of accesses of a body that depend on each other.
+pub fn find(
+    module: &Module,
+    function: &Function,
+    cfg: &Cfg,
+    of: &dyn Fn(Value) -> Known,
+    launch: Span,
+    lanes: Lanes,
+) -> Vec<Diagnostic> {
+    let defs: FxHashMap<Value, &Inst> =
+        cfg.rpo.iter().flat_map(|&b| &function.block(b).insts).filter_map(|i| Some((i.result?, i))).collect();
+    let sums = Sums { module, function, of, defs, counters: counters(function, cfg, of, lanes) };
+    let tree = cfg.dominator_tree();
+    let is_before = |a: &Access, b: &Access| match a.block == b.block {
+        true => a.at < b.at,
+        false => dominates(&tree, a.block, b.block),
+    };
+    let accesses = sums.accesses(cfg, &tree);
+    let mut found = Vec::new();
+    for store in accesses.iter().filter(|a| a.is_store) {
+        for other in &accesses {
+            let Some(k) = store.sum.distance(&other.sum) else { continue };
+            let is_far = lanes.is_some_and(|n| n != 0 && k.unsigned_abs() >= n.into());
+            let differs = match (lanes.is_some(), is_before(store, other), is_before(other, store)) {
+                (false, ..) => true,
+                (true, true, _) => k < 0,
+                (true, false, true) => !other.is_store && k > 0,
+                (true, false, false) => false,
+            };
+            if differs && !is_far {
+                let access = (other.span, !other.is_store);
+                found.push(shared_write::in_place(store.span, access, k.unsigned_abs(), launch, lanes.is_some()));
+                break;
+            }
+        }
+    }
+    found
+}
+
+fn dominates(tree: &graph::Tree, a: Block, b: Block) -> bool {
+    tree.meet(a.idx(), b.idx()) == a.idx()
+}
+
+/// Variables of loops that count iterations, from the first one of a thread.
+fn counters(function: &Function, cfg: &Cfg, of: &dyn Fn(Value) -> Known, lanes: Lanes) -> Vec<Value> {
+    let mut found = Vec::new();
+    if lanes.is_some() {
+        return found;
+    }
+    let insts = cfg.rpo.iter().flat_map(|&b| &function.block(b).insts);
+    let next: FxHashMap<Value, Value> = insts
+        .filter(|i| i.op == InstOp::Op(Op::Add) && i.args.iter().any(|&a| function.as_bits(a) == Some(1)))
+        .filter_map(|i| Some((i.result?, i.args[0])))
+        .collect();
+    for &b in &cfg.rpo {
+        for (i, &param) in function.block(b).params.iter().enumerate() {
+            let edges = cfg.preds[b.idx()].iter().flat_map(|&p| function.block(p).term.edges());
+            let given: Vec<Value> = edges.filter(|e| e.block == b).map(|e| e.args[i]).collect();
+            let steps = given.iter().filter(|v| next.get(v) == Some(&param)).count();
+            let starts = given.iter().filter(|&&v| of(v).is_iteration).count();
+            if steps > 0 && starts > 0 && steps + starts == given.len() {
+                found.push(param);
+            }
+        }
+    }
+    found
+}
+
+impl Sum {
+    fn add(mut self, other: &Sum, factor: i64) -> Option<Sum> {
+        self.iteration = self.iteration.checked_add(other.iteration.checked_mul(factor)?)?;
+        self.bytes = self.bytes.checked_add(other.bytes.checked_mul(factor)?)?;
+        for &(v, n) in &other.others {
+            let n = n.checked_mul(factor)?;
+            match self.others.iter_mut().find(|(known, _)| *known == v) {
+                Some((_, known)) => *known = known.checked_add(n)?,
+                None => self.others.push((v, n)),
+            }
+        }
+        self.others.retain(|&(_, n)| n != 0);
+        (self.others.len() < MAX_TERMS).then_some(self)
+    }
+
+    /// How many iterations after the one at this address `other` has the same address; `None` if there is no such number but 0.
+    fn distance(&self, other: &Sum) -> Option<i64> {
+        let difference = self.clone().add(other, -1)?;
+        let is_fixed = difference.iteration == 0 && difference.others.is_empty();
+        let k = difference.bytes.checked_div(self.iteration)?;
+        (is_fixed && k != 0 && k.checked_mul(self.iteration) == Some(difference.bytes)).then_some(k)
+    }
+}
+
+struct Sums<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    of: &'a dyn Fn(Value) -> Known,
+    defs: FxHashMap<Value, &'a Inst>,
+    counters: Vec<Value>,
+}
+
+impl Sums<'_> {
+    fn accesses(&self, cfg: &Cfg, tree: &graph::Tree) -> Vec<Access> {
+        let unclear = self.unclear(cfg);
+        let mut found = Vec::new();
+        for &block in cfg.rpo.iter().filter(|&&b| !unclear.iter().any(|&g| dominates(tree, g, b))) {
+            for (at, inst) in self.function.block(block).insts.iter().enumerate() {
+                let is_store = inst.op == InstOp::Op(Op::Store);
+                if !is_store && inst.op != InstOp::Op(Op::Load) || found.len() >= MAX_ACCESSES {
+                    continue;
+                }
+                let known = (self.of)(inst.args[0]);
+                if known.place == Place::Shared
+                    && known.varies
+                    && !inst.span.is_none()
+                    && let Some(sum) = self.sum(inst.args[0])
+                {
+                    found.push(Access { block, at, span: inst.span, is_store, sum });
+                }
+            }
+        }
+        found
+    }
+
+    /// Blocks that only run where a condition holds that varies, and does not compare sums by order.
+    fn unclear(&self, cfg: &Cfg) -> Vec<Block> {
+        let mut found = Vec::new();
+        for &b in &cfg.rpo {
+            if let Terminator::Branch { cond, then, els } = &self.function.block(b).term
+                && (self.of)(*cond).varies
+                && !self.is_order(*cond)
+            {
+                found.extend([then.block, els.block].into_iter().filter(|to| cfg.preds[to.idx()].len() == 1));
+            }
+        }
+        found
+    }
+
+    /// Whether a condition compares sums by order, or is made of such conditions.
+    fn is_order(&self, cond: Value) -> bool {
+        let mut work = vec![cond];
+        for _ in 0..MAX_TERMS {
+            let Some(v) = work.pop() else { return true };
+            if !(self.of)(v).varies {
+                continue;
+            }
+            let Some(inst) = self.defs.get(&v) else { return false };
+            match inst.op {
+                InstOp::Op(Op::And | Op::Or) => work.extend(&inst.args),
+                InstOp::Op(Op::Lt | Op::Le | Op::Gt | Op::Ge) if inst.args.iter().all(|&a| self.sum(a).is_some()) => {}
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// A number or an address as a sum. `None` if it is none, or varies in another way.
+    fn sum(&self, v: Value) -> Option<Sum> {
+        let types = &self.module.types;
+        // What to add up, with factors; values stand for themselves.
+        let mut work = vec![(v, 1i64)];
+        let mut sum = Sum::default();
+        for _ in 0..MAX_TERMS {
+            let Some((v, factor)) = work.pop() else { return Some(sum) };
+            let known = (self.of)(v);
+            if known.is_iteration || self.counters.contains(&v) {
+                sum = sum.add(&Sum { iteration: 1, ..Sum::default() }, factor)?;
+                continue;
+            }
+            if let Some(bytes) = self.number(v) {
+                sum = sum.add(&Sum { bytes, ..Sum::default() }, factor)?;
+                continue;
+            }
+            let inst = self.defs.get(&v).copied();
+            match inst.map(|i| (i.op, &i.args[..])) {
+                Some((InstOp::Op(Op::Add), &[a, b])) => work.extend([(a, factor), (b, factor)]),
+                Some((InstOp::Op(Op::Sub), &[a, b])) => work.extend([(a, factor), (b, factor.checked_neg()?)]),
+                Some((InstOp::Op(Op::Mul), &[a, b])) if known.varies => {
+                    let (other, by) = self.number(b).map(|n| (a, n)).or_else(|| self.number(a).map(|n| (b, n)))?;
+                    work.push((other, factor.checked_mul(by)?));
+                }
+                Some((InstOp::Op(Op::Cast | Op::Bitcast | Op::Aligned | Op::Restrict), &[a, ..])) => {
+                    work.push((a, factor))
+                }
+                Some((InstOp::Op(Op::Lea), &[base, idx])) => {
+                    let pointee = types.pointee(self.function.ty(base))?;
+                    work.push((base, factor));
+                    match self.number(idx) {
+                        Some(i) => {
+                            let bytes = match types.n_parts(pointee) {
+                                Some(n) if (i as u64) < n => layout::offset(types, pointee, i as u64)? as i64,
+                                _ => self.element_size(pointee)?.checked_mul(i)?,
+                            };
+                            sum = sum.add(&Sum { bytes, ..Sum::default() }, factor)?;
+                        }
+                        None => work.push((idx, factor.checked_mul(self.element_size(pointee)?)?)),
+                    }
+                }
+                _ if !known.varies => sum = sum.add(&Sum { others: vec![(v, 1)], ..Sum::default() }, factor)?,
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// A literal number; signed ones are extended.
+    fn number(&self, v: Value) -> Option<i64> {
+        let prim = self.module.types.as_prim(self.function.ty(v))?;
+        Some(prim.normalize(self.function.as_bits(v)?) as i64)
+    }
+
+    fn element_size(&self, array: nyala_ir::Ty) -> Option<i64> {
+        let elem = self.module.types.part(array, 0)?;
+        let (size, align) = layout::size_align(&self.module.types, elem)?;
+        Some(size.next_multiple_of(align.max(1)) as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        let sum = |iteration, bytes| Sum { iteration, bytes, others: vec![(Value(7), 1)] };
+        assert_eq!(sum(4, 0).distance(&sum(4, -4)), Some(1));
+        assert_eq!(sum(4, 0).distance(&sum(4, 8)), Some(-2));
+        assert_eq!(sum(4, 0).distance(&sum(4, 0)), None);
+        assert_eq!(sum(8, 0).distance(&sum(8, 4)), None);
+        assert_eq!(sum(0, 0).distance(&sum(0, 4)), None);
+        assert_eq!(sum(4, 0).distance(&sum(8, 4)), None);
+        assert_eq!(sum(4, 0).distance(&Sum { others: vec![(Value(8), 1)], ..sum(4, 4) }), None);
+    }
+}
