@@ -382,6 +382,13 @@ impl Session {
         self.checked(Some(()))
     }
 
+    /// Reports all that keeps a graph from becoming native code.
+    pub fn check_builds(&mut self, world: &World) -> Result<(), Reported> {
+        let residual = self.residual(world)?;
+        let module = self.flat(&residual)?;
+        self.emit_llvm(&module, None).map(drop)
+    }
+
     /// The residual program of a graph.
     pub fn residual(&mut self, world: &World) -> Result<World, Reported> {
         let (residual, _) = self.specialized(world, false).map_err(|_| Reported)?;

@@ -25,6 +25,24 @@ fn an_empty_file_is_a_program_without_main() {
     assert!(stderr(&output).contains("error[no-entry]"));
 }
 
+/// `check` finds what partial evaluation and the passes after it find, but with `--no-pe`.
+#[test]
+fn what_passes_check_builds() {
+    let folder = Folder::new("check builds");
+    let program = folder.write(
+        "p.impala",
+        "extern fn f(n: i32) -> i32 { let mut s = 0; for i in par(0, n) { s += i } static_assert(?n, \"n\"); s }",
+    );
+    let (program, run) = (program.to_str().unwrap(), |args: &[&str], code| fails(args, code));
+    let err = run(&["check", program], 1);
+    assert!(err.contains("error[static-assert-failed]"), "{err}");
+    assert_eq!(run(&["check", "--no-pe", program], 0), "");
+    let racy =
+        folder.write("r.impala", "extern fn f(n: i32) -> i32 { let mut s = 0; for i in par(0, n) { s += i } s }");
+    assert!(run(&["check", racy.to_str().unwrap()], 0).contains("warning[shared-write]"));
+    assert!(run(&["check", "--deny", "shared-write", racy.to_str().unwrap()], 1).contains("error[shared-write]"));
+}
+
 #[test]
 fn random_bytes_are_errors() {
     let mut state = 1u64;

@@ -2,7 +2,8 @@
 
 use super::{Input, with_session};
 
-/// Check a program and print its diagnostics, if there are any
+/// Check a program, up to the text that LLVM gets, and print its diagnostics, if there are any. With `--no-pe`, only names,
+/// types and the like
 #[derive(clap::Args)]
 pub struct Check {
     #[command(flatten)]
@@ -13,7 +14,11 @@ impl Check {
     pub fn run(&self) -> u8 {
         with_session(&self.input, |s| {
             let world = s.graph()?;
-            s.check_supported(&world).map(|()| 0)
+            match s.options.partial_evaluation {
+                true => s.check_builds(&world)?,
+                false => s.check_supported(&world)?,
+            }
+            Ok(0)
         })
     }
 }

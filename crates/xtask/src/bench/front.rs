@@ -41,7 +41,7 @@ pub fn run() -> Result<String, String> {
 fn check(file: &Path) -> Result<Run, String> {
     let start = Instant::now();
     let mut command = Command::new(nyala());
-    command.args(["check", "--time-passes"]).arg(file).stdin(Stdio::null()).stderr(Stdio::piped());
+    command.args(["check", "--no-pe", "--time-passes"]).arg(file).stdin(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|e| format!("cannot start {command:?}: {e}"))?;
     // The peak so far, as long as the process exists. Its output fits into the pipe.
     let status = format!("/proc/{}/status", child.id());
