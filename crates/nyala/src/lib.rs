@@ -356,6 +356,7 @@ impl Session {
         }
         self.verify_graph("lower", &world)?;
         self.sink.diagnostics.extend(nyala_specialize::recursive_runs::recursive_runs(&world));
+        self.sink.diagnostics.extend(nyala_specialize::leaving_addresses::leaving_addresses(&world));
         Ok(world)
     }
 

@@ -28,6 +28,7 @@ pub mod diagnostics;
 pub mod eval;
 pub mod facts;
 pub mod finish;
+pub mod leaving_addresses;
 pub mod memory;
 pub mod postdom;
 pub mod record;
