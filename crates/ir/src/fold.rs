@@ -204,7 +204,11 @@ fn fold_partial_div(w: &mut World, op: Op, args: &[Val]) -> Option<Val> {
     let minus_one = prim.is_signed() && divisors.contains(&u64::MAX);
     match w.as_uniform(args[1]).zip(w.as_uniform(args[2])) {
         Some((dividend, divisor)) => {
-            let (bits, _) = eval_arith(total, prim, dividend, divisor)?;
+            let Some((bits, _)) = eval_arith(total, prim, dividend, divisor) else {
+                // The least number by -1.
+                w.note(ConstantFault::Overflow);
+                return None;
+            };
             Some(w.lit(w.ty(args[1]), bits))
         }
         None if minus_one => None,
