@@ -23,6 +23,7 @@
 #![warn(missing_docs)]
 
 pub mod analysis;
+mod checks;
 pub mod counts;
 mod data;
 pub mod escape;
@@ -40,6 +41,7 @@ mod tail;
 mod vector;
 mod verify;
 
+pub use checks::{Checks, Texts, insert_checks};
 pub use counts::{count_environments, environments_by_code, records_on_heap};
 pub use data::*;
 pub use kernels::accesses::{Cost, costs};

@@ -84,6 +84,8 @@ pub struct Options {
     pub amdgpu: Option<String>,
     /// Signed arithmetic is modulo 2ⁿ (`--wrap`); else it must not overflow.
     pub wrap: bool,
+    /// What native code checks while it runs (`--check`).
+    pub checks: nyala_flat::Checks,
     /// Codes of warnings that are not reported (`--allow`).
     pub allow: Vec<String>,
     /// Codes of warnings that are errors; `warnings` stands for all (`--deny`).
@@ -112,6 +114,7 @@ impl Default for Options {
             cuda: None,
             amdgpu: None,
             wrap: false,
+            checks: nyala_flat::Checks::default(),
             allow: Vec::new(),
             deny: Vec::new(),
             verify: cfg!(debug_assertions),
@@ -545,7 +548,37 @@ impl Session {
             self.verify_flat(pass.name, &module)?;
         }
         self.prepare_devices(&mut module)?;
+        self.insert_checks(&mut module)?;
         Ok((module, sources))
+    }
+
+    /// Makes native code check what it does, if asked to.
+    fn insert_checks(&mut self, module: &mut nyala_flat::Module) -> Result<(), Reported> {
+        let mut checks = self.options.checks;
+        checks.overflow &= !self.options.wrap;
+        if checks == nyala_flat::Checks::default() {
+            return Ok(());
+        }
+        self.time(
+            "insert-checks",
+            |s| {
+                let site = |span: Span| {
+                    let mut report = Diagnostic::error("check", span.without_call(), "");
+                    report.add_calls(s.calls.around(span));
+                    let text = report.render(&s.sources, false);
+                    text.split_once('\n').map_or(String::new(), |(_, rest)| rest.into())
+                };
+                let place = |span: Span| {
+                    let calls = s.calls.around(span).map(|(_, span)| span);
+                    let mut all = std::iter::once(span).chain(calls);
+                    let own = all.find(|span| !s.library_files.contains(&span.file));
+                    s.sources.place(own.unwrap_or(span))
+                };
+                nyala_flat::insert_checks(module, checks, &nyala_flat::Texts { site: &site, place: &place });
+            },
+            |()| 0,
+        );
+        self.verify_flat("insert-checks", module)
     }
 
     /// The bytes of machine code that each function of the residual program became, those of functions that were inlined

@@ -53,6 +53,10 @@ pub extern "C" fn nyala_alloc_aligned_array(n: i64, size: i64, align: i64) -> *m
 /// `pointer` is null or was returned by `nyala_alloc` and not freed since.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_free(pointer: *mut u8) {
+    if crate::checks::has_block(pointer as usize) {
+        // SAFETY: without texts, nothing is read. The runtime frees what a checked program has allocated.
+        return unsafe { crate::nyala_check_free(pointer, std::ptr::null(), std::ptr::null()) };
+    }
     // SAFETY: the caller's promise.
     unsafe { libc::free(pointer.cast()) }
 }

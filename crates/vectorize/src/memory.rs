@@ -21,6 +21,25 @@ enum Leaf {
 impl Builder<'_> {
     // Addresses.
 
+    /// A uniform index into an array of the lanes' own, or 0 if it is beyond the end: code runs for no active lane, too, as the
+    /// last round of a loop does, and then accesses the array all the same.
+    fn index_within(&mut self, array: Value, idx: Value) -> Value {
+        let aggregate = self.module.types.pointee(self.old.ty(array));
+        let scalar = self.scalar(idx);
+        let Some(TyKind::Array(_, n)) = aggregate.map(|ty| self.module.types.kind(ty)) else { return scalar };
+        let (n, ty) = (*n, self.old.ty(idx));
+        let Some(prim) = self.module.types.as_prim(ty) else { return scalar };
+        if self.new.as_bits(scalar).is_some() {
+            return scalar;
+        }
+        let unsigned = crate::widen::unsigned(prim);
+        let (number, n) = (self.cast(scalar, unsigned), self.literal(unsigned, n));
+        let bool_ty = self.module.types.bool();
+        let is_within = self.op(Op::Lt, &[number, n], bool_ty);
+        let zero = self.literal(prim, 0);
+        self.op(Op::Select, &[is_within, scalar, zero], ty)
+    }
+
     /// The address of a slot whose lanes are interleaved, or of a part of it.
     pub fn own_address(&mut self, inst: &Inst) -> Wide {
         let nothing = Wide::Own { base: self.nothing(), bytes: None };
@@ -37,7 +56,7 @@ impl Builder<'_> {
         }
         let idx = inst.args[1];
         if self.shape(idx, self.here) == Shape::Uniform {
-            let idx = self.scalar(idx);
+            let idx = self.index_within(inst.args[0], idx);
             return Wide::Own { base: self.op(Op::Lea, &[base, idx], ptr), bytes };
         }
         let index = self.vector(idx);

@@ -38,6 +38,10 @@ pub struct Input {
     /// Let signed arithmetic wrap around; without this option, it must not overflow
     #[arg(long)]
     wrap: bool,
+    /// Let native code check, while it runs, what the interpreter checks: accesses within bounds, signed overflow, null
+    /// pointers, reads of uninitialized memory; without a list, the first three. Lanes of vectors do not check overflow
+    #[arg(long, value_name = "WHAT[,WHAT]…", num_args = 0..=1, require_equals = true, default_missing_value = "bounds,overflow,null", value_parser = parse_checks)]
+    check: Option<nyala_flat::Checks>,
     /// Compile without the prelude
     #[arg(long)]
     no_prelude: bool,
@@ -111,6 +115,9 @@ impl Input {
         if self.wrap {
             args.push("--wrap".into());
         }
+        if let Some(checks) = self.check {
+            args.push(format!("--check={}", checks.list()).into());
+        }
         if let Some((device, _)) = &self.device {
             args.extend(["--device".into(), device.into()]);
         }
@@ -178,6 +185,14 @@ fn parse_device(name: &str) -> Result<(String, Device), String> {
         }
     };
     Ok((name.into(), device))
+}
+
+fn parse_checks(list: &str) -> Result<nyala_flat::Checks, String> {
+    let mut checks = nyala_flat::Checks::default();
+    match list.split(',').find(|name| !checks.add(name)) {
+        Some(name) => Err(format!("there is no check `{name}`; there are {}", nyala_flat::Checks::NAMES.join(", "))),
+        None => Ok(checks),
+    }
 }
 
 fn parse_cuda(name: &str) -> Result<String, String> {
@@ -254,6 +269,7 @@ pub fn with_session_of(
         cuda: input.cuda.clone(),
         amdgpu: input.amdgpu.clone(),
         wrap: input.wrap,
+        checks: input.check.unwrap_or_default(),
         allow: input.allow.clone(),
         deny: input.deny.clone(),
         library_folders,
