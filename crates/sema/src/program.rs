@@ -160,6 +160,8 @@ pub struct TypeParamInfo {
     pub bounds: Vec<TraitRef>,
     /// Whether some bound is an error, so that the operations it would allow are unknown.
     pub broken: bool,
+    /// For a `const` parameter, the type of its values.
+    pub constant: Option<nyala_ir::Prim>,
 }
 
 #[derive(Debug)]
@@ -284,7 +286,6 @@ pub struct Program<'a> {
     pub(crate) cast_to: FxHashMap<GlobalExpr, Ty>,
     pub(crate) call_kind: FxHashMap<GlobalExpr, CallKind>,
     pub(crate) field_idx: FxHashMap<GlobalExpr, u32>,
-    pub(crate) array_len: FxHashMap<GlobalExpr, u64>,
     pub(crate) lambdas: FxHashMap<GlobalExpr, LambdaInfo>,
     pub(crate) loops: Vec<Loop>,
     pub(crate) loop_of: FxHashMap<GlobalExpr, LoopId>,
@@ -353,7 +354,6 @@ impl<'a> Program<'a> {
             cast_to: FxHashMap::default(),
             call_kind: FxHashMap::default(),
             field_idx: FxHashMap::default(),
-            array_len: FxHashMap::default(),
             lambdas: FxHashMap::default(),
             loops: Vec::new(),
             loop_of: FxHashMap::default(),

@@ -3,7 +3,11 @@
 //! Function types have one canonical form: `fn(A, fn(B) -> !) -> !` becomes `fn(A) -> B`, and a continuation that takes
 //! one tuple takes its components instead.
 
+mod consts;
 mod substitute;
+
+pub use consts::{Const, Fault, MAX_LANES};
+use nyala_syntax::ast::BinaryOp;
 
 use nyala_ir::Prim;
 use rustc_hash::FxHashMap;
@@ -71,10 +75,15 @@ pub enum Kind {
     Tuple(Arc<[Ty]>),
     Struct(StructId, Arc<[Ty]>),
     Enum(EnumId, Arc<[Ty]>),
-    Array(Ty, u64),
+    /// An array, with its length, which is a constant.
+    Array(Ty, Ty),
     Indef(Ty),
     /// A vector of numbers or `bool`s, with the number of lanes.
-    Simd(Ty, u64),
+    Simd(Ty, Ty),
+    /// A constant, as an argument or length.
+    Const(Const),
+    /// A constant that depends on parameters.
+    Operation(BinaryOp, Ty, Ty),
     Ptr {
         access: Access,
         space: u8,
@@ -127,6 +136,10 @@ pub struct TypeTable {
     pub ready: Vec<u32>,
     /// Whether a type was nested too deeply and became an error type.
     pub too_deep: bool,
+    /// Why a type became an error type, if a constant in it is at fault.
+    pub fault: Option<Fault>,
+    /// Pairs of constants that must be equal once their parts are known.
+    pub equations: Vec<(Ty, Ty)>,
     steps: u32,
 }
 
@@ -154,6 +167,8 @@ impl TypeTable {
             waiting: FxHashMap::default(),
             ready: Vec::new(),
             too_deep: false,
+            fault: None,
+            equations: Vec::new(),
             steps: 0,
         };
         table.mk(Kind::Error);
@@ -172,8 +187,13 @@ impl TypeTable {
     pub fn children(kind: &Kind, f: &mut dyn FnMut(Ty)) {
         match kind {
             Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) | Kind::Prim(_) => {}
+            Kind::Const(_) => {}
             Kind::Tuple(parts) | Kind::Struct(_, parts) | Kind::Enum(_, parts) => parts.iter().for_each(|p| f(*p)),
-            Kind::Array(t, _) | Kind::Indef(t) | Kind::Simd(t, _) | Kind::Ptr { to: t, .. } => f(*t),
+            Kind::Indef(t) | Kind::Ptr { to: t, .. } => f(*t),
+            Kind::Array(a, b) | Kind::Simd(a, b) | Kind::Operation(_, a, b) => {
+                f(*a);
+                f(*b);
+            }
             Kind::Generic(bounds, t) => {
                 bounds.iter().flat_map(|b| b.iter()).flat_map(|b| b.args.iter()).for_each(|t| f(*t));
                 f(*t);
@@ -186,6 +206,16 @@ impl TypeTable {
     }
 
     pub fn mk(&mut self, kind: Kind) -> Ty {
+        if let Some(&ty) = self.index.get(&kind) {
+            return ty;
+        }
+        let kind = match self.check_consts(kind) {
+            Ok(kind) => kind,
+            Err(fault) => {
+                self.fault = Some(fault);
+                return TypeTable::ERROR;
+            }
+        };
         if let Some(&ty) = self.index.get(&kind) {
             return ty;
         }
@@ -289,6 +319,8 @@ impl TypeTable {
     pub fn head(&self, ty: Ty) -> Head {
         match &self.kinds[self.shallow(ty).0 as usize] {
             Kind::Error | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) => Head::Any,
+            // No impl is for a constant.
+            Kind::Const(_) | Kind::Operation(..) => Head::Any,
             Kind::Never => Head::Never,
             Kind::Prim(p) => Head::Prim(*p),
             Kind::Tuple(parts) => Head::Tuple(parts.len()),
@@ -496,8 +528,9 @@ impl TypeTable {
             (Kind::Struct(i, x), Kind::Struct(j, y)) if i == j && x.len() == y.len() => self.unify_all(&x, &y),
             (Kind::Enum(i, x), Kind::Enum(j, y)) if i == j && x.len() == y.len() => self.unify_all(&x, &y),
             (Kind::Array(x, n), Kind::Array(y, m)) | (Kind::Simd(x, n), Kind::Simd(y, m)) => {
-                n == m && self.unify_step(x, y)
+                self.unify_step(n, m) && self.unify_step(x, y)
             }
+            (Kind::Operation(..), _) | (_, Kind::Operation(..)) => self.unify_operations(a, b),
             (Kind::Indef(x), Kind::Indef(y)) => self.unify_step(x, y),
             (Kind::Ptr { access: m, space: s, to: x }, Kind::Ptr { access: n, space: t, to: y }) => {
                 m == n && s == t && self.unify_step(x, y)
@@ -612,7 +645,17 @@ impl TypeTable {
                 }
                 out.push('[');
                 self.write(*t, names, out);
-                out.push_str(&format!(" * {n}]"));
+                out.push_str(" * ");
+                self.write(*n, names, out);
+                out.push(']');
+            }
+            Kind::Const(value) => out.push_str(&value.show()),
+            Kind::Operation(op, a, b) => {
+                out.push('{');
+                self.write(*a, names, out);
+                out.push_str(&format!(" {} ", op.text()));
+                self.write(*b, names, out);
+                out.push('}');
             }
             Kind::Indef(t) => {
                 out.push('[');

@@ -84,7 +84,7 @@ impl<'a> Checker<'a, '_> {
             info.generics.len() - info.n_outer - 1
         };
         let given = path.type_args.as_deref().unwrap_or(&[]);
-        let mut args: Vec<Ty> = given.iter().map(|arg| self.value_ty(*arg)).collect();
+        let mut args = self.trait_arguments(id, given, path.span);
         if args.len() != n {
             self.report(wrong_number_of_arguments::type_arguments(path.span, args.len(), n, true));
             args.resize(n, TypeTable::ERROR);

@@ -171,7 +171,14 @@ impl<'a> Checker<'a, '_> {
                 return self.apply(e, span, ty, args, result);
             }
             Kind::Never => TypeTable::ERROR,
-            Kind::Prim(_) | Kind::Struct(..) | Kind::Enum(..) | Kind::Ptr { .. } | Kind::Param(_) | Kind::Bound(..) => {
+            Kind::Const(_)
+            | Kind::Operation(..)
+            | Kind::Prim(_)
+            | Kind::Struct(..)
+            | Kind::Enum(..)
+            | Kind::Ptr { .. }
+            | Kind::Param(_)
+            | Kind::Bound(..) => {
                 let found = self.show(target);
                 let callee = self.callee_span(e);
                 self.report(not_a_function::error(span, &found, callee));

@@ -195,7 +195,10 @@ impl Checker<'_, '_> {
                 }
                 fit
             }
-            (Kind::Array(x, n), Kind::Array(y, m)) if n == m => self.subtype_inside(x, y),
+            (Kind::Array(x, n), Kind::Array(y, m)) => match self.p.types.unify(n, m) {
+                true => self.subtype_inside(x, y),
+                false => Fit::No,
+            },
             (Kind::Fn(p, r), Kind::Fn(q, s)) => {
                 if p.len() != q.len() {
                     return match self.p.types.match_arity(&p, r, &q, s) {

@@ -56,7 +56,7 @@ impl<'a> Checker<'a, '_> {
             ExprKind::Char(_) => self.prim(Prim::U8),
             ExprKind::Str(bytes) => {
                 let elem = self.prim(Prim::U8);
-                self.p.types.mk(Kind::Array(elem, bytes.len() as u64))
+                self.p.types.array(elem, bytes.len() as u64)
             }
             ExprKind::Path(path) => self.path_expr(e, path, false, expected),
             ExprKind::Struct { path, fields } => self.struct_expr(path, fields, expected),
@@ -268,6 +268,14 @@ impl<'a> Checker<'a, '_> {
                 let given = self.option_args(path);
                 let args = self.type_args(&generics, n_outer, given, path.span, Arity::Open, &name.text);
                 self.option_value(g, id, i, args)
+            }
+            Entity::Type(param) if let Some(prim) = self.const_param(param) => {
+                if path.type_args.is_some() {
+                    self.report(not_generic::error(path.span, &short(&name.text), "a constant"));
+                } else if self.ctx.static_floor.is_some() {
+                    self.not_constant(name.span);
+                }
+                self.prim(prim)
             }
             _ => {
                 let fields: Option<Vec<&str>> = match entity {
@@ -541,7 +549,7 @@ impl<'a> Checker<'a, '_> {
     fn array_expr(&mut self, parts: &'a [ExprId], expected: Option<Ty>, span: Span) -> Ty {
         let elem = self.elem_hint(expected);
         let elem = self.elements(parts, elem, "the elements of this array", span);
-        self.p.types.mk(Kind::Array(elem, parts.len() as u64))
+        self.p.types.array(elem, parts.len() as u64)
     }
 
     fn unary(&mut self, op: UnaryOp, inner: ExprId, expected: Option<Ty>, span: Span) -> Ty {
@@ -677,7 +685,8 @@ impl<'a> Checker<'a, '_> {
         if !parts.is_empty() {
             self.unit.check_later(Final::Operand { op: "`simd`", want: Want::Lane, ty: elem, span });
         }
-        self.p.types.mk(Kind::Simd(elem, parts.len() as u64))
+        let n = self.p.types.int(parts.len() as u64);
+        self.p.types.mk(Kind::Simd(elem, n))
     }
 
     fn asm_expr(&mut self, asm: &'a ast::Asm) -> Ty {

@@ -328,6 +328,8 @@ impl<'a> Checker<'a, '_> {
                 self.ambiguous(span, ty, what);
                 self.final_sized(ty, span);
             }
+            Final::Equal { a, b, span } => self.final_equal(a, b, span),
+            Final::ConstArg { value, param, span } => self.final_const_arg(value, param, span),
             Final::Place { module, e, need, loops, span } => self.final_place(module, e, need, loops, span),
             Final::AutoAddress { module, e } => self.final_address(module, e),
             Final::Match { module, e, ty } => self.final_match(module, e, ty),
@@ -383,7 +385,7 @@ impl<'a> Checker<'a, '_> {
         let int = |c: &Self, t: Ty| c.p.types.as_prim(t).is_some_and(Prim::is_int);
         let (a, b) = (self.p.types.kind(from), self.p.types.kind(to));
         let ok = match (&a, &b) {
-            (Kind::Simd(x, n), Kind::Simd(y, m)) if n == m => number(self, *x) && number(self, *y),
+            (Kind::Simd(x, n), Kind::Simd(y, m)) if self.p.types.unify(*n, *m) => number(self, *x) && number(self, *y),
             (Kind::Error, _) | (_, Kind::Error) => true,
             _ if number(self, from) && number(self, to) => true,
             (Kind::Ptr { .. }, Kind::Ptr { .. }) => true,

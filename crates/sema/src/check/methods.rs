@@ -293,8 +293,8 @@ impl<'a> Checker<'a, '_> {
                 self.report(wrong_number_of_arguments::type_arguments(span, given.len(), n, false));
             }
         }
-        for arg in given {
-            let ty = self.value_ty(*arg);
+        for (i, arg) in given.iter().enumerate() {
+            let ty = self.generic_arg(*arg, generics.get(n_outer + i).copied());
             if args.len() < generics.len() {
                 args.push(ty);
             }
@@ -306,9 +306,11 @@ impl<'a> Checker<'a, '_> {
         if generics.is_empty() {
             return ty;
         }
-        for &ty in &args[n_outer..] {
-            self.unit.check_later(Final::Known { ty, span, what: "this type argument" });
+        for (&ty, &param) in args[n_outer..].iter().zip(&generics[n_outer..]) {
+            let what = self.argument_name(param);
+            self.unit.check_later(Final::Known { ty, span, what });
         }
+        self.check_const_args(&generics[n_outer..], &args[n_outer..], span);
         self.p.type_args.insert(g, args.clone());
         self.require_bounds(span, &generics[n_outer..], &args[n_outer..]);
         self.p.types.instantiate(ty, &generics, &args)
@@ -348,7 +350,8 @@ impl<'a> Checker<'a, '_> {
             let info = &self.p.traits[id.0 as usize];
             info.generics.len() - info.n_outer - 1
         };
-        let given: Vec<Ty> = inner.iter().flat_map(|(_, args)| args).map(|a| self.value_ty(*a)).collect();
+        let given: Vec<TypeId> = inner.iter().flat_map(|(_, args)| args).copied().collect();
+        let given = self.trait_arguments(id, &given, path.span);
         if given.len() > n {
             self.report(wrong_number_of_arguments::type_arguments(path.span, given.len(), n, false));
         }

@@ -11,6 +11,7 @@ mod bounds;
 mod calls;
 mod coerce;
 mod collect;
+mod consts;
 mod exprs;
 mod finish;
 mod launches;

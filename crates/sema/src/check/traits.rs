@@ -89,6 +89,12 @@ impl<'a> Checker<'a, '_> {
         let ty = self.ty(i.ty);
         self.scopes.insert("Self", Entity::Type(ty));
         let of = i.of.map(|of| self.trait_ref(of));
+        let mut head = vec![ty];
+        head.extend(of.iter().flatten().flat_map(|of| of.args.iter()));
+        if head.iter().any(|ty| self.p.types.has_operation(*ty)) {
+            let hint = "give the impl a `const` parameter of its own in place of the computed constant";
+            self.limitation(i.span, "computed constants in the head of an `impl`", hint);
+        }
         self.p.impls[id.0 as usize].ty = ty;
         if let Some(of) = &of {
             self.p.impls[id.0 as usize].of = of.clone();
@@ -157,6 +163,8 @@ impl<'a> Checker<'a, '_> {
                 Kind::Param(id) => {
                     out.insert(id);
                 }
+                // An operation does not determine its operands.
+                Kind::Operation(..) => {}
                 kind if self.p.types.has_param(ty) => TypeTable::children(&kind, &mut |t| work.push(t)),
                 _ => {}
             }
@@ -316,6 +324,13 @@ impl<'a> Checker<'a, '_> {
             if own_generics.len() - own_first != asked_generics.len() - asked_first {
                 let (found, expected) = (own_generics.len() - own_first, asked_generics.len() - asked_first);
                 self.report(method_type::parameters(span, &short(name), found, expected, asked_span));
+                continue;
+            }
+            let constants = |c: &Self, params: &[ParamId]| -> Vec<Option<Prim>> {
+                params.iter().map(|p| c.p.type_params[p.0 as usize].constant).collect()
+            };
+            if constants(self, &own_generics[own_first..]) != constants(self, &asked_generics[asked_first..]) {
+                self.report(method_type::constants(span, &short(name), asked_span));
                 continue;
             }
             args.extend(own_generics[own_first..].iter().map(|p| self.p.types.mk(Kind::Param(*p))));

@@ -3,7 +3,7 @@
 //! functions with inferred types together. Separate from the code that makes and solves them, which needs the checker.
 
 use super::{Arg, Asker, GlobalExpr, LoopId, Why};
-use crate::types::{Access, TraitRef, Ty};
+use crate::types::{Access, ParamId, TraitRef, Ty};
 use nyala_base::Span;
 use nyala_syntax::ast::{self, ExprId, Name};
 use rustc_hash::FxHashSet;
@@ -95,6 +95,18 @@ pub(super) enum Final<'a> {
         ty: Ty,
         span: Span,
         what: &'static str,
+    },
+    /// Two constants must be equal, of which one is an operation.
+    Equal {
+        a: Ty,
+        b: Ty,
+        span: Span,
+    },
+    /// The argument of a `const` parameter must be one of its values.
+    ConstArg {
+        value: Ty,
+        param: ParamId,
+        span: Span,
     },
     Place {
         module: usize,
@@ -209,6 +221,7 @@ impl<'a> Unit<'a> {
             Final::Known { ty, .. } | Final::Value { ty, .. } => Some(*ty),
             Final::Place { .. } | Final::AutoAddress { .. } | Final::IndexAddress { .. } => None,
             Final::Match { .. } | Final::Irrefutable { .. } => None,
+            Final::Equal { .. } | Final::ConstArg { .. } => None,
         }
     }
 

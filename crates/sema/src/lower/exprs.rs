@@ -85,6 +85,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 self.w.op(Op::Tuple, &parts)
             }
             (Kind::Array(x, n), Kind::Array(y, _)) => {
+                let n = self.types.length(n);
                 let mut parts = Vec::with_capacity(n as usize);
                 for i in 0..n {
                     let part = self.w.extract(val, i);
@@ -297,6 +298,14 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     fn path(&mut self, e: ExprId, span: Span) -> Val {
         match self.p.resolved.get(&self.g(e)) {
+            Some(Entity::Type(param)) => {
+                let (value, ty) = (self.mono(*param), self.ty_of(e));
+                let ty = self.ir_ty(ty);
+                match self.types.as_const(value) {
+                    Some(value) => self.w.lit(ty, value.bits()),
+                    None => self.w.undef(ty),
+                }
+            }
             Some(Entity::Fn(id)) if matches!(self.kind(self.p.expr_ty[self.g(e) as usize]), Kind::Generic(..)) => {
                 let ty = self.ty_of(e);
                 self.generic_fn(*id, ty, span)

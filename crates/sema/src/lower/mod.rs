@@ -202,7 +202,18 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
 
     fn ty_of(&mut self, e: ExprId) -> Ty {
         let ty = self.p.expr_ty[self.g(e) as usize];
-        self.mono(ty)
+        let ty = self.mono(ty);
+        if self.types.fault.is_some() {
+            self.report_fault(self.ast()[e].span);
+        }
+        ty
+    }
+
+    /// Reports a constant of the current instance that has a value that it must not have.
+    fn report_fault(&mut self, span: Span) {
+        if let Some(fault) = self.types.fault.take() {
+            self.report(bad_constant::fault(span, fault));
+        }
     }
 
     fn kind(&self, ty: Ty) -> Kind {
@@ -255,16 +266,17 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
         let t = match self.kind(ty) {
             // Values of these never exist.
             Kind::Error | Kind::Never | Kind::Var(_) | Kind::Param(_) | Kind::Bound(..) => self.w.types.unit(),
+            Kind::Const(_) | Kind::Operation(..) => self.w.types.unit(),
             Kind::Prim(p) => self.w.types.prim(p),
             Kind::Generic(..) => self.generic_ty(ty),
-            Kind::Simd(elem, n) => self.simd_ty(elem, n),
+            Kind::Simd(elem, n) => self.simd_ty(elem, self.types.length(n)),
             Kind::Tuple(parts) => {
                 let parts: Vec<ir::Ty> = parts.iter().map(|p| self.ir_ty(*p)).collect();
                 self.w.types.tuple(&parts)
             }
             Kind::Struct(..) | Kind::Enum(..) => return self.declare_aggregate(ty),
             Kind::Array(elem, n) => {
-                let elem = self.ir_ty(elem);
+                let (elem, n) = (self.ir_ty(elem), self.types.length(n));
                 self.w.types.array(elem, n)
             }
             Kind::Indef(elem) => {

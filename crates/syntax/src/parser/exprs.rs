@@ -241,6 +241,11 @@ impl Parser<'_> {
                     ExprKind::IncDec { inc: false, prefix: false, place: e }
                 }
                 Tok::LBracket => {
+                    let named = matches!(self.module[e].kind, ExprKind::Path(_) | ExprKind::Field { .. });
+                    if !named && matches!(self.peek_at(1), Tok::Int | Tok::Minus) {
+                        self.bump();
+                        return Err(self.report(unexpected_token::bracket_index(self.span(), &self.found())));
+                    }
                     // `(f)[i32](x)`. Type arguments of paths and methods are read together with their names.
                     match (self.type_args()?, &mut self.module.exprs[e.0 as usize].kind) {
                         (
