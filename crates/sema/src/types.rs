@@ -138,6 +138,8 @@ pub struct TypeTable {
     pub too_deep: bool,
     /// Why a type became an error type, if a constant in it is at fault.
     pub fault: Option<Fault>,
+    /// Whether it gets another constant instead.
+    replaces_faults: bool,
     /// Pairs of constants that must be equal once their parts are known.
     pub equations: Vec<(Ty, Ty)>,
     steps: u32,
@@ -168,6 +170,7 @@ impl TypeTable {
             ready: Vec::new(),
             too_deep: false,
             fault: None,
+            replaces_faults: false,
             equations: Vec::new(),
             steps: 0,
         };
@@ -209,11 +212,14 @@ impl TypeTable {
         if let Some(&ty) = self.index.get(&kind) {
             return ty;
         }
-        let kind = match self.check_consts(kind) {
-            Ok(kind) => kind,
+        let kind = match self.check_consts(&kind) {
+            Ok(new) => new.unwrap_or(kind),
             Err(fault) => {
-                self.fault = Some(fault);
-                return TypeTable::ERROR;
+                self.fault = self.fault.or(Some(fault));
+                match self.possible(kind) {
+                    Some(kind) => kind,
+                    None => return TypeTable::ERROR,
+                }
             }
         };
         if let Some(&ty) = self.index.get(&kind) {

@@ -36,14 +36,6 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    /// What messages call the argument of a parameter.
-    pub(super) fn argument_name(&self, param: ParamId) -> &'static str {
-        match self.p.type_params[param.0 as usize].constant {
-            Some(_) => "this constant",
-            None => "this type argument",
-        }
-    }
-
     /// An argument in brackets: a constant if `param` is a `const` parameter, else a type.
     pub(super) fn generic_arg(&mut self, arg: TypeId, param: Option<ParamId>) -> Ty {
         let Some(param) = param.filter(|p| self.p.type_params[p.0 as usize].constant.is_some()) else {
@@ -120,6 +112,11 @@ impl<'a> Checker<'a, '_> {
         let value = self.p.types.resolve(value);
         let info = &self.p.type_params[param.0 as usize];
         let (Some(prim), name) = (info.constant, short(&info.name)) else { return };
+        if self.p.types.has_open_var(value) {
+            self.report(ambiguous_type::constant(span, &name));
+            self.p.types.poison(value);
+            return;
+        }
         let fits = match self.p.types.as_const(value) {
             Some(value) => value.fits(prim),
             // The values of parameters are checked where these have arguments.
@@ -202,7 +199,7 @@ impl<'a> Checker<'a, '_> {
             ExprKind::Unary(UnaryOp::Plus, e) => self.const_value(*e, depth, parts),
             ExprKind::Unary(UnaryOp::Neg, e) => {
                 let (zero, n) = (self.p.types.mk(int(0)), self.const_value(*e, depth, parts)?);
-                self.operation(BinaryOp::Sub, zero, n)
+                self.const_operation(BinaryOp::Sub, zero, n)
             }
             ExprKind::Unary(UnaryOp::Not, e) => {
                 let (no, value) = (Kind::Const(Const::Bool(false)), self.const_value(*e, depth, parts)?);
@@ -210,14 +207,14 @@ impl<'a> Checker<'a, '_> {
                 if !self.is_bool(value) {
                     return None;
                 }
-                self.operation(BinaryOp::Eq, value, no)
+                self.const_operation(BinaryOp::Eq, value, no)
             }
             ExprKind::Cast(e, _) => self.const_value(*e, depth, parts),
             ExprKind::Block(block) if block.stmts.is_empty() => self.const_value(block.result?, depth, parts),
             ExprKind::Binary { op, lhs, rhs, .. } => {
                 let a = self.const_value(*lhs, depth, parts)?;
                 let b = self.const_value(*rhs, depth, parts)?;
-                self.operation(*op, a, b)
+                self.const_operation(*op, a, b)
             }
             ExprKind::Path(path) => {
                 let entity = match &path.names[..] {
@@ -237,7 +234,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn operation(&mut self, op: BinaryOp, a: Ty, b: Ty) -> Option<Ty> {
+    fn const_operation(&mut self, op: BinaryOp, a: Ty, b: Ty) -> Option<Ty> {
         if a == TypeTable::ERROR || b == TypeTable::ERROR {
             return Some(TypeTable::ERROR);
         }

@@ -307,8 +307,9 @@ impl<'a> Checker<'a, '_> {
             return ty;
         }
         for (&ty, &param) in args[n_outer..].iter().zip(&generics[n_outer..]) {
-            let what = self.argument_name(param);
-            self.unit.check_later(Final::Known { ty, span, what });
+            if self.p.type_params[param.0 as usize].constant.is_none() {
+                self.unit.check_later(Final::Known { ty, span, what: "this type argument" });
+            }
         }
         self.check_const_args(&generics[n_outer..], &args[n_outer..], span);
         self.p.type_args.insert(g, args.clone());

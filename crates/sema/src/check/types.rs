@@ -308,8 +308,9 @@ impl<'a> Checker<'a, '_> {
         }
         while args.len() < generics.len() {
             let ty = self.var();
-            let what = self.argument_name(generics[args.len()]);
-            self.unit.check_later(Final::Known { ty, span, what });
+            if self.p.type_params[generics[args.len()].0 as usize].constant.is_none() {
+                self.unit.check_later(Final::Known { ty, span, what: "this type argument" });
+            }
             args.push(ty);
         }
         self.check_const_args(&generics[n_outer..], &args[n_outer..], span);

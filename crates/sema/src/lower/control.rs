@@ -32,11 +32,13 @@ impl<'a> Lowerer<'_, 'a, '_> {
                     return;
                 }
                 ExprKind::If { arms, otherwise }
-                    if (otherwise.is_some() || takes_unit(&self.w, ret)) && self.arms_fit(arms, *otherwise, ret) =>
+                    if let (arms, otherwise) = self.live_arms(arms, *otherwise)
+                        && (otherwise.is_some() || takes_unit(&self.w, ret))
+                        && self.arms_fit(&arms, otherwise, ret) =>
                 {
                     let mark = self.log.len();
                     for (cond, then) in arms {
-                        let cond = self.value(*cond);
+                        let cond = self.value(cond);
                         if !self.alive() {
                             return;
                         }
@@ -44,12 +46,12 @@ impl<'a> Lowerer<'_, 'a, '_> {
                         self.branch(cond, k_then, k_else);
                         self.go_on_in(k_then);
                         let inner = self.log.len();
-                        self.tail(*then, Some(ret));
+                        self.tail(then, Some(ret));
                         self.rollback(inner);
                         self.go_on_in(k_else);
                     }
                     match otherwise {
-                        Some(e) => self.tail(*e, Some(ret)),
+                        Some(e) => self.tail(e, Some(ret)),
                         None => self.give_unit(ret),
                     }
                     self.rollback(mark);
@@ -287,6 +289,14 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     pub(super) fn if_value(&mut self, arms: &[(ExprId, ExprId)], otherwise: Option<ExprId>, e: ExprId) -> Val {
         let ty = self.ty_of(e);
+        let (arms, otherwise) = self.live_arms(arms, otherwise);
+        if arms.is_empty() {
+            let val = match otherwise {
+                Some(e) => self.value(e),
+                None => self.w.unit(),
+            };
+            return if self.alive() { val } else { self.undef(ty) };
+        }
         if self.mode == Mode::Filter {
             let mut val = match otherwise {
                 Some(e) => self.value(e),
@@ -305,7 +315,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
         let mark = self.log.len();
         let mut ends = Vec::new();
         for (cond, then) in arms {
-            let cond = self.value(*cond);
+            let cond = self.value(cond);
             if !self.alive() {
                 break;
             }
@@ -313,7 +323,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             self.branch(cond, k_then, k_else);
             self.go_on_in(k_then);
             let inner = self.log.len();
-            let val = self.value(*then);
+            let val = self.value(then);
             self.close_end(mark, val, &mut ends);
             self.rollback(inner);
             self.go_on_in(k_else);

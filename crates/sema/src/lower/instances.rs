@@ -73,15 +73,19 @@ impl Lowerer<'_, '_, '_> {
         let info = &p.fns[id.0 as usize];
         let old_env = self.enter_env(&info.generics, &key.1);
         let fn_ty = self.mono(info.ty);
-        let faulty = self.has_bad_constant(&info.generics, &key.1, span);
-        if faulty {
+        if self.has_bad_constant(&info.generics, &key.1, span) {
             let ty = self.ir_ty(fn_ty);
             self.env = old_env;
             return self.w.undef(ty);
         }
         if !info.generics.is_empty() && self.is_endless(&key) {
+            let name = &info.ast.name.text;
             let shown = self.types.show(fn_ty, p);
-            self.sink.push(polymorphic_recursion::of_function(span, &short(&info.ast.name.text), &shown));
+            let constants = info.generics.iter().any(|g| p.type_params[g.0 as usize].constant.is_some());
+            self.sink.push(match constants {
+                true => polymorphic_recursion::of_constants(span, &short(name), &self.show_instance(name, &key.1)),
+                false => polymorphic_recursion::of_function(span, &short(name), &shown),
+            });
             let ty = self.ir_ty(fn_ty);
             self.env = old_env;
             return self.w.undef(ty);
@@ -102,7 +106,8 @@ impl Lowerer<'_, '_, '_> {
             }
             FnKind::Intrinsic(intrinsic) => self.intrinsic_val(id, &key.1, intrinsic),
             FnKind::Defined => {
-                let k = self.declare_fn(&info.ast.name.text, ty, &info.ast.params);
+                let name = self.instance_name(&info.ast.name.text, &info.generics, &key.1);
+                let k = self.declare_fn(&name, ty, &info.ast.params);
                 self.w.cont_val(k)
             }
         };
@@ -120,27 +125,6 @@ impl Lowerer<'_, '_, '_> {
             }
         }
         val
-    }
-
-    /// Reports constants among the arguments of an instance that are no values of their parameters' types, and those
-    /// in its type that are not possible.
-    pub(super) fn has_bad_constant(&mut self, params: &[ParamId], args: &[Ty], span: Span) -> bool {
-        let mut bad = self.types.fault.is_some();
-        self.report_fault(span);
-        for (param, &arg) in params.iter().zip(args) {
-            let info = &self.p.type_params[param.0 as usize];
-            let Some(prim) = info.constant else { continue };
-            match self.types.as_const(arg) {
-                Some(value) if value.fits(prim) => {}
-                Some(value) => {
-                    let name = short(&info.name);
-                    self.report(bad_constant::argument(span, &value.show(), &name, prim.name()));
-                    bad = true;
-                }
-                None => bad = true,
-            }
-        }
-        bad
     }
 
     pub(super) fn enter_env(&mut self, params: &Arc<[ParamId]>, args: &Arc<[Ty]>) -> Env {

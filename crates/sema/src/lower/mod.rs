@@ -6,6 +6,7 @@
 
 mod asserts;
 mod calls;
+mod consts;
 mod control;
 mod device_functions;
 mod devices;
@@ -169,7 +170,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             mode: Mode::Code,
             is_racy: false,
             cur: None,
-            types: p.types.clone(),
+            types: p.types.for_lowering(),
             env: Env::default(),
             tys: Vec::new(),
             deep_types: rustc_hash::FxHashSet::default(),
@@ -207,13 +208,6 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             self.report_fault(self.ast()[e].span);
         }
         ty
-    }
-
-    /// Reports a constant of the current instance that has a value that it must not have.
-    fn report_fault(&mut self, span: Span) {
-        if let Some(fault) = self.types.fault.take() {
-            self.report(bad_constant::fault(span, fault));
-        }
     }
 
     fn kind(&self, ty: Ty) -> Kind {

@@ -133,9 +133,40 @@ impl TypeTable {
         false
     }
 
-    /// Simplifies a kind that contains constants. `Err` if one of them has a value that it must not have.
-    pub(super) fn check_consts(&self, kind: Kind) -> Result<Kind, Fault> {
+    /// The operation, or its result. `None` if it has none for these operands.
+    pub fn operation(&mut self, op: BinaryOp, a: Ty, b: Ty) -> Option<Ty> {
+        match (self.as_const(a), self.as_const(b)) {
+            (Some(a), Some(b)) => {
+                let value = fold(op, a, b)?;
+                Some(self.mk(Kind::Const(value)))
+            }
+            _ => Some(self.mk(Kind::Operation(op, a, b))),
+        }
+    }
+
+    /// The table for instances. Types with an impossible constant have another one in its place there, so that code
+    /// can be made: the error is reported, but code of other types would be wrong in ways of its own.
+    pub fn for_lowering(&self) -> TypeTable {
+        TypeTable { replaces_faults: true, ..self.clone() }
+    }
+
+    /// The kind in place of one with an impossible constant.
+    pub(super) fn possible(&mut self, kind: Kind) -> Option<Kind> {
+        if !self.replaces_faults {
+            return None;
+        }
+        let one = self.int(1);
         match kind {
+            Kind::Array(elem, _) => Some(Kind::Array(elem, one)),
+            Kind::Simd(elem, _) => Some(Kind::Simd(elem, one)),
+            _ => Some(Kind::Const(Const::Int(1))),
+        }
+    }
+
+    /// A simpler kind than one that contains constants, if there is one. `Err` if a constant has a value that it must
+    /// not have.
+    pub(super) fn check_consts(&self, kind: &Kind) -> Result<Option<Kind>, Fault> {
+        match *kind {
             Kind::Array(_, n) => match self.as_const(n) {
                 Some(Const::Int(n)) if (0..MAX_LENGTH).contains(&n) => {}
                 Some(n) => return Err(Fault::Length(n)),
@@ -147,14 +178,18 @@ impl TypeTable {
                 None => {}
             },
             Kind::Operation(op, a, b) => match (self.as_const(a), self.as_const(b)) {
-                (Some(a), Some(b)) => return fold(op, a, b).map(Kind::Const).ok_or(Fault::Operation(op, a, b)),
+                (Some(a), Some(b)) => {
+                    return fold(op, a, b).map(|value| Some(Kind::Const(value))).ok_or(Fault::Operation(op, a, b));
+                }
                 // `1 + N` is `N + 1`.
-                (Some(_), None) if matches!(op, BinaryOp::Add | BinaryOp::Mul) => return Ok(Kind::Operation(op, b, a)),
+                (Some(_), None) if matches!(op, BinaryOp::Add | BinaryOp::Mul) => {
+                    return Ok(Some(Kind::Operation(op, b, a)));
+                }
                 _ => {}
             },
             _ => {}
         }
-        Ok(kind)
+        Ok(None)
     }
 
     /// Whether two constants are equal, of which at least one is an operation. Nothing is inferred from operations: if
