@@ -91,7 +91,8 @@ impl<'a> Checker<'a, '_> {
         let of = i.of.map(|of| self.trait_ref(of));
         let mut head = vec![ty];
         head.extend(of.iter().flatten().flat_map(|of| of.args.iter()));
-        if head.iter().any(|ty| self.p.types.has_operation(*ty)) {
+        let computed = head.iter().any(|ty| self.p.types.has_operation(*ty));
+        if computed {
             let hint = "give the impl a `const` parameter of its own in place of the computed constant";
             self.limitation(i.span, "computed constants in the head of an `impl`", hint);
         }
@@ -101,7 +102,9 @@ impl<'a> Checker<'a, '_> {
         }
         i.fns.iter().for_each(|f| self.define_fn(f));
         self.leave_generics(old);
-        self.check_impl_params(id);
+        if !computed {
+            self.check_impl_params(id);
+        }
         match of {
             Some(Some(of)) => {
                 let info = &self.p.traits[of.id.0 as usize];

@@ -82,7 +82,7 @@ impl<'a> Checker<'a, '_> {
             }
             TypeKind::Const(e) => {
                 let e = self.ast()[*e].span;
-                self.report(argument_kind::constant(e, "this constant"));
+                self.report(argument_kind::constant(e, "a constant"));
                 TypeTable::ERROR
             }
             TypeKind::Indefinite(elem) => {

@@ -20,7 +20,7 @@ use nyala_base::{Diagnostic, Span};
 /// A constant stands for a type.
 pub fn constant(span: Span, what: &str) -> Diagnostic {
     Diagnostic::error("argument-kind", span, format!("found {what}, expected a type"))
-        .label("a constant")
+        .label("no type, but a value")
         .hint("elements of arrays are `a(i)`; parameters that take constants are declared as `const N: i32`")
 }
 

@@ -14,8 +14,14 @@ impl Lowerer<'_, '_, '_> {
         }
     }
 
+    /// Reports an error unless a part of its place, or the whole around it, has it.
     fn report_once(&mut self, diagnostic: Diagnostic) {
-        if !self.sink.diagnostics.contains(&diagnostic) {
+        let at = diagnostic.primary.span;
+        let is_reported = |d: &Diagnostic| {
+            let old = d.primary.span;
+            d.message == diagnostic.message && old.file == at.file && old.lo < at.hi && at.lo < old.hi
+        };
+        if !self.sink.diagnostics.iter().any(is_reported) {
             self.sink.push(diagnostic);
         }
     }

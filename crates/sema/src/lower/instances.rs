@@ -222,6 +222,7 @@ impl Lowerer<'_, '_, '_> {
         // The blocks of the body have their own marks.
         let old_marks = self.set_marks(Marks::default());
         self.lower_def(def);
+        self.report_fault(info.ast.name.span);
         self.set_marks(old_marks);
         self.w.set_origin(old_origin);
         self.instances.current = old_current;

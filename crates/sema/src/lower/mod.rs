@@ -246,6 +246,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             let info = &self.p.statics[id];
             if info.module >= self.p.n_libraries && !info.generic {
                 self.global(StaticId(id as u32));
+                self.report_fault(info.ast.name.span);
             }
         }
         self.lower_queue();
