@@ -549,14 +549,20 @@ impl<'a> Checker<'a, '_> {
             Kind::Fn(p, r) => *p == *own && r == TypeTable::UNIT,
             _ => false,
         };
+        let is_int = |c: &mut Self, ty: Ty| match c.p.types.kind(ty) {
+            Kind::Prim(prim) => prim.is_int(),
+            Kind::Param(param) => c.has_lang(param, &[Lang::Int]),
+            _ => false,
+        };
+        if let (Parallel, [n, lo, hi, body]) = (intrinsic, params) {
+            return takes(&mut self.p.types, *body, &[*lo])
+                && is_int(self, *n)
+                && is_int(self, *lo)
+                && lo == hi
+                && result == TypeTable::UNIT;
+        }
         let types = &mut self.p.types;
         match (intrinsic, params) {
-            (Parallel, [n, lo, hi, body]) => {
-                takes(types, *body, &[*lo])
-                    && [n, lo].into_iter().all(|&t| types.as_prim(t).is_some_and(Prim::is_int))
-                    && lo == hi
-                    && result == TypeTable::UNIT
-            }
             (Spawn, [body]) => takes(types, *body, &[]) && types.as_prim(result) == Some(Prim::I32),
             (Assert, [cond]) => types.as_prim(*cond) == Some(Prim::Bool) && result == TypeTable::UNIT,
             (Panic, [text]) => is_text(types, *text) && result == TypeTable::NEVER,
