@@ -99,6 +99,9 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Class {
     Any,
+    /// A primitive type or a type parameter: the argument of a parameter with the bound `Int`, which is checked by
+    /// itself. `i32` by default.
+    Integral,
     /// A number; `i32` by default.
     Num,
     /// The type of an integer literal.
@@ -442,6 +445,7 @@ impl TypeTable {
         }
         let fits = match (class, self.as_prim(ty)) {
             (Class::Any, _) => true,
+            (Class::Integral, p) => p.is_some() || self.is_param(ty) || self.is_error(ty),
             (Class::Num, p) => p.is_some_and(|p| p != Prim::Bool) || self.is_error(ty),
             (Class::Int, p) => p.is_some_and(Prim::is_int) || self.is_error(ty),
             (Class::Float, p) => p.is_some_and(Prim::is_float) || self.is_error(ty),
@@ -454,6 +458,10 @@ impl TypeTable {
             self.ready.extend(woken);
         }
         true
+    }
+
+    fn is_param(&self, ty: Ty) -> bool {
+        matches!(self.kinds[self.shallow(ty).0 as usize], Kind::Param(_) | Kind::Bound(..))
     }
 
     /// Restricts an open `ty` to numbers, as an operator requires.
@@ -632,7 +640,7 @@ impl TypeTable {
             Kind::Var(v) => out.push_str(match self.class(*v) {
                 Class::Any => "_",
                 Class::Num => "number",
-                Class::Int => "integer",
+                Class::Int | Class::Integral => "integer",
                 Class::Float => "float",
             }),
             Kind::Param(id) => out.push_str(&names.param(*id)),

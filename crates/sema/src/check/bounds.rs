@@ -247,7 +247,7 @@ impl<'a> Checker<'a, '_> {
                 (Kind::Prim(p), Lang::Float) if p.is_float() => Meets::Builtin,
                 (Kind::Prim(Prim::Bool), Lang::Ord) => Meets::Builtin,
                 (Kind::Var(v), _) => match (self.p.types.class(v), lang) {
-                    (Class::Any, _) | (Class::Num, Lang::Int | Lang::Float) => Meets::Open,
+                    (Class::Any | Class::Integral, _) | (Class::Num, Lang::Int | Lang::Float) => Meets::Open,
                     (Class::Int, Lang::Float) | (Class::Float, Lang::Int) => Meets::No,
                     _ => Meets::Builtin,
                 },

@@ -202,7 +202,6 @@ impl<'a> Checker<'a, '_> {
             round += 1;
         }
         self.default_literals();
-        self.default_bounds();
         self.solve();
         self.report_open_locals();
         for number in self.unit.numbers() {
@@ -259,24 +258,11 @@ impl<'a> Checker<'a, '_> {
         self.solve();
     }
 
-    /// An open type with the bound `Int` is `i32`: that of the indices of `let loop_of = range;`, if nothing else says it.
-    fn default_bounds(&mut self) {
-        for number in self.unit.numbers() {
-            let Some(Pending::Bound { ty, of, .. }) = self.unit.waiting(number) else { continue };
-            let (ty, lang) = (*ty, self.p.traits[of.id.0 as usize].lang);
-            if lang == Some(Lang::Int) && self.p.types.as_var(ty).is_some() {
-                let i32 = self.prim(Prim::I32);
-                self.p.types.unify(ty, i32);
-                self.solve();
-            }
-        }
-    }
-
     fn default_class(&mut self, ty: Ty) {
         let Some(var) = self.p.types.as_var(ty) else { return };
         let prim = match self.p.types.class(var) {
             Class::Any => return,
-            Class::Num | Class::Int => Prim::I32,
+            Class::Num | Class::Int | Class::Integral => Prim::I32,
             Class::Float => Prim::F64,
         };
         let prim = self.prim(prim);

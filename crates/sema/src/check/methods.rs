@@ -300,7 +300,8 @@ impl<'a> Checker<'a, '_> {
             }
         }
         while args.len() < generics.len() {
-            let ty = self.var();
+            let class = if self.has_lang(generics[args.len()], &[Lang::Int]) { Class::Integral } else { Class::Any };
+            let ty = self.p.types.var(class);
             args.push(ty);
         }
         if generics.is_empty() {

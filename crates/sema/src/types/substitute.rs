@@ -232,6 +232,7 @@ impl TypeTable {
             (kind, Kind::Var(v)) => match (self.class(v), kind) {
                 (Class::Any, _) => true,
                 (Class::Num, Kind::Prim(p)) => p != Prim::Bool,
+                (Class::Integral, Kind::Prim(_) | Kind::Param(_)) => true,
                 (Class::Int, Kind::Prim(p)) => p.is_int(),
                 (Class::Float, Kind::Prim(p)) => p.is_float(),
                 _ => false,
