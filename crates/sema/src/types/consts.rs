@@ -123,8 +123,12 @@ impl TypeTable {
 
     /// Whether a type or constant contains an operation.
     pub fn has_operation(&mut self, ty: Ty) -> bool {
+        let mut seen = rustc_hash::FxHashSet::default();
         let mut work = vec![self.resolve(ty)];
         while let Some(ty) = work.pop() {
+            if !self.has_param[ty.0 as usize] || !seen.insert(ty) {
+                continue;
+            }
             match &self.kinds[ty.0 as usize] {
                 Kind::Operation(..) => return true,
                 kind => Self::children(kind, &mut |t| work.push(t)),
