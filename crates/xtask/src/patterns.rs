@@ -242,7 +242,7 @@ pub fn run(seed: Option<u64>, time: Duration, max: u64) -> Tally {
     let mut faults = Vec::new();
     while n < max && faults.len() < MAX_FAULTS && (n == 0 || start.elapsed() < time) {
         let cases: Vec<Case> = (0..BATCH.min((max - n) as usize)).map(|_| case(&mut rng)).collect();
-        let is_code = n / BATCH as u64 % CODE_EVERY == 0;
+        let is_code = (n / BATCH as u64).is_multiple_of(CODE_EVERY);
         n += cases.len() as u64;
         match by_tables(&cases, &mut n_refused) {
             Ok(found) => faults.extend(found),
