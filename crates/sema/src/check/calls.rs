@@ -171,6 +171,11 @@ impl<'a> Checker<'a, '_> {
                 return self.apply(e, span, ty, args, result);
             }
             Kind::Never => TypeTable::ERROR,
+            Kind::Struct(..) | Kind::Enum(..) | Kind::Param(_)
+                if let Some(ty) = self.index_by_trait(e, span, callee, target, &args) =>
+            {
+                ty
+            }
             Kind::Prim(_) | Kind::Struct(..) | Kind::Enum(..) | Kind::Ptr { .. } | Kind::Param(_) | Kind::Bound(..) => {
                 let found = self.show(target);
                 let callee = self.callee_span(e);
@@ -195,7 +200,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// The callee, or indexed array, of the application `e`.
-    fn callee_expr(&self, e: GlobalExpr) -> Option<GlobalExpr> {
+    pub(super) fn callee_expr(&self, e: GlobalExpr) -> Option<GlobalExpr> {
         let (module, local) = self.locate(e);
         match &self.p.modules[module][local].kind {
             ExprKind::Call { callee, .. } => Some(self.p.global(module, *callee)),

@@ -18,6 +18,7 @@ mod matches;
 mod methods;
 mod names;
 mod namespaces;
+mod operators;
 mod order;
 mod patterns;
 mod places;

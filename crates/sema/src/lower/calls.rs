@@ -57,7 +57,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     /// Lowers a call in a filter: the body, which must be an expression there, with the parameters replaced by the
     /// arguments.
-    fn call_in_filter(&mut self, id: FnId, type_args: Arc<[Ty]>, args: &[ExprId], span: Span) -> Val {
+    pub(super) fn call_in_filter(&mut self, id: FnId, type_args: Arc<[Ty]>, args: &[ExprId], span: Span) -> Val {
         const MAX_CALLS: u32 = 1000;
         let p = self.p;
         let (id, type_args) = self.implementation(id, type_args);

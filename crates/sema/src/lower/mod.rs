@@ -14,6 +14,7 @@ mod exprs;
 mod instances;
 mod lanes;
 mod machine;
+mod operators;
 mod places;
 mod rounding;
 mod threads;
