@@ -81,6 +81,8 @@ pub struct Local {
     pub mutable: bool,
     /// The number of the function body that it belongs to.
     pub owner: u32,
+    /// The number of blocks around its declaration.
+    pub blocks: u32,
     /// The loop around its declaration.
     pub in_loop: Option<LoopId>,
     /// Whether it is used in a function nested in its owner.
@@ -382,6 +384,8 @@ pub struct Program<'a> {
     pub(crate) cast_to: FxHashMap<GlobalExpr, Ty>,
     pub(crate) call_kind: FxHashMap<GlobalExpr, CallKind>,
     pub(crate) field_idx: FxHashMap<GlobalExpr, u32>,
+    /// The `defer { … }` that calls of continuations leave, in the order in which they run.
+    pub(crate) leaves: FxHashMap<GlobalExpr, Vec<GlobalExpr>>,
     pub(crate) array_len: FxHashMap<GlobalExpr, u64>,
     pub(crate) lambdas: FxHashMap<GlobalExpr, LambdaInfo>,
     pub(crate) loops: Vec<Loop>,
@@ -453,6 +457,7 @@ impl<'a> Program<'a> {
             cast_to: FxHashMap::default(),
             call_kind: FxHashMap::default(),
             field_idx: FxHashMap::default(),
+            leaves: FxHashMap::default(),
             array_len: FxHashMap::default(),
             lambdas: FxHashMap::default(),
             loops: Vec::new(),

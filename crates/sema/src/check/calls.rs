@@ -9,6 +9,7 @@ impl<'a> Checker<'a, '_> {
     pub(super) fn call(&mut self, e: ExprId, callee: ExprId, args: &'a [ExprId], expected: Option<Ty>) -> Ty {
         let ast = self.ast();
         let callee_ty = self.callee(callee);
+        self.note_leaving(e, callee);
         if self.p.types.is_never(callee_ty) {
             self.never_value(callee);
         }

@@ -370,7 +370,16 @@ impl<'a> Checker<'a, '_> {
         {
             self.p.loops[looped.0 as usize].first_class = true;
         }
-        let ty = local.ty;
+        let (ty, declared_in) = (local.ty, local.blocks);
+        if self.ctx.deferred_in.is_some_and(|blocks| declared_in <= blocks)
+            && let Kind::Fn(_, result) = self.p.types.kind(ty)
+            && self.p.types.is_never(result)
+        {
+            let name = short(&self.p.local(id).name);
+            self.report(leaves_defer::error(span, &name));
+            return TypeTable::ERROR;
+        }
+        let local = self.p.local(id);
         if outside && local.declared != Declared::Implicit {
             self.bodies.note_shared(owner, id);
         }

@@ -121,6 +121,8 @@ struct Checker<'a, 's> {
     bodies: Bodies,
     /// The uses of functions and statics so far.
     uses: Uses,
+    /// The `defer { … }` of the blocks around the code so far, each with the number of blocks around it.
+    deferred: Vec<(u32, GlobalExpr)>,
     /// The constraints and checks of the function that is being checked.
     unit: Unit<'a>,
 }
@@ -141,6 +143,7 @@ impl<'a, 's> Checker<'a, 's> {
             bounds: Bounds::default(),
             bodies: Bodies::new(),
             uses: Uses::default(),
+            deferred: Vec::new(),
             unit: Unit::default(),
             p,
         }
@@ -196,6 +199,7 @@ impl<'a, 's> Checker<'a, 's> {
             ty,
             mutable,
             owner: self.ctx.owner,
+            blocks: self.ctx.blocks,
             in_loop: self.ctx.current_loop,
             captured: false,
             addressed: false,

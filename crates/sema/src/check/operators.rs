@@ -233,7 +233,8 @@ impl<'a> Checker<'a, '_> {
             let mut holes: FxHashMap<ParamId, Ty> =
                 generics[n_outer..].iter().map(|p| (*p, TypeTable::ERROR)).collect();
             self.p.types.may_match(own_ty, ty, &mut holes);
-            let arg = |c: &mut Self, p: &ParamId| holes.get(p).copied().unwrap_or_else(|| c.p.types.mk(Kind::Param(*p)));
+            let arg =
+                |c: &mut Self, p: &ParamId| holes.get(p).copied().unwrap_or_else(|| c.p.types.mk(Kind::Param(*p)));
             let args: Vec<Ty> = generics.iter().map(|p| arg(self, p)).collect();
             if args.contains(&TypeTable::ERROR) {
                 return;

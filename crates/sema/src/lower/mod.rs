@@ -151,6 +151,8 @@ struct Lowerer<'p, 'a, 's> {
     log: Vec<(LocalId, Var)>,
     in_memory: Vec<bool>,
     loops: Vec<LoopState>,
+    /// The functions of the `defer { … }` that were lowered last.
+    deferred: rustc_hash::FxHashMap<GlobalExpr, Val>,
 }
 
 impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
@@ -190,6 +192,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             log: Vec::new(),
             in_memory,
             loops: vec![LoopState::default(); p.loops.len()],
+            deferred: rustc_hash::FxHashMap::default(),
         }
     }
 
