@@ -437,9 +437,15 @@ pub struct Marks {
 
 #[derive(Debug, Clone)]
 pub enum Stmt {
-    Let { pattern: Pattern, init: Option<ExprId>, span: Span },
+    Let {
+        pattern: Pattern,
+        init: Option<ExprId>,
+        span: Span,
+    },
     Expr(ExprId),
     Item(Box<Item>),
+    /// `defer { … }`: a lambda without parameters, which is called where the block ends.
+    Defer(ExprId),
 }
 
 #[derive(Debug, Clone)]
@@ -615,7 +621,7 @@ impl ExprKind {
             ExprKind::Block(block) => {
                 for stmt in &block.stmts {
                     match stmt {
-                        Stmt::Let { init: Some(e), .. } | Stmt::Expr(e) => f(*e),
+                        Stmt::Let { init: Some(e), .. } | Stmt::Expr(e) | Stmt::Defer(e) => f(*e),
                         Stmt::Let { init: None, .. } | Stmt::Item(_) => {}
                     }
                 }

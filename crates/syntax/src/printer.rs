@@ -578,6 +578,11 @@ impl Printer<'_> {
                     self.put(";");
                 }
                 Stmt::Item(item) => self.item(item),
+                Stmt::Defer(e) => {
+                    self.put("defer ");
+                    self.expr(*e);
+                    self.put(";");
+                }
             }
         }
         if let Some(e) = block.result {

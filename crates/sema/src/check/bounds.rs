@@ -19,7 +19,7 @@ pub(super) enum Meets {
     /// A bound of the type parameter.
     Given(TraitRef),
     By(ImplId),
-    /// A primitive type and a trait of the prelude.
+    /// A primitive type and a trait of the prelude. The arguments of a trait of an operator are that type.
     Builtin,
 }
 
@@ -120,7 +120,13 @@ impl<'a> Checker<'a, '_> {
         let is_open = self.p.types.as_var(ty).is_some_and(|v| self.p.types.class(v) == Class::Any);
         let met = if is_open { Meets::Open } else { self.meets(ty, &of) };
         match met {
-            Meets::Builtin => {}
+            Meets::Builtin => {
+                if self.p.traits[of.id.0 as usize].operator.is_some() {
+                    of.args.iter().for_each(|arg| {
+                        self.p.types.unify(*arg, ty);
+                    });
+                }
+            }
             Meets::Given(given) => self.equal_args(&given, &of),
             Meets::By(_) if self.is_closed(ty, &of) && !self.bounds.required.insert((ty, of.clone())) => {}
             Meets::By(id) if self.p.types.as_var(ty).is_none() => self.take_impl(span, id, ty, &of),
@@ -145,14 +151,14 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn equal_args(&mut self, a: &TraitRef, b: &TraitRef) {
+    pub(super) fn equal_args(&mut self, a: &TraitRef, b: &TraitRef) {
         for (x, y) in a.args.iter().zip(b.args.iter()) {
             self.p.types.unify(*x, *y);
         }
     }
 
     /// Unifies the types of the impl that meets the bound.
-    fn take_impl(&mut self, span: Span, id: ImplId, ty: Ty, of: &TraitRef) {
+    pub(super) fn take_impl(&mut self, span: Span, id: ImplId, ty: Ty, of: &TraitRef) {
         let info = &self.p.impls[id.0 as usize];
         let (generics, own_ty, own_of) = (info.generics.clone(), info.ty, info.of.clone());
         let args = self.fresh_impl_args(id);
@@ -255,6 +261,13 @@ impl<'a> Checker<'a, '_> {
             };
         }
         let closed = !self.bounds.collecting && self.is_closed(ty, of);
+        if let Some(operator) = self.p.traits[of.id.0 as usize].operator
+            && self.has_operator(ty, operator)
+            && of.args.iter().all(|arg| self.may_be(*arg, ty))
+        {
+            let is_only = closed || self.search(ty, of) == Meets::No;
+            return if is_only { Meets::Builtin } else { Meets::Open };
+        }
         if closed && let Some(met) = self.bounds.met.get(&(ty, of.clone())) {
             return met.clone();
         }

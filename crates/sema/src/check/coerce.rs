@@ -292,7 +292,8 @@ impl Checker<'_, '_> {
             Pending::Address { e, place, access, to, result } => self.address(e, place, access, to, result),
             Pending::Method { e, base, name, result, from } => self.method(e, base, name, result, from),
             Pending::Bound { span, ty, of } => self.require(span, ty, of),
-            Pending::Compare { span, op, ty, result } => self.compare(span, op, ty, result),
+            Pending::Compare { e, span, op, ty, result } => self.compare(e, span, op, ty, result),
+            Pending::Operator { e, left, right, result } => self.operate(e, left, right, result),
         }
     }
 }

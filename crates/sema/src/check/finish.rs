@@ -112,6 +112,7 @@ impl<'a> Checker<'a, '_> {
                     None
                 }
                 kind => {
+                    computed |= self.is_overloaded(e);
                     computed |= matches!(
                         kind,
                         ExprKind::Unary(UnaryOp::Unfold | UnaryOp::Run, _)
@@ -173,6 +174,9 @@ impl<'a> Checker<'a, '_> {
                 match (round, pending) {
                     (0, Pending::Deref { base, result, .. }) => {
                         let (base, result) = (*base, *result);
+                        if self.open_result(base).is_some() {
+                            continue;
+                        }
                         let ptr = self.p.types.ptr(Access::Shared, result);
                         self.p.types.unify(base, ptr);
                     }
@@ -224,6 +228,13 @@ impl<'a> Checker<'a, '_> {
                 Some(Pending::Bound { span, ty, of }) => self.last_bound(span, ty, of),
                 Some(Pending::Compare { span, ty, result, .. }) => {
                     self.ambiguous(span, ty, "this operand");
+                    self.p.types.unify(result, TypeTable::ERROR);
+                }
+                Some(Pending::Operator { e, left, right, result }) => {
+                    let (module, local) = self.locate(e);
+                    let span = self.p.modules[module][local].span;
+                    let open = right.filter(|_| !self.p.types.has_open_var(left)).unwrap_or(left);
+                    self.ambiguous(span, open, "this operand");
                     self.p.types.unify(result, TypeTable::ERROR);
                 }
                 Some(Pending::Call { span, callee, result, .. }) => {
@@ -452,9 +463,9 @@ impl<'a> Checker<'a, '_> {
                 bound = format!("operators on a type parameter need a bound: `{}: {name}`", self.show(ty));
                 &bound
             }
-            Kind::Enum(..) => "look at it with `match`",
             _ if prim == Some(Prim::Bool) => "convert it with `as i32`; `&&`, `||` and `!` are for `bool`",
             _ if prim.is_some() => "convert it with `as i32`",
+            Kind::Enum(..) => "look at it with `match`",
             Kind::Ptr { .. } => "`*p` is what the pointer points to",
             Kind::Fn(..) => "call it: `f(…)`",
             Kind::Array(..) => "arrays have no operators: compute with their elements",

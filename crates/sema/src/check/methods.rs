@@ -54,6 +54,11 @@ impl<'a> Checker<'a, '_> {
         }
         let mut of_traits = self.impls.of_traits.get(name).cloned().unwrap_or_default();
         of_traits.retain(|(id, _)| self.implements(ty, *id));
+        // A trait of the program may name a method like the prelude's of an operator.
+        let is_operator = |c: &Self, id: TraitId| c.p.traits[id.0 as usize].operator.is_some();
+        if of_traits.iter().any(|(id, _)| !is_operator(self, *id)) {
+            of_traits.retain(|(id, _)| !is_operator(self, *id));
+        }
         of_traits.into_iter().map(|(id, f)| Method::Trait(id, f)).collect()
     }
 
@@ -77,6 +82,11 @@ impl<'a> Checker<'a, '_> {
     fn implements(&mut self, ty: Ty, id: TraitId) -> bool {
         if let Kind::Param(param) = self.p.types.kind(ty)
             && self.bounds_of(param).iter().any(|b| b.id == id)
+        {
+            return true;
+        }
+        if let Some(operator) = self.p.traits[id.0 as usize].operator
+            && self.has_operator(ty, operator)
         {
             return true;
         }
@@ -177,7 +187,15 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// Makes the receiver the first argument: pointers are followed and its address is taken as needed.
-    fn receive(&mut self, module: usize, receiver: ExprId, base: Ty, (ty, derefs): (Ty, u32), to: Ty, from: Asker) {
+    pub(super) fn receive(
+        &mut self,
+        module: usize,
+        receiver: ExprId,
+        base: Ty,
+        (ty, derefs): (Ty, u32),
+        to: Ty,
+        from: Asker,
+    ) {
         let g = self.p.global(module, receiver);
         let span = self.p.modules[module][receiver].span;
         if self.p.types.unify_if_equal(to, ty) {

@@ -15,6 +15,11 @@ impl<'a> Checker<'a, '_> {
             (true, "Float") => Some(Lang::Float),
             _ => None,
         };
+        let in_prelude = self.at.module < self.p.n_prelude;
+        let operator = Operator::from_name(&t.name.text).filter(|_| in_prelude);
+        if let Some(operator) = operator {
+            self.p.operators.insert(operator, id);
+        }
         self.p.traits.push(TraitInfo {
             ast: t,
             generics: generics.clone(),
@@ -22,6 +27,7 @@ impl<'a> Checker<'a, '_> {
             supers: Vec::new(),
             methods: FxHashMap::default(),
             lang,
+            operator,
         });
         self.declare(&t.name, Entity::Trait(id), private, top_level);
         let old = std::mem::replace(&mut self.signature.generics, generics);
@@ -356,7 +362,9 @@ impl<'a> Checker<'a, '_> {
         }
         let mut missing: Vec<(u32, String)> = Vec::new();
         for (name, wanted) in &self.p.traits[of.id.0 as usize].methods {
-            let has_default = self.p.fns[wanted.0 as usize].ast.body.is_some();
+            // The bodies in the prelude's traits of operators are for primitive types only.
+            let is_operator = self.p.traits[of.id.0 as usize].operator.is_some();
+            let has_default = self.p.fns[wanted.0 as usize].ast.body.is_some() && !is_operator;
             if !has_default && !self.p.impls[id.0 as usize].methods.contains_key(name) {
                 missing.push((wanted.0, short(name)));
             }
@@ -397,6 +405,11 @@ impl<'a> Checker<'a, '_> {
             }
             return;
         };
+        if let Some(prim) = self.operates_on_primitive(id, &of) {
+            let (shown, bound) = (self.show(prim), short(&self.p.traits[of.id.0 as usize].ast.name.text));
+            self.report(duplicate_impl::of_primitive(span, &bound, &shown));
+            return;
+        }
         let others = self.p.impls_for(of.id, self.p.types.head(ty));
         for other in others.into_iter().filter(|o| *o < id) {
             if self.may_overlap(id, other) {

@@ -41,9 +41,17 @@ pub(super) enum Pending {
     },
     /// The comparison of two values of type `ty`, which has a result.
     Compare {
+        e: GlobalExpr,
         span: Span,
         op: &'static str,
         ty: Ty,
+        result: Ty,
+    },
+    /// An operator with operands of these types, one of which is the result of another operator.
+    Operator {
+        e: GlobalExpr,
+        left: Ty,
+        right: Option<Ty>,
         result: Ty,
     },
     Call {
@@ -169,6 +177,8 @@ pub(super) struct Unit<'a> {
     pub first_var: u32,
     /// Calls at the end of bodies whose types were still open.
     pub ends: FxHashSet<GlobalExpr>,
+    /// Results of operators whose impl was still open.
+    pub operated: Vec<Ty>,
 }
 
 impl<'a> Unit<'a> {
@@ -233,6 +243,7 @@ impl<'a> Unit<'a> {
     pub fn end_constraints(&mut self) {
         self.first_constraint += self.constraints.len() as u32;
         self.constraints.clear();
+        self.operated.clear();
     }
 
     /// Begins the next unit. `checks` is the list that [`take_checks`](Self::take_checks) returned, emptied, whose

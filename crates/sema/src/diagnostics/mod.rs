@@ -23,6 +23,7 @@ pub(crate) mod filter_not_bool;
 pub(crate) mod immutable;
 pub(crate) mod indefinite_array;
 pub(crate) mod intrinsic_type;
+pub(crate) mod leaves_defer;
 pub(crate) mod literal_out_of_range;
 pub(crate) mod method_type;
 pub(crate) mod missing_else;
@@ -91,6 +92,7 @@ nyala_base::codes![
     immutable,
     indefinite_array,
     intrinsic_type,
+    leaves_defer,
     literal_out_of_range,
     method_type,
     missing_else,

@@ -25,7 +25,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             && !self.p.adjust.contains_key(&self.g(e))
         {
             match &ast[e].kind {
-                ExprKind::Block(block) => {
+                ExprKind::Block(block) if !defers(block) => {
                     let old = self.set_marks(block.marks);
                     self.tail_block(block, ret);
                     self.set_marks(old);
@@ -146,8 +146,31 @@ impl<'a> Lowerer<'_, 'a, '_> {
             Some(e) => self.value(e),
             None => self.w.unit(),
         };
+        for stmt in block.stmts.iter().rev() {
+            if let Stmt::Defer(e) = stmt {
+                self.run_deferred(self.g(*e));
+            }
+        }
         self.set_marks(old);
         value
+    }
+
+    fn run_deferred(&mut self, e: GlobalExpr) {
+        if self.mode == Mode::Code
+            && self.alive()
+            && let Some(&f) = self.deferred.get(&e)
+        {
+            self.call_with(f, Vec::new(), TypeTable::UNIT, None);
+        }
+    }
+
+    /// Runs what is deferred in the blocks that the call `e` of a continuation leaves.
+    pub(super) fn leave(&mut self, e: ExprId, span: Span) {
+        let p = self.p;
+        for &deferred in p.leaves.get(&self.g(e)).into_iter().flatten() {
+            self.run_deferred(deferred);
+        }
+        self.w.set_origin(span);
     }
 
     fn stmts(&mut self, stmts: &'a [Stmt]) {
@@ -168,6 +191,12 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 Stmt::Expr(e) => {
                     if self.alive() {
                         self.value(*e);
+                    }
+                }
+                Stmt::Defer(e) => {
+                    if self.alive() {
+                        let f = self.value(*e);
+                        self.deferred.insert(self.g(*e), f);
                     }
                 }
                 Stmt::Item(item) => {
@@ -468,6 +497,11 @@ impl<'a> Lowerer<'_, 'a, '_> {
             self.jump_with(k, &state.vars);
         }
     }
+}
+
+/// Whether code runs at the end of the block, so that nothing in it is in tail position.
+fn defers(block: &Block) -> bool {
+    block.stmts.iter().any(|stmt| matches!(stmt, Stmt::Defer(_)))
 }
 
 /// Whether the continuation `ret` takes no value.

@@ -1,5 +1,6 @@
 //! Values of expressions.
 
+use super::operators::Operands;
 use super::*;
 use nyala_ir::Prim;
 use nyala_ir::scalar::float_bits;
@@ -216,6 +217,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
             ExprKind::Binary { op, op_span, lhs, rhs } => match op {
                 BinaryOp::And | BinaryOp::Or => self.short_circuit(*op, *lhs, *rhs),
                 _ => {
+                    if let Some(call) = self.operator_method(e) {
+                        return self.by_method(call, *op, Operands::Read(*lhs, *rhs), *op_span);
+                    }
                     let (a, b) = (self.value(*lhs), self.value(*rhs));
                     let operand_ty = self.adjusted_ty(*lhs);
                     self.w.set_origin(*op_span);
@@ -229,7 +233,10 @@ impl<'a> Lowerer<'_, 'a, '_> {
                 if let Some(op) = op {
                     let old = self.read(&target, place_ty, span);
                     self.w.set_origin(*op_span);
-                    val = self.binary(*op, old, val, place_ty, span);
+                    val = match self.operator_method(e) {
+                        Some(call) => self.by_method(call, *op, Operands::Values(old, val), *op_span),
+                        None => self.binary(*op, old, val, place_ty, span),
+                    };
                 }
                 self.w.set_origin(span);
                 self.write(&target, val);
@@ -244,7 +251,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             }
             ExprKind::Call { .. } => match self.p.call_kind.get(&self.g(e)) {
                 Some(CallKind::Call) => self.call(e, None, None),
-                Some(CallKind::Index) => self.read_expr(e),
+                Some(CallKind::Index | CallKind::Place) => self.read_expr(e),
                 None => self.undef(ty),
             },
             ExprKind::Field { .. } => self.read_expr(e),
@@ -342,6 +349,9 @@ impl<'a> Lowerer<'_, 'a, '_> {
 
     fn unary(&mut self, op: UnaryOp, inner: ExprId, e: ExprId) -> Val {
         let ty = self.ty_of(e);
+        if let Some(call) = self.operator_method(e) {
+            return self.unary_method(call, inner, self.ast()[e].span);
+        }
         match op {
             UnaryOp::Plus => self.value(inner),
             UnaryOp::Neg => {
@@ -467,7 +477,7 @@ impl<'a> Lowerer<'_, 'a, '_> {
             if steps > 32 {
                 return false;
             }
-            if self.p.adjust.contains_key(&self.g(e)) {
+            if self.p.adjust.contains_key(&self.g(e)) || self.operator_method(e).is_some() {
                 return false;
             }
             match &self.ast()[e].kind {

@@ -404,6 +404,15 @@ impl Lowerer<'_, '_, '_> {
         if p.traits[bound.id.0 as usize].lang.is_some() {
             return self.types.as_prim(ty).is_some();
         }
+        if let Some(operator) = p.traits[bound.id.0 as usize].operator
+            && self.has_operator(ty, operator)
+        {
+            let mut tried = holes.clone();
+            if bound.args.iter().all(|x| self.types.may_match(*x, ty, &mut tried)) {
+                *holes = tried;
+                return true;
+            }
+        }
         if depth > MAX_NESTED {
             return false;
         }

@@ -15,6 +15,7 @@ mod exprs;
 mod instances;
 mod lanes;
 mod machine;
+mod operators;
 mod places;
 mod rounding;
 mod threads;
@@ -151,6 +152,8 @@ struct Lowerer<'p, 'a, 's> {
     log: Vec<(LocalId, Var)>,
     in_memory: Vec<bool>,
     loops: Vec<LoopState>,
+    /// The functions of the `defer { … }` that were lowered last.
+    deferred: rustc_hash::FxHashMap<GlobalExpr, Val>,
 }
 
 impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
@@ -190,6 +193,7 @@ impl<'p, 'a, 's> Lowerer<'p, 'a, 's> {
             log: Vec::new(),
             in_memory,
             loops: vec![LoopState::default(); p.loops.len()],
+            deferred: rustc_hash::FxHashMap::default(),
         }
     }
 
